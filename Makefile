@@ -1,0 +1,34 @@
+# Two commands matter: `make demo` and `make test`. Both set up .venv first and are quick the second time.
+PYTHON ?= python3
+BIN := .venv/bin
+SETUP := .venv/.ready
+
+.PHONY: setup demo test bench format clean
+
+setup: $(SETUP)
+
+$(SETUP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 $(MAKECMDGOALS)" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(SETUP)
+	$(BIN)/nearer demo --out out/demo
+
+test: $(SETUP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest -n auto
+
+bench: $(SETUP)
+	$(BIN)/python -m benchmarks
+
+format: $(SETUP)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf .venv out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Askings that combine asking, geometry and fitting."""

@@ -1,0 +1,1 @@
+"""How questions are put and answered; knows nothing of geometry."""

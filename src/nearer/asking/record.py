@@ -1,0 +1,52 @@
+"""What was asked and answered, in order, with what it cost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from nearer.asking.protocol import Answers, Questions
+
+__all__ = ["Record", "as_triplets"]
+
+
+def as_triplets(questions: Questions, answers: Answers) -> NDArray[np.int64]:
+    """Answered questions as rows ``(head, near, far)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> as_triplets(np.array([[0, 1, 2], [0, 3, 4]]), np.array([True, False]))
+    array([[0, 1, 2],
+           [0, 4, 3]])
+    """
+    triplets = np.array(questions, dtype=np.int64).reshape(-1, 3)
+    swap = ~np.asarray(answers)
+    triplets[swap, 1:] = triplets[swap, :0:-1]
+    return triplets
+
+
+class Record:
+    """Every answer of a run as triplets, and the two costs: comparisons and rounds."""
+
+    def __init__(self) -> None:
+        self._rounds: list[NDArray[np.int64]] = []
+        self.n_comparisons = 0
+        self.n_rounds = 0
+
+    def add(self, questions: Questions, answers: Answers) -> None:
+        """Note one answered round; an empty one costs nothing and is not kept."""
+        if len(questions):
+            self._rounds.append(as_triplets(questions, answers))
+            self.n_comparisons += len(questions)
+            self.n_rounds += 1
+
+    @property
+    def triplets(self) -> NDArray[np.int64]:
+        """All answers so far as ``(head, near, far)``, in the order in which they came."""
+        if len(self._rounds) != 1:
+            self._rounds = [np.concatenate([np.empty((0, 3), dtype=np.int64), *self._rounds])]
+        return self._rounds[0]

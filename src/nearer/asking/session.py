@@ -1,0 +1,119 @@
+"""Ask and tell: an asking whose answers arrive late, out of order, from many places.
+
+`run` holds an oracle and drives an asking to its end. A `Session` turns that inside out: it shows
+the questions that are open now, takes answers in any order, and moves on when a round is complete.
+An asking cannot be pickled and need not be: the same asking, made anew from its seed, together
+with the answers so far, is the state. Telling a new session the log of an old one rebuilds it
+exactly, at any cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearer.asking.memory import Memory, pack
+from nearer.asking.protocol import Answers, Asking, Questions
+from nearer.errors import InvalidInput
+
+__all__ = ["Session"]
+
+T = TypeVar("T")
+
+
+class Session(Generic[T]):
+    """An asking that waits for its answers.
+
+    Parameters
+    ----------
+    asking
+        The algorithm, made from its seed.
+    triplets
+        Answers of an earlier session, rows ``(head, near, far)``; the new one goes on from there.
+
+    Examples
+    --------
+    >>> import nearer, numpy as np
+    >>> oracle = nearer.PointOracle(np.array([[0.0], [3.0], [1.0], [7.0]]))
+    >>> session = nearer.Session(nearer.rank_objects(0, 4, random_state=0))
+    >>> while not session.done:
+    ...     question = session.open[-1:]               # any open question, in any order
+    ...     session.tell(question, oracle(question))
+    >>> session.result
+    array([0, 2, 1, 3])
+    >>> again = nearer.Session(nearer.rank_objects(0, 4, random_state=0), session.triplets)
+    >>> again.done
+    True
+    """
+
+    def __init__(self, asking: Asking[T], triplets: Questions | None = None) -> None:
+        self._asking = asking
+        self._memory = Memory(triplets)
+        self._round: Questions = np.empty((0, 3), dtype=np.int64)
+        self._result: list[T] = []
+        self.n_rounds = 0
+        self._advance(partial(next, asking))
+
+    @property
+    def done(self) -> bool:
+        """Whether the asking has returned."""
+        return bool(self._result)
+
+    @property
+    def result(self) -> T:
+        """What the asking returned."""
+        if not self._result:
+            raise InvalidInput(
+                f"the session has {len(self.open)} open questions: tell their answers first"
+            )
+        return self._result[0]
+
+    @property
+    def open(self) -> Questions:
+        """The questions of this round that nobody has answered yet."""
+        return self._memory.unknown(self._round)
+
+    @property
+    def triplets(self) -> NDArray[np.int64]:
+        """All answers told so far, as ``(head, near, far)``."""
+        return self._memory.triplets
+
+    def tell(self, questions: Questions, answers: Answers) -> None:
+        """Take answers, open ones or others; the first answer to a question is kept.
+
+        Answers that complete the round move the asking on to its next one. Answers to questions
+        that were not asked are kept too, and used if the asking comes to need them.
+        """
+        questions = np.asarray(questions)
+        answers = np.asarray(answers)
+        if questions.ndim != 2 or questions.shape[1] != 3 or answers.shape != (len(questions),):
+            raise InvalidInput(
+                f"questions of shape {questions.shape} with answers of shape {answers.shape}: "
+                "tell (m, 3) questions with (m,) booleans"
+            )
+        if answers.dtype != np.bool_:
+            raise InvalidInput(f"answers are {answers.dtype}: they must be booleans")
+        self._memory.add(questions, answers)
+        self._settle()
+
+    def _settle(self) -> None:
+        while not self._result:
+            answers, known = self._memory.recall(self._round)
+            if not known.all():
+                return
+            self._advance(partial(self._asking.send, answers))
+
+    def _advance(self, step: Callable[[], Questions]) -> None:
+        try:
+            self._round = step()
+            self.n_rounds += 1
+        except StopIteration as stop:
+            self._round = self._round[:0]
+            self._result.append(stop.value)
+            return
+        if not len(pack(self._round)[0]) or self._memory.recall(self._round)[1].all():
+            self._settle()

@@ -1,0 +1,51 @@
+"""The `nearer` command: one group, its commands loaded on demand, every error one line."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import click
+
+from nearer import __version__
+from nearer.errors import NearerError
+
+__all__ = ["main"]
+
+# command: (the module that holds it as `command`, what `nearer --help` says of it)
+_COMMANDS: dict[str, tuple[str, str]] = {}
+
+
+class _OnDemand(click.Group):
+    """A group that imports a command's module only when that command is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        command: click.Command = import_module(_COMMANDS[cmd_name][0]).command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except NearerError as error:
+            raise _Refused(str(error)) from error
+
+
+class _Refused(click.ClickException):
+    """Something the user can mend: one message, exit code 2."""
+
+    exit_code = 2
+
+
+@click.group(cls=_OnDemand, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="nearer")
+def main() -> None:
+    """Place objects in space from answers to "is a nearer to this than b is?"."""

@@ -1,0 +1,148 @@
+"""Distances from a head, computed the same way every time.
+
+An answer must not depend on which other questions share its round: two objects at almost the same
+distance would otherwise compare one way today and the other way tomorrow, and a sort would
+contradict itself. So each pair's distance comes from one routine that works pair by pair. Whole
+rows are kept for the heads asked most recently; nothing of size n × n is ever built.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.spatial.distance import cdist
+
+from nearer.errors import InvalidInput
+
+__all__ = ["Distances", "as_points"]
+
+_ROW_BYTES = 256 << 20  # how much memory rows of recent heads may take
+
+
+def as_points(X: ArrayLike | Any) -> Any:
+    """Positions as a float array, or a CSR matrix, with every way to be unusable named."""
+    if sparse.issparse(X):
+        points = sparse.csr_matrix(X, dtype=np.float64)
+        finite = bool(np.isfinite(points.data).all())
+    else:
+        try:
+            points = np.asarray(X, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InvalidInput(f"points must be numbers in n rows of equal length: {error}") from error
+        if points.ndim == 1:
+            points = points[:, None]
+        finite = bool(np.isfinite(points).all())
+    if points.ndim != 2 or points.shape[1] < 1:
+        raise InvalidInput(f"points of shape {points.shape}: must be (n_objects, n_features)")
+    if not finite:
+        dense = points.toarray() if sparse.issparse(points) else points
+        row, column = np.argwhere(~np.isfinite(dense))[0]
+        raise InvalidInput(
+            f"points[{row}, {column}] = {dense[row, column]}: every value must be finite (no NaN, "
+            "no inf); drop or impute that row"
+        )
+    return points
+
+
+class Distances:
+    """Distances between points, by head.
+
+    Parameters
+    ----------
+    X
+        ``(n, d)`` points, dense or sparse, or an ``(n, n)`` matrix with ``metric="precomputed"``.
+    metric
+        ``"euclidean"``, ``"precomputed"``, any metric of `scipy.spatial.distance.cdist`, or a
+        callable of two points. Sparse points allow ``"euclidean"`` and ``"cosine"``.
+
+    Examples
+    --------
+    >>> Distances([[0.0, 0.0], [3.0, 4.0]]).row(0)
+    array([0., 5.])
+    """
+
+    def __init__(self, X: ArrayLike | Any, metric: Any = "euclidean") -> None:
+        self.points = as_points(X)
+        self.metric = metric
+        self.n_objects: int = self.points.shape[0]
+        self._rows: OrderedDict[int, NDArray[np.float64]] = OrderedDict()
+        self._most_rows = max(4, _ROW_BYTES // (8 * max(1, self.n_objects)))
+        self._sparse = sparse.issparse(self.points)
+        if metric == "precomputed":
+            self._check_square()
+        elif self._sparse:
+            self._prepare_sparse()
+        elif isinstance(metric, str) and self.n_objects:
+            try:
+                cdist(self.points[:1], self.points[:1], metric)
+            except ValueError as error:
+                raise InvalidInput(
+                    f"metric={metric!r}: {error}; use 'euclidean', 'precomputed' or a metric of "
+                    "scipy.spatial.distance.cdist"
+                ) from error
+
+    def row(self, head: int) -> NDArray[np.float64]:
+        """Distances from one object to all."""
+        if head in self._rows:
+            self._rows.move_to_end(head)
+            return self._rows[head]
+        row = self._compute(head, slice(None))
+        self._rows[head] = row
+        if len(self._rows) > self._most_rows:
+            self._rows.popitem(last=False)
+        return row
+
+    def between(self, heads: NDArray[Any], others: NDArray[Any]) -> NDArray[np.float64]:
+        """Distances of pairs, ``heads[i]`` to ``others[i]``."""
+        if self.metric == "euclidean" and not self._sparse and self.points.shape[1] <= 16:
+            difference = self.points[heads] - self.points[others]
+            return np.sqrt(np.einsum("ij,ij->i", difference, difference))
+        out = np.empty(len(heads))
+        order = np.argsort(heads, kind="stable")
+        starts = np.flatnonzero(np.diff(heads[order], prepend=-1))
+        for rows in np.split(order, starts[1:]):
+            if not len(rows):
+                continue
+            head, wanted = int(heads[rows[0]]), others[rows]
+            if head in self._rows or 8 * len(rows) >= self.n_objects:
+                out[rows] = self.row(head)[wanted]
+            else:
+                out[rows] = self._compute(head, wanted)
+        return out
+
+    def _compute(self, head: int, others: NDArray[Any] | slice) -> NDArray[np.float64]:
+        if self.metric == "precomputed":
+            return np.array(self.points[head, others])
+        if self._sparse:
+            products = (self.points[others] @ self.points[head].T).toarray().ravel()
+            if self.metric == "cosine":
+                scale = self._norms[others] * self._norms[head]
+                return np.asarray(1.0 - products / np.sqrt(scale))
+            squared = self._norms[others] + self._norms[head] - 2.0 * products
+            return np.sqrt(np.maximum(squared, 0.0))
+        row: NDArray[np.float64] = cdist(
+            self.points[head : head + 1], self.points[others], self.metric
+        )[0]
+        return row
+
+    def _check_square(self) -> None:
+        if self._sparse or self.points.shape[0] != self.points.shape[1]:
+            raise InvalidInput(
+                f"metric='precomputed' with an array of shape {self.points.shape}: distances must "
+                "be a dense square matrix, one row and one column an object"
+            )
+
+    def _prepare_sparse(self) -> None:
+        if self.metric not in ("euclidean", "cosine"):
+            raise InvalidInput(
+                f"metric={self.metric!r} with sparse points: use 'euclidean' or 'cosine', or pass "
+                "X.toarray()"
+            )
+        squares = self.points.multiply(self.points).sum(axis=1)
+        self._norms = np.asarray(squares).ravel()
+        if self.metric == "cosine":
+            self._norms = np.maximum(self._norms, np.finfo(np.float64).tiny)

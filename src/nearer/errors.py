@@ -1,0 +1,64 @@
+"""What can go wrong, each situation with a type of its own.
+
+Every message shows the value, the rule and the remedy. The command line turns any
+`NearerError` into one line and exit code 2.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "BudgetSpent",
+    "ContradictoryAnswers",
+    "InvalidInput",
+    "MissingAnswer",
+    "NearerError",
+    "OracleError",
+]
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nearer.asking.protocol import Answers
+
+
+class NearerError(Exception):
+    """Something the user can understand and mend."""
+
+
+class InvalidInput(NearerError, ValueError):
+    """An argument, an array or a file that breaks a stated rule."""
+
+
+class OracleError(NearerError, ValueError):
+    """An oracle answered in a form that is not one boolean a question."""
+
+
+class MissingAnswer(NearerError, LookupError):
+    """A recorded oracle was asked a question nobody answered."""
+
+
+class ContradictoryAnswers(NearerError, ValueError):
+    """The same question has two different answers where only one is allowed."""
+
+
+class BudgetSpent(NearerError):
+    """No more questions may be asked.
+
+    It is thrown *into* an asking at the `yield` whose round no longer fits, so that the
+    algorithm can return the best it has; what it does not catch reaches the caller.
+
+    Attributes
+    ----------
+    budget
+        How many comparisons were allowed.
+    answers
+        Answers to the first questions of the round that was cut, in order; may be empty.
+    """
+
+    def __init__(self, budget: int, answers: Answers) -> None:
+        super().__init__(
+            f"budget={budget}: all comparisons are spent before the algorithm had a result; "
+            "raise the budget"
+        )
+        self.budget = budget
+        self.answers = answers

@@ -1,0 +1,1 @@
+"""Triplets in, positions out; asks nothing."""

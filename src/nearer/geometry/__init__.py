@@ -1,0 +1,1 @@
+"""What rankings tell; asks nothing."""
