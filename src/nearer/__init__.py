@@ -19,10 +19,17 @@ _HOME = {
     "Memory": "nearer.asking.memory",
     "Record": "nearer.asking.record",
     "Session": "nearer.asking.session",
+    "rank_objects": "nearer.asking.sorting",
+    "farthest_object": "nearer.asking.selection",
+    "nearest_objects": "nearer.asking.selection",
     "PointOracle": "nearer.asking.oracles",
     "DistanceOracle": "nearer.asking.oracles",
     "RecordedOracle": "nearer.asking.oracles",
     "NoisyOracle": "nearer.asking.oracles",
+    # algorithms: askings that find positions
+    "Basis": "nearer.algorithms.basis",
+    "choose_basis": "nearer.algorithms.basis",
+    "locate_objects": "nearer.algorithms.coordinates",
 }
 _MODULES = ("errors",)
 
@@ -30,6 +37,9 @@ __all__ = [*_HOME, *_MODULES]  # noqa: PLE0604 - every entry is a string
 
 if TYPE_CHECKING:
     from nearer import errors as errors
+    from nearer.algorithms.basis import Basis as Basis
+    from nearer.algorithms.basis import choose_basis as choose_basis
+    from nearer.algorithms.coordinates import locate_objects as locate_objects
     from nearer.asking.memory import Memory as Memory
     from nearer.asking.oracles import DistanceOracle as DistanceOracle
     from nearer.asking.oracles import NoisyOracle as NoisyOracle
@@ -41,7 +51,10 @@ if TYPE_CHECKING:
     from nearer.asking.protocol import run as run
     from nearer.asking.protocol import together as together
     from nearer.asking.record import Record as Record
+    from nearer.asking.selection import farthest_object as farthest_object
+    from nearer.asking.selection import nearest_objects as nearest_objects
     from nearer.asking.session import Session as Session
+    from nearer.asking.sorting import rank_objects as rank_objects
 
 
 def __getattr__(name: str) -> Any:

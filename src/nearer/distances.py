@@ -32,7 +32,9 @@ def as_points(X: ArrayLike | Any) -> Any:
         try:
             points = np.asarray(X, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise InvalidInput(f"points must be numbers in n rows of equal length: {error}") from error
+            raise InvalidInput(
+                f"points must be numbers in n rows of equal length: {error}"
+            ) from error
         if points.ndim == 1:
             points = points[:, None]
         finite = bool(np.isfinite(points).all())
@@ -100,7 +102,8 @@ class Distances:
         """Distances of pairs, ``heads[i]`` to ``others[i]``."""
         if self.metric == "euclidean" and not self._sparse and self.points.shape[1] <= 16:
             difference = self.points[heads] - self.points[others]
-            return np.sqrt(np.einsum("ij,ij->i", difference, difference))
+            squared: NDArray[np.float64] = np.einsum("ij,ij->i", difference, difference)
+            return np.sqrt(squared)
         out = np.empty(len(heads))
         order = np.argsort(heads, kind="stable")
         starts = np.flatnonzero(np.diff(heads[order], prepend=-1))
@@ -123,7 +126,7 @@ class Distances:
                 scale = self._norms[others] * self._norms[head]
                 return np.asarray(1.0 - products / np.sqrt(scale))
             squared = self._norms[others] + self._norms[head] - 2.0 * products
-            return np.sqrt(np.maximum(squared, 0.0))
+            return np.asarray(np.sqrt(np.maximum(squared, 0.0)))
         row: NDArray[np.float64] = cdist(
             self.points[head : head + 1], self.points[others], self.metric
         )[0]

@@ -172,7 +172,8 @@ class NoisyOracle:
         """The oracle's answers, some of them wrong."""
         q = np.asarray(questions)
         truth = put(q, self._oracle)
-        return truth != (self._uniform(q) < self._flip)
+        wrong = self._uniform(q) < self._flip
+        return np.logical_xor(truth, wrong)
 
     def _uniform(self, questions: Questions) -> NDArray[np.float64]:
         if self._noise == "fresh":

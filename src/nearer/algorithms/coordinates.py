@@ -1,0 +1,98 @@
+"""Where each object lies on each axis of a basis, by asking (Section 2.3 of the paper).
+
+`Basis.coordinates` takes the median of the lens and asks nothing. The two ways here ask:
+
+* *linear*: the member of the axis, inside the lens under x, that is nearest to x. The lens is an
+  interval of the axis, and a tournament over it asks one question fewer than it has members.
+  Theorem 3 of the paper bounds the error of these coordinates.
+* *binary*: on an ideal axis, whose members lie on a line, distances from x fall and then rise along
+  it, and comparing neighbours finds the turn in log2 of the axis' length. On a real axis the answer
+  is a guess.
+
+All objects and all axes are searched side by side.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearer.algorithms.basis import Basis
+from nearer.asking.protocol import Asking, together
+from nearer.asking.selection import best_of
+from nearer.errors import InvalidInput
+from nearer.geometry.axes import Axis
+
+__all__ = ["locate_objects"]
+
+
+def locate_objects(
+    basis: Basis, *, search: Literal["linear", "binary"] = "linear"
+) -> Asking[NDArray[np.float64]]:
+    """Find each object's place on each axis by comparing axis members from that object.
+
+    Parameters
+    ----------
+    basis
+        What `choose_basis` returned.
+    search
+        ``"linear"``: the nearest axis member inside the lens under the object. ``"binary"``:
+        binary search along the whole axis, right when the members lie on a line.
+
+    Returns
+    -------
+    asking
+        Its result is ``(n, dimension)`` places, comparable to `Basis.coordinates`.
+
+    Examples
+    --------
+    >>> import nearer, numpy as np
+    >>> oracle = nearer.PointOracle(np.random.default_rng(0).random((100, 2)))
+    >>> basis = nearer.run(nearer.choose_basis(100, random_state=0), oracle)
+    >>> nearer.run(nearer.locate_objects(basis), oracle).shape
+    (100, 2)
+    """
+    if search not in ("linear", "binary"):
+        raise InvalidInput(f"search={search!r}: must be 'linear' or 'binary'")
+    return _locate(basis, search)
+
+
+def _locate(basis: Basis, search: str) -> Asking[NDArray[np.float64]]:
+    if not basis.axes:
+        return np.empty((basis.n_objects, 0))
+    way = _nearest_in_lens if search == "linear" else _turning_point
+    columns = yield from together(*(way(basis, axis) for axis in basis.axes))
+    return np.stack(columns, axis=1)
+
+
+def _nearest_in_lens(basis: Basis, axis: Axis) -> Asking[NDArray[np.float64]]:
+    first, last = axis.intervals(*(basis.rankings[p] for p in axis.endpoints))
+    n, size = basis.n_objects, last - first + 1
+    group = np.repeat(np.arange(n), size)
+    place = np.arange(len(group)) - np.repeat(np.cumsum(size) - size, size) + first[group]
+    nearest = yield from best_of(np.arange(n), axis.members[place], group, nearest=True)
+    index = np.empty(n, dtype=np.int64)
+    index[axis.members] = np.arange(len(axis))
+    places: NDArray[np.float64] = index[nearest].astype(np.float64)
+    places[axis.members] = index[axis.members]
+    return places
+
+
+def _turning_point(basis: Basis, axis: Axis) -> Asking[NDArray[np.float64]]:
+    objects = np.setdiff1d(np.arange(basis.n_objects), axis.members)
+    low = np.zeros(len(objects), dtype=np.int64)
+    high = np.full(len(objects), len(axis) - 1)
+    active = np.flatnonzero(low < high)
+    while len(active):
+        middle = (low[active] + high[active]) // 2
+        here, ahead = axis.members[middle], axis.members[middle + 1]
+        nearer = yield np.stack([objects[active], here, ahead], axis=1)
+        high[active[nearer]] = middle[nearer]
+        low[active[~nearer]] = middle[~nearer] + 1
+        active = active[low[active] < high[active]]
+    places = np.empty(basis.n_objects)
+    places[objects] = low
+    places[axis.members] = np.arange(len(axis))
+    return places

@@ -1,0 +1,296 @@
+"""Rank all objects from one head: the paper's SortForHead, in three ways.
+
+Sorting N objects takes at least log2(N!) comparisons. All three ways keep a *chain*, the objects
+sorted so far, and find the gap of the chain where an object belongs.
+
+*Fewest comparisons.* Up to 160 objects, merge insertion (Ford and Johnson 1959). Beyond, binary
+insertion in random order, whose average is within 0.06 N comparisons of the bound. Inserting one
+object at a time takes O(N log N) rounds, so a part of the chain's length is inserted at a time, all
+by binary search side by side; the few that meet in one gap are then put in order among themselves.
+The meetings cost about 0.05 N more comparisons and save nearly all of the rounds.
+
+*Fewest rounds.* A quicksort with several pivots. Each group takes a small sample, compares all
+pairs of it in one round, and takes evenly spaced members of it as pivots, which the others pass by
+binary search: three rounds for two bits. All groups move side by side.
+
+*Guided* by a guess of the order: see `nearer.asking.guided`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nearer.asking.guided import guided_sort
+from nearer.asking.protocol import Asking
+from nearer.errors import InvalidInput
+
+__all__ = ["Order", "check_objects", "rank_objects", "sort_objects"]
+
+Order = Literal["fewest-comparisons", "fewest-rounds", "guided"]
+Objects = NDArray[np.int64]
+
+_FEW = 160  # up to here merge insertion, one question a round, is affordable
+
+
+def rank_objects(
+    head: int,
+    n_objects: int,
+    *,
+    order: Order = "fewest-comparisons",
+    guess: ArrayLike | None = None,
+    random_state: int | np.random.Generator | None = None,
+) -> Asking[NDArray[np.int64]]:
+    """Rank all objects by their distance from a head.
+
+    Parameters
+    ----------
+    head
+        The object from which distances are compared.
+    n_objects
+        How many objects there are, the head included.
+    order
+        ``"fewest-comparisons"``: within 2 % of log2((n − 1)!) for n ≥ 100, on average.
+        ``"fewest-rounds"``: O(log n) rounds for at most a quarter more comparisons.
+        ``"guided"``: about log2 of each object's displacement in `guess`.
+    guess
+        For ``order="guided"``: ``(n,)`` numbers that should grow with the distance from the head,
+        such as a predicted ranking or predicted distances.
+    random_state
+        Seed or generator for the order of insertion. It changes the cost, never the result.
+
+    Returns
+    -------
+    asking
+        Its result is the ranking: ``r[x]`` objects are nearer to the head than x; ``r[head] = 0``.
+
+    Examples
+    --------
+    >>> import nearer, numpy as np
+    >>> oracle = nearer.PointOracle(np.array([[0.0], [3.0], [1.0], [7.0]]))
+    >>> nearer.run(nearer.rank_objects(1, 4, order="fewest-rounds"), oracle)
+    array([2, 0, 1, 3])
+    """
+    head, n_objects = check_objects(head, n_objects)
+    others = np.delete(np.arange(n_objects), head)
+    if order == "guided":
+        guess = _check_guess(guess, n_objects)[others]
+    elif guess is not None:
+        raise InvalidInput(f"guess is given but order={order!r}: only order='guided' uses a guess")
+    return _rank(head, others, n_objects, order, guess, np.random.default_rng(random_state))
+
+
+def _rank(
+    head: int,
+    others: Objects,
+    n_objects: int,
+    order: Order,
+    guess: NDArray[Any] | None,
+    rng: np.random.Generator,
+) -> Asking[NDArray[np.int64]]:
+    chain = yield from sort_objects(head, others, order=order, guess=guess, random_state=rng)
+    ranking = np.zeros(n_objects, dtype=np.int64)
+    ranking[chain] = np.arange(1, n_objects)
+    return ranking
+
+
+def sort_objects(
+    head: int,
+    objects: ArrayLike,
+    *,
+    order: Order = "fewest-comparisons",
+    guess: NDArray[Any] | None = None,
+    random_state: int | np.random.Generator | None = None,
+) -> Asking[Objects]:
+    """Sort some objects by their distance from a head, nearest first.
+
+    `guess` holds a number for each of `objects`; the other parameters are those of
+    `rank_objects`.
+
+    Examples
+    --------
+    >>> import nearer, numpy as np
+    >>> oracle = nearer.PointOracle(np.array([[0.0], [3.0], [1.0], [7.0]]))
+    >>> nearer.run(sort_objects(0, [3, 2, 1]), oracle)
+    array([2, 1, 3])
+    """
+    rng = np.random.default_rng(random_state)
+    items = np.asarray(objects, dtype=np.int64)
+    if order == "guided":
+        if guess is None or len(guess) != len(items):
+            raise InvalidInput("order='guided' needs a guess: one number for each object")
+        return guided_sort(head, items[np.argsort(guess, kind="stable")])
+    if order == "fewest-comparisons":
+        way = _merge_insertion if len(items) <= _FEW else _insert_in_batches
+        return way(head, rng.permutation(items))
+    if order == "fewest-rounds":
+        return _split_by_samples(head, rng.permutation(items))
+    raise InvalidInput(
+        f"order={order!r}: must be 'fewest-comparisons', 'fewest-rounds' or 'guided'"
+    )
+
+
+def check_objects(head: int, n_objects: int) -> tuple[int, int]:
+    """The head and the number of objects as integers that make sense together."""
+    if n_objects < 3:
+        raise InvalidInput(
+            f"n_objects={n_objects}: at least 3 objects are needed, a head and two to compare"
+        )
+    if not 0 <= head < n_objects:
+        raise InvalidInput(f"head={head}: must be an object from 0 to {n_objects - 1}")
+    return int(head), int(n_objects)
+
+
+def _check_guess(guess: ArrayLike | None, n_objects: int) -> NDArray[Any]:
+    if guess is None:
+        raise InvalidInput(
+            "order='guided' needs guess=, (n_objects,) numbers that grow with the distance from "
+            "the head; without one use order='fewest-comparisons'"
+        )
+    values = np.asarray(guess)
+    if values.shape != (n_objects,) or not np.isfinite(values).all():
+        raise InvalidInput(
+            f"guess of shape {values.shape}: must hold a finite number for each of the "
+            f"{n_objects} objects"
+        )
+    return values
+
+
+def _merge_insertion(head: int, items: Objects) -> Asking[Objects]:
+    """Sort pairs, then their farther members, then insert the nearer ones before their partners.
+
+    The insertions go in an order that keeps the part to be searched one short of a power of two,
+    where binary search wastes nothing.
+    """
+    if len(items) < 2:
+        return items
+    half = len(items) // 2
+    left, right = items[:half], items[half : 2 * half]
+    nearer = yield _questions(head, left, right)
+    far = yield from _merge_insertion(head, np.where(nearer, right, left))
+    partner = dict(zip(left.tolist(), right.tolist(), strict=True))
+    partner |= dict(zip(right.tolist(), left.tolist(), strict=True))
+    waiting = [partner[x] for x in far.tolist()] + items[2 * half :].tolist()
+
+    chain = np.concatenate([waiting[:1], far])
+    done, reach = 1, 4  # the next group searches fewer than `reach` objects
+    while done < len(waiting):
+        group = waiting[done : reach - done]
+        for x in reversed(group):
+            high = np.flatnonzero(chain == partner[x])[0] if x in partner else len(chain)
+            chain = yield from _insert(head, chain, np.array([x]), np.array([0]), np.array([high]))
+        done += len(group)
+        reach *= 2
+    return chain
+
+
+def _insert_in_batches(head: int, items: Objects) -> Asking[Objects]:
+    chain = items[:1]
+    while len(chain) < len(items):
+        batch = items[len(chain) :][: max(1, len(chain) // (8 if len(chain) < 256 else 4))]
+        low = np.zeros(len(batch), dtype=np.int64)
+        high = np.full(len(batch), len(chain))
+        chain = yield from _insert(head, chain, batch, low, high)
+    return chain
+
+
+def _insert(
+    head: int, chain: Objects, items: Objects, low: Objects, high: Objects
+) -> Asking[Objects]:
+    """Put items into a chain, each known to belong between the positions low and high."""
+    while len(items):
+        gap = yield from _find_gap(head, items, chain, low, high)
+        order = np.argsort(gap, kind="stable")
+        items, gap = items[order], gap[order]
+        placed = np.diff(gap, prepend=-1) > 0  # one object for each gap; the others go on
+        chain = np.insert(chain, gap[placed], items[placed])
+        items = items[~placed]
+        low = (gap + np.cumsum(placed) - 1)[~placed]  # before the one placed in the same gap
+        high = low + 1
+    return chain
+
+
+def _find_gap(
+    head: int, items: Objects, chain: Objects, low: Objects, high: Objects
+) -> Asking[Objects]:
+    """Binary search, all items side by side: how many objects of the chain are nearer."""
+    low, high = low.copy(), high.copy()
+    active = np.flatnonzero(low < high)
+    while len(active):
+        middle = (low[active] + high[active]) // 2
+        nearer = yield _questions(head, items[active], chain[middle])
+        high[active[nearer]] = middle[nearer]
+        low[active[~nearer]] = middle[~nearer] + 1
+        active = active[low[active] < high[active]]
+    return low
+
+
+def _questions(head: int, a: Objects, b: Objects) -> Objects:
+    questions = np.empty((len(a), 3), dtype=np.int64)
+    questions[:, 0] = head
+    questions[:, 1] = a
+    questions[:, 2] = b
+    return questions
+
+
+def _split_by_samples(head: int, items: Objects) -> Asking[Objects]:
+    """Quicksort, all groups side by side. `group` is the number of chain objects before it."""
+    chain = items[:0]
+    group = np.zeros(len(items), dtype=np.int64)
+    while len(items):
+        size, place = _sizes_and_places(group)
+        sampled = place < _sample_size(size)
+        rank = np.full(len(items), -1)
+        rank[sampled] = yield from _rank_within_groups(head, items[sampled], group[sampled])
+        pivots_each = _n_pivots(size)
+        step = (_sample_size(size) + 1) // (pivots_each + 1)
+        pivot = sampled & (rank % step == step - 1)
+
+        by_group = np.lexsort((rank[pivot], group[pivot]))
+        chain = np.insert(chain, group[pivot][by_group], items[pivot][by_group])
+        before = np.searchsorted(np.sort(group[pivot]), group)  # pivots placed before the group
+        low = group + before
+        known = low + rank // step  # where a member of the sample lies is known already
+        rest = ~pivot
+        low = np.where(sampled, known, low)[rest]
+        high = np.where(sampled, known, group + before + pivots_each)[rest]
+        items = items[rest]
+        group = yield from _find_gap(head, items, chain, low, high)
+        order = np.argsort(group, kind="stable")
+        items, group = items[order], group[order]
+    return chain
+
+
+def _sizes_and_places(group: Objects) -> tuple[Objects, Objects]:
+    """For sorted group numbers: the size of each item's group, its place within the group."""
+    start = np.flatnonzero(np.diff(group, prepend=-1))
+    sizes = np.diff(start, append=len(group))
+    place = np.arange(len(group)) - np.repeat(start, sizes)
+    return np.repeat(sizes, sizes), place
+
+
+def _sample_size(size: Objects) -> Objects:
+    """How many members of a group are compared pair by pair; of the form (pivots + 1)·step − 1."""
+    return np.select([size < 4, size < 32, size < 128, size < 1024], [size, 3, 7, 11], 23)
+
+
+def _n_pivots(size: Objects) -> Objects:
+    return np.where(size < 4, size, 3)
+
+
+def _rank_within_groups(head: int, items: Objects, group: Objects) -> Asking[Objects]:
+    """Compare all pairs inside each group, in one round: each item's rank within its group."""
+    rank = np.zeros(len(items), dtype=np.int64)
+    size, place = _sizes_and_places(group)
+    first, second = [], []
+    for ahead in range(1, int(size.max(initial=0))):
+        i = np.flatnonzero(place + ahead < size)
+        first.append(i)
+        second.append(i + ahead)
+    if first:
+        i, j = np.concatenate(first), np.concatenate(second)
+        nearer = yield _questions(head, items[i], items[j])
+        np.add.at(rank, np.where(nearer, j, i), 1)
+    return rank

@@ -1,0 +1,131 @@
+"""Above, lens and hull estimate: what the rankings of a set P of heads tell about a hull.
+
+Rankings are a ``(k, n)`` integer array, one row for each head in P: ``rankings[i, x]`` objects are
+nearer to head i than x. Ranks are free of ties.
+
+* p is **above** q when every head of P is farther from p than from q. Then p cannot lie in the
+  convex hull of P (Theorem 1 of the paper, on unions of balls). Above-ness is transitive.
+* The **lens** under p holds p and everything p is above.
+* The **hull estimate** of P, Eq. 3–4 of the paper, holds the objects that are above no other. It
+  contains every object inside the hull of P, and its false positives are near the hull's boundary
+  (Theorem 2).
+
+Read as vectors of ranks to be kept small, "p is above q" says that q dominates p, and the hull
+estimate is the set of non-dominated vectors, the Pareto front: a sweep for two rankings, the
+algorithms of the multi-objective literature (`moocore`) for more.
+
+Counting how many objects each object is above is dominance counting. An object can be above no
+more members than lie below it in any single ranking. That bound makes the count cheap, and the
+search for the object above most is cut off when no bound left exceeds the best count.
+"""
+
+from __future__ import annotations
+
+import moocore
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nearer._kernels import dominance as _kernels
+from nearer.errors import InvalidInput
+
+__all__ = ["above", "count_above", "hull_estimate", "lens", "most_above"]
+
+Mask = NDArray[np.bool_]
+
+
+def above(rankings: ArrayLike, p: int, q: int) -> bool:
+    """Whether every head is farther from p than from q.
+
+    Examples
+    --------
+    >>> above([[0, 1, 2], [0, 2, 1]], 2, 0), above([[0, 1, 2], [0, 2, 1]], 2, 1)
+    (True, False)
+    """
+    r = _check(rankings)
+    return bool((r[:, p] > r[:, q]).all())
+
+
+def lens(rankings: ArrayLike, apex: int) -> Mask:
+    """The apex and the objects it is above: no head is farther from them than from the apex.
+
+    Examples
+    --------
+    >>> lens([[0, 1, 2, 3], [3, 2, 1, 0]], 2)
+    array([False, False,  True, False])
+    """
+    r = _check(rankings)
+    return np.asarray((r <= r[:, apex, None]).all(axis=0))
+
+
+def hull_estimate(rankings: ArrayLike) -> Mask:
+    """The objects that are above no other: those near the convex hull of the heads.
+
+    Examples
+    --------
+    Three objects on a line between two heads, and one aside (the last):
+
+    >>> hull_estimate([[0, 1, 2, 3, 4], [4, 2, 1, 0, 3]])
+    array([ True,  True,  True,  True, False])
+    """
+    r = _check(rankings)
+    if len(r) == 1:
+        return np.asarray(r[0] == r[0].min())
+    if len(r) == 2:
+        order = np.argsort(r[0])
+        front = np.empty(r.shape[1], dtype=np.bool_)
+        second = r[1, order]
+        front[order] = second == np.minimum.accumulate(second)
+        return front
+    return np.asarray(moocore.is_nondominated(r.T.astype(np.float64)), dtype=np.bool_)
+
+
+def count_above(rankings: ArrayLike, among: Mask | None = None) -> NDArray[np.int64]:
+    """How many objects, of those in the mask `among`, each object is above.
+
+    Examples
+    --------
+    >>> count_above([[0, 1, 2, 3], [0, 2, 1, 3]])
+    array([0, 1, 1, 3])
+    """
+    r = _check(rankings)
+    return _kernels.count_below(*_bounds(r, among))
+
+
+def most_above(rankings: ArrayLike, among: Mask | None = None) -> tuple[int, int]:
+    """The object that is above most objects of the mask `among`, and how many those are.
+
+    Of several, the one farthest from the heads by the sum of its ranks is taken.
+
+    Examples
+    --------
+    >>> most_above([[0, 1, 2, 3], [0, 2, 1, 3]])
+    (3, 3)
+    """
+    r = _check(rankings)
+    ranks, members, short, bound = _bounds(r, among)
+    order = np.lexsort((-ranks.sum(axis=1), -bound))
+    best, most = _kernels.most_below(ranks, members, short, bound, order)
+    return int(best), int(most)
+
+
+def _bounds(
+    r: NDArray[np.int64], among: Mask | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """What the kernels need: ranks by object, members by rank, the shortest list of each."""
+    members = np.arange(r.shape[1]) if among is None else np.flatnonzero(among)
+    order = np.argsort(r[:, members], axis=1)
+    below = np.stack(
+        [np.searchsorted(row[members][by_rank], row) for row, by_rank in zip(r, order, strict=True)]
+    )
+    short = np.argmin(below, axis=0)
+    bound = np.take_along_axis(below, short[None], axis=0)[0]
+    return np.ascontiguousarray(r.T), members[order], short, bound
+
+
+def _check(rankings: ArrayLike) -> NDArray[np.int64]:
+    r = np.asarray(rankings)
+    if r.ndim != 2 or not r.size or not np.issubdtype(r.dtype, np.integer):
+        raise InvalidInput(
+            f"rankings of shape {r.shape} and type {r.dtype}: must be (n_heads, n_objects) integers"
+        )
+    return r.astype(np.int64, copy=False)
