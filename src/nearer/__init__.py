@@ -30,6 +30,7 @@ _HOME = {
     "Basis": "nearer.algorithms.basis",
     "choose_basis": "nearer.algorithms.basis",
     "locate_objects": "nearer.algorithms.coordinates",
+    "informative": "nearer.algorithms.informative",
 }
 _MODULES = ("errors",)
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from nearer.algorithms.basis import Basis as Basis
     from nearer.algorithms.basis import choose_basis as choose_basis
     from nearer.algorithms.coordinates import locate_objects as locate_objects
+    from nearer.algorithms.informative import informative as informative
     from nearer.asking.memory import Memory as Memory
     from nearer.asking.oracles import DistanceOracle as DistanceOracle
     from nearer.asking.oracles import NoisyOracle as NoisyOracle

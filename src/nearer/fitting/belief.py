@@ -1,0 +1,143 @@
+"""What is believed from answers that keep coming: a fit, its noise and its dimension.
+
+New answers are fitted from where the last fit ended. Whenever there are half as many answers more
+than last time, the belief is *reviewed*: a fit from nothing competes with the present one, the
+noise is tuned, and, where the dimension is not given, one dimension more and one fewer are tried.
+
+*Which dimension.* A dimension more must make held-out answers more likely by more than one
+standard error of the paired differences; a dimension fewer must not make them less likely by more
+than that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from nearer.fitting.heldout import HeldOut, tune
+from nearer.fitting.losses import Floats
+from nearer.fitting.posterior import (
+    Noise,
+    Posterior,
+    as_evidence,
+    fit_posterior,
+    largest_axes,
+    log_posterior,
+)
+
+__all__ = ["Belief"]
+
+_GROWTH = 1.5
+_FIRST_DIMENSION = 2
+
+
+class Belief:
+    """A posterior that is updated as answers come.
+
+    Parameters
+    ----------
+    n_objects
+        How many objects there are.
+    n_components
+        Dimension of the positions; None chooses it from held-out answers.
+    rng
+        Source of the starts.
+
+    Attributes
+    ----------
+    fit
+        The present `Posterior`.
+    held_out
+        The `HeldOut` predictions behind its noise; None before there are enough answers.
+    """
+
+    def __init__(
+        self, n_objects: int, n_components: int | None, rng: np.random.Generator
+    ) -> None:
+        self._free = n_components is None
+        self._rng = rng
+        d = min(_FIRST_DIMENSION, n_objects - 1) if n_components is None else n_components
+        self._answers = as_evidence(np.empty((0, 3), dtype=np.int64), n_objects)
+        self._reviewed = 0.0
+        self._tried: dict[int, HeldOut] = {}
+        self.held_out: HeldOut | None = None
+        self.fit = fit_posterior(self._answers, d, Noise())
+
+    @property
+    def evidence(self) -> dict[int, Any]:
+        """Dimension → how well it predicted held-out answers at the last review."""
+        return {
+            d: {"log_likelihood": tried.score, "accuracy": tried.accuracy, "noise": tried.noise}
+            for d, tried in sorted(self._tried.items())
+        }
+
+    @property
+    def error_rate(self) -> float:
+        """How often an answer departs from the positions, as expected for the answers given."""
+        if not len(self._answers):
+            return 0.5
+        p = self.fit.probability(self._answers.triplets)
+        return float(np.average(np.minimum(p, 1 - p), weights=self._answers.weights))
+
+    def learn(self, triplets: ArrayLike, weights: ArrayLike | None = None) -> None:
+        """Take in all answers so far, old and new."""
+        self._answers = as_evidence(triplets, len(self.fit.positions), weights)
+        m = float(self._answers.weights.sum())
+        if m >= _GROWTH * self._reviewed:
+            self._review()
+            self._reviewed = m
+        else:
+            self.fit = self._refit(self.fit)
+
+    def conclude(self) -> None:
+        """Look at everything once more, after the last answer."""
+        if float(self._answers.weights.sum()) > self._reviewed:
+            self._review()
+        self.fit = self._refit(self.fit, max_iter=1000, tol=1e-8)
+
+    def _refit(self, fit: Posterior, **how: Any) -> Posterior:
+        d = fit.positions.shape[1]
+        anew = fit_posterior(self._answers, d, fit.noise, start=fit.positions, **how)
+        return replace(anew, noise=fit.noise)
+
+    def _review(self) -> None:
+        self._tried = {}
+        fit, held = self._tuned(self.fit.positions, self.fit.noise, fresh=True)
+        if self._free and held is not None:
+            fit, held = self._choose_dimension(fit, held)
+        self.fit, self.held_out = fit, held
+
+    def _tuned(
+        self, start: Floats, noise: Noise, *, fresh: bool = False
+    ) -> tuple[Posterior, HeldOut | None]:
+        d = start.shape[1]
+        fit = fit_posterior(self._answers, d, noise, start=start)
+        if fresh or not start.any():
+            other = fit_posterior(self._answers, d, noise, rng=self._rng)
+            if log_posterior(self._answers, other) > log_posterior(self._answers, fit):
+                fit = other
+        fit, held = tune(self._answers, fit)
+        if held is not None:
+            self._tried[d] = held
+        return fit, held
+
+    def _choose_dimension(
+        self, fit: Posterior, held: HeldOut
+    ) -> tuple[Posterior, HeldOut | None]:
+        d, grown = fit.positions.shape[1], False
+        while d < self._answers.n_objects - 1:
+            column = self._rng.normal(scale=0.1 * fit.noise.prior, size=(len(fit.positions), 1))
+            wider, tried = self._tuned(np.hstack([fit.positions, column]), fit.noise)
+            if tried is None or tried.advantage(held) <= 1:
+                break
+            fit, held, d, grown = wider, tried, d + 1, True
+        while d > 1 and not grown:
+            narrower, tried = self._tuned(largest_axes(fit.positions, d - 1), fit.noise)
+            if tried is None or tried.advantage(held) < -1:
+                break
+            fit, held, d = narrower, tried, d - 1
+        return fit, held
+
