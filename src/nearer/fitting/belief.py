@@ -11,7 +11,9 @@ than that.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -104,24 +106,21 @@ class Belief:
         return replace(anew, noise=fit.noise)
 
     def _review(self) -> None:
-        self._tried = {}
-        fit, held = self._tuned(self.fit.positions, self.fit.noise, fresh=True)
+        before, self._tried = self.held_out, {}
+        d = self.fit.positions.shape[1]
+        anew = fit_posterior(self._answers, d, self.fit.noise, rng=self._rng)
+        fit = max(self._refit(self.fit), anew, key=partial(log_posterior, self._answers))
+        fit, held = self._tuned(fit, before.fits if before else ())
         if self._free and held is not None:
             fit, held = self._choose_dimension(fit, held)
         self.fit, self.held_out = fit, held
 
     def _tuned(
-        self, start: Floats, noise: Noise, *, fresh: bool = False
+        self, fit: Posterior, starts: tuple[Floats, ...]
     ) -> tuple[Posterior, HeldOut | None]:
-        d = start.shape[1]
-        fit = fit_posterior(self._answers, d, noise, start=start)
-        if fresh or not start.any():
-            other = fit_posterior(self._answers, d, noise, rng=self._rng)
-            if log_posterior(self._answers, other) > log_posterior(self._answers, fit):
-                fit = other
-        fit, held = tune(self._answers, fit)
+        fit, held = tune(self._answers, fit, starts=starts, rng=self._rng)
         if held is not None:
-            self._tried[d] = held
+            self._tried[fit.positions.shape[1]] = held
         return fit, held
 
     def _choose_dimension(
@@ -129,15 +128,23 @@ class Belief:
     ) -> tuple[Posterior, HeldOut | None]:
         d, grown = fit.positions.shape[1], False
         while d < self._answers.n_objects - 1:
-            column = self._rng.normal(scale=0.1 * fit.noise.prior, size=(len(fit.positions), 1))
-            wider, tried = self._tuned(np.hstack([fit.positions, column]), fit.noise)
+            wider, tried = self._reshaped(fit, held, self._widened)
             if tried is None or tried.advantage(held) <= 1:
                 break
             fit, held, d, grown = wider, tried, d + 1, True
         while d > 1 and not grown:
-            narrower, tried = self._tuned(largest_axes(fit.positions, d - 1), fit.noise)
+            narrower, tried = self._reshaped(fit, held, partial(largest_axes, n_components=d - 1))
             if tried is None or tried.advantage(held) < -1:
                 break
             fit, held, d = narrower, tried, d - 1
         return fit, held
 
+    def _reshaped(
+        self, fit: Posterior, held: HeldOut, reshape: Callable[[Floats], Floats]
+    ) -> tuple[Posterior, HeldOut | None]:
+        start = self._refit(replace(fit, positions=reshape(fit.positions)))
+        return self._tuned(start, tuple(reshape(X) for X in held.fits))
+
+    def _widened(self, X: Floats) -> Floats:
+        column = self._rng.normal(scale=0.1 * np.std(X), size=(len(X), 1))
+        return np.hstack([X, column])

@@ -8,7 +8,7 @@ curve is the *score* of a prior: it is honest but for the two numbers, does not 
 of distance, and is what dimensions are compared by too.
 
 The prior's standard deviation is found by climbing over steps of a factor 1.5, each fit starting
-from the one before. The lapse rate of the best curve is what the next fits use. When there are
+from the one of the same fold before, which never saw that fold. The lapse rate of the best curve is what the next fits use. When there are
 many answers, a few folds hold enough of them and the others are not evaluated.
 """
 
@@ -51,6 +51,8 @@ class HeldOut:
         Its weighted mean; −log 2 is what guessing gives.
     noise
         The prior used, and the curve's lapse rate and sharpness.
+    fits
+        Positions for each fold, from which later calls go on.
     """
 
     rows: NDArray[np.int64]
@@ -58,6 +60,7 @@ class HeldOut:
     log_likelihood: Floats
     score: float
     noise: Noise
+    fits: tuple[Floats, ...]
 
     def advantage(self, other: HeldOut) -> float:
         """How much more likely the same answers are here, in standard errors of the difference."""
@@ -72,16 +75,29 @@ class HeldOut:
         return float(np.mean(self.margins > 0))
 
 
-def hold_out(evidence: Evidence, noise: Noise, start: Floats) -> HeldOut:
-    """Predict answers from the others, fold by fold, and find the curve that fits them best."""
+def hold_out(
+    evidence: Evidence,
+    n_components: int,
+    noise: Noise,
+    *,
+    starts: tuple[Floats, ...] = (),
+    rng: np.random.Generator | None = None,
+) -> HeldOut:
+    """Predict answers from the others, fold by fold, and find the curve that fits them best.
+
+    `starts` are positions for the first folds from an earlier call with fewer answers or another
+    noise: they never saw their fold. A fold without a start is fitted from nothing; a start
+    that has seen the answers would remember them wherever the prior is weak.
+    """
     fold = _folds(evidence.question)
-    margins, rows = [], []
+    rng = np.random.default_rng(rng)
+    margins, rows, fits = [], [], []
     held = 0.0
     for k in range(_FOLDS):
         out = fold == k
-        if not out.any() or out.all():
-            continue
-        fit = fit_posterior(evidence.part(~out), start.shape[1], noise, start=start)
+        start = starts[k] if k < len(starts) else None
+        fit = fit_posterior(evidence.part(~out), n_components, noise, start=start, rng=rng)
+        fits.append(fit.positions)
         margins.append(moderate(*fit.margins(evidence.triplets[out])))
         rows.append(np.flatnonzero(out))
         held += float(evidence.weights[out].sum())
@@ -90,11 +106,16 @@ def hold_out(evidence: Evidence, noise: Noise, start: Floats) -> HeldOut:
     t, at = np.concatenate(margins), np.concatenate(rows)
     sharpness, lapse, logs = fit_curve(t, evidence.weights[at])
     score = float(np.average(logs, weights=evidence.weights[at]))
-    return HeldOut(at, t, logs, score, Noise(noise.prior, lapse, sharpness))
+    return HeldOut(at, t, logs, score, Noise(noise.prior, lapse, sharpness), tuple(fits))
 
 
 def tune(
-    evidence: Evidence, start: Posterior, *, max_steps: int = 8
+    evidence: Evidence,
+    start: Posterior,
+    *,
+    starts: tuple[Floats, ...] = (),
+    rng: np.random.Generator | None = None,
+    max_steps: int = 8,
 ) -> tuple[Posterior, HeldOut | None]:
     """Find the noise under which held-out answers are most likely, and fit with it.
 
@@ -104,6 +125,8 @@ def tune(
         Answers, from `as_evidence`.
     start
         A fit to the same or earlier answers; the search begins at its noise.
+    starts, rng
+        As in `hold_out`.
     max_steps
         How many priors may be tried beyond the first.
 
@@ -113,31 +136,29 @@ def tune(
         The fit to all answers; the held-out predictions behind its noise, None where there are
         too few answers to hold any out.
     """
-    d = start.positions.shape[1]
+    d, prior = start.positions.shape[1], start.noise.prior
     if len(np.unique(evidence.question)) < _FEWEST:
         return fit_posterior(evidence, d, start.noise, start=start.positions), None
 
-    def evaluate(prior: float, lapse: float, near: Posterior) -> tuple[Posterior, HeldOut]:
-        noise = Noise(prior, lapse)
-        fit = fit_posterior(evidence, d, noise, start=near.positions * (prior / near.noise.prior))
-        return fit, hold_out(evidence, noise, fit.positions)
+    def evaluate(factor: float, held: HeldOut) -> HeldOut:
+        noise = Noise(held.noise.prior * factor, _rounded(held.noise.lapse))
+        return hold_out(evidence, d, noise, starts=tuple(factor * X for X in held.fits))
 
-    best, held = evaluate(start.noise.prior, start.noise.lapse, start)
+    held = hold_out(evidence, d, Noise(prior, start.noise.lapse), starts=starts, rng=rng)
+    if abs(held.noise.lapse - start.noise.lapse) > 0.01:
+        held = max(held, evaluate(1.0, held), key=lambda tried: tried.score)
     factor, turned = _STEP, False
     for _ in range(max_steps):
-        lapse = _rounded(held.noise.lapse)
-        fit, tried = evaluate(best.noise.prior * factor, lapse, best)
+        tried = evaluate(factor, held)
         if tried.advantage(held) > _ADVANTAGE:
-            best, held, turned = fit, tried, True
+            held, turned = tried, True
         elif turned:
             break
         else:
             factor, turned = 1 / factor, True
-    if abs(held.noise.lapse - best.noise.lapse) > 0.01:
-        fit, tried = evaluate(best.noise.prior, _rounded(held.noise.lapse), best)
-        if tried.score > held.score:
-            best, held = fit, tried
-    return replace(best, noise=held.noise), held
+    noise = replace(held.noise, lapse=_rounded(held.noise.lapse))
+    fit = fit_posterior(evidence, d, noise, start=start.positions * (noise.prior / prior))
+    return replace(fit, noise=held.noise), held
 
 
 def fit_curve(margins: Floats, weights: Floats) -> tuple[float, float, Floats]:
