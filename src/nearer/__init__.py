@@ -30,13 +30,18 @@ _HOME = {
     "Basis": "nearer.algorithms.basis",
     "choose_basis": "nearer.algorithms.basis",
     "locate_objects": "nearer.algorithms.coordinates",
+    # estimators: scikit-learn faces
+    "OrdinalBasis": "nearer.estimators.basis",
 }
-_MODULES = ("errors",)
+_MODULES = ("datasets", "errors", "metrics", "plotting")
 
 __all__ = [*_HOME, *_MODULES]  # noqa: PLE0604 - every entry is a string
 
 if TYPE_CHECKING:
+    from nearer import datasets as datasets
     from nearer import errors as errors
+    from nearer import metrics as metrics
+    from nearer import plotting as plotting
     from nearer.algorithms.basis import Basis as Basis
     from nearer.algorithms.basis import choose_basis as choose_basis
     from nearer.algorithms.coordinates import locate_objects as locate_objects
@@ -55,6 +60,7 @@ if TYPE_CHECKING:
     from nearer.asking.selection import nearest_objects as nearest_objects
     from nearer.asking.session import Session as Session
     from nearer.asking.sorting import rank_objects as rank_objects
+    from nearer.estimators.basis import OrdinalBasis as OrdinalBasis
 
 
 def __getattr__(name: str) -> Any:
