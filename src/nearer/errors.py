@@ -9,6 +9,7 @@ from __future__ import annotations
 __all__ = [
     "BudgetSpent",
     "ContradictoryAnswers",
+    "DroppedRows",
     "InvalidInput",
     "MissingAnswer",
     "NearerError",
@@ -27,6 +28,10 @@ class NearerError(Exception):
 
 class InvalidInput(NearerError, ValueError):
     """An argument, an array or a file that breaks a stated rule."""
+
+
+class DroppedRows(UserWarning):
+    """Rows of a file say nothing and were left out; the report names them."""
 
 
 class OracleError(NearerError, ValueError):
