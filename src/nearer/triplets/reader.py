@@ -98,7 +98,8 @@ def read_triplets(
         return _from_arrays(path, kind, labels)
     table, names = _with_header(read_table(path), header, kind, columns)
     parts, kind_found = _parts(table, names, kind, columns)
-    strict = columns is not None and "answer" in columns
+    # a column that nobody names, or that the user calls an answer, is yes or no and no object
+    strict = not names or (columns is not None and "answer" in columns)
     return _from_table(table, names, parts, kind_found, objects, labels, strict)
 
 
@@ -223,7 +224,7 @@ def _answers(
     empty = np.array([value in EMPTY for value in values]) & ~names_one
     clear = names_one | empty
     if not clear.all():
-        if 2 * names_one.sum() > (~empty).sum():
+        if 2 * names_one.sum() > (~empty).sum() and not set(values) <= {"-1", "0", "1", *EMPTY}:
             row = int(np.argmin(clear))
             raise table.error(
                 row, f"answer {values[row]!r} is neither of the two that were compared; mend it"

@@ -98,12 +98,12 @@ def _parse(name: str, text: str, separator: str, comments: int) -> Table:
             (remark,) = csv.reader([comment[1:].strip()], delimiter=separator)
     rows: list[list[str]] = []
     numbers: list[int] = []
-    if separator == " ":
-        lines = (line.strip() for line in lines)
-    reader = csv.reader(lines, delimiter=separator, skipinitialspace=True)
+    reader = csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
     line = comments + 1
     try:
         for row in reader:
+            if separator == " " and row and not row[-1]:
+                row.pop()  # what follows the last space of a line is no field
             if any(row):
                 rows.append(row)
                 numbers.append(line)

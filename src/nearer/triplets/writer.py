@@ -114,7 +114,10 @@ def _text(answers: Triplets, separator: str) -> str:
         header.append("participant")
         columns.append(_named(answers.person_labels, answers.persons))
     sink = io.StringIO(newline="")
-    writer = csv.writer(sink, delimiter=separator, lineterminator="\n")
+    # the csv module sees no need for quotes around a lone carriage return; its reader does
+    returns = any("\r" in label for label in (*answers.labels, *answers.person_labels))
+    quoting = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
+    writer = csv.writer(sink, delimiter=separator, lineterminator="\n", quoting=quoting)
     writer.writerow(header)
     writer.writerows(zip(*columns, strict=True))
     return sink.getvalue()
