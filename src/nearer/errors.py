@@ -12,6 +12,7 @@ __all__ = [
     "DroppedRows",
     "InvalidInput",
     "MissingAnswer",
+    "MissingData",
     "NearerError",
     "OracleError",
 ]
@@ -40,6 +41,10 @@ class OracleError(NearerError, ValueError):
 
 class MissingAnswer(NearerError, LookupError):
     """A recorded oracle was asked a question nobody answered."""
+
+
+class MissingData(NearerError, FileNotFoundError):
+    """A data set is neither at hand nor to be had over the network."""
 
 
 class ContradictoryAnswers(NearerError, ValueError):
