@@ -44,7 +44,9 @@ def command(as_json: bool) -> None:
             for i, (cell, width) in enumerate(zip(line, widths, strict=True))
         ]
         click.echo("  ".join(cells).rstrip())
-    click.echo(f"\nLooked for in {data_folder()} (NEARER_DATA) and {cache_folder()} (NEARER_CACHE).")
+    click.echo(
+        f"\nLooked for in {data_folder()} (NEARER_DATA) and {cache_folder()} (NEARER_CACHE)."
+    )
 
 
 def _describe(data: Any) -> dict[str, Any]:

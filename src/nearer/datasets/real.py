@@ -165,7 +165,8 @@ def _fetch_spambase(home: str) -> NDArray[np.float64]:
     from sklearn.datasets import fetch_openml  # noqa: PLC0415
 
     held = fetch_openml("spambase", version=1, as_frame=False, data_home=home, n_retries=1)
-    return np.c_[held.data.astype(np.float64), held.target.astype(np.float64)]
+    values: NDArray[np.float64] = np.column_stack([held.data, held.target.astype(np.float64)])
+    return values
 
 
 def _fetch_newsgroups(home: str) -> tuple[list[str], list[str], NDArray[np.uint8]]:

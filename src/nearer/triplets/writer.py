@@ -116,8 +116,12 @@ def _text(answers: Triplets, separator: str) -> str:
     sink = io.StringIO(newline="")
     # the csv module sees no need for quotes around a lone carriage return; its reader does
     returns = any("\r" in label for label in (*answers.labels, *answers.person_labels))
-    quoting = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
-    writer = csv.writer(sink, delimiter=separator, lineterminator="\n", quoting=quoting)
+    writer = csv.writer(
+        sink,
+        delimiter=separator,
+        lineterminator="\n",
+        quoting=csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL,
+    )
     writer.writerow(header)
     writer.writerows(zip(*columns, strict=True))
     return sink.getvalue()
