@@ -1,4 +1,5 @@
 import hashlib
+import warnings
 
 import numpy as np
 import pytest
@@ -55,6 +56,7 @@ def test_downloads(folders):
         fetch(DATA, False, lambda home: home)
 
     def offline(home):
+        warnings.warn("trying once more", RuntimeWarning, stacklevel=1)
         raise OSError("Name or service not known")
 
     with pytest.raises(MissingData, match=r"fetch_it of scikit-learn could not .*Name or service"):
@@ -91,7 +93,8 @@ def test_the_catalogue_is_in_order():
 
     assert len({data.name for data in CATALOGUE}) == len(CATALOGUE)
     for data in CATALOGUE:
-        assert hasattr(nearer.datasets, data.loader.partition("(")[0]), data.loader
+        if data.files:
+            assert hasattr(nearer.datasets, data.loader.partition("(")[0]), data.loader
         assert data.holds in ("points", "answers")
         for file in data.files:
             assert len(file.sha256) == 64

@@ -8,6 +8,7 @@ user's own (``XDG_CACHE_HOME``, ``~/.cache``). What scikit-learn downloads is ke
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -77,7 +78,9 @@ def fetch(data: Entry, download: bool, load: Callable[[str], T]) -> T:
     if not download:
         raise MissingData(_what_to_put_where(data, data.files[0]) + ", or pass download=True")
     try:
-        return load(str(cache_folder() / "scikit-learn"))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # retries and stale caches; the end is what matters
+            return load(str(cache_folder() / "scikit-learn"))
     except (OSError, ValueError) as error:  # no network, no such host, a broken answer
         raise MissingData(
             f"{_what_to_put_where(data, data.files[0])}; {data.download} of scikit-learn could not "

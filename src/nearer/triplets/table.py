@@ -63,11 +63,12 @@ def read_table(path: str | os.PathLike[str]) -> Table:
         raise InvalidInput(f"{name}: has no rows; it needs at least one answered question")
     separator = _separator(first)
     table = _parse(name, text, separator, comments)
+    width = table.width
     for row, line in zip(table.rows, table.lines, strict=True):
-        if len(row) != table.width:
+        if len(row) != width:
             raise InvalidInput(
                 f"{name}, line {line}: has {len(row)} fields where line {table.lines[0]} has "
-                f"{table.width}; every row needs the same columns, put quotes around names with "
+                f"{width}; every row needs the same columns, put quotes around names with "
                 "a separator in them"
             )
     if table.remark is not None and len(table.remark) != table.width:
@@ -104,7 +105,7 @@ def _parse(name: str, text: str, separator: str, comments: int) -> Table:
         for row in reader:
             if separator == " " and row and not row[-1]:
                 row.pop()  # what follows the last space of a line is no field
-            if any(row):
+            if row and (row[0] or any(row)):
                 rows.append(row)
                 numbers.append(line)
             line = comments + reader.line_num + 1
