@@ -32,6 +32,10 @@ _HOME = {
     "locate_objects": "nearer.algorithms.coordinates",
     # estimators: scikit-learn faces
     "OrdinalBasis": "nearer.estimators.basis",
+    # triplets at the edge: whatever file somebody has
+    "Triplets": "nearer.triplets",
+    "read_triplets": "nearer.triplets",
+    "write_triplets": "nearer.triplets",
 }
 _MODULES = ("datasets", "errors", "metrics", "plotting")
 
@@ -61,6 +65,9 @@ if TYPE_CHECKING:
     from nearer.asking.session import Session as Session
     from nearer.asking.sorting import rank_objects as rank_objects
     from nearer.estimators.basis import OrdinalBasis as OrdinalBasis
+    from nearer.triplets import Triplets as Triplets
+    from nearer.triplets import read_triplets as read_triplets
+    from nearer.triplets import write_triplets as write_triplets
 
 
 def __getattr__(name: str) -> Any:
