@@ -1,0 +1,237 @@
+"""Positions that obey triplets: minimise a loss from one start.
+
+The objective is the weighted mean loss plus ridge · ‖X‖²/2 (per triplet, so a Gaussian prior of
+variance s² on every coordinate of a likelihood over m answers is ridge = 1/(m s²)). It is not
+convex; which optimum is found depends on the start (`nearer.fitting.starts`). The optimiser is
+L-BFGS: one evaluation costs a pass over the triplets, and a few dozen to a few hundred passes
+are enough. It stops early at loss zero, which soe reaches exactly where the answers allow it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize
+
+from nearer.errors import InvalidInput
+from nearer.fitting.losses import Floats, Loss, as_loss
+
+__all__ = ["Fit", "as_triplets", "as_weights", "fit_positions", "random_start"]
+
+_MEMORY = 10  # past steps L-BFGS keeps
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Positions and how they were found.
+
+    Attributes
+    ----------
+    positions
+        ``(n_objects, n_components)``.
+    loss
+        Weighted mean loss of the triplets, without the ridge.
+    n_iter
+        Steps of the optimiser.
+    converged
+        False where `max_iter` ended it, or an interruption.
+    interrupted
+        Whether Ctrl-C ended it; the positions are the best until then.
+    """
+
+    positions: Floats
+    loss: float
+    n_iter: int
+    converged: bool
+    interrupted: bool = False
+
+
+def fit_positions(
+    triplets: ArrayLike,
+    n_objects: int | None = None,
+    n_components: int = 2,
+    *,
+    loss: str | Loss = "soe",
+    start: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    ridge: float = 0.0,
+    max_iter: int = 2000,
+    tol: float = 1e-7,
+    rng: np.random.Generator | None = None,
+    callback: Callable[[int, float], object] | None = None,
+) -> Fit:
+    """Minimise a loss over triplets from one start.
+
+    Parameters
+    ----------
+    triplets
+        ``(m, 3)`` rows (head, near, far).
+    n_objects
+        How many objects there are; None: the largest index plus one.
+    n_components
+        Dimension of the positions; taken from `start` where that is given.
+    loss
+        A name of `nearer.fitting.losses.LOSSES`, or a `Loss` with its shape.
+    start
+        ``(n_objects, n_components)`` positions to begin at; None: small random ones from `rng`.
+    weights
+        One non-negative number a triplet.
+    ridge
+        Strength of the pull to the origin, see the module's head.
+    max_iter, tol
+        The optimiser stops after that many steps, or when a step gains less than `tol` relative
+        to the objective.
+    rng
+        Source of the random start; needed only without `start`.
+    callback
+        Called with the step's number and the objective after every step.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> fit = fit_positions([[0, 1, 2], [2, 1, 0]], 3, 1, rng=np.random.default_rng(0))
+    >>> fit.positions.shape, fit.loss, fit.converged
+    ((3, 1), 0.0, True)
+    """
+    rows, n = as_triplets(triplets, n_objects)
+    row_weights = as_weights(weights, len(rows))
+    if start is None:
+        if rng is None:
+            raise InvalidInput("start=None: pass rng, a NumPy Generator, for the random start")
+        X = random_start(n, n_components, rng)
+    else:
+        X = np.array(start, dtype=np.float64)
+        if X.ndim != 2 or len(X) != n or not np.isfinite(X).all():
+            raise InvalidInput(
+                f"start of shape {X.shape}: must be finite numbers of shape ({n}, n_components)"
+            )
+    by_head = np.lexsort((rows[:, 2], rows[:, 1], rows[:, 0]))
+    objective = _Objective(as_loss(loss), rows[by_head], row_weights[by_head], X.shape, ridge)
+    return _descend(objective, X, max_iter, tol, callback)
+
+
+def random_start(n: int, d: int, rng: np.random.Generator) -> Floats:
+    """Positions from a standard normal distribution."""
+    if d < 1:
+        raise InvalidInput(f"n_components={d}: must be at least 1")
+    return rng.standard_normal((n, d))
+
+
+def as_triplets(triplets: ArrayLike, n_objects: int | None = None) -> tuple[NDArray[np.int32], int]:
+    """Triplets as an (m, 3) array and the number of objects, or what is wrong with them."""
+    rows = np.asarray(triplets)
+    if rows.ndim != 2 or rows.shape[1] != 3 or len(rows) == 0:
+        raise InvalidInput(
+            f"triplets of shape {rows.shape}: must be (m, 3) rows (head, near, far), at least one"
+        )
+    if not np.issubdtype(rows.dtype, np.integer):
+        with np.errstate(invalid="ignore"):
+            whole = rows.astype(np.int64, casting="unsafe") if rows.dtype.kind in "fb" else None
+        if whole is None or not np.array_equal(whole, rows):
+            raise InvalidInput(
+                f"triplets of type {rows.dtype}: objects must be whole numbers from 0; "
+                "number the labels first"
+            )
+        rows = whole
+    low, high = int(rows.min()), int(rows.max())
+    n = high + 1 if n_objects is None else int(n_objects)
+    if low < 0 or high >= n:
+        row = int(np.argmax((rows < 0).any(axis=1) | (rows >= n).any(axis=1)))
+        raise InvalidInput(
+            f"triplet {row} is {rows[row].tolist()}: objects must be from 0 to {n - 1} "
+            f"(n_objects={n}); raise n_objects or mend the row"
+        )
+    repeated = (rows[:, 0] == rows[:, 1]) | (rows[:, 0] == rows[:, 2]) | (rows[:, 1] == rows[:, 2])
+    if repeated.any():
+        row = int(np.argmax(repeated))
+        raise InvalidInput(
+            f"triplet {row} is {rows[row].tolist()}: its three objects must differ; "
+            f"drop such rows ({int(repeated.sum())} in all)"
+        )
+    return np.ascontiguousarray(rows, dtype=np.int32), n
+
+
+def as_weights(weights: ArrayLike | None, m: int) -> Floats:
+    """One weight a triplet, ones where None is given, or what is wrong with them."""
+    if weights is None:
+        return np.ones(m)
+    values = np.asarray(weights, dtype=np.float64)
+    if values.shape != (m,):
+        raise InvalidInput(
+            f"weights of shape {values.shape}: must be ({m},), one for each of the {m} triplets"
+        )
+    if not np.isfinite(values).all() or (values < 0).any() or not values.any():
+        raise InvalidInput("weights must be finite, not negative, and not all zero")
+    return values
+
+
+class _Objective:
+    """The function to minimise, and the best positions it has seen."""
+
+    def __init__(
+        self,
+        loss: Loss,
+        triplets: NDArray[np.int32],
+        weights: Floats,
+        shape: tuple[int, ...],
+        ridge: float,
+    ) -> None:
+        self.loss, self.triplets, self.weights = loss, triplets, weights
+        self.shape, self.ridge = shape, ridge
+        self.best: tuple[float, float, Floats] | None = None
+        self.steps = 0
+
+    def __call__(self, flat: Floats) -> tuple[float, Floats]:
+        X = flat.reshape(self.shape)
+        loss, gradient = self.loss.value_and_gradient(X, self.triplets, self.weights)
+        value = loss
+        if self.ridge:
+            value += 0.5 * self.ridge * float(np.vdot(X, X))
+            gradient += self.ridge * X
+        if self.best is None or value < self.best[0]:
+            self.best = value, loss, X.copy()
+        return value, gradient.ravel()
+
+
+def _descend(
+    objective: _Objective,
+    X: Floats,
+    max_iter: int,
+    tol: float,
+    callback: Callable[[int, float], object] | None,
+) -> Fit:
+    def after_step(intermediate_result: Any) -> None:
+        objective.steps += 1
+        if callback is not None:
+            callback(objective.steps, float(intermediate_result.fun))
+        if intermediate_result.fun == 0.0:
+            raise StopIteration
+
+    converged = interrupted = False
+    try:
+        result = minimize(
+            objective,
+            X.ravel(),
+            jac=True,
+            method="L-BFGS-B",
+            callback=after_step,
+            options={
+                "maxiter": max_iter,
+                "maxfun": 4 * max_iter,
+                "maxcor": _MEMORY,
+                "ftol": tol,
+                "gtol": 0.0,
+            },
+        )
+        converged = bool(result.status in (0, 99))
+    except KeyboardInterrupt:
+        interrupted = True
+        if objective.best is None:
+            raise
+    assert objective.best is not None  # the optimiser evaluates the start
+    _, loss, positions = objective.best
+    return Fit(positions, loss, objective.steps, converged, interrupted)

@@ -1,0 +1,118 @@
+"""Fits reach the optimum, obey their options, and say what is wrong with their input."""
+
+import numpy as np
+import pytest
+
+from nearer.errors import InvalidInput
+from nearer.fitting.losses import LOSSES
+from nearer.fitting.solver import as_triplets, as_weights, fit_positions
+
+
+def random_triplets(X, m, seed=0):
+    rng = np.random.default_rng(seed)
+    rows = np.array([rng.choice(len(X), 3, replace=False) for _ in range(m)])
+    near, far = (np.linalg.norm(X[rows[:, 0]] - X[rows[:, c]], axis=1) for c in (1, 2))
+    return np.where((near < far)[:, None], rows, rows[:, [0, 2, 1]])
+
+
+def obeyed(X, triplets):
+    near, far = (np.linalg.norm(X[triplets[:, 0]] - X[triplets[:, c]], axis=1) for c in (1, 2))
+    return float(np.mean(near < far))
+
+
+@pytest.fixture(scope="module")
+def plane():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    return X, random_triplets(X, 2000), random_triplets(X, 2000, seed=1)
+
+
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+def test_every_loss_explains_unseen_answers(plane, loss):
+    _, train, test = plane
+    fit = fit_positions(train, 30, 2, loss=loss, ridge=1e-5, rng=np.random.default_rng(0))
+    assert obeyed(fit.positions, test) > 0.9
+
+
+def test_soe_reaches_zero_on_exact_answers(plane):
+    _, train, _ = plane
+    fit = fit_positions(train, 30, 2, rng=np.random.default_rng(0))
+    assert fit.converged
+    assert fit.loss < 1e-6
+    assert obeyed(fit.positions, train) == 1.0
+
+
+def test_weights_are_repetitions(plane):
+    _, train, _ = plane
+    start = np.random.default_rng(0).normal(size=(30, 2))
+    weights = np.random.default_rng(1).integers(0, 3, len(train))
+    a = fit_positions(train, 30, loss="ste", start=start, weights=weights, max_iter=5)
+    b = fit_positions(np.repeat(train, weights, axis=0), 30, loss="ste", start=start, max_iter=5)
+    np.testing.assert_allclose(a.positions, b.positions, rtol=1e-6)
+
+
+def test_ridge_shrinks(plane):
+    _, train, _ = plane
+    rng = np.random.default_rng
+    sizes = [
+        np.linalg.norm(fit_positions(train, 30, 2, loss="ste", ridge=r, rng=rng(0)).positions)
+        for r in (1e-6, 1e-4, 1e-2)
+    ]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_too_few_steps_are_told(plane):
+    fit = fit_positions(plane[1], 30, 2, max_iter=3, rng=np.random.default_rng(0))
+    assert (fit.n_iter, fit.converged) == (3, False)
+
+
+def test_interruption_keeps_the_best_so_far(plane):
+    losses = []
+
+    def callback(step, loss):
+        losses.append(loss)
+        if step == 5:
+            raise KeyboardInterrupt
+
+    start = np.random.default_rng(0).normal(size=(30, 2))
+    fit = fit_positions(plane[1], 30, start=start, callback=callback)
+    assert fit.interrupted
+    assert not fit.converged
+    assert fit.loss == pytest.approx(min(losses))
+
+
+@pytest.mark.parametrize(
+    ("triplets", "n", "message"),
+    [
+        ([[0, 1, 1]], 3, "three objects must differ"),
+        ([[0, 1, 3]], 3, "objects must be from 0 to 2"),
+        ([[0, 1, -1]], 3, "objects must be from 0 to 2"),
+        ([[0, 1, 2, 3]], 4, "must be .m, 3."),
+        (np.empty((0, 3), int), 4, "at least one"),
+        ([[0, 1, 2.5]], 4, "whole numbers"),
+        ([["a", "b", "c"]], 4, "number the labels"),
+        ([[0, 1, np.nan]], 4, "whole numbers"),
+    ],
+)
+def test_bad_triplets(triplets, n, message):
+    with pytest.raises(InvalidInput, match=message):
+        as_triplets(triplets, n)
+
+
+def test_triplets_of_whole_floats_are_taken():
+    rows, n = as_triplets(np.array([[0.0, 1.0, 2.0]]))
+    assert (rows.tolist(), n) == ([[0, 1, 2]], 3)
+
+
+@pytest.mark.parametrize("weights", [[1.0], [1.0, -1.0], [0.0, 0.0], [1.0, np.nan]])
+def test_bad_weights(weights):
+    with pytest.raises(InvalidInput, match="weights"):
+        as_weights(weights, 2)
+
+
+def test_bad_starts():
+    with pytest.raises(InvalidInput, match="pass rng"):
+        fit_positions([[0, 1, 2]], 3)
+    with pytest.raises(InvalidInput, match="start of shape"):
+        fit_positions([[0, 1, 2]], 3, start=np.zeros((2, 2)))
+    with pytest.raises(InvalidInput, match="n_components=0"):
+        fit_positions([[0, 1, 2]], 3, 0, rng=np.random.default_rng(0))
