@@ -30,6 +30,7 @@ _HOME = {
     "Basis": "nearer.algorithms.basis",
     "choose_basis": "nearer.algorithms.basis",
     "locate_objects": "nearer.algorithms.coordinates",
+    "crowd_kernel": "nearer.algorithms.crowd_kernel",
     # estimators: scikit-learn faces
     "OrdinalBasis": "nearer.estimators.basis",
     # triplets at the edge: whatever file somebody has
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from nearer.algorithms.basis import Basis as Basis
     from nearer.algorithms.basis import choose_basis as choose_basis
     from nearer.algorithms.coordinates import locate_objects as locate_objects
+    from nearer.algorithms.crowd_kernel import crowd_kernel as crowd_kernel
     from nearer.asking.memory import Memory as Memory
     from nearer.asking.oracles import DistanceOracle as DistanceOracle
     from nearer.asking.oracles import NoisyOracle as NoisyOracle
