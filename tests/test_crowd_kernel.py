@@ -44,7 +44,7 @@ def slow_gain(X, mu, places, answered, pair):
         near, far = (np.sum((X[x] - X[y]) ** 2) for y in (a, b))
         return (mu + far) / (2 * mu + near + far)
 
-    belief = np.array([math.prod(p(x, a, b) for a, b in answered) for x in places])
+    belief = np.array([math.prod((p(x, a, b) for a, b in answered), start=1.0) for x in places])
     belief /= belief.sum()
     given_place = np.array([p(x, *pair) for x in places])
 
