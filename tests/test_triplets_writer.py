@@ -7,7 +7,8 @@ import nearer
 from nearer.errors import InvalidInput
 from nearer.triplets import Triplets, examine
 
-NAMES = st.text(st.characters(codec="utf-8"), min_size=1).filter(lambda s: s == s.strip())
+CHARACTERS = st.characters(codec="utf-8", exclude_characters="\0")
+NAMES = st.text(CHARACTERS, min_size=1).filter(lambda s: s == s.strip())
 SUFFIXES = [".csv", ".tsv", ".txt", ".npz", ".csv.gz", ".tsv.xz", ".npz.bz2"]
 
 
@@ -107,3 +108,9 @@ def test_nothing_half_written(tmp_path, monkeypatch):
         nearer.write_triplets(file, [[2, 1, 0]])
     assert [path.name for path in tmp_path.iterdir()] == ["answers.csv"]
     assert file.read_text().endswith("0,1,2\n")
+
+
+def test_a_label_with_a_nul_is_refused(tmp_path):
+    with pytest.raises(InvalidInput, match="NUL"):
+        nearer.write_triplets(tmp_path / "a.npz", [[0, 1, 2]], labels=["a", "b", "c\0"])
+    assert not list(tmp_path.iterdir())

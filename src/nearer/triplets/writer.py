@@ -58,6 +58,9 @@ def write_triplets(
     ('ape', 'bee', 'cat')
     """
     answers = _collected(triplets, labels)
+    for label in (*answers.labels, *answers.person_labels):
+        if "\0" in label:
+            raise InvalidInput(f"label {label!r}: holds a NUL, which no file keeps; take it out")
     suffix = content_suffix(path)
     if suffix in _SEPARATORS:
         data = _text(answers, _SEPARATORS[suffix]).encode()
