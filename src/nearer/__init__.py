@@ -30,18 +30,35 @@ _HOME = {
     "Basis": "nearer.algorithms.basis",
     "choose_basis": "nearer.algorithms.basis",
     "locate_objects": "nearer.algorithms.coordinates",
+<<<<<<< HEAD
     "informative": "nearer.algorithms.informative",
+=======
+    "crowd_kernel": "nearer.algorithms.crowd_kernel",
+    # estimators: scikit-learn faces
+    "OrdinalBasis": "nearer.estimators.basis",
+    # triplets at the edge: whatever file somebody has
+    "Triplets": "nearer.triplets",
+    "read_triplets": "nearer.triplets",
+    "write_triplets": "nearer.triplets",
+>>>>>>> main
 }
-_MODULES = ("errors",)
+_MODULES = ("datasets", "errors", "metrics", "plotting")
 
 __all__ = [*_HOME, *_MODULES]  # noqa: PLE0604 - every entry is a string
 
 if TYPE_CHECKING:
+    from nearer import datasets as datasets
     from nearer import errors as errors
+    from nearer import metrics as metrics
+    from nearer import plotting as plotting
     from nearer.algorithms.basis import Basis as Basis
     from nearer.algorithms.basis import choose_basis as choose_basis
     from nearer.algorithms.coordinates import locate_objects as locate_objects
+<<<<<<< HEAD
     from nearer.algorithms.informative import informative as informative
+=======
+    from nearer.algorithms.crowd_kernel import crowd_kernel as crowd_kernel
+>>>>>>> main
     from nearer.asking.memory import Memory as Memory
     from nearer.asking.oracles import DistanceOracle as DistanceOracle
     from nearer.asking.oracles import NoisyOracle as NoisyOracle
@@ -57,6 +74,10 @@ if TYPE_CHECKING:
     from nearer.asking.selection import nearest_objects as nearest_objects
     from nearer.asking.session import Session as Session
     from nearer.asking.sorting import rank_objects as rank_objects
+    from nearer.estimators.basis import OrdinalBasis as OrdinalBasis
+    from nearer.triplets import Triplets as Triplets
+    from nearer.triplets import read_triplets as read_triplets
+    from nearer.triplets import write_triplets as write_triplets
 
 
 def __getattr__(name: str) -> Any:

@@ -92,11 +92,15 @@ class Distances:
         if head in self._rows:
             self._rows.move_to_end(head)
             return self._rows[head]
-        row = self._compute(head, slice(None))
+        row = self.fresh_row(head)
         self._rows[head] = row
         if len(self._rows) > self._most_rows:
             self._rows.popitem(last=False)
         return row
+
+    def fresh_row(self, head: int) -> NDArray[np.float64]:
+        """Distances from one object to all, not kept: for a pass over many heads."""
+        return self._compute(head, slice(None))
 
     def between(self, heads: NDArray[Any], others: NDArray[Any]) -> NDArray[np.float64]:
         """Distances of pairs, ``heads[i]`` to ``others[i]``."""

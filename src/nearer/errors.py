@@ -9,8 +9,10 @@ from __future__ import annotations
 __all__ = [
     "BudgetSpent",
     "ContradictoryAnswers",
+    "DroppedRows",
     "InvalidInput",
     "MissingAnswer",
+    "MissingData",
     "NearerError",
     "OracleError",
 ]
@@ -29,12 +31,20 @@ class InvalidInput(NearerError, ValueError):
     """An argument, an array or a file that breaks a stated rule."""
 
 
+class DroppedRows(UserWarning):
+    """Rows of a file say nothing and were left out; the report names them."""
+
+
 class OracleError(NearerError, ValueError):
     """An oracle answered in a form that is not one boolean a question."""
 
 
 class MissingAnswer(NearerError, LookupError):
     """A recorded oracle was asked a question nobody answered."""
+
+
+class MissingData(NearerError, FileNotFoundError):
+    """A data set is neither at hand nor to be had over the network."""
 
 
 class ContradictoryAnswers(NearerError, ValueError):

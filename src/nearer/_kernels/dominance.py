@@ -15,11 +15,16 @@ __all__ = ["count_below", "most_below"]
 
 
 @njit(cache=True, nogil=True)
-def _count(ranks, members, x, column, bound):  # type: ignore[no-untyped-def]
-    """How many of the first `bound` members, in the order of that column, x is above."""
+def _count(ranks, members, x, column, bound, needed):  # type: ignore[no-untyped-def]
+    """How many of the first `bound` members, in the order of that column, x is above.
+
+    Gives up with less than `needed` as soon as that many are out of reach.
+    """
     k = ranks.shape[1]
     total = 0
     for i in range(bound):
+        if total + bound - i < needed:
+            break
         y = members[column, i]
         below = True
         for j in range(k):
@@ -42,7 +47,7 @@ def count_below(
     n = ranks.shape[0]
     counts = np.zeros(n, dtype=np.int64)
     for x in prange(n):
-        counts[x] = _count(ranks, members, x, short[x], bound[x])
+        counts[x] = _count(ranks, members, x, short[x], bound[x], 0)
     return counts
 
 
@@ -59,7 +64,7 @@ def most_below(
     for x in order:
         if bound[x] <= most:
             break
-        count = _count(ranks, members, x, short[x], bound[x])
+        count = _count(ranks, members, x, short[x], bound[x], most + 1)
         if count > most:
             best, most = x, count
     return best, most

@@ -13,7 +13,11 @@ from nearer.errors import NearerError
 __all__ = ["main"]
 
 # command: (the module that holds it as `command`, what `nearer --help` says of it)
-_COMMANDS: dict[str, tuple[str, str]] = {}
+_COMMANDS = {
+    "demo": ("nearer.cli.demo", "Re-draw the map of the world from comparisons alone."),
+    "embed": ("nearer.cli.embed", "Embed points or a built-in data set from comparisons alone."),
+    "data": ("nearer.cli.data", "List the data sets and whether they are at hand."),
+}
 
 
 class _OnDemand(click.Group):

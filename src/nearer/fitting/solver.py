@@ -20,7 +20,7 @@ from scipy.optimize import minimize
 from nearer.errors import InvalidInput
 from nearer.fitting.losses import Floats, Loss, as_loss
 
-__all__ = ["Fit", "as_triplets", "as_weights", "fit_positions", "random_start"]
+__all__ = ["Fit", "as_triplets", "as_weights", "disobeyed", "fit_positions"]
 
 _MEMORY = 10  # past steps L-BFGS keeps
 
@@ -77,7 +77,7 @@ def fit_positions(
     loss
         A name of `nearer.fitting.losses.LOSSES`, or a `Loss` with its shape.
     start
-        ``(n_objects, n_components)`` positions to begin at; None: small random ones from `rng`.
+        ``(n_objects, n_components)`` positions to begin at; None: standard normal ones from `rng`.
     weights
         One non-negative number a triplet.
     ridge
@@ -102,7 +102,9 @@ def fit_positions(
     if start is None:
         if rng is None:
             raise InvalidInput("start=None: pass rng, a NumPy Generator, for the random start")
-        X = random_start(n, n_components, rng)
+        if n_components < 1:
+            raise InvalidInput(f"n_components={n_components}: must be at least 1")
+        X = rng.standard_normal((n, n_components))
     else:
         X = np.array(start, dtype=np.float64)
         if X.ndim != 2 or len(X) != n or not np.isfinite(X).all():
@@ -114,11 +116,12 @@ def fit_positions(
     return _descend(objective, X, max_iter, tol, callback)
 
 
-def random_start(n: int, d: int, rng: np.random.Generator) -> Floats:
-    """Positions from a standard normal distribution."""
-    if d < 1:
-        raise InvalidInput(f"n_components={d}: must be at least 1")
-    return rng.standard_normal((n, d))
+def disobeyed(X: Floats, triplets: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Which answers the positions contradict: near is not nearer than far."""
+    head = X[triplets[:, 0]]
+    near = np.sum((head - X[triplets[:, 1]]) ** 2, axis=1)
+    far = np.sum((head - X[triplets[:, 2]]) ** 2, axis=1)
+    return np.asarray(near >= far)
 
 
 def as_triplets(triplets: ArrayLike, n_objects: int | None = None) -> tuple[NDArray[np.int32], int]:

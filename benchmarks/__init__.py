@@ -1,0 +1,1 @@
+"""Benchmarks: figures that the documentation quotes, made anew by one command."""

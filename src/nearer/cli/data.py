@@ -1,0 +1,79 @@
+"""``nearer data``: the data sets, whose they are, and whether they are at hand."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+__all__ = ["command"]
+
+
+@click.command("data")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON list instead of a table.")
+def command(as_json: bool) -> None:
+    """List the data sets: objects, licence, size, and whether they are at hand.
+
+    Files are looked for in the folder that NEARER_DATA names (../shared/data where it is not
+    set), then in the cache folder (NEARER_CACHE). Some sets can be downloaded instead.
+    """
+    from nearer.datasets.catalogue import CATALOGUE
+    from nearer.datasets.files import cache_folder, data_folder
+
+    rows = [_describe(data) for data in CATALOGUE]
+    if as_json:
+        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        return
+    table = [("name", "objects", "size", "at hand", "licence", "what")]
+    table += [
+        (
+            row["name"],
+            f"{row['objects']:,}",
+            _bytes(row["bytes"]),
+            row["at_hand"],
+            row["licence"],
+            row["what"],
+        )
+        for row in rows
+    ]
+    widths = [max(len(line[i]) for line in table) for i in range(len(table[0]))]
+    for line in table:
+        cells = [
+            cell.rjust(width) if i in (1, 2) else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        click.echo("  ".join(cells).rstrip())
+    click.echo(
+        f"\nLooked for in {data_folder()} (NEARER_DATA) and {cache_folder()} (NEARER_CACHE)."
+    )
+
+
+def _describe(data: Any) -> dict[str, Any]:
+    from nearer.datasets.files import where
+
+    paths = [where(file) for file in data.files]
+    missing = [file.name for file, path in zip(data.files, paths, strict=True) if path is None]
+    if not data.files:
+        at_hand = "shipped"
+    elif not missing:
+        at_hand = "yes"
+    else:
+        at_hand = "to download" if data.download else "no"
+    return {
+        "name": data.name,
+        "what": data.what,
+        "holds": data.holds,
+        "objects": data.objects,
+        "licence": data.licence,
+        "source": data.source,
+        "bytes": data.size,
+        "at_hand": at_hand,
+        "files": [str(path) for path in paths if path is not None],
+        "missing": missing,
+        "load": f"nearer.datasets.{data.loader}",
+    }
+
+
+def _bytes(size: int) -> str:
+    return f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{size / 1e3:.0f} kB" if size else "-"

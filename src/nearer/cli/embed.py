@@ -1,0 +1,55 @@
+"""`nearer embed`: points or an oracle's data in, positions, answers and a picture out."""
+
+from __future__ import annotations
+
+import click
+
+from nearer.cli.output import Outcome, report
+from nearer.cli.running import run_method
+
+__all__ = ["command"]
+
+
+@click.command("embed")
+@click.argument("data")
+@click.option(
+    "--method",
+    type=click.Choice(["basis"]),
+    default="basis",
+    show_default=True,
+    help="How to choose questions and find positions.",
+)
+@click.option("--metric", default="euclidean", show_default=True, help="Distance that answers.")
+@click.option("--seed", type=click.IntRange(min=0), help="Makes the run repeatable.")
+@click.option("--budget", type=click.IntRange(min=1), help="Ask at most so many comparisons.")
+@click.option(
+    "--endpoints",
+    type=click.Choice(["above", "farthest-rank"]),
+    default="above",
+    show_default=True,
+    help="How the basis chooses the ends of its axes.",
+)
+@click.option(
+    "--order",
+    type=click.Choice(["fewest-comparisons", "fewest-rounds"]),
+    default="fewest-comparisons",
+    show_default=True,
+    help="What the sorts of the basis save.",
+)
+@click.option(
+    "--locate",
+    type=click.Choice(["median", "linear", "binary"]),
+    default="median",
+    show_default=True,
+    help="How objects are placed on the axes of the basis; median asks nothing.",
+)
+@click.option("--out", default="out/embed", show_default=True, help="Folder for the results.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
+def command(data: str, out: str, as_json: bool, **options: object) -> None:
+    """Embed the objects of DATA from comparisons alone.
+
+    DATA is a file of points (.csv, .npy, .npz, .parquet), from which every comparison is answered,
+    or the name of a built-in data set: 3dgmm, 5dgmm, 5dcube, cities.
+    """
+    outcome: Outcome = run_method(data, out, **options)  # type: ignore[arg-type]
+    report(outcome, as_json=as_json)

@@ -1,0 +1,142 @@
+"""Run a method on points: with progress, interruptible, resumable.
+
+Answers are what is paid for, so they are never thrown away: Ctrl-C leaves them in the output
+folder, and the same command goes on from there. A fingerprint of the data and the options makes
+sure that they are not mixed up with those of another run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from nearer.algorithms.basis import Basis, choose_basis
+from nearer.algorithms.coordinates import locate_objects
+from nearer.asking.memory import Memory
+from nearer.asking.oracles import PointOracle
+from nearer.asking.protocol import Asking, recorded, run
+from nearer.asking.record import Record
+from nearer.cli.output import Outcome, check_folder
+from nearer.cli.progress import asking_progress
+from nearer.datasets import load_points
+from nearer.errors import InvalidInput
+
+__all__ = ["run_method"]
+
+
+def run_method(
+    data: str,
+    out: str,
+    *,
+    method: str = "basis",
+    metric: str = "euclidean",
+    seed: int | None = None,
+    budget: int | None = None,
+    endpoints: str = "above",
+    order: str = "fewest-comparisons",
+    locate: str = "median",
+) -> Outcome:
+    """Load, ask, embed; what comes back is ready to be reported."""
+    points = load_points(data, random_state=seed)
+    if len(points) < 3:
+        raise InvalidInput(f"{data}: has {len(points)} objects; at least 3 are needed")
+    oracle = PointOracle(points, metric)
+    folder = check_folder(out)
+
+    options = [method, metric, budget, endpoints, order, locate]
+    interrupted = _Interrupted(folder, points, [seed, *options])
+    memory = interrupted.memory
+    asking = _basis(len(points), interrupted.seed, endpoints, order, locate)
+    record = Record()
+    start = time.perf_counter()
+    try:
+        with asking_progress(method) as progress:
+            positions, basis = run(
+                recorded(asking, record), oracle, budget=budget, memory=memory, progress=progress
+            )
+    except KeyboardInterrupt:
+        raise interrupted.keep() from None
+    seconds = time.perf_counter() - start
+    interrupted.forget()
+    return Outcome(
+        data=data,
+        method=method,
+        folder=folder,
+        truth=points,
+        metric=metric,
+        positions=positions,
+        triplets=record.triplets,
+        n_comparisons=record.n_comparisons,
+        n_rounds=record.n_rounds,
+        seconds=seconds,
+        seed=interrupted.seed,
+        basis=basis,
+    )
+
+
+def _basis(
+    n: int, seed: int, endpoints: Any, order: Any, locate: Any
+) -> Asking[tuple[NDArray[np.float64], Basis]]:
+    basis = yield from choose_basis(n, random_state=seed, endpoints=endpoints, order=order)
+    if not basis.axes:
+        raise InvalidInput(
+            f"the budget of {basis.n_comparisons} comparisons does not complete one axis: two "
+            f"rankings of {n} objects take about {2 * n * int(np.log2(n))}; raise --budget"
+        )
+    if locate == "median":
+        return basis.coordinates(), basis
+    return (yield from locate_objects(basis, search=locate)), basis
+
+
+class _Stopped(click.ClickException):
+    """Ended by Ctrl-C, with the exit code that shells use for it."""
+
+    exit_code = 130
+
+
+class _Interrupted:
+    """Answers of an interrupted run, kept in the output folder until the run is complete."""
+
+    def __init__(self, folder: Path, points: NDArray[np.float64], options: list[Any]) -> None:
+        digest = hashlib.sha256(np.ascontiguousarray(points).tobytes())
+        digest.update(json.dumps([points.shape, options]).encode())
+        self._fingerprint = digest.hexdigest()
+        self._file = folder / "interrupted.npz"
+        self.memory = Memory()
+        self.seed = options[0] if options[0] is not None else secrets.randbits(32)
+        if self._file.exists():
+            self._take_up()
+
+    def _take_up(self) -> None:
+        try:
+            with np.load(self._file, allow_pickle=False) as kept:
+                if str(kept["fingerprint"]) != self._fingerprint:
+                    return
+                self.memory = Memory(kept["triplets"])
+                self.seed = int(kept["seed"])
+        except (OSError, ValueError, KeyError, EOFError):
+            click.echo(f"{self._file} cannot be read and is left aside", err=True)
+            return
+        click.echo(f"going on from {len(self.memory):,} answers of an interrupted run", err=True)
+
+    def keep(self) -> click.ClickException:
+        """Save the answers; return the message to end with."""
+        part = self._file.with_suffix(".part.npz")
+        np.savez(part, triplets=self.memory.triplets, fingerprint=self._fingerprint, seed=self.seed)
+        part.replace(self._file)
+        return _Stopped(
+            f"interrupted; {len(self.memory):,} answers are kept in {self._file}, and the same "
+            "command goes on from there"
+        )
+
+    def forget(self) -> None:
+        """The run is complete: nothing needs to be taken up again."""
+        self._file.unlink(missing_ok=True)

@@ -1,0 +1,1 @@
+"""scikit-learn faces of the algorithms, no mathematics."""

@@ -1,0 +1,151 @@
+"""Where a fit begins, which decides where it ends.
+
+Triplet losses have bad optima: from a random start in d dimensions an object, or half of them,
+gets stuck on the wrong side of others, and nothing in d dimensions leads around. In more
+dimensions there is a way around. So the default comes *from above*: a tiny random cloud in a few
+dimensions too many is fitted for a few steps, turned to its principal axes, stripped of its
+weakest axis, fitted again, and so on down to d. What is still on the wrong side afterwards is
+lifted once more: an extra coordinate, a short fit, and down again (`fit_from_above`).
+
+The other starts are kept for comparison and for users who want them: `random_start`;
+`ranking_start`, principal axes of the squared ranks, since the squared distance to a head is
+linear in the position but for one term that all heads share. ``python -m benchmarks starts``
+measures all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from nearer.errors import InvalidInput
+from nearer.fitting.losses import Floats, Loss
+from nearer.fitting.solver import Fit, as_triplets, as_weights, disobeyed, fit_positions
+
+__all__ = ["fit_from_above", "principal_axes", "random_start", "ranking_start", "triplet_ranks"]
+
+_EXTRA = 3  # dimensions too many at the start
+_STEPS = 60  # of the optimiser in each of them
+_TINY = 0.1  # spread of the random cloud, in units of soe's margin
+_RESCUE_BELOW = 0.02  # share of disobeyed answers that a few misplaced objects can explain
+
+
+def random_start(n: int, d: int, rng: np.random.Generator) -> Floats:
+    """A tiny random cloud: all objects in one place, but for symmetry."""
+    if d < 1:
+        raise InvalidInput(f"n_components={d}: must be at least 1")
+    return _TINY * rng.standard_normal((n, d))
+
+
+def principal_axes(X: Floats, d: int) -> Floats:
+    """Centred positions turned to their principal axes, the first d of them."""
+    left, strength, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    return np.asarray(left[:, :d] * strength[:d])
+
+
+def ranking_start(rankings: Mapping[int, ArrayLike], d: int, *, spread: float = 3.0) -> Floats:
+    """Positions at the principal axes of the squared ranks.
+
+    Parameters
+    ----------
+    rankings
+        Head → ``(n,)`` ranks of all objects, or estimates of them.
+    d
+        Dimension; where there are fewer heads than that, the last coordinates are tiny.
+    spread
+        Standard deviation of the result.
+    """
+    ranks = np.array([rankings[h] for h in sorted(rankings)], dtype=np.float64).T
+    X = principal_axes((ranks / len(ranks)) ** 2, d)
+    X *= spread / max(float(X.std()), np.finfo(float).tiny)
+    missing = d - X.shape[1]
+    if missing > 0:  # deterministic, and different for every object
+        phase = np.outer(np.arange(1, len(X) + 1), np.arange(1, missing + 1)) * np.sqrt(2)
+        X = np.hstack([X, _TINY * np.sin(phase)])
+    return X
+
+
+def triplet_ranks(triplets: ArrayLike, n_objects: int | None = None) -> dict[int, Floats]:
+    """Estimate the ranking from every head that answers speak of.
+
+    An object's rank is the share of its comparisons with that head that it lost, drawn to one
+    half by one imaginary win and loss; unseen objects stay in the middle.
+    """
+    rows, n = as_triplets(triplets, n_objects)
+    ranks = {}
+    for head in np.unique(rows[:, 0]):
+        mine = rows[rows[:, 0] == head]
+        wins = np.bincount(mine[:, 1], minlength=n)
+        losses = np.bincount(mine[:, 2], minlength=n)
+        ranks[int(head)] = n * (losses + 1.0) / (wins + losses + 2.0)
+        ranks[int(head)][head] = 0.0
+    return ranks
+
+
+def fit_from_above(
+    triplets: ArrayLike,
+    n_objects: int | None = None,
+    n_components: int = 2,
+    *,
+    loss: str | Loss = "soe",
+    weights: ArrayLike | None = None,
+    ridge: float = 0.0,
+    max_iter: int = 2000,
+    tol: float = 1e-9,
+    rng: np.random.Generator,
+    rescues: int = 3,
+    callback: Callable[[int, float], object] | None = None,
+) -> Fit:
+    """Fit positions, coming down from a few dimensions more.
+
+    Parameters are those of `nearer.fitting.solver.fit_positions`, and `rescues`: how often
+    misplaced objects may be lifted. None is spent where all answers are obeyed, or where so
+    many are not that misplaced objects cannot be the reason (noise, too low a dimension).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> fit_from_above([[0, 1, 2], [1, 0, 2], [2, 1, 0]], 3, 1, rng=rng).loss
+    0.0
+    """
+    rows, n = as_triplets(triplets, n_objects)
+    row_weights = as_weights(weights, len(rows))
+
+    def fit(start: Floats, steps: int, tolerance: float) -> Fit:
+        return fit_positions(
+            rows,
+            n,
+            loss=loss,
+            start=start,
+            weights=row_weights,
+            ridge=ridge,
+            max_iter=steps,
+            tol=tolerance,
+            callback=callback,
+        )
+
+    X = random_start(n, n_components, rng)
+    X = np.hstack([X, random_start(n, _EXTRA, rng)])
+    steps = 0
+    for d in range(n_components + _EXTRA - 1, n_components - 1, -1):
+        above = fit(X, _STEPS, 1e-6)
+        X = principal_axes(above.positions, d)
+        steps += above.n_iter
+        if above.interrupted:
+            return Fit(principal_axes(X, n_components), above.loss, steps, False, True)
+    best = fit(X, max_iter, tol)
+    steps += best.n_iter
+    for _ in range(rescues):
+        wrong = disobeyed(best.positions, rows)
+        if best.interrupted or not 0 < wrong.mean() < _RESCUE_BELOW:
+            break
+        lift = rng.standard_normal((n, 1)) * 0.3 * best.positions.std()
+        above = fit(np.hstack([best.positions, lift]), 5 * _STEPS, 1e-6)
+        again = fit(principal_axes(above.positions, n_components), max_iter, tol)
+        steps += above.n_iter + again.n_iter
+        if again.loss < best.loss:
+            best = again
+    return Fit(best.positions, best.loss, steps, best.converged, best.interrupted)

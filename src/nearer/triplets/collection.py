@@ -1,0 +1,66 @@
+"""Triplets with all that belongs to them: labels, participants, weights, and a report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearer.triplets.report import Report
+
+__all__ = ["Triplets"]
+
+
+@dataclass(frozen=True, eq=False)
+class Triplets:
+    """Answered questions, as `nearer.read_triplets` returns them.
+
+    It stands for its ``(m, 3)`` array wherever an array is expected: an estimator fits it as it is.
+
+    Attributes
+    ----------
+    triplets
+        ``(m, 3)`` integers, rows ``(head, near, far)``.
+    labels
+        What objects 0 … n−1 are called.
+    weights
+        How much each triplet counts, or None where all count the same.
+    persons
+        Who gave each answer, as a position in `person_labels`, or None where nobody says.
+    person_labels
+        What the participants are called.
+    report
+        What was read and left out, and what the triplets are like; print it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nearer.triplets import Triplets, examine
+    >>> rows = np.array([[0, 1, 2], [2, 1, 0]])
+    >>> answers = Triplets(rows, ("ape", "bee", "cat"), report=examine(rows, ("ape", "bee", "cat")))
+    >>> len(answers), answers.n_objects, np.asarray(answers).shape
+    (2, 3, (2, 3))
+    """
+
+    triplets: NDArray[np.int64]
+    labels: tuple[str, ...]
+    report: Report = field(repr=False)
+    weights: NDArray[np.float64] | None = field(default=None, repr=False)
+    persons: NDArray[np.int64] | None = field(default=None, repr=False)
+    person_labels: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def n_objects(self) -> int:
+        """How many objects there are, those never compared included."""
+        return len(self.labels)
+
+    def __len__(self) -> int:
+        return len(self.triplets)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.triplets, dtype=dtype, copy=copy)
+
+    def __repr__(self) -> str:
+        return f"<{len(self):,} triplets over {self.n_objects:,} objects>"

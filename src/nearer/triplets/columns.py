@@ -1,0 +1,180 @@
+"""Which column of a table plays which part.
+
+========  =============================================================================
+part      column names, letter case and punctuation aside
+========  =============================================================================
+head      head, center, centre, target, anchor, reference
+near      winner, near, nearer, closer, close, primary, positive
+far       loser, far, farther, alternate, negative
+a, b      left and right, option1 and option2, a and b
+chosen    chosen, selected; and winner where there is no loser
+answer    answer, response, choice, cmp, comparison, outcome, y
+odd       odd, oddone, oddoneout
+central   chosencenter, chosencentre, central, mostcentral
+item1 …   item1, object1, tripletobject1, image1, stimulus1 and so on to 3
+person    puid, worker, participant, person, subject, user, rater, session; the same with id
+weight    weight, count
+========  =============================================================================
+
+These are the words of Salmon (``head, winner, loser, left, right, puid`` and, for the names of
+numbered objects, ``head_filename`` and ``head_html``), of tripletTools (``head, winner, loser,
+Center, Left, Right, Answer, worker_id``; older files ``Target, Option1, Option2, primary,
+alternate``) and of the published survey files. Three lone letters, ``a,b,c`` or ``i,j,k``, are
+head, near and far, or with an answer beside them head and the two that are compared.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from nearer.errors import InvalidInput
+
+__all__ = [
+    "KINDS",
+    "PARTS",
+    "by_choice",
+    "by_name",
+    "by_position",
+    "kind_of",
+    "name_columns",
+    "spoken_columns",
+]
+
+_WORDS = {
+    "head": ("head", "center", "centre", "target", "anchor", "reference"),
+    "near": ("winner", "near", "nearer", "closer", "close", "primary", "positive"),
+    "far": ("loser", "far", "farther", "alternate", "negative"),
+    "a": ("left", "option1"),
+    "b": ("right", "option2"),
+    "chosen": ("chosen", "selected"),
+    "answer": ("answer", "response", "choice", "cmp", "comparison", "outcome", "y"),
+    "odd": ("odd", "oddone", "oddoneout"),
+    "central": ("chosencenter", "chosencentre", "central", "mostcentral"),
+    "person": tuple(
+        word + end
+        for word in (
+            *("puid", "pid", "worker", "participant", "person"),
+            *("subject", "sub", "user", "rater", "session"),
+        )
+        for end in ("", "id")
+    ),
+    "weight": ("weight", "count"),
+    **{
+        f"item{i}": tuple(
+            f"{word}{i}" for word in ("item", "object", "tripletobject", "image", "stimulus")
+        )
+        for i in (1, 2, 3)
+    },
+}
+_LETTERS = (("head", "a", "b"), ("head", "b", "c"), ("a", "b", "c"), ("i", "j", "k"))
+_NAME_ENDS = ("filename", "name", "label", "html")  # the first that is there wins
+
+PARTS = tuple(_WORDS)
+KINDS = {
+    "triplets": (("head", "near", "far"),),
+    "answers": (("head", "a", "b", "chosen"), ("head", "a", "b", "answer")),
+    "odd-one-out": (("item1", "item2", "item3", "odd"), ("item1", "item2", "odd")),
+    "most-central": (("item1", "item2", "item3", "central"), ("item1", "item2", "central")),
+}
+_POSITIONS = {
+    ("triplets", 3): ("head", "near", "far"),
+    ("answers", 4): ("head", "a", "b", "answer"),
+    ("odd-one-out", 3): ("item1", "item2", "odd"),
+    ("odd-one-out", 4): ("item1", "item2", "item3", "odd"),
+    ("most-central", 3): ("central", "item1", "item2"),
+    ("most-central", 4): ("item1", "item2", "item3", "central"),
+}
+
+
+def by_name(header: Sequence[str]) -> dict[str, int]:
+    """The parts that a header's words give, part to column.
+
+    Examples
+    --------
+    >>> by_name(["Center", "Left", "Right", "Answer", "worker_id"])
+    {'head': 0, 'a': 1, 'b': 2, 'answer': 3, 'person': 4}
+    """
+    words = [_plain(name) for name in header]
+    parts = {
+        part: words.index(found)
+        for part, known in _WORDS.items()
+        if (found := next((word for word in known if word in words), None)) is not None
+    }
+    answered = "chosen" in parts or "answer" in parts
+    if "near" not in parts and "a" not in parts:
+        for letters in _LETTERS:
+            if set(letters) <= set(words) and (answered or letters != ("head", "a", "b")):
+                three = ("head", "a", "b") if answered else ("head", "near", "far")
+                parts |= {p: words.index(x) for p, x in zip(three, letters, strict=True)}
+                break
+    if "near" in parts and "far" not in parts and "a" in parts:
+        parts["chosen"] = parts.pop("near")
+    return parts
+
+
+def by_position(kind: str, width: int) -> dict[str, int]:
+    """The parts of a table without header; ``kind`` may be ``"auto"``."""
+    if kind == "auto":
+        kind = "answers" if width == 4 else "triplets"
+    parts = _POSITIONS.get((kind, width))
+    if parts is None:
+        raise InvalidInput(
+            f"{width} columns without a known header: {kind} need "
+            + " or ".join(", ".join(p) for (k, _), p in _POSITIONS.items() if k == kind)
+            + '; say which is which, for example columns={"head": 0, "near": 1, "far": 2}'
+        )
+    return {part: i for i, part in enumerate(parts)}
+
+
+def by_choice(
+    columns: Mapping[str, str | int], header: Sequence[str], width: int
+) -> dict[str, int]:
+    """The parts as the user names them, by column name or position."""
+    parts = {}
+    for part, column in columns.items():
+        if part not in _WORDS:
+            raise InvalidInput(f"columns: {part!r} is no part; parts are {', '.join(PARTS)}")
+        if isinstance(column, str):
+            if column not in header:
+                raise InvalidInput(
+                    f"columns: {part}={column!r}, but the columns are "
+                    f"{', '.join(header) or 'without names'}; use one of them or a position"
+                )
+            parts[part] = list(header).index(column)
+        elif 0 <= column < width:
+            parts[part] = column
+        else:
+            raise InvalidInput(f"columns: {part}={column}: positions run from 0 to {width - 1}")
+    return parts
+
+
+def kind_of(parts: Mapping[str, int], kind: str) -> str | None:
+    """The kind of answers that these parts make, or None where they make none."""
+    candidates = KINDS if kind == "auto" else {kind: KINDS[kind]}
+    for name in ("odd-one-out", "most-central", "triplets", "answers"):
+        if any(set(needed) <= set(parts) for needed in candidates.get(name, ())):
+            return name
+    return None
+
+
+def name_columns(header: Sequence[str], part: str) -> int | None:
+    """The column with the names of the objects that the column of ``part`` has as numbers."""
+    words = [_plain(name) for name in header]
+    starts = {"head": ("head",), "near": ("winner", "near"), "far": ("loser", "far")}[part]
+    for end in _NAME_ENDS:
+        for start in starts:
+            if start + end in words:
+                return words.index(start + end)
+    return None
+
+
+def spoken_columns(header: Sequence[str]) -> tuple[int, ...] | None:
+    """The columns Center, Left, Right and Answer, where all of them are there."""
+    words = [_plain(name) for name in header]
+    wanted = ("center", "left", "right", "answer")
+    return tuple(map(words.index, wanted)) if set(wanted) <= set(words) else None
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\W_]", "", name).lower()

@@ -1,0 +1,191 @@
+"""What a set of triplets is like: repeats, contradictions, who is compared, what hangs together.
+
+Two objects hang together when a chain of triplets links them. Objects in different groups were
+never set against a common one, so their mutual distances are anybody's guess; an object in no
+triplet at all can be anywhere.
+
+*Disagreement* is what repeated questions say about noise: of all answers to questions that were
+asked more than once, the share that goes against the majority (half of them in a tie). No
+embedding can agree with more than the rest of those answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from nearer.asking.memory import pack
+
+__all__ = ["Report", "examine"]
+
+_SHOWN = 10  # how many of a kind a text names before it goes on with "and N more"
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was read, what was left out, and what the triplets are like.
+
+    Attributes
+    ----------
+    rows
+        Answers in the source. One answer gives one triplet, or two where it was "which is the odd
+        one?" or "which is the most central?".
+    triplets
+        Triplets kept.
+    objects
+        Objects, those never compared included.
+    persons
+        Participants; 0 where the source does not say.
+    duplicates
+        Triplets that repeat an earlier one: same question, same answer.
+    contradictions
+        Questions answered both ways.
+    disagreement
+        Share of the answers to repeated questions that go against the majority; None where no
+        question was repeated.
+    degenerate
+        Lines left out because an object occurs twice in the question.
+    undecided
+        Lines left out because nobody decided: no answer, or "equal".
+    never_compared
+        Objects that occur in no triplet.
+    groups
+        Objects by which of them hang together, the largest group first. One group is what a fit
+        needs.
+    unread_columns
+        Columns of the source that were not used.
+    """
+
+    rows: int
+    triplets: int
+    objects: int
+    persons: int
+    duplicates: int
+    contradictions: int
+    disagreement: float | None
+    degenerate: tuple[int, ...]
+    undecided: tuple[int, ...]
+    never_compared: tuple[int, ...]
+    groups: tuple[tuple[int, ...], ...]
+    labels: tuple[str, ...]
+    unread_columns: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as plain values, fit for JSON."""
+        plain = asdict(self)
+        del plain["labels"]
+        return plain
+
+    def __str__(self) -> str:
+        people = f" from {self.persons:,} participants" if self.persons else ""
+        lines = [
+            f"{self.rows:,} answers{people}, {self.triplets:,} triplets over {self.objects:,} "
+            "objects"
+        ]
+        if self.duplicates:
+            lines.append(f"{self.duplicates:,} triplets repeat an earlier one")
+        if self.contradictions:
+            lines.append(f"{self.contradictions:,} questions are answered both ways")
+        if self.disagreement is not None:
+            lines.append(
+                f"{self.disagreement:.1%} of the answers to repeated questions are against the "
+                "majority"
+            )
+        if self.degenerate:
+            lines.append(f"left out, an object twice in the question: {_at(self.degenerate)}")
+        if self.undecided:
+            lines.append(f"left out, nobody decided: {_at(self.undecided)}")
+        if self.never_compared:
+            lines.append(f"never compared: {_some(self._named(self.never_compared))}")
+        if len(self.groups) > 1:
+            sizes = ", ".join(f"{len(group):,}" for group in self.groups[:_SHOWN])
+            lines.append(
+                f"{len(self.groups):,} groups of objects that no triplet links, of {sizes} "
+                f"objects; the smallest: {_some(self._named(self.groups[-1]))}"
+            )
+        if self.unread_columns:
+            lines.append(f"columns not used: {_some(self.unread_columns)}")
+        return "\n".join(lines)
+
+    def _named(self, objects: Sequence[int]) -> list[str]:
+        return [self.labels[i] for i in objects]
+
+
+def examine(
+    triplets: NDArray[np.int64],
+    labels: Sequence[str],
+    *,
+    rows: int | None = None,
+    persons: int = 0,
+    degenerate: Sequence[int] = (),
+    undecided: Sequence[int] = (),
+    unread_columns: Sequence[str] = (),
+) -> Report:
+    """Report on triplets; what only their reader can know is passed in.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> print(examine(np.array([[0, 1, 2], [0, 2, 1], [3, 4, 5]]), "abcdefg"))
+    3 answers, 3 triplets over 7 objects
+    1 questions are answered both ways
+    50.0% of the answers to repeated questions are against the majority
+    never compared: g
+    2 groups of objects that no triplet links, of 3, 3 objects; the smallest: d, e, f
+    """
+    keys, mirrored = pack(triplets)
+    _, question, asked = np.unique(keys, return_inverse=True, return_counts=True)
+    against = np.bincount(question, weights=mirrored, minlength=len(asked)).astype(np.int64)
+    minority = np.minimum(against, asked - against)
+    repeated = asked > 1
+    kinds_of_answer = (against > 0).astype(np.int64) + (against < asked)
+    never, groups = _groups(triplets, len(labels))
+    return Report(
+        rows=len(triplets) if rows is None else rows,
+        triplets=len(triplets),
+        objects=len(labels),
+        persons=persons,
+        duplicates=len(triplets) - int(kinds_of_answer.sum()),
+        contradictions=int((minority > 0).sum()),
+        disagreement=(
+            float(minority[repeated].sum() / asked[repeated].sum()) if repeated.any() else None
+        ),
+        degenerate=tuple(degenerate),
+        undecided=tuple(undecided),
+        never_compared=never,
+        groups=groups,
+        labels=tuple(labels),
+        unread_columns=tuple(unread_columns),
+    )
+
+
+def _groups(
+    triplets: NDArray[np.int64], n: int
+) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
+    """The objects in no triplet, and the others by connected component, largest first."""
+    head, near, far = triplets.T
+    links = (np.ones(2 * len(triplets), dtype=np.bool_), (np.r_[head, head], np.r_[near, far]))
+    _, component = connected_components(coo_array(links, shape=(n, n)), directed=False)
+    compared = np.zeros(n, dtype=np.bool_)
+    compared[triplets] = True
+    members: dict[int, list[int]] = {}
+    for i in np.flatnonzero(compared).tolist():
+        members.setdefault(int(component[i]), []).append(i)
+    groups = sorted(members.values(), key=lambda group: (-len(group), group[0]))
+    return tuple(np.flatnonzero(~compared).tolist()), tuple(tuple(group) for group in groups)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
+
+
+def _at(lines: Sequence[int]) -> str:
+    word = "line" if len(lines) == 1 else "lines"
+    return f"{len(lines):,} ({word} {_some([str(line) for line in lines])})"

@@ -1,0 +1,197 @@
+"""The command as a user meets it: results, files, refusals, Ctrl-C."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import nearer
+from nearer.cli import main
+
+NEARER = str(Path(sys.executable).with_name("nearer"))
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        return CliRunner().invoke(main, [str(a) for a in arguments])
+
+    return call
+
+
+@pytest.fixture
+def points(tmp_path):
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(60, 2)))
+    return tmp_path / "x.npy"
+
+
+def test_embed_writes_what_it_says(call, points, tmp_path):
+    result = call("embed", points, "--method", "basis", "--seed", 3, "--out", "o", "--json")
+    assert result.exit_code == 0, result.output
+    summary = json.loads(result.stdout)
+    X = np.load(points)
+    basis = nearer.run(nearer.choose_basis(60, random_state=3), nearer.PointOracle(X))
+    assert summary["n_comparisons"] == basis.n_comparisons
+    assert summary["dimension"] == basis.dimension
+    with (tmp_path / "o" / "embedding.csv").open() as file:
+        rows = list(csv.reader(file))
+    assert rows[0] == ["object", *(f"x{j + 1}" for j in range(basis.dimension))]
+    np.testing.assert_array_equal(np.array(rows[1:], float)[:, 1:], basis.coordinates())
+    triplets = np.loadtxt(tmp_path / "o" / "triplets.csv", delimiter=",", skiprows=1, dtype=int)
+    np.testing.assert_array_equal(triplets, basis.triplets)
+    saved = json.loads((tmp_path / "o" / "basis.json").read_text())
+    assert [tuple(a["endpoints"]) for a in saved["axes"]] == [a.endpoints for a in basis.axes]
+    assert (tmp_path / "o" / "map.png").read_bytes()[:4] == b"\x89PNG"
+    assert len(list((tmp_path / "o").iterdir())) == 4
+
+
+@pytest.mark.parametrize("options", [["--locate", "linear"], ["--order", "fewest-rounds"]])
+def test_options_change_what_is_asked(call, points, options):
+    def embed(*more):
+        done = call("embed", points, "--method", "basis", "--seed", 0, "--json", *more)
+        return json.loads(done.stdout)
+
+    plain, other = embed(), embed(*options)
+    assert plain["n_comparisons"] != other["n_comparisons"]
+    again = embed()
+    assert {**plain, "seconds": 0} == {**again, "seconds": 0}
+
+
+def test_a_table_for_people(call):
+    result = call("embed", "5dcube", "--method", "basis", "--seed", 0)
+    assert result.exit_code == 0
+    for word in ("dimension", "comparisons", "rounds", "τ", "kNN", "RMSE", "stopped"):
+        assert word in result.stdout
+
+
+def test_demo(call, tmp_path):
+    result = call("demo")
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "out" / "demo" / "map.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["embed", "none.npy"], "neither a file nor a built-in"),
+        (["embed", "citys"], "did you mean 'cities'"),
+        (["embed", "3dgmm", "--metric", "nonsense"], "nonsense"),
+        (["embed", "3dgmm", "--method", "magic"], "magic"),
+        (["embed", "3dgmm", "--budget", "0"], "--budget"),
+        (["embed", "3dgmm", "--method", "basis", "--budget", "100"], "raise --budget"),
+        (["embed", "two.csv"], "at least 3"),
+        (["embed", "ragged.csv"], "line 2"),
+        (["embed", "nan.csv"], "nan"),
+        (["embed", "3dgmm", "--out", "file"], "--out file"),
+        (["embed"], "Missing argument"),
+        (["frobnicate"], "No such command"),
+    ],
+)
+def test_refusals_are_one_message_and_exit_code_two(call, tmp_path, arguments, message):
+    (tmp_path / "two.csv").write_text("1,2\n3,4\n")
+    (tmp_path / "ragged.csv").write_text("1,2\n3\n4,5\n")
+    (tmp_path / "nan.csv").write_text("1,2\n3,nan\n4,5\n")
+    (tmp_path / "file").write_text("a file, not a folder")
+    result = call(*arguments)
+    assert result.exit_code == 2
+    assert message in result.output
+    assert "Traceback" not in result.output
+    assert not list(tmp_path.glob("**/embedding.csv"))
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_an_unwritable_folder_is_refused(call, tmp_path):
+    (tmp_path / "locked").mkdir(mode=0o500)
+    result = call("embed", "3dgmm", "--out", "locked")
+    assert result.exit_code == 2
+    assert "not writable" in result.output
+
+
+def test_nothing_is_half_written_when_a_file_cannot_be_written(call, tmp_path, monkeypatch):
+    from nearer.cli import output
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(output, "_write_triplets", full)
+    result = call("embed", "3dgmm", "--method", "basis", "--out", "o")
+    assert result.exit_code == 2
+    assert "No space left" in result.output
+    assert not list((tmp_path / "o").iterdir())
+
+
+def test_ctrl_c_keeps_the_answers_and_the_same_command_goes_on(tmp_path):
+    X = np.random.default_rng(0).normal(size=(6_000, 3))
+    np.save(tmp_path / "x.npy", X)
+    arguments = [NEARER, "embed", "x.npy", "--method", "basis", "--seed", "1", "--json"]
+    process = subprocess.Popen(
+        arguments, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    folder = tmp_path / "out" / "embed"
+    while not folder.exists() and process.poll() is None:
+        time.sleep(0.01)
+    time.sleep(0.15)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    if process.returncode == 0:
+        pytest.skip("the run was over before it could be interrupted")
+    assert process.returncode == 130, err
+    assert "the same command goes on" in err
+    assert "Traceback" not in err
+    assert not out
+    again = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert again.returncode == 0, again.stderr
+    assert "going on from" in again.stderr
+    basis = nearer.run(nearer.choose_basis(6_000, random_state=1), nearer.PointOracle(X))
+    assert json.loads(again.stdout)["n_comparisons"] == basis.n_comparisons
+    assert not (folder / "interrupted.npz").exists()
+
+
+def test_answers_of_another_run_are_not_taken_up(call, points, tmp_path):
+    (tmp_path / "o").mkdir()
+    np.savez(tmp_path / "o" / "interrupted.npz", triplets=[[0, 1, 2]], fingerprint="x", seed=1)
+    result = call("embed", points, "--method", "basis", "--out", "o", "--seed", "2", "--json")
+    assert result.exit_code == 0
+    assert "going on" not in result.stderr
+
+
+def test_a_broken_file_of_answers_is_left_aside(call, points, tmp_path):
+    (tmp_path / "o").mkdir()
+    (tmp_path / "o" / "interrupted.npz").write_bytes(b"nonsense")
+    result = call("embed", points, "--method", "basis", "--out", "o", "--json")
+    assert result.exit_code == 0
+    assert "left aside" in result.stderr
+
+
+def test_help_and_import_are_quick_because_heavy_parts_stay_out():
+    code = (
+        "import sys, nearer, nearer.cli; "
+        "print([m for m in ('numba', 'scipy', 'sklearn', 'matplotlib', 'numpy', 'rich') "
+        "if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+    done = subprocess.run([NEARER, "--help"], capture_output=True, text=True, check=True)
+    assert "embed" in done.stdout
+
+
+def test_nothing_but_json_in_a_pipe(points, tmp_path):
+    done = subprocess.run(
+        [NEARER, "embed", points, "--method", "basis", "--json"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout)["method"] == "basis"
+    assert done.stderr == ""

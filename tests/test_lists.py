@@ -1,0 +1,41 @@
+"""Sorting short lists for many heads at once."""
+
+from math import lgamma, log
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import nearer
+from nearer.asking.lists import sort_lists
+from nearer.errors import InvalidInput
+
+
+@given(st.integers(1, 12), st.integers(0, 9), st.integers(0, 2**32 - 1))
+def test_every_row_is_sorted_from_its_head(h, k, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(30, 2))
+    heads = rng.integers(30, size=h)
+    lists = np.array([rng.choice(30, k, replace=False) for _ in range(h)]).reshape(h, k)
+    before = lists.copy()
+    rows = nearer.run(sort_lists(heads, lists), nearer.PointOracle(X))
+    for head, row, original in zip(heads, rows, before, strict=True):
+        assert sorted(row) == sorted(original)
+        assert (np.diff(np.linalg.norm(X[row] - X[head], axis=1)) >= 0).all()
+    np.testing.assert_array_equal(lists, before)
+
+
+def test_the_cost_is_that_of_binary_insertion():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 2))
+    lists = np.array([rng.choice(500, 18, replace=False) for _ in range(200)])
+    record = nearer.Record()
+    nearer.run(nearer.recorded(sort_lists(np.arange(200), lists), record), nearer.PointOracle(X))
+    assert record.n_comparisons <= 1.03 * 200 * lgamma(19) / log(2)
+    assert record.n_rounds <= 18 * 5
+
+
+def test_shapes_are_checked():
+    with pytest.raises(InvalidInput, match=r"\(h,\) and"):
+        sort_lists([0, 1], [[1, 2, 3]])

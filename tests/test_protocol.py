@@ -1,0 +1,201 @@
+"""Driving askings: run, side by side, recorded, remembered, limited."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import nearer
+from nearer.asking.protocol import put
+from nearer.asking.record import as_triplets
+from nearer.errors import BudgetSpent, InvalidInput, OracleError
+
+ORACLE = nearer.PointOracle(np.random.default_rng(0).normal(size=(40, 2)))
+
+
+def ask_rounds(*rounds):
+    """An asking that puts these rounds and returns all answers; cut short, those it got."""
+    got = []
+    for questions in rounds:
+        try:
+            got.append((yield np.array(questions)))
+        except BudgetSpent as spent:
+            got.append(spent.answers)
+            break
+    return np.concatenate(got)
+
+
+def one_at_a_time(asking, oracle):
+    """Answer an asking through a session, one open question at a time, the last first."""
+    session = nearer.Session(asking)
+    while not session.done:
+        question = session.open[-1:]
+        session.tell(question, oracle(question))
+    return session.result
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda seed: nearer.rank_objects(3, 40, random_state=seed),
+        lambda seed: nearer.rank_objects(3, 40, order="fewest-rounds", random_state=seed),
+        lambda seed: nearer.rank_objects(3, 40, order="guided", guess=np.arange(40)),
+        lambda seed: nearer.farthest_object(3, 40),
+        lambda seed: nearer.nearest_objects(3, 40, k=7, ordered=True, random_state=seed),
+    ],
+)
+def test_run_equals_one_question_at_a_time(make, seed):
+    np.testing.assert_array_equal(nearer.run(make(seed), ORACLE), one_at_a_time(make(seed), ORACLE))
+
+
+def test_a_basis_is_the_same_one_question_at_a_time():
+    whole = nearer.run(nearer.choose_basis(40, random_state=1), ORACLE)
+    single = one_at_a_time(nearer.choose_basis(40, random_state=1), ORACLE)
+    np.testing.assert_array_equal(whole.coordinates(), single.coordinates())
+    np.testing.assert_array_equal(whole.triplets, single.triplets)
+
+
+def test_progress_counts_comparisons_and_rounds():
+    seen = []
+    record = nearer.Record()
+    asking = nearer.recorded(nearer.rank_objects(0, 40, random_state=0), record)
+    nearer.run(asking, ORACLE, progress=lambda *counts: seen.append(counts))
+    assert seen[-1] == (record.n_comparisons, record.n_rounds)
+    assert len(seen) == record.n_rounds
+    assert len(record.triplets) == record.n_comparisons
+
+
+def test_together_merges_rounds_and_keeps_results_apart():
+    heads = [0, 5, 9]
+    alone = [nearer.run(nearer.rank_objects(h, 40, random_state=0), ORACLE) for h in heads]
+    record = nearer.Record()
+    side_by_side = nearer.together(*(nearer.rank_objects(h, 40, random_state=0) for h in heads))
+    results = nearer.run(nearer.recorded(side_by_side, record), ORACLE)
+    np.testing.assert_array_equal(results, alone)
+    single = nearer.Record()
+    nearer.run(nearer.recorded(nearer.rank_objects(0, 40, random_state=0), single), ORACLE)
+    assert record.n_rounds < 2 * single.n_rounds
+
+
+def test_together_of_nothing_and_of_finished_askings():
+    assert nearer.run(nearer.together(), ORACLE) == []
+    done = nearer.together(ask_rounds([[0, 1, 2]]), ask_rounds([[0, 1, 2]], [[0, 2, 3]]))
+    first, second = nearer.run(done, ORACLE)
+    assert len(first) == 1
+    assert len(second) == 2
+
+
+rounds = st.lists(
+    st.lists(st.permutations(range(4)).map(lambda p: p[:3]), min_size=1, max_size=6),
+    min_size=1,
+    max_size=5,
+)
+
+
+@given(rounds)
+def test_nothing_is_asked_twice_not_even_mirrored(rounds):
+    asked = []
+
+    def oracle(questions):
+        asked.extend((h, min(a, b), max(a, b)) for h, a, b in questions.tolist())
+        return ORACLE(questions)
+
+    plain = nearer.run(ask_rounds(*rounds), ORACLE)
+    remembered = nearer.run(ask_rounds(*rounds), oracle, memory=nearer.Memory())
+    np.testing.assert_array_equal(plain, remembered)
+    assert len(asked) == len(set(asked))
+
+
+@given(rounds, st.integers(0, 30))
+def test_a_budget_is_kept_and_its_answers_are_not_lost(rounds, budget):
+    asked = []
+
+    def oracle(questions):
+        asked.append(len(questions))
+        return ORACLE(questions)
+
+    everything = nearer.run(ask_rounds(*rounds), ORACLE)
+    part = nearer.run(ask_rounds(*rounds), oracle, budget=budget)
+    assert sum(asked) == min(budget, len(everything))
+    np.testing.assert_array_equal(part, everything[:budget])
+
+
+@given(rounds, st.integers(0, 8))
+def test_a_budget_counts_only_what_is_really_asked(rounds, budget):
+    memory = nearer.Memory()
+    asked = []
+
+    def oracle(questions):
+        asked.append(len(questions))
+        return ORACLE(questions)
+
+    part = nearer.run(ask_rounds(*rounds), oracle, budget=budget, memory=memory)
+    everything = nearer.run(ask_rounds(*rounds), ORACLE)
+    assert sum(asked) <= budget
+    assert sum(asked) == len(memory)
+    np.testing.assert_array_equal(part, everything[: len(part)])
+
+
+def test_a_budget_reaches_into_askings_side_by_side():
+    sorts = nearer.together(*(nearer.rank_objects(h, 40, random_state=0) for h in (0, 1)))
+    with pytest.raises(BudgetSpent, match="budget=20"):
+        nearer.run(sorts, ORACLE, budget=20)
+    parts = nearer.together(ask_rounds([[0, 1, 2], [0, 2, 3]]), ask_rounds([[1, 2, 3]]))
+    first, second = nearer.run(parts, ORACLE, budget=1)
+    assert (len(first), len(second)) == (1, 0)
+
+
+def test_interrupted_and_run_again_with_the_same_memory_pays_once():
+    memory = nearer.Memory()
+    record = nearer.Record()
+    calls = 0
+
+    def impatient(questions):
+        nonlocal calls
+        calls += 1
+        if calls == 20:
+            raise KeyboardInterrupt
+        return ORACLE(questions)
+
+    def asking():
+        return nearer.rank_objects(0, 40, random_state=0)
+
+    with pytest.raises(KeyboardInterrupt):
+        nearer.run(asking(), impatient, memory=memory)
+    paid = len(memory)
+    again = nearer.run(nearer.recorded(asking(), record), impatient, memory=memory)
+    np.testing.assert_array_equal(again, nearer.run(asking(), ORACLE))
+    assert 0 < paid < record.n_comparisons == len(memory)
+
+
+@pytest.mark.parametrize(
+    ("oracle", "message"),
+    [
+        (lambda q: np.ones(len(q) + 1, dtype=bool), "shape"),
+        (lambda q: np.ones((len(q), 1), dtype=bool), "shape"),
+        (lambda q: np.ones(len(q), dtype=int), "booleans"),
+        (lambda q: [None] * len(q), "booleans"),
+        (lambda q: np.full(len(q), 0.5), "booleans"),
+    ],
+)
+def test_an_oracle_that_answers_nonsense_is_named(oracle, message):
+    with pytest.raises(OracleError, match=message):
+        nearer.run(nearer.rank_objects(0, 40), oracle)
+
+
+def test_a_list_of_booleans_is_an_answer():
+    assert put(np.array([[0, 1, 2]]), lambda q: [True]).tolist() == [True]
+
+
+def test_a_negative_budget_is_refused():
+    with pytest.raises(InvalidInput, match="budget=-1"):
+        nearer.run(nearer.rank_objects(0, 40), ORACLE, budget=-1)
+
+
+def test_as_triplets_leaves_the_questions_alone():
+    questions = np.array([[0, 1, 2], [3, 4, 5]])
+    np.testing.assert_array_equal(
+        as_triplets(questions, np.array([False, True])), [[0, 2, 1], [3, 4, 5]]
+    )
+    np.testing.assert_array_equal(questions, [[0, 1, 2], [3, 4, 5]])

@@ -1,0 +1,68 @@
+"""Sessions: answers out of order, replay at any cut."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import nearer
+from nearer.errors import InvalidInput
+
+ORACLE = nearer.PointOracle(np.random.default_rng(3).normal(size=(25, 2)))
+
+
+def basis_asking():
+    return nearer.choose_basis(25, random_state=4)
+
+
+def answer_some(session, rng, stop_at=None):
+    """Answer open questions in random order, some at a time; stop after so many answers."""
+    told = 0
+    while not session.done and (stop_at is None or told < stop_at):
+        open_now = session.open
+        chosen = open_now[rng.permutation(len(open_now))[: rng.integers(1, 4)]]
+        session.tell(chosen, ORACLE(chosen))
+        told += len(chosen)
+
+
+@given(st.integers(0, 400), st.integers(0, 10))
+def test_replaying_any_part_of_the_log_and_going_on_is_the_uninterrupted_run(cut, seed):
+    whole = nearer.run(basis_asking(), ORACLE)
+    rng = np.random.default_rng(seed)
+    first = nearer.Session(basis_asking())
+    answer_some(first, rng, stop_at=cut)
+    second = nearer.Session(basis_asking(), first.triplets)
+    np.testing.assert_array_equal(np.sort(first.open, axis=0), np.sort(second.open, axis=0))
+    answer_some(second, rng)
+    np.testing.assert_array_equal(second.result.triplets, whole.triplets)
+    np.testing.assert_array_equal(second.result.coordinates(), whole.coordinates())
+
+
+def test_the_first_answer_counts_and_unasked_ones_are_kept():
+    session = nearer.Session(nearer.rank_objects(0, 3, random_state=0))
+    (question,) = session.open
+    session.tell(np.array([[1, 0, 2]]), np.array([True]))
+    assert not session.done
+    session.tell(question[None], np.array([True]))
+    assert session.done
+    session.tell(question[None], np.array([False]))
+    assert session.result[question[1]] == 1
+    assert len(session.triplets) == 2
+
+
+def test_a_result_before_its_time_and_bad_answers_are_refused():
+    session = nearer.Session(nearer.rank_objects(0, 5))
+    with pytest.raises(InvalidInput, match="open questions"):
+        session.result
+    with pytest.raises(InvalidInput, match="shape"):
+        session.tell(np.array([0, 1, 2]), np.array([True]))
+    with pytest.raises(InvalidInput, match="booleans"):
+        session.tell(np.array([[0, 1, 2]]), np.array([1]))
+
+
+def test_an_asking_that_asks_nothing_is_done_at_once():
+    def nothing():
+        return 7
+        yield
+
+    assert nearer.Session(nothing()).result == 7
