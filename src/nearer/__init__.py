@@ -30,9 +30,7 @@ _HOME = {
     "Basis": "nearer.algorithms.basis",
     "choose_basis": "nearer.algorithms.basis",
     "locate_objects": "nearer.algorithms.coordinates",
-<<<<<<< HEAD
     "informative": "nearer.algorithms.informative",
-=======
     "crowd_kernel": "nearer.algorithms.crowd_kernel",
     # estimators: scikit-learn faces
     "OrdinalBasis": "nearer.estimators.basis",
@@ -40,7 +38,6 @@ _HOME = {
     "Triplets": "nearer.triplets",
     "read_triplets": "nearer.triplets",
     "write_triplets": "nearer.triplets",
->>>>>>> main
 }
 _MODULES = ("datasets", "errors", "metrics", "plotting")
 
@@ -54,11 +51,8 @@ if TYPE_CHECKING:
     from nearer.algorithms.basis import Basis as Basis
     from nearer.algorithms.basis import choose_basis as choose_basis
     from nearer.algorithms.coordinates import locate_objects as locate_objects
-<<<<<<< HEAD
-    from nearer.algorithms.informative import informative as informative
-=======
     from nearer.algorithms.crowd_kernel import crowd_kernel as crowd_kernel
->>>>>>> main
+    from nearer.algorithms.informative import informative as informative
     from nearer.asking.memory import Memory as Memory
     from nearer.asking.oracles import DistanceOracle as DistanceOracle
     from nearer.asking.oracles import NoisyOracle as NoisyOracle

@@ -5,8 +5,6 @@ the unit vectors from a to h and from b to h, moving h changes t by w − u, mov
 b by −w.
 """
 
-# ruff: noqa: PLR0917 - a kernel is one loop with all it needs handed in
-
 from __future__ import annotations
 
 import math

@@ -37,7 +37,7 @@ from nearer.errors import BudgetSpent, InvalidInput
 from nearer.fitting.belief import Belief
 from nearer.fitting.posterior import Posterior
 
-__all__ = ["choose_questions", "informative", "information_of"]
+__all__ = ["choose_questions", "information_of", "informative"]
 
 _RANDOM_SHARE = 0.1
 _CANDIDATES = 200  # drawn for each question that is asked

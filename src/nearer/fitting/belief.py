@@ -56,9 +56,7 @@ class Belief:
         The `HeldOut` predictions behind its noise; None before there are enough answers.
     """
 
-    def __init__(
-        self, n_objects: int, n_components: int | None, rng: np.random.Generator
-    ) -> None:
+    def __init__(self, n_objects: int, n_components: int | None, rng: np.random.Generator) -> None:
         self._free = n_components is None
         self._rng = rng
         d = min(_FIRST_DIMENSION, n_objects - 1) if n_components is None else n_components
@@ -123,9 +121,7 @@ class Belief:
             self._tried[fit.positions.shape[1]] = held
         return fit, held
 
-    def _choose_dimension(
-        self, fit: Posterior, held: HeldOut
-    ) -> tuple[Posterior, HeldOut | None]:
+    def _choose_dimension(self, fit: Posterior, held: HeldOut) -> tuple[Posterior, HeldOut | None]:
         d, grown = fit.positions.shape[1], False
         while d < self._answers.n_objects - 1:
             wider, tried = self._reshaped(fit, held, self._widened)
