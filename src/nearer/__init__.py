@@ -30,6 +30,10 @@ _HOME = {
     "Basis": "nearer.algorithms.basis",
     "choose_basis": "nearer.algorithms.basis",
     "locate_objects": "nearer.algorithms.coordinates",
+    "basis_soe": "nearer.algorithms.pipelines",
+    "extra_soe": "nearer.algorithms.pipelines",
+    "rand_soe": "nearer.algorithms.pipelines",
+    "paper_protocol": "nearer.algorithms.pipelines",
     "crowd_kernel": "nearer.algorithms.crowd_kernel",
     # estimators: scikit-learn faces
     "OrdinalBasis": "nearer.estimators.basis",
@@ -51,6 +55,10 @@ if TYPE_CHECKING:
     from nearer.algorithms.basis import choose_basis as choose_basis
     from nearer.algorithms.coordinates import locate_objects as locate_objects
     from nearer.algorithms.crowd_kernel import crowd_kernel as crowd_kernel
+    from nearer.algorithms.pipelines import basis_soe as basis_soe
+    from nearer.algorithms.pipelines import extra_soe as extra_soe
+    from nearer.algorithms.pipelines import paper_protocol as paper_protocol
+    from nearer.algorithms.pipelines import rand_soe as rand_soe
     from nearer.asking.memory import Memory as Memory
     from nearer.asking.oracles import DistanceOracle as DistanceOracle
     from nearer.asking.oracles import NoisyOracle as NoisyOracle
