@@ -28,6 +28,7 @@ from nearer.errors import BudgetSpent, InvalidInput
 from nearer.fitting.losses import Loss
 from nearer.fitting.smallest import fit_smallest
 from nearer.fitting.solver import Fit, fit_positions
+from nearer.fitting.starts import fit_from_above
 
 __all__ = ["crowd_kernel"]
 
@@ -89,7 +90,7 @@ def _crowd_kernel(
         yield from recorded(_ask_and_fit(n, budget, fits, rng, record), record)
     except BudgetSpent as spent:
         stopped = f"only {spent.budget} comparisons were allowed"
-    fit = fits.again(record.triplets, rng, afresh=True)
+    fit = fits.again(record.triplets, rng, last=True)
     note = f"{fits.count} fits; {stopped}"
     return Embedding(
         positions=fit.positions,
@@ -130,9 +131,9 @@ class _Fits:
         self.evidence: dict[int, Any] = {}
 
     def again(
-        self, triplets: NDArray[np.int64], rng: np.random.Generator, *, afresh: bool = False
+        self, triplets: NDArray[np.int64], rng: np.random.Generator, *, last: bool = False
     ) -> Fit:
-        """Fit to these answers; `afresh`: not from the last positions."""
+        """Fit to these answers; the last time also from a start of its own."""
         if not len(triplets):
             return Fit(np.zeros((self._n, self._d)), 0.0, 0, False)
         if self._given is None and len(triplets) >= 2 * self._chosen_at:
@@ -144,11 +145,14 @@ class _Fits:
             self._n,
             self._d,
             loss=_LOSS,
-            start=None if afresh else self._positions,
+            start=self._positions,
             rng=rng,
             max_iter=300,
             tol=1e-5,
         )
+        if last:
+            above = fit_from_above(triplets, self._n, self._d, loss=_LOSS, max_iter=300, rng=rng)
+            fit = min(fit, above, key=lambda f: f.loss)
         self._positions = fit.positions
         self.count += 1
         if self._given is not None:
