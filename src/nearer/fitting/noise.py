@@ -26,7 +26,7 @@ from nearer.fitting.losses import Floats, Loss
 from nearer.fitting.solver import Fit, as_triplets, as_weights, fit_positions
 from nearer.fitting.starts import start_from_above
 
-__all__ = ["Calibration", "NoisyFit", "Setting", "calibrate", "choose_setting", "fit_noisy"]
+__all__ = ["Calibration", "NoisyFit", "Setting", "Trial", "calibrate", "fit_noisy"]
 
 _SPREADS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 _LAPSES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4)
@@ -138,7 +138,7 @@ def fit_noisy(
     """
     rows, n = as_triplets(triplets, n_objects)
     row_weights = as_weights(weights, len(rows))
-    trial = _Trial(rows, row_weights, n, n_components, rng)
+    trial = Trial(rows, row_weights, n, n_components, rng)
     if setting is None:
         setting = trial.search()
     calibration = trial.judge(setting)
@@ -157,16 +157,6 @@ def fit_noisy(
     return NoisyFit(
         fit.positions, fit.loss, steps, fit.converged, fit.interrupted, setting, calibration
     )
-
-
-def choose_setting(
-    triplets: ArrayLike, n_objects: int, n_components: int, *, rng: np.random.Generator
-) -> tuple[Setting, Calibration]:
-    """Choose curve, lapse rate and prior by held-out answers."""
-    rows, n = as_triplets(triplets, n_objects)
-    trial = _Trial(rows, np.ones(len(rows)), n, n_components, rng)
-    setting = trial.search()
-    return setting, trial.judge(setting)
 
 
 def log_odds(loss: Loss, X: Floats, triplets: NDArray[np.integer]) -> Floats:
@@ -210,7 +200,7 @@ def calibrate(odds: Floats, weights: Floats | None = None) -> Calibration:
     )
 
 
-class _Trial:
+class Trial:
     """Held-out judgements of settings, each fit starting from the latest of its curve."""
 
     def __init__(
@@ -240,6 +230,7 @@ class _Trial:
         self.folds = int(np.clip(np.ceil(_ENOUGH / held_out), 1, min(_PARTS, len(rows))))
         self.warm: dict[tuple[str, float | None, int], Floats] = {}
         self.known: dict[Setting, Calibration] = {}
+        self.odds: dict[Setting, tuple[Floats, Floats]] = {}
         self.steps = 0
 
     def latest(self, setting: Setting) -> Floats:
@@ -249,8 +240,10 @@ class _Trial:
     def judge(self, setting: Setting) -> Calibration:
         """Calibrate a setting on answers that its fits were not shown."""
         if setting not in self.known:
-            odds, weights = zip(*map(lambda f: self._held_out(setting, f), range(self.folds)))
-            self.known[setting] = calibrate(np.concatenate(odds), np.concatenate(weights))
+            parts = [self._held_out(setting, fold) for fold in range(self.folds)]
+            odds, weights = (np.concatenate(part) for part in zip(*parts, strict=True))
+            self.known[setting] = calibrate(odds, weights)
+            self.odds[setting] = odds, weights
         return self.known[setting]
 
     def _held_out(self, setting: Setting, fold: int) -> tuple[Floats, Floats]:
@@ -276,17 +269,22 @@ class _Trial:
         return log_odds(setting.loss, fit.positions, self.rows[hidden]), self.weights[hidden]
 
     def search(self) -> Setting:
-        """The setting whose held-out answers are likeliest."""
-        best = [self._climb(name, shape) for name, shape in _CURVES]
+        """Find the setting whose held-out answers are likeliest."""
+        best = [self.climb(name, shape) for name, shape in _CURVES]
         return min(best, key=lambda s: self.judge(s).log_loss)
 
-    def _climb(self, name: str, shape: float | None) -> Setting:
-        lapses = _LAPSES if name == "logistic" else (None,)
+    def climb(
+        self, name: str, shape: float | None = None, first: Setting | None = None
+    ) -> Setting:
+        """Improve spread and lapse rate of one curve until no neighbour on the grid is better."""
+        lapses: tuple[float | None, ...] = _LAPSES if name == "logistic" else (shape,)
+        place = (_FIRST[0], min(_FIRST[1], len(lapses) - 1))
+        if first is not None:
+            place = _SPREADS.index(first.spread), lapses.index(first.loss.shape)
 
         def at(spread: int, lapse: int) -> Setting:
-            return Setting(Loss(name, shape if shape is not None else lapses[lapse]), _SPREADS[spread])
+            return Setting(Loss(name, lapses[lapse]), _SPREADS[spread])
 
-        place = (_FIRST[0], min(_FIRST[1], len(lapses) - 1))
         moved = True
         while moved:
             moved = False

@@ -31,6 +31,7 @@ from nearer.fitting.losses import Floats, Loss, as_loss
 from nearer.fitting.solver import Fit, as_triplets, as_weights, disobeyed, fit_positions
 
 __all__ = [
+    "come_down",
     "fit_from_above",
     "principal_axes",
     "random_start",
@@ -125,34 +126,34 @@ def fit_from_above(
     0.0
     """
     rows, n = as_triplets(triplets, n_objects)
-    search = _Search(
-        partial(
-            fit_positions,
-            rows,
-            n,
-            weights=as_weights(weights, len(rows)),
-            ridge=ridge,
-            callback=callback,
-        ),
-        as_loss(loss),
-        max_iter,
-        tol,
+    fit = partial(
+        fit_positions,
+        rows,
+        n,
+        weights=as_weights(weights, len(rows)),
+        ridge=ridge,
+        callback=callback,
     )
+    search = _Search(fit, as_loss(loss), max_iter, tol)
     start = random_start(n, n_components + _EXTRA, rng)
-    best = search.down(start, n_components, _STEPS)
-    for _ in range(rescues):
-        wrong = float(disobeyed(best.positions, rows).mean())
-        if search.interrupted or not 0 < wrong < _RESCUE_BELOW:
-            break
-        lift = rng.standard_normal((n, 1)) * 0.3 * best.positions.std()
-        again = search.down(np.hstack([best.positions, lift]), n_components, _STEPS)
-        if again.loss < best.loss:
-            best = again
-    if search.loss.name == "soe" and not search.interrupted:
-        middle = search.centre(best)
-        if not disobeyed(middle.positions, rows).any():
-            best = middle
-    return replace(best, n_iter=search.steps, interrupted=search.interrupted)
+    return search.rescued(start, rows, n_components, rescues, rng)
+
+
+def come_down(
+    triplets: NDArray[np.int32],
+    n: int,
+    positions: Floats,
+    d: int,
+    *,
+    max_iter: int = 500,
+    tol: float = 1e-9,
+    rng: np.random.Generator,
+    rescues: int = 3,
+    middle: bool = True,
+) -> Fit:
+    """Fit soe in d dimensions, from positions in as many or more."""
+    search = _Search(partial(fit_positions, triplets, n), Loss("soe"), max_iter, tol)
+    return search.rescued(positions, triplets, d, rescues, rng, middle)
 
 
 def start_from_above(
@@ -191,6 +192,32 @@ class _Search:
             above = self.fit(X, steps, 1e-6)
             X = principal_axes(above.positions, X.shape[1] - 1)
         return self.fit(principal_axes(X, d), 0 if self.interrupted else self._max_iter, self._tol)
+
+    def rescued(
+        self,
+        X: Floats,
+        rows: NDArray[np.int32],
+        d: int,
+        rescues: int,
+        rng: np.random.Generator,
+        middle: bool = True,
+    ) -> Fit:
+        """Come down, lift what is misplaced and come down again; move to the middle if asked."""
+        best = self.down(X, d, _STEPS)
+        for _ in range(rescues):
+            wrong = float(disobeyed(best.positions, rows).mean())
+            if self.interrupted or not 0 < wrong < _RESCUE_BELOW:
+                break
+            lift = rng.standard_normal((len(X), 1)) * 0.3 * best.positions.std()
+            again = self.down(np.hstack([best.positions, lift]), d, _STEPS)
+            if again.loss < best.loss:
+                best = again
+        obeyed = not disobeyed(best.positions, rows).any()
+        if middle and obeyed and self.loss.name == "soe" and not self.interrupted:
+            centred = self.centre(best)
+            if not disobeyed(centred.positions, rows).any():
+                best = centred
+        return replace(best, n_iter=self.steps, interrupted=self.interrupted)
 
     def centre(self, fit: Fit) -> Fit:
         """Move to the middle of what the answers allow."""
