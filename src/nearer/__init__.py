@@ -37,6 +37,16 @@ _HOME = {
     "crowd_kernel": "nearer.algorithms.crowd_kernel",
     # estimators: scikit-learn faces
     "OrdinalBasis": "nearer.estimators.basis",
+    "SOE": "nearer.estimators.triplets",
+    "CKL": "nearer.estimators.triplets",
+    "GNMDS": "nearer.estimators.triplets",
+    "STE": "nearer.estimators.triplets",
+    "TSTE": "nearer.estimators.triplets",
+    "OrdinalEmbedding": "nearer.estimators.triplets",
+    "LOE": "nearer.estimators.graphs",
+    "KNNGraphEmbedding": "nearer.estimators.graphs",
+    # fitting: triplets in, positions out
+    "estimate_dimension": "nearer.fitting.dimension",
     # triplets at the edge: whatever file somebody has
     "Triplets": "nearer.triplets",
     "read_triplets": "nearer.triplets",
@@ -75,6 +85,15 @@ if TYPE_CHECKING:
     from nearer.asking.session import Session as Session
     from nearer.asking.sorting import rank_objects as rank_objects
     from nearer.estimators.basis import OrdinalBasis as OrdinalBasis
+    from nearer.estimators.graphs import KNNGraphEmbedding as KNNGraphEmbedding
+    from nearer.estimators.graphs import LOE as LOE
+    from nearer.estimators.triplets import CKL as CKL
+    from nearer.estimators.triplets import GNMDS as GNMDS
+    from nearer.estimators.triplets import OrdinalEmbedding as OrdinalEmbedding
+    from nearer.estimators.triplets import SOE as SOE
+    from nearer.estimators.triplets import STE as STE
+    from nearer.estimators.triplets import TSTE as TSTE
+    from nearer.fitting.dimension import estimate_dimension as estimate_dimension
     from nearer.triplets import Triplets as Triplets
     from nearer.triplets import read_triplets as read_triplets
     from nearer.triplets import write_triplets as write_triplets
