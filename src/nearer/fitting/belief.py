@@ -114,9 +114,9 @@ class Belief:
         self.fit, self.held_out = fit, held
 
     def _tuned(
-        self, fit: Posterior, starts: tuple[Floats, ...]
+        self, fit: Posterior, starts: tuple[Floats, ...], max_steps: int = 6
     ) -> tuple[Posterior, HeldOut | None]:
-        fit, held = tune(self._answers, fit, starts=starts, rng=self._rng)
+        fit, held = tune(self._answers, fit, starts=starts, rng=self._rng, max_steps=max_steps)
         if held is not None:
             self._tried[fit.positions.shape[1]] = held
         return fit, held
@@ -139,7 +139,8 @@ class Belief:
         self, fit: Posterior, held: HeldOut, reshape: Callable[[Floats], Floats]
     ) -> tuple[Posterior, HeldOut | None]:
         start = self._refit(replace(fit, positions=reshape(fit.positions)))
-        return self._tuned(start, tuple(reshape(X) for X in held.fits))
+        # the noise of a neighbouring dimension is close to right, so one correction is enough
+        return self._tuned(start, tuple(reshape(X) for X in held.fits), max_steps=1)
 
     def _widened(self, X: Floats) -> Floats:
         column = self._rng.normal(scale=0.1 * np.std(X), size=(len(X), 1))

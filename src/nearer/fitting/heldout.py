@@ -236,7 +236,7 @@ def _correction(noise: Noise, aim: float) -> float:
     if 1 / _TOLERANCE < off < _TOLERANCE:
         return 1.0
     prior = noise.prior * min(max(off**1.5, 0.2), 5.0)  # sharpness falls as about prior^(-2/3)
-    return min(max(prior, _LEAST_PRIOR), _MOST_PRIOR) / noise.prior
+    return float(np.clip(prior, _LEAST_PRIOR, _MOST_PRIOR)) / noise.prior
 
 
 def _rounded(lapse: float) -> float:

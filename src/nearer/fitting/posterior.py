@@ -104,7 +104,8 @@ def as_evidence(
     rows, n = as_triplets(triplets, n_objects)
     keys, mirrored = pack(rows)
     _, first, inverse = np.unique(2 * keys + mirrored, return_index=True, return_inverse=True)
-    summed = np.bincount(inverse, weights=as_weights(weights, len(rows)))
+    counts = np.bincount(inverse, weights=as_weights(weights, len(rows)))
+    summed: Floats = counts.astype(np.float64)
     return Evidence(rows[first], summed, keys[first], inverse, n)
 
 
@@ -190,7 +191,8 @@ def fit_posterior(
     else:
         X = _climb(evidence, noise, start, max_iter, tol)
     told = kernel.information(X, evidence.triplets, evidence.weights, noise.lapse)
-    return Posterior(X, np.linalg.inv(told + np.eye(n_components) / prior**2), noise)
+    covariances: Floats = np.linalg.inv(told + np.eye(n_components) / prior**2).astype(np.float64)
+    return Posterior(X, covariances, noise)
 
 
 def log_posterior(evidence: Evidence, fit: Posterior) -> float:
