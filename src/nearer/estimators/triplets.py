@@ -88,7 +88,9 @@ class TripletEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Fit:
         raise NotImplementedError
 
-    def fit_transform(self, triplets: ArrayLike, y: ArrayLike | None = None, **options: Any) -> Floats:
+    def fit_transform(
+        self, triplets: ArrayLike, y: ArrayLike | None = None, **options: Any
+    ) -> Floats:
         """Find positions and return them."""
         return self.fit(triplets, y, **options).embedding_
 
@@ -365,9 +367,7 @@ class OrdinalEmbedding(TripletEstimator):
     ) -> Fit:
         if init is not None:
             raise InvalidInput("init: OrdinalEmbedding finds its own start; use SOE for yours")
-        fit = fit_noisy(
-            rows, n, d, weights=weights, max_iter=self.max_iter, tol=self.tol, rng=rng
-        )
+        fit = fit_noisy(rows, n, d, weights=weights, max_iter=self.max_iter, tol=self.tol, rng=rng)
         self.fit_ = fit
         self.noise_ = fit.calibration.lapse
         return fit

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
+from threadpoolctl import ThreadpoolController
 
 from nearer.errors import InvalidInput
 from nearer.fitting.losses import Floats, Loss, as_loss
@@ -23,6 +24,7 @@ from nearer.fitting.losses import Floats, Loss, as_loss
 __all__ = ["Fit", "as_triplets", "as_weights", "disobeyed", "fit_positions"]
 
 _MEMORY = 10  # past steps L-BFGS keeps
+_BLAS = ThreadpoolController()  # L-BFGS calls BLAS on tiny arrays, where its threads only wait
 
 
 @dataclass(frozen=True)
@@ -215,21 +217,23 @@ def _descend(
             raise StopIteration
 
     converged = interrupted = False
+    options = {
+        "maxiter": max_iter,
+        "maxfun": 4 * max_iter,
+        "maxcor": _MEMORY,
+        "ftol": tol,
+        "gtol": 0.0,
+    }
     try:
-        result = minimize(
-            objective,
-            X.ravel(),
-            jac=True,
-            method="L-BFGS-B",
-            callback=after_step,
-            options={
-                "maxiter": max_iter,
-                "maxfun": 4 * max_iter,
-                "maxcor": _MEMORY,
-                "ftol": tol,
-                "gtol": 0.0,
-            },
-        )
+        with _BLAS.limit(limits=1, user_api="blas"):
+            result = minimize(
+                objective,
+                X.ravel(),
+                jac=True,
+                method="L-BFGS-B",
+                callback=after_step,
+                options=options,
+            )
         converged = bool(result.status in (0, 99))
     except KeyboardInterrupt:
         interrupted = True
