@@ -9,7 +9,7 @@ never write to the same place. How many chunks there are depends on the sizes al
 the same bits on any number of cores. Nothing of size n × n is built.
 """
 
-# ruff: noqa: PLR0911, PLR0917 - a kernel is one loop with all it needs handed in
+# ruff: noqa: PLR0911 - a kernel is one loop with all it needs handed in
 
 from __future__ import annotations
 

@@ -88,7 +88,9 @@ class TripletEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Fit:
         raise NotImplementedError
 
-    def fit_transform(self, triplets: ArrayLike, y: ArrayLike | None = None, **options: Any) -> Floats:
+    def fit_transform(
+        self, triplets: ArrayLike, y: ArrayLike | None = None, **options: Any
+    ) -> Floats:
         """Find positions and return them."""
         return self.fit(triplets, y, **options).embedding_
 
@@ -365,9 +367,7 @@ class OrdinalEmbedding(TripletEstimator):
     ) -> Fit:
         if init is not None:
             raise InvalidInput("init: OrdinalEmbedding finds its own start; use SOE for yours")
-        fit = fit_noisy(
-            rows, n, d, weights=weights, max_iter=self.max_iter, tol=self.tol, rng=rng
-        )
+        fit = fit_noisy(rows, n, d, weights=weights, max_iter=self.max_iter, tol=self.tol, rng=rng)
         self.fit_ = fit
         self.noise_ = fit.calibration.lapse
         return fit
@@ -412,17 +412,14 @@ def checked_components(d: Any, n: int) -> int:
 
 def warn_about(rows: NDArray[np.int32], n: int) -> int:
     """Warn of contradictions and of objects never compared; return how many questions contradict."""
-    head, near, far = (rows[:, c].astype(np.int64) for c in range(3))
-    first = (head * n + near) * n + far
-    mirrored = (head * n + far) * n + near
-    contradictions = len(np.intersect1d(first, mirrored)) // 2
+    contradictions = _count_contradictions(rows, n)
     if contradictions:
         warnings.warn(
             f"{contradictions} questions have both answers; the fit weighs one against the other",
             AnswersWarning,
             stacklevel=3,
         )
-    unseen = np.setdiff1d(np.arange(n), rows)
+    unseen = np.flatnonzero(np.bincount(rows.ravel(), minlength=n) == 0)
     if len(unseen):
         some = ", ".join(map(str, unseen[:10])) + (", …" if len(unseen) > 10 else "")
         warnings.warn(
@@ -432,6 +429,15 @@ def warn_about(rows: NDArray[np.int32], n: int) -> int:
             stacklevel=3,
         )
     return contradictions
+
+
+def _count_contradictions(rows: NDArray[np.int32], n: int) -> int:
+    """How many questions, either way round, have both answers."""
+    head, near, far = (rows[:, c].astype(np.int64) for c in range(3))
+    swapped = near > far
+    key = 2 * ((head * n + np.minimum(near, far)) * n + np.maximum(near, far)) + swapped
+    key = np.unique(key)
+    return int(np.sum((key[1:] ^ key[:-1]) == 1))
 
 
 def _start(init: Any, rows: NDArray[np.int32], n: int, d: int, rng: np.random.Generator) -> Floats:

@@ -189,9 +189,7 @@ def _held_out(
             break
     means = np.array([loss.mean() for loss in losses])
     best = int(np.argmin(means))
-    errors = np.array(
-        [np.std(loss - losses[best]) / np.sqrt(len(loss)) for loss in losses]
-    )
+    errors = np.array([np.std(loss - losses[best]) / np.sqrt(len(loss)) for loss in losses])
     chosen = int(np.argmax(means <= means[best] + errors))
     chance = np.log(2) - 2 * np.std(losses[best]) / np.sqrt(len(losses[best]))
     determined = bool(means[best] < chance and best + 1 < most)

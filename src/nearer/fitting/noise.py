@@ -195,9 +195,7 @@ def calibrate(odds: Floats, weights: Floats | None = None) -> Calibration:
     losses = -np.log(found.probability(odds))
     mean = float(w @ losses)
     error = float(np.sqrt(np.sum(w**2 * (losses - mean) ** 2)))
-    return replace(
-        found, log_loss=mean, accuracy=float(w @ (odds > 0)), standard_error=error
-    )
+    return replace(found, log_loss=mean, accuracy=float(w @ (odds > 0)), standard_error=error)
 
 
 class Trial:
@@ -273,9 +271,7 @@ class Trial:
         best = [self.climb(name, shape) for name, shape in _CURVES]
         return min(best, key=lambda s: self.judge(s).log_loss)
 
-    def climb(
-        self, name: str, shape: float | None = None, first: Setting | None = None
-    ) -> Setting:
+    def climb(self, name: str, shape: float | None = None, first: Setting | None = None) -> Setting:
         """Improve spread and lapse rate of one curve until no neighbour on the grid is better."""
         lapses: tuple[float | None, ...] = _LAPSES if name == "logistic" else (shape,)
         place = (_FIRST[0], min(_FIRST[1], len(lapses) - 1))
