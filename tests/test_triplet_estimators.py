@@ -28,6 +28,7 @@ def answers():
     X = rng.normal(size=(N, 2))
     questions = np.unique(np.sort(rng.integers(N, size=(4000, 3)), axis=1), axis=0)
     questions = questions[(np.diff(questions, axis=1) > 0).all(axis=1)]
+    questions = rng.permuted(rng.permutation(questions), axis=1)
     y = nearer.PointOracle(X)(questions)
     return X, questions, y, np.where(y[:, None], questions, questions[:, [0, 2, 1]])
 

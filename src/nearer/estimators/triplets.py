@@ -113,7 +113,8 @@ class TripletEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ) -> float:
         """Share of answers that the positions obey."""
         rows = answered(triplets, y)
-        return float(np.average(self.predict(rows), weights=sample_weight))
+        weights = as_weights(sample_weight, len(rows))
+        return float(weights @ self.predict(rows) / weights.sum())
 
 
 class _LossEstimator(TripletEstimator):
@@ -205,8 +206,8 @@ _COMMON = """
 """
 
 
-class SOE(_LossEstimator):
-    __doc__ = f"""Soft ordinal embedding: distances must differ by one unit (Terada, von Luxburg 2014).
+class SOE(_LossEstimator):  # noqa: D101 - it is built below
+    __doc__ = f"""Soft ordinal embedding: distances differ by a unit (Terada, von Luxburg 2014).
 {_COMMON}
     Examples
     --------
@@ -219,7 +220,7 @@ class SOE(_LossEstimator):
     """
 
 
-class CKL(_LossEstimator):
+class CKL(_LossEstimator):  # noqa: D101 - it is built below
     __doc__ = f"""Crowd kernel: odds are ratios of squared distances (Tamuz et al. 2011).
 
     ``mu`` is added to both squared distances.
@@ -254,17 +255,17 @@ class CKL(_LossEstimator):
         return Loss("ckl", self.mu)
 
 
-class GNMDS(_LossEstimator):
-    __doc__ = f"""Generalised non-metric MDS: squared distances must differ by one (Agarwal et al. 2007).
+class GNMDS(_LossEstimator):  # noqa: D101 - it is built below
+    __doc__ = f"""Generalised non-metric MDS, on squared distances (Agarwal et al. 2007).
 {_COMMON}"""
 
 
-class STE(_LossEstimator):
+class STE(_LossEstimator):  # noqa: D101 - it is built below
     __doc__ = f"""Stochastic triplet embedding (van der Maaten, Weinberger 2012).
 {_COMMON}"""
 
 
-class TSTE(_LossEstimator):
+class TSTE(_LossEstimator):  # noqa: D101 - it is built below
     __doc__ = f"""Stochastic triplet embedding with Student's t (van der Maaten, Weinberger 2012).
 
     ``alpha`` is the degrees of freedom.
@@ -411,7 +412,7 @@ def checked_components(d: Any, n: int) -> int:
 
 
 def warn_about(rows: NDArray[np.int32], n: int) -> int:
-    """Warn of contradictions and of objects never compared; return how many questions contradict."""
+    """Warn of contradictions and objects never compared; return how many contradict."""
     contradictions = _count_contradictions(rows, n)
     if contradictions:
         warnings.warn(
