@@ -85,14 +85,14 @@ if TYPE_CHECKING:
     from nearer.asking.session import Session as Session
     from nearer.asking.sorting import rank_objects as rank_objects
     from nearer.estimators.basis import OrdinalBasis as OrdinalBasis
-    from nearer.estimators.graphs import KNNGraphEmbedding as KNNGraphEmbedding
     from nearer.estimators.graphs import LOE as LOE
+    from nearer.estimators.graphs import KNNGraphEmbedding as KNNGraphEmbedding
     from nearer.estimators.triplets import CKL as CKL
     from nearer.estimators.triplets import GNMDS as GNMDS
-    from nearer.estimators.triplets import OrdinalEmbedding as OrdinalEmbedding
     from nearer.estimators.triplets import SOE as SOE
     from nearer.estimators.triplets import STE as STE
     from nearer.estimators.triplets import TSTE as TSTE
+    from nearer.estimators.triplets import OrdinalEmbedding as OrdinalEmbedding
     from nearer.fitting.dimension import estimate_dimension as estimate_dimension
     from nearer.triplets import Triplets as Triplets
     from nearer.triplets import read_triplets as read_triplets

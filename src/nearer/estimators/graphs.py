@@ -91,7 +91,7 @@ class LOE(BaseEstimator):  # type: ignore[misc]
         """Find positions and return them."""
         return self.fit(neighbours).embedding_
 
-    def _triplets(self, graph: sparse.csr_array, rng: np.random.Generator) -> NDArray[np.int64]:
+    def _triplets(self, graph: Any, rng: np.random.Generator) -> NDArray[np.int64]:
         n = graph.shape[0]
         parts = []
         for head in range(n):
@@ -151,7 +151,8 @@ class KNNGraphEmbedding(BaseEstimator):  # type: ignore[misc]
             size = np.bincount(label)
             stray = np.flatnonzero(label != np.argmax(size))
             raise InvalidInput(
-                f"{pieces} pieces: walks from some objects never return, such as {stray[:10].tolist()}; "
+                f"{pieces} pieces: walks from some objects never return, such as "
+                f"{stray[:10].tolist()}; "
                 "give longer lists, or drop these objects"
             )
         self.distances_ = _hitting_distances(graph, d, self.reach)
@@ -163,18 +164,21 @@ class KNNGraphEmbedding(BaseEstimator):  # type: ignore[misc]
         return self.fit(neighbours).embedding_
 
 
-def as_graph(neighbours: ArrayLike | Any) -> sparse.csr_array:
+def as_graph(neighbours: ArrayLike | Any) -> Any:
     """Neighbour lists or an adjacency matrix as a sparse 0-1 matrix without a diagonal."""
     if sparse.issparse(neighbours) or _is_adjacency(neighbours):
-        graph = sparse.csr_array(neighbours, dtype=np.float64)
+        graph: Any = sparse.csr_array(
+            np.asarray(neighbours) if not sparse.issparse(neighbours) else neighbours,
+            dtype=np.float64,
+        )
         if graph.shape[0] != graph.shape[1]:
             raise InvalidInput(f"adjacency of shape {graph.shape}: must be square")
     else:
         lists = np.asarray(neighbours)
         if lists.ndim != 2 or not np.issubdtype(lists.dtype, np.integer) or lists.size == 0:
             raise InvalidInput(
-                f"neighbours of shape {lists.shape} and type {lists.dtype}: must be (n, k) objects, "
-                "or a square adjacency matrix of zeros and ones"
+                f"neighbours of shape {lists.shape} and type {lists.dtype}: must be (n, k) "
+                "objects, or a square adjacency matrix of zeros and ones"
             )
         n, k = lists.shape
         if lists.min() < 0 or lists.max() >= n:
@@ -198,7 +202,7 @@ def _is_adjacency(neighbours: Any) -> bool:
     return bool(square and np.isin(values, (0, 1)).all())
 
 
-def _hitting_distances(graph: sparse.csr_array, d: int, reach: float) -> Floats:
+def _hitting_distances(graph: Any, d: int, reach: float) -> Floats:
     n = graph.shape[0]
     walk = graph.toarray()
     walk /= walk.sum(axis=1, keepdims=True)

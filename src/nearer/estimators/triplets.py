@@ -113,7 +113,8 @@ class TripletEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ) -> float:
         """Share of answers that the positions obey."""
         rows = answered(triplets, y)
-        return float(np.average(self.predict(rows), weights=sample_weight))
+        weights = as_weights(sample_weight, len(rows))
+        return float(weights @ self.predict(rows) / weights.sum())
 
 
 class _LossEstimator(TripletEstimator):
@@ -205,8 +206,8 @@ _COMMON = """
 """
 
 
-class SOE(_LossEstimator):
-    __doc__ = f"""Soft ordinal embedding: distances must differ by one unit (Terada, von Luxburg 2014).
+class SOE(_LossEstimator):  # noqa: D101 - it is built below
+    __doc__ = f"""Soft ordinal embedding: distances differ by a unit (Terada, von Luxburg 2014).
 {_COMMON}
     Examples
     --------
@@ -219,7 +220,7 @@ class SOE(_LossEstimator):
     """
 
 
-class CKL(_LossEstimator):
+class CKL(_LossEstimator):  # noqa: D101 - it is built below
     __doc__ = f"""Crowd kernel: odds are ratios of squared distances (Tamuz et al. 2011).
 
     ``mu`` is added to both squared distances.
@@ -254,17 +255,17 @@ class CKL(_LossEstimator):
         return Loss("ckl", self.mu)
 
 
-class GNMDS(_LossEstimator):
-    __doc__ = f"""Generalised non-metric MDS: squared distances must differ by one (Agarwal et al. 2007).
+class GNMDS(_LossEstimator):  # noqa: D101 - it is built below
+    __doc__ = f"""Generalised non-metric MDS, on squared distances (Agarwal et al. 2007).
 {_COMMON}"""
 
 
-class STE(_LossEstimator):
+class STE(_LossEstimator):  # noqa: D101 - it is built below
     __doc__ = f"""Stochastic triplet embedding (van der Maaten, Weinberger 2012).
 {_COMMON}"""
 
 
-class TSTE(_LossEstimator):
+class TSTE(_LossEstimator):  # noqa: D101 - it is built below
     __doc__ = f"""Stochastic triplet embedding with Student's t (van der Maaten, Weinberger 2012).
 
     ``alpha`` is the degrees of freedom.
@@ -411,18 +412,15 @@ def checked_components(d: Any, n: int) -> int:
 
 
 def warn_about(rows: NDArray[np.int32], n: int) -> int:
-    """Warn of contradictions and of objects never compared; return how many questions contradict."""
-    head, near, far = (rows[:, c].astype(np.int64) for c in range(3))
-    first = (head * n + near) * n + far
-    mirrored = (head * n + far) * n + near
-    contradictions = len(np.intersect1d(first, mirrored)) // 2
+    """Warn of contradictions and objects never compared; return how many contradict."""
+    contradictions = _count_contradictions(rows, n)
     if contradictions:
         warnings.warn(
             f"{contradictions} questions have both answers; the fit weighs one against the other",
             AnswersWarning,
             stacklevel=3,
         )
-    unseen = np.setdiff1d(np.arange(n), rows)
+    unseen = np.flatnonzero(np.bincount(rows.ravel(), minlength=n) == 0)
     if len(unseen):
         some = ", ".join(map(str, unseen[:10])) + (", …" if len(unseen) > 10 else "")
         warnings.warn(
@@ -432,6 +430,15 @@ def warn_about(rows: NDArray[np.int32], n: int) -> int:
             stacklevel=3,
         )
     return contradictions
+
+
+def _count_contradictions(rows: NDArray[np.int32], n: int) -> int:
+    """How many questions, either way round, have both answers."""
+    head, near, far = (rows[:, c].astype(np.int64) for c in range(3))
+    swapped = near > far
+    key = 2 * ((head * n + np.minimum(near, far)) * n + np.maximum(near, far)) + swapped
+    key = np.unique(key)
+    return int(np.sum((key[1:] ^ key[:-1]) == 1))
 
 
 def _start(init: Any, rows: NDArray[np.int32], n: int, d: int, rng: np.random.Generator) -> Floats:

@@ -84,7 +84,7 @@ class DimensionEstimate:
         ax.errorbar(self.dimensions, self.scores, 2 * self.errors, marker="o", capsize=3)
         ax.axvline(self.dimension, linestyle="--", color="0.5")
         ax.set(xlabel="dimensions", ylabel=what[self.method], title=f"estimate: {self.dimension}")
-        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.set_xticks(self.dimensions)
         return ax
 
 
@@ -177,13 +177,15 @@ def _held_out(
 ) -> DimensionEstimate:
     seed = int(rng.integers(2**31))
     losses: list[Floats] = []
+    right: list[float] = []
     setting: Setting | None = None
     for d in range(1, most + 1):
         # the same seed cuts the answers in the same way, so that losses can be paired
         trial = Trial(rows, np.ones(len(rows)), n, d, np.random.default_rng(seed))
         setting = trial.climb("logistic", first=setting)
-        probability = trial.judge(setting).probability(trial.odds[setting][0])
-        losses.append(-np.log(probability))
+        judged = trial.judge(setting)
+        losses.append(-np.log(judged.probability(trial.odds[setting][0])))
+        right.append(judged.accuracy)
         best = int(np.argmin([loss.mean() for loss in losses]))
         if d - 1 - best >= 2:
             break
@@ -191,8 +193,9 @@ def _held_out(
     best = int(np.argmin(means))
     errors = np.array([np.std(loss - losses[best]) / np.sqrt(len(loss)) for loss in losses])
     chosen = int(np.argmax(means <= means[best] + errors))
-    chance = np.log(2) - 2 * np.std(losses[best]) / np.sqrt(len(losses[best]))
-    determined = bool(means[best] < chance and best + 1 < most)
+    # three standard errors above a coin
+    better_than_chance = right[best] > 0.5 + 1.5 / np.sqrt(len(losses[best]))
+    determined = bool(better_than_chance and best + 1 < most)
     tried = np.arange(1, len(losses) + 1)
     return DimensionEstimate(chosen + 1, "held-out", tried, means, errors, determined)
 

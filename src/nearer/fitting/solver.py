@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,6 @@ from nearer.fitting.losses import Floats, Loss, as_loss
 __all__ = ["Fit", "as_triplets", "as_weights", "disobeyed", "fit_positions"]
 
 _MEMORY = 10  # past steps L-BFGS keeps
-_BLAS = ThreadpoolController()  # L-BFGS calls BLAS on tiny arrays, where its threads only wait
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def fit_positions(
             raise InvalidInput(
                 f"start of shape {X.shape}: must be finite numbers of shape ({n}, n_components)"
             )
-    by_head = np.lexsort((rows[:, 2], rows[:, 1], rows[:, 0]))
+    by_head = np.argsort(rows[:, 0], kind="stable")  # neighbours in memory, neighbours in cache
     objective = _Objective(as_loss(loss), rows[by_head], row_weights[by_head], X.shape, ridge)
     return _descend(objective, X, max_iter, tol, callback)
 
@@ -217,22 +217,23 @@ def _descend(
             raise StopIteration
 
     converged = interrupted = False
-    options = {
-        "maxiter": max_iter,
-        "maxfun": 4 * max_iter,
-        "maxcor": _MEMORY,
-        "ftol": tol,
-        "gtol": 0.0,
-    }
     try:
-        with _BLAS.limit(limits=1, user_api="blas"):
+        # L-BFGS multiplies tiny matrices: more threads only wait for each other, up to 20 times
+        # longer than the work takes on a busy machine
+        with _blas().limit(limits=1, user_api="blas"):
             result = minimize(
                 objective,
                 X.ravel(),
                 jac=True,
                 method="L-BFGS-B",
                 callback=after_step,
-                options=options,
+                options={
+                    "maxiter": max_iter,
+                    "maxfun": 4 * max_iter,
+                    "maxcor": _MEMORY,
+                    "ftol": tol,
+                    "gtol": 0.0,
+                },
             )
         converged = bool(result.status in (0, 99))
     except KeyboardInterrupt:
@@ -242,3 +243,9 @@ def _descend(
     assert objective.best is not None  # the optimiser evaluates the start
     _, loss, positions = objective.best
     return Fit(positions, loss, objective.steps, converged, interrupted)
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """What is loaded by now; looking for it takes longer than a small fit."""
+    return ThreadpoolController()

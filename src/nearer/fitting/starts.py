@@ -24,7 +24,7 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from nearer.errors import InvalidInput
 from nearer.fitting.losses import Floats, Loss, as_loss
@@ -191,7 +191,9 @@ class _Search:
         while X.shape[1] > d and not self.interrupted:
             above = self.fit(X, steps, 1e-6)
             X = principal_axes(above.positions, X.shape[1] - 1)
-        return self.fit(principal_axes(X, d), 0 if self.interrupted else self._max_iter, self._tol)
+        if self.interrupted:  # judge what there is, in silence
+            return self._fit(start=principal_axes(X, d), max_iter=0, loss=self.loss, callback=None)
+        return self.fit(principal_axes(X, d), self._max_iter, self._tol)
 
     def rescued(
         self,
