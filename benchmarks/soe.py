@@ -40,7 +40,9 @@ def main() -> None:
     python = _environment()
     warm = np.array([[0, 1, 2], [2, 1, 0]])
     nearer.SOE(1, random_state=0).fit(warm)  # compile
-    print(f"{'triplets':24} {'cblearn':>9} {'loss':>9} {'nearer':>9} {'loss':>9} {'ratio':>7}  wanted")
+    print(
+        f"{'triplets':24} {'cblearn':>9} {'loss':>9} {'nearer':>9} {'loss':>9} {'ratio':>7}  wanted"
+    )
     for name, (n, m, wanted) in CASES.items():
         triplets = _triplets(n, m)
         start = np.random.default_rng(1).standard_normal((n, 3))

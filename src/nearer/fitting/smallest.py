@@ -19,6 +19,8 @@ __all__ = ["fit_smallest"]
 
 _HELD_OUT = 0.1
 _PATIENCE = 2  # further dimensions tried without success
+_NEARLY = 0.95  # held-out accuracy from which on only misplaced objects explain a loss
+_TRIES = 3  # to place them
 _ZERO = 1e-3  # of the mean loss; far below what one dimension too few leaves (about 0.7)
 
 
@@ -59,7 +61,10 @@ def fit_smallest(
     error = np.sqrt(max(top * (1 - top), 1 / len(held)) / len(held))
     chosen = min(d for d, e in evidence.items() if e["held_out_accuracy"] >= top - error)
     fit = fit_positions(triplets, n_objects, start=fits[chosen].positions)
-    if fit.loss > _ZERO >= fits[chosen].loss:  # what was held out has found a misplaced object
+    nearly_exact = evidence[chosen]["held_out_accuracy"] > _NEARLY
+    for _ in range(_TRIES if nearly_exact else 0):
+        if fit.loss <= _ZERO:
+            break
         again = fit_from_above(triplets, n_objects, chosen, rng=rng)
         fit = min(fit, again, key=lambda f: f.loss)
     return fit, evidence
