@@ -18,6 +18,7 @@ computed here is then false.
 from __future__ import annotations
 
 import math
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,8 @@ from nearer.asking.protocol import Asking, Questions
 from nearer.errors import BudgetSpent, InvalidInput
 
 __all__ = ["check_noise", "noisy_sort", "repeated"]
+
+T = TypeVar("T")
 
 Objects = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -98,10 +101,18 @@ def _find_gaps(
     return found
 
 
-def repeated(asking: Asking[Objects], noise: float, doubt: float) -> Asking[Objects]:
+def repeated(asking: Asking[T], noise: float, doubt: float) -> Asking[T]:
     """Put every question of an asking several times and believe the majority.
 
     How often: so that a majority is wrong with probability at most `doubt` (Hoeffding's bound).
+
+    Examples
+    --------
+    >>> import nearer, numpy as np
+    >>> exact = nearer.PointOracle(np.arange(30.0))
+    >>> people = nearer.NoisyOracle(exact, flip=0.2, noise="fresh", random_state=0)
+    >>> nearer.run(repeated(nearer.farthest_object(0, 30), noise=0.2, doubt=1e-4), people)
+    29
     """
     times = 1
     if noise > 0:
@@ -118,5 +129,5 @@ def repeated(asking: Asking[Objects], noise: float, doubt: float) -> Asking[Obje
                 continue
             questions = asking.send(answers.reshape(-1, times).mean(axis=1) > 0.5)
     except StopIteration as done:
-        result: Objects = done.value
+        result: T = done.value
         return result
