@@ -141,7 +141,7 @@ def choose_questions(
     if len(rows):
         belief.learn(rows)
         candidates.exclude(rows)
-    return _choose(belief.fit, candidates, int(n_questions), rng)[0]
+    return draw_round(belief.fit, candidates, int(n_questions), rng)[0]
 
 
 def information_of(fit: Posterior, questions: Questions) -> NDArray[np.float64]:
@@ -164,7 +164,7 @@ def _check(n_objects: int, n_components: int | None) -> int:
     return int(n_objects)
 
 
-def _choose(
+def draw_round(
     fit: Posterior, candidates: Candidates, count: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Questions for a round, and which of them are purely random."""
@@ -206,7 +206,7 @@ def _informative(
     stopped = "the budget is spent"
     while record.n_comparisons < budget:
         size = min(round_size, budget - record.n_comparisons)
-        questions, random = _choose(belief.fit, candidates, size, rng)
+        questions, random = draw_round(belief.fit, candidates, size, rng)
         if not len(questions):
             stopped = "no further question that may be asked was found"
             break

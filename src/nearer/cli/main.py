@@ -16,6 +16,7 @@ __all__ = ["main"]
 _COMMANDS = {
     "demo": ("nearer.cli.demo", "Re-draw the map of the world from comparisons alone."),
     "embed": ("nearer.cli.embed", "Embed points or a built-in data set from comparisons alone."),
+    "plan": ("nearer.cli.plan", "Say how many answers a study needs, from simulation."),
     "data": ("nearer.cli.data", "List the data sets and whether they are at hand."),
 }
 
