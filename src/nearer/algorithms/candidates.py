@@ -23,6 +23,7 @@ Askable = Callable[[Questions], Answers]
 
 _AT_ONCE = 1 << 18
 _MOST_DRAWS = 1 << 23  # draws in a row for one request, about two seconds
+_WORTHWHILE = 0.02  # share of new questions below which drawing more is not worth the time
 _KEEP = 1 << 17  # candidates kept from one request to the next
 
 
@@ -51,14 +52,13 @@ class Candidates:
         """About `count` different questions in random order; fewer where there are no more."""
         found = self._fresh(self._pool)
         scarce = len(found) < count
-        drawn = 0
-        while len(found) < count and drawn < _MOST_DRAWS:
+        drawn, new = 0, count
+        while len(found) < count and drawn < _MOST_DRAWS and new > _WORTHWHILE * len(found):
             size = min(_AT_ONCE, 2 * (count - len(found)) + 64) if not drawn else _AT_ONCE
+            before = len(found)
             found = np.concatenate([found, self._fresh(draw_questions(self._n, size, rng))])
             found = found[np.sort(np.unique(pack(found)[0], return_index=True)[1])]
-            drawn += size
-            if len(self._asked) + len(found) >= self._n * (self._n - 1) * (self._n - 2) // 2:
-                break
+            drawn, new = drawn + size, len(found) - before if drawn else count
         found = found[rng.permutation(len(found))]
         # A pool pays where questions are hard to find; elsewhere new ones are as good.
         rare = scarce and drawn > 8 * max(1, len(found))

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 
 from nearer.fitting.heldout import HeldOut, tune
 from nearer.fitting.losses import Floats
+from nearer.fitting.people import Reliability, rate_people
 from nearer.fitting.posterior import (
     Noise,
     Posterior,
@@ -54,6 +55,8 @@ class Belief:
         The present `Posterior`.
     held_out
         The `HeldOut` predictions behind its noise; None before there are enough answers.
+    reliability
+        What was found about each person; None where nobody is named.
     """
 
     def __init__(self, n_objects: int, n_components: int | None, rng: np.random.Generator) -> None:
@@ -61,7 +64,8 @@ class Belief:
         self._rng = rng
         d = min(_FIRST_DIMENSION, n_objects - 1) if n_components is None else n_components
         self._answers = as_evidence(np.empty((0, 3), dtype=np.int64), n_objects)
-        self._reviewed = 0.0
+        self._reviewed = 0
+        self.reliability: Reliability | None = None
         self._tried: dict[int, HeldOut] = {}
         self.held_out: HeldOut | None = None
         self.fit = fit_posterior(self._answers, d, Noise())
@@ -82,19 +86,26 @@ class Belief:
         p = self.fit.probability(self._answers.triplets)
         return float(np.average(np.minimum(p, 1 - p), weights=self._answers.weights))
 
-    def learn(self, triplets: ArrayLike, weights: ArrayLike | None = None) -> None:
-        """Take in all answers so far, old and new."""
-        self._answers = as_evidence(triplets, len(self.fit.positions), weights)
-        m = float(self._answers.weights.sum())
-        if m >= _GROWTH * self._reviewed:
-            self._review()
-            self._reviewed = m
-        else:
+    def learn(self, triplets: ArrayLike, people: ArrayLike | None = None) -> None:
+        """Take in all answers so far, old and new, and who gave them where that is known."""
+        n, m = len(self.fit.positions), len(np.asarray(triplets))
+        trust = (
+            self.reliability.weights(people) if self.reliability and people is not None else None
+        )
+        self._answers = as_evidence(triplets, n, trust)
+        if m < _GROWTH * self._reviewed:
+            self.fit = self._refit(self.fit)
+            return
+        self._review()
+        self._reviewed = m
+        if people is not None and self.held_out is not None:
+            self.reliability = rate_people(self._answers, self.held_out, people)
+            self._answers = as_evidence(triplets, n, self.reliability.weights(people))
             self.fit = self._refit(self.fit)
 
     def conclude(self) -> None:
         """Look at everything once more, after the last answer."""
-        if float(self._answers.weights.sum()) > self._reviewed:
+        if len(self._answers.row) > self._reviewed:
             self._review()
         self.fit = self._refit(self.fit, max_iter=1000, tol=1e-8)
 
