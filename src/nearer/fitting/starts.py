@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nearer.errors import InvalidInput
 from nearer.fitting.losses import Floats, Loss, as_loss
+from nearer.fitting.misplaced import relocate
 from nearer.fitting.solver import Fit, as_triplets, as_weights, disobeyed, fit_positions
 
 __all__ = [
@@ -210,10 +211,13 @@ class _Search:
             wrong = float(disobeyed(best.positions, rows).mean())
             if self.interrupted or not 0 < wrong < _RESCUE_BELOW:
                 break
+            moved = relocate(best.positions, rows, disobeyed(best.positions, rows), rng)
+            best = min(best, self.fit(moved, self._max_iter, self._tol), key=lambda f: f.loss)
+            if not disobeyed(best.positions, rows).any():
+                break
             lift = rng.standard_normal((len(X), 1)) * 0.3 * best.positions.std()
             again = self.down(np.hstack([best.positions, lift]), d, _STEPS)
-            if again.loss < best.loss:
-                best = again
+            best = min(best, again, key=lambda f: f.loss)
         obeyed = not disobeyed(best.positions, rows).any()
         if middle and obeyed and self.loss.name == "soe" and not self.interrupted:
             centred = self.centre(best)
