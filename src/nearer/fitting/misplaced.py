@@ -9,15 +9,19 @@ object lies, so its own place is reflected at planes through some of them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
 from nearer.fitting.losses import Floats
 
-__all__ = ["relocate"]
+__all__ = ["mirrored", "relocate"]
 
 _SHARE = 0.1  # of an object's answers broken that makes it suspect
 _MIRRORS = 30  # planes tried
+_SUSPECTS = 3  # objects mirrored one at a time
+_IMAGES = 4  # images of each, from the farthest to the nearest
 _MOST = 50  # objects moved at a time, the most suspect first
 
 
@@ -49,6 +53,25 @@ def relocate(
         places = np.concatenate([near_others, _mirror_images(moved, mine, x, rng)])
         moved[x] = places[np.argmin(_loss_at(places, moved, mine, x))]
     return moved
+
+
+def mirrored(
+    X: Floats, triplets: NDArray[np.int32], wrong: NDArray[np.bool_], rng: np.random.Generator
+) -> Iterator[Floats]:
+    """Positions with one suspect object each on the other side of some heads.
+
+    Where its neighbours have settled around a misplaced object, no other place looks better until
+    they have moved, too: each of these positions has to be fitted to be judged.
+    """
+    broken = np.bincount(triplets[wrong, 1:].ravel(), minlength=len(X))
+    for x in np.argsort(-broken, kind="stable")[:_SUSPECTS]:
+        mine = triplets[(triplets == x).any(axis=1)]
+        images = _mirror_images(X, mine, int(x), rng)
+        far = np.argsort(-np.linalg.norm(images - X[x], axis=1), kind="stable")
+        for image in images[far[:: max(1, len(far) // _IMAGES)]]:
+            other = X.copy()
+            other[x] = image
+            yield other
 
 
 def _mirror_images(X: Floats, mine: NDArray[np.int32], x: int, rng: np.random.Generator) -> Floats:
