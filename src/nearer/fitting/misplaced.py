@@ -94,7 +94,7 @@ def _loss_at(places: Floats, X: Floats, mine: NDArray[np.int32], x: int) -> Floa
     def distance(i: NDArray[np.int32], j: NDArray[np.int32]) -> Floats:
         first = np.where((i == x)[:, None], places[:, None], X[i])
         second = np.where((j == x)[:, None], places[:, None], X[j])
-        return np.linalg.norm(first - second, axis=-1)
+        return np.asarray(np.linalg.norm(first - second, axis=-1))
 
     head, near, far = mine.T
     slack = 1.0 + distance(head, near) - distance(head, far)
