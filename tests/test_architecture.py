@@ -23,7 +23,7 @@ MAY_IMPORT = {
     "_kernels": set(),
     "asking": LEAVES,
     "geometry": {"_kernels"} | LEAVES,
-    "fitting": {"_kernels", "asking"} | LEAVES,
+    "fitting": {"_kernels", "asking", "metrics"} | LEAVES,
     "algorithms": {"_kernels", "asking", "geometry", "fitting", "metrics"} | LEAVES,
     "metrics": {"_kernels"} | LEAVES,
     "datasets": {"asking", "triplets"} | LEAVES,

@@ -11,6 +11,8 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,7 @@ from nearer.algorithms.basis import Basis
 from nearer.algorithms.embedding import Embedding
 from nearer.errors import InvalidInput
 
-__all__ = ["Outcome", "check_folder", "report"]
+__all__ = ["Outcome", "check_folder", "report", "written_whole"]
 
 
 @dataclass
@@ -83,12 +85,8 @@ def check_folder(out: str) -> Path:
 def report(outcome: Outcome, *, as_json: bool) -> None:
     """Write the files, then print the figures."""
     summary = outcome.summary()
-    try:
-        _write_files(outcome)
-    except OSError as error:
-        raise InvalidInput(
-            f"--out {outcome.folder}: cannot be written: {error.strerror}"
-        ) from error
+    with written_whole(outcome.folder) as part:
+        _write_files(part, outcome)
     if as_json:
         click.echo(json.dumps(summary))
     else:
@@ -126,20 +124,27 @@ def _cell(value: float) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
 
 
-def _write_files(outcome: Outcome) -> None:
-    folder = outcome.folder
+@contextmanager
+def written_whole(folder: Path) -> Iterator[Path]:
+    """A folder to write files into; they are moved to `folder` when all of them are there."""
     part = Path(tempfile.mkdtemp(prefix=".part-", dir=folder))
     try:
-        _write_embedding(part / "embedding.csv", outcome.embedding.positions)
-        _write_triplets(part / "triplets.csv", outcome.embedding.triplets)
-        if outcome.basis is not None:
-            text = json.dumps(_basis_as_json(outcome.basis), indent=1)
-            (part / "basis.json").write_text(text + "\n", encoding="utf-8")
-        _picture(outcome).savefig(part / "map.png", dpi=130)
+        yield part
         for file in part.iterdir():
             file.replace(folder / file.name)
+    except OSError as error:
+        raise InvalidInput(f"--out {folder}: cannot be written: {error.strerror}") from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
+
+
+def _write_files(part: Path, outcome: Outcome) -> None:
+    _write_embedding(part / "embedding.csv", outcome.embedding.positions)
+    _write_triplets(part / "triplets.csv", outcome.embedding.triplets)
+    if outcome.basis is not None:
+        text = json.dumps(_basis_as_json(outcome.basis), indent=1)
+        (part / "basis.json").write_text(text + "\n", encoding="utf-8")
+    _picture(outcome).savefig(part / "map.png", dpi=130)
 
 
 def _write_embedding(path: Path, positions: NDArray[np.float64]) -> None:

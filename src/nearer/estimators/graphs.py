@@ -167,10 +167,8 @@ class KNNGraphEmbedding(BaseEstimator):  # type: ignore[misc]
 def as_graph(neighbours: ArrayLike | Any) -> Any:
     """Neighbour lists or an adjacency matrix as a sparse 0-1 matrix without a diagonal."""
     if sparse.issparse(neighbours) or _is_adjacency(neighbours):
-        graph: Any = sparse.csr_array(
-            np.asarray(neighbours) if not sparse.issparse(neighbours) else neighbours,
-            dtype=np.float64,
-        )
+        given: Any = neighbours
+        graph: Any = sparse.csr_array(given, dtype=np.float64)
         if graph.shape[0] != graph.shape[1]:
             raise InvalidInput(f"adjacency of shape {graph.shape}: must be square")
     else:

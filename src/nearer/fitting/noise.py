@@ -212,28 +212,20 @@ class Trial:
         if len(rows) > _MOST:
             some = rng.choice(len(rows), _MOST, replace=False)
             rows, weights = rows[some], weights[some]
-        self.rows, self.weights, self.n = rows, weights, n
+        self.rows, self.weights, self.n, self.d = rows, weights, n, d
+        self.rng = rng
         self.part = rng.permutation(len(rows)) % min(_PARTS, len(rows))
-        first = Setting(Loss("logistic", _LAPSES[_FIRST[1]]), _SPREADS[_FIRST[0]])
-        self.start = start_from_above(
-            rows,
-            n,
-            d,
-            loss=first.loss,
-            weights=weights,
-            ridge=first.ridge(float(weights.sum())),
-            rng=rng,
-        )
         held_out = len(rows) / _PARTS
         self.folds = int(np.clip(np.ceil(_ENOUGH / held_out), 1, min(_PARTS, len(rows))))
         self.warm: dict[tuple[str, float | None, int], Floats] = {}
+        self.starts: dict[int, Floats] = {}
         self.known: dict[Setting, Calibration] = {}
         self.odds: dict[Setting, tuple[Floats, Floats]] = {}
         self.steps = 0
 
     def latest(self, setting: Setting) -> Floats:
         """Positions of the curve's most recent fit."""
-        return self.warm.get(self._key(setting, 0), self.start)
+        return self.warm.get(self._key(setting, 0), self._start(0))
 
     def judge(self, setting: Setting) -> Calibration:
         """Calibrate a setting on answers that its fits were not shown."""
@@ -244,17 +236,36 @@ class Trial:
             self.odds[setting] = odds, weights
         return self.known[setting]
 
+    def _shown(self, fold: int) -> NDArray[np.bool_]:
+        shown = np.asarray(self.part != fold)
+        return shown if self.weights[shown].any() else ~shown
+
+    def _start(self, fold: int) -> Floats:
+        """Where the fits of a fold begin; it must not know the answers held out there."""
+        if fold not in self.starts:
+            first = Setting(Loss("logistic", _LAPSES[_FIRST[1]]), _SPREADS[_FIRST[0]])
+            shown = self._shown(fold)
+            self.starts[fold] = start_from_above(
+                self.rows[shown],
+                self.n,
+                self.d,
+                loss=first.loss,
+                weights=self.weights[shown],
+                ridge=first.ridge(float(self.weights[shown].sum())),
+                rng=self.rng,
+                steps=30,
+            )
+        return self.starts[fold]
+
     def _held_out(self, setting: Setting, fold: int) -> tuple[Floats, Floats]:
-        shown = self.part != fold
-        if not shown.any() or not self.weights[shown].any():
-            shown = ~shown
+        shown = self._shown(fold)
         weights = self.weights[shown]
         key = self._key(setting, fold)
         fit = fit_positions(
             self.rows[shown],
             self.n,
             loss=setting.loss,
-            start=self.warm.get(key, self.start),
+            start=self.warm[key] if key in self.warm else self._start(fold),
             weights=weights,
             ridge=setting.ridge(float(weights.sum())),
             max_iter=_STEPS,

@@ -22,7 +22,7 @@ from threadpoolctl import ThreadpoolController
 from nearer.errors import InvalidInput
 from nearer.fitting.losses import Floats, Loss, as_loss
 
-__all__ = ["Fit", "as_triplets", "as_weights", "disobeyed", "fit_positions"]
+__all__ = ["Fit", "as_triplets", "as_weights", "disobeyed", "fit_positions", "margins"]
 
 _MEMORY = 10  # past steps L-BFGS keeps
 
@@ -120,10 +120,15 @@ def fit_positions(
 
 def disobeyed(X: Floats, triplets: NDArray[np.integer]) -> NDArray[np.bool_]:
     """Which answers the positions contradict: near is not nearer than far."""
-    head = X[triplets[:, 0]]
-    near = np.sum((head - X[triplets[:, 1]]) ** 2, axis=1)
-    far = np.sum((head - X[triplets[:, 2]]) ** 2, axis=1)
-    return np.asarray(near >= far)
+    return margins(X, triplets) <= 0
+
+
+def margins(X: Floats, triplets: NDArray[np.integer]) -> Floats:
+    """By how much far is farther from the head than near, for each answer."""
+    head, near, far = triplets.T
+    to_near = np.linalg.norm(X[head] - X[near], axis=1)
+    to_far = np.linalg.norm(X[head] - X[far], axis=1)
+    return np.asarray(to_far - to_near)
 
 
 def as_triplets(triplets: ArrayLike, n_objects: int | None = None) -> tuple[NDArray[np.int32], int]:

@@ -28,7 +28,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from nearer.errors import InvalidInput
 from nearer.fitting.losses import Floats, Loss, as_loss
-from nearer.fitting.solver import Fit, as_triplets, as_weights, disobeyed, fit_positions
+from nearer.fitting.misplaced import mirrored, relocate
+from nearer.fitting.solver import Fit, as_triplets, as_weights, disobeyed, fit_positions, margins
 
 __all__ = [
     "come_down",
@@ -43,6 +44,7 @@ __all__ = [
 _EXTRA = 3  # dimensions too many at the start
 _STEPS = 200  # of the optimiser in each of them
 _TINY = 0.1  # spread of the random cloud, in units of soe's margin
+_WIDEST = 1e6  # factor by which positions may be scaled to keep soe's margin
 _RESCUE_BELOW = 0.05  # share of disobeyed answers that a few misplaced objects can explain
 
 
@@ -173,6 +175,14 @@ def start_from_above(
     return search.down(random_start(n, d + _EXTRA, rng), d, steps).positions
 
 
+def apart(fit: Fit, rows: NDArray[np.int32]) -> Fit:
+    """Scale positions that obey all answers until soe's margin is kept, so that its loss is 0."""
+    gap = float(margins(fit.positions, rows).min())
+    if fit.loss == 0 or gap * _WIDEST < 1:
+        return fit
+    return replace(fit, positions=fit.positions * (1 + 1e-9) / gap, loss=0.0)
+
+
 class _Search:
     """Fits of the same answers, one after the other, with their steps counted."""
 
@@ -204,22 +214,40 @@ class _Search:
         rng: np.random.Generator,
         middle: bool = True,
     ) -> Fit:
-        """Come down, lift what is misplaced and come down again; move to the middle if asked."""
+        """Come down, help what is misplaced; then to the middle, if asked, and apart."""
         best = self.down(X, d, _STEPS)
         for _ in range(rescues):
             wrong = float(disobeyed(best.positions, rows).mean())
             if self.interrupted or not 0 < wrong < _RESCUE_BELOW:
                 break
+            best = self.moved(best, rows, rng)
+            if not disobeyed(best.positions, rows).any():
+                break
             lift = rng.standard_normal((len(X), 1)) * 0.3 * best.positions.std()
             again = self.down(np.hstack([best.positions, lift]), d, _STEPS)
-            if again.loss < best.loss:
-                best = again
-        obeyed = not disobeyed(best.positions, rows).any()
-        if middle and obeyed and self.loss.name == "soe" and not self.interrupted:
-            centred = self.centre(best)
-            if not disobeyed(centred.positions, rows).any():
-                best = centred
+            best = min(best, again, key=lambda f: f.loss)
+        if self.loss.name == "soe" and not disobeyed(best.positions, rows).any():
+            if middle and not self.interrupted:
+                centred = self.centre(best)
+                if not disobeyed(centred.positions, rows).any():
+                    best = centred
+            best = apart(best, rows)
         return replace(best, n_iter=self.steps, interrupted=self.interrupted)
+
+    def moved(self, best: Fit, rows: NDArray[np.int32], rng: np.random.Generator) -> Fit:
+        """Try other places for the objects that break most of their answers."""
+        wrong = disobeyed(best.positions, rows)
+        places = relocate(best.positions, rows, wrong, rng)
+        best = min(best, self.fit(places, self._max_iter, self._tol), key=lambda f: f.loss)
+        for places in mirrored(best.positions, rows, wrong, rng):
+            if self.interrupted:
+                break
+            again = self.fit(places, _STEPS, 1e-6)
+            if again.loss < best.loss:
+                best = self.fit(again.positions, self._max_iter, self._tol)
+                if not disobeyed(best.positions, rows).any():
+                    break
+        return best
 
     def centre(self, fit: Fit) -> Fit:
         """Move to the middle of what the answers allow."""
