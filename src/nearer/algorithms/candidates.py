@@ -44,6 +44,11 @@ class Candidates:
         self._asked = np.empty(0, dtype=np.int64)
         self._pool = np.empty((0, 3), dtype=np.int64)
 
+    @property
+    def n_asked(self) -> int:
+        """How many questions were asked."""
+        return len(self._asked)
+
     def exclude(self, questions: Questions) -> None:
         """Never offer these questions again."""
         self._asked = np.union1d(self._asked, pack(questions)[0])

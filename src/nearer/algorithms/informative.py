@@ -12,7 +12,8 @@ the position of object i, Σᵢ that object's covariance. To first order F·v/2 
 nats, that the answer gives about the positions. *Drawing* questions, rather than taking the best,
 keeps the many questions of a round from all asking the same thing.
 
-One question in ten is drawn at random from all that may be asked. What the fit predicts about
+At first, while positions are mostly guesses, questions are drawn at random; from ten answers an
+object on, one question in ten still is. What the fit predicts about
 those before it sees their answers is an honest held-out curve, and they keep the fit from trusting
 only what it looked at. They are used in the fit afterwards like all others.
 
@@ -40,6 +41,7 @@ from nearer.fitting.posterior import Posterior
 __all__ = ["choose_questions", "information_of", "informative"]
 
 _RANDOM_SHARE = 0.1
+_ENOUGH = 10  # answers an object from which on no more than that share is random
 _CANDIDATES = 200  # drawn for each question that is asked
 _POWER = 2.0
 
@@ -169,7 +171,8 @@ def draw_round(
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Questions for a round, and which of them are purely random."""
     pool = candidates.draw(_CANDIDATES * count, rng)
-    n_random = min(count, max(1, round(_RANDOM_SHARE * count)), len(pool))
+    share = max(_RANDOM_SHARE, 1 - candidates.n_asked / (_ENOUGH * len(fit.positions)))
+    n_random = min(count, max(1, round(share * count)), len(pool))
     scores = _POWER * np.log(np.maximum(information_of(fit, pool[n_random:]), 1e-150))
     keys = scores + rng.gumbel(size=len(scores))  # the greatest keys: a draw without replacement
     best = np.argsort(-keys, kind="stable")[: count - n_random]

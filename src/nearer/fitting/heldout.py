@@ -43,7 +43,9 @@ _ENOUGH = 4000  # held-out answers that settle a comparison of priors
 _WORTH = 2e-4  # differences of the score below this are none
 _SHARPENING = 3.2  # how much steeper curves are where priors predict best, see above
 _TOLERANCE = 1.25  # factor by which the sharpness may miss its aim
-_LEAST_PRIOR, _MOST_PRIOR = 0.2, 100.0
+_LEAST_PRIOR, _MOST_PRIOR = 0.3, 100.0
+_TELLING = 4.0  # answers a coordinate from which on held-out answers say something of the prior
+_FLATTEST = 0.05  # sharpness of predictions that are all but guesses
 _SAME_LAPSE = 0.01
 _STRATA, _RAREST = 10, 0.01  # sizes of margins told apart; the least share one is taken to have
 _SAMPLE = 4000  # random questions that show which sizes are usual
@@ -166,7 +168,7 @@ def tune(
     aim = 1 + _SHARPENING / math.sqrt(per_coordinate)
     held = hold_out(evidence, d, Noise(prior, start.noise.lapse), starts=starts, rng=rng)
     for _ in range(max_steps):
-        factor = _correction(held.noise, aim)
+        factor = _correction(held.noise, aim) if per_coordinate >= _TELLING else 1.0
         lapse = _rounded(held.noise.lapse)
         if factor == 1 and abs(lapse - _rounded(start.noise.lapse)) <= _SAME_LAPSE:
             break
@@ -206,9 +208,8 @@ def fit_curve(margins: Floats, weights: Floats) -> tuple[float, float, Floats]:
         return -float(weights @ np.log(p)) / total, -gradient / total
 
     total = float(weights.sum())
-    found = minimize(
-        cost, np.array([1.0, 0.02]), jac=True, method="L-BFGS-B", bounds=[(0, 1e3), (0, 0.499)]
-    )
+    bounds = [(_FLATTEST, 1e3), (0, 0.499)]
+    found = minimize(cost, np.array([1.0, 0.02]), jac=True, method="L-BFGS-B", bounds=bounds)
     sharpness, lapse = (float(value) for value in found.x)
     logs = np.log(np.maximum(lapse + (1 - 2 * lapse) * expit(sharpness * t), 1e-300))
     return sharpness * scale, lapse, logs
