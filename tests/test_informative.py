@@ -90,10 +90,11 @@ def test_chosen_questions_teach_more_than_random_ones():
     tau = nearer.metrics.mean_kendall_tau
     gains = []
     for seed in range(3):
-        oracle = people(X, 0.1, seed)
-        chosen = nearer.run(
-            nearer.informative(60, budget=3000, n_components=2, random_state=seed), oracle
+        oracle = people(X, 0.1, seed + 100)
+        asking = nearer.informative(
+            60, budget=3000, n_components=2, round_size=300, random_state=seed
         )
+        chosen = nearer.run(asking, oracle)
         # the same fit to random questions
         questions = Candidates(60).draw(3000, np.random.default_rng(seed))
         belief = Belief(60, 2, np.random.default_rng(seed))
@@ -104,7 +105,9 @@ def test_chosen_questions_teach_more_than_random_ones():
 
 def test_dimension_is_chosen():
     X = nearer.datasets.make_gaussian(50, 3, random_state=1)
-    found = nearer.run(nearer.informative(50, budget=6000, random_state=0), people(X, 0.05))
+    found = nearer.run(
+        nearer.informative(50, budget=6000, round_size=600, random_state=0), people(X, 0.05)
+    )
     assert found.dimension == 3
     assert found.evidence[3]["log_likelihood"] > found.evidence[2]["log_likelihood"]
 

@@ -142,7 +142,7 @@ def test_random_answers_are_called_random():
 def test_one_who_contradicts_is_found_and_not_believed():
     X = np.random.default_rng(3).normal(size=(40, 2))
     people = [Person()] * 8 + [Person(reliability=-1), Person(lapse=1.0)]
-    crowd = CrowdOracle(X, people, scale=0.3, random_state=0)
+    crowd = CrowdOracle(X, people, scale=0.3, random_state=77)
     triplets = answers(X, 4000, crowd)
     belief = Belief(40, 2, np.random.default_rng(0))
     belief.learn(triplets, crowd.answered_by)
