@@ -18,7 +18,7 @@ import numpy as np
 from nearer.study.board import Board, Lease, Question, fact
 from nearer.study.config import Config
 from nearer.study.errors import Refusal
-from nearer.study.log import replay
+from nearer.study.log import read_items, replay
 from nearer.study.store import read_header
 
 __all__ = ["AHEAD", "CHOICES", "Desk", "Trial"]
@@ -57,6 +57,7 @@ class Desk:
     state: str
     quota: int
     n_objects: int
+    items: list[dict[str, Any]]
 
     def __init__(self, clock: Callable[[], float], rng: np.random.Generator) -> None:
         self._clock = clock
@@ -68,7 +69,8 @@ class Desk:
         self.config = Config.from_json(header["config"])
         self.state = header["state"]
         self.quota = int(header["quota"])
-        self.n_objects = int(db.execute("SELECT count(*) FROM items").fetchone()[0])
+        self.items = read_items(db)
+        self.n_objects = len(self.items)
         self.board = replay(db, self.config.rule)
 
     # A person ------------------------------------------------------------------------------
@@ -133,6 +135,20 @@ class Desk:
         db.execute(
             "UPDATE people SET ready = coalesce(ready, ?) WHERE id = ?", (self._clock(), person)
         )
+
+    def stage(self, db: sqlite3.Connection, person: int) -> str:
+        """What a person should see now."""
+        found = self._present(person)
+        consent, ready = db.execute(
+            "SELECT consent, ready FROM people WHERE id = ?", (person,)
+        ).fetchone()
+        if found.answered >= self.config.questions:
+            return "finished"
+        if consent != self.config.consent_version:
+            return "consent"
+        if ready is None:
+            return "instructions"
+        return "trials" if self.state == "running" else "paused"
 
     def hand_out(self, db: sqlite3.Connection, person: int) -> list[Trial]:
         """The questions that a person should see now and next; empty when there are no more."""
@@ -252,6 +268,9 @@ class Desk:
             and q.verdict.wanted
             and q.fact not in wanted
         ]
+        new = [row for row in rows if person is not None or not self._asks(fact(*row))]
+        if not new and not closes:
+            return 0
         batch = _insert(
             db,
             "INSERT INTO batches (at, person, method, seen, seconds, closes)"
@@ -260,14 +279,9 @@ class Desk:
         )
         for question in closes:
             self.board.close_question(question)
-        new = 0
-        for head, a, b in rows:
-            earlier = self.board.asked.get(fact(head, a, b))
-            if person is None and earlier is not None and not self.board.questions[earlier].closed:
-                continue
+        for head, a, b in new:
             self._pose(db, head, a, b, "main", person=person, batch=batch)
-            new += 1
-        return new
+        return len(new)
 
     def add_map(self, db: sqlite3.Connection, found: Mapping[str, Any]) -> None:
         """Keep a map that the worker drew."""
@@ -292,6 +306,11 @@ class Desk:
         return bool(self.quota) and self.board.mains >= self.quota
 
     # How it is done ------------------------------------------------------------------------
+
+    def _asks(self, key: int) -> bool:
+        """Whether a question is asked already, by a method or as a hold-out."""
+        earlier = self.board.asked.get(key)
+        return earlier is not None and not self.board.questions[earlier].closed
 
     def _known(self, person: int) -> None:
         if person not in self.board.people:
@@ -325,7 +344,7 @@ class Desk:
             question = makers[purpose]()
             if question is not None:
                 return question
-        raise Refusal(409, "there is nothing to compare")  # pragma: no cover - a catch always is
+        raise Refusal(409, "there is nothing to compare; the study has no items")
 
     def _new_holdout(self, db: sqlite3.Connection, person: int) -> Question | None:
         """A random question that nobody was asked and no method will choose."""

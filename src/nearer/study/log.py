@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from nearer.study.board import Board, Lease, Question
 
-__all__ = ["asked_facts", "last_answer", "replay", "triplets"]
+__all__ = ["asked_facts", "last_answer", "read_items", "replay", "triplets"]
 
 
 def replay(db: sqlite3.Connection, rule: str) -> Board:
@@ -35,6 +35,23 @@ def replay(db: sqlite3.Connection, rule: str) -> Board:
     for lease, choice, near in db.execute("SELECT lease, choice, near FROM answers ORDER BY id"):
         board.add_answer(lease, choice, near)
     return board
+
+
+def read_items(db: sqlite3.Connection) -> list[dict[str, Any]]:
+    """The things that are compared, as a page shows them."""
+    return [
+        {
+            "id": i,
+            "kind": kind,
+            "name": name,
+            "text": text,
+            "alt": alt or name,
+            "src": None if media is None else f"/media/{media}",
+        }
+        for i, name, kind, text, alt, media in db.execute(
+            "SELECT id, name, kind, text, alt, media FROM items ORDER BY id"
+        )
+    ]
 
 
 def triplets(
