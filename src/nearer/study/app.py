@@ -72,6 +72,8 @@ def create_app(study: Study) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         if study.conductor is not None:
             study.conductor.start()
+            if study.desk.state == "running":  # rather a moment now than hold-outs for the first
+                await asyncio.to_thread(study.conductor.stocked.wait, 10)
         yield
         if study.conductor is not None:
             await asyncio.to_thread(study.conductor.close)

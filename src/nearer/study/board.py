@@ -195,9 +195,9 @@ class Board:
         return len(self._free.get(person, ()))
 
     @property
-    def active(self) -> Iterable[int]:
+    def active(self) -> list[int]:
         """The people who hold a question now."""
-        return self._active.keys()
+        return list(self._active)
 
     def decided(self) -> Iterator[tuple[Question, bool]]:
         """Real questions that are closed by votes, with the answer; a tie people gave up on too."""

@@ -1,8 +1,14 @@
-"""Keeps questions in stock: asks the desk what is due, the worker for it, and the store to keep it.
+"""Keeps questions in stock and the map up to date, by two processes that compute.
 
-One thread, one worker process. Questions come before maps. A worker that dies is started again;
-a job that fails is reported as `Conductor.trouble` and tried again after a pause, and until then
-people are given hold-out questions, repeats and catch trials.
+Two threads, each with a worker process of its own, so that drawing a map never delays the next
+questions. Each asks the desk what is due, its worker for it, and the store to keep it.
+
+The stock is two questions for each person who is here, or what people answered while the last
+batch was being chosen, whichever is more: small batches for the few and slow, which keeps the
+choice close to the newest answers, and no waiting for the many and fast.
+
+A worker that dies is started again; a job that fails is reported as `Conductor.trouble` and tried
+again after a pause, and until then people are given hold-out questions, repeats and catch trials.
 """
 
 from __future__ import annotations
@@ -13,139 +19,155 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypedDict
 
 import numpy as np
 
 from nearer.errors import NearerError
-from nearer.study.config import Config
 from nearer.study.desk import AHEAD, Desk
 from nearer.study.store import Store
 
-__all__ = ["Conductor", "Job", "due"]
+__all__ = ["Conductor", "Job", "map_is_due", "questions_due"]
 
-_PAUSE = 0.05
+_PAUSE = 0.02
 _AFTER_NOTHING = 0.5  # a study of few objects runs out of questions to choose
 _AFTER_FAILURE = 5.0
+_SORTS = ("adaptive", "basis")
 
 
 class Job(TypedDict, total=False):
-    """What the worker is asked to do."""
+    """What a worker is asked to do."""
 
     job: str
     person: int | None
     n_questions: int
 
 
-def due(desk: Desk, mapped: int, sorted_at: int) -> Job | None:
-    """The most urgent job, or None. `mapped` answers are on the last map."""
+def questions_due(desk: Desk, sorted_at: int, taken: int = 0) -> Job | None:
+    """Which questions should be chosen now, if any.
+
+    Parameters
+    ----------
+    sorted_at
+        Answers that counted when a sort was last asked; it has nothing to add before the next.
+    taken
+        Questions that were taken while the last batch was being chosen.
+    """
     board, config = desk.board, desk.config
-    if desk.state == "running" and not desk.full:
-        job = _due_questions(desk, config, sorted_at)
-        if job is not None:
-            return job
-    if board.mains >= 10 and abs(board.mains - mapped) >= max(20, mapped // 10):
-        return {"job": "map"}
-    return None
-
-
-def _due_questions(desk: Desk, config: Config, sorted_at: int) -> Job | None:
-    board = desk.board
-    active = list(board.active)
+    if desk.state != "running" or desk.full:
+        return None
+    news = config.method not in _SORTS or board.mains != sorted_at
     if config.scope == "person":
-        for person in active:
-            if board.stock(person) < AHEAD and not _waits(desk, person, sorted_at):
+        for person in board.active:
+            if news and board.stock(person) < AHEAD:
                 return {"job": "choose", "person": person, "n_questions": 2 * AHEAD}
         return None
-    if config.method in ("adaptive", "basis"):
-        if board.stock() or _waits(desk, None, sorted_at):
-            return None
-        return {"job": "choose", "person": None}
-    need = AHEAD * len(active)
+    if config.method in _SORTS:
+        return {"job": "choose", "person": None} if news and not board.stock() else None
+    need = max(AHEAD * len(board.active), 2 * taken)
     if board.stock() > need // 2:
         return None
     return {"job": "choose", "person": None, "n_questions": max(config.batch, need)}
 
 
-def _waits(desk: Desk, person: int | None, sorted_at: int) -> bool:
-    """Whether a sort has nothing new to learn: no decision since the last time it was asked."""
-    if desk.config.method not in ("adaptive", "basis"):
-        return False
-    return desk.board.mains == sorted_at
+def map_is_due(desk: Desk, mapped: int) -> bool:
+    """Whether enough has changed since a map of `mapped` answers to draw another."""
+    answers = desk.board.mains
+    return answers >= 10 and abs(answers - mapped) >= max(20, mapped // 10)
 
 
 class Conductor:
-    """Runs a worker for a store."""
+    """Runs the workers of a study."""
 
     def __init__(self, store: Store, desk: Desk) -> None:
-        self.trouble: str | None = None
+        self.stocked = threading.Event()  # the first batch is there
         self._store = store
         self._desk = desk
         self._stop = threading.Event()
-        self._process: subprocess.Popen[str] | None = None
+        self._troubles: dict[str, str | None] = {}
         self._mapped = 0
         self._sorted_at = -1
-        self._thread = threading.Thread(target=self._run, name="study-conductor", daemon=True)
+        self._taken = 0
+        self._chooser = _Process(store.path, nice=5)
+        self._drawer = _Process(store.path, nice=10)
+        self._threads = [
+            threading.Thread(target=self._run, args=(name, turn), name=name, daemon=True)
+            for name, turn in (("choosing questions", self._stock), ("drawing the map", self._draw))
+        ]
+
+    @property
+    def trouble(self) -> str | None:
+        """What fails at the moment."""
+        return next((text for text in self._troubles.values() if text), None)
 
     def start(self) -> None:
         """Begin."""
-        self._thread.start()
+        for thread in self._threads:
+            thread.start()
 
     def close(self) -> None:
-        """Finish the job in hand and end the worker."""
+        """End the workers."""
         self._stop.set()
-        if self._process is not None and self._process.stdin is not None:
-            with contextlib.suppress(OSError):
-                self._process.stdin.close()
-            try:
-                self._process.wait(timeout=2)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
-        self._thread.join(timeout=5)
+        self._chooser.close()
+        self._drawer.close()
+        for thread in self._threads:
+            thread.join(timeout=5)
 
-    def _run(self) -> None:
-        pause = _PAUSE
+    def _run(self, name: str, turn: Callable[[], float]) -> None:
+        pause = 0.0
         while not self._stop.wait(pause):
             try:
-                pause = _PAUSE if self._turn() else _AFTER_NOTHING
-                self.trouble = None
+                pause = turn()
+                self._troubles[name] = None
             except (NearerError, OSError, RuntimeError, ValueError) as error:
                 if self._stop.is_set():
                     return
-                self.trouble = f"choosing questions or drawing the map failed: {error}"
+                self._troubles[name] = f"{name} failed: {error}"
                 pause = _AFTER_FAILURE
 
-    def _turn(self) -> bool:
+    def _stock(self) -> float:
+        """Have questions chosen if they are due; how long to wait before looking again."""
         job, answers = self._store.write(
-            lambda _: (due(self._desk, self._mapped, self._sorted_at), self._desk.board.mains)
-        )
-        if job is None:
-            return True
-        reply = self._ask(job)
-        if "map" in reply:
-            self._mapped = answers
-            if reply["map"] is not None:
-                self._store.write(lambda db: self._desk.add_map(db, reply["map"]))
-            return True
-        self._sorted_at = answers
-        questions = np.array(reply["questions"], dtype=np.int64).reshape(-1, 3)
-        new = self._store.write(
-            lambda db: self._desk.pose(
-                db,
-                questions,
-                seen=reply["seen"],
-                seconds=reply["seconds"],
-                person=reply["person"],
-                whole_round=reply["whole_round"],
+            lambda _: (
+                questions_due(self._desk, self._sorted_at, self._taken),
+                self._desk.board.mains,
             )
         )
-        return new > 0
+        if job is None:
+            return _PAUSE
+        reply = self._chooser.ask(job)
+        self._sorted_at = answers
+        self._taken = max(self._desk.board.mains - answers, self._taken * 3 // 4)
+        questions = np.array(reply.pop("questions"), dtype=np.int64).reshape(-1, 3)
+        new = self._store.write(lambda db: self._desk.pose(db, questions, **reply))
+        self.stocked.set()
+        return _PAUSE if new else _AFTER_NOTHING
 
-    def _ask(self, job: Job) -> dict[str, Any]:
+    def _draw(self) -> float:
+        if not map_is_due(self._desk, self._mapped):
+            return 0.25
+        answers = self._desk.board.mains
+        found = self._drawer.ask({"job": "map"})["map"]
+        self._mapped = answers
+        if found is not None:
+            self._store.write(lambda db: self._desk.add_map(db, found))
+        return 0.25
+
+
+class _Process:
+    """A worker process, started when it is first needed."""
+
+    def __init__(self, path: Path, nice: int) -> None:
+        self._command = [sys.executable, "-m", "nearer.study.worker", str(path), str(nice)]
+        self._process: subprocess.Popen[str] | None = None
+
+    def ask(self, job: Job) -> dict[str, Any]:
+        """Have one job done."""
         if self._process is None or self._process.poll() is not None:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "nearer.study.worker", str(self._store.path)],
+                self._command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
@@ -163,3 +185,14 @@ class Conductor:
         if "error" in reply:
             raise RuntimeError(reply["error"])
         return reply
+
+    def close(self) -> None:
+        """End it; what it was doing is of no use any more."""
+        if self._process is None:
+            return
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                with contextlib.suppress(OSError, ValueError):
+                    stream.close()

@@ -136,7 +136,7 @@ def overview(
         },
         "people": {
             "joined": joined,
-            "now": len(list(board.active)),
+            "now": len(board.active),
             "finished": finished,
             "excluded": excluded,
             "withdrawn": withdrawn,

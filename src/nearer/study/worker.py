@@ -1,6 +1,6 @@
 """The process that computes: it chooses questions and draws maps, so that no request waits.
 
-``python -m nearer.study.worker STUDY.db`` reads one job a line from its input, JSON, and writes
+``python -m nearer.study.worker STUDY.db NICENESS`` reads one job a line from its input, JSON, and writes
 one reply a line. It reads the log from the file itself, through a read-only connection, and never
 writes: what it found goes back to the server, whose writer puts it into the file. When its input
 ends, it ends.
@@ -110,7 +110,7 @@ class Worker:
 def main() -> None:
     """Serve jobs until the input ends."""
     with contextlib.suppress(OSError):
-        os.nice(5)  # answers come first
+        os.nice(int(sys.argv[2]))  # answers come first
     reply = sys.stdout
     sys.stdout = sys.stderr  # what a library prints must not be taken for a reply
     worker = Worker(Path(sys.argv[1]))
