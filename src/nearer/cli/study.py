@@ -68,8 +68,8 @@ def new(study: Path, items: Path, config: Path | None, settings: tuple[str, ...]
         given[name] = yaml.safe_load(value)
     checked = Config.of(given)
     new_study(study, found, checked)
-    click.echo(f"{study}: {len(found)} items, method {checked.method}, {checked.questions} questions "
-               f"a person.\nServe it: nearer study serve {study}")  # fmt: skip
+    click.echo(f"{study}: {len(found)} items, method {checked.method}, "
+               f"{checked.questions} questions a person.\nServe it: nearer study serve {study}")  # fmt: skip
 
 
 @command.command()
@@ -101,12 +101,6 @@ def serve(study: Path, host: str, port: int, start: bool, new_login: bool, as_js
         port = listener.getsockname()[1]
         base = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         setup = f"{base}/setup/{opened.setup}" if opened.setup else None
-        if as_json:
-            click.echo(json.dumps({"port": port, "study": f"{base}/", "setup": setup}))
-        else:
-            click.echo(f"Participants: {base}/\nDashboard:    {base}/dashboard")
-            if setup:
-                click.echo(f"Make your account first, this link works once:\n{setup}")
         config = uvicorn.Config(
             create_app(opened),
             log_level="warning",
@@ -115,7 +109,20 @@ def serve(study: Path, host: str, port: int, start: bool, new_login: bool, as_js
             timeout_graceful_shutdown=5,
             backlog=2048,
         )
-        uvicorn.Server(config).run(sockets=[listener])
+
+        class Announcing(uvicorn.Server):
+            """Says where it is when it is there."""
+
+            async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+                await super().startup(sockets)
+                if as_json:
+                    click.echo(json.dumps({"port": port, "study": f"{base}/", "setup": setup}))
+                    return
+                click.echo(f"Participants: {base}/\nDashboard:    {base}/dashboard")
+                if setup:
+                    click.echo(f"Make your account first, this link works once:\n{setup}")
+
+        Announcing(config).run(sockets=[listener])
 
 
 @command.command()
@@ -146,7 +153,9 @@ def status(study: Path, show_people: bool, as_json: bool) -> None:
     if found["map"]:
         share = found["map"]["accuracy"]
         shown = "unknown" if share is None else f"{share:.1%} of {found['map']['n_holdout']}"
-        click.echo(f"  map        {found['map']['dimension']} dimensions, hold-out accuracy {shown}")
+        click.echo(
+            f"  map        {found['map']['dimension']} dimensions, hold-out accuracy {shown}"
+        )
     for person in people:
         median = "-" if person.median_ms is None else f"{person.median_ms / 1000:.1f} s"
         click.echo(f"  {person.pseudonym}  {person.answered} answers, {median}, catch failed "
@@ -252,7 +261,8 @@ def withdraw(study: Path, person: str) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @_needs_extra
 def simulate(study: Path, n_answers: int, n_people: int, positions: Path | None, dim: int,
-             error: float, seconds: float, dropout: float, seed: int, as_json: bool) -> None:  # fmt: skip
+             error: float, seconds: float, dropout: float, seed: int,
+             as_json: bool) -> None:  # fmt: skip
     """Try STUDY out on simulated people, to plan how many answers it needs.
 
     A copy without answers is served for real and answered over HTTP; STUDY is not changed.

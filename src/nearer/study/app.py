@@ -126,7 +126,10 @@ def _add_public(app: FastAPI) -> None:
         if row is None:
             raise HTTPException(404, "no such file")
         rowid, mime, size = row
-        headers = {"cache-control": "private, max-age=31536000, immutable", "accept-ranges": "bytes"}
+        headers = {
+            "cache-control": "private, max-age=31536000",
+            "accept-ranges": "bytes",
+        }
         wanted = _RANGE.fullmatch(request.headers.get("range", ""))
         with db.blobopen("media", "bytes", rowid, readonly=True) as blob:
             if wanted is None or wanted.groups() == ("", ""):
@@ -203,7 +206,9 @@ def _add_doors(app: FastAPI) -> None:
             return reply
         row = (
             study.store.reader()
-            .execute("SELECT id, password, generation FROM accounts WHERE name = ?", (name.strip(),))
+            .execute(
+                "SELECT id, password, generation FROM accounts WHERE name = ?", (name.strip(),)
+            )
             .fetchone()
         )
         if not check_password(password, row[1] if row else None):
@@ -236,7 +241,7 @@ def _add_doors(app: FastAPI) -> None:
 
 def _check_setup(study: Study, token: str) -> None:
     if study.setup is None or not secrets.compare_digest(study.setup.encode(), token.encode()):
-        raise HTTPException(404, "this set-up link is used up or wrong; the server prints a new one")
+        raise HTTPException(404, "this set-up link is used up or wrong")
 
 
 def _add_dashboard(app: FastAPI) -> None:
@@ -254,7 +259,7 @@ def _add_dashboard(app: FastAPI) -> None:
             f"{tab}.html",
             tab=tab,
             tabs=_TABS,
-            name=session.name,
+            who=session.name,
             form_token=form_token(study, session),
             desk=study.desk,
             link=str(request.base_url),

@@ -120,9 +120,7 @@ class Throttle:
         """Note a failure."""
         now = self._clock()
         if len(self._failures) > 10_000:  # forget those who have long been allowed again
-            self._failures = {
-                k: v for k, v in self._failures.items() if v[1] > now - self._longest
-            }
+            self._failures = {k: v for k, v in self._failures.items() if v[1] > now - self._longest}
         count = self._failures.get(who, (0, 0.0))[0] + 1
         extra = count - self._free
         wait = min(self._wait * 2.0 ** (extra - 1), self._longest) if extra > 0 else 0.0

@@ -21,6 +21,7 @@ from nearer.study.votes import Verdict, tally
 __all__ = ["Board", "Lease", "Person", "Question", "fact"]
 
 _BITS = 21
+_OPEN = Verdict(None, 1, False)
 
 
 def fact(head: int, a: int, b: int) -> int:
@@ -43,7 +44,7 @@ class Question:
     closed: bool = False
     live: int = 0  # leases that have neither ended nor been answered
     votes: list[tuple[int, bool | None]] = field(default_factory=list)
-    verdict: Verdict = Verdict(None, 1, False)
+    verdict: Verdict = _OPEN
 
     @property
     def fact(self) -> int:
@@ -205,9 +206,12 @@ class Board:
             if question.purpose == "main" and question.verdict.wanted == 0:
                 answer = question.verdict.answer
                 # A sort cannot go on without an answer; one nobody could decide goes either way.
-                yield question, (question.fact * 0x9E3779B97F4A7C15 >> 40 & 1 == 1) if (
-                    answer is None
-                ) else answer
+                yield (
+                    question,
+                    (question.fact * 0x9E3779B97F4A7C15 >> 40 & 1 == 1)
+                    if (answer is None)
+                    else answer,
+                )
 
     def counts(self) -> dict[str, int]:
         """Real questions by where they stand."""

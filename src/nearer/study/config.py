@@ -89,18 +89,24 @@ class Config:
         for name, share in zip(("catch", "repeat", "holdout"), shares, strict=True):
             _check(0 <= share <= 0.5, f"{name}_share", share, "must be from 0 to 0.5")
         _check(sum(shares) <= 0.8, "shares", shares, "must leave at least 0.2 for real questions")
-        _check(self.method in METHODS, "method", self.method, "must be one of " + ", ".join(METHODS))
+        _check(
+            self.method in METHODS, "method", self.method, "must be one of " + ", ".join(METHODS)
+        )
         _check(self.scope in _SCOPES, "scope", self.scope, "must be pooled or person")
         known = self.votes in ("", *RULES)
         _check(known, "votes", self.votes, "must be one of " + ", ".join(RULES))
         alone = self.scope == "person"
-        _check(not alone or self.rule == "1", "votes", self.votes, "must be 1 where scope is person")
+        _check(
+            not alone or self.rule == "1", "votes", self.votes, "must be 1 where scope is person"
+        )
         dims = self.n_components
         _check(dims is None or dims >= 1, "n_components", dims, "must be at least 1")
         if self.completion_redirect:
             parts = urlsplit(self.completion_redirect)
             good = parts.scheme in ("https", "http") and bool(parts.netloc)
-            _check(good, "completion_redirect", self.completion_redirect, "must be an http(s) address")
+            _check(
+                good, "completion_redirect", self.completion_redirect, "must be an http(s) address"
+            )
 
     @property
     def rule(self) -> str:

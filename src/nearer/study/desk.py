@@ -92,9 +92,12 @@ class Desk:
                 f"{self.config.consent_version!r}: load the page again",
             )
         now = self._clock()
-        known = external and db.execute(
-            "SELECT person FROM identities WHERE panel = ? AND external = ?", (panel, external)
-        ).fetchone()
+        known = (
+            external
+            and db.execute(
+                "SELECT person FROM identities WHERE panel = ? AND external = ?", (panel, external)
+            ).fetchone()
+        )
         if known:
             person = int(known[0])
             self.agree(db, person, consent)
@@ -103,7 +106,7 @@ class Desk:
             raise Refusal(409, "the study is not open at the moment; please come back later")
         if self.full:
             raise Refusal(409, "the study has all the answers it needs; thank you for coming")
-        pseudonym = f"p{self._rng.integers(1 << 48):012x}"
+        pseudonym = f"p{self._rng.integers(1 << 40):010x}"
         person = _insert(
             db,
             "INSERT INTO people (pseudonym, joined, consent, consented) VALUES (?, ?, ?, ?)",
@@ -180,7 +183,8 @@ class Desk:
         if lease.choice is not None:
             if lease.choice != choice:
                 raise Refusal(
-                    409, f"question {lease_id} was answered {lease.choice!r}; the first answer stays"
+                    409,
+                    f"question {lease_id} was answered {lease.choice!r} before; that stays",
                 )
             return False
         if (choice == "skip" and not self.config.can_skip) or (
@@ -195,8 +199,8 @@ class Desk:
             near, far = (question.a, question.b) if chose_a else (question.b, question.a)
         now = self._clock()
         db.execute(
-            "INSERT INTO answers (lease, question, person, choice, near, far, response_ms, received)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO answers (lease, question, person, choice, near, far, response_ms,"
+            " received) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (lease_id, question.id, person, choice, near, far, response_ms, now),
         )
         self.board.add_answer(lease_id, choice, near)

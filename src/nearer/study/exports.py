@@ -33,7 +33,9 @@ class _Row:
     """One stored answer, with the words that exports need."""
 
     def __init__(self, row: tuple[Any, ...]) -> None:
-        (self.id, self.pseudonym, self.person, self.purpose, self.head, self.near, self.far) = row[:7]
+        (self.id, self.pseudonym, self.person, self.purpose, self.head, self.near, self.far) = row[
+            :7
+        ]
         (self.choice, a_left, a, b, self.ms, self.received, self.issued, self.expires) = row[7:15]
         self.excluded = bool(row[15])
         self.method = row[16] or ""

@@ -146,7 +146,9 @@ def _read_table(source: Path) -> list[Item]:
         if not path.is_file():
             raise InvalidInput(f"{source}: names {row[file_column]!r}, which is not beside it")
         (item,) = read_files([(path.name, path.read_bytes())])
-        items.append(Item(label or item.name, item.kind, label, alt or item.alt, item.mime, item.content))
+        items.append(
+            Item(label or item.name, item.kind, label, alt or item.alt, item.mime, item.content)
+        )
     return items
 
 
@@ -179,7 +181,9 @@ def _read_salmon(source: Path) -> tuple[list[Item], dict[str, Any]]:
 
 def _salmon_target(source: Path, target: str) -> Item:
     """A target is a text, or HTML that shows one file."""
-    shown = re.fullmatch(r"\s*<(?:img|video|audio)\b[^>]*?\bsrc=[\"']?([^\"'\s>]+)[^>]*>.*", target, re.S)
+    shown = re.fullmatch(
+        r"\s*<(?:img|video|audio)\b[^>]*?\bsrc=[\"']?([^\"'\s>]+)[^>]*>.*", target, re.S
+    )
     if shown is None:
         text = _plain(target)
         return Item(text, "text", text)

@@ -46,7 +46,8 @@ def fit_answers(
         for begin in ([None, None] if start is None else [start])
     ]
     X = min(fits, key=lambda fit: fit.loss).positions
-    return X - X.mean(axis=0)
+    centred: NDArray[np.float64] = X - X.mean(axis=0)
+    return centred
 
 
 def accuracy(X: NDArray[np.float64], triplets: NDArray[np.int64]) -> float | None:

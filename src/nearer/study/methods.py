@@ -9,13 +9,14 @@ Both run in the worker's process and know nothing of files.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 import nearer
-from nearer.asking.memory import MAX_OBJECTS, Memory, pack
+from nearer.asking.memory import Memory, pack
 from nearer.asking.protocol import Answers, Asking, Questions
 from nearer.asking.session import Session
 
@@ -76,7 +77,8 @@ def choose_random(
 def _informative(*args: Any, **options: Any) -> Questions:
     from nearer.algorithms.informative import choose_questions  # noqa: PLC0415 - slow to load
 
-    return choose_questions(*args, **options)
+    chosen: Questions = choose_questions(*args, **options)
+    return chosen
 
 
 #: from all answers, the next questions
@@ -107,7 +109,8 @@ def choose(
         if not len(known):
             return np.ones(len(keys), dtype=np.bool_)
         place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-        return known[place] != keys
+        fresh: Answers = known[place] != keys
+        return fresh
 
     n_questions = min(n_questions, n_objects * (n_objects - 1) * (n_objects - 2) // 2 - len(known))
     if n_questions <= 0:
@@ -126,9 +129,7 @@ class Sorting:
     """A sorter that is told decisions as they come, and starts over when one was taken back."""
 
     def __init__(self, method: str, n_objects: int, seed: int) -> None:
-        if n_objects > MAX_OBJECTS:  # pragma: no cover - imports allow far fewer
-            raise ValueError(n_objects)
-        self._make = lambda: SORTERS[method](n_objects, seed)
+        self._make = partial(SORTERS[method], n_objects, seed)
         self._told = np.empty((0, 3), dtype=np.int64)
         self._session: Session[Any] = Session(self._make())
 

@@ -105,9 +105,9 @@ class Join(_Strict):
     """Agreeing to take part."""
 
     consent_version: str = Field(max_length=200)
-    parameters: dict[Annotated[str, Field(max_length=100)], Annotated[str, Field(max_length=500)]] = (
-        Field(default_factory=dict, max_length=20, description="the query string of the link")
-    )
+    parameters: dict[
+        Annotated[str, Field(max_length=100)], Annotated[str, Field(max_length=500)]
+    ] = Field(default_factory=dict, max_length=20, description="the query string of the link")
 
 
 class Answer(_Strict):
@@ -135,7 +135,7 @@ def person_of(
     token = credentials.credentials if credentials else ""
     payload = current(request).signer.read("person", token)
     if payload is None:
-        raise HTTPException(401, "no valid token came with the request; open the study's link again")
+        raise HTTPException(401, "no valid token came with it; open the study's link again")
     return int(payload["id"])
 
 
@@ -147,8 +147,8 @@ def about(request: Request) -> dict[str, Any]:
     """The study's texts, and questions to practise on."""
     study = current(request)
     desk = study.desk
-    keys = ("title", "question", "instructions", "consent", "consent_version", "contact", "debrief")
-    keys += ("questions", "can_skip", "can_be_undecided", "must_play")
+    keys = ["title", "question", "instructions", "consent", "consent_version", "contact", "debrief"]
+    keys += ["questions", "can_skip", "can_be_undecided", "must_play"]
     return {
         **{key: getattr(desk.config, key) for key in keys},
         "open": desk.state == "running" and not desk.full,

@@ -154,7 +154,9 @@ async def set_quota(request: Request, session: Changer, body: Quota) -> dict[str
 
 
 @router.post("/people/{person}/exclude")
-async def exclude(request: Request, session: Changer, person: PersonId, body: Why) -> dict[str, int]:
+async def exclude(
+    request: Request, session: Changer, person: PersonId, body: Why
+) -> dict[str, int]:
     """Leave a person's answers out; votes are counted again without them."""
     study = current(request)
     await _write(study, lambda db: study.desk.exclude(db, person, True, body.why))
@@ -186,10 +188,10 @@ async def upload(
     for file in upload:
         content = await file.read()
         name = file.filename or "unnamed"
-        zipped = name.lower().endswith(".zip")
-        items += await asyncio.to_thread(
-            lambda n=name, c=content, z=zipped: read_zip(c, n) if z else read_files([(n, c)])
-        )
+        if name.lower().endswith(".zip"):
+            items += await asyncio.to_thread(read_zip, content, name)
+        else:
+            items += await asyncio.to_thread(read_files, [(name, content)])
 
     def change(db: sqlite3.Connection) -> int:
         if db.execute("SELECT 1 FROM questions LIMIT 1").fetchone():
@@ -197,7 +199,9 @@ async def upload(
         taken = {item["name"] for item in study.desk.items}
         for item in items:
             if item.name in taken:
-                raise Refusal(409, f"an item called {item.name!r} is there already; rename the file")
+                raise Refusal(
+                    409, f"an item called {item.name!r} is there already; rename the file"
+                )
             taken.add(item.name)
         add_items(db, items)
         study.desk.reload(db)
@@ -211,7 +215,9 @@ async def export(
     request: Request,
     session: Reader,
     name: Literal["triplets", "salmon", "triplettools", "answers", "positions", "completions"],
-    identities: Annotated[bool, Query(description="names from outside instead of pseudonyms")] = False,
+    identities: Annotated[
+        bool, Query(description="names from outside instead of pseudonyms")
+    ] = False,
 ) -> Response:
     """A table, see the export page for what is in it."""
     study = current(request)

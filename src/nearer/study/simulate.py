@@ -1,4 +1,4 @@
-"""Simulated people on the real server: how many answers will a study need?
+"""Simulated people on the real server.
 
 People with known positions of the objects in mind answer over HTTP, as a browser would: they
 join, take the questions they are handed, think, err, and some of them leave. The server is a
@@ -17,6 +17,7 @@ import json
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -189,7 +190,7 @@ class _Person:
             standing = await self._answer_one(standing["trials"][0])
         self._outcome.finished += bool(standing) and standing["stage"] == "finished"
 
-    async def _answer_one(self, trial: dict[str, Any]) -> dict[str, Any] | None:
+    async def _answer_one(self, trial: dict[str, Any]) -> Any:
         think = float(self._rng.exponential(self._people.seconds)) if self._people.seconds else 0.0
         if think:
             await asyncio.sleep(think)
@@ -247,19 +248,25 @@ class Server:
 
     def __init__(self, path: Path, options: tuple[str, ...] = (), port: int = 0) -> None:
         command = [sys.executable, "-m", "nearer", "study", "serve", str(path), "--start"]
+        self._said = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - closed by end
         self.process = subprocess.Popen(
             [*command, "--port", str(port), "--json", *options],
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=self._said,
             text=True,
         )
         line = self.process.stdout.readline() if self.process.stdout else ""
         if not line:
-            _, said = self.process.communicate()
-            raise InvalidInput(f"the server did not start: {said.strip()[-500:]}")
+            self.process.communicate()
+            raise InvalidInput(f"the server did not start: {self.said()[-500:]}")
         found = json.loads(line)
         self.port = int(found["port"])
         self.setup = found["setup"]
+
+    def said(self) -> str:
+        """What the server wrote to standard error: nothing, when all is well."""
+        self._said.seek(0)
+        return self._said.read().strip()
 
     def end(self) -> None:
         """Ask the server to stop, and wait for it."""

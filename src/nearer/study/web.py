@@ -1,4 +1,4 @@
-"""What every page and every reply has in common: who serves it, headers, limits, errors, templates."""
+"""What every page and every reply has in common: headers, limits, errors, templates."""
 
 from __future__ import annotations
 
@@ -125,7 +125,9 @@ def add_error_handlers(app: FastAPI) -> None:
 
     async def troubled(request: Request, error: Exception) -> JSONResponse:
         return problem(
-            503, f"{error}. Nothing is lost: your answers wait and are sent again", {"retry-after": "5"}
+            503,
+            f"{error}. Nothing is lost: answers wait and are sent again",
+            {"retry-after": "5"},
         )
 
     async def invalid(request: Request, error: Exception) -> JSONResponse:
@@ -172,6 +174,8 @@ def same_site(request: Request) -> None:
     """Refuse a form that another site sent."""
     origin = request.headers.get("origin")
     fetched_from = request.headers.get("sec-fetch-site", "same-origin")
-    foreign = origin not in (None, "null") and urlsplit(origin).netloc != request.headers.get("host")
+    foreign = origin not in (None, "null") and urlsplit(origin).netloc != request.headers.get(
+        "host"
+    )
     if foreign or fetched_from not in ("same-origin", "none"):
-        raise HTTPException(403, "this form was sent from another site; open the page and try again")
+        raise HTTPException(403, "this form came from another site; open the page and try again")

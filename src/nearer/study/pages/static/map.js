@@ -6,6 +6,8 @@ const svg = $("map");
 const view = { x: 0, y: 0, k: 1 };
 let spots = [];
 let drawn = null;
+let latest = null;
+let [width, height] = [0, 0];
 
 function shape(tag, attributes, parent) {
   const made = document.createElementNS(NS, tag);
@@ -18,8 +20,8 @@ function place(positions) {
   const xs = positions.map((p) => p[0]);
   const ys = positions.map((p) => p[1] ?? 0);
   const [x0, x1, y0, y1] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
-  const scale = Math.min(880 / (x1 - x0 || 1), 520 / (y1 - y0 || 1));
-  return positions.map((p) => [500 + (p[0] - (x0 + x1) / 2) * scale, 320 - ((p[1] ?? 0) - (y0 + y1) / 2) * scale]);
+  const scale = Math.min((width - 90) / (x1 - x0 || 1), (height - 110) / (y1 - y0 || 1));
+  return positions.map((p) => [width / 2 + (p[0] - (x0 + x1) / 2) * scale, height / 2 - ((p[1] ?? 0) - (y0 + y1) / 2) * scale]);
 }
 
 function neighbours(positions, i, count = 5) {
@@ -28,7 +30,8 @@ function neighbours(positions, i, count = 5) {
     .sort((a, b) => a[0] - b[0]).slice(0, count).map(([, j]) => j);
 }
 
-function draw({ map, items }) {
+function draw(found) {
+  const { map, items } = latest = found;
   if (!map) {
     $("map-text").textContent = "The map is drawn from the first answers on.";
     return;
@@ -36,8 +39,10 @@ function draw({ map, items }) {
   if (drawn === map.seen) return;
   drawn = map.seen;
   $("map-text").textContent = `From ${map.n_triplets} answers; the items differ in about ${map.dimension} direction${map.dimension > 1 ? "s" : ""}, the two strongest are shown. Near each other means alike.`;
+  [width, height] = [svg.clientWidth, svg.clientHeight];
+  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   const at = place(map.positions);
-  const size = Math.max(16, Math.min(64, 520 / Math.sqrt(items.length)));
+  const size = Math.max(18, Math.min(64, (0.7 * Math.min(width, height)) / Math.sqrt(items.length)));
   svg.replaceChildren();
   const layer = shape("g", { id: "layer" }, svg);
   spots = items.map((item, i) => {
@@ -81,6 +86,7 @@ function peek(items, positions, i) {
   rest.className = "muted";
   rest.textContent = "nearest: " + near.map((j) => items[j].text || items[j].name).join(", ");
   box.append(title, rest);
+  box.classList.toggle("right", view.x + view.k * spots[i].dataset.x < width / 2);  // never over the spot
   box.hidden = false;
 }
 
@@ -91,7 +97,7 @@ function move() {
   }
 }
 
-function zoom(factor, cx = 500, cy = 320) {
+function zoom(factor, cx = width / 2, cy = height / 2) {
   const k = Math.min(40, Math.max(0.5, view.k * factor));
   view.x = cx - (cx - view.x) * (k / view.k);
   view.y = cy - (cy - view.y) * (k / view.k);
@@ -148,6 +154,11 @@ function chart(history) {
   shape("polyline", { class: "line", points: points.map((h) => `${x(h.n_triplets)},${y(clamp(h.accuracy))}`).join(" ") }, svg);
   shape("text", { x: 776, y: 234, "text-anchor": "end" }, svg).textContent = `${most} answers`;
 }
+
+window.addEventListener("resize", () => {
+  drawn = null;
+  if (latest) draw(latest);
+});
 
 async function loop() {
   await attempt(async () => draw(await call("map")));

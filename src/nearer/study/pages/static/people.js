@@ -20,7 +20,7 @@ function row(person) {
     element("th", { scope: "row" }, person.pseudonym),
     cell(person.answered), cell(seconds(person.median_ms)),
     cell(of(person.catch_failed, person.catch_total)), cell(of(person.repeats_agreed, person.repeats_total)),
-    cell(percent(person.left_share)), cell(person.undecided), cell(person.skipped),
+    cell(percent(person.left_share)), cell(`${person.undecided}, ${person.skipped}`),
     element("td", {}, ...flags),
     element("td", {}, element("div", { class: "row" }, ...(person.withdrawn ? [] : [toggle, erase]))));
 }
