@@ -69,7 +69,8 @@ def new(study: Path, items: Path, config: Path | None, settings: tuple[str, ...]
     checked = Config.of(given)
     new_study(study, found, checked)
     click.echo(f"{study}: {len(found)} items, method {checked.method}, "
-               f"{checked.questions} questions a person.\nServe it: nearer study serve {study}")  # fmt: skip
+               f"{checked.questions} questions a person.")  # fmt: skip
+    click.echo(f"Serve it: nearer study serve {study}")
 
 
 @command.command()

@@ -80,35 +80,21 @@ class Guard:
             return
         limit = _UPLOAD if scope["path"] == "/api/researcher/items" else _BODY
         left = limit
-        started = False
 
         async def guarded_receive() -> Message:
             nonlocal left
             message = await receive()
-            if message["type"] == "http.request":
-                left -= len(message.get("body", b""))
-                if left < 0:
-                    raise _TooLong
+            left -= len(message.get("body", b""))
+            if left < 0:
+                raise HTTPException(413, f"the request is longer than {limit} bytes")
             return message
 
         async def guarded_send(message: Message) -> None:
-            nonlocal started
             if message["type"] == "http.response.start":
-                started = True
-                message.setdefault("headers", [])
-                message["headers"] = [*message["headers"], *self._headers]
+                message["headers"] = [*message.get("headers", []), *self._headers]
             await send(message)
 
-        try:
-            await self._app(scope, guarded_receive, guarded_send)
-        except _TooLong:
-            if not started:
-                reply = problem(413, f"the request is longer than {limit} bytes")
-                await reply(scope, receive, guarded_send)
-
-
-class _TooLong(Exception):
-    """A body went over its limit."""
+        await self._app(scope, guarded_receive, guarded_send)
 
 
 def problem(status: int, detail: str, headers: dict[str, str] | None = None) -> JSONResponse:

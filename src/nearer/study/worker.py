@@ -1,9 +1,9 @@
 """The process that computes: it chooses questions and draws maps, so that no request waits.
 
 ``python -m nearer.study.worker STUDY.db NICENESS`` reads one job a line from its input, JSON, and
-writes one reply a line. It reads the log from the file itself, through a read-only connection, and never
-writes: what it found goes back to the server, whose writer puts it into the file. When its input
-ends, it ends.
+writes one reply a line. It reads the log from the file itself, through a read-only connection,
+and never writes: what it found goes back to the server, whose writer puts it into the file. When
+its input ends, it ends.
 """
 
 from __future__ import annotations
