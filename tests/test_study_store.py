@@ -66,6 +66,24 @@ def test_a_broken_change_is_taken_out_and_the_others_run_again(bench):
     assert count(bench, "people") == 2
 
 
+def test_a_caller_who_goes_away_harms_nobody(bench):
+    gate = threading.Event()
+    first = bench.store.submit(lambda _: gate.wait(5))
+    gone = bench.store.submit(lambda db: bench.desk.join(db, consent="1"))
+    assert gone.cancel()
+    gate.set()
+    assert first.result(timeout=5)
+    assert bench.join()
+    assert count(bench, "people") == 1, "what was cancelled in time was not made"
+
+
+def test_a_closed_store_says_so_instead_of_waiting_for_ever(tmp_path):
+    bench = Bench(tmp_path / "s.db")
+    bench.close()
+    with pytest.raises(StoreTrouble, match="is closed"):
+        bench.join()
+
+
 def test_a_full_disk_is_reported_and_nothing_is_acknowledged(bench):
     person = bench.join()
     trial = bench.hand_out(person)[0]

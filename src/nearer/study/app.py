@@ -88,7 +88,8 @@ def create_app(study: Study) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.study = study
-    app.add_middleware(Guard)
+    app.add_middleware(researchers.Gate)
+    app.add_middleware(Guard)  # the outermost: every reply gets its headers
     add_error_handlers(app)
     app.include_router(participants.router)
     app.include_router(researchers.router)

@@ -82,7 +82,7 @@ class Conductor:
     """Runs the workers of a study."""
 
     def __init__(self, store: Store, desk: Desk) -> None:
-        self.stocked = threading.Event()  # the first batch is there
+        self.stocked = threading.Event()  # the first questions are there
         self._store = store
         self._desk = desk
         self._stop = threading.Event()
@@ -136,6 +136,7 @@ class Conductor:
             )
         )
         if job is None:
+            self.stocked.set()
             return _PAUSE
         reply = self._chooser.ask(job)
         self._sorted_at = answers

@@ -127,7 +127,7 @@ class Answers(_Strict):
 _bearer = HTTPBearer(auto_error=False, description="the token that joining gave")
 
 
-def person_of(
+async def person_of(
     request: Request,
     credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
 ) -> int:

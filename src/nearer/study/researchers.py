@@ -12,6 +12,7 @@ from fastapi.responses import JSONResponse, Response
 from fastapi.security import APIKeyCookie, APIKeyHeader
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from nearer.study.create import add_items
 from nearer.study.errors import Refusal
@@ -19,9 +20,9 @@ from nearer.study.exports import completions_csv, export_csv, positions_csv
 from nearer.study.imports import read_files, read_zip
 from nearer.study.participants import completion_code
 from nearer.study.statistics import latest_map, overview, people_report
-from nearer.study.web import Study, current
+from nearer.study.web import Study, current, problem
 
-__all__ = ["COOKIE", "Session", "form_token", "router", "session_of"]
+__all__ = ["COOKIE", "Gate", "Session", "form_token", "router", "session_of"]
 
 COOKIE = "nearer_session"
 T = TypeVar("T")
@@ -55,6 +56,22 @@ def session_of(request: Request, cookie: str | None) -> Session | None:
     if row is None or row[1] != payload["generation"]:
         return None
     return Session(account=payload["account"], name=row[0], nonce=payload["nonce"])
+
+
+class Gate:
+    """Turns strangers away before a byte of what they send is read."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] == "http" and scope["path"].startswith(router.prefix):
+            request = Request(scope)
+            if session_of(request, request.cookies.get(COOKIE)) is None:
+                await problem(401, "log in first, at /login")(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
 
 
 def form_token(study: Study, session: Session) -> str:

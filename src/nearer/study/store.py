@@ -75,7 +75,10 @@ class Store:
     def submit(self, change: Change[T]) -> Future[T]:
         """Have a change made; the future is done when it is on the disk, or refused."""
         future: Future[T] = Future()
-        self._waiting.put((change, future))
+        if not self._thread.is_alive():
+            future.set_exception(StoreTrouble(f"{self.path.name} is closed"))
+        else:
+            self._waiting.put((change, future))
         return future
 
     def write(self, change: Change[T]) -> T:
@@ -96,22 +99,20 @@ class Store:
         return db
 
     def _work(self) -> None:
-        group: list[tuple[Change[Any], Future[Any]]] = []
-        while True:
-            first = self._waiting.get()
-            if first is None:
-                return
-            group = [first]
-            stop = False
-            while len(group) < _GROUP and not self._waiting.empty():
-                another = self._waiting.get()
-                if another is None:
-                    stop = True
+        running = True
+        while running:
+            group: list[tuple[Change[Any], Future[Any]]] = []
+            first = True
+            while first or (len(group) < _GROUP and not self._waiting.empty()):
+                first = False
+                taken = self._waiting.get()
+                if taken is None:
+                    running = False
                     break
-                group.append(another)
+                # From here on a caller who went away can no longer cancel: it is made or not.
+                if taken[1].set_running_or_notify_cancel():
+                    group.append(taken)
             self._commit(group)
-            if stop:
-                return
 
     def _commit(self, group: list[tuple[Change[Any], Future[Any]]]) -> None:
         """Run a group until all that remains of it is committed, then tell everyone."""

@@ -23,7 +23,7 @@ from nearer.study.desk import Desk
 from nearer.study.errors import Refusal, StoreTrouble
 from nearer.study.store import Store
 
-__all__ = ["Guard", "Study", "add_error_handlers", "current", "page", "same_site"]
+__all__ = ["Guard", "Study", "add_error_handlers", "current", "page", "problem", "same_site"]
 
 _HEADERS = {
     "content-security-policy": (
