@@ -35,16 +35,23 @@ def as_it_happened(db: Any, rule: str) -> Board:
     board = Board(rule)
     for (person,) in db.execute("SELECT id FROM people ORDER BY id"):
         board.add_person(person)
-    posed = {row[0]: row for row in db.execute("SELECT id, head, a, b, purpose, person, repeats FROM questions")}
+    posed = {
+        row[0]: row
+        for row in db.execute("SELECT id, head, a, b, purpose, person, repeats FROM questions")
+    }
     pending = iter(sorted(posed))
     next_question = next(pending, None)
     leases = (
         (issued, 0, row)
-        for issued, *row in db.execute("SELECT issued, id, question, person, a_left, expires FROM leases ORDER BY id")
+        for issued, *row in db.execute(
+            "SELECT issued, id, question, person, a_left, expires FROM leases ORDER BY id"
+        )
     )
     answers = (
         (received, 1, row)
-        for received, *row in db.execute("SELECT received, lease, choice, near FROM answers ORDER BY id")
+        for received, *row in db.execute(
+            "SELECT received, lease, choice, near FROM answers ORDER BY id"
+        )
     )
     for at, kind, row in heapq.merge(leases, answers, key=lambda event: event[:2]):
         board.expire(at)
@@ -62,13 +69,17 @@ def as_it_happened(db: Any, rule: str) -> Board:
     return board
 
 
-def drill(folder: Path, *, n_people: int, n_kills: int, pause: tuple[float, float], seed: int = 0) -> dict[str, Any]:
+def drill(
+    folder: Path, *, n_people: int, n_kills: int, pause: tuple[float, float], seed: int = 0
+) -> dict[str, Any]:
     """Kill and restart; what was found."""
     path = folder / "drill.db"
     rng = np.random.default_rng(seed)
     n = 60
     items = [Item(f"item {k}", "text", f"item {k}") for k in range(n)]
-    new_study(path, items, Config.of({"method": "random", "questions": 100_000, "lease_seconds": 5}))
+    new_study(
+        path, items, Config.of({"method": "random", "questions": 100_000, "lease_seconds": 5})
+    )
     people = Crowd(rng.normal(size=(n, 2)), seconds=0.05 * n_people / 20, dropout=0.2)
     stop = threading.Event()
     outcome: list[Outcome] = []
@@ -77,7 +88,11 @@ def drill(folder: Path, *, n_people: int, n_kills: int, pause: tuple[float, floa
 
     def take_part() -> None:
         outcome.append(
-            asyncio.run(crowd(port, people, n_people, seed=seed, until=lambda _: stop.is_set(), patience=120))
+            asyncio.run(
+                crowd(
+                    port, people, n_people, seed=seed, until=lambda _: stop.is_set(), patience=120
+                )
+            )
         )
 
     thread = threading.Thread(target=take_part)
@@ -108,7 +123,9 @@ def drill(folder: Path, *, n_people: int, n_kills: int, pause: tuple[float, floa
         "twice": len(stored) - len(set(stored)),
         "same_state": replay(db, "1").snapshot(now) == as_it_happened(db, "1").snapshot(now),
         "after_last_kill": int(
-            db.execute("SELECT count(*) FROM answers WHERE received > ?", (restarted,)).fetchone()[0]
+            db.execute("SELECT count(*) FROM answers WHERE received > ?", (restarted,)).fetchone()[
+                0
+            ]
         ),
         "tried_again": outcome[0].unreached,
         "file": db.execute("PRAGMA integrity_check").fetchone()[0],
@@ -118,7 +135,9 @@ def drill(folder: Path, *, n_people: int, n_kills: int, pause: tuple[float, floa
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        found = drill(Path(folder), n_people=200, n_kills=10, pause=(0.5, 3.0), seed=int(time.time()))
+        found = drill(
+            Path(folder), n_people=200, n_kills=10, pause=(0.5, 3.0), seed=int(time.time())
+        )
     print(json.dumps(found, indent=2))
     good = found["lost"] == found["twice"] == 0 and found["same_state"] and found["after_last_kill"]
     sys.exit(0 if good and found["file"] == "ok" else "answers were lost, doubled or misplaced")

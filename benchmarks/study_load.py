@@ -35,7 +35,9 @@ def make(path: Path, **settings: Any) -> Path:
 def store_rate(folder: Path, *, n_people: int = 200, seconds: float = 5.0) -> dict[str, float]:
     """Answers a second that the store commits, each with the next question, synced to the disk."""
     desk = Desk(time.time, np.random.default_rng(0))
-    store = Store(make(folder / "store.db", holdout_share=0.0, repeat_share=0.0, catch_share=0.0), desk)
+    store = Store(
+        make(folder / "store.db", holdout_share=0.0, repeat_share=0.0, catch_share=0.0), desk
+    )
     store.write(lambda db: desk.set_state(db, "running"))
     rng = np.random.default_rng(1)
     rows = np.array([rng.choice(N_OBJECTS, 3, replace=False) for _ in range(60_000)])
@@ -65,10 +67,15 @@ def store_rate(folder: Path, *, n_people: int = 200, seconds: float = 5.0) -> di
         thread.join()
     took = time.perf_counter() - began
     store.close()
-    return {"answers_per_second": len(waits) / took, "p99_ms": 1000 * float(np.quantile(waits, 0.99))}
+    return {
+        "answers_per_second": len(waits) / took,
+        "p99_ms": 1000 * float(np.quantile(waits, 0.99)),
+    }
 
 
-def http_load(folder: Path, *, n_people: int = 200, think: float, n_answers: int) -> dict[str, float]:
+def http_load(
+    folder: Path, *, n_people: int = 200, think: float, n_answers: int
+) -> dict[str, float]:
     """How long a reply to an answer takes while people answer over HTTP."""
     path = make(folder / f"load-{think}.db")
     X = np.random.default_rng(0).normal(size=(N_OBJECTS, 2))

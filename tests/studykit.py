@@ -77,7 +77,9 @@ class Bench:
         self.store.close()
 
 
-def picture(colour: tuple[int, int, int] = (200, 40, 60), size: int = 24, kind: str = "PNG") -> bytes:
+def picture(
+    colour: tuple[int, int, int] = (200, 40, 60), size: int = 24, kind: str = "PNG"
+) -> bytes:
     from PIL import Image
 
     out = io.BytesIO()

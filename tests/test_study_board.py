@@ -82,7 +82,11 @@ def test_two_people_get_a_question_and_a_third_only_when_they_disagree(bench):
     a, b, c = bench.join(), bench.join(), bench.join()
 
     def holds(person):
-        return [t for t in bench.hand_out(person) if bench.board().leases[t.lease].question == question.id]
+        return [
+            t
+            for t in bench.hand_out(person)
+            if bench.board().leases[t.lease].question == question.id
+        ]
 
     (first,), (second,) = holds(a), holds(b)
     assert not holds(c), "two have it in hand"
@@ -98,7 +102,9 @@ def test_excluding_a_person_reopens_what_they_decided_and_including_closes_it_ag
     bench.pose([(0, 1, 2)])
     people = [bench.join(), bench.join()]
     for person in people:
-        trial = next(t for t in bench.hand_out(person) if t.head == 0 and {t.left, t.right} == {1, 2})
+        trial = next(
+            t for t in bench.hand_out(person) if t.head == 0 and {t.left, t.right} == {1, 2}
+        )
         bench.answer(person, trial.lease, "left" if trial.left == 1 else "right")
     assert bench.board().counts()["decided"] == 1
     bench.write(lambda db: bench.desk.exclude(db, people[0], True))

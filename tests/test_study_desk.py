@@ -23,7 +23,9 @@ def test_a_closed_tab_blocks_nobody(plain):
     plain.pose([(0, 1, 2)])
     gone, here = plain.join(), plain.join()
     assert plain.hand_out(gone)[0].head == 0
-    assert all(plain.board().questions[x.question].purpose != "main" for x in plain.board().held(here))
+    assert all(
+        plain.board().questions[x.question].purpose != "main" for x in plain.board().held(here)
+    )
     plain.clock.now += plain.desk.config.lease_seconds + 1
     assert (plain.hand_out(here)[0].head, plain.board().stock()) == (0, 0)
 
@@ -167,7 +169,9 @@ def test_consent_is_versioned(bench):
         bench.write(lambda db: bench.desk.join(db, consent="0"))
     person = bench.join()
     assert bench.write(lambda db: bench.desk.stage(db, person)) == "instructions"
-    bench.desk.config = type(bench.desk.config).of({**bench.desk.config.__dict__, "consent_version": "2"})
+    bench.desk.config = type(bench.desk.config).of(
+        {**bench.desk.config.__dict__, "consent_version": "2"}
+    )
     assert bench.write(lambda db: bench.desk.stage(db, person)) == "consent"
     bench.write(lambda db: bench.desk.agree(db, person, "2"))
     assert bench.write(lambda db: bench.desk.stage(db, person)) == "instructions"

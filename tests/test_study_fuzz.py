@@ -27,7 +27,10 @@ def web(tmp_path_factory):
     made.victim = {t["lease"] for t in made.client.get("/api/me", headers=other).json()["trials"]}
     made.headers["participant"] = made.join(participant="fuzz")
     token = made.log_in()
-    made.headers["researcher"] = {**token, "cookie": f"nearer_session={made.client.cookies['nearer_session']}"}
+    made.headers["researcher"] = {
+        **token,
+        "cookie": f"nearer_session={made.client.cookies['nearer_session']}",
+    }
     made.client.cookies.clear()
     yield made
     made.close()
@@ -71,7 +74,11 @@ def kept_open(app):
 
 
 def check(web, case, who):
-    given_headers = {k: v for k, v in (case.headers or {}).items() if k.lower() not in ("authorization", "cookie")}
+    given_headers = {
+        k: v
+        for k, v in (case.headers or {}).items()
+        if k.lower() not in ("authorization", "cookie")
+    }
     case.headers = {**given_headers, **web.headers[who]}
     case.cookies = {}
     reply = case.call()
@@ -79,7 +86,9 @@ def check(web, case, who):
     if case.path.startswith("/api/researcher") and who != "researcher":
         assert reply.status_code in (401, 404, 405), (case.method, case.path, reply.text)
     leases = ",".join(map(str, web.victim))
-    stolen = web.study.store.reader().execute(f"SELECT count(*) FROM answers WHERE lease IN ({leases})")
+    stolen = web.study.store.reader().execute(
+        f"SELECT count(*) FROM answers WHERE lease IN ({leases})"
+    )
     assert stolen.fetchone() == (0,)
 
 
@@ -90,7 +99,11 @@ def test_no_answer_is_taken_for_a_lease_one_does_not_hold(web, lease, choice):
     held = {t["lease"] for t in web.client.get("/api/me", headers=mine).json()["trials"]}
     body = {"answers": [{"lease": lease, "choice": choice}]}
     reply = web.client.post("/api/answers", json=body, headers=mine)
-    owner = web.study.store.reader().execute("SELECT person FROM leases WHERE id = ?", (min(max(lease, 0), 2**62),)).fetchone()
+    owner = (
+        web.study.store.reader()
+        .execute("SELECT person FROM leases WHERE id = ?", (min(max(lease, 0), 2**62),))
+        .fetchone()
+    )
     if reply.status_code == 200:
         assert lease in held or owner is not None
     else:
@@ -102,16 +115,23 @@ def test_no_answer_is_taken_for_a_lease_one_does_not_hold(web, lease, choice):
 @given(body=st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
 @pytest.mark.parametrize("path", ["/api/join", "/api/answers", "/api/researcher/quota", "/login"])
 def test_bodies_that_are_no_json_are_refused(web, path, body):
-    for kind in ("application/json", "application/x-www-form-urlencoded", "multipart/form-data", "text/plain"):
+    for kind in (
+        "application/json",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data",
+        "text/plain",
+    ):
         reply = web.client.post(path, content=body, headers={"content-type": kind})
         assert 400 <= reply.status_code < 500
 
 
-@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "1e400", '"\\ud800"', "[]", "{}", "null"])
+@pytest.mark.parametrize(
+    "value", ["NaN", "Infinity", "-Infinity", "1e400", '"\\ud800"', "[]", "{}", "null"]
+)
 def test_odd_numbers_and_half_characters_are_refused_politely(web, value):
-    raw = '{"answers": [{"lease": 1, "choice": "left", "response_ms": %s}]}' % value
+    raw = f'{{"answers": [{{"lease": 1, "choice": "left", "response_ms": {value}}}]}}'
     headers = {**web.headers["participant"], "content-type": "application/json"}
     reply = web.client.post("/api/answers", content=raw, headers=headers)
     assert reply.status_code in (403, 409, 422)
-    raw = '{"consent_version": %s}' % value
+    raw = f'{{"consent_version": {value}}}'
     assert web.client.post("/api/join", content=raw, headers=headers).status_code in (409, 422)

@@ -11,7 +11,8 @@ def web(tmp_path):
 
 def test_the_whole_way_from_consent_to_the_code(web):
     about = web.client.get("/api/study").json()
-    assert about["open"] and len(about["practice"]) == 1
+    assert about["open"]
+    assert len(about["practice"]) == 1
     headers = web.join(PROLIFIC_PID="abc", STUDY_ID="s", SESSION_ID="x")
     for k in range(6):
         standing = web.client.get("/api/me", headers=headers).json()
@@ -20,8 +21,13 @@ def test_the_whole_way_from_consent_to_the_code(web):
         reply = web.answer(headers, "left" if k % 2 else "right")
         assert reply.json()["stored"]
     last = reply.json()
-    assert last["stage"] == "finished" and len(last["completion"]["code"]) == 10
-    row = web.study.store.reader().execute("SELECT panel, external, details FROM identities").fetchone()
+    assert last["stage"] == "finished"
+    assert len(last["completion"]["code"]) == 10
+    row = (
+        web.study.store.reader()
+        .execute("SELECT panel, external, details FROM identities")
+        .fetchone()
+    )
     assert row == ("prolific", "abc", '{"STUDY_ID": "s", "SESSION_ID": "x"}')
 
 
@@ -40,14 +46,20 @@ def test_the_redirect_is_filled_in_and_cannot_be_broken_out_of(tmp_path):
     )
     headers = web.join(survey_code="a&b=c #/")
     done = web.answer(headers).json()["completion"]
-    assert done == {"code": "C0DE", "redirect": "https://panel.example/done?cc=C0DE&who=a%26b%3Dc%20%23%2F"}
+    assert done == {
+        "code": "C0DE",
+        "redirect": "https://panel.example/done?cc=C0DE&who=a%26b%3Dc%20%23%2F",
+    }
     web.close()
 
 
 def test_several_answers_at_once_after_a_pause_without_network(web):
     headers = web.join()
     trials = web.client.get("/api/me", headers=headers).json()["trials"]
-    body = {"answers": [{"lease": t["lease"], "choice": "left"} for t in trials] + [{"lease": 999, "choice": "left"}]}
+    body = {
+        "answers": [{"lease": t["lease"], "choice": "left"} for t in trials]
+        + [{"lease": 999, "choice": "left"}]
+    }
     reply = web.client.post("/api/answers", json=body, headers=headers).json()
     assert reply["stored"] == [t["lease"] for t in trials]
     assert "was not given to you" in reply["refused"]["999"]
@@ -58,7 +70,9 @@ def test_several_answers_at_once_after_a_pause_without_network(web):
 def test_a_lease_of_somebody_else_is_refused(web):
     one, other = web.join(), web.join()
     lease = web.client.get("/api/me", headers=one).json()["trials"][0]["lease"]
-    reply = web.client.post("/api/answers", json={"answers": [{"lease": lease, "choice": "left"}]}, headers=other)
+    reply = web.client.post(
+        "/api/answers", json={"answers": [{"lease": lease, "choice": "left"}]}, headers=other
+    )
     assert reply.status_code == 403
 
 
@@ -74,7 +88,9 @@ def test_without_a_true_token_nothing_is_told(web, token):
 def test_a_session_token_is_no_participant_token(web):
     web.join()
     forged = web.study.signer.sign("session", {"id": 1, "account": 1})
-    assert web.client.get("/api/me", headers={"authorization": f"Bearer {forged}"}).status_code == 401
+    assert (
+        web.client.get("/api/me", headers={"authorization": f"Bearer {forged}"}).status_code == 401
+    )
 
 
 def test_a_paused_study_says_so_and_a_draft_lets_nobody_in(web):
@@ -109,7 +125,8 @@ def test_every_reply_carries_the_security_headers(web):
     for path in ("/", "/api/study", "/login", "/static/style.css", "/nothing"):
         headers = web.client.get(path).headers
         policy = headers["content-security-policy"]
-        assert "default-src 'none'" in policy and "unsafe" not in policy
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
         assert headers["x-content-type-options"] == "nosniff"
 
 
@@ -120,13 +137,23 @@ def test_no_page_has_inline_scripts_or_styles_or_anything_from_elsewhere(web):
     for page in pages.iterdir():
         if page.name.endswith(".html"):
             text = page.read_text(encoding="utf-8")
-            for forbidden in ("style=", "onclick", "<style", "http://", "https://", "|safe", "| safe"):
+            for forbidden in (
+                "style=",
+                "onclick",
+                "<style",
+                "http://",
+                "https://",
+                "|safe",
+                "| safe",
+            ):
                 assert forbidden not in text, f"{page.name}: {forbidden}"
             assert "<script" not in text.replace('<script type="module" src="/static/', "")
 
 
 def test_a_long_body_is_refused(web):
-    reply = web.client.post("/api/join", content=b"x" * 300_000, headers={"content-type": "application/json"})
+    reply = web.client.post(
+        "/api/join", content=b"x" * 300_000, headers={"content-type": "application/json"}
+    )
     assert reply.status_code == 413
 
 
@@ -144,7 +171,11 @@ def test_media_are_served_in_parts(tmp_path):
     src = web.study.desk.items[3]["src"]
     whole = web.client.get(src)
     assert (whole.content, whole.headers["content-type"]) == (content, "image/png")
-    for span, part in (("bytes=0-9", content[:10]), ("bytes=10-", content[10:]), ("bytes=-5", content[-5:])):
+    for span, part in (
+        ("bytes=0-9", content[:10]),
+        ("bytes=10-", content[10:]),
+        ("bytes=-5", content[-5:]),
+    ):
         reply = web.client.get(src, headers={"range": span})
         assert (reply.status_code, reply.content) == (206, part)
     assert web.client.get(src, headers={"range": "bytes=999999-"}).status_code == 416

@@ -19,7 +19,9 @@ def bench(tmp_path):
 
 
 def count(bench, table="answers"):
-    return connect(bench.path, read_only=True).execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+    return (
+        connect(bench.path, read_only=True).execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+    )
 
 
 def test_many_who_wait_share_one_commit(bench):
@@ -42,7 +44,8 @@ def test_a_refused_change_leaves_its_neighbours_alone(bench):
     bad = bench.store.submit(lambda db: bench.desk.join(db, consent="no"))
     also_good = bench.store.submit(lambda db: bench.desk.join(db, consent="1"))
     gate.set()
-    assert first.result() and good.result() != also_good.result()
+    assert first.result()
+    assert good.result() != also_good.result()
     with pytest.raises(Refusal):
         bad.result()
     assert count(bench, "people") == 2
@@ -84,14 +87,22 @@ def test_a_closed_store_says_so_instead_of_waiting_for_ever(tmp_path):
         bench.join()
 
 
+def fill(bench):
+    while True:  # until the last free page is used up
+        bench.write(
+            lambda db: db.execute(
+                "INSERT INTO events (at, kind, detail) VALUES (0, 'x', ?)", ("x" * 3000,)
+            )
+        )
+
+
 def test_a_full_disk_is_reported_and_nothing_is_acknowledged(bench):
     person = bench.join()
     trial = bench.hand_out(person)[0]
     pages = bench.store._db.execute("PRAGMA page_count").fetchone()[0]
     bench.store._db.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(StoreTrouble, match="cannot be written: database or disk is full"):
-        while True:  # until the last free page is used up
-            bench.write(lambda db: db.execute("INSERT INTO events (at, kind, detail) VALUES (0, 'x', ?)", ("x" * 3000,)))
+        fill(bench)
     assert "full" in bench.store.trouble
     bench.store._db.execute("PRAGMA max_page_count = 1000000")
     assert bench.answer(person, trial.lease) is True

@@ -149,10 +149,9 @@ class Conductor:
     def _draw(self) -> float:
         if not map_is_due(self._desk, self._mapped):
             return 0.25
-        answers = self._desk.board.mains
         found = self._drawer.ask({"job": "map"})["map"]
-        self._mapped = answers
         if found is not None:
+            self._mapped = found["n_triplets"]
             self._store.write(lambda db: self._desk.add_map(db, found))
         return 0.25
 

@@ -248,16 +248,17 @@ class Server:
 
     def __init__(self, path: Path, options: tuple[str, ...] = (), port: int = 0) -> None:
         command = [sys.executable, "-m", "nearer", "study", "serve", str(path), "--start"]
-        self._said = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - closed by end
+        self._errors = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - closed at the end
         self.process = subprocess.Popen(
             [*command, "--port", str(port), "--json", *options],
             stdout=subprocess.PIPE,
-            stderr=self._said,
+            stderr=self._errors,
             text=True,
         )
         line = self.process.stdout.readline() if self.process.stdout else ""
         if not line:
             self.process.communicate()
+            self._close()
             raise InvalidInput(f"the server did not start: {self.said()[-500:]}")
         found = json.loads(line)
         self.port = int(found["port"])
@@ -265,8 +266,10 @@ class Server:
 
     def said(self) -> str:
         """What the server wrote to standard error: nothing, when all is well."""
-        self._said.seek(0)
-        return self._said.read().strip()
+        if not self._errors.closed:
+            self._errors.seek(0)
+            self._text = self._errors.read().strip()
+        return self._text
 
     def end(self) -> None:
         """Ask the server to stop, and wait for it."""
@@ -275,13 +278,18 @@ class Server:
         try:
             self.process.communicate(timeout=20)
         except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.communicate()
+            self.kill()
+        self._close()
 
     def kill(self) -> None:
         """End the server at once, as a power cut would."""
         self.process.kill()
         self.process.communicate()
+        self._close()
+
+    def _close(self) -> None:
+        self.said()
+        self._errors.close()
 
 
 def read_positions(path: Path) -> Floats:

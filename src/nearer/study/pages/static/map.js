@@ -152,6 +152,7 @@ function chart(history) {
   const lower = points.map((h) => `${x(h.n_triplets)},${y(clamp(h.accuracy - error(h)))}`).reverse();
   shape("polygon", { class: "band", points: [...upper, ...lower].join(" ") }, svg);
   shape("polyline", { class: "line", points: points.map((h) => `${x(h.n_triplets)},${y(clamp(h.accuracy))}`).join(" ") }, svg);
+  for (const h of points) shape("circle", { class: "dot", r: 3.5, cx: x(h.n_triplets), cy: y(clamp(h.accuracy)) }, svg);
   shape("text", { x: 776, y: 234, "text-anchor": "end" }, svg).textContent = `${most} answers`;
 }
 
