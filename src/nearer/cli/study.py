@@ -191,17 +191,17 @@ def embed(study: Path, dim: int | None, seed: int, out: Path | None, as_json: bo
     from nearer.study.config import Config
     from nearer.study.exports import positions_csv
     from nearer.study.log import last_answer, read_items, triplets
-    from nearer.study.maps import draw_map
+    from nearer.study.maps import FEWEST, Draughtsman
     from nearer.study.store import connect, read_header
 
     db = connect(study, read_only=True)
     items = read_items(db)
     config = Config.from_json(read_header(db)["config"])
     answers, holdout = triplets(db), triplets(db, "holdout")
-    found = draw_map(answers, holdout, len(items), n_components=dim or config.n_components,
-                     seed=seed, seen=last_answer(db))  # fmt: skip
+    draughtsman = Draughtsman(len(items), n_components=dim or config.n_components, seed=seed)
+    found = draughtsman.draw(answers, holdout, seen=last_answer(db))
     if found is None:
-        raise InvalidInput(f"{study}: has {len(answers)} answers; a map needs at least 10")
+        raise InvalidInput(f"{study}: has {len(answers)} answers; a map needs at least {FEWEST}")
     _write(out, positions_csv([item["name"] for item in items], found["positions"]), quiet=as_json)
     summary = {"n_objects": len(items), "out": str(out) if out else None,
                **{k: v for k, v in found.items() if k != "positions"}}  # fmt: skip

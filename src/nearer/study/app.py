@@ -22,7 +22,7 @@ from fastapi.responses import JSONResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
-from nearer import __version__
+import nearer
 from nearer.study import participants, researchers
 from nearer.study.auth import MIN_PASSWORD, Signer, Throttle, check_password, hash_password
 from nearer.study.conductor import Conductor
@@ -81,7 +81,7 @@ def create_app(study: Study) -> FastAPI:
 
     app = FastAPI(
         title="nearer study",
-        version=__version__,
+        version=nearer.__version__,
         summary="Ask people which of two things is more like a third.",
         docs_url=None,
         redoc_url=None,

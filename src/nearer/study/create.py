@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from nearer import __version__
+import nearer
 from nearer.errors import InvalidInput
 from nearer.study.config import Config
 from nearer.study.imports import Item
@@ -33,7 +33,7 @@ def new_study(path: Path, items: Sequence[Item], config: Config) -> None:
             header = {
                 "format": str(FORMAT),
                 "study": secrets.token_hex(8),
-                "version": __version__,
+                "version": nearer.__version__,
                 "seed": str(config.seed),
                 "method": config.method,
                 "config": config.to_json(),

@@ -102,7 +102,7 @@ def _curve(
         m = int(cut * len(answers))
         if m < 10:
             continue
-        fitted = fit_answers(answers[:m], len(X), dimension, seed=seed)
+        fitted = fit_answers(answers[:m], len(X), dimension, seed=seed).positions
         curve.append(
             {
                 "n_triplets": m,

@@ -14,7 +14,7 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from nearer.study.config import Config
 from nearer.study.log import asked_facts, last_answer, replay, triplets
 from nearer.study.methods import CHOOSERS, Sorting, choose
 from nearer.study.store import connect, read_header
+
+if TYPE_CHECKING:
+    from nearer.study.maps import Draughtsman
 
 __all__ = ["Worker", "main"]
 
@@ -33,6 +36,7 @@ class Worker:
     def __init__(self, path: Path) -> None:
         self._db = connect(path, read_only=True)
         self._sortings: dict[int | None, Sorting] = {}
+        self._draughtsman: Draughtsman | None = None
 
     def do(self, job: dict[str, Any]) -> dict[str, Any]:
         """One job, ``choose`` or ``map``, on one consistent state of the file."""
@@ -94,17 +98,12 @@ class Worker:
         }
 
     def _map(self, config: Config, n: int) -> dict[str, Any]:
-        from nearer.study.maps import draw_map  # noqa: PLC0415 - slow to load
+        if self._draughtsman is None:
+            from nearer.study.maps import Draughtsman  # noqa: PLC0415 - slow to load
 
-        found = draw_map(
-            triplets(self._db),
-            triplets(self._db, "holdout"),
-            n,
-            n_components=config.n_components,
-            seed=config.seed,
-            seen=last_answer(self._db),
-        )
-        return {"map": found}
+            self._draughtsman = Draughtsman(n, n_components=config.n_components, seed=config.seed)
+        answers, holdout = triplets(self._db), triplets(self._db, "holdout")
+        return {"map": self._draughtsman.draw(answers, holdout, seen=last_answer(self._db))}
 
 
 def main() -> None:

@@ -24,6 +24,14 @@ function place(positions) {
   return positions.map((p) => [width / 2 + (p[0] - (x0 + x1) / 2) * scale, height / 2 - ((p[1] ?? 0) - (y0 + y1) / 2) * scale]);
 }
 
+// Objects that differ in one direction only are spread over five lines, so that they can be seen.
+function spread(positions) {
+  if ((positions[0]?.length ?? 2) > 1) return positions;
+  const order = positions.map((p, i) => [p[0], i]).sort((a, b) => a[0] - b[0]).map(([, i]) => i);
+  const reach = positions[order.at(-1)][0] - positions[order[0]][0];
+  return positions.map((p, i) => [p[0], (((order.indexOf(i) * 2) % 5) - 2) * 0.1 * reach]);
+}
+
 function neighbours(positions, i, count = 5) {
   const distance = (p, q) => p.reduce((sum, v, d) => sum + (v - q[d]) ** 2, 0);
   return positions.map((p, j) => [distance(p, positions[i]), j]).filter(([, j]) => j !== i)
@@ -41,7 +49,7 @@ function draw(found) {
   $("map-text").textContent = `From ${map.n_triplets} answers; the items differ in about ${map.dimension} direction${map.dimension > 1 ? "s" : ""}, the two strongest are shown. Near each other means alike.`;
   [width, height] = [svg.clientWidth, svg.clientHeight];
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
-  const at = place(map.positions);
+  const at = place(spread(map.positions));
   const size = Math.max(18, Math.min(64, (0.7 * Math.min(width, height)) / Math.sqrt(items.length)));
   svg.replaceChildren();
   const layer = shape("g", { id: "layer" }, svg);
