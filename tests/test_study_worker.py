@@ -10,7 +10,7 @@ import nearer
 from nearer.asking.memory import pack
 from nearer.study.conductor import Conductor, map_is_due, questions_due
 from nearer.study.config import METHODS
-from nearer.study.methods import CHOOSERS, SORTERS, Sorting, choose
+from nearer.study.methods import CHOOSERS, SORTERS, Choosing, Sorting
 from nearer.study.worker import Worker
 
 
@@ -23,10 +23,11 @@ def test_choosers_ask_nothing_twice_and_stop_when_all_is_asked(method):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(5, 2))
     asked = np.empty((0, 3), dtype=np.int64)
+    choosing = Choosing(method, 5, 2, seed=0)
     while True:
         near = nearer.PointOracle(X)(asked) if len(asked) else np.empty(0, bool)
         told = np.where(near[:, None], asked, asked[:, [0, 2, 1]])
-        new = choose(method, told, asked, 5, 7, n_components=2, rng=rng)
+        new = choosing.choose(told, asked, 7, rng)
         if not len(new):
             break
         asked = np.concatenate([asked, new])

@@ -21,7 +21,7 @@ import numpy as np
 from nearer.asking.record import as_triplets
 from nearer.study.config import Config
 from nearer.study.log import asked_facts, last_answer, replay, triplets
-from nearer.study.methods import CHOOSERS, Sorting, choose
+from nearer.study.methods import CHOOSERS, Choosing, Sorting
 from nearer.study.store import connect, read_header
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ class Worker:
 
     def __init__(self, path: Path) -> None:
         self._db = connect(path, read_only=True)
+        self._choosings: dict[int | None, Choosing] = {}
         self._sortings: dict[int | None, Sorting] = {}
         self._draughtsman: Draughtsman | None = None
 
@@ -57,14 +58,14 @@ class Worker:
         person = job.get("person")
         seen = last_answer(self._db)
         batch = int(self._db.execute("SELECT count(*) FROM batches").fetchone()[0])
-        questions = choose(
-            config.method,
+        if person not in self._choosings:
+            seed = config.seed + (person or 0)
+            self._choosings[person] = Choosing(config.method, n, config.n_components, seed)
+        questions = self._choosings[person].choose(
             triplets(self._db, person=person),
             asked_facts(self._db, person),
-            n,
             int(job["n_questions"]),
-            n_components=config.n_components,
-            rng=np.random.default_rng([config.seed, batch]),
+            np.random.default_rng([config.seed, batch]),
         )
         return {
             "questions": np.asarray(questions).tolist(),
