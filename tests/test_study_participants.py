@@ -116,6 +116,9 @@ def test_a_store_in_trouble_says_503_and_health_says_why(web):
     reply = web.client.post("/api/answers", json=answer, headers=headers)
     assert reply.status_code == 503
     assert "Nothing is lost" in reply.json()["detail"]
+    health = web.client.get("/healthz")
+    assert health.status_code == 503
+    assert "readonly" in health.json()["detail"]
     web.study.store._db.execute("PRAGMA query_only = OFF")
     assert web.client.post("/api/answers", json=answer, headers=headers).status_code == 200
     assert web.client.get("/healthz").json() == {"status": "ok", "detail": None}

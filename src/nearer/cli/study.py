@@ -108,6 +108,7 @@ def serve(study: Path, host: str, port: int, start: bool, new_login: bool, as_js
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=5,
+            timeout_keep_alive=75,
             backlog=2048,
         )
 
@@ -140,7 +141,8 @@ def status(study: Path, show_people: bool, as_json: bool) -> None:
     db = connect(study, read_only=True)
     header = read_header(db)
     board = replay(db, Config.from_json(header["config"]).rule)
-    found = overview(db, board, header["state"], int(header["quota"]), time.time())
+    now = time.time()
+    found = overview(db, board.summary(now), header["state"], int(header["quota"]), now)
     people = people_report(db) if show_people or as_json else []
     if as_json:
         click.echo(json.dumps({**found, "participants": [p.as_dict() for p in people]}))

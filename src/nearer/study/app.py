@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 import secrets
+import sqlite3
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -27,6 +28,7 @@ from nearer.study import participants, researchers
 from nearer.study.auth import MIN_PASSWORD, Signer, Throttle, check_password, hash_password
 from nearer.study.conductor import Conductor
 from nearer.study.desk import Desk
+from nearer.study.errors import StoreTrouble
 from nearer.study.researchers import COOKIE, form_token, session_of
 from nearer.study.store import Store
 from nearer.study.web import Guard, Study, add_error_handlers, current, page, same_site
@@ -108,14 +110,21 @@ def _add_public(app: FastAPI) -> None:
 
     @app.get("/healthz", tags=["service"], responses={503: {"description": "cannot store answers"}})
     async def healthz(request: Request) -> JSONResponse:
-        """Whether answers can be stored: a real, empty transaction is made."""
+        """Whether answers can be stored: something is stored to find out."""
         study = current(request)
+
+        def check(db: sqlite3.Connection) -> None:
+            db.execute(
+                "INSERT INTO header VALUES ('checked', ?) ON CONFLICT (key)"
+                " DO UPDATE SET value = excluded.value",
+                (str(study.clock()),),
+            )
+
         try:
-            await asyncio.wrap_future(study.store.submit(lambda _: None))
-        except Exception as error:
+            await asyncio.wrap_future(study.store.submit(check))
+        except StoreTrouble as error:
             return JSONResponse({"status": "trouble", "detail": str(error)}, 503)
-        trouble = study.store.trouble
-        return JSONResponse({"status": "ok" if trouble is None else "trouble", "detail": trouble})
+        return JSONResponse({"status": "ok", "detail": None})
 
     @app.get("/media/{sha}", tags=["service"], response_class=Response)
     def media(request: Request, sha: str) -> Response:

@@ -45,6 +45,7 @@ class Question:
     live: int = 0  # leases that have neither ended nor been answered
     votes: list[tuple[int, bool | None]] = field(default_factory=list)
     verdict: Verdict = _OPEN
+    counted_as: str = ""
 
     @property
     def fact(self) -> int:
@@ -100,6 +101,7 @@ class Board:
         self._free_holdouts: dict[int, None] = {}
         self._ending: list[tuple[float, int]] = []
         self._active: dict[int, int] = {}  # person: live leases
+        self._counts = dict.fromkeys(("open", "leased", "decided", "given_up", "dropped"), 0)
 
     # What was written ----------------------------------------------------------------------
 
@@ -215,19 +217,12 @@ class Board:
 
     def counts(self) -> dict[str, int]:
         """Real questions by where they stand."""
-        counts = {"open": 0, "leased": 0, "decided": 0, "given_up": 0, "dropped": 0}
-        for question in self.questions.values():
-            if question.purpose != "main":
-                continue
-            if question.verdict.given_up:
-                counts["given_up"] += 1
-            elif question.verdict.wanted == 0:
-                counts["decided"] += 1
-            elif question.closed:
-                counts["dropped"] += 1
-            else:
-                counts["leased" if question.live else "open"] += 1
-        return counts
+        return dict(self._counts)
+
+    def summary(self, now: float) -> dict[str, Any]:
+        """What an overview needs of the board, without looking at every question."""
+        self.expire(now)
+        return {"questions": self.counts(), "mains": self.mains, "active": len(self._active)}
 
     def snapshot(self, now: float) -> dict[str, Any]:
         """Everything on the board, in a form that can be compared."""
@@ -247,6 +242,7 @@ class Board:
             "free": {k: sorted(v) for k, v in self._free.items() if v},
             "free_holdouts": sorted(self._free_holdouts),
             "active": dict(sorted(self._active.items())),
+            "counts": self.counts(),
         }
 
     # How it is kept ------------------------------------------------------------------------
@@ -263,6 +259,10 @@ class Board:
         """Put a question where `next_main` or `next_holdout` finds it, or take it away."""
         if question.purpose == "main":
             shelf = self._free.setdefault(question.person, {})
+            if question.counted_as:
+                self._counts[question.counted_as] -= 1
+            question.counted_as = _standing(question)
+            self._counts[question.counted_as] += 1
         elif question.purpose == "holdout":
             shelf = self._free_holdouts
         else:
@@ -295,3 +295,13 @@ class Board:
             if i not in holds and self.questions[i].fact not in seen:
                 return self.questions[i]
         return None
+
+
+def _standing(question: Question) -> str:
+    if question.verdict.given_up:
+        return "given_up"
+    if question.verdict.wanted == 0:
+        return "decided"
+    if question.closed:
+        return "dropped"
+    return "leased" if question.live else "open"

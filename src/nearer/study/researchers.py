@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from nearer.study.create import add_items
-from nearer.study.errors import Refusal
+from nearer.study.errors import Refusal, StoreTrouble
 from nearer.study.exports import completions_csv, export_csv, positions_csv
 from nearer.study.imports import read_files, read_zip
 from nearer.study.participants import completion_code
@@ -129,15 +129,16 @@ async def status(request: Request, session: Reader) -> JSONResponse:
     """The study in numbers."""
     study = current(request)
 
-    def read(db: sqlite3.Connection) -> dict[str, Any]:
-        return overview(db, study.desk.board, study.desk.state, study.desk.quota, study.clock())
+    desk, now = study.desk, study.clock()
+
+    def read(board: dict[str, Any]) -> dict[str, Any]:
+        return overview(study.store.reader(), board, desk.state, desk.quota, now)
 
     try:
-        found = await _write(study, read)
-    except Exception:
-        if study.trouble is None:
-            raise
-        found = {"state": study.desk.state, "quota": study.desk.quota}
+        board = await _write(study, lambda _: desk.board.summary(now))
+    except StoreTrouble:
+        return JSONResponse({"state": desk.state, "quota": desk.quota, "trouble": study.trouble})
+    found = await asyncio.to_thread(read, board)
     return JSONResponse({**found, "trouble": study.trouble})
 
 

@@ -9,8 +9,6 @@ from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any
 
-from nearer.study.board import Board
-
 __all__ = ["PersonReport", "overview", "people_report"]
 
 
@@ -99,11 +97,13 @@ def _warnings(r: PersonReport) -> list[str]:
 
 
 def overview(
-    db: sqlite3.Connection, board: Board, state: str, quota: int, now: float
+    db: sqlite3.Connection, board: dict[str, Any], state: str, quota: int, now: float
 ) -> dict[str, Any]:
-    """The study in numbers, as the dashboard and ``nearer study status`` show it."""
-    board.expire(now)
-    counts = board.counts()
+    """The study in numbers, as the dashboard and ``nearer study status`` show it.
+
+    `board` is the board's `summary`.
+    """
+    counted = board["mains"]
     kinds = dict(
         db.execute(
             "SELECT q.purpose, count(*) FROM answers a JOIN questions q ON q.id = a.question"
@@ -116,8 +116,8 @@ def overview(
     ).fetchone()
     hours = max((now - oldest) / 3600, 1 / 60) if recent else 1.0
     per_hour = recent / hours
-    left = max(quota - board.mains, 0) if quota else None
-    share = board.mains / max(sum(kinds.values()), 1)
+    left = max(quota - counted, 0) if quota else None
+    share = counted / max(sum(kinds.values()), 1)
     joined, finished, excluded, withdrawn = db.execute(
         "SELECT count(*), coalesce(sum(finished IS NOT NULL), 0), coalesce(sum(excluded), 0),"
         " coalesce(sum(withdrawn), 0) FROM people"
@@ -125,8 +125,8 @@ def overview(
     return {
         "state": state,
         "quota": quota,
-        "answers": {"counted": board.mains, "all": sum(kinds.values()), **kinds},
-        "questions": counts,
+        "answers": {"counted": counted, "all": sum(kinds.values()), **kinds},
+        "questions": board["questions"],
         "answers_per_hour": round(per_hour, 1),
         "remaining": {
             "answers": left,
@@ -136,7 +136,7 @@ def overview(
         },
         "people": {
             "joined": joined,
-            "now": len(board.active),
+            "now": board["active"],
             "finished": finished,
             "excluded": excluded,
             "withdrawn": withdrawn,

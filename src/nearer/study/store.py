@@ -121,6 +121,7 @@ class Store:
             current: Future[Any] | None = None
             try:
                 self._begin()
+                before = self._db.total_changes
                 for change, future in group:
                     current = future
                     try:
@@ -141,7 +142,8 @@ class Store:
             except Exception as error:  # a fault in one change must not cost the others theirs
                 group = self._without(group, current, error)
                 continue
-            self.trouble = None
+            if self._db.total_changes > before:  # reading alone proves nothing about the disk
+                self.trouble = None
             for future, result, refused in results:
                 if refused is None:
                     future.set_result(result)
@@ -217,7 +219,11 @@ def read_header(db: sqlite3.Connection) -> dict[str, str]:
 def serving(path: Path) -> Iterator[None]:
     """Hold the right to serve a study; a second server of the same file is refused."""
     lock = Path(f"{path}-serving")
-    with lock.open("w", encoding="ascii") as held:
+    try:
+        held = lock.open("w", encoding="ascii")
+    except OSError as error:
+        raise InvalidInput(f"{lock}: cannot be written: {error.strerror}") from error
+    with held:
         try:
             import fcntl  # noqa: PLC0415 - not on every system
 
