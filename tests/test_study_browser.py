@@ -1,7 +1,7 @@
 """A real browser walks through a study, as a participant and as a researcher.
 
 Debian's chromium, headless, at the size of a phone and of a desk; every page is also checked for
-accessibility by axe. ``NEARER_SCREENSHOTS=docs/images`` keeps pictures of the pages there.
+accessibility by axe. ``NEARER_SCREENSHOTS=docs/images`` makes the pictures of the tutorial anew.
 """
 
 import io
@@ -21,6 +21,7 @@ from nearer.study.create import new_study
 from nearer.study.imports import read_files
 from nearer.study.simulate import Crowd, answer_all, served
 
+HUES = np.random.default_rng(3).random(20)
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = pytest.mark.skipif(
     BROWSER is None, reason="no chromium on this machine: `apt-get install chromium` as root"
@@ -38,6 +39,14 @@ FLAGS = [
 ]
 SIZES = {"phone": {"width": 390, "height": 844}, "desk": {"width": 1280, "height": 800}}
 QUESTIONS = 6
+SHOWN_IN_DOCS = {
+    "consent-phone",
+    "question-phone",
+    "question-desk",
+    "overview-desk",
+    "map-desk",
+    "people-desk",
+}
 
 
 @pytest.fixture(scope="module")
@@ -56,10 +65,9 @@ def shapes(n: int) -> list[tuple[str, bytes]]:
 
     from PIL import Image, ImageDraw
 
-    rng = np.random.default_rng(3)
     made = []
-    for k in range(n):
-        hue, size, petals = rng.random(), rng.uniform(0.35, 0.95), 3 + k % 4
+    for k, hue in enumerate(HUES[:n]):
+        size, petals = (0.55, 0.75, 0.95)[k % 3], 3 + k % 4
         image = Image.new("RGB", (320, 320), (251, 250, 247))
         colour = tuple(int(255 * v) for v in colorsys.hsv_to_rgb(hue, 0.55, 0.75))
         turn = [2 * math.pi * t / 240 for t in range(240)]
@@ -124,7 +132,7 @@ def look(page, name: str) -> None:
     )
     assert wide <= 0, f"{name} is {wide} pixels wider than the screen"
     folder = os.environ.get("NEARER_SCREENSHOTS")
-    if folder:
+    if folder and name in SHOWN_IN_DOCS:
         page.screenshot(path=Path(folder) / f"study-{name}.png")
 
 
@@ -208,9 +216,9 @@ def test_a_participant_from_consent_to_the_code(browser, server, size):
 @pytest.fixture(scope="module")
 def researched(server):
     """The study with answers of simulated people, and an account."""
-    X = np.random.default_rng(0).normal(size=(20, 2))
-    crowd = Crowd(X, error=0.15, seconds=0.01, dropout=0.1, undecided=0.02)
-    thread = threading.Thread(target=answer_all, args=(server.port, crowd, 6, 500))
+    colours = np.c_[np.cos(2 * np.pi * HUES), np.sin(2 * np.pi * HUES)]  # what they look at
+    crowd = Crowd(colours, error=0.12, seconds=0.01, dropout=0.1, undecided=0.02)
+    thread = threading.Thread(target=answer_all, args=(server.port, crowd, 6, 900))
     thread.start()  # the browser's own loop runs in this thread
     thread.join()
     return {"used": False}

@@ -46,7 +46,10 @@ function draw(found) {
   }
   if (drawn === map.seen) return;
   drawn = map.seen;
-  $("map-text").textContent = `From ${map.n_triplets} answers; the items differ in about ${map.dimension} direction${map.dimension > 1 ? "s" : ""}, the two strongest are shown. Near each other means alike.`;
+  const directions = map.dimension > 1
+    ? `in about ${map.dimension} directions${map.dimension > 2 ? ", the two strongest are shown" : ""}`
+    : "mainly in one direction, from left to right";
+  $("map-text").textContent = `From ${map.n_triplets} answers; the items differ ${directions}. Near each other means alike.`;
   [width, height] = [svg.clientWidth, svg.clientHeight];
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   const at = place(spread(map.positions));
