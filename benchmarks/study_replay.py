@@ -2,7 +2,8 @@
 
 Thirty people at a time answer over HTTP from the record of human_zappos85, which has one answer
 to 96 % of all questions about 85 shoes; what it lacks they skip. The positions are then fitted to
-the first so many answers and judged on all recorded questions that were never asked.
+the first so many answers, in as many dimensions as they need, and judged on all recorded questions
+that were never asked. Nothing is told to the study that a researcher would not know.
 
     python -m benchmarks.study_replay [--picture FILE] [METHOD ...]
 """
@@ -25,17 +26,24 @@ from nearer.asking.memory import pack
 from nearer.study.config import Config
 from nearer.study.create import new_study
 from nearer.study.imports import Item
-from nearer.study.maps import accuracy, fit_answers
+from nearer.study.maps import Draughtsman
 from nearer.study.simulate import Crowd, Outcome, crowd, served
 from nearer.study.store import connect
 
-CUTS = (500, 1000, 1500, 2000, 3000, 4000, 6000)
+CUTS = (500, 1000, 2000, 3000, 4500, 6000)
 GOALS = {3000: 0.835, 6000: 0.848}
-DIMENSION = 5
 
 
 def replay(
-    folder: Path, method: str, triplets: Any, n: int, *, n_answers: int, think: float, seed: int
+    folder: Path,
+    method: str,
+    triplets: Any,
+    n: int,
+    *,
+    n_answers: int,
+    think: float,
+    seed: int,
+    keep: Path | None,
 ) -> dict[str, Any]:
     """Collect answers with a method; the accuracy for growing numbers of them."""
     oracle = nearer.RecordedOracle(triplets)
@@ -52,7 +60,7 @@ def replay(
         return "left" if oracle(question)[0] else "right"
 
     path = folder / f"{method}.db"
-    settings = {"method": method, "questions": 100, "seed": seed, "n_components": DIMENSION}
+    settings = {"method": method, "questions": 100, "seed": seed}
     settings |= {"holdout_share": 0.0, "repeat_share": 0.0, "catch_share": 0.0}
     new_study(path, [Item(f"shoe {k}", "text", f"shoe {k}") for k in range(n)], Config.of(settings))
 
@@ -78,6 +86,8 @@ def replay(
     asked = np.array(
         db.execute("SELECT head, a, b FROM questions WHERE purpose != 'catch'").fetchall()
     )
+    if keep is not None:
+        np.savez(keep / f"{method}-{seed}.npz", told=told, asked=asked)
     never = triplets[~np.isin(pack(triplets)[0], pack(asked)[0])]
     batches, filler = db.execute(
         "SELECT (SELECT count(*) FROM batches), (SELECT count(*) FROM answers a JOIN questions q"
@@ -85,8 +95,8 @@ def replay(
     ).fetchone()
     curve = []
     for m in [m for m in CUTS if m <= min(len(told), n_answers)]:
-        X = fit_answers(told[:m], n, DIMENSION, seed=seed).positions
-        curve.append({"answers": m, "accuracy": accuracy(X, never)})
+        found = Draughtsman(n, seed=seed).draw(told[:m], never, seen=m)
+        curve.append({"answers": m, "dimension": found["dimension"], "accuracy": found["accuracy"]})
     return {
         "method": method,
         "seed": seed,
@@ -111,9 +121,10 @@ def draw(found: list[dict[str, Any]], picture: Path) -> None:
         points = [(row["answers"], row["accuracy"]) for row in run["curve"]]
         axes.plot(*zip(*points, strict=True), marker=marker, label=run["method"])
     for m, goal in GOALS.items():
-        axes.plot(m, goal, "k+", markersize=12)
+        axes.plot(m, goal, "k+", markersize=12, label="goal" if m == min(GOALS) else None)
     axes.set(xlabel="answers of people", ylabel="accuracy on questions never asked", xscale="log")
-    axes.set_xticks(CUTS, [str(m) for m in CUTS], minor=False)
+    axes.minorticks_off()
+    axes.set_xticks(CUTS, [str(m) for m in CUTS])
     axes.legend(frameon=False)
     axes.grid(alpha=0.3)
     figure.savefig(picture, dpi=150)
@@ -126,6 +137,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--think", type=float, default=0.6)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--picture", type=Path)
+    parser.add_argument("--keep", type=Path, help="folder for the answers that were collected")
     options = parser.parse_args(arguments or [])
     try:
         data = nearer.datasets.load_human("zappos85")
@@ -138,11 +150,14 @@ def main(arguments: list[str] | None = None) -> None:
             run = replay(
                 Path(folder), method, np.asarray(data.triplets), 85,
                 n_answers=options.answers, think=options.think, seed=options.seed,
+                keep=options.keep,
             )  # fmt: skip
             found.append(run)
             print(json.dumps({k: v for k, v in run.items() if k != "curve"}), flush=True)
             for row in run["curve"]:
-                print(f"  {row['answers']:>6}  {row['accuracy']:.4f}", flush=True)
+                print(
+                    f"  {row['answers']:>6}  {row['dimension']}  {row['accuracy']:.4f}", flush=True
+                )
     if options.picture:
         draw(found, options.picture)
 
