@@ -129,3 +129,13 @@ def test_simulate_plans_on_a_copy(tmp_path, words):
     result = run("simulate", tmp_path / "s.db", "--positions", tmp_path / "p.csv")
     assert result.exit_code == 2
     assert "has 3 rows; the study has 10 items" in result.output
+
+
+def test_without_the_extra_the_remedy_is_named(tmp_path, words, monkeypatch):
+    import sys
+
+    good("new", tmp_path / "s.db", "--items", words, "--set", "method=random")
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    result = run("serve", tmp_path / "s.db")
+    assert result.exit_code == 2
+    assert "pip install 'nearer[study]'" in result.output

@@ -169,3 +169,18 @@ def test_a_sort_by_several_people_finds_the_truth(tmp_path, votes):
     whole = nearer.run(nearer.choose_basis(9, random_state=0), nearer.PointOracle(X))
     assert np.array_equal(found.coordinates(), whole.coordinates())
     bench.close()
+
+
+def test_everyone_can_have_questions_of_their_own(tmp_path):
+    bench = Bench(tmp_path / "s.db", n=12, scope="person", questions=60, **only_real())
+    one, other = bench.join(), bench.join()
+    bench.hand_out(one)  # a hold-out, since nothing is chosen yet; from now on they are here
+    job = questions_due(bench.desk, -1)
+    assert job == {"job": "choose", "person": one, "n_questions": 4}
+    reply = Worker(bench.path).do(job)
+    questions = np.array(reply.pop("questions"))
+    bench.write(lambda db: bench.desk.pose(db, questions, **reply))
+    assert bench.board().next_main(one) is not None
+    assert bench.board().next_main(other) is None
+    assert questions_due(bench.desk, -1) is None
+    bench.close()

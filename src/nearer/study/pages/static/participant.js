@@ -327,7 +327,7 @@ async function send() {
       return queue.length ? send() : resume();
     }
     if ([401, 404, 410].includes(error.status)) return resume();
-    $("waiting").textContent = `${queue.length} answer${queue.length > 1 ? "s are" : " is"} kept on this device and will be sent when the study can be reached. Please keep this page open.`;
+    $("waiting").textContent = `${queue.length} answer${queue.length > 1 ? "s are" : " is"} kept on this device until the study can be reached again.`;
     $("waiting").hidden = false;
     setTimeout(send, wait);
     wait = Math.min(wait * 2, 15000);
