@@ -94,7 +94,7 @@ def _ellipse(centre: NDArray[np.float64], covariance: NDArray[np.float64]) -> El
 def _place_picture(ax: Axes, place: NDArray[np.float64], file: str | Path) -> None:
     try:
         image = imread(file)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, SyntaxError) as error:  # the last is how PNG readers complain
         raise InvalidInput(f"{file}: is no picture that can be read: {error}") from error
     zoom = 40 / max(image.shape[:2])
     box = AnnotationBbox(OffsetImage(image, zoom=zoom), (place[0], place[1]), frameon=False)

@@ -19,6 +19,7 @@ _COMMANDS = {
     "embed": ("nearer.cli.embed", "Embed points or a built-in data set from comparisons alone."),
     "plan": ("nearer.cli.plan", "Say how many answers a study needs, from simulation."),
     "data": ("nearer.cli.data", "List the data sets and whether they are at hand."),
+    "study": ("nearer.cli.study", "Ask people: make a study, serve it, read it out."),
 }
 
 
