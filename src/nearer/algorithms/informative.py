@@ -108,6 +108,7 @@ def choose_questions(
     n_components: int | None = None,
     askable: Askable | None = None,
     random_state: int | np.random.Generator | None = None,
+    belief: Belief | None = None,
 ) -> NDArray[np.int64]:
     """Given all answers so far, choose the questions to ask next.
 
@@ -119,6 +120,9 @@ def choose_questions(
         As in `informative`.
     n_questions
         How many questions to choose.
+    belief
+        What was believed when this was last called; it learns all answers and can be passed again
+        next time, which is many times faster. None begins from nothing.
 
     Returns
     -------
@@ -135,7 +139,8 @@ def choose_questions(
     if n_questions < 0:
         raise InvalidInput(f"n_questions={n_questions}: must be at least 0")
     rng = np.random.default_rng(random_state)
-    belief = Belief(n_objects, n_components, rng)
+    if belief is None:
+        belief = Belief(n_objects, n_components, rng)
     candidates = Candidates(n_objects, askable)
     rows = np.asarray(triplets, dtype=np.int64).reshape(-1, 3)
     if len(rows):
