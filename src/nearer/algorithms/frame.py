@@ -31,7 +31,7 @@ from nearer.asking.sorting import sort_objects
 from nearer.fitting.solver import fit_positions
 from nearer.fitting.starts import principal_axes
 
-__all__ = ["Frame", "build_frame", "chain_triplets"]
+__all__ = ["Frame", "build_frame", "chain_triplets", "rank_another"]
 
 Floats = NDArray[np.float64]
 Objects = NDArray[np.int64]
@@ -116,8 +116,7 @@ def build_frame(frame: Frame, most_heads: int, rng: np.random.Generator) -> Aski
     while len(frame.heads) < most_heads:
         k = len(frame.heads)
         for _ in range(min(1 if 3 <= k < 8 else 2, most_heads - k)):
-            farthest = int(np.argmax(frame.ranks().min(axis=1)))
-            yield from _rank_from(frame, farthest, rng)
+            yield from rank_another(frame, rng)
         fitted = _fit_below(frame, len(frame.heads) - 2, rng)
         if fitted is None:
             continue
@@ -133,6 +132,12 @@ def build_frame(frame: Frame, most_heads: int, rng: np.random.Generator) -> Aski
         if right >= _CONFIRMED:
             frame.dimension = fitted.shape[1]
             return
+
+
+def rank_another(frame: Frame, rng: np.random.Generator) -> Asking[None]:
+    """Rank the subset from the object that is farthest, in rank, from all heads so far."""
+    if len(frame.heads) < len(frame.objects):
+        yield from _rank_from(frame, int(np.argmax(frame.ranks().min(axis=1))), rng)
 
 
 def _rank_from(frame: Frame, head: int, rng: np.random.Generator) -> Asking[None]:

@@ -76,8 +76,8 @@ def near_ties(
 
 def _draw(rows: int, n: int, k: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """In each row, k different numbers below n."""
-    if k == n:
-        return np.tile(np.arange(n), (rows, 1))
+    if k in (0, n):
+        return np.tile(np.arange(k), (rows, 1))
     if 4 * k > n or n < 64:
         return np.argsort(rng.random((rows, n)), axis=1)[:, :k]
     # one from each of k equal stretches
