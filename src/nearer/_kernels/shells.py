@@ -29,6 +29,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _DAMPING = 0.7  # share of a site that a sweep replaces
+_TOLERATED = 0.01  # squared distance outside a shell, relative to its width
 _ANEW = 8  # sweeps after a new beginning
 _BEYOND = 1.5  # how far objects may lie outside the chain, relative to its last member
 
@@ -173,29 +174,48 @@ def _settle(mean, covariance, heads, centre, prior, precision, target, low, high
 
 
 @njit(cache=True)
-def _begin_elsewhere(  # type: ignore[no-untyped-def]
-    mean, covariance, heads, centre, prior, precision, target, low, high, anchors, outside
+def _begin_at(  # type: ignore[no-untyped-def]
+    x, mean, covariance, heads, centre, prior, precision, target, low, high, outside
 ):
-    """The shells may meet on the other side: settle again from the anchor that fits them best."""
-    work = np.empty(len(centre))
-    best, at = outside, -1
-    for a in range(len(anchors)):
-        violation = _violation(anchors[a], heads, low, high, work)
-        if violation < best:
-            best, at = violation, a
-    if at < 0:
-        return
-    mean2, covariance2 = anchors[at] + 1e-6 * (centre - anchors[at]), covariance.copy()
+    """Settle again from x, and stay there where that is less far outside the shells."""
+    mean2, covariance2 = x.copy(), covariance.copy()
     precision2, target2 = np.zeros_like(precision), np.zeros_like(target)
     for h in range(len(heads)):
         width = max(high[h] - low[h], 1e-9 * high[h] + 1e-300)
         precision2[h], target2[h] = 12.0 / (width * width), low[h] + 0.5 * width
     again = _settle(mean2, covariance2, heads, centre, prior, precision2, target2, low, high, _ANEW)
-    if again < outside:
-        mean[:] = mean2
-        covariance[:] = covariance2
-        precision[:] = precision2
-        target[:] = target2
+    if again >= outside:
+        return outside
+    mean[:], covariance[:] = mean2, covariance2
+    precision[:], target[:] = precision2, target2
+    return again
+
+
+@njit(cache=True)
+def _begin_elsewhere(  # type: ignore[no-untyped-def]
+    mean, covariance, heads, centre, prior, precision, target, low, high, anchors, mirrors, outside
+):
+    """The shells may meet on the other side of the heads: try there.
+
+    Beginnings are the anchor that fits the shells best, and the reflections of the position in
+    the hyperplanes through the heads' mean that their principal axes are normal to.
+    """
+    d = len(mean)
+    work = np.empty(d)
+    best, at = 1e300, 0
+    for a in range(len(anchors)):
+        violation = _violation(anchors[a], heads, low, high, work)
+        if violation < best:
+            best, at = violation, a
+    belief = (covariance, heads, centre, prior, precision, target, low, high)
+    outside = _begin_at(anchors[at] + 1e-6 * (centre - anchors[at]), mean, *belief, outside)
+    for axis in range(d):
+        if outside == 0.0:
+            return
+        shift = 0.0
+        for j in range(d):
+            shift += (mean[j] - mirrors[d, j]) * mirrors[axis, j]
+        outside = _begin_at(mean - 2.0 * shift * mirrors[axis], mean, *belief, outside)
 
 
 @njit(cache=True, inline="always")
@@ -239,6 +259,7 @@ def next_questions(
     first: Ints,
     last: Ints,
     anchors: Floats,
+    mirrors: Floats,
     heads: Floats,
     chain: Floats,
     centre: Floats,
@@ -259,6 +280,8 @@ def next_questions(
         object, and how many might be.
     anchors
         ``(a, d)`` positions from which a search may begin anew.
+    mirrors
+        ``(d + 1, d)``: the principal axes of the heads, the weakest first, then their mean.
     heads, chain
         ``(k, d)`` positions, and ``(k, m)`` distances of the chain's members, rising.
     centre, prior
@@ -288,8 +311,8 @@ def next_questions(
         smallest = high[0] - low[0]
         for h in range(k):
             smallest = min(smallest, high[h] - low[h])
-        if outside > 0.25 * smallest * smallest:
-            _begin_elsewhere(*belief, low, high, anchors, outside)
+        if outside > _TOLERATED * smallest * smallest:
+            _begin_elsewhere(*belief, low, high, anchors, mirrors, outside)
         work = np.empty(len(centre))
         head[i], member[i], information[i] = _best_question(
             means[x], covariances[x], heads, chain, first[x], last[x], low, high, work

@@ -27,6 +27,7 @@ from nearer.asking.record import Record, as_triplets
 from nearer.errors import BudgetSpent
 from nearer.fitting.centre import fit_centre
 from nearer.fitting.solver import disobeyed
+from nearer.fitting.misplaced import put_right
 
 __all__ = ["ENOUGH", "Plan"]
 
@@ -111,6 +112,12 @@ class Plan:
         if len(triplets):
             fit = fit_centre(triplets, start, self._spread, max_iter=max_iter)
             wrong = float(disobeyed(fit.positions, triplets).mean())
+            if self.fits and wrong > 0:
+                moved = put_right(fit.positions, triplets)
+                again = fit_centre(triplets, moved, self._spread, max_iter=max_iter)
+                less = float(disobeyed(again.positions, triplets).mean())
+                if less < wrong:
+                    fit, wrong = again, less
             self.evidence.setdefault(start.shape[1], {})["disobeyed"] = wrong
             self.positions = fit.positions
             if self._spread < _SHARP * self.n:

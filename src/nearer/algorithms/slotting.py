@@ -86,6 +86,10 @@ class Slots:
         # not exactly on the centre: a head may be there, and from it no direction is the right one
         offset = 1e-3 * np.sqrt(max(float(np.trace(spread)) / d, 1e-12))
         self.positions = np.tile(self.centre + offset, (q, 1))
+        self.heads = anchors.positions[anchors.heads]
+        middle = self.heads.mean(axis=0)
+        axes = np.linalg.eigh((self.heads - middle).T @ (self.heads - middle))[1].T
+        self.mirrors = np.vstack([axes, middle])
         self.covariances = np.zeros((q, d, d))
         self.precisions = np.zeros((q, k))
         self.targets = np.zeros((q, k))
@@ -103,7 +107,8 @@ class Slots:
             self.first,
             self.last,
             self.anchors.positions[:_BEGINNINGS],
-            self.anchors.positions[self.anchors.heads],
+            self.mirrors,
+            self.heads,
             self.chain,
             self.centre,
             self.prior,
