@@ -265,6 +265,8 @@ def next_questions(
     centre: Floats,
     prior: Floats,
     sweeps: int,
+    anew: bool,
+    enough: float,
 ) -> tuple[Ints, Ints, Floats]:
     """Bring the beliefs about some objects up to date and choose the next question for each.
 
@@ -288,6 +290,9 @@ def next_questions(
         Mean ``(d,)`` and precision ``(d, d)`` of a position before anything is asked.
     sweeps
         How often all sites are replaced.
+    anew
+        Whether to look elsewhere for every object that is outside its shells; otherwise only for
+        those whose best question tells no more than `enough` bits.
 
     Returns
     -------
@@ -308,13 +313,18 @@ def next_questions(
             high[h] = chain[h, last[x, h]] if last[x, h] < m else _BEYOND * chain[h, m - 1]
         belief = (means[x], covariances[x], heads, centre, prior, precisions[x], targets[x])
         outside = _settle(*belief, low, high, sweeps)
-        smallest = high[0] - low[0]
-        for h in range(k):
-            smallest = min(smallest, high[h] - low[h])
-        if outside > _TOLERATED * smallest * smallest:
-            _begin_elsewhere(*belief, low, high, anchors, mirrors, outside)
         work = np.empty(len(centre))
-        head[i], member[i], information[i] = _best_question(
+        question = _best_question(
             means[x], covariances[x], heads, chain, first[x], last[x], low, high, work
         )
+        if (anew or question[2] <= enough) and outside > 0.0:
+            smallest = high[0] - low[0]
+            for h in range(k):
+                smallest = min(smallest, high[h] - low[h])
+            if outside > _TOLERATED * smallest * smallest:
+                _begin_elsewhere(*belief, low, high, anchors, mirrors, outside)
+                question = _best_question(
+                    means[x], covariances[x], heads, chain, first[x], last[x], low, high, work
+                )
+        head[i], member[i], information[i] = question
     return head, member, information

@@ -37,9 +37,10 @@ Triplets = NDArray[np.int64]
 ENOUGH = 1.35  # n·d·log2 n comparisons
 _ENOUGH_UNFITTED = 8.4  # n·log2 n comparisons, where no dimension fits
 _SHARP = 0.4  # spread of the prior over n, where answers fit
-_MOST_HEADS = 24
+_MOST_HEADS = 26
 _FRAME = 7.4  # members of the frame, times the square root of n
 _SMALLEST = 100
+_LARGEST = 165
 _TOO_FEW = 30
 _PER_MEMBER = 125  # comparisons of the budget for each member of the frame
 _REFITS = 4  # rounds of detail
@@ -237,7 +238,7 @@ class Plan:
 
 def _frame_size(n: int, budget: int | None) -> int:
     """How many objects the frame has; 0: there is no budget for one."""
-    size = max(_SMALLEST, round(_FRAME * n**0.5))
+    size = min(max(_SMALLEST, round(_FRAME * n**0.5)), _LARGEST)
     if budget is not None:
         size = min(size, budget // _PER_MEMBER)
         if size < _TOO_FEW < n:

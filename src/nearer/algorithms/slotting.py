@@ -26,8 +26,9 @@ Floats = NDArray[np.float64]
 Objects = NDArray[np.int64]
 
 _WORTH_ASKING = 0.5  # bits
-_SWEEPS = 3
-_COARSE = 3
+_SWEEPS = 2
+_COARSE = 3  # rounds of plain bisection
+_ANEW = 12  # rounds after which all searches may begin elsewhere
 _BEGINNINGS = 500  # anchors at which a search may begin anew
 
 
@@ -96,7 +97,9 @@ class Slots:
         self.first = np.zeros((q, k), dtype=np.int64)
         self.last = np.full((q, k), self.chain.shape[1], dtype=np.int64)
 
-    def choose(self, rows: Objects) -> tuple[Objects, Objects, Floats]:
+    def choose(
+        self, rows: Objects, *, anew: bool = True, enough: float = _WORTH_ASKING
+    ) -> tuple[Objects, Objects, Floats]:
         """The next question of some objects: head, member of its chain, information."""
         return next_questions(
             rows,
@@ -113,6 +116,8 @@ class Slots:
             self.centre,
             self.prior,
             _SWEEPS,
+            anew,
+            enough,
         )
 
     def questions(self, rows: Objects, head: Objects, member: Objects) -> Questions:
@@ -159,9 +164,11 @@ def slot_objects(
     """
     rows = np.arange(len(slots.objects))
     yield from _bisect(slots, _COARSE)
-    asked = _COARSE * len(slots.anchors.heads)
+    asked = first = _COARSE * len(slots.anchors.heads)
     while len(rows) and (most is None or asked < most):
-        head, member, information = slots.choose(rows)
+        head, member, information = slots.choose(
+            rows, anew=(asked - first) % _ANEW == 0, enough=worth_asking
+        )
         go_on = (head >= 0) & (information > worth_asking)
         rows, head, member = rows[go_on], head[go_on], member[go_on]
         if not len(rows):
