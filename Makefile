@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SETUP := .venv/.ready
 
-.PHONY: setup demo test bench format clean
+.PHONY: setup browser demo test bench format clean
 
 setup: $(SETUP)
 
@@ -16,7 +16,13 @@ $(SETUP): pyproject.toml
 demo: $(SETUP)
 	$(BIN)/nearer demo --out out/demo
 
-test: $(SETUP)
+# The browser tests want Debian's chromium; where it is not there and cannot be had, they are skipped.
+browser:
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	  { apt-get update -qq; apt-get install -y -qq chromium; } >/dev/null 2>&1; } || \
+	  echo "no chromium here and none can be installed: the browser tests will be skipped"
+
+test: $(SETUP) browser
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

@@ -23,12 +23,13 @@ MAY_IMPORT = {
     "_kernels": set(),
     "asking": LEAVES,
     "geometry": {"_kernels"} | LEAVES,
-    "fitting": {"_kernels", "asking"} | LEAVES,
+    "fitting": {"_kernels", "asking", "metrics"} | LEAVES,
     "algorithms": {"_kernels", "asking", "geometry", "fitting", "metrics"} | LEAVES,
     "metrics": {"_kernels"} | LEAVES,
     "datasets": {"asking", "triplets"} | LEAVES,
     "triplets": {"asking"} | LEAVES,
     "plotting": {"algorithms", "metrics", "fitting"} | LEAVES,
+    "study": {"algorithms", "asking", "fitting"} | LEAVES,
     "estimators": {"algorithms", "asking", "fitting", "metrics", "_kernels"} | LEAVES,
 }
 QUIET = ("asking", "geometry", "fitting", "algorithms")

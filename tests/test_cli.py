@@ -70,7 +70,7 @@ def test_options_change_what_is_asked(call, points, options):
 def test_a_table_for_people(call):
     result = call("embed", "5dcube", "--method", "basis", "--seed", 0)
     assert result.exit_code == 0
-    for word in ("dimension", "comparisons", "rounds", "τ", "kNN", "RMSE", "stopped"):
+    for word in ("dimension", "comparisons", "rounds", "τ", "kNN", "RMSE", "affinely"):
         assert word in result.stdout
 
 
@@ -88,7 +88,7 @@ def test_demo(call, tmp_path):
         (["embed", "3dgmm", "--metric", "nonsense"], "nonsense"),
         (["embed", "3dgmm", "--method", "magic"], "magic"),
         (["embed", "3dgmm", "--budget", "0"], "--budget"),
-        (["embed", "3dgmm", "--method", "basis", "--budget", "100"], "raise --budget"),
+        (["embed", "3dgmm", "--method", "basis", "--budget", "100"], "raise the budget"),
         (["embed", "two.csv"], "at least 3"),
         (["embed", "ragged.csv"], "line 2"),
         (["embed", "nan.csv"], "nan"),

@@ -146,6 +146,28 @@ def test_a_budget_reaches_into_askings_side_by_side():
     assert (len(first), len(second)) == (1, 0)
 
 
+def test_phases_may_each_learn_that_the_budget_is_spent():
+    def phases():
+        parts = []
+        for _ in range(3):
+            parts.append((yield from ask_rounds([[0, 1, 2], [0, 2, 3]])))  # noqa: PERF401
+        return parts
+
+    assert [len(part) for part in nearer.run(phases(), ORACLE, budget=3)] == [2, 1, 0]
+
+
+def test_an_asking_that_never_gives_up_is_stopped():
+    def stubborn():
+        while True:
+            try:
+                yield np.array([[0, 1, 2]])
+            except BudgetSpent:
+                continue
+
+    with pytest.raises(BudgetSpent):
+        nearer.run(stubborn(), ORACLE, budget=3)
+
+
 def test_interrupted_and_run_again_with_the_same_memory_pays_once():
     memory = nearer.Memory()
     record = nearer.Record()

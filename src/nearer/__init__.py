@@ -30,9 +30,23 @@ _HOME = {
     "Basis": "nearer.algorithms.basis",
     "choose_basis": "nearer.algorithms.basis",
     "locate_objects": "nearer.algorithms.coordinates",
+    "basis_soe": "nearer.algorithms.pipelines",
+    "extra_soe": "nearer.algorithms.pipelines",
+    "rand_soe": "nearer.algorithms.pipelines",
+    "paper_protocol": "nearer.algorithms.pipelines",
     "crowd_kernel": "nearer.algorithms.crowd_kernel",
     # estimators: scikit-learn faces
     "OrdinalBasis": "nearer.estimators.basis",
+    "SOE": "nearer.estimators.triplets",
+    "CKL": "nearer.estimators.triplets",
+    "GNMDS": "nearer.estimators.triplets",
+    "STE": "nearer.estimators.triplets",
+    "TSTE": "nearer.estimators.triplets",
+    "OrdinalEmbedding": "nearer.estimators.triplets",
+    "LOE": "nearer.estimators.graphs",
+    "KNNGraphEmbedding": "nearer.estimators.graphs",
+    # fitting: triplets in, positions out
+    "estimate_dimension": "nearer.fitting.dimension",
     # triplets at the edge: whatever file somebody has
     "Triplets": "nearer.triplets",
     "read_triplets": "nearer.triplets",
@@ -51,6 +65,10 @@ if TYPE_CHECKING:
     from nearer.algorithms.basis import choose_basis as choose_basis
     from nearer.algorithms.coordinates import locate_objects as locate_objects
     from nearer.algorithms.crowd_kernel import crowd_kernel as crowd_kernel
+    from nearer.algorithms.pipelines import basis_soe as basis_soe
+    from nearer.algorithms.pipelines import extra_soe as extra_soe
+    from nearer.algorithms.pipelines import paper_protocol as paper_protocol
+    from nearer.algorithms.pipelines import rand_soe as rand_soe
     from nearer.asking.memory import Memory as Memory
     from nearer.asking.oracles import DistanceOracle as DistanceOracle
     from nearer.asking.oracles import NoisyOracle as NoisyOracle
@@ -67,6 +85,15 @@ if TYPE_CHECKING:
     from nearer.asking.session import Session as Session
     from nearer.asking.sorting import rank_objects as rank_objects
     from nearer.estimators.basis import OrdinalBasis as OrdinalBasis
+    from nearer.estimators.graphs import LOE as LOE
+    from nearer.estimators.graphs import KNNGraphEmbedding as KNNGraphEmbedding
+    from nearer.estimators.triplets import CKL as CKL
+    from nearer.estimators.triplets import GNMDS as GNMDS
+    from nearer.estimators.triplets import SOE as SOE
+    from nearer.estimators.triplets import STE as STE
+    from nearer.estimators.triplets import TSTE as TSTE
+    from nearer.estimators.triplets import OrdinalEmbedding as OrdinalEmbedding
+    from nearer.fitting.dimension import estimate_dimension as estimate_dimension
     from nearer.triplets import Triplets as Triplets
     from nearer.triplets import read_triplets as read_triplets
     from nearer.triplets import write_triplets as write_triplets

@@ -7,6 +7,7 @@ Every message shows the value, the rule and the remedy. The command line turns a
 from __future__ import annotations
 
 __all__ = [
+    "AnswersWarning",
     "BudgetSpent",
     "ContradictoryAnswers",
     "DroppedRows",
@@ -72,3 +73,7 @@ class BudgetSpent(NearerError):
         )
         self.budget = budget
         self.answers = answers
+
+
+class AnswersWarning(UserWarning):
+    """Answers that can be fitted but not all believed, or that leave an object out."""

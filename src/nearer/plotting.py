@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.image import imread
+from matplotlib.offsetbox import AnnotationBbox, OffsetImage
+from matplotlib.patches import Ellipse
 from numpy.typing import ArrayLike, NDArray
 
 from nearer.algorithms.basis import Basis
@@ -15,7 +19,7 @@ from nearer.distances import as_points
 from nearer.errors import InvalidInput
 from nearer.metrics import procrustes
 
-__all__ = ["plot_basis", "plot_positions", "plot_world"]
+__all__ = ["plot_basis", "plot_positions", "plot_world", "save"]
 
 _GREY = "#b9bec6"
 _COLOURS = ["#d1495b", "#2e6f9e", "#3f8f5b", "#e09f3e", "#7d5ba6", "#4f5d75"]
@@ -32,9 +36,27 @@ _NAMED = ("London", "New York City", "São Paulo", "Lagos", "Moscow", "Beijing",
 
 
 def plot_positions(
-    positions: ArrayLike, *, labels: Sequence[str] | None = None, ax: Axes | None = None
+    positions: ArrayLike,
+    *,
+    labels: Sequence[str] | None = None,
+    covariances: NDArray[np.float64] | None = None,
+    pictures: Sequence[str | Path] | None = None,
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw positions as a map: their two directions of greatest spread.
+
+    Parameters
+    ----------
+    positions
+        ``(n, d)``.
+    labels
+        What to write beside each object.
+    covariances
+        ``(n, d, d)`` uncertainty of each position, drawn as an ellipse of one standard deviation.
+    pictures
+        An image file for each object, drawn at its place in the stead of a dot and a label.
+    ax
+        Where to draw; a new figure by default.
 
     Examples
     --------
@@ -43,12 +65,40 @@ def plot_positions(
     >>> len(ax.collections)
     1
     """
-    ax = _axes(ax)
-    flat = _flatten(as_points(positions))
+    ax = _axes(ax, size=8 if labels is not None or pictures is not None else 6)
+    points = as_points(positions)
+    directions = _directions(points)
+    flat = points @ directions
     ax.scatter(flat[:, 0], flat[:, 1], s=14, color=_COLOURS[1], alpha=0.75, linewidths=0)
-    for (x, y), label in zip(flat, labels or (), strict=False):
-        ax.annotate(label, (x, y), xytext=(3, 3), textcoords="offset points", fontsize=7)
+    if covariances is not None:
+        spread = np.einsum("di,ndk,kj->nij", directions, covariances, directions)
+        for centre, covariance in zip(flat, spread, strict=True):
+            ax.add_patch(_ellipse(centre, covariance))
+    if pictures is not None:
+        for place, file in zip(flat, pictures, strict=True):
+            _place_picture(ax, place, file)
+    else:
+        for place, label in zip(flat, labels or (), strict=False):
+            ax.annotate(label, place, xytext=(3, 3), textcoords="offset points", fontsize=7)
     return _bare(ax)
+
+
+def _ellipse(centre: NDArray[np.float64], covariance: NDArray[np.float64]) -> Ellipse:
+    variance, turn = np.linalg.eigh(covariance)
+    width, height = 2 * np.sqrt(np.maximum(variance, 0))
+    angle = float(np.degrees(np.arctan2(turn[1, 0], turn[0, 0])))
+    x, y = centre
+    return Ellipse((x, y), width, height, angle=angle, color=_COLOURS[1], alpha=0.12, linewidth=0)
+
+
+def _place_picture(ax: Axes, place: NDArray[np.float64], file: str | Path) -> None:
+    try:
+        image = imread(file)
+    except (OSError, ValueError, SyntaxError) as error:  # the last is how PNG readers complain
+        raise InvalidInput(f"{file}: is no picture that can be read: {error}") from error
+    zoom = 40 / max(image.shape[:2])
+    box = AnnotationBbox(OffsetImage(image, zoom=zoom), (place[0], place[1]), frameon=False)
+    ax.add_artist(box)
 
 
 def plot_basis(basis: Basis, positions: ArrayLike, *, ax: Axes | None = None) -> Axes:
@@ -74,7 +124,8 @@ def plot_basis(basis: Basis, positions: ArrayLike, *, ax: Axes | None = None) ->
     2
     """
     ax = _axes(ax)
-    flat = _flatten(as_points(positions))
+    points = as_points(positions)
+    flat = points @ _directions(points)
     ax.scatter(flat[:, 0], flat[:, 1], s=10, color=_GREY, linewidths=0)
     for i, axis in enumerate(basis.axes):
         colour = _COLOURS[i % len(_COLOURS)]
@@ -142,19 +193,24 @@ def _draw_world(ax: Axes, where: NDArray[np.float64], cities: Any) -> None:
     _bare(ax)
 
 
-def _flatten(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Two columns: the points themselves, or their two principal directions."""
-    if points.shape[1] == 1:
-        return np.concatenate([points, np.zeros_like(points)], axis=1)
-    if points.shape[1] == 2:
-        return points
-    centred = points - points.mean(axis=0)
-    _, _, directions = np.linalg.svd(centred, full_matrices=False)
-    return np.asarray(centred @ directions[:2].T)
+def _directions(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``(d, 2)``: what shows the points on a plane, those with two dimensions as they are."""
+    d = points.shape[1]
+    if d <= 2:
+        return np.eye(d, 2)
+    _, _, directions = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)
+    return np.asarray(directions[:2].T)
 
 
-def _axes(ax: Axes | None) -> Axes:
-    return Figure(figsize=(6, 6), layout="constrained").subplots() if ax is None else ax
+def save(ax: Axes, path: str | Path) -> None:
+    """Write the figure that holds some axes."""
+    figure = ax.get_figure(root=True)
+    if figure is not None:
+        figure.savefig(path, dpi=130)
+
+
+def _axes(ax: Axes | None, size: float = 6) -> Axes:
+    return Figure(figsize=(size, size), layout="constrained").subplots() if ax is None else ax
 
 
 def _bare(ax: Axes) -> Axes:

@@ -13,18 +13,22 @@ changes the result little and the time from days to minutes.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from nearer._kernels.information import most_informative
 from nearer.algorithms.embedding import Embedding, Phase
-from nearer.algorithms.questions import random_questions
+from nearer.algorithms.questions import default_budget, random_questions
 from nearer.asking.memory import pack
 from nearer.asking.protocol import Asking, recorded
 from nearer.asking.record import Record
 from nearer.errors import BudgetSpent, InvalidInput
 from nearer.fitting.losses import Loss
+from nearer.fitting.smallest import fit_smallest
 from nearer.fitting.solver import Fit, fit_positions
+from nearer.fitting.starts import fit_from_above
 
 __all__ = ["crowd_kernel"]
 
@@ -38,18 +42,21 @@ _LOSS = Loss("ckl")
 def crowd_kernel(
     n_objects: int,
     *,
-    budget: int,
-    n_components: int,
+    budget: int | None = None,
+    n_components: int | None = None,
     random_state: int | np.random.Generator | None = None,
 ) -> Asking[Embedding]:
     """Ask what tells most about each object, by the crowd-kernel likelihood.
 
     Parameters
     ----------
-    n_objects, n_components
-        How many objects there are, and in how many dimensions to place them.
+    n_objects
+        How many objects there are.
     budget
-        How many comparisons to ask.
+        How many comparisons to ask; `default_budget` if None.
+    n_components
+        In how many dimensions to place them; None: as many as the answers
+        call for, decided anew as they grow.
     random_state
         Seed or generator.
 
@@ -64,65 +71,93 @@ def crowd_kernel(
     """
     if n_objects < 3:
         raise InvalidInput(f"n_objects={n_objects}: at least 3 are needed")
+    if budget is None:
+        budget = default_budget(n_objects)
     if budget < 1:
         raise InvalidInput(f"budget={budget}: must be at least 1 comparison")
-    if n_components < 1:
+    if n_components is not None and n_components < 1:
         raise InvalidInput(f"n_components={n_components}: must be at least 1")
     rng = np.random.default_rng(random_state)
     return _crowd_kernel(n_objects, budget, n_components, rng)
 
 
-def _crowd_kernel(n: int, budget: int, d: int, rng: np.random.Generator) -> Asking[Embedding]:
-    record = Record()
-    search = _ask_and_fit(n, budget, d, rng, record)
-    n_fits = 0
+def _crowd_kernel(
+    n: int, budget: int, d: int | None, rng: np.random.Generator
+) -> Asking[Embedding]:
+    record, fits = Record(), _Fits(n, d)
     stopped = "the budget is spent"
     try:
-        n_fits = yield from recorded(search, record)
+        yield from recorded(_ask_and_fit(n, budget, fits, rng, record), record)
     except BudgetSpent as spent:
         stopped = f"only {spent.budget} comparisons were allowed"
-    fit = _fit(record.triplets, n, d, None, rng)
+    fit = fits.again(record.triplets, rng, last=True)
+    note = f"{fits.count} fits; {stopped}"
     return Embedding(
         positions=fit.positions,
         triplets=record.triplets,
         n_comparisons=record.n_comparisons,
         n_rounds=record.n_rounds,
-        history=(
-            Phase(
-                "crowd kernel", record.n_comparisons, record.n_rounds, f"{n_fits} fits; {stopped}"
-            ),
-        ),
-        evidence={d: {"loss": fit.loss}},
+        history=(Phase("crowd kernel", record.n_comparisons, record.n_rounds, note),),
+        evidence=fits.evidence,
         details={"loss": fit.loss, "n_starts": 1},
     )
 
 
 def _ask_and_fit(
-    n: int, budget: int, d: int, rng: np.random.Generator, record: Record
-) -> Asking[int]:
+    n: int, budget: int, fits: _Fits, rng: np.random.Generator, record: Record
+) -> Asking[None]:
     yield random_questions(n, min(budget, _FIRST * n), rng)
-    n_fits, positions, head = 0, None, 0
+    head = 0
     while record.n_comparisons < budget:
         triplets = record.triplets
-        positions = _fit(triplets, n, d, positions, rng).positions
-        n_fits += 1
+        positions = fits.again(triplets, rng).positions
         wanted = min(budget - len(triplets), max(n, int(_GROWTH * len(triplets))))
         heads = (head + np.arange(wanted)) % n
         head = (head + wanted) % n
         yield _choose(positions, triplets, heads, rng)
-    return n_fits
 
 
-def _fit(
-    triplets: NDArray[np.int64],
-    n: int,
-    d: int,
-    start: NDArray[np.float64] | None,
-    rng: np.random.Generator,
-) -> Fit:
-    if not len(triplets):
-        return Fit(np.zeros((n, d)), 0.0, 0, False)
-    return fit_positions(triplets, n, d, loss=_LOSS, start=start, rng=rng, max_iter=300, tol=1e-5)
+class _Fits:
+    """Fits to growing sets of answers, each from where the last one ended.
+
+    Where no dimension is given, it is chosen again whenever the answers have doubled.
+    """
+
+    def __init__(self, n: int, d: int | None) -> None:
+        self._n, self._given, self._d = n, d, d or 1
+        self._positions: NDArray[np.float64] | None = None
+        self._chosen_at = 0
+        self.count = 0
+        self.evidence: dict[int, Any] = {}
+
+    def again(
+        self, triplets: NDArray[np.int64], rng: np.random.Generator, *, last: bool = False
+    ) -> Fit:
+        """Fit to these answers; the last time also from a start of its own."""
+        if not len(triplets):
+            return Fit(np.zeros((self._n, self._d)), 0.0, 0, False)
+        if self._given is None and len(triplets) >= 2 * self._chosen_at:
+            fit, self.evidence = fit_smallest(triplets, self._n, at_least=self._d, rng=rng)
+            self._d, self._positions = fit.positions.shape[1], None
+            self._chosen_at = len(triplets)
+        fit = fit_positions(
+            triplets,
+            self._n,
+            self._d,
+            loss=_LOSS,
+            start=self._positions,
+            rng=rng,
+            max_iter=300,
+            tol=1e-5,
+        )
+        if last:
+            above = fit_from_above(triplets, self._n, self._d, loss=_LOSS, max_iter=300, rng=rng)
+            fit = min(fit, above, key=lambda f: f.loss)
+        self._positions = fit.positions
+        self.count += 1
+        if self._given is not None:
+            self.evidence = {self._d: {"loss": fit.loss}}
+        return fit
 
 
 def _choose(

@@ -27,7 +27,7 @@ from nearer.asking.record import Record, as_triplets
 from nearer.errors import BudgetSpent
 from nearer.fitting.centre import fit_centre
 from nearer.fitting.solver import disobeyed
-from nearer.fitting.misplaced import put_right
+from nearer.fitting.mirrored import put_right
 
 __all__ = ["ENOUGH", "Plan"]
 

@@ -28,8 +28,8 @@ Objects = NDArray[np.int64]
 _WORTH_ASKING = 0.5  # bits
 _SWEEPS = 2
 _COARSE = 3  # rounds of plain bisection
-_ANEW = 12  # rounds after which all searches may begin elsewhere
-_BEGINNINGS = 500  # anchors at which a search may begin anew
+_ANEW = 24  # rounds after which all searches may begin elsewhere
+_BEGINNINGS = 150  # anchors at which a search may begin anew
 
 
 @dataclass(frozen=True)

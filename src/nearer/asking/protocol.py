@@ -51,6 +51,8 @@ Answers = NDArray[np.bool_]
 Asking = Generator[Questions, Answers, T]
 Oracle = Callable[[Questions], Answers]
 
+_MOST_REFUSALS = 100  # rounds without budget after which an asking is taken to loop
+
 
 def run(
     asking: Asking[T],
@@ -203,24 +205,28 @@ def remembered(asking: Asking[T], memory: Memory) -> Asking[T]:
 
 
 def limited(asking: Asking[T], budget: int) -> Asking[T]:
-    """Ask at most `budget` questions; throw `BudgetSpent` into the asking when they are gone."""
+    """Ask at most `budget` questions; throw `BudgetSpent` into the asking when they are gone.
+
+    An algorithm of several phases may catch it in each of them: every further round it yields is
+    met by another `BudgetSpent`. One that never gives up is stopped by raising it to the caller.
+    """
     if budget < 0:
         raise InvalidInput(f"budget={budget}: must be at least 0 comparisons")
-    left = budget
+    left, refusals = budget, 0
     advance: Callable[[], Questions] = partial(next, asking)
-    spent: BudgetSpent | None = None
     while True:
         try:
             questions = advance()
         except StopIteration as done:
             result: T = done.value
             return result
-        if spent is not None:
-            raise spent
         if len(questions) <= left:
             left -= len(questions)
             advance = partial(asking.send, (yield questions))
-        else:
-            answers = (yield questions[:left]) if left else np.empty(0, dtype=np.bool_)
-            spent = BudgetSpent(budget, answers)
-            advance = partial(asking.throw, spent)
+            continue
+        answers = (yield questions[:left]) if left else np.empty(0, dtype=np.bool_)
+        left, refusals = 0, refusals + 1
+        spent = BudgetSpent(budget, answers)
+        if refusals > _MOST_REFUSALS:
+            raise spent
+        advance = partial(asking.throw, spent)

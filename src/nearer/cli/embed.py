@@ -14,8 +14,8 @@ __all__ = ["command"]
 @click.argument("data")
 @click.option(
     "--method",
-    type=click.Choice(["basis"]),
-    default="basis",
+    type=click.Choice(["basis", "basis+soe", "extra+soe", "rand+soe", "crowd-kernel", "paper"]),
+    default="basis+soe",
     show_default=True,
     help="How to choose questions and find positions.",
 )
@@ -23,25 +23,30 @@ __all__ = ["command"]
 @click.option("--seed", type=click.IntRange(min=0), help="Makes the run repeatable.")
 @click.option("--budget", type=click.IntRange(min=1), help="Ask at most so many comparisons.")
 @click.option(
+    "--dim",
+    "n_components",
+    type=click.IntRange(min=1),
+    help="Fit in so many dimensions; as many as the answers call for by default.",
+)
+@click.option(
     "--endpoints",
     type=click.Choice(["above", "farthest-rank"]),
-    default="above",
-    show_default=True,
-    help="How the basis chooses the ends of its axes.",
+    help="How a basis chooses the ends of its axes: above (default), the paper's way.",
 )
 @click.option(
     "--order",
     type=click.Choice(["fewest-comparisons", "fewest-rounds"]),
-    default="fewest-comparisons",
-    show_default=True,
-    help="What the sorts of the basis save.",
+    help="What the sorts of a basis save: fewest-comparisons (default) or rounds.",
 )
 @click.option(
     "--locate",
     type=click.Choice(["median", "linear", "binary"]),
-    default="median",
-    show_default=True,
-    help="How objects are placed on the axes of the basis; median asks nothing.",
+    help="Method basis: how objects are placed on the axes; median (default) asks nothing.",
+)
+@click.option(
+    "--extra",
+    type=click.Choice(["sort", "select"]),
+    help="Method extra+soe: sort (default) or select the neighbours of every object.",
 )
 @click.option("--out", default="out/embed", show_default=True, help="Folder for the results.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")

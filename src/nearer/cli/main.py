@@ -15,8 +15,10 @@ __all__ = ["main"]
 # command: (the module that holds it as `command`, what `nearer --help` says of it)
 _COMMANDS = {
     "demo": ("nearer.cli.demo", "Re-draw the map of the world from comparisons alone."),
+    "fit": ("nearer.cli.fit", "Find positions from a file of answers."),
     "embed": ("nearer.cli.embed", "Embed points or a built-in data set from comparisons alone."),
     "data": ("nearer.cli.data", "List the data sets and whether they are at hand."),
+    "study": ("nearer.cli.study", "Ask people: make a study, serve it, read it out."),
 }
 
 

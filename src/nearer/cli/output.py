@@ -11,7 +11,9 @@ import json
 import os
 import shutil
 import tempfile
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +23,10 @@ from numpy.typing import NDArray
 
 from nearer import metrics
 from nearer.algorithms.basis import Basis
+from nearer.algorithms.embedding import Embedding
 from nearer.errors import InvalidInput
 
-__all__ = ["Outcome", "check_folder", "report"]
+__all__ = ["Outcome", "check_folder", "report", "written_whole"]
 
 
 @dataclass
@@ -33,31 +36,35 @@ class Outcome:
     data: str
     method: str
     folder: Path
-    truth: NDArray[np.float64]
+    truth: Any
     metric: str
-    positions: NDArray[np.float64]
-    triplets: NDArray[np.int64]
-    n_comparisons: int
-    n_rounds: int
+    embedding: Embedding
     seconds: float
     seed: int
-    basis: Basis | None = None
-    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def basis(self) -> Basis | None:
+        """The axes, where the method has found some."""
+        basis: Basis | None = self.embedding.details.get("basis")
+        return basis
 
     def summary(self) -> dict[str, Any]:
         """The figures of one run, as ``--json`` prints them."""
+        positions, details = self.embedding.positions, self.embedding.details
         against: dict[str, Any] = {"metric": self.metric, "random_state": self.seed}
+        fitted = {key: value for key, value in details.items() if key in ("loss", "n_starts")}
         return {
-            "n_objects": len(self.positions),
+            "n_objects": len(positions),
             "method": self.method,
-            "dimension": int(self.positions.shape[1]),
-            "n_comparisons": self.n_comparisons,
-            "n_rounds": self.n_rounds,
+            "dimension": self.embedding.dimension,
+            "n_comparisons": self.embedding.n_comparisons,
+            "n_rounds": self.embedding.n_rounds,
             "seconds": round(self.seconds, 4),
-            "tau": metrics.mean_kendall_tau(self.truth, self.positions, **against),
-            "knn_precision": metrics.knn_precision(self.truth, self.positions, **against),
-            "rmse": metrics.distance_rmse(self.truth, self.positions, **against),
-            **self.extra,
+            "tau": metrics.mean_kendall_tau(self.truth, positions, **against),
+            "knn_precision": metrics.knn_precision(self.truth, positions, **against),
+            "rmse": metrics.distance_rmse(self.truth, positions, **against),
+            **fitted,
+            "n_components": self.embedding.dimension,
             "seed": self.seed,
             "out": str(self.folder),
         }
@@ -78,12 +85,8 @@ def check_folder(out: str) -> Path:
 def report(outcome: Outcome, *, as_json: bool) -> None:
     """Write the files, then print the figures."""
     summary = outcome.summary()
-    try:
-        _write_files(outcome)
-    except OSError as error:
-        raise InvalidInput(
-            f"--out {outcome.folder}: cannot be written: {error.strerror}"
-        ) from error
+    with written_whole(outcome.folder) as part:
+        _write_files(part, outcome)
     if as_json:
         click.echo(json.dumps(summary))
     else:
@@ -111,8 +114,8 @@ def print_table(outcome: Outcome, summary: dict[str, Any]) -> None:
     table.add_row(*(_cell(summary[key]) for key in heads))
     console = Console()
     console.print(table)
-    if outcome.basis is not None:
-        console.print(f"stopped: {outcome.basis.stopped}")
+    for phase in outcome.embedding.history:
+        console.print(f"{phase.name}: {phase.n_comparisons:,} comparisons; {phase.note}")
     names = ", ".join(sorted(path.name for path in outcome.folder.iterdir()))
     console.print(f"in {outcome.folder}: {names}", soft_wrap=True)
 
@@ -121,20 +124,27 @@ def _cell(value: float) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
 
 
-def _write_files(outcome: Outcome) -> None:
-    folder = outcome.folder
+@contextmanager
+def written_whole(folder: Path) -> Iterator[Path]:
+    """A folder to write files into; they are moved to `folder` when all of them are there."""
     part = Path(tempfile.mkdtemp(prefix=".part-", dir=folder))
     try:
-        _write_embedding(part / "embedding.csv", outcome.positions)
-        _write_triplets(part / "triplets.csv", outcome.triplets)
-        if outcome.basis is not None:
-            text = json.dumps(_basis_as_json(outcome.basis), indent=1)
-            (part / "basis.json").write_text(text + "\n", encoding="utf-8")
-        _picture(outcome).savefig(part / "map.png", dpi=130)
+        yield part
         for file in part.iterdir():
             file.replace(folder / file.name)
+    except OSError as error:
+        raise InvalidInput(f"--out {folder}: cannot be written: {error.strerror}") from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
+
+
+def _write_files(part: Path, outcome: Outcome) -> None:
+    _write_embedding(part / "embedding.csv", outcome.embedding.positions)
+    _write_triplets(part / "triplets.csv", outcome.embedding.triplets)
+    if outcome.basis is not None:
+        text = json.dumps(_basis_as_json(outcome.basis), indent=1)
+        (part / "basis.json").write_text(text + "\n", encoding="utf-8")
+    _picture(outcome).savefig(part / "map.png", dpi=130)
 
 
 def _write_embedding(path: Path, positions: NDArray[np.float64]) -> None:
@@ -167,11 +177,13 @@ def _picture(outcome: Outcome) -> Any:
     from nearer.datasets import load_cities
     from nearer.plotting import plot_basis, plot_positions, plot_world
 
+    positions = outcome.embedding.positions
     if outcome.data == "cities":
-        return plot_world(outcome.positions, load_cities())
+        return plot_world(positions, load_cities())
+    dense = isinstance(outcome.truth, np.ndarray)
     if outcome.basis is not None:
-        ax = plot_basis(outcome.basis, outcome.truth)
+        ax = plot_basis(outcome.basis, outcome.truth if dense else positions)
     else:
-        ax = plot_positions(outcome.positions)
+        ax = plot_positions(positions)
     ax.set_title(f"{outcome.data}, {outcome.method}")
     return ax.figure

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-__all__ = ["asking_progress"]
+__all__ = ["asking_progress", "step_progress"]
 
 
 @contextmanager
-def asking_progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Show how many comparisons were asked, on standard error; yields what `run` calls."""
+def step_progress(what: str = "") -> Iterator[Callable[[str], None]]:
+    """Show what is being done, on standard error; yields a function that takes the words."""
     console = Console(stderr=True)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(
@@ -21,8 +21,16 @@ def asking_progress(what: str) -> Iterator[Callable[[int, int], None]]:
     ) as bar:
         task = bar.add_task(what)
 
-        def update(comparisons: int, rounds: int) -> None:
-            text = f"{what}: {comparisons:,} comparisons in {rounds:,} rounds"
+        def update(text: str) -> None:
             bar.update(task, description=text)
 
         yield update
+
+
+@contextmanager
+def asking_progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Show how many comparisons were asked, on standard error; yields what `run` calls."""
+    with step_progress(what) as step:
+        yield lambda comparisons, rounds: step(
+            f"{what}: {comparisons:,} comparisons in {rounds:,} rounds"
+        )

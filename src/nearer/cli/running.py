@@ -18,12 +18,10 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from nearer.algorithms.basis import Basis, choose_basis
-from nearer.algorithms.coordinates import locate_objects
+from nearer.algorithms.methods import make_asking
 from nearer.asking.memory import Memory
 from nearer.asking.oracles import PointOracle
-from nearer.asking.protocol import Asking, recorded, run
-from nearer.asking.record import Record
+from nearer.asking.protocol import run
 from nearer.cli.output import Outcome, check_folder
 from nearer.cli.progress import asking_progress
 from nearer.datasets import load_points
@@ -36,64 +34,33 @@ def run_method(
     data: str,
     out: str,
     *,
-    method: str = "basis",
+    method: str,
     metric: str = "euclidean",
     seed: int | None = None,
     budget: int | None = None,
-    endpoints: str = "above",
-    order: str = "fewest-comparisons",
-    locate: str = "median",
+    **options: Any,
 ) -> Outcome:
     """Load, ask, embed; what comes back is ready to be reported."""
     points = load_points(data, random_state=seed)
-    if len(points) < 3:
-        raise InvalidInput(f"{data}: has {len(points)} objects; at least 3 are needed")
+    if points.shape[0] < 3:
+        raise InvalidInput(f"{data}: has {points.shape[0]} objects; at least 3 are needed")
     oracle = PointOracle(points, metric)
     folder = check_folder(out)
-
-    options = [method, metric, budget, endpoints, order, locate]
-    interrupted = _Interrupted(folder, points, [seed, *options])
-    memory = interrupted.memory
-    asking = _basis(len(points), interrupted.seed, endpoints, order, locate)
-    record = Record()
+    interrupted = _Interrupted(folder, points, [seed, method, metric, budget, options])
+    asking = make_asking(
+        method, points.shape[0], random_state=interrupted.seed, budget=budget, **options
+    )
     start = time.perf_counter()
     try:
         with asking_progress(method) as progress:
-            positions, basis = run(
-                recorded(asking, record), oracle, budget=budget, memory=memory, progress=progress
+            embedding = run(
+                asking, oracle, budget=budget, memory=interrupted.memory, progress=progress
             )
     except KeyboardInterrupt:
         raise interrupted.keep() from None
     seconds = time.perf_counter() - start
     interrupted.forget()
-    return Outcome(
-        data=data,
-        method=method,
-        folder=folder,
-        truth=points,
-        metric=metric,
-        positions=positions,
-        triplets=record.triplets,
-        n_comparisons=record.n_comparisons,
-        n_rounds=record.n_rounds,
-        seconds=seconds,
-        seed=interrupted.seed,
-        basis=basis,
-    )
-
-
-def _basis(
-    n: int, seed: int, endpoints: Any, order: Any, locate: Any
-) -> Asking[tuple[NDArray[np.float64], Basis]]:
-    basis = yield from choose_basis(n, random_state=seed, endpoints=endpoints, order=order)
-    if not basis.axes:
-        raise InvalidInput(
-            f"the budget of {basis.n_comparisons} comparisons does not complete one axis: two "
-            f"rankings of {n} objects take about {2 * n * int(np.log2(n))}; raise --budget"
-        )
-    if locate == "median":
-        return basis.coordinates(), basis
-    return (yield from locate_objects(basis, search=locate)), basis
+    return Outcome(data, method, folder, points, metric, embedding, seconds, interrupted.seed)
 
 
 class _Stopped(click.ClickException):

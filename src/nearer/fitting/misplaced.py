@@ -1,71 +1,101 @@
-"""Objects on the wrong side of others, and where they belong.
+"""Objects on the wrong side: found by the answers they break, moved to where those hold best.
 
-A fit moves every object a little at a time. One that sits at the mirror image of its place, behind
-a plane that many of its answers do not see through, stays there; yet the answers that do see it
-contradict the place loudly. Such an object is tried at the place of every other object, which costs
-nothing but arithmetic, and moved to where it contradicts the fewest answers.
+A fit ends in a bad optimum mostly because a few objects sit behind others that would have to be
+passed. Such an object breaks many of its own answers while nearly all others hold, so it is worth
+looking for another place for it alone. Tried are the places of all other objects, and mirror
+images: answers from few heads say little about the side of a plane through heads on which an
+object lies, so its own place is reflected at planes through some of them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
-from nearer.fitting.solver import disobeyed
+from nearer.fitting.losses import Floats
 
-__all__ = ["put_right"]
+__all__ = ["mirrored", "relocate"]
 
-Floats = NDArray[np.float64]
-Triplets = NDArray[np.int64]
+_SHARE = 0.1  # of an object's answers broken that makes it suspect
+_MIRRORS = 30  # planes tried
+_SUSPECTS = 3  # objects mirrored one at a time
+_IMAGES = 4  # images of each, from the farthest to the nearest
+_MOST = 50  # objects moved at a time, the most suspect first
 
-_LOUD = 0.04  # share of its answers that a misplaced object contradicts
-_MOST = 64  # objects moved at a time, the loudest first
 
-
-def put_right(X: Floats, triplets: Triplets) -> Floats:
-    """Positions with misplaced objects moved to better places.
+def relocate(
+    X: Floats, triplets: NDArray[np.int32], wrong: NDArray[np.bool_], rng: np.random.Generator
+) -> Floats:
+    """Positions with the objects that break many of their answers moved to better places.
 
     Examples
     --------
-    Objects on a line, the last one on the wrong side:
+    Object 3 belongs between 0 and 1, not beyond 2:
 
     >>> import numpy as np
-    >>> X = np.array([[0.0], [1.0], [2.0], [3.0], [-1.0]])
-    >>> triplets = np.array([[3, 4, 2], [3, 4, 1], [2, 3, 1], [0, 3, 4], [2, 1, 0], [4, 3, 0]])
-    >>> float(put_right(X, triplets)[4, 0]) > 2.5
+    >>> X = np.array([[0.0], [10.0], [20.0], [30.0]])
+    >>> T = np.array([[0, 1, 2], [0, 3, 1], [0, 3, 2], [2, 1, 3]], dtype=np.int32)
+    >>> moved = relocate(X, T, np.array([False, True, True, False]), np.random.default_rng(0))
+    >>> bool(abs(moved[3, 0]) < 10)
     True
     """
     n = len(X)
-    wrong = disobeyed(X, triplets)
-    total = np.bincount(triplets.ravel(), minlength=n)
-    bad = np.bincount(triplets[wrong].ravel(), minlength=n)
-    share = bad / np.maximum(total, 1)
-    loud = np.flatnonzero((share > _LOUD) & (bad > 1))
-    loud = loud[np.argsort(-share[loud], kind="stable")][:_MOST]
+    broken = np.bincount(triplets[wrong, 1:].ravel(), minlength=n)
+    answers = np.bincount(triplets[:, 1:].ravel(), minlength=n)
+    suspects = np.flatnonzero(broken > _SHARE * answers)
     moved = X.copy()
-    for x in loud.tolist():
-        moved[x] = _best_place(X, x, triplets[(triplets == x).any(axis=1)])
+    for x in suspects[np.argsort(-broken[suspects])][:_MOST]:
+        mine = triplets[(triplets == x).any(axis=1)]
+        near_others = moved + 0.05 * moved.std() * rng.standard_normal(X.shape)
+        near_others[x] = moved[x]
+        places = np.concatenate([near_others, _mirror_images(moved, mine, x, rng)])
+        moved[x] = places[np.argmin(_loss_at(places, moved, mine, x))]
     return moved
 
 
-def _best_place(X: Floats, x: int, triplets: Triplets) -> Floats:
-    """The place, of all objects', where x contradicts the fewest of its answers."""
-    contradicted = np.zeros(len(X))
-    places = X + 1e-3 * (X[x] - X)  # beside the object that is there
+def mirrored(
+    X: Floats, triplets: NDArray[np.int32], wrong: NDArray[np.bool_], rng: np.random.Generator
+) -> Iterator[Floats]:
+    """Positions with one suspect object each on the other side of some heads.
 
-    def to(objects: Triplets) -> Floats:
-        """(places, objects) squared distances, by the expansion of the square."""
-        product: Floats = places @ X[objects].T
-        squares = (places**2).sum(axis=1)[:, None] + (X[objects] ** 2).sum(axis=1)
-        return squares - 2 * product
+    Where its neighbours have settled around a misplaced object, no other place looks better until
+    they have moved, too: each of these positions has to be fitted to be judged.
+    """
+    broken = np.bincount(triplets[wrong, 1:].ravel(), minlength=len(X))
+    for x in np.argsort(-broken, kind="stable")[:_SUSPECTS]:
+        mine = triplets[(triplets == x).any(axis=1)]
+        images = _mirror_images(X, mine, int(x), rng)
+        far = np.argsort(-np.linalg.norm(images - X[x], axis=1), kind="stable")
+        for image in images[far[:: max(1, len(far) // _IMAGES)]]:
+            other = X.copy()
+            other[x] = image
+            yield other
 
-    def between(a: Triplets, b: Triplets) -> Floats:
-        return np.asarray(((X[a] - X[b]) ** 2).sum(axis=1))
 
-    head, near, far = triplets.T
-    as_head, as_near, as_far = head == x, near == x, far == x
-    contradicted += (to(near[as_head]) >= to(far[as_head])).sum(axis=1)
-    contradicted += (to(head[as_near]) >= between(head[as_near], far[as_near])).sum(axis=1)
-    contradicted += (between(head[as_far], near[as_far]) >= to(head[as_far])).sum(axis=1)
-    contradicted[x] -= 0.5  # of equals, stay
-    return np.asarray(places[int(np.argmin(contradicted))])
+def _mirror_images(X: Floats, mine: NDArray[np.int32], x: int, rng: np.random.Generator) -> Floats:
+    """The place of x reflected at planes through heads that speak of it."""
+    heads = np.setdiff1d(mine[:, 0], [x])
+    d = X.shape[1]
+    if len(heads) < d:
+        return np.empty((0, d))
+    corners = X[np.array([rng.choice(heads, d, replace=False) for _ in range(_MIRRORS)])]
+    spans = corners[:, 1:] - corners[:, :1]
+    # the last right singular vector of the span is normal to the plane
+    normals = np.linalg.svd(np.concatenate([spans, np.zeros((_MIRRORS, 1, d))], axis=1))[2][:, -1]
+    height = np.einsum("ij,ij->i", X[x] - corners[:, 0], normals)
+    return np.asarray(X[x] - 2 * height[:, None] * normals)
+
+
+def _loss_at(places: Floats, X: Floats, mine: NDArray[np.int32], x: int) -> Floats:
+    """The soe loss of x's answers with x at each of the places."""
+
+    def distance(i: NDArray[np.int32], j: NDArray[np.int32]) -> Floats:
+        first = np.where((i == x)[:, None], places[:, None], X[i])
+        second = np.where((j == x)[:, None], places[:, None], X[j])
+        return np.asarray(np.linalg.norm(first - second, axis=-1))
+
+    head, near, far = mine.T
+    slack = 1.0 + distance(head, near) - distance(head, far)
+    return np.asarray(np.square(np.maximum(slack, 0.0)).mean(axis=1))

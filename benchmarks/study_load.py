@@ -1,0 +1,111 @@
+"""Load: 200 people at once on the real server, and how many answers a second the store takes.
+
+Server, workers and all simulated people share the machine. "Thinking" people take a second on
+average, which is faster than people are; without thinking, everybody answers at once, all the time.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nearer.study.config import Config
+from nearer.study.create import new_study
+from nearer.study.desk import Desk
+from nearer.study.imports import Item
+from nearer.study.simulate import Crowd, answer_all, served
+from nearer.study.store import Store
+
+N_OBJECTS = 60
+
+
+def make(path: Path, **settings: Any) -> Path:
+    items = [Item(f"item {k}", "text", f"item {k}") for k in range(N_OBJECTS)]
+    new_study(path, items, Config.of({"method": "random", "questions": 100_000, **settings}))
+    return path
+
+
+def store_rate(folder: Path, *, n_people: int = 200, seconds: float = 5.0) -> dict[str, float]:
+    """Answers a second that the store commits, each with the next question, synced to the disk."""
+    desk = Desk(time.time, np.random.default_rng(0))
+    store = Store(
+        make(folder / "store.db", holdout_share=0.0, repeat_share=0.0, catch_share=0.0), desk
+    )
+    store.write(lambda db: desk.set_state(db, "running"))
+    rng = np.random.default_rng(1)
+    rows = np.array([rng.choice(N_OBJECTS, 3, replace=False) for _ in range(60_000)])
+    store.write(lambda db: desk.pose(db, rows, seen=0, seconds=0.0))
+    people = [store.write(lambda db: desk.join(db, consent="1")) for _ in range(n_people)]
+    ends = time.perf_counter() + seconds
+    waits: list[float] = []
+
+    def take_part(person: int) -> None:
+        trials = store.write(lambda db: desk.hand_out(db, person))
+        while time.perf_counter() < ends:
+            lease = trials[0].lease
+
+            def change(db: Any, lease: int = lease) -> Any:
+                desk.answer(db, person, lease, "left", 800.0)
+                return desk.hand_out(db, person)
+
+            began = time.perf_counter()
+            trials = store.write(change)
+            waits.append(time.perf_counter() - began)
+
+    threads = [threading.Thread(target=take_part, args=(person,)) for person in people]
+    began = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    took = time.perf_counter() - began
+    store.close()
+    return {
+        "answers_per_second": len(waits) / took,
+        "p99_ms": 1000 * float(np.quantile(waits, 0.99)),
+    }
+
+
+def http_load(
+    folder: Path, *, n_people: int = 200, think: float, n_answers: int
+) -> dict[str, float]:
+    """How long a reply to an answer takes while people answer over HTTP."""
+    path = make(folder / f"load-{think}.db")
+    X = np.random.default_rng(0).normal(size=(N_OBJECTS, 2))
+    with served(path) as server:
+        began = time.perf_counter()
+        outcome = answer_all(server.port, Crowd(X, seconds=think), n_people, n_answers)
+        took = time.perf_counter() - began
+    waits = 1000 * np.array(outcome.seconds)
+    return {
+        "answers": len(waits),
+        "answers_per_second": len(waits) / took,
+        "median_ms": float(np.median(waits)),
+        "p99_ms": float(np.quantile(waits, 0.99)),
+        "longest_ms": float(waits.max()),
+    }
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        found = {
+            "store": store_rate(folder),
+            "thinking": http_load(folder, think=1.0, n_answers=5000),
+            "no thinking": http_load(folder, think=0.0, n_answers=8000),
+        }
+    print(json.dumps(found, indent=2))
+    met = found["store"]["answers_per_second"] > 1000 and found["thinking"]["p99_ms"] < 200
+    if not met:
+        sys.exit("the load is not met: p99 below 200 ms and more than 1,000 answers a second")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,316 @@
+"""The paper's pipelines: ask in one of its ways, then fit soft ordinal embedding to the answers.
+
+* ``basis+soe``: what `choose_basis` paid for is fitted.
+* ``extra+soe``: then, for every object, its 2k nearest in that embedding are sorted (or the k
+  nearest of them selected), k = ⌈log2 n⌉, and everything is fitted again (Section 4).
+* ``rand+soe``: random comparisons, round robin over the heads.
+* ``paper``: the paper's own protocol of restarts: 20 random starts in d̂ dimensions and, if the best
+  loss is above 10⁻³, 20 in 2·d̂.
+
+All but the last fit from one start (`nearer.fitting.starts`), in the number of dimensions that the
+answers call for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import KDTree
+
+from nearer.algorithms.basis import Basis, Endpoints, choose_basis
+from nearer.algorithms.embedding import Embedding, Phase
+from nearer.algorithms.questions import default_budget, random_questions
+from nearer.asking.lists import sort_lists
+from nearer.asking.protocol import Asking, recorded, together
+from nearer.asking.record import Record
+from nearer.asking.selection import nearest_objects
+from nearer.asking.sorting import Order
+from nearer.errors import BudgetSpent, InvalidInput
+from nearer.fitting.smallest import fit_smallest
+from nearer.fitting.solver import Fit, fit_positions
+from nearer.fitting.starts import fit_from_above
+
+__all__ = ["basis_soe", "extra_soe", "paper_protocol", "rand_soe"]
+
+Seed = int | np.random.Generator | None
+Extra = Literal["sort", "select"]
+
+ZERO_LOSS = 1e-3  # the paper's threshold
+
+
+def basis_soe(
+    n_objects: int,
+    *,
+    n_components: int | None = None,
+    endpoints: Endpoints = "above",
+    order: Order = "fewest-comparisons",
+    random_state: Seed = None,
+) -> Asking[Embedding]:
+    """Choose a basis, then fit soft ordinal embedding to every answer it paid for.
+
+    Parameters
+    ----------
+    n_objects
+        How many objects there are.
+    n_components
+        In how many dimensions to place them; None: as many as the answers call for.
+    endpoints, order, random_state
+        As for `choose_basis`.
+
+    Examples
+    --------
+    >>> import nearer
+    >>> X = nearer.datasets.make_cube(150, 2, random_state=0)
+    >>> embedding = nearer.run(nearer.basis_soe(150, random_state=0), nearer.PointOracle(X))
+    >>> embedding.dimension, nearer.metrics.mean_kendall_tau(X, embedding.positions) > 0.97
+    (2, True)
+    """
+    _check(n_objects, n_components)
+    return _basis_soe(
+        n_objects, n_components, endpoints, order, np.random.default_rng(random_state)
+    )
+
+
+def _basis_soe(
+    n: int, d: int | None, endpoints: Endpoints, order: Order, rng: np.random.Generator
+) -> Asking[Embedding]:
+    basis = yield from choose_basis(n, random_state=rng, endpoints=endpoints, order=order)
+    fit, evidence = _fit(basis.triplets, n, d, max(1, basis.dimension), rng)
+    return _embedding(fit, evidence, basis.triplets, (_phase_of(basis),), basis=basis)
+
+
+def extra_soe(
+    n_objects: int,
+    *,
+    n_components: int | None = None,
+    extra: Extra = "sort",
+    endpoints: Endpoints = "above",
+    order: Order = "fewest-comparisons",
+    random_state: Seed = None,
+) -> Asking[Embedding]:
+    """As `basis_soe`, then ask about every object's neighbourhood and fit again.
+
+    Parameters
+    ----------
+    extra
+        ``"sort"`` the 2k nearest of every object in the first embedding, k = ⌈log2 n⌉, or
+        ``"select"`` the k nearest of them, which is cheaper.
+    n_objects, n_components, endpoints, order, random_state
+        As for `basis_soe`.
+
+    Examples
+    --------
+    >>> import nearer
+    >>> X = nearer.datasets.make_cube(100, 2, random_state=0)
+    >>> embedding = nearer.run(nearer.extra_soe(100, random_state=0), nearer.PointOracle(X))
+    >>> nearer.metrics.knn_precision(X, embedding.positions) > 0.9
+    True
+    """
+    _check(n_objects, n_components)
+    if extra not in ("sort", "select"):
+        raise InvalidInput(f"extra={extra!r}: must be 'sort' or 'select'")
+    rng = np.random.default_rng(random_state)
+    return _extra_soe(n_objects, n_components, extra, endpoints, order, rng)
+
+
+def _extra_soe(
+    n: int,
+    d: int | None,
+    extra: Extra,
+    endpoints: Endpoints,
+    order: Order,
+    rng: np.random.Generator,
+) -> Asking[Embedding]:
+    first = yield from _basis_soe(n, d, endpoints, order, rng)
+    k = int(np.ceil(np.log2(n)))
+    near = _nearest(first.positions, min(2 * k, n - 1))
+    near = rng.permuted(near, axis=1)
+    record = Record()
+    done = "sorted" if extra == "sort" else "half of them selected"
+    note = f"the {near.shape[1]} nearest of every object, {done}"
+    ask: Asking[Any]
+    if extra == "sort":
+        ask = sort_lists(np.arange(n), near)
+    else:
+        ask = together(
+            *(
+                nearest_objects(x, n, max(1, near.shape[1] // 2), among=near[x], random_state=rng)
+                for x in range(n)
+            )
+        )
+    try:
+        yield from recorded(ask, record)
+    except BudgetSpent:
+        note += "; the budget is spent"
+    triplets = np.concatenate([first.triplets, record.triplets])
+    fit = fit_positions(triplets, n, start=first.positions)
+    if fit.loss > ZERO_LOSS:
+        again = fit_from_above(triplets, n, first.dimension, rng=rng)
+        fit = min(fit, again, key=lambda f: f.loss)
+    phase = Phase("neighbours", record.n_comparisons, record.n_rounds, note)
+    history = (*first.history, phase)
+    return _embedding(fit, first.evidence, triplets, history, basis=first.details["basis"])
+
+
+def rand_soe(
+    n_objects: int,
+    *,
+    budget: int | None = None,
+    n_components: int | None = None,
+    random_state: Seed = None,
+) -> Asking[Embedding]:
+    """Ask random comparisons, round robin over the heads, and fit soft ordinal embedding.
+
+    Parameters
+    ----------
+    budget
+        How many comparisons; `default_budget` if None.
+    n_objects, n_components, random_state
+        As for `basis_soe`.
+
+    Examples
+    --------
+    >>> import nearer
+    >>> X = nearer.datasets.make_cube(60, 2, random_state=0)
+    >>> asking = nearer.rand_soe(60, budget=3000, random_state=0)
+    >>> nearer.run(asking, nearer.PointOracle(X)).dimension
+    2
+    """
+    _check(n_objects, n_components)
+    if budget is None:
+        budget = default_budget(n_objects)
+    if budget < 1:
+        raise InvalidInput(f"budget={budget}: must be at least 1 comparison")
+    return _rand_soe(n_objects, budget, n_components, np.random.default_rng(random_state))
+
+
+def _rand_soe(n: int, budget: int, d: int | None, rng: np.random.Generator) -> Asking[Embedding]:
+    record = Record()
+    note = "random comparisons"
+    try:
+        yield from recorded(_ask(random_questions(n, budget, rng)), record)
+    except BudgetSpent:
+        note += "; the budget is spent"
+    fit, evidence = _fit(record.triplets, n, d, 1, rng)
+    phase = Phase("random", record.n_comparisons, record.n_rounds, note)
+    return _embedding(fit, evidence, record.triplets, (phase,))
+
+
+def _ask(questions: NDArray[np.int64]) -> Asking[None]:
+    yield questions
+
+
+def paper_protocol(
+    n_objects: int, *, n_starts: int = 20, random_state: Seed = None
+) -> Asking[Embedding]:
+    """The paper's Basis+SOE: restarts from random starts, first in d̂ dimensions, then in 2·d̂.
+
+    Parameters
+    ----------
+    n_starts
+        How many starts in either dimension; the paper's 20.
+    n_objects, random_state
+        As for `basis_soe`.
+
+    Examples
+    --------
+    >>> import nearer
+    >>> X = nearer.datasets.make_cube(60, 2, random_state=0)
+    >>> asking = nearer.paper_protocol(60, n_starts=2, random_state=0)
+    >>> nearer.run(asking, nearer.PointOracle(X)).dimension
+    2
+    """
+    _check(n_objects, None)
+    if n_starts < 1:
+        raise InvalidInput(f"n_starts={n_starts}: must be at least 1")
+    return _paper_protocol(n_objects, n_starts, np.random.default_rng(random_state))
+
+
+def _paper_protocol(n: int, n_starts: int, rng: np.random.Generator) -> Asking[Embedding]:
+    basis = yield from choose_basis(n, random_state=rng)
+    triplets, evidence, used = basis.triplets, dict[int, Any](), 0
+    best: Fit | None = None
+    for d in (max(1, basis.dimension), max(2, 2 * basis.dimension)):
+        best = None
+        for _ in range(n_starts):
+            used += 1
+            fit = _fit_once(triplets, n, d, rng)
+            best = fit if best is None or fit.loss < best.loss else best
+            if best.loss == 0:
+                break
+        assert best is not None
+        evidence[d] = {"loss": best.loss}
+        if best.loss <= ZERO_LOSS:
+            break
+    assert best is not None
+    return _embedding(best, evidence, triplets, (_phase_of(basis),), n_starts=used, basis=basis)
+
+
+def _fit_once(triplets: NDArray[np.int64], n: int, d: int, rng: np.random.Generator) -> Fit:
+    if not len(triplets):
+        return Fit(np.zeros((n, d)), 0.0, 0, False)
+    return fit_positions(triplets, n, d, start=rng.standard_normal((n, d)))
+
+
+def _nearest(positions: NDArray[np.float64], k: int) -> NDArray[np.int64]:
+    """The k nearest other objects of every object, in the embedding."""
+    _, index = KDTree(positions).query(positions, k=k + 1)
+    index = np.asarray(index, dtype=np.int64)
+    own = np.arange(len(positions))[:, None]
+    index[~(index == own).any(axis=1), -1:] = own[~(index == own).any(axis=1)]
+    others: NDArray[np.int64] = index[index != own].reshape(len(positions), k)
+    return others
+
+
+def _fit(
+    triplets: NDArray[np.int64], n: int, d: int | None, at_least: int, rng: np.random.Generator
+) -> tuple[Fit, dict[int, Any]]:
+    """Fit at a dimension, or at the smallest that explains answers held out."""
+    if not len(triplets):
+        return Fit(np.zeros((n, d or 1)), 0.0, 0, False), {}
+    if d is not None:
+        fit = fit_from_above(triplets, n, d, rng=rng)
+        return fit, {d: {"loss": fit.loss}}
+    return fit_smallest(triplets, n, at_least=at_least, rng=rng)
+
+
+def _phase_of(basis: Basis) -> Phase:
+    return Phase("basis", basis.n_comparisons, basis.n_rounds, basis.stopped)
+
+
+def _embedding(
+    fit: Fit,
+    evidence: Mapping[int, Any],
+    triplets: NDArray[np.int64],
+    history: tuple[Phase, ...],
+    *,
+    n_starts: int = 1,
+    basis: Basis | None = None,
+) -> Embedding:
+    details: dict[str, Any] = {"loss": fit.loss, "n_starts": n_starts, "converged": fit.converged}
+    if basis is not None:
+        details["basis"] = basis
+    return Embedding(
+        positions=fit.positions,
+        triplets=triplets,
+        n_comparisons=sum(phase.n_comparisons for phase in history),
+        n_rounds=sum(phase.n_rounds for phase in history),
+        history=history,
+        evidence=dict(evidence),
+        details=details,
+    )
+
+
+def _check(n_objects: int, n_components: int | None) -> None:
+    if n_objects < 3:
+        raise InvalidInput(
+            f"n_objects={n_objects}: at least 3 objects are needed, a head and two to compare"
+        )
+    if n_components is not None and not 1 <= n_components < n_objects:
+        raise InvalidInput(
+            f"n_components={n_components}: must be from 1 to {n_objects - 1}, one fewer than "
+            "there are objects"
+        )

@@ -1,0 +1,303 @@
+"""`nearer study`: studies with people, from one file."""
+
+from __future__ import annotations
+
+import json
+import socket
+import tempfile
+import time
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from nearer.errors import InvalidInput
+
+__all__ = ["command"]
+
+_STUDY = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.group("study")
+def command() -> None:
+    """Ask people: make a study, serve it, read it out."""
+
+
+def _needs_extra(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Say what to install when the web parts are missing."""
+
+    @wraps(function)
+    def wrapped(*args: Any, **options: Any) -> Any:
+        try:
+            return function(*args, **options)
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] == "nearer":
+                raise
+            raise InvalidInput(
+                f"the package {error.name!r} is missing: studies need `pip install 'nearer[study]'`"
+            ) from error
+
+    return wrapped
+
+
+@command.command()
+@click.argument("study", type=_STUDY)
+@click.option("--items", required=True, type=click.Path(path_type=Path),
+              help="Folder or ZIP of pictures, sound or film; CSV with a text or file column; "
+                   "Salmon's init.yaml.")  # fmt: skip
+@click.option("--config", type=click.Path(path_type=Path), help="YAML with the study's settings.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
+              help="One setting, over those of --config; can be repeated.")  # fmt: skip
+@_needs_extra
+def new(study: Path, items: Path, config: Path | None, settings: tuple[str, ...]) -> None:
+    """Make the file STUDY from things to compare."""
+    import yaml
+
+    from nearer.study.config import Config, read_yaml
+    from nearer.study.create import new_study
+    from nearer.study.imports import read_items
+
+    found, given = read_items(items)
+    given = {**given, **(read_yaml(config) if config else {})}
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not equals:
+            raise InvalidInput(f"--set {setting!r}: must be NAME=VALUE")
+        given[name] = yaml.safe_load(value)
+    checked = Config.of(given)
+    new_study(study, found, checked)
+    click.echo(f"{study}: {len(found)} items, method {checked.method}, "
+               f"{checked.questions} questions a person.")  # fmt: skip
+    click.echo(f"Serve it: nearer study serve {study}")
+
+
+@command.command()
+@click.argument("study", type=_STUDY)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65535),
+              help="Port; 0 takes a free one.")  # fmt: skip
+@click.option("--start", is_flag=True, help="Let people take part at once.")
+@click.option("--new-login", is_flag=True, help="Print a set-up link although an account exists.")
+@click.option("--json", "as_json", is_flag=True, help="Print the addresses as one line of JSON.")
+@_needs_extra
+def serve(study: Path, host: str, port: int, start: bool, new_login: bool, as_json: bool) -> None:
+    """Serve STUDY: the participants' page and the dashboard."""
+    import uvicorn
+
+    from nearer.study.app import create_app, open_study
+    from nearer.study.store import serving
+
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        raise InvalidInput(f"cannot listen on {host}:{port}: {error.strerror}") from error
+    with listener, serving(study):
+        opened = open_study(study, new_login=new_login)
+        if start and opened.desk.state != "running":
+            opened.store.write(lambda db: opened.desk.set_state(db, "running"))
+        port = listener.getsockname()[1]
+        base = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        setup = f"{base}/setup/{opened.setup}" if opened.setup else None
+        config = uvicorn.Config(
+            create_app(opened),
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=5,
+            timeout_keep_alive=75,
+            backlog=2048,
+        )
+
+        class Announcing(uvicorn.Server):
+            """Says where it is when it is there."""
+
+            async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+                await super().startup(sockets)
+                if as_json:
+                    click.echo(json.dumps({"port": port, "study": f"{base}/", "setup": setup}))
+                    return
+                click.echo(f"Participants: {base}/\nDashboard:    {base}/dashboard")
+                if setup:
+                    click.echo(f"Make your account first, this link works once:\n{setup}")
+
+        Announcing(config).run(sockets=[listener])
+
+
+@command.command()
+@click.argument("study", type=_STUDY)
+@click.option("--people", "show_people", is_flag=True, help="One line for each person, too.")
+@click.option("--json", "as_json", is_flag=True, help="Everything as JSON.")
+def status(study: Path, show_people: bool, as_json: bool) -> None:
+    """How a study stands; also while it is being served."""
+    from nearer.study.config import Config
+    from nearer.study.log import replay
+    from nearer.study.statistics import overview, people_report
+    from nearer.study.store import connect, read_header
+
+    db = connect(study, read_only=True)
+    header = read_header(db)
+    board = replay(db, Config.from_json(header["config"]).rule)
+    now = time.time()
+    found = overview(db, board.summary(now), header["state"], int(header["quota"]), now)
+    people = people_report(db) if show_people or as_json else []
+    if as_json:
+        click.echo(json.dumps({**found, "participants": [p.as_dict() for p in people]}))
+        return
+    answers, questions, who = found["answers"], found["questions"], found["people"]
+    click.echo(f"{study} is {found['state']}")
+    click.echo(f"  answers    {answers['counted']} counted, {answers['all']} stored"
+               + (f", {found['quota']} wanted" if found["quota"] else ""))  # fmt: skip
+    click.echo("  questions  " + ", ".join(f"{count} {name}" for name, count in questions.items()))
+    click.echo("  people     " + ", ".join(f"{count} {name}" for name, count in who.items()))
+    if found["map"]:
+        share = found["map"]["accuracy"]
+        shown = "unknown" if share is None else f"{share:.1%} of {found['map']['n_holdout']}"
+        click.echo(
+            f"  map        {found['map']['dimension']} dimensions, hold-out accuracy {shown}"
+        )
+    for person in people:
+        median = "-" if person.median_ms is None else f"{person.median_ms / 1000:.1f} s"
+        click.echo(f"  {person.pseudonym}  {person.answered} answers, {median}, catch failed "
+                   f"{person.catch_failed}/{person.catch_total}, repeats agree "
+                   f"{person.repeats_agreed}/{person.repeats_total}"
+                   + (f"  [{'; '.join(person.warnings)}]" if person.warnings else ""))  # fmt: skip
+
+
+@command.command()
+@click.argument("study", type=_STUDY)
+@click.option("--format", "name", default="triplets", show_default=True,
+              type=click.Choice(["triplets", "answers", "salmon", "triplettools"]))  # fmt: skip
+@click.option("--identities", is_flag=True, help="Panel names instead of pseudonyms.")
+@click.option("--out", type=click.Path(path_type=Path), help="File; without it, standard output.")
+def export(study: Path, name: str, identities: bool, out: Path | None) -> None:
+    """Write the answers as CSV."""
+    from nearer.study.exports import export_csv
+    from nearer.study.store import connect
+
+    text = export_csv(connect(study, read_only=True), name, identities=identities)
+    _write(out, text)
+
+
+@command.command()
+@click.argument("study", type=_STUDY)
+@click.option("--dim", type=click.IntRange(1), help="Dimensions; without it, estimated.")
+@click.option("--seed", default=0, show_default=True)
+@click.option("--out", type=click.Path(path_type=Path), help="CSV; without it, standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON.")
+def embed(study: Path, dim: int | None, seed: int, out: Path | None, as_json: bool) -> None:
+    """Fit positions to the answers and write them as CSV."""
+    from nearer.study.config import Config
+    from nearer.study.exports import positions_csv
+    from nearer.study.log import last_answer, read_items, triplets
+    from nearer.study.maps import FEWEST, Draughtsman
+    from nearer.study.store import connect, read_header
+
+    db = connect(study, read_only=True)
+    items = read_items(db)
+    config = Config.from_json(read_header(db)["config"])
+    answers, holdout = triplets(db), triplets(db, "holdout")
+    draughtsman = Draughtsman(len(items), n_components=dim or config.n_components, seed=seed)
+    found = draughtsman.draw(answers, holdout, seen=last_answer(db))
+    if found is None:
+        raise InvalidInput(f"{study}: has {len(answers)} answers; a map needs at least {FEWEST}")
+    _write(out, positions_csv([item["name"] for item in items], found["positions"]), quiet=as_json)
+    summary = {"n_objects": len(items), "out": str(out) if out else None,
+               **{k: v for k, v in found.items() if k != "positions"}}  # fmt: skip
+    if as_json:
+        click.echo(json.dumps(summary))
+
+
+@command.command()
+@click.argument("study", type=_STUDY)
+@click.argument("copy", type=_STUDY)
+def backup(study: Path, copy: Path) -> None:
+    """Copy STUDY to COPY, consistently, also while it is being served."""
+    from nearer.study.create import back_up
+
+    back_up(study, copy)
+    click.echo(f"{copy}: {copy.stat().st_size} bytes, checked")
+
+
+@command.command()
+@click.argument("study", type=_STUDY)
+@click.argument("person")
+@click.confirmation_option(prompt="Delete this person's identity and answers for good?")
+def withdraw(study: Path, person: str) -> None:
+    """Erase a PERSON, named by pseudonym or by the panel's name, and all their answers."""
+    import numpy as np
+
+    from nearer.study.desk import Desk
+    from nearer.study.store import Store
+
+    desk = Desk(time.time, np.random.default_rng())
+    store = Store(study, desk)
+    try:
+        row = store.reader().execute(
+            "SELECT p.id FROM people p LEFT JOIN identities i ON i.person = p.id"
+            " WHERE p.pseudonym = ? OR i.external = ?", (person, person)).fetchone()  # fmt: skip
+        if row is None:
+            raise InvalidInput(f"{person!r}: nobody of that name takes part in {study}")
+        erased = store.write(lambda db: desk.withdraw(db, row[0]))
+    finally:
+        store.close()
+    click.echo(f"{person}: {erased} answers erased. Older backups still hold them.")
+
+
+@command.command()
+@click.argument("study", type=_STUDY)
+@click.option("--answers", "n_answers", default=1000, show_default=True, type=click.IntRange(10),
+              help="Answers to collect.")  # fmt: skip
+@click.option("--people", "n_people", default=10, show_default=True, type=click.IntRange(1, 1000),
+              help="People at a time.")  # fmt: skip
+@click.option("--positions", type=click.Path(path_type=Path),
+              help="Known positions, .npy or CSV; without it, random ones.")  # fmt: skip
+@click.option("--dim", default=2, show_default=True, type=click.IntRange(1),
+              help="Dimensions of random positions.")  # fmt: skip
+@click.option("--error", default=0.2, show_default=True, help="Share of answers that are wrong.")
+@click.option("--seconds", default=0.0, show_default=True, help="Mean thinking time.")
+@click.option("--dropout", default=0.1, show_default=True, help="Share who leave before the end.")
+@click.option("--seed", default=0, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@_needs_extra
+def simulate(study: Path, n_answers: int, n_people: int, positions: Path | None, dim: int,
+             error: float, seconds: float, dropout: float, seed: int,
+             as_json: bool) -> None:  # fmt: skip
+    """Try STUDY out on simulated people, to plan how many answers it needs.
+
+    A copy without answers is served for real and answered over HTTP; STUDY is not changed.
+    """
+    from nearer.study.planning import plan
+
+    with tempfile.TemporaryDirectory() as folder:
+        found = plan(
+            study, Path(folder), n_answers=n_answers, n_people=n_people, positions=positions,
+            dim=dim, error=error, seconds=seconds, dropout=dropout, seed=seed,
+        )  # fmt: skip
+    if as_json:
+        click.echo(json.dumps(found))
+        return
+    click.echo(f"{found['answers']} answers in {found['seconds']:.0f} s, {found['people']} people; "
+               f"a reply took {found['reply_ms']['median']:.0f} ms, at most "
+               f"{found['reply_ms']['p99']:.0f} ms for 99 of 100")  # fmt: skip
+    click.echo(f"{'answers':>8}  {'agrees with the truth':>22}  {'agrees with people':>19}")
+    for row in found["curve"]:
+        held = "-" if row["holdout"] is None else f"{row['holdout']:.1%}"
+        click.echo(f"{row['n_triplets']:>8}  {row['truth']:>22.1%}  {held:>19}")
+
+
+def _write(out: Path | None, text: str, *, quiet: bool = False) -> None:
+    if out is None:
+        if not quiet:
+            click.echo(text, nl=False)
+        return
+    draft = out.with_name(f".{out.name}.part")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(out)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise InvalidInput(f"{out}: cannot be written: {error.strerror}") from error

@@ -1,0 +1,67 @@
+"""How sure is each position? Fit again to answers drawn again.
+
+A bootstrap draws as many answers as there are, with replacement; how often each was drawn becomes
+its weight. Every such fit starts from the positions found, is laid over them by the best motion and
+scale (Procrustes), and what is left of the differences is the uncertainty of each object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearer.errors import InvalidInput
+from nearer.fitting.losses import Floats
+from nearer.metrics import procrustes
+
+__all__ = ["bootstrap_covariances"]
+
+
+def bootstrap_covariances(
+    positions: Floats,
+    triplets: NDArray[np.int64],
+    refit: Callable[[Floats, Floats], Floats],
+    *,
+    weights: Floats | None = None,
+    n_draws: int = 20,
+    rng: np.random.Generator,
+) -> Floats:
+    """Covariance matrix of each object's position, ``(n, d, d)``.
+
+    Parameters
+    ----------
+    positions, triplets, weights
+        What was found, and from which answers.
+    refit
+        Called with new weights of the triplets and positions to start from; returns positions.
+    n_draws
+        How often answers are drawn again.
+    rng
+        Source of the draws.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nearer.fitting.solver import fit_positions
+    >>> T = np.array([[0, 1, 2], [1, 0, 2], [2, 1, 0], [0, 1, 2]])
+    >>> X = fit_positions(T, 3, 1, rng=np.random.default_rng(0)).positions
+    >>> def refit(weights, start):
+    ...     return fit_positions(T, 3, start=start, weights=weights).positions
+    >>> bootstrap_covariances(X, T, refit, n_draws=4, rng=np.random.default_rng(0)).shape
+    (3, 1, 1)
+    """
+    if n_draws < 2:
+        raise InvalidInput(f"n_draws={n_draws}: a spread needs at least 2")
+    m = len(triplets)
+    base = np.ones(m) if weights is None else weights
+    aligned = []
+    for _ in range(n_draws):
+        drawn = np.bincount(rng.integers(m, size=m), minlength=m) * base
+        if not drawn.any():
+            drawn = base
+        again = refit(drawn, positions)
+        aligned.append(procrustes(positions, again).aligned[:, : positions.shape[1]])
+    deviation = np.array(aligned) - positions
+    return np.asarray(np.einsum("bni,bnj->nij", deviation, deviation) / (n_draws - 1))

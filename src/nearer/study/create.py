@@ -1,0 +1,96 @@
+"""A new study file, and a consistent copy of one."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import sqlite3
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import nearer
+from nearer.errors import InvalidInput
+from nearer.study.config import Config
+from nearer.study.imports import Item
+from nearer.study.schema import FORMAT, SCHEMA
+from nearer.study.store import connect
+
+__all__ = ["add_items", "back_up", "new_study"]
+
+
+def new_study(path: Path, items: Sequence[Item], config: Config) -> None:
+    """Write a study file; it appears whole or not at all, and replaces nothing."""
+    path = Path(path)
+    if path.exists():
+        raise InvalidInput(f"{path}: exists already; choose another name or delete it")
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        db = sqlite3.connect(draft, isolation_level=None)
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            db.executescript(SCHEMA)
+            db.execute("BEGIN")
+            header = {
+                "format": str(FORMAT),
+                "study": secrets.token_hex(8),
+                "version": nearer.__version__,
+                "seed": str(config.seed),
+                "method": config.method,
+                "config": config.to_json(),
+                "state": "draft",
+                "quota": str(config.quota),
+            }
+            db.executemany("INSERT INTO header VALUES (?, ?)", header.items())
+            db.execute("INSERT INTO secrets VALUES ('sign', ?)", (secrets.token_bytes(32),))
+            add_items(db, items)
+            db.execute("COMMIT")
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        finally:
+            db.close()
+        draft.replace(path)
+    except (OSError, sqlite3.Error) as error:
+        raise InvalidInput(f"{path}: cannot be written: {error}") from error
+    finally:
+        for left in (draft, Path(f"{draft}-wal"), Path(f"{draft}-shm")):
+            left.unlink(missing_ok=True)
+
+
+def add_items(db: sqlite3.Connection, items: Iterable[Item]) -> None:
+    """Add things to compare, numbered on from those that are there."""
+    first = db.execute("SELECT count(*) FROM items").fetchone()[0]
+    for i, item in enumerate(items, start=first):
+        sha = None
+        if item.content:
+            sha = hashlib.sha256(item.content).hexdigest()
+            db.execute(
+                "INSERT OR IGNORE INTO media VALUES (?, ?, ?)", (sha, item.mime, item.content)
+            )
+        db.execute(
+            "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?)",
+            (i, item.name, item.kind, item.text, item.alt, sha),
+        )
+
+
+def back_up(path: Path, copy: Path) -> None:
+    """Copy a study while it is being served; the copy is one consistent moment of it."""
+    copy = Path(copy)
+    if copy.exists():
+        raise InvalidInput(f"{copy}: exists already; choose another name or delete it")
+    source = connect(path, read_only=True)
+    draft = copy.with_name(f".{copy.name}.{secrets.token_hex(4)}")
+    try:
+        target = sqlite3.connect(draft)
+        with target:
+            source.backup(target)
+        problems = target.execute("PRAGMA integrity_check").fetchone()[0]
+        target.execute("PRAGMA journal_mode = WAL")
+        target.close()
+        if problems != "ok":
+            raise InvalidInput(f"{path}: the copy is damaged: {problems}")
+        draft.replace(copy)
+    except (OSError, sqlite3.Error) as error:
+        raise InvalidInput(f"{copy}: cannot be written: {error}") from error
+    finally:
+        source.close()
+        for left in (draft, Path(f"{draft}-wal"), Path(f"{draft}-shm")):
+            left.unlink(missing_ok=True)

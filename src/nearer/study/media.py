@@ -1,0 +1,113 @@
+"""Pictures, sound and film: what a file is, told from its bytes and never from its name.
+
+A file is taken only when its name, its first bytes and, for pictures, a full decoding agree.
+SVG and HTML are refused: they can carry scripts.
+"""
+
+from __future__ import annotations
+
+import io
+from pathlib import PurePath
+
+from nearer.errors import InvalidInput
+
+__all__ = ["MAX_BYTES", "SUFFIXES", "check_media", "is_media_name", "kind_of"]
+
+MAX_BYTES = 64 * 1024 * 1024
+_MAX_PIXELS = 50_000_000
+
+#: suffix: MIME type
+SUFFIXES = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+    ".mp3": "audio/mpeg",
+    ".wav": "audio/wav",
+    ".ogg": "audio/ogg",
+    ".oga": "audio/ogg",
+    ".flac": "audio/flac",
+    ".m4a": "audio/mp4",
+    ".mp4": "video/mp4",
+    ".webm": "video/webm",
+}
+
+
+def is_media_name(name: str) -> bool:
+    """Whether a file of this name would be looked at."""
+    return PurePath(name).suffix.lower() in SUFFIXES
+
+
+def kind_of(mime: str) -> str:
+    """Image, audio or video."""
+    return mime.partition("/")[0]
+
+
+def check_media(name: str, content: bytes) -> str:
+    """The MIME type of a file; one that is not what its name says is refused.
+
+    Examples
+    --------
+    >>> check_media("a.png", b"<script>alert(1)</script>")
+    Traceback (most recent call last):
+    nearer.errors.InvalidInput: a.png: the content is not image/png; ...
+    """
+    suffix = PurePath(name).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise InvalidInput(
+            f"{name}: files of type {suffix or 'none'} are not taken; use one of "
+            + ", ".join(SUFFIXES)
+        )
+    if len(content) > MAX_BYTES:
+        raise InvalidInput(
+            f"{name}: has {len(content)} bytes; at most {MAX_BYTES} are taken, make it smaller"
+        )
+    mime = SUFFIXES[suffix]
+    found = _sniff(content)
+    if found != mime and (found, mime) != ("video/mp4", "audio/mp4"):
+        raise InvalidInput(
+            f"{name}: the content is not {mime}; it looks like {found or 'something else'}. "
+            "Give the file the right name or convert it"
+        )
+    if mime.startswith("image/"):
+        _decode(name, content)
+    return mime
+
+
+def _sniff(content: bytes) -> str | None:
+    head = content[:64]
+    riff = head[8:12] if head[:4] == b"RIFF" else b""
+    signs = {
+        "image/png": head.startswith(b"\x89PNG\r\n\x1a\n"),
+        "image/jpeg": head.startswith(b"\xff\xd8\xff"),
+        "image/gif": head[:6] in (b"GIF87a", b"GIF89a"),
+        "image/webp": riff == b"WEBP",
+        "audio/wav": riff == b"WAVE",
+        "audio/ogg": head.startswith(b"OggS"),
+        "audio/flac": head.startswith(b"fLaC"),
+        "audio/mpeg": head.startswith(b"ID3")
+        or (len(head) > 2 and head[0] == 0xFF and head[1] & 0xE6 == 0xE2),
+        "video/mp4": head[4:8] == b"ftyp",
+        "video/webm": head.startswith(b"\x1a\x45\xdf\xa3"),
+    }
+    return next((mime for mime, fits in signs.items() if fits), None)
+
+
+def _decode(name: str, content: bytes) -> None:
+    from PIL import Image, UnidentifiedImageError  # noqa: PLC0415 - slow to load
+
+    try:
+        with Image.open(io.BytesIO(content)) as image:
+            if image.width * image.height > _MAX_PIXELS:
+                raise InvalidInput(
+                    f"{name}: is {image.width} x {image.height} pixels; at most {_MAX_PIXELS} "
+                    "in all are taken, make it smaller"
+                )
+            image.load()
+    except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
+        if isinstance(error, InvalidInput):
+            raise
+        raise InvalidInput(f"{name}: the picture is damaged: {error}") from error
+    except Image.DecompressionBombError as error:
+        raise InvalidInput(f"{name}: {error}") from error

@@ -1,0 +1,113 @@
+"""How many answers will it take? A study tried out on simulated people."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearer.errors import InvalidInput
+from nearer.study.config import Config
+from nearer.study.create import new_study
+from nearer.study.imports import Item
+from nearer.study.log import triplets
+from nearer.study.maps import accuracy, fit_answers
+from nearer.study.simulate import Crowd, answer_all, read_positions, served
+from nearer.study.store import connect, read_header
+
+__all__ = ["empty_copy", "plan"]
+
+_CUTS = (0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
+_PROBES = 20_000
+
+
+def empty_copy(study: Path, copy: Path, **changes: Any) -> int:
+    """A new study with the settings and the number of items of another; how many items."""
+    db = connect(study, read_only=True)
+    config = Config.from_json(read_header(db)["config"])
+    names = [row[0] for row in db.execute("SELECT name FROM items ORDER BY id")]
+    db.close()
+    settings = {**config.__dict__, "quota": 0, **changes}
+    new_study(copy, [Item(name, "text", name) for name in names], Config.of(settings))
+    return len(names)
+
+
+def plan(
+    study: Path,
+    folder: Path,
+    *,
+    n_answers: int,
+    n_people: int,
+    positions: Path | None,
+    dim: int,
+    error: float,
+    seconds: float,
+    dropout: float,
+    seed: int,
+) -> dict[str, Any]:
+    """Collect answers from simulated people and say how good the map is for each number of them."""
+    copy = folder / "simulated.db"
+    n = empty_copy(study, copy, seed=seed)
+    X = (
+        np.random.default_rng(seed).normal(size=(n, dim))
+        if positions is None
+        else read_positions(positions)
+    )
+    if len(X) != n:
+        raise InvalidInput(f"{positions}: has {len(X)} rows; the study has {n} items")
+    people = Crowd(X, error=error, seconds=seconds, dropout=dropout)
+    began = time.perf_counter()
+    with served(copy) as server:
+        outcome = answer_all(server.port, people, n_people, n_answers, seed=seed)
+    took = time.perf_counter() - began
+    db = connect(copy, read_only=True)
+    answers, holdout = triplets(db), triplets(db, "holdout")
+    config = Config.from_json(read_header(db)["config"])
+    db.close()
+    dimension = config.n_components or X.shape[1]
+    return {
+        "n_objects": n,
+        "method": config.method,
+        "error": error,
+        "answers": len(outcome.acknowledged),
+        "people": outcome.finished + outcome.left + n_people,
+        "dropped_out": outcome.left,
+        "seconds": took,
+        "reply_ms": {
+            "median": 1000 * float(np.median(outcome.seconds)),
+            "p99": 1000 * float(np.quantile(outcome.seconds, 0.99)),
+        },
+        "curve": _curve(answers, holdout, X, dimension, seed),
+    }
+
+
+def _curve(
+    answers: NDArray[np.int64],
+    holdout: NDArray[np.int64],
+    X: NDArray[np.float64],
+    dimension: int,
+    seed: int,
+) -> list[dict[str, Any]]:
+    """Agreement with the truth and with people, for growing numbers of answers."""
+    rng = np.random.default_rng(seed)
+    probes = np.array([rng.choice(len(X), 3, replace=False) for _ in range(min(_PROBES, 4000))])
+    head, a, b = X[probes.T]
+    wrong = np.linalg.norm(head - a, axis=1) > np.linalg.norm(head - b, axis=1)
+    probes[wrong] = probes[wrong][:, [0, 2, 1]]
+    curve = []
+    for cut in _CUTS:
+        m = int(cut * len(answers))
+        if m < 10:
+            continue
+        fitted = fit_answers(answers[:m], len(X), dimension, seed=seed).positions
+        curve.append(
+            {
+                "n_triplets": m,
+                "truth": accuracy(fitted, probes),
+                "holdout": accuracy(fitted, holdout),
+            }
+        )
+    return curve

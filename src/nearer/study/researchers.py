@@ -1,0 +1,262 @@
+"""What the dashboard calls. Every path here asks for a login; every change for a form token too."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, TypeVar
+
+from fastapi import APIRouter, Depends, File, Path, Query, Request, UploadFile
+from fastapi.responses import JSONResponse, Response
+from fastapi.security import APIKeyCookie, APIKeyHeader
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from nearer.study.create import add_items
+from nearer.study.errors import Refusal, StoreTrouble
+from nearer.study.exports import completions_csv, export_csv, positions_csv
+from nearer.study.imports import read_files, read_zip
+from nearer.study.participants import completion_code
+from nearer.study.statistics import latest_map, overview, people_report
+from nearer.study.web import Study, current, problem
+
+__all__ = ["COOKIE", "Gate", "Session", "form_token", "router", "session_of"]
+
+COOKIE = "nearer_session"
+T = TypeVar("T")
+
+router = APIRouter(prefix="/api/researcher", tags=["researcher"])
+_cookie = APIKeyCookie(name=COOKIE, auto_error=False, description="what logging in sets")
+_header = APIKeyHeader(name="X-Form-Token", auto_error=False, description="from the page's head")
+
+PersonId = Annotated[int, Path(ge=0, le=1 << 53)]
+
+
+class Session(BaseModel):
+    """Who is logged in."""
+
+    account: int
+    name: str
+    nonce: str
+
+
+def session_of(request: Request, cookie: str | None) -> Session | None:
+    """The session of a cookie, if the account still has the password it was made with."""
+    study = current(request)
+    payload = study.signer.read("session", cookie or "")
+    if payload is None:
+        return None
+    row = (
+        study.store.reader()
+        .execute("SELECT name, generation FROM accounts WHERE id = ?", (payload["account"],))
+        .fetchone()
+    )
+    if row is None or row[1] != payload["generation"]:
+        return None
+    return Session(account=payload["account"], name=row[0], nonce=payload["nonce"])
+
+
+class Gate:
+    """Turns strangers away before a byte of what they send is read."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] == "http" and scope["path"].startswith(router.prefix):
+            request = Request(scope)
+            if session_of(request, request.cookies.get(COOKIE)) is None:
+                await problem(401, "log in first, at /login")(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+def form_token(study: Study, session: Session) -> str:
+    """What a form of this session must carry."""
+    return study.signer.tag("form", session.nonce)
+
+
+def logged_in(request: Request, cookie: Annotated[str | None, Depends(_cookie)]) -> Session:
+    """Insist on a login."""
+    session = session_of(request, cookie)
+    if session is None:
+        raise HTTPException(401, "log in first, at /login")
+    return session
+
+
+def may_change(
+    request: Request,
+    session: Annotated[Session, Depends(logged_in)],
+    token: Annotated[str | None, Depends(_header)],
+) -> Session:
+    """Insist on a login and on a form token that belongs to it."""
+    if not token or token != form_token(current(request), session):
+        raise HTTPException(403, "the form token is missing or old; load the page again")
+    return session
+
+
+Reader = Annotated[Session, Depends(logged_in)]
+Changer = Annotated[Session, Depends(may_change)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class State(_Strict):
+    """Whether people are asked."""
+
+    state: Literal["running", "paused"]
+
+
+class Quota(_Strict):
+    """How many answers the study wants; 0 for no limit."""
+
+    quota: int = Field(ge=0, le=1_000_000_000)
+
+
+class Why(_Strict):
+    """A note on a decision."""
+
+    why: str = Field(default="", max_length=1000)
+
+
+@router.get("/status")
+async def status(request: Request, session: Reader) -> JSONResponse:
+    """The study in numbers."""
+    study = current(request)
+
+    desk, now = study.desk, study.clock()
+
+    def read(board: dict[str, Any]) -> dict[str, Any]:
+        return overview(study.store.reader(), board, desk.state, desk.quota, now)
+
+    try:
+        board = await _write(study, lambda _: desk.board.summary(now))
+    except StoreTrouble:
+        return JSONResponse({"state": desk.state, "quota": desk.quota, "trouble": study.trouble})
+    found = await asyncio.to_thread(read, board)
+    return JSONResponse({**found, "trouble": study.trouble})
+
+
+@router.get("/people")
+def people(request: Request, session: Reader) -> list[dict[str, Any]]:
+    """Everybody who joined, with the numbers that show how carefully they answer."""
+    return [report.as_dict() for report in people_report(current(request).store.reader())]
+
+
+@router.get("/map")
+def live_map(request: Request, session: Reader) -> dict[str, Any]:
+    """The newest map and the objects on it."""
+    study = current(request)
+    return {"map": latest_map(study.store.reader()), "items": study.desk.items}
+
+
+@router.post("/state")
+async def set_state(request: Request, session: Changer, body: State) -> dict[str, str]:
+    """Start or pause."""
+    study = current(request)
+    await _write(study, lambda db: study.desk.set_state(db, body.state))
+    return {"state": body.state}
+
+
+@router.post("/quota")
+async def set_quota(request: Request, session: Changer, body: Quota) -> dict[str, int]:
+    """Set the number of answers that the whole study wants."""
+    study = current(request)
+    await _write(study, lambda db: study.desk.set_quota(db, body.quota))
+    return {"quota": body.quota}
+
+
+@router.post("/people/{person}/exclude")
+async def exclude(
+    request: Request, session: Changer, person: PersonId, body: Why
+) -> dict[str, int]:
+    """Leave a person's answers out; votes are counted again without them."""
+    study = current(request)
+    await _write(study, lambda db: study.desk.exclude(db, person, True, body.why))
+    return {"excluded": person}
+
+
+@router.post("/people/{person}/include")
+async def include(request: Request, session: Changer, person: PersonId) -> dict[str, int]:
+    """Count a person's answers again."""
+    study = current(request)
+    await _write(study, lambda db: study.desk.exclude(db, person, False))
+    return {"included": person}
+
+
+@router.post("/people/{person}/withdraw")
+async def withdraw(request: Request, session: Changer, person: PersonId) -> dict[str, int]:
+    """Erase a person's identity and answers for good."""
+    study = current(request)
+    return {"erased": await _write(study, lambda db: study.desk.withdraw(db, person))}
+
+
+@router.post("/items")
+async def upload(
+    request: Request, session: Changer, upload: Annotated[list[UploadFile], File(max_length=10_000)]
+) -> dict[str, int]:
+    """Add things to compare, files or a ZIP of them, while nobody has been asked yet."""
+    study = current(request)
+    items = []
+    for file in upload:
+        content = await file.read()
+        name = file.filename or "unnamed"
+        if name.lower().endswith(".zip"):
+            items += await asyncio.to_thread(read_zip, content, name)
+        else:
+            items += await asyncio.to_thread(read_files, [(name, content)])
+
+    def change(db: sqlite3.Connection) -> int:
+        if db.execute("SELECT 1 FROM questions LIMIT 1").fetchone():
+            raise Refusal(409, "people have been asked already; items cannot be added any more")
+        taken = {item["name"] for item in study.desk.items}
+        for item in items:
+            if item.name in taken:
+                raise Refusal(
+                    409, f"an item called {item.name!r} is there already; rename the file"
+                )
+            taken.add(item.name)
+        add_items(db, items)
+        study.desk.reload(db)
+        return len(items)
+
+    return {"added": await _write(study, change)}
+
+
+@router.get("/export/{name}.csv", response_class=Response)
+async def export(
+    request: Request,
+    session: Reader,
+    name: Literal["triplets", "salmon", "triplettools", "answers", "positions", "completions"],
+    identities: Annotated[
+        bool, Query(description="names from outside instead of pseudonyms")
+    ] = False,
+) -> Response:
+    """A table, see the export page for what is in it."""
+    study = current(request)
+
+    def make() -> str:
+        db = study.store.reader()
+        if name == "completions":
+            return completions_csv(db, lambda person: completion_code(study, person))
+        if name == "positions":
+            found = latest_map(db)
+            if found is None:
+                raise Refusal(409, "there is no map yet; it is drawn from the first answers on")
+            return positions_csv([item["name"] for item in study.desk.items], found["positions"])
+        return export_csv(db, name, identities=identities)
+
+    return Response(
+        await asyncio.to_thread(make),
+        media_type="text/csv; charset=utf-8",
+        headers={"content-disposition": f'attachment; filename="{name}.csv"'},
+    )
+
+
+async def _write(study: Study, change: Callable[[sqlite3.Connection], T]) -> T:
+    return await asyncio.wrap_future(study.store.submit(change))

@@ -1,0 +1,309 @@
+"""Simulated people on the real server.
+
+People with known positions of the objects in mind answer over HTTP, as a browser would: they
+join, take the questions they are handed, think, err, and some of them leave. The server is a
+process of its own with a fresh file made from the study's items and settings; the study itself is
+not touched.
+
+A simulated person says that a is nearer with probability 1/(1 + exp((δa − δb)/s)), where δ are
+distances to the head: near ties are guessed, plain cases are not. The scale s is set so that the
+wanted share of all possible answers differs from the truth.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearer.errors import InvalidInput
+from nearer.study.client import Client
+
+__all__ = ["Crowd", "Outcome", "answer_all", "crowd", "served"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """How simulated people answer.
+
+    Parameters
+    ----------
+    positions
+        Where the objects are in everybody's mind.
+    error
+        Share of answers that differ from the truth, 0 to 0.5, over all possible questions.
+    seconds
+        Mean thinking time; each time is drawn from an exponential distribution.
+    dropout
+        Probability that a person leaves for good before finishing.
+    undecided
+        Probability of "can't decide".
+    """
+
+    positions: Floats
+    error: float = 0.2
+    seconds: float = 0.0
+    dropout: float = 0.0
+    undecided: float = 0.0
+    scale: float = field(init=False, default=0.0)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.error < 0.5:
+            raise InvalidInput(f"error={self.error}: must be from 0 to below 0.5")
+        object.__setattr__(self, "scale", _scale(self.positions, self.error))
+
+    def says(self, head: int, left: int, right: int, rng: np.random.Generator) -> str:
+        """One person's choice."""
+        if self.undecided and rng.random() < self.undecided:
+            return "undecided"
+        X = self.positions
+        gap = float(np.linalg.norm(X[head] - X[right]) - np.linalg.norm(X[head] - X[left]))
+        if self.scale == 0:
+            return "left" if gap > 0 else "right"
+        return "left" if rng.random() < 1 / (1 + np.exp(-gap / self.scale)) else "right"
+
+
+def _scale(X: Floats, error: float) -> float:
+    """The s at which the wanted share of random answers is wrong, by bisection."""
+    rng = np.random.default_rng(0)
+    q = rng.integers(len(X), size=(4000, 3))
+    q = q[(q[:, 0] != q[:, 1]) & (q[:, 0] != q[:, 2]) & (q[:, 1] != q[:, 2])]
+    to_a, to_b = (np.linalg.norm(X[q[:, 0]] - X[q[:, k]], axis=1) for k in (1, 2))
+    gaps = np.abs(to_a - to_b)
+    if error == 0 or not gaps.any():
+        return 0.0
+    low, high = 0.0, 1e3 * float(gaps.max())
+    for _ in range(60):
+        middle = (low + high) / 2
+        wrong = float(np.mean(1 / (1 + np.exp(np.minimum(gaps / max(middle, 1e-12), 700)))))
+        low, high = (middle, high) if wrong < error else (low, middle)
+    return low
+
+
+@dataclass
+class Outcome:
+    """What the people saw."""
+
+    acknowledged: list[int] = field(default_factory=list)  # leases whose answers were confirmed
+    seconds: list[float] = field(default_factory=list)  # how long each reply took
+    finished: int = 0
+    left: int = 0
+    unreached: int = 0  # calls without a reply, tried again
+
+
+async def crowd(
+    port: int,
+    people: Crowd,
+    n_people: int,
+    *,
+    seed: int = 0,
+    until: Callable[[Outcome], bool] = lambda _: False,
+    answer: Callable[[int, int, int], str] | None = None,
+    replace: bool = True,
+    patience: float = 30.0,
+) -> Outcome:
+    """Have simulated people take part, `n_people` at a time, until enough is answered.
+
+    Parameters
+    ----------
+    until
+        Ends it; asked after every answer.
+    answer
+        Says what is chosen for (head, left, right) instead of the crowd's own noise.
+    replace
+        Whether somebody new comes for everyone who finishes or leaves.
+    patience
+        Seconds for which a person tries again when the server cannot be reached.
+    """
+    outcome = Outcome()
+    seeds = np.random.SeedSequence(seed)
+
+    async def seat() -> None:
+        while not until(outcome):
+            rng = np.random.default_rng(seeds.spawn(1)[0])
+            async with Client(port) as client:
+                person = _Person(client, people, rng, outcome, until, answer, patience)
+                await person.take_part()
+            if not replace or person.turned_away:
+                return
+
+    await asyncio.gather(*(seat() for _ in range(n_people)))
+    return outcome
+
+
+class _Person:
+    """One simulated person."""
+
+    def __init__(
+        self,
+        client: Client,
+        people: Crowd,
+        rng: np.random.Generator,
+        outcome: Outcome,
+        until: Callable[[Outcome], bool],
+        answer: Callable[[int, int, int], str] | None,
+        patience: float,
+    ) -> None:
+        self._client = client
+        self._people = people
+        self._rng = rng
+        self._outcome = outcome
+        self._until = until
+        self._answer = answer
+        self._patience = patience
+        self._headers: dict[str, str] = {}
+        self.turned_away = False
+
+    async def take_part(self) -> None:
+        about = await self._call("GET", "/api/study")
+        name = f"sim-{self._rng.integers(1 << 62)}"  # known by name, so joining twice is one person
+        joined = await self._call(
+            "POST",
+            "/api/join",
+            {"consent_version": about["consent_version"], "parameters": {"participant": name}},
+        )
+        if joined is None:
+            self.turned_away = True
+            return
+        self._headers = {"authorization": f"Bearer {joined['token']}"}
+        standing = await self._call("POST", "/api/ready", {})
+        stays = self._rng.random() >= self._people.dropout
+        leaves_at = self._rng.integers(1 << 30) % max(standing["questions"], 1)
+        while standing and standing["stage"] == "trials" and not self._until(self._outcome):
+            if not stays and standing["answered"] >= leaves_at:
+                self._outcome.left += 1
+                return
+            standing = await self._answer_one(standing["trials"][0])
+        self._outcome.finished += bool(standing) and standing["stage"] == "finished"
+
+    async def _answer_one(self, trial: dict[str, Any]) -> Any:
+        think = float(self._rng.exponential(self._people.seconds)) if self._people.seconds else 0.0
+        if think:
+            await asyncio.sleep(think)
+        spots = (trial["head"]["id"], trial["left"]["id"], trial["right"]["id"])
+        if self._answer is not None:
+            choice = self._answer(*spots)
+        else:
+            choice = self._people.says(*spots, self._rng)
+        answer = {"lease": trial["lease"], "choice": choice, "response_ms": round(1000 * think, 1)}
+        began = time.perf_counter()
+        standing = await self._call("POST", "/api/answers", {"answers": [answer]})
+        self._outcome.seconds.append(time.perf_counter() - began)
+        if standing and trial["lease"] in standing["stored"]:
+            self._outcome.acknowledged.append(trial["lease"])
+        return standing
+
+    async def _call(self, method: str, path: str, body: Any = None) -> Any:
+        """The reply; None when the server turned it down. Tries again while there is none."""
+        ends = time.monotonic() + self._patience
+        pause = 0.05
+        while True:
+            try:
+                reply = await self._client.call(method, path, body, self._headers)
+                if reply.status < 400:
+                    return reply.json()
+                if reply.status < 500:
+                    return None
+            except (OSError, EOFError):
+                pass
+            self._outcome.unreached += 1
+            if time.monotonic() > ends:
+                raise InvalidInput(f"{path}: the server gave no answer for {self._patience} s")
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, 1.0)
+
+
+def answer_all(port: int, people: Crowd, n_people: int, n_answers: int, **options: Any) -> Outcome:
+    """Run a crowd until a number of answers is confirmed."""
+    enough = lambda outcome: len(outcome.acknowledged) >= n_answers  # noqa: E731
+    return asyncio.run(crowd(port, people, n_people, until=enough, **options))
+
+
+@contextmanager
+def served(path: Path, *options: str, port: int = 0) -> Iterator[Server]:
+    """The real server in a process of its own, started on a study and ended at the end."""
+    server = Server(path, options, port)
+    try:
+        yield server
+    finally:
+        server.end()
+
+
+class Server:
+    """A running ``nearer study serve``."""
+
+    def __init__(self, path: Path, options: tuple[str, ...] = (), port: int = 0) -> None:
+        command = [sys.executable, "-m", "nearer", "study", "serve", str(path), "--start"]
+        self._errors = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - closed at the end
+        self.process = subprocess.Popen(
+            [*command, "--port", str(port), "--json", *options],
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+        )
+        line = self.process.stdout.readline() if self.process.stdout else ""
+        if not line:
+            self.process.communicate()
+            self._close()
+            raise InvalidInput(f"the server did not start: {self.said()[-500:]}")
+        found = json.loads(line)
+        self.port = int(found["port"])
+        self.setup = found["setup"]
+
+    def said(self) -> str:
+        """What the server wrote to standard error: nothing, when all is well."""
+        if not self._errors.closed:
+            self._errors.seek(0)
+            self._text = self._errors.read().strip()
+        return self._text
+
+    def end(self) -> None:
+        """Ask the server to stop, and wait for it."""
+        if self.process.poll() is None:
+            self.process.terminate()
+        try:
+            self.process.communicate(timeout=20)
+        except subprocess.TimeoutExpired:
+            self.kill()
+        self._close()
+
+    def kill(self) -> None:
+        """End the server at once, as a power cut would."""
+        self.process.kill()
+        self.process.communicate()
+        self._close()
+
+    def _close(self) -> None:
+        self.said()
+        self._errors.close()
+
+
+def read_positions(path: Path) -> Floats:
+    """Known positions from a ``.npy`` file or a CSV of numbers, with or without names."""
+    try:
+        if path.suffix == ".npy":
+            X = np.load(path)
+        else:
+            text = path.read_text(encoding="utf-8").strip().splitlines()
+            number = re.compile(r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$")
+            rows = [[c for c in line.split(",") if number.match(c)] for line in text]
+            X = np.array([[float(c) for c in row] for row in rows if row])
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"{path}: cannot be read as positions: {error}") from error
+    if X.ndim != 2 or not np.isfinite(X).all():
+        raise InvalidInput(f"{path}: has shape {X.shape}; must be one row of numbers an item")
+    return np.asarray(X, dtype=np.float64)

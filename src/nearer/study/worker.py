@@ -1,0 +1,127 @@
+"""The process that computes: it chooses questions and draws maps, so that no request waits.
+
+``python -m nearer.study.worker STUDY.db NICENESS`` reads one job a line from its input, JSON, and
+writes one reply a line. It reads the log from the file itself, through a read-only connection,
+and never writes: what it found goes back to the server, whose writer puts it into the file. When
+its input ends, it ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nearer.asking.record import as_triplets
+from nearer.study.config import Config
+from nearer.study.log import asked_facts, last_answer, replay, triplets
+from nearer.study.methods import CHOOSERS, Choosing, Sorting
+from nearer.study.store import connect, read_header
+
+if TYPE_CHECKING:
+    from nearer.study.maps import Draughtsman
+
+__all__ = ["Worker", "main"]
+
+
+class Worker:
+    """Does jobs on a study file."""
+
+    def __init__(self, path: Path) -> None:
+        self._db = connect(path, read_only=True)
+        self._choosings: dict[int | None, Choosing] = {}
+        self._sortings: dict[int | None, Sorting] = {}
+        self._draughtsman: Draughtsman | None = None
+
+    def do(self, job: dict[str, Any]) -> dict[str, Any]:
+        """One job, ``choose`` or ``map``, on one consistent state of the file."""
+        self._db.execute("BEGIN")
+        try:
+            config = Config.from_json(read_header(self._db)["config"])
+            n = int(self._db.execute("SELECT count(*) FROM items").fetchone()[0])
+            if job["job"] == "map":
+                return self._map(config, n)
+            if config.method in CHOOSERS:
+                return self._choose(job, config, n)
+            return self._sort(job, config, n)
+        finally:
+            self._db.execute("COMMIT")
+
+    def _choose(self, job: dict[str, Any], config: Config, n: int) -> dict[str, Any]:
+        began = time.perf_counter()
+        person = job.get("person")
+        seen = last_answer(self._db)
+        batch = int(self._db.execute("SELECT count(*) FROM batches").fetchone()[0])
+        if person not in self._choosings:
+            seed = config.seed + (person or 0)
+            self._choosings[person] = Choosing(config.method, n, config.n_components, seed)
+        questions = self._choosings[person].choose(
+            triplets(self._db, person=person),
+            asked_facts(self._db, person),
+            int(job["n_questions"]),
+            np.random.default_rng([config.seed, batch]),
+        )
+        return {
+            "questions": np.asarray(questions).tolist(),
+            "seen": seen,
+            "person": person,
+            "whole_round": False,
+            "seconds": time.perf_counter() - began,
+        }
+
+    def _sort(self, job: dict[str, Any], config: Config, n: int) -> dict[str, Any]:
+        began = time.perf_counter()
+        person = job.get("person")
+        board = replay(self._db, config.rule)
+        decided = [
+            ((q.head, q.a, q.b), answer) for q, answer in board.decided() if q.person == person
+        ]
+        told = as_triplets(
+            np.array([row for row, _ in decided], dtype=np.int64).reshape(-1, 3),
+            np.array([answer for _, answer in decided], dtype=np.bool_),
+        )
+        if person not in self._sortings:
+            seed = config.seed + (person or 0)
+            self._sortings[person] = Sorting(config.method, n, seed)
+        questions = self._sortings[person].open(told)
+        return {
+            "questions": questions.tolist(),
+            "seen": last_answer(self._db),
+            "person": person,
+            "whole_round": person is None,
+            "seconds": time.perf_counter() - began,
+        }
+
+    def _map(self, config: Config, n: int) -> dict[str, Any]:
+        if self._draughtsman is None:
+            from nearer.study.maps import Draughtsman  # noqa: PLC0415 - slow to load
+
+            self._draughtsman = Draughtsman(n, n_components=config.n_components, seed=config.seed)
+        answers, holdout = triplets(self._db), triplets(self._db, "holdout")
+        return {"map": self._draughtsman.draw(answers, holdout, seen=last_answer(self._db))}
+
+
+def main() -> None:
+    """Serve jobs until the input ends."""
+    with contextlib.suppress(OSError):
+        os.nice(int(sys.argv[2]))  # answers come first
+    reply = sys.stdout
+    sys.stdout = sys.stderr  # what a library prints must not be taken for a reply
+    worker = Worker(Path(sys.argv[1]))
+    for line in sys.stdin:
+        try:
+            result = worker.do(json.loads(line))
+        except Exception as error:
+            result = {"error": f"{type(error).__name__}: {error}"}
+        reply.write(json.dumps(result) + "\n")
+        reply.flush()
+
+
+if __name__ == "__main__":
+    main()

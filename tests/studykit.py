@@ -1,0 +1,143 @@
+"""What the tests of the study share: small studies, pictures, a clock that is set by hand."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from nearer.study.config import Config
+from nearer.study.create import new_study
+from nearer.study.desk import Desk
+from nearer.study.imports import Item
+from nearer.study.store import Store
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self, now: float = 1_000_000.0) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def words(n: int) -> list[Item]:
+    return [Item(f"word {k}", "text", f"word {k}") for k in range(n)]
+
+
+def make_study(path: Path, n: int = 8, **settings: object) -> Path:
+    settings = {"method": "random", "questions": 12, "practice": 1, **settings}
+    new_study(path, words(n), Config.of(settings))
+    return path
+
+
+def only_real() -> dict[str, float]:
+    """Settings without catch trials, repeats and hold-outs."""
+    return {"catch_share": 0.0, "repeat_share": 0.0, "holdout_share": 0.0}
+
+
+class Bench:
+    """A store and a desk on a fresh study, without web and without worker."""
+
+    def __init__(
+        self, path: Path, n: int = 8, seed: int = 0, *, sync: bool = False, **settings: object
+    ) -> None:
+        self.path = make_study(path, n, **settings)
+        self.clock = Clock()
+        self.desk = Desk(self.clock, np.random.default_rng(seed))
+        self.store = Store(self.path, self.desk)
+        if not sync:  # most tests are not about power cuts
+            self.store._db.execute("PRAGMA synchronous = OFF")
+        self.write(lambda db: self.desk.set_state(db, "running"))
+
+    def write(self, change):
+        return self.store.write(change)
+
+    def join(self, **options: object) -> int:
+        return self.write(lambda db: self.desk.join(db, consent="1", **options))
+
+    def pose(self, rows, **options: object) -> int:
+        rows = np.asarray(rows)
+        return self.write(lambda db: self.desk.pose(db, rows, seen=0, seconds=0.0, **options))
+
+    def hand_out(self, person: int):
+        return self.write(lambda db: self.desk.hand_out(db, person))
+
+    def answer(self, person: int, lease: int, choice: str = "left", ms: float = 700.0) -> bool:
+        return self.write(lambda db: self.desk.answer(db, person, lease, choice, ms))
+
+    def board(self):
+        return self.desk.board
+
+    def close(self) -> None:
+        self.store.close()
+
+
+def picture(
+    colour: tuple[int, int, int] = (200, 40, 60), size: int = 24, kind: str = "PNG"
+) -> bytes:
+    from PIL import Image
+
+    out = io.BytesIO()
+    Image.new("RGB", (size, size), colour).save(out, kind)
+    return out.getvalue()
+
+
+def zipped(files: dict[str, bytes]) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return out.getvalue()
+
+
+class Web:
+    """A study behind a test client, with somebody logged in on request."""
+
+    def __init__(self, path: Path, n: int = 8, *, start: bool = True, **settings: object) -> None:
+        from fastapi.testclient import TestClient
+
+        from nearer.study.app import create_app, open_study
+
+        if not path.exists():
+            make_study(path, n, **settings)
+        self.path = path
+        self.study = open_study(path, work=False)
+        self.setup = self.study.setup
+        self.study.store._db.execute("PRAGMA synchronous = OFF")
+        if start:
+            self.study.store.write(lambda db: self.study.desk.set_state(db, "running"))
+        self.client = TestClient(create_app(self.study), follow_redirects=False)
+        self.client.__enter__()
+
+    def close(self) -> None:
+        self.client.__exit__(None, None, None)
+
+    def log_in(self) -> dict[str, str]:
+        """Make the account and log in; the headers that changes need."""
+        import re
+
+        who = {"name": "ada", "password": "correct horse"}
+        assert self.client.post(f"/setup/{self.setup}", data=who).status_code == 303
+        assert self.client.post("/login", data=who).status_code == 303
+        page = self.client.get("/dashboard").text
+        return {"x-form-token": re.search('name="form-token" content="([^"]+)"', page)[1]}
+
+    def join(self, **parameters: str) -> dict[str, str]:
+        """Take part; the headers of that person."""
+        body = {"consent_version": "1", "parameters": parameters}
+        reply = self.client.post("/api/join", json=body)
+        assert reply.status_code == 200, reply.text
+        headers = {"authorization": f"Bearer {reply.json()['token']}"}
+        assert self.client.post("/api/ready", headers=headers).status_code == 200
+        return headers
+
+    def answer(self, headers: dict[str, str], choice: str = "left"):
+        """Answer the question in hand; the reply."""
+        trial = self.client.get("/api/me", headers=headers).json()["trials"][0]
+        body = {"answers": [{"lease": trial["lease"], "choice": choice, "response_ms": 800}]}
+        return self.client.post("/api/answers", json=body, headers=headers)

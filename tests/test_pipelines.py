@@ -1,0 +1,126 @@
+"""The paper's pipelines: quality, books, budgets, options."""
+
+import numpy as np
+import pytest
+
+import nearer
+from nearer import metrics
+from nearer.algorithms.methods import METHODS, make_asking
+from nearer.algorithms.pipelines import _nearest
+from nearer.errors import InvalidInput
+from nearer.fitting.smallest import fit_smallest
+
+SMALL = nearer.datasets.make_gaussian(60, 2, random_state=0)
+
+
+def embed(method, X=SMALL, seed=0, budget=None, **options):
+    if method == "paper":
+        options.setdefault("n_starts", 2)
+    asking = make_asking(method, len(X), random_state=seed, budget=budget, **options)
+    return nearer.run(asking, nearer.PointOracle(X), budget=budget)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_keeps_its_books(method):
+    embedding = embed(method)
+    assert embedding.positions.shape == (60, embedding.dimension)
+    assert np.isfinite(embedding.positions).all()
+    assert len(embedding.triplets) == embedding.n_comparisons
+    assert embedding.n_comparisons == sum(p.n_comparisons for p in embedding.history)
+    assert embedding.n_rounds == sum(p.n_rounds for p in embedding.history)
+    assert metrics.triplet_accuracy(embedding.triplets, SMALL) == 1
+    np.testing.assert_array_equal(embed(method).positions, embedding.positions)
+    questions = np.random.default_rng(0).integers(60, size=(50, 3))
+    d = np.linalg.norm
+    P = embedding.positions
+    expected = [d(P[h] - P[a]) < d(P[h] - P[b]) for h, a, b in questions]
+    np.testing.assert_array_equal(embedding.predict(questions), expected)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("budget", [1, 40, 900])
+def test_every_method_keeps_its_budget(method, budget):
+    if method == "basis" and budget < 900:
+        with pytest.raises(InvalidInput, match="raise the budget"):
+            embed(method, budget=budget)
+        return
+    embedding = embed(method, budget=budget)
+    assert embedding.n_comparisons <= budget
+    assert embedding.positions.shape == (60, embedding.dimension)
+
+
+@pytest.mark.parametrize(
+    ("name", "dimension", "tau", "knn"),
+    [("3dgmm", 3, 0.985, 0.95), ("5dcube", 5, 0.98, 0.93), ("cities", 3, 0.96, 0.85)],
+)
+def test_one_start_finds_the_dimension_and_near_perfect_positions(name, dimension, tau, knn):
+    X = nearer.datasets.load_points(name, random_state=3)
+    embedding = embed("basis+soe", X, seed=3)
+    assert embedding.dimension == dimension
+    assert embedding.details["loss"] < 1e-3
+    assert metrics.mean_kendall_tau(X, embedding.positions) > tau
+    assert metrics.knn_precision(X, embedding.positions) > knn
+
+
+def test_extra_questions_help_neighbours_and_selecting_is_cheaper_than_sorting():
+    plain, sort, select = (
+        embed("basis+soe"),
+        embed("extra+soe"),
+        embed("extra+soe", extra="select"),
+    )
+    assert plain.n_comparisons < select.n_comparisons < sort.n_comparisons
+    quality = [metrics.knn_precision(SMALL, e.positions) for e in (plain, select, sort)]
+    assert min(quality[1:]) >= quality[0] - 0.01
+
+
+def test_the_paper_protocol_restarts_and_doubles_the_dimension():
+    X = nearer.datasets.make_cube(150, 4, random_state=1)
+    embedding = embed("paper", X, n_starts=2)
+    basis = embedding.details["basis"]
+    assert set(embedding.evidence) <= {basis.dimension, 2 * basis.dimension}
+    assert 1 <= embedding.details["n_starts"] <= 4
+    if embedding.evidence[basis.dimension]["loss"] > 1e-3:
+        assert embedding.dimension == 2 * basis.dimension
+
+
+def test_given_dimensions_are_used():
+    for method in ("basis+soe", "rand+soe", "extra+soe", "crowd-kernel"):
+        assert embed(method, n_components=3).dimension == 3
+
+
+def test_the_smallest_dimension_that_fits():
+    rng = np.random.default_rng(0)
+    for d in (1, 2, 3):
+        X = rng.random((100, d))
+        q = nearer.algorithms.questions.random_questions(100, 6000, rng)
+        answers = nearer.PointOracle(X)(q)
+        triplets = nearer.asking.record.as_triplets(q, answers)
+        fit, evidence = fit_smallest(triplets, 100, rng=rng)
+        assert fit.positions.shape[1] == d
+        assert set(evidence) == set(range(1, d + 1))
+
+
+@pytest.mark.parametrize("X", [np.zeros((12, 2)), np.arange(12.0)[:, None], np.eye(3)])
+@pytest.mark.parametrize("method", METHODS)
+def test_degenerate_data_ends(X, method):
+    assert np.isfinite(embed(method, X, budget=150).positions).all()
+
+
+def test_nearest_leaves_out_the_object_itself_among_duplicates():
+    rows = _nearest(np.zeros((6, 2)), 3)
+    assert rows.shape == (6, 3)
+    assert all(x not in row for x, row in enumerate(rows))
+
+
+def test_options_that_a_method_has_not_are_refused():
+    with pytest.raises(InvalidInput, match=r"locate='linear'.*'rand\+soe'.*basis has"):
+        embed("rand+soe", locate="linear")
+    for options in ({"extra": "swap"}, {"n_components": 0}, {"n_components": 60}):
+        with pytest.raises(InvalidInput):
+            embed("extra+soe", **options)
+    with pytest.raises(InvalidInput, match="n_starts=0"):
+        embed("paper", n_starts=0)
+    with pytest.raises(InvalidInput, match=r"locate='spiral'"):
+        embed("basis", locate="spiral")
+    with pytest.raises(InvalidInput, match="budget=0"):
+        nearer.rand_soe(10, budget=0)

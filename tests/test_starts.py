@@ -1,0 +1,70 @@
+"""Starts from above reach what random starts miss."""
+
+import numpy as np
+import pytest
+
+import nearer
+from nearer.fitting.solver import disobeyed
+from nearer.fitting.starts import (
+    fit_from_above,
+    principal_axes,
+    random_start,
+    ranking_start,
+    triplet_ranks,
+)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_exact_rankings_are_obeyed_from_one_start(seed):
+    X = nearer.datasets.make_cube(200, 3, random_state=seed)
+    basis = nearer.run(nearer.choose_basis(200, random_state=seed), nearer.PointOracle(X))
+    fit = fit_from_above(basis.triplets, 200, 3, rng=np.random.default_rng(seed))
+    assert not disobeyed(fit.positions, basis.triplets).any()
+    assert nearer.metrics.mean_kendall_tau(X, fit.positions) > 0.9
+
+
+def test_principal_axes_keep_distances_and_order_axes():
+    X = np.random.default_rng(0).normal(size=(20, 3)) * [1, 5, 2]
+    turned = principal_axes(X, 3)
+    between = np.linalg.norm(X[:, None] - X[None], axis=2)
+    np.testing.assert_allclose(between, np.linalg.norm(turned[:, None] - turned[None], axis=2))
+    spread = turned.std(axis=0)
+    assert list(spread) == sorted(spread, reverse=True)
+
+
+def test_ranking_start_puts_a_line_in_order():
+    place = np.linspace(0, 1, 30)
+    rankings = {0: np.arange(30), 29: np.arange(30)[::-1]}
+    X = ranking_start(rankings, 3)
+    assert X.shape == (30, 3)
+    assert abs(np.corrcoef(X[:, 0], place)[0, 1]) > 0.98
+    assert np.linalg.matrix_rank(X) == 3
+
+
+def test_ranks_of_triplets_follow_wins():
+    ranks = triplet_ranks([[0, 1, 2], [0, 2, 3], [0, 1, 3]], 5)
+    assert list(ranks) == [0]
+    assert ranks[0][0] < ranks[0][1] < ranks[0][2] < ranks[0][3]
+    assert ranks[0][4] == ranks[0][2]
+
+
+def test_interruption_ends_the_whole_descent():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    rows = np.array([np.random.default_rng(i).choice(30, 3, replace=False) for i in range(500)])
+    rows = np.where(nearer.PointOracle(X)(rows)[:, None], rows, rows[:, [0, 2, 1]])
+    calls = []
+
+    def callback(step, loss):
+        calls.append(step)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+
+    fit = fit_from_above(rows, 30, 2, rng=np.random.default_rng(0), callback=callback)
+    assert fit.interrupted
+    assert fit.positions.shape == (30, 2)
+    assert len(calls) == 4
+
+
+def test_no_dimension_is_refused():
+    with pytest.raises(nearer.errors.InvalidInput, match="n_components=0"):
+        random_start(3, 0, np.random.default_rng(0))

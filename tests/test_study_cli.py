@@ -1,0 +1,141 @@
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from studykit import Bench, picture
+
+from nearer.cli import main
+from nearer.study.store import connect
+
+
+def run(*args, **options):
+    return CliRunner().invoke(main, ["study", *map(str, args)], **options)
+
+
+def good(*args, **options):
+    result = run(*args, **options)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.fixture
+def words(tmp_path):
+    path = tmp_path / "words.csv"
+    path.write_text("label\n" + "\n".join(f"word {k}" for k in range(10)))
+    return path
+
+
+@pytest.fixture
+def answered(tmp_path):
+    bench = Bench(tmp_path / "answered.db", n=10, questions=200, holdout_share=0.2)
+    rng = np.random.default_rng(0)
+    bench.pose([rng.choice(10, 3, replace=False) for _ in range(150)])
+    person = bench.join(panel="link", external="mail@example.org")
+    while trials := bench.hand_out(person):
+        t = trials[0]
+        bench.answer(
+            person, t.lease, "left" if abs(t.left - t.head) < abs(t.right - t.head) else "right"
+        )
+    bench.close()
+    return bench.path
+
+
+def test_new_from_a_table_with_settings(tmp_path, words):
+    (tmp_path / "c.yaml").write_text("questions: 30\nvotes: 3\nmethod: random\n")
+    said = good(
+        "new",
+        tmp_path / "s.db",
+        "--items",
+        words,
+        "--config",
+        tmp_path / "c.yaml",
+        "--set",
+        "questions=7",
+    )
+    assert "10 items, method random, 7 questions a person" in said
+    header = dict(connect(tmp_path / "s.db").execute("SELECT key, value FROM header"))
+    assert json.loads(header["config"])["votes"] == "3"
+    assert {"version", "seed", "method", "format"} <= set(header)
+
+
+def test_new_from_pictures(tmp_path):
+    (tmp_path / "pics").mkdir()
+    for k in range(4):
+        (tmp_path / "pics" / f"{k}.png").write_bytes(picture((k, 0, 0)))
+    assert "4 items" in good("new", tmp_path / "s.db", "--items", tmp_path / "pics")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--set", "questions"], "must be NAME=VALUE"),
+        (["--set", "qestions=3"], "did you mean 'questions'?"),
+        (["--config", "none.yaml"], "cannot be read as YAML"),
+    ],
+)
+def test_what_the_user_can_mend_ends_with_two_and_one_message(tmp_path, words, options, said):
+    result = run("new", tmp_path / "s.db", "--items", words, *options)
+    assert result.exit_code == 2
+    assert said in result.output
+    assert not (tmp_path / "s.db").exists()
+
+
+@pytest.mark.parametrize("command", ["status", "export", "embed", "serve", "simulate"])
+def test_a_study_that_is_not_there_ends_with_two(tmp_path, command):
+    result = run(command, tmp_path / "none.db")
+    assert result.exit_code == 2
+    assert "there is no such study" in result.output
+
+
+def test_status(answered):
+    said = good("status", answered, "--people")
+    assert "is running" in said
+    assert "repeats agree" in said
+    found = json.loads(good("status", answered, "--json"))
+    assert found["answers"]["all"] == 200
+    assert found["participants"][0]["answered"] == 200
+
+
+def test_export_and_embed(answered, tmp_path):
+    assert good("export", answered).startswith("head,winner,loser,person,purpose\n")
+    good("export", answered, "--format", "salmon", "--out", tmp_path / "salmon.csv")
+    assert (tmp_path / "salmon.csv").read_text().startswith("head,winner,loser,left,right,puid")
+    assert "mail@example.org" not in good("export", answered, "--format", "answers")
+    assert "mail@example.org" in good("export", answered, "--format", "answers", "--identities")
+    found = json.loads(good("embed", answered, "--dim", "1", "--out", tmp_path / "p.csv", "--json"))
+    assert found["dimension"] == 1
+    assert found["accuracy"] > 0.8
+    assert len((tmp_path / "p.csv").read_text().splitlines()) == 11
+    assert run("export", answered, "--out", tmp_path / "no" / "x.csv").exit_code == 2
+
+
+def test_backup_and_withdraw(answered, tmp_path):
+    good("backup", answered, tmp_path / "copy.db")
+    assert "200 answers erased" in good("withdraw", answered, "mail@example.org", "--yes")
+    assert json.loads(good("status", answered, "--json"))["answers"]["all"] == 0
+    assert json.loads(good("status", tmp_path / "copy.db", "--json"))["answers"]["all"] == 200
+    assert run("withdraw", answered, "nobody", "--yes").exit_code == 2
+
+
+def test_simulate_plans_on_a_copy(tmp_path, words):
+    good("new", tmp_path / "s.db", "--items", words, "--set", "method=random")
+    options = ["--answers", "250", "--people", "5", "--error", "0.1", "--dim", "1", "--json"]
+    found = json.loads(good("simulate", tmp_path / "s.db", *options))
+    assert found["answers"] >= 250
+    assert found["curve"][-1]["truth"] > 0.75
+    assert json.loads(good("status", tmp_path / "s.db", "--json"))["answers"]["all"] == 0
+    np.savetxt(tmp_path / "p.csv", np.zeros((3, 2)), delimiter=",")
+    result = run("simulate", tmp_path / "s.db", "--positions", tmp_path / "p.csv")
+    assert result.exit_code == 2
+    assert "has 3 rows; the study has 10 items" in result.output
+
+
+def test_without_the_extra_the_remedy_is_named(tmp_path, words, monkeypatch):
+    import sys
+
+    good("new", tmp_path / "s.db", "--items", words, "--set", "method=random")
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    result = run("serve", tmp_path / "s.db")
+    assert result.exit_code == 2
+    assert "pip install 'nearer[study]'" in result.output

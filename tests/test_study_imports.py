@@ -1,0 +1,166 @@
+import pytest
+from studykit import picture, zipped
+
+from nearer.errors import InvalidInput
+from nearer.study.config import Config
+from nearer.study.imports import read_files, read_items, read_zip
+from nearer.study.media import check_media
+
+
+def test_a_folder_of_pictures(tmp_path):
+    for k in range(3):
+        (tmp_path / f"red_{k}.png").write_bytes(picture((k, 0, 0)))
+    (tmp_path / "notes.txt").write_text("not an item")
+    (tmp_path / ".hidden.png").write_bytes(b"not looked at")
+    items, settings = read_items(tmp_path)
+    assert [(i.name, i.kind, i.alt) for i in items] == [
+        (f"red_{k}", "image", f"red {k}") for k in range(3)
+    ]
+    assert settings == {}
+
+
+def test_a_zip_of_pictures(tmp_path):
+    files = {f"set/{k}.png": picture((k, 0, 0)) for k in range(3)}
+    (tmp_path / "items.zip").write_bytes(zipped({**files, "__MACOSX/._0.png": b"x", "set/": b""}))
+    assert [i.name for i in read_items(tmp_path / "items.zip")[0]] == ["set/0", "set/1", "set/2"]
+
+
+@pytest.mark.parametrize(
+    "name", ["../a.png", "x/../../a.png", "/a.png", "..\\a.png", "C:\\a.png", "C:a.png"]
+)
+def test_paths_that_leave_the_zip_are_refused(name):
+    with pytest.raises(InvalidInput, match="leaves the archive"):
+        read_zip(zipped({name: picture()}), "items.zip")
+
+
+def test_a_csv_of_texts(tmp_path):
+    (tmp_path / "w.csv").write_text('label,alt\nhouse,a house\ntree,\n"a, b",x\n', encoding="utf-8")
+    items, _ = read_items(tmp_path / "w.csv")
+    assert [(i.kind, i.text, i.alt) for i in items] == [
+        ("text", "house", "a house"),
+        ("text", "tree", ""),
+        ("text", "a, b", "x"),
+    ]
+
+
+def test_a_csv_of_files(tmp_path):
+    for k in range(3):
+        (tmp_path / f"{k}.png").write_bytes(picture((k, 0, 0)))
+    (tmp_path / "w.csv").write_text("file,name\n0.png,zero\n1.png,one\n2.png,two\n")
+    items, _ = read_items(tmp_path / "w.csv")
+    assert [(i.name, i.kind) for i in items] == [
+        ("zero", "image"),
+        ("one", "image"),
+        ("two", "image"),
+    ]
+    (tmp_path / "w.csv").write_text("file\nnone.png\n")
+    with pytest.raises(InvalidInput, match=r"'none.png', which is not beside it"):
+        read_items(tmp_path / "w.csv")
+
+
+def test_salmons_file_is_imported_as_it_is(tmp_path):
+    (tmp_path / "init.yaml").write_text(
+        "targets: [zero, '<b>one</b>', two & three, \"<script>x</script>\"]\n"
+        "samplers: {ARR: {}, Random: {}}\n"
+        "sampling: {probs: {ARR: 80, Random: 20}, common: {d: 3}}\n"
+        "html:\n  instructions: Which is <i>more</i> similar?\n  max_queries: 25\n"
+        "  skip_button: true\n  debrief: <b>Thanks!</b>\n"
+    )
+    items, settings = read_items(tmp_path / "init.yaml")
+    assert [i.text for i in items] == ["zero", "one", "two & three", "x"]
+    config = Config.of(settings)
+    assert config.question == "Which is more similar?"
+    assert (config.questions, config.can_skip, config.n_components) == (25, True, 3)
+    assert config.debrief == "Thanks!"
+
+
+def test_salmons_older_file_with_pictures(tmp_path):
+    for k in range(3):
+        (tmp_path / f"{k}.png").write_bytes(picture((k, 0, 0)))
+    lines = "".join(f"  - <img src='/static/targets/{k}.png' width=50 />\n" for k in range(3))
+    (tmp_path / "init.yaml").write_text(
+        f"targets:\n{lines}max_queries: -1\nd: 2\ninstructions: Pick\n"
+    )
+    items, settings = read_items(tmp_path / "init.yaml")
+    assert [i.kind for i in items] == ["image"] * 3
+    assert settings == {"question": "Pick", "can_skip": False, "n_components": 2}
+    (tmp_path / "init.yaml").write_text(
+        "targets: [a, b, \"<img src='https://x.example/a.png'>\"]\n"
+    )
+    with pytest.raises(InvalidInput, match="not a file beside it"):
+        read_items(tmp_path / "init.yaml")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "match"),
+    [
+        ("a.csv", "label\nx\ny\n", "holds 2 items; comparing needs at least 3"),
+        ("a.csv", "label\nx\ny\nx\n", "two items are called 'x'"),
+        ("a.csv", "number\n1\n2\n3\n", "has columns .'number'.; one must be called"),
+        ("a.csv", 'label\nx\n""\nz\n', "must have 1 to 2000 characters"),
+        ("a.yaml", "targets: 5", "targets=5: must be a list"),
+        ("a.yaml", "- a\n- b", "holds a list; must be"),
+        ("a.yaml", "a: [", "cannot be read as YAML"),
+        ("a.txt", "x", "must be a folder or ZIP"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_with_the_reason(tmp_path, name, text, match):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InvalidInput, match=match):
+        read_items(tmp_path / name)
+
+
+def test_a_missing_path_is_refused(tmp_path):
+    with pytest.raises(InvalidInput, match="no such file or folder"):
+        read_items(tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.png", b""),
+        ("a.png", b"\x89PNG\r\n\x1a\n" + b"\x00" * 100),
+        ("a.jpg", picture()),
+        ("a.mp3", b"<html>"),
+        ("a.wav", b"RIFF\x00\x00\x00\x00WEBP"),
+        ("a.svg", b"<svg/>"),
+        ("a", b"x"),
+    ],
+)
+def test_media_that_are_not_what_their_name_says_are_refused(name, content):
+    with pytest.raises(InvalidInput):
+        check_media(name, content)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "kind"), [("png", "PNG"), ("jpg", "JPEG"), ("gif", "GIF"), ("webp", "WEBP")]
+)
+def test_pictures_that_are_what_they_say(suffix, kind):
+    (item,) = read_files([(f"a.{suffix}", picture(kind=kind))])
+    assert item.kind == "image"
+
+
+@pytest.mark.parametrize(
+    ("settings", "match"),
+    [
+        ({"votes": 4}, "votes='4': must be one of"),
+        ({"questions": 0}, "questions=0: must be at least 1"),
+        ({"questions": "ten"}, "questions='ten': must be of type int"),
+        ({"catch_share": 0.9}, "catch_share=0.9: must be from 0 to 0.5"),
+        ({"catch_share": 0.5, "repeat_share": 0.5}, "must leave at least 0.2"),
+        ({"method": "magic"}, "must be one of informative"),
+        ({"scope": "person", "votes": "3"}, "must be 1 where scope is person"),
+        ({"completion_redirect": "javascript:alert(1)"}, "must be an http"),
+        ({"n_components": 0}, "must be at least 1"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(settings, match):
+    with pytest.raises(InvalidInput, match=match):
+        Config.of(settings)
+
+
+def test_settings_survive_the_header():
+    config = Config.of({"votes": 3, "holdout_share": 0, "n_components": 2})
+    assert Config.from_json(config.to_json()) == config
+    assert Config.of({"method": "basis"}).rule == "2+1"
+    assert Config.of({"method": "basis", "scope": "person"}).rule == "1"

@@ -1,0 +1,186 @@
+"""How questions are chosen: methods, the worker's jobs, and what is due when."""
+
+import json
+
+import numpy as np
+import pytest
+from studykit import Bench, only_real
+
+import nearer
+from nearer.asking.memory import pack
+from nearer.study.conductor import Conductor, map_is_due, questions_due
+from nearer.study.config import METHODS
+from nearer.study.methods import CHOOSERS, SORTERS, Choosing, Sorting
+from nearer.study.worker import Worker
+
+
+def test_every_method_is_a_chooser_or_a_sorter():
+    assert set(CHOOSERS) | set(SORTERS) == set(METHODS)
+
+
+@pytest.mark.parametrize("method", CHOOSERS)
+def test_choosers_ask_nothing_twice_and_stop_when_all_is_asked(method):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(5, 2))
+    asked = np.empty((0, 3), dtype=np.int64)
+    choosing = Choosing(method, 5, 2, seed=0)
+    while True:
+        near = nearer.PointOracle(X)(asked) if len(asked) else np.empty(0, bool)
+        told = np.where(near[:, None], asked, asked[:, [0, 2, 1]])
+        new = choosing.choose(told, asked, 7, rng)
+        if not len(new):
+            break
+        asked = np.concatenate([asked, new])
+    assert len(asked) == len(np.unique(pack(asked)[0])) == 5 * 4 * 3 // 2
+
+
+def test_a_sort_told_piece_by_piece_comes_to_the_same_result_as_at_once():
+    X = np.random.default_rng(1).normal(size=(12, 2))
+    oracle = nearer.PointOracle(X)
+    sorting, told = Sorting("basis", 12, 3), np.empty((0, 3), dtype=np.int64)
+    while len(questions := sorting.open(told)):
+        questions = questions[:4]
+        near = oracle(questions)
+        told = np.concatenate([told, np.where(near[:, None], questions, questions[:, [0, 2, 1]])])
+    assert sorting.done
+    again = Sorting("basis", 12, 3)
+    assert len(again.open(told)) == 0
+    whole = nearer.run(nearer.choose_basis(12, random_state=3), oracle)
+    assert np.array_equal(sorting._session.result.coordinates(), whole.coordinates())
+
+
+def test_a_sort_starts_over_when_a_decision_is_taken_back():
+    sorting = Sorting("basis", 8, 0)
+    first = sorting.open(np.empty((0, 3), dtype=np.int64))
+    sorting.open(np.asarray(first))
+    assert np.array_equal(sorting.open(np.asarray(first)[:, [0, 2, 1]][:1]), first[1:])
+
+
+@pytest.fixture
+def bench(tmp_path):
+    made = Bench(tmp_path / "s.db", n=12, questions=60, **only_real())
+    yield made
+    made.close()
+
+
+def test_what_is_due_when(bench):
+    desk = bench.desk
+    assert questions_due(desk, -1) == {"job": "choose", "person": None, "n_questions": 20}
+    bench.pose([(0, k, k + 1) for k in range(1, 11)])
+    assert questions_due(desk, -1) is None
+    people = [bench.join() for _ in range(8)]
+    for person in people:
+        bench.hand_out(person)
+    assert questions_due(desk, -1)["n_questions"] == 20, "two for each of eight, or the batch"
+    assert questions_due(desk, -1, taken=50)["n_questions"] == 100, (
+        "people are faster than the worker"
+    )
+    bench.write(lambda db: desk.set_state(db, "paused"))
+    assert questions_due(desk, -1) is None
+    desk.board.mains = 100
+    assert map_is_due(desk, 0)
+    assert not map_is_due(desk, 95)
+
+
+def test_the_same_log_and_seed_choose_the_same_questions(bench):
+    bench.pose([(0, k, k + 1) for k in range(1, 11)])
+    person = bench.join()
+    for _ in range(10):
+        bench.answer(person, bench.hand_out(person)[0].lease)
+    job = {"job": "choose", "person": None, "n_questions": 9}
+    first, second = Worker(bench.path).do(job), Worker(bench.path).do(job)
+    assert first["questions"] == second["questions"]
+    assert first["seen"] == 10
+    assert len(first["questions"]) == 9
+    asked = {(h, *sorted((a, b))) for h, a, b in first["questions"]}
+    assert asked.isdisjoint({(0, k, k + 1) for k in range(1, 11)})
+
+
+def test_the_map_says_how_well_it_predicts(tmp_path):
+    bench = Bench(tmp_path / "s.db", n=10, questions=400, holdout_share=0.2)
+    rng = np.random.default_rng(0)
+    X = np.c_[np.arange(10.0), rng.normal(size=10)]
+    bench.pose([rng.choice(10, 3, replace=False) for _ in range(350)])
+    person = bench.join()
+    worker = Worker(bench.path)
+    assert worker.do({"job": "map"}) == {"map": None}
+    while trials := bench.hand_out(person):
+        t = trials[0]
+        near = np.linalg.norm(X[t.head] - X[t.left]) < np.linalg.norm(X[t.head] - X[t.right])
+        bench.answer(person, t.lease, "left" if near else "right")
+    found = worker.do({"job": "map"})["map"]
+    assert found["accuracy"] > 0.85
+    assert np.array(found["positions"]).shape[0] == 10
+    assert found["n_holdout"] >= 20
+    bench.write(lambda db: bench.desk.add_map(db, found))
+    stored = bench.store.reader().execute("SELECT positions FROM maps").fetchone()[0]
+    assert json.loads(stored) == found["positions"]
+    bench.close()
+
+
+def test_the_conductor_keeps_a_stock_and_reports_a_method_that_fails(bench, monkeypatch):
+    conductor = Conductor(bench.store, bench.desk)
+    conductor.start()
+    assert conductor.stocked.wait(30)
+    assert bench.desk.board.stock() == 20
+    conductor.close()
+
+    failing = Conductor(bench.store, bench.desk)
+    monkeypatch.setattr(
+        failing._chooser, "ask", lambda job: (_ for _ in ()).throw(RuntimeError("no"))
+    )
+    bench.write(
+        lambda db: [bench.desk.board.close_question(q) for q in list(bench.desk.board.questions)]
+    )
+    failing.start()
+    for _ in range(200):
+        if failing.trouble:
+            break
+        failing._stop.wait(0.02)
+    assert failing.trouble == "choosing questions failed: no"
+    assert bench.hand_out(bench.join()), "people are served all the same"
+    failing.close()
+
+
+@pytest.mark.parametrize("votes", ["1", "2+1"])
+def test_a_sort_by_several_people_finds_the_truth(tmp_path, votes):
+    """The whole loop of a method with rounds: open round, votes, next round, until it is done."""
+    X = np.random.default_rng(5).normal(size=(9, 2))
+    bench = Bench(
+        tmp_path / "s.db", n=9, method="basis", votes=votes, questions=100_000, **only_real()
+    )
+    people = [bench.join() for _ in range(3)]
+    worker = Worker(bench.path)
+    while True:
+        reply = worker.do({"job": "choose", "person": None})
+        questions = np.array(reply.pop("questions")).reshape(-1, 3)
+        if not len(questions):
+            break
+        bench.write(lambda db, q=questions, r=reply: bench.desk.pose(db, q, **r))
+        while bench.desk.board.stock():
+            for person in people:
+                question = bench.desk.board.next_main(person)
+                if question is None:
+                    continue
+                lease = bench.write(lambda db, p=person, q=question: bench.desk._lease(db, p, q))
+                near = nearer.PointOracle(X)(np.array([[question.head, question.a, question.b]]))[0]
+                bench.answer(person, lease.id, "left" if near == lease.a_left else "right")
+    found = worker._sortings[None]._session.result
+    whole = nearer.run(nearer.choose_basis(9, random_state=0), nearer.PointOracle(X))
+    assert np.array_equal(found.coordinates(), whole.coordinates())
+    bench.close()
+
+
+def test_everyone_can_have_questions_of_their_own(tmp_path):
+    bench = Bench(tmp_path / "s.db", n=12, scope="person", questions=60, **only_real())
+    one, other = bench.join(), bench.join()
+    bench.hand_out(one)  # a hold-out, since nothing is chosen yet; from now on they are here
+    job = questions_due(bench.desk, -1)
+    assert job == {"job": "choose", "person": one, "n_questions": 4}
+    reply = Worker(bench.path).do(job)
+    questions = np.array(reply.pop("questions"))
+    bench.write(lambda db: bench.desk.pose(db, questions, **reply))
+    assert bench.board().next_main(one) is not None
+    assert bench.board().next_main(other) is None
+    assert questions_due(bench.desk, -1) is None
+    bench.close()

@@ -1,0 +1,135 @@
+"""scikit-learn manners, both input forms, and every kind of bad input."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+from sklearn.utils.estimator_checks import (
+    check_estimator_repr,
+    check_get_params_invariance,
+    check_no_attributes_set_in_init,
+    check_parameters_default_constructible,
+    check_set_params,
+)
+
+import nearer
+from nearer.errors import AnswersWarning, InvalidInput
+
+LOSSES = [nearer.SOE, nearer.CKL, nearer.GNMDS, nearer.STE, nearer.TSTE]
+ALL = [*LOSSES, nearer.OrdinalEmbedding]
+N = 30
+
+
+@pytest.fixture(scope="module")
+def answers():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, 2))
+    questions = np.unique(np.sort(rng.integers(N, size=(4000, 3)), axis=1), axis=0)
+    questions = questions[(np.diff(questions, axis=1) > 0).all(axis=1)]
+    questions = rng.permuted(rng.permutation(questions), axis=1)
+    y = nearer.PointOracle(X)(questions)
+    return X, questions, y, np.where(y[:, None], questions, questions[:, [0, 2, 1]])
+
+
+@pytest.mark.parametrize("estimator", ALL)
+@pytest.mark.parametrize(
+    "check",
+    [
+        check_parameters_default_constructible,
+        check_no_attributes_set_in_init,
+        check_get_params_invariance,
+        check_set_params,
+        check_estimator_repr,
+    ],
+)
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator.__name__, estimator())
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_cross_validation(estimator, answers):
+    _, questions, y, triplets = answers
+    model = estimator(2, n_objects=N, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert cross_val_score(model, triplets, cv=3).mean() > 0.9
+        assert cross_val_score(model, questions, y, cv=3).mean() > 0.9
+
+
+@pytest.mark.parametrize("y_form", [lambda y: y, lambda y: np.where(y, 1, -1), lambda y: y * 1])
+def test_questions_with_answers_are_triplets(answers, y_form):
+    _, questions, y, triplets = answers
+    model = nearer.SOE(2, random_state=0, n_objects=N)
+    a = clone(model).fit(questions, y_form(y)).embedding_
+    b = clone(model).fit(triplets).embedding_
+    np.testing.assert_array_equal(a, b)
+
+
+def test_same_seed_same_positions(answers):
+    triplets = answers[3]
+    models = [nearer.SOE(2, random_state=s, n_objects=N).fit(triplets) for s in (0, 0, 1)]
+    np.testing.assert_array_equal(models[0].embedding_, models[1].embedding_)
+    assert not np.array_equal(models[0].embedding_, models[2].embedding_)
+
+
+@pytest.mark.parametrize("init", ["above", "random", "rankings"])
+def test_starts(answers, init):
+    model = nearer.SOE(2, init=init, random_state=0, n_objects=N, n_init=2).fit(answers[3])
+    assert model.stress_ < 1e-3
+    assert model.converged_
+
+
+def test_cblearns_way_of_passing_start_and_size(answers):
+    start = np.random.default_rng(0).normal(size=(N, 2))
+    positions = nearer.SOE(2).fit_transform(answers[3], init=start, n_objects=N)
+    again = nearer.SOE(2, init=start, n_objects=N).fit_transform(answers[3])
+    np.testing.assert_array_equal(positions, again)
+
+
+def test_probabilities(answers):
+    _, questions, y, _ = answers
+    model = nearer.OrdinalEmbedding(2, n_objects=N, random_state=0).fit(questions, y)
+    p = model.predict_proba(questions)
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    np.testing.assert_array_equal(p[:, 1] > 0.5, model.predict(questions))
+
+
+def test_contradictions_are_counted_and_warned_of():
+    with pytest.warns(AnswersWarning, match="1 questions have both answers"):
+        model = nearer.SOE(1, random_state=0).fit([[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 0, 2]])
+    assert model.n_contradictions_ == 1
+
+
+def test_objects_never_compared_are_named():
+    with pytest.warns(AnswersWarning, match="objects never compared: 3, 5 "):
+        nearer.SOE(1, random_state=0, n_objects=6).fit([[0, 1, 2], [4, 1, 2]])
+
+
+@pytest.mark.parametrize(
+    ("options", "fit_options", "message"),
+    [
+        ({"n_components": 0}, {}, "n_components=0"),
+        ({"n_components": 3}, {}, "3 objects span at most 2"),
+        ({"n_components": 1.5}, {}, "whole number"),
+        ({"n_init": 0}, {}, "n_init=0"),
+        ({"init": "magic"}, {}, "init='magic'"),
+        ({"init": [[0.0]]}, {}, "init of shape"),
+        ({"n_objects": 2}, {}, "objects must be from 0 to 1"),
+        ({}, {"sample_weight": [1.0]}, "one for each of the 2 triplets"),
+        ({}, {"y": [True]}, "one answer for each question"),
+        ({}, {"y": [1, 7]}, "y holds"),
+        ({}, {"y": [0, -1]}, "both 0 and -1"),
+    ],
+)
+def test_bad_input(options, fit_options, message):
+    with pytest.raises(InvalidInput, match=message):
+        nearer.SOE(**{"n_components": 1, **options}).fit([[0, 1, 2], [2, 1, 0]], **fit_options)
+
+
+def test_shapes_of_losses_are_checked_at_fit():
+    with pytest.raises(InvalidInput, match="ckl"):
+        nearer.CKL(1, mu=-1.0).fit([[0, 1, 2]])
+    with pytest.raises(InvalidInput, match="tste"):
+        nearer.TSTE(1, alpha=0.0).fit([[0, 1, 2]])
