@@ -13,8 +13,6 @@ the chain that comes nearest to halving the probability; of the heads, the one w
 the most entropy, and of nearly equal ones the one from which the distance is least certain.
 """
 
-# ruff: noqa: PLR0917, PLR0912 - a kernel is one loop with all it needs handed in
-
 from __future__ import annotations
 
 import math

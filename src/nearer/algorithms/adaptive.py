@@ -1,4 +1,4 @@
-"""`nearer.embed`: positions and dimension from as few comparisons as they take.
+"""`nearer.adaptive`: positions and dimension from as few comparisons as they take.
 
 Up to a few thousand objects are asked about and fitted together (`plan`). Of more, a random core is
 treated so, and every other object is then placed among the core by search from its heads
@@ -9,6 +9,7 @@ side, and nothing to fit but one position at a time.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 import numpy as np
@@ -20,63 +21,18 @@ from nearer.algorithms.slotting import Anchors, Slots, slot_objects, spread_head
 from nearer.asking.memory import Memory
 from nearer.asking.protocol import (
     Asking,
-    Oracle,
     Questions,
     limited,
     recorded,
     remembered,
-    run,
 )
 from nearer.asking.record import Record
 from nearer.errors import BudgetSpent, InvalidInput
 
-__all__ = ["adaptive", "embed"]
+__all__ = ["adaptive"]
 
 _TOGETHER = 3000  # up to so many objects are fitted together
 _CORE = 1500  # so many of more
-
-
-def embed(
-    oracle: Oracle,
-    n_objects: int,
-    *,
-    budget: int | None = None,
-    random_state: int | np.random.Generator | None = None,
-    progress: bool | Callable[[int, int], object] = True,
-) -> Embedding:
-    """Find the dimension and the positions of objects by asking an oracle.
-
-    Parameters
-    ----------
-    oracle
-        Any callable from ``(m, 3)`` questions to ``(m,)`` booleans.
-    n_objects
-        How many objects there are, at least 3.
-    budget
-        At most so many comparisons; the best embedding for them is returned. None: as many as it
-        takes, about 1.35·n·d·log2 n where the answers fit in d dimensions and 8.4·n·log2 n where
-        they fit in none.
-    random_state
-        Seed or generator.
-    progress
-        True: a line on the terminal, if there is one, that counts comparisons and rounds. A
-        callable gets both counts after every round. False: silence.
-
-    Examples
-    --------
-    >>> import nearer, numpy as np
-    >>> X = np.random.default_rng(0).normal(size=(120, 2))
-    >>> found = nearer.embed(nearer.PointOracle(X), 120, random_state=0, progress=False)
-    >>> found.dimension, nearer.metrics.mean_kendall_tau(X, found.positions) > 0.97
-    (2, True)
-    """
-    asking = adaptive(n_objects, budget=budget, random_state=random_state)
-    if progress is True:
-        from nearer.progress import counting  # noqa: PLC0415 - needs a terminal library
-
-        with counting() as count:
-            return run(asking, oracle, progress=count)
-    return run(asking, oracle, progress=progress or None)
 
 
 def adaptive(
@@ -87,7 +43,14 @@ def adaptive(
 ) -> Asking[Embedding]:
     """Find the dimension and the positions of objects: `nearer.embed` as an asking.
 
-    Parameters are those of `nearer.embed`.
+    Parameters
+    ----------
+    n_objects
+        How many objects there are, at least 3.
+    budget
+        At most so many comparisons. None: as many as it takes.
+    random_state
+        Seed or generator.
 
     Returns
     -------
@@ -114,10 +77,8 @@ def adaptive(
 def _adaptive(n: int, budget: int | None, rng: np.random.Generator) -> Asking[Embedding]:
     job = _Job(n, budget, rng)
     asking = job.ask() if budget is None else limited(job.ask(), budget)
-    try:
+    with suppress(BudgetSpent):
         yield from asking
-    except BudgetSpent:
-        pass
     return job.embedding()
 
 

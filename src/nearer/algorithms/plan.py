@@ -24,10 +24,9 @@ from nearer.algorithms.refining import near_ties
 from nearer.algorithms.slotting import Anchors, Slots, slot_objects
 from nearer.asking.protocol import Asking
 from nearer.asking.record import Record, as_triplets
-from nearer.errors import BudgetSpent
 from nearer.fitting.centre import fit_centre
-from nearer.fitting.solver import disobeyed
 from nearer.fitting.mirrored import put_right
+from nearer.fitting.solver import disobeyed
 
 __all__ = ["ENOUGH", "Plan"]
 
