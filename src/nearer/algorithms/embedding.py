@@ -89,7 +89,7 @@ class Embedding:
         return run(place_objects(self, new), oracle)
 
     def plot(self, **options: Any) -> Axes:
-        """Draw the positions as a map; the options are those of `nearer.plotting.plot_positions`."""
+        """Draw a map of the positions, with the options of `nearer.plotting.plot_positions`."""
         plotting = import_module("nearer.plotting")  # a room above this one, needed only here
         axes: Axes = plotting.plot_positions(self.positions, **options)
         return axes

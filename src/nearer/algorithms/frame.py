@@ -36,7 +36,7 @@ __all__ = ["Frame", "build_frame", "chain_triplets", "rank_another"]
 Floats = NDArray[np.float64]
 Objects = NDArray[np.int64]
 
-_ZERO = 0.1  # a mean loss below is zero but for the optimiser; a missing dimension leaves 0.3
+_ZERO = 2e-3  # a mean loss below is zero; a missing dimension leaves 0.3 or more
 _CHECKS = 200  # random questions that test a dimension
 _CONFIRMED = 0.93  # share of them that a right dimension predicts
 _STEPS = 400  # of the optimiser

@@ -35,6 +35,9 @@ Triplets = NDArray[np.int64]
 
 ENOUGH = 1.35  # n·d·log2 n comparisons
 _ENOUGH_UNFITTED = 8.4  # n·log2 n comparisons, where no dimension fits
+_ENOUGH_PREDICTABLE = 15.8  # the same where the first of them predict the others well
+_PREDICTABLE = 0.82  # share of held-out answers
+_OBEYED = 0.005  # share of answers that a fit may break and still be called one
 _SHARP = 0.4  # spread of the prior over n, where answers fit
 _MOST_HEADS = 26
 _FRAME = 7.4  # members of the frame, times the square root of n
@@ -43,7 +46,7 @@ _LARGEST = 165
 _TOO_FEW = 30
 _PER_MEMBER = 125  # comparisons of the budget for each member of the frame
 _REFITS = 4  # rounds of detail
-_RANDOM_SHARE = 0.4  # of the comparisons, where no dimension fits
+_RANDOM_SHARE = 0.7  # of the comparisons, where no dimension fits
 _DIMENSIONS = (1, 2, 4, 8, 16, 32)
 _VAGUE = 3.0  # spread of the prior to begin with, where no dimension fits
 _GAIN = 0.002  # of held-out accuracy, that another dimension must bring
@@ -75,6 +78,7 @@ class Plan:
         self._slots: Slots | None = None
         self._fitted = 0  # comparisons that the positions rest on
         self._spread = _SHARP * n
+        self._unfitted = _ENOUGH_UNFITTED
 
     @property
     def fits(self) -> bool:
@@ -104,7 +108,7 @@ class Plan:
     def fit(self, max_iter: int = 200) -> None:
         """Fit all answers, from where the objects are known to be."""
         start, rows = self._start(), [self.record.triplets]
-        if self._frame is not None:
+        if self._frame is not None and self.fits:  # what rankings imply; else what was asked
             rows.append(self._frame.triplets())
         if self._slots is not None:
             rows.append(self._slots.triplets())
@@ -180,26 +184,28 @@ class Plan:
     def _enough(self, d: int | None) -> int:
         """How many comparisons to stop at."""
         unit = self.n * np.log2(self.n)
-        enough = int(_ENOUGH_UNFITTED * unit if d is None else ENOUGH * d * unit)
+        enough = int(self._unfitted * unit if d is None else ENOUGH * d * unit)
         return enough if self.budget is None else self.budget
 
     def _sample(self) -> Asking[str]:
-        wanted = int(_RANDOM_SHARE * (self._enough(None) - self.record.n_comparisons))
-        questions = random_questions(self.n, min(max(wanted, 1), self._all()), self.rng)
-        answers = yield questions
-        test = self.rng.random(len(questions)) < 0.1
-        self._choose_dimension(as_triplets(questions, answers), test)
+        triplets = np.empty((0, 3), dtype=np.int64)
+        for _ in range(2):
+            wanted = int(_RANDOM_SHARE * (self._enough(None) - self.record.n_comparisons))
+            questions = random_questions(self.n, min(max(wanted, 1), self._all()), self.rng)
+            triplets = np.concatenate([triplets, as_triplets(questions, (yield questions))])
+            best = self._choose_dimension(triplets, self.rng.random(len(triplets)) < 0.1)
+            if best < _PREDICTABLE or self._unfitted > _ENOUGH_UNFITTED or self.budget is not None:
+                break
+            self._unfitted = _ENOUGH_PREDICTABLE
         assert self.positions is not None
         return f"{self.positions.shape[1]} dimensions predict best"
 
-    def _choose_dimension(self, triplets: Triplets, test: NDArray[np.bool_]) -> None:
-        """Double the dimension while that predicts the held-out answers better."""
+    def _choose_dimension(self, triplets: Triplets, test: NDArray[np.bool_]) -> float:
+        """Double the dimension while that predicts held-out answers better; how well it does."""
         train, held_out = triplets[~test], triplets[test]
         if not len(train) or not len(held_out):
             self.fit()
-            return
-        if self._frame is not None:
-            train = np.concatenate([train, self._frame.triplets()])
+            return 0.0
         X, best = np.empty((self.n, 0)), -1.0
         self._spread = _VAGUE
         for d in _DIMENSIONS:
@@ -212,6 +218,7 @@ class Plan:
             X, best = fit.positions, predicted
             self._learn_spread(X)
         self.positions = X
+        return best
 
     def _learn_spread(self, X: Floats) -> None:
         """Empirical Bayes: the prior is as wide as the positions came out."""
@@ -223,7 +230,10 @@ class Plan:
 
     def _refine(self) -> Asking[str]:
         assert self.positions is not None
-        enough = self._enough(self.positions.shape[1] if self.fits else None)
+        d = self.positions.shape[1]
+        enough = self._enough(d if self.fits else None)
+        if self.evidence.get(d, {}).get("disobeyed", 0.0) > _OBEYED:  # the frame fits, not the rest
+            enough = max(enough, self._enough(None))
         for to_go in range(_REFITS, 0, -1):
             left = enough - self.record.n_comparisons
             if left < 1:

@@ -121,7 +121,7 @@ class Slots:
         )
 
     def questions(self, rows: Objects, head: Objects, member: Objects) -> Questions:
-        """Is the object nearer to the head than that member of its chain?"""
+        """Questions whether objects are nearer to the head than that member of its chain."""
         ids = self.anchors.objects
         columns = [ids[self.anchors.heads[head]], self.objects[rows], ids[self.order[head, member]]]
         return np.stack(columns, axis=1)
