@@ -194,6 +194,8 @@ def _bisect(slots: Slots, times: int) -> Asking[None]:
         member = (slots.first[rows, head] + slots.last[rows, head]) // 2
         open_ = slots.first[rows, head] < slots.last[rows, head]
         rows, head, member = rows[open_], head[open_], member[open_]
+        if not len(rows):
+            return
         try:
             nearer = yield slots.questions(rows, head, member)
         except BudgetSpent as spent:
