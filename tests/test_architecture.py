@@ -28,6 +28,7 @@ MAY_IMPORT = {
     "metrics": {"_kernels"} | LEAVES,
     "datasets": {"asking", "triplets"} | LEAVES,
     "triplets": {"asking"} | LEAVES,
+    "door": {"algorithms", "asking"} | LEAVES,
     "plotting": {"algorithms", "metrics", "fitting"} | LEAVES,
     "study": {"algorithms", "asking", "fitting"} | LEAVES,
     "estimators": {"algorithms", "asking", "fitting", "metrics", "_kernels"} | LEAVES,
