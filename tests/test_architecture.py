@@ -29,6 +29,7 @@ MAY_IMPORT = {
     "datasets": {"asking", "triplets"} | LEAVES,
     "triplets": {"asking"} | LEAVES,
     "plotting": {"algorithms", "metrics", "fitting"} | LEAVES,
+    "reproduce": {"algorithms", "asking", "geometry", "metrics", "datasets", "plotting"} | LEAVES,
     "estimators": {"algorithms", "asking", "fitting", "metrics", "_kernels"} | LEAVES,
 }
 QUIET = ("asking", "geometry", "fitting", "algorithms")

@@ -16,6 +16,7 @@ __all__ = ["main"]
 _COMMANDS = {
     "demo": ("nearer.cli.demo", "Re-draw the map of the world from comparisons alone."),
     "embed": ("nearer.cli.embed", "Embed points or a built-in data set from comparisons alone."),
+    "reproduce": ("nearer.cli.reproduce", "The paper's tables and figures, ours beside them."),
     "data": ("nearer.cli.data", "List the data sets and whether they are at hand."),
 }
 
