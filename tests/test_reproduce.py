@@ -95,7 +95,8 @@ def test_accuracy_of_classes_that_can_and_cannot_be_told_apart():
     X = rng.normal(size=(120, 3))
     told = accuracy(X, np.sign(X[:, 0]), np.random.default_rng(1))
     blind = accuracy(X, rng.integers(2, size=120), np.random.default_rng(1))
-    assert told[1] > 0.9 > 0.75 > blind[1]
+    assert told[1] > 0.9
+    assert blind[1] < 0.75
     assert accuracy(X, np.sign(X[:, 0]), np.random.default_rng(1)) == told
     wide = np.hstack([X, rng.normal(size=(120, 120))])  # √d features a split, sparse or dense
     dense, thin = (
@@ -234,18 +235,15 @@ def test_data_that_is_not_to_be_had_is_left_out_with_a_word(tmp_path, monkeypatc
         for method in ("Basis", "Basis+SOE")
     ]
     wanted += [Cell("neighbours", "spam", "Basis", 40, 0), Cell("table3", "spam", "Basis", 40, 0)]
-    wanted += [Cell("table2", d, "Basis", 40, 0) for d in MATERIAL if d not in ("cities", "spam")]
     kept = Store(tmp_path / "cells.jsonl")
     done = []
-    run_cells(
-        [c for c in wanted if c.data in ("cities", "spam")], kept, jobs=1, progress=done.append
-    )
+    run_cells(wanted, kept, jobs=1, progress=done.append)
     assert len(done) == 6
     assert len(kept.path.read_text().splitlines()) == 2
     quality, neighbours, classes = make_tables(wanted, kept)
     assert [row[1] for row in quality.rows if row[0] == "spam"] == [kept.missing("spam")]
     assert "spambase.csv.gz" in neighbours.rows[0][0]
-    assert "spambase.csv.gz" in dict((row[0], row[1]) for row in classes.rows)["spam"]
+    assert "spambase.csv.gz" in classes.rows[0][1]
 
 
 # what is shown

@@ -6,9 +6,9 @@ says whether ours is better or worse than the paper's by more than the table's t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ __all__ = ["Column", "Table", "make_tables"]
 
 Value = float | int | str | None
 Mark = Literal["better", "worse"]
+T = TypeVar("T")
 
 _TOLERANCE = {"tau": 0.07, "knn": 0.07, "accuracy": 0.05}
 
@@ -110,6 +111,10 @@ class _Results:
             if figures is not None:
                 self._runs.setdefault((cell.data, cell.method), []).append(figures)
 
+    def of(self, everything: Mapping[str, T]) -> list[tuple[str, T]]:
+        """What is there about the data sets that were planned."""
+        return [(data, value) for data, value in everything.items() if data in self.sizes]
+
     def whole(self, data: str) -> bool:
         """Whether the data set was not cut, so that its figures compare with the paper's."""
         return self.sizes[data] == MATERIAL[data].n_objects
@@ -192,16 +197,16 @@ def _table2(results: _Results) -> Table:
         "table2",
         "Table 2: quality of embeddings",
         "Means over runs, ± their standard deviation; an arrow where ours is more than 0.07 above "
-        "or below the paper's on as many objects. Rand+SOE and CK ask as many comparisons as Basis. Zero loss: in how "
-        "many runs the mean loss fell below 0.001; the paper's “no” is its *. Seconds are for "
-        "asking and fitting on a share of the cores. "
+        "or below the paper's on as many objects. Rand+SOE and CK ask as many comparisons as "
+        "Basis. Zero loss: in how many runs the mean loss fell below 0.001; the paper's “no” is "
+        "its *. Seconds are for asking and fitting on a share of the cores. "
         + " ".join(
             f"{name}: {source.what}, n = {results.sizes[name]:,}."
-            for name, source in MATERIAL.items()
+            for name, source in results.of(MATERIAL)
         ),
         _QUALITY,
     )
-    for data, methods in TABLE_2.items():
+    for data, methods in results.of(TABLE_2):
         missing = results.store.missing(data)
         if missing is not None:
             table.add(data, missing, *([None] * (len(_QUALITY) - 2)))
@@ -284,7 +289,7 @@ def _table3(results: _Results) -> Table:
             Column("runs", 0),
         ),
     )
-    for data, (original, embedding) in TABLE_3.items():
+    for data, (original, embedding) in results.of(TABLE_3):
         missing = results.store.missing(data)
         if missing is not None:
             table.add(data, missing, *([None] * 8))
