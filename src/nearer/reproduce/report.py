@@ -72,13 +72,14 @@ def make_report(target: str, cells: list[Cell], store: Store, *, seed: int) -> R
     """What the page of a target shows, from saved cells alone."""
     tables = make_tables(cells, store)
     drawings = draw_figures(seed) if target in ("figures", "all") else []
-    seconds = sum((store.figures(cell) or {}).get("seconds") or 0 for cell in cells)
+    there = [figures for cell in cells if (figures := store.figures(cell)) is not None]
+    seconds = sum(figures.get("seconds") or 0 for figures in there)
     packages = ("numpy", "scipy", "scikit-learn", "numba")
     facts = {
         "paper": "Anderton, Pavlu, Aslam: Revealing the Basis, Ordinal Embedding through Geometry",
         "made by": f"nearer reproduce {target}, nearer {nearer.__version__}",
         "seed": str(seed),
-        "cells": f"{len(cells):,}, {seconds:,.0f} seconds of asking and fitting in all",
+        "cells": f"{len(there):,} of {len(cells):,}, {seconds:,.0f} seconds of work in all",
         "with": ", ".join(
             [f"Python {platform.python_version()}", *(f"{p} {version(p)}" for p in packages)]
         ),

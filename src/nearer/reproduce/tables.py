@@ -147,7 +147,8 @@ def _difference(ours: Value, paper: float | None) -> float | None:
 
 def _table1(results: _Results) -> Table:
     (n,) = set(results.sizes.values())
-    runs = max(results.runs(cell.data, "Basis") for cell in results.cells)
+    counts = {results.runs(cell.data, "Basis") for cell in results.cells}
+    runs = " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
     table = Table(
         "table1",
         "Table 1: dimension estimates",
