@@ -28,8 +28,10 @@ MAY_IMPORT = {
     "metrics": {"_kernels"} | LEAVES,
     "datasets": {"asking", "triplets"} | LEAVES,
     "triplets": {"asking"} | LEAVES,
+    "door": {"algorithms", "asking"} | LEAVES,
     "plotting": {"algorithms", "metrics", "fitting"} | LEAVES,
     "study": {"algorithms", "asking", "fitting"} | LEAVES,
+    "reproduce": {"algorithms", "asking", "geometry", "metrics", "datasets", "plotting"} | LEAVES,
     "estimators": {"algorithms", "asking", "fitting", "metrics", "_kernels"} | LEAVES,
 }
 QUIET = ("asking", "geometry", "fitting", "algorithms")

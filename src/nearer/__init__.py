@@ -36,6 +36,11 @@ _HOME = {
     "rand_soe": "nearer.algorithms.pipelines",
     "paper_protocol": "nearer.algorithms.pipelines",
     "crowd_kernel": "nearer.algorithms.crowd_kernel",
+    "Embedding": "nearer.algorithms.embedding",
+    "adaptive": "nearer.algorithms.adaptive",
+    "embed": "nearer.door",
+    "Placed": "nearer.algorithms.placing",
+    "place_objects": "nearer.algorithms.placing",
     # estimators: scikit-learn faces
     "OrdinalBasis": "nearer.estimators.basis",
     "SOE": "nearer.estimators.triplets",
@@ -62,15 +67,19 @@ if TYPE_CHECKING:
     from nearer import errors as errors
     from nearer import metrics as metrics
     from nearer import plotting as plotting
+    from nearer.algorithms.adaptive import adaptive as adaptive
     from nearer.algorithms.basis import Basis as Basis
     from nearer.algorithms.basis import choose_basis as choose_basis
     from nearer.algorithms.coordinates import locate_objects as locate_objects
     from nearer.algorithms.crowd_kernel import crowd_kernel as crowd_kernel
+    from nearer.algorithms.embedding import Embedding as Embedding
     from nearer.algorithms.informative import informative as informative
     from nearer.algorithms.pipelines import basis_soe as basis_soe
     from nearer.algorithms.pipelines import extra_soe as extra_soe
     from nearer.algorithms.pipelines import paper_protocol as paper_protocol
     from nearer.algorithms.pipelines import rand_soe as rand_soe
+    from nearer.algorithms.placing import Placed as Placed
+    from nearer.algorithms.placing import place_objects as place_objects
     from nearer.asking.memory import Memory as Memory
     from nearer.asking.oracles import DistanceOracle as DistanceOracle
     from nearer.asking.oracles import NoisyOracle as NoisyOracle
@@ -86,6 +95,7 @@ if TYPE_CHECKING:
     from nearer.asking.selection import nearest_objects as nearest_objects
     from nearer.asking.session import Session as Session
     from nearer.asking.sorting import rank_objects as rank_objects
+    from nearer.door import embed as embed
     from nearer.estimators.basis import OrdinalBasis as OrdinalBasis
     from nearer.estimators.graphs import LOE as LOE
     from nearer.estimators.graphs import KNNGraphEmbedding as KNNGraphEmbedding

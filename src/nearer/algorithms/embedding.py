@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from nearer.asking.protocol import Answers, Questions
+from nearer.asking.protocol import Answers, Oracle, Questions, run
 from nearer.distances import Distances
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from nearer.algorithms.placing import Placed
 
 __all__ = ["Embedding", "Phase"]
 
@@ -62,3 +68,28 @@ class Embedding:
         head, a, b = np.asarray(questions).reshape(-1, 3).T
         distances = Distances(self.positions)
         return distances.between(head, a) < distances.between(head, b)
+
+    def place(self, oracle: Oracle, new: ArrayLike) -> Placed:
+        """Find the positions of unseen objects by comparing them with those that have one.
+
+        Parameters
+        ----------
+        oracle
+            It must know the old objects by their numbers, and the new ones by `new`.
+        new
+            The new objects' numbers, none of them below ``len(positions)``.
+
+        Returns
+        -------
+        placed
+            Positions of the new objects, and what they cost. See `nearer.place_objects`.
+        """
+        from nearer.algorithms.placing import place_objects  # noqa: PLC0415 - it needs this module
+
+        return run(place_objects(self, new), oracle)
+
+    def plot(self, **options: Any) -> Axes:
+        """Draw a map of the positions, with the options of `nearer.plotting.plot_positions`."""
+        plotting = import_module("nearer.plotting")  # a room above this one, needed only here
+        axes: Axes = plotting.plot_positions(self.positions, **options)
+        return axes

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from nearer.algorithms.adaptive import adaptive
 from nearer.algorithms.basis import Endpoints, choose_basis
 from nearer.algorithms.coordinates import locate_objects
 from nearer.algorithms.crowd_kernel import crowd_kernel
@@ -67,6 +68,7 @@ def basis_embedding(
 
 
 METHODS: dict[str, Method] = {
+    "adaptive": adaptive,
     "basis": basis_embedding,
     "basis+soe": basis_soe,
     "extra+soe": extra_soe,

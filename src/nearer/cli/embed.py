@@ -14,8 +14,10 @@ __all__ = ["command"]
 @click.argument("data")
 @click.option(
     "--method",
-    type=click.Choice(["basis", "basis+soe", "extra+soe", "rand+soe", "crowd-kernel", "paper"]),
-    default="basis+soe",
+    type=click.Choice(
+        ["adaptive", "basis", "basis+soe", "extra+soe", "rand+soe", "crowd-kernel", "paper"]
+    ),
+    default="adaptive",
     show_default=True,
     help="How to choose questions and find positions.",
 )

@@ -1,0 +1,224 @@
+"""Place objects among others that have positions, by search from a few heads.
+
+A *head* is an object whose distances to the *anchors*, all objects that have positions, are known
+in order: its *chain*. Asking "is x nearer to the head than this anchor?" halves the part of the
+chain where x belongs. A plain binary search from each of k heads would cost k·log2 m comparisons;
+but after the first few heads the position of x is nearly known, and so is its place in the other
+chains. So each object asks, again and again, the question that tells most given all answers about
+it so far (`nearer._kernels.shells`), from whichever head, until no question is worth asking. All
+objects move side by side: one round holds one question for each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearer._kernels.shells import next_questions
+from nearer.asking.protocol import Answers, Asking, Questions
+from nearer.errors import BudgetSpent
+
+__all__ = ["Anchors", "Slots", "slot_objects", "spread_heads"]
+
+Floats = NDArray[np.float64]
+Objects = NDArray[np.int64]
+
+_WORTH_ASKING = 0.5  # bits
+_SWEEPS = 2
+_COARSE = 3  # rounds of plain bisection
+_ANEW = 24  # rounds after which all searches may begin elsewhere
+_BEGINNINGS = 150  # anchors at which a search may begin anew
+
+
+@dataclass(frozen=True)
+class Anchors:
+    """Objects with positions, and the heads from which others are compared with them.
+
+    Attributes
+    ----------
+    objects
+        ``(m,)`` their numbers.
+    positions
+        ``(m, d)``.
+    heads
+        ``(k,)`` places in `objects`.
+    """
+
+    objects: Objects
+    positions: Floats
+    heads: Objects
+
+    def chains(self) -> tuple[Objects, Floats]:
+        """``(k, m − 1)``: for each head the other anchors' places, nearest first; distances."""
+        orders, distances = [], []
+        for h in self.heads.tolist():
+            r = np.linalg.norm(self.positions - self.positions[h], axis=1)
+            r[h] = -1.0
+            order = np.argsort(r, kind="stable")[1:]
+            orders.append(order)
+            distances.append(r[order])
+        return np.array(orders), np.array(distances)
+
+
+class Slots:
+    """What is believed about the objects being placed; kept up to date while asking.
+
+    Attributes
+    ----------
+    objects
+        ``(q,)`` the objects being placed.
+    positions
+        ``(q, d)`` where they are, as far as is known.
+    first, last
+        ``(q, k)`` the part of each head's chain where they belong.
+    """
+
+    def __init__(self, anchors: Anchors, objects: Objects) -> None:
+        self.anchors, self.objects = anchors, objects
+        self.order, self.chain = anchors.chains()
+        self.chain = np.maximum.accumulate(self.chain, axis=1)
+        q, k, d = len(objects), len(anchors.heads), anchors.positions.shape[1]
+        self.centre = anchors.positions.mean(axis=0)
+        spread = np.cov(anchors.positions.T).reshape(d, d)
+        floor = max(1e-6 * float(np.trace(spread)) / d, 1e-12)
+        self.prior = np.linalg.inv(1.5 * spread + floor * np.eye(d))
+        # not exactly on the centre: a head may be there, and from it no direction is the right one
+        offset = 1e-3 * np.sqrt(max(float(np.trace(spread)) / d, 1e-12))
+        self.positions = np.tile(self.centre + offset, (q, 1))
+        self.heads = anchors.positions[anchors.heads]
+        middle = self.heads.mean(axis=0)
+        axes = np.linalg.eigh((self.heads - middle).T @ (self.heads - middle))[1].T
+        self.mirrors = np.vstack([axes, middle])
+        self.covariances = np.zeros((q, d, d))
+        self.precisions = np.zeros((q, k))
+        self.targets = np.zeros((q, k))
+        self.first = np.zeros((q, k), dtype=np.int64)
+        self.last = np.full((q, k), self.chain.shape[1], dtype=np.int64)
+
+    def choose(
+        self, rows: Objects, *, anew: bool = True, enough: float = _WORTH_ASKING
+    ) -> tuple[Objects, Objects, Floats]:
+        """The next question of some objects: head, member of its chain, information."""
+        return next_questions(
+            rows,
+            self.positions,
+            self.covariances,
+            self.precisions,
+            self.targets,
+            self.first,
+            self.last,
+            self.anchors.positions[:_BEGINNINGS],
+            self.mirrors,
+            self.heads,
+            self.chain,
+            self.centre,
+            self.prior,
+            _SWEEPS,
+            anew,
+            enough,
+        )
+
+    def questions(self, rows: Objects, head: Objects, member: Objects) -> Questions:
+        """Questions whether objects are nearer to the head than that member of its chain."""
+        ids = self.anchors.objects
+        columns = [ids[self.anchors.heads[head]], self.objects[rows], ids[self.order[head, member]]]
+        return np.stack(columns, axis=1)
+
+    def learn(self, rows: Objects, head: Objects, member: Objects, nearer: Answers) -> None:
+        """Cut the chain where the answers say."""
+        self.last[rows[nearer], head[nearer]] = member[nearer]
+        self.first[rows[~nearer], head[~nearer]] = member[~nearer] + 1
+
+    def triplets(self) -> Questions:
+        """For each object and head, the two members of the chain it is known to be between."""
+        ids, parts = self.anchors.objects, []
+        for h, head in enumerate(ids[self.anchors.heads].tolist()):
+            after = np.flatnonzero(self.first[:, h] > 0)
+            before = np.flatnonzero(self.last[:, h] < self.chain.shape[1])
+            nearer = ids[self.order[h, self.first[after, h] - 1]]
+            farther = ids[self.order[h, self.last[before, h]]]
+            own = self.objects
+            parts += [
+                np.stack([np.full(len(after), head), nearer, own[after]], axis=1),
+                np.stack([np.full(len(before), head), own[before], farther], axis=1),
+            ]
+        return np.concatenate(parts)
+
+
+def slot_objects(
+    slots: Slots, *, most: int | None = None, worth_asking: float = _WORTH_ASKING
+) -> Asking[None]:
+    """Ask until every object is placed as well as the chains allow.
+
+    Parameters
+    ----------
+    slots
+        Who is to be placed among whom; filled while asking, so that it holds the best so far
+        when the budget is spent.
+    most
+        At most so many questions an object.
+    worth_asking
+        An object whose best question tells fewer bits is done.
+    """
+    rows = np.arange(len(slots.objects))
+    yield from _bisect(slots, _COARSE)
+    asked = first = _COARSE * len(slots.anchors.heads)
+    while len(rows) and (most is None or asked < most):
+        head, member, information = slots.choose(
+            rows, anew=(asked - first) % _ANEW == 0, enough=worth_asking
+        )
+        go_on = (head >= 0) & (information > worth_asking)
+        rows, head, member = rows[go_on], head[go_on], member[go_on]
+        if not len(rows):
+            return
+        try:
+            nearer = yield slots.questions(rows, head, member)
+        except BudgetSpent as spent:
+            part = slice(len(spent.answers))
+            slots.learn(rows[part], head[part], member[part], spent.answers)
+            slots.choose(rows[part])
+            raise
+        slots.learn(rows, head, member, nearer)
+        asked += 1
+    if len(rows):
+        slots.choose(rows)
+
+
+def _bisect(slots: Slots, times: int) -> Asking[None]:
+    """Plain binary search from all heads at once, for a few rounds."""
+    q, k = slots.first.shape
+    rows, head = np.repeat(np.arange(q), k), np.tile(np.arange(k), q)
+    for _ in range(times):
+        member = (slots.first[rows, head] + slots.last[rows, head]) // 2
+        open_ = slots.first[rows, head] < slots.last[rows, head]
+        rows, head, member = rows[open_], head[open_], member[open_]
+        if not len(rows):
+            return
+        try:
+            nearer = yield slots.questions(rows, head, member)
+        except BudgetSpent as spent:
+            part = slice(len(spent.answers))
+            slots.learn(rows[part], head[part], member[part], spent.answers)
+            slots.choose(np.arange(q))
+            raise
+        slots.learn(rows, head, member, nearer)
+
+
+def spread_heads(positions: Floats, k: int) -> Objects:
+    """Places of k well-spread positions: each the farthest from all before it (Gonzalez 1985).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> spread_heads(np.array([[0.0], [1.0], [5.0], [2.0]]), 2)
+    array([2, 0])
+    """
+    gap = np.linalg.norm(positions - positions.mean(axis=0), axis=1)
+    chosen = [int(np.argmax(gap))]
+    gap = np.linalg.norm(positions - positions[chosen[0]], axis=1)
+    while len(chosen) < min(k, len(positions)):
+        chosen.append(int(np.argmax(gap)))
+        gap = np.minimum(gap, np.linalg.norm(positions - positions[chosen[-1]], axis=1))
+    return np.array(chosen, dtype=np.int64)

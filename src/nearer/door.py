@@ -1,0 +1,74 @@
+"""The friendly door: `nearer.embed` does the right thing without options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from nearer.algorithms.adaptive import adaptive
+from nearer.algorithms.embedding import Embedding
+from nearer.asking.protocol import Oracle, run
+
+__all__ = ["embed"]
+
+
+def embed(
+    oracle: Oracle,
+    n_objects: int,
+    *,
+    budget: int | None = None,
+    random_state: int | np.random.Generator | None = None,
+    progress: bool | Callable[[int, int], object] = True,
+) -> Embedding:
+    """Find the dimension and the positions of objects by asking an oracle.
+
+    Parameters
+    ----------
+    oracle
+        Any callable from ``(m, 3)`` questions to ``(m,)`` booleans.
+    n_objects
+        How many objects there are, at least 3.
+    budget
+        At most so many comparisons; the best embedding for them is returned. None: as many as it
+        takes, about 1.35·n·d·log2 n where the answers fit in d dimensions and 8.4·n·log2 n where
+        they fit in none.
+    random_state
+        Seed or generator.
+    progress
+        True: a line on the terminal, if there is one, that counts comparisons and rounds. A
+        callable gets both counts after every round. False: silence.
+
+    Examples
+    --------
+    >>> import nearer, numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(120, 2))
+    >>> found = nearer.embed(nearer.PointOracle(X), 120, random_state=0, progress=False)
+    >>> found.dimension, nearer.metrics.mean_kendall_tau(X, found.positions) > 0.97
+    (2, True)
+    """
+    asking = adaptive(n_objects, budget=budget, random_state=random_state)
+    if progress is not True:
+        return run(asking, oracle, progress=progress or None)
+    with _counting() as count:
+        return run(asking, oracle, progress=count)
+
+
+@contextmanager
+def _counting() -> Iterator[Callable[[int, int], None]]:
+    """A line on standard error where that is a terminal; nothing elsewhere."""
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task("asking")
+
+        def update(comparisons: int, rounds: int) -> None:
+            text = f"{comparisons:,} comparisons in {rounds:,} rounds"
+            bar.update(task, description=text)
+
+        yield update

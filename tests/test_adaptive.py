@@ -1,0 +1,169 @@
+"""`nearer.adaptive`, its plan, and the friendly door."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nearer
+from nearer.errors import InvalidInput
+
+
+def embed(X, **options):
+    return nearer.embed(nearer.PointOracle(X), len(X), random_state=0, progress=False, **options)
+
+
+@pytest.fixture(scope="module")
+def cube():
+    X = np.random.default_rng(1).random((300, 3))
+    return X, embed(X)
+
+
+def test_the_dimension_and_the_positions_are_right(cube):
+    X, found = cube
+    assert found.dimension == 3
+    assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.985
+    assert nearer.metrics.knn_precision(X, found.positions) > 0.95
+    assert found.n_comparisons <= 1.35 * 300 * 3 * np.log2(300)
+
+
+def test_everything_paid_for_is_accounted_for(cube):
+    X, found = cube
+    assert len(found.triplets) == found.n_comparisons
+    assert sum(phase.n_comparisons for phase in found.history) == found.n_comparisons
+    assert sum(phase.n_rounds for phase in found.history) == found.n_rounds
+    head, near, far = found.triplets.T
+    assert nearer.PointOracle(X)(np.stack([head, near, far], axis=1)).all()
+    packed = nearer.Memory(found.triplets)
+    assert len(packed) == found.n_comparisons, "a question was asked twice"
+
+
+def test_the_evidence_shows_why_not_fewer_dimensions(cube):
+    evidence = cube[1].evidence
+    assert evidence[2]["loss"] > 0.3
+    assert evidence[3]["predicted"] > 0.93
+
+
+def test_predict_answers_as_the_points_do(cube):
+    X, found = cube
+    rng = np.random.default_rng(2)
+    questions = np.stack([rng.permutation(300)[:3] for _ in range(2000)])
+    assert (found.predict(questions) == nearer.PointOracle(X)(questions)).mean() > 0.98
+
+
+def test_the_same_seed_gives_the_same_run():
+    X = np.random.default_rng(3).random((60, 2))
+    first, second = embed(X), embed(X)
+    assert np.array_equal(first.triplets, second.triplets)
+    assert np.array_equal(first.positions, second.positions)
+
+
+def test_a_session_replayed_at_a_cut_goes_on_as_the_run_did():
+    X = np.random.default_rng(3).random((40, 2))
+    oracle = nearer.PointOracle(X)
+    whole = nearer.run(nearer.adaptive(40, random_state=5), oracle)
+    half = whole.triplets[: len(whole.triplets) // 2]
+    again = nearer.Session(nearer.adaptive(40, random_state=5), half)
+    while not again.done:
+        again.tell(again.open, oracle(again.open))
+    assert np.array_equal(again.result.positions, whole.positions)
+
+
+@pytest.mark.parametrize("budget", [0, 1, 7, 50, 400, 1500, 3000])
+def test_a_budget_is_kept_and_always_gives_an_embedding(budget):
+    X = np.random.default_rng(4).random((80, 2))
+    found = embed(X, budget=budget)
+    assert found.n_comparisons <= budget
+    assert len(found.positions) == 80
+    assert np.isfinite(found.positions).all()
+
+
+def test_a_budget_set_from_outside_is_kept_too():
+    X = np.random.default_rng(4).random((80, 2))
+    asking = nearer.adaptive(80, random_state=0)
+    found = nearer.run(asking, nearer.PointOracle(X), budget=700)
+    assert found.n_comparisons == 700
+
+
+def test_more_budget_is_better():
+    X = np.random.default_rng(5).random((150, 3))
+    tau = [
+        nearer.metrics.mean_kendall_tau(X, embed(X, budget=budget).positions)
+        for budget in (1500, 4000)
+    ]
+    assert 0.5 < tau[0] < tau[1]
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.zeros((30, 2)),
+        np.repeat(np.random.default_rng(0).random((10, 2)), 4, axis=0),
+        np.arange(40.0)[:, None],
+        np.array([[0.0], [1.0], [5.0]]),
+        np.array([[0.0], [1.0], [5.0], [5.0]]),
+    ],
+    ids=["all equal", "duplicates", "a line", "three", "four"],
+)
+def test_degenerate_data_ends(X):
+    found = embed(X)
+    assert len(found.positions) == len(X)
+    assert np.isfinite(found.positions).all()
+
+
+def test_a_line_is_one_dimensional():
+    X = np.random.default_rng(6).random((100, 1))
+    found = embed(X)
+    assert found.dimension == 1
+    assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.97
+
+
+@settings(max_examples=5, deadline=None)
+@given(n=st.integers(3, 40), seed=st.integers(0, 2**32 - 1))
+def test_an_oracle_that_contradicts_itself_ends(n, seed):
+    rng = np.random.default_rng(seed)
+    asking = nearer.adaptive(n, random_state=seed)
+    found = nearer.run(asking, lambda q: rng.random(len(q)) < 0.5)
+    assert np.isfinite(found.positions).all()
+
+
+def test_data_without_a_dimension_is_embedded_by_prediction():
+    X = np.random.default_rng(7).normal(size=(120, 60))
+    found = embed(X)
+    assert [phase.name for phase in found.history] == ["frame", "random", "detail"]
+    assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.3
+
+
+def test_many_objects_are_placed_among_a_core(monkeypatch):
+    monkeypatch.setattr("nearer.algorithms.adaptive._TOGETHER", 200)
+    monkeypatch.setattr("nearer.algorithms.adaptive._CORE", 150)
+    X = np.random.default_rng(8).random((600, 2))
+    found = embed(X)
+    assert found.dimension == 2
+    assert found.history[-1].name == "place"
+    assert len(found.triplets) == found.n_comparisons <= 1.5 * 600 * 2 * np.log2(600)
+    assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.97
+    assert nearer.PointOracle(X)(found.triplets).all()
+    part = embed(X, budget=5000)
+    assert part.n_comparisons <= 5000
+    assert np.isfinite(part.positions).all()
+
+
+def test_wrong_arguments_are_named():
+    with pytest.raises(InvalidInput, match="n_objects=2"):
+        nearer.adaptive(2)
+    with pytest.raises(InvalidInput, match="budget=-1"):
+        nearer.adaptive(5, budget=-1)
+
+
+def test_progress_is_called(capsys):
+    X = np.random.default_rng(9).random((20, 1))
+    seen = []
+    nearer.embed(nearer.PointOracle(X), 20, progress=lambda c, r: seen.append((c, r)))
+    assert seen == sorted(seen)
+    nearer.embed(nearer.PointOracle(X), 20, random_state=0)
+    assert capsys.readouterr().out == ""
+
+
+def test_plot(cube):
+    assert cube[1].plot().collections
