@@ -10,7 +10,8 @@ from nearer.errors import InvalidInput
 
 
 def embed(X, **options):
-    return nearer.embed(nearer.PointOracle(X), len(X), random_state=0, progress=False, **options)
+    options = {"random_state": 0, "progress": False, "noise": 0} | options
+    return nearer.embed(nearer.PointOracle(X), len(X), **options)
 
 
 @pytest.fixture(scope="module")
