@@ -255,4 +255,4 @@ def _frame_size(n: int, budget: int | None) -> int:
         size = min(size, budget // _PER_MEMBER)
         if size < _TOO_FEW < n:
             return 0
-    return min(n, size)
+    return int(min(n, size))
