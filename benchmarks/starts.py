@@ -66,7 +66,7 @@ def main() -> None:
         "",
         "Soft ordinal embedding has bad optima, and the start decides in which one a fit ends. How",
         f"often one start reaches loss zero (below 10⁻³), over {seeds} seeds; in brackets how",
-        "often every answer is obeyed, the median τ, the mean seconds of a fit. Answers are those of",
+        "often every answer is obeyed, the median τ, and mean seconds. Answers are those of",
         "`choose_basis`, n = 500, fitted at the true dimension. Made by",
         "`python -m benchmarks starts`; what each start is, `nearer.fitting.starts` says.",
         "",

@@ -37,7 +37,7 @@ def as_it_happened(db: Any, rule: str) -> Board:
         board.add_person(person)
     posed = {
         row[0]: row
-        for row in db.execute("SELECT id, head, a, b, purpose, person, repeats FROM questions")
+        for row in db.execute("SELECT id, head, a, b, purpose, person, repeats FROM posed")
     }
     pending = iter(sorted(posed))
     next_question = next(pending, None)

@@ -95,7 +95,7 @@ def replay(
     ).fetchone()
     curve = []
     for m in [m for m in CUTS if m <= min(len(told), n_answers)]:
-        found = Draughtsman(n, seed=seed).draw(told[:m], never, seen=m)
+        found = Draughtsman(n, seed=seed).draw(told[:m], never, seen=m, last=True)
         curve.append({"answers": m, "dimension": found["dimension"], "accuracy": found["accuracy"]})
     return {
         "method": method,

@@ -31,6 +31,7 @@ MAY_IMPORT = {
     "door": {"algorithms", "asking"} | LEAVES,
     "plotting": {"algorithms", "metrics", "fitting"} | LEAVES,
     "study": {"algorithms", "asking", "fitting"} | LEAVES,
+    "reproduce": {"algorithms", "asking", "geometry", "metrics", "datasets", "plotting"} | LEAVES,
     "estimators": {"algorithms", "asking", "fitting", "metrics", "_kernels"} | LEAVES,
 }
 QUIET = ("asking", "geometry", "fitting", "algorithms")

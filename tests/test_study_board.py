@@ -11,6 +11,7 @@ from nearer.study.log import replay
 operation = st.one_of(
     st.tuples(st.just("join"), st.just(0), st.just(0)),
     st.tuples(st.just("pose"), st.integers(0, 50), st.integers(1, 6)),
+    st.tuples(st.just("round"), st.integers(0, 50), st.integers(1, 6)),
     st.tuples(st.just("hand_out"), st.integers(0, 20), st.just(0)),
     st.tuples(st.just("answer"), st.integers(0, 20), st.integers(0, 3)),
     st.tuples(st.just("late"), st.integers(0, 20), st.integers(0, 3)),
@@ -41,9 +42,10 @@ def act(bench, people, name, i, j):
     present = [p for p in people if not desk.board.people[p].withdrawn]
     if name == "join":
         people.append(bench.join())
-    elif name == "pose":
+    elif name in ("pose", "round"):
         rows = [((i + k) % 6, (i + 2 * k + 1) % 6, (i + 3 * k + 2) % 6) for k in range(j)]
-        bench.pose([row for row in rows if len(set(row)) == 3] or [(0, 1, 2)])
+        rows = [row for row in rows if len(set(row)) == 3] or [(0, 1, 2)]
+        bench.pose(rows, whole_round=name == "round")
     elif name == "wait":
         bench.clock.now += i
     elif present:

@@ -164,6 +164,21 @@ def test_a_round_closes_what_its_method_no_longer_needs(plain):
     assert plain.pose([(0, 1, 2)]) == 1, "what was closed can be asked again"
 
 
+def test_a_hold_out_that_a_sort_comes_to_need_becomes_real_with_its_answers(plain):
+    from nearer.study.log import triplets
+
+    person = plain.join()
+    trial = plain.hand_out(person)[0]  # nothing is posed yet, so it is a hold-out
+    plain.answer(person, trial.lease)
+    held_out = triplets(plain.store.reader(), "holdout")
+    assert len(held_out) == 1
+    assert plain.pose(held_out) == 0, "a chooser leaves it alone"
+    assert plain.pose(held_out, whole_round=True) == 1
+    assert plain.board().counts()["decided"] == 1
+    assert len(triplets(plain.store.reader(), "holdout")) == 0
+    assert triplets(plain.store.reader()).tolist() == held_out.tolist()
+
+
 def test_consent_is_versioned(bench):
     with pytest.raises(Refusal, match="consent version '0' is not the current one, '1'"):
         bench.write(lambda db: bench.desk.join(db, consent="0"))

@@ -30,6 +30,7 @@ _HOME = {
     "Basis": "nearer.algorithms.basis",
     "choose_basis": "nearer.algorithms.basis",
     "locate_objects": "nearer.algorithms.coordinates",
+    "informative": "nearer.algorithms.informative",
     "basis_soe": "nearer.algorithms.pipelines",
     "extra_soe": "nearer.algorithms.pipelines",
     "rand_soe": "nearer.algorithms.pipelines",
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
     from nearer.algorithms.coordinates import locate_objects as locate_objects
     from nearer.algorithms.crowd_kernel import crowd_kernel as crowd_kernel
     from nearer.algorithms.embedding import Embedding as Embedding
+    from nearer.algorithms.informative import informative as informative
     from nearer.algorithms.pipelines import basis_soe as basis_soe
     from nearer.algorithms.pipelines import extra_soe as extra_soe
     from nearer.algorithms.pipelines import paper_protocol as paper_protocol

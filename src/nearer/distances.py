@@ -125,7 +125,8 @@ class Distances:
         if self.metric == "precomputed":
             return np.array(self.points[head, others])
         if self._sparse:
-            products = (self.points[others] @ self.points[head].T).toarray().ravel()
+            rows = self.points if isinstance(others, slice) else self.points[others]
+            products = rows @ self.points[[head]].toarray().ravel()
             if self.metric == "cosine":
                 scale = self._norms[others] * self._norms[head]
                 return np.asarray(1.0 - products / np.sqrt(scale))

@@ -24,6 +24,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from nearer.asking.noisy_sorting import check_noise, repeated
 from nearer.asking.protocol import Asking, recorded
 from nearer.asking.record import Record
 from nearer.asking.selection import farthest_object
@@ -96,6 +97,7 @@ def choose_basis(
     random_state: int | np.random.Generator | None = None,
     endpoints: Endpoints = "above",
     order: Order = "fewest-comparisons",
+    noise: float = 0.0,
 ) -> Asking[Basis]:
     """Find axes across the data by ranking all objects from a few well-chosen heads.
 
@@ -109,6 +111,9 @@ def choose_basis(
         ``"above"``, the paper's way; ``"farthest-rank"``, its alternative of Section 2.1.
     order
         How to sort: ``"fewest-comparisons"`` or ``"fewest-rounds"``, as in `rank_objects`.
+    noise
+        Probability that an answer is wrong. Above 0 questions are asked again where it matters, as
+        in `rank_objects`; every answer must be a fresh draw.
 
     Returns
     -------
@@ -131,15 +136,20 @@ def choose_basis(
         raise InvalidInput(f"endpoints={endpoints!r}: must be 'above' or 'farthest-rank'")
     if order not in ("fewest-comparisons", "fewest-rounds"):
         raise InvalidInput(f"order={order!r}: must be 'fewest-comparisons' or 'fewest-rounds'")
+    if check_noise(noise) and order != "fewest-comparisons":
+        raise InvalidInput(
+            f"noise={noise} with order={order!r}: wrong answers are only overcome by "
+            "order='fewest-comparisons'"
+        )
     rng = np.random.default_rng(random_state)
-    return _choose_basis(int(n_objects), endpoints, order, rng)
+    return _choose_basis(int(n_objects), endpoints, order, float(noise), rng)
 
 
 def _choose_basis(
-    n: int, endpoints: Endpoints, order: Order, rng: np.random.Generator
+    n: int, endpoints: Endpoints, order: Order, noise: float, rng: np.random.Generator
 ) -> Asking[Basis]:
     record, axes, rankings = Record(), list[Axis](), dict[int, Ranking]()
-    search = _add_axes(n, endpoints, order, rng, axes, rankings)
+    search = _add_axes(n, endpoints, order, noise, rng, axes, rankings)
     try:
         stopped = yield from recorded(search, record)
     except BudgetSpent:
@@ -159,6 +169,7 @@ def _add_axes(
     n: int,
     endpoints: Endpoints,
     order: Order,
+    noise: float,
     rng: np.random.Generator,
     axes: list[Axis],
     rankings: dict[int, Ranking],
@@ -167,10 +178,13 @@ def _add_axes(
 
     def rank(head: int) -> Asking[Ranking]:
         if head not in rankings:
-            rankings[head] = yield from rank_objects(head, n, order=order, random_state=rng)
+            rankings[head] = yield from rank_objects(
+                head, n, order=order, noise=noise, random_state=rng
+            )
         return rankings[head]
 
-    candidate = yield from farthest_object(int(rng.integers(n)), n)
+    # any far object will do for a start, so a majority that is usually right is enough
+    candidate = yield from repeated(farthest_object(int(rng.integers(n)), n), noise, doubt=0.05)
     yield from rank(candidate)
     used: list[int] = []  # all endpoints so far, two an axis
     corners: list[int] = []  # those that the affine test speaks of

@@ -19,7 +19,7 @@ from nearer.asking.protocol import Answers, Oracle, Questions, put
 from nearer.distances import Distances
 from nearer.errors import ContradictoryAnswers, InvalidInput, MissingAnswer
 
-__all__ = ["DistanceOracle", "NoisyOracle", "PointOracle", "RecordedOracle"]
+__all__ = ["DistanceOracle", "NoisyOracle", "PointOracle", "RecordedOracle", "hash_to_unit"]
 
 _CHUNK = 1 << 16  # questions answered at a time, so that memory stays small
 
@@ -179,10 +179,10 @@ class NoisyOracle:
         if self._noise == "fresh":
             return self._rng.random(len(questions))
         keys, _ = pack(questions)
-        return _hash_to_unit(keys.astype(np.uint64) ^ self._salt)
+        return hash_to_unit(keys.astype(np.uint64) ^ self._salt)
 
 
-def _hash_to_unit(keys: NDArray[np.uint64]) -> NDArray[np.float64]:
+def hash_to_unit(keys: NDArray[np.uint64]) -> NDArray[np.float64]:
     """Integers to numbers in [0, 1) that look independent (the finaliser of SplitMix64)."""
     z = keys + np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

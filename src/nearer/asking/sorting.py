@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nearer.asking.guided import guided_sort
+from nearer.asking.noisy_sorting import check_noise, noisy_sort
 from nearer.asking.protocol import Asking
 from nearer.errors import InvalidInput
 
@@ -41,6 +42,7 @@ def rank_objects(
     *,
     order: Order = "fewest-comparisons",
     guess: ArrayLike | None = None,
+    noise: float = 0.0,
     random_state: int | np.random.Generator | None = None,
 ) -> Asking[NDArray[np.int64]]:
     """Rank all objects by their distance from a head.
@@ -58,6 +60,10 @@ def rank_objects(
     guess
         For ``order="guided"``: ``(n,)`` numbers that should grow with the distance from the head,
         such as a predicted ranking or predicted distances.
+    noise
+        Probability that an answer is wrong, below 0.5. Above 0 questions are asked again where it
+        matters, until the ranking is right with probability 99 %; every answer must be a fresh
+        draw, see `nearer.asking.noisy_sorting`.
     random_state
         Seed or generator for the order of insertion. It changes the cost, never the result.
 
@@ -75,22 +81,23 @@ def rank_objects(
     """
     head, n_objects = check_objects(head, n_objects)
     others = np.delete(np.arange(n_objects), head)
+    rng = np.random.default_rng(random_state)
+    if check_noise(noise):
+        if order != "fewest-comparisons" or guess is not None:
+            raise InvalidInput(
+                f"noise={noise} with order={order!r}: wrong answers are only overcome by "
+                "order='fewest-comparisons' without a guess"
+            )
+        return _rank(noisy_sort(head, rng.permutation(others), noise), n_objects)
     if order == "guided":
         guess = _check_guess(guess, n_objects)[others]
     elif guess is not None:
         raise InvalidInput(f"guess is given but order={order!r}: only order='guided' uses a guess")
-    return _rank(head, others, n_objects, order, guess, np.random.default_rng(random_state))
+    return _rank(sort_objects(head, others, order=order, guess=guess, random_state=rng), n_objects)
 
 
-def _rank(
-    head: int,
-    others: Objects,
-    n_objects: int,
-    order: Order,
-    guess: NDArray[Any] | None,
-    rng: np.random.Generator,
-) -> Asking[NDArray[np.int64]]:
-    chain = yield from sort_objects(head, others, order=order, guess=guess, random_state=rng)
+def _rank(sort: Asking[Objects], n_objects: int) -> Asking[NDArray[np.int64]]:
+    chain = yield from sort
     ranking = np.zeros(n_objects, dtype=np.int64)
     ranking[chain] = np.arange(1, n_objects)
     return ranking

@@ -17,6 +17,8 @@ _COMMANDS = {
     "demo": ("nearer.cli.demo", "Re-draw the map of the world from comparisons alone."),
     "fit": ("nearer.cli.fit", "Find positions from a file of answers."),
     "embed": ("nearer.cli.embed", "Embed points or a built-in data set from comparisons alone."),
+    "plan": ("nearer.cli.plan", "Say how many answers a study needs, from simulation."),
+    "reproduce": ("nearer.cli.reproduce", "The paper's tables and figures, ours beside them."),
     "data": ("nearer.cli.data", "List the data sets and whether they are at hand."),
     "study": ("nearer.cli.study", "Ask people: make a study, serve it, read it out."),
 }

@@ -201,7 +201,7 @@ def embed(study: Path, dim: int | None, seed: int, out: Path | None, as_json: bo
     config = Config.from_json(read_header(db)["config"])
     answers, holdout = triplets(db), triplets(db, "holdout")
     draughtsman = Draughtsman(len(items), n_components=dim or config.n_components, seed=seed)
-    found = draughtsman.draw(answers, holdout, seen=last_answer(db))
+    found = draughtsman.draw(answers, holdout, seen=last_answer(db), last=True)
     if found is None:
         raise InvalidInput(f"{study}: has {len(answers)} answers; a map needs at least {FEWEST}")
     _write(out, positions_csv([item["name"] for item in items], found["positions"]), quiet=as_json)

@@ -76,7 +76,7 @@ class Person:
     answered: int = 0
     seen: set[int] = field(default_factory=set)
     holds: dict[int, None] = field(default_factory=dict)
-    #: real questions decided by this person, oldest first, that could be repeated
+    #: questions this person answered, oldest first, that could be repeated
     repeatable: list[int] = field(default_factory=list)
     repeated: set[int] = field(default_factory=set)
 
@@ -122,6 +122,16 @@ class Board:
                 person.repeatable.remove(question.repeats)
         self._shelve(question)
 
+    def promote(self, question_id: int) -> None:
+        """A hold-out has become a real question; the answers it has are votes on it."""
+        question = self.questions[question_id]
+        self._free_holdouts.pop(question_id, None)
+        question.purpose = "main"
+        self.mains += sum(
+            vote is not None and not self.people[who].excluded for who, vote in question.votes
+        )
+        self._count(question)
+
     def close_question(self, question: int) -> None:
         """The method no longer needs a question; it is not handed out again."""
         self.questions[question].closed = True
@@ -146,14 +156,14 @@ class Board:
         lease.choice = choice
         self._end(lease)
         person.answered += 1
-        if question.purpose in ("main", "holdout"):
-            person.seen.add(question.fact)
         vote = None if near is None else near == question.a
         question.votes.append((lease.person, vote))
-        if question.purpose == "main":
-            self.mains += vote is not None and not person.excluded
+        if question.purpose in ("main", "holdout"):
+            person.seen.add(question.fact)
             if vote is not None and question.id not in person.repeated:
                 person.repeatable.append(question.id)
+        if question.purpose == "main":
+            self.mains += vote is not None and not person.excluded
         self._count(question)
 
     def mark_person(self, person_id: int, *, excluded: bool | None = None) -> None:
@@ -181,8 +191,11 @@ class Board:
         return [self.leases[i] for i in self.people[person].holds]
 
     def next_main(self, person: int) -> Question | None:
-        """The first real question that this person may answer now."""
-        return self._first(person, self._candidates(person))
+        """The first real question that this person may answer now, own ones before others'."""
+        own = next(iter(self._free.get(person, ())), None)
+        if own is not None:
+            return self.questions[own]
+        return self._first(person, self._free.get(None, ()))
 
     def next_holdout(self, person: int) -> Question | None:
         """A hold-out question that was handed out and came back."""
@@ -283,10 +296,6 @@ class Board:
         question = self.questions[lease.question]
         question.live -= 1
         self._shelve(question)
-
-    def _candidates(self, person: int) -> Iterator[int]:
-        yield from self._free.get(person, ())
-        yield from self._free.get(None, ())
 
     def _first(self, person: int, candidates: Iterable[int]) -> Question | None:
         seen = self.people[person].seen

@@ -258,8 +258,9 @@ class Desk:
     ) -> int:
         """Add the questions that a method chose; how many of them are new.
 
-        With `whole_round` they are all the method needs, and open ones it no longer does are
-        closed. (The votes of somebody who was excluded can lead a sort another way.)
+        With `whole_round` they are all the method needs: open ones it no longer does are closed
+        (the votes of somebody who was excluded can lead a sort another way), and hold-outs among
+        them become real, since a sort cannot go on without their answers.
         """
         rows = [(int(h), int(a), int(b)) for h, a, b in questions]
         wanted = {fact(*row) for row in rows}
@@ -272,8 +273,10 @@ class Desk:
             and q.verdict.wanted
             and q.fact not in wanted
         ]
-        new = [row for row in rows if person is not None or not self._asks(fact(*row))]
-        if not new and not closes:
+        new = [row for row in rows if person is not None or self._asks(fact(*row)) is None]
+        needed = [q.id for row in rows if (q := self._asks(fact(*row))) and q.purpose == "holdout"]
+        promoted = needed if whole_round else []
+        if not new and not closes and not promoted:
             return 0
         batch = _insert(
             db,
@@ -283,9 +286,12 @@ class Desk:
         )
         for question in closes:
             self.board.close_question(question)
+        for question in promoted:
+            db.execute("INSERT INTO promoted VALUES (?, ?)", (question, batch))
+            self.board.promote(question)
         for head, a, b in new:
             self._pose(db, head, a, b, "main", person=person, batch=batch)
-        return len(new)
+        return len(new) + len(promoted)
 
     def add_map(self, db: sqlite3.Connection, found: Mapping[str, Any]) -> None:
         """Keep a map that the worker drew."""
@@ -311,10 +317,12 @@ class Desk:
 
     # How it is done ------------------------------------------------------------------------
 
-    def _asks(self, key: int) -> bool:
-        """Whether a question is asked already, by a method or as a hold-out."""
+    def _asks(self, key: int) -> Question | None:
+        """The question that asks this already, for a method or as a hold-out."""
         earlier = self.board.asked.get(key)
-        return earlier is not None and not self.board.questions[earlier].closed
+        if earlier is None or self.board.questions[earlier].closed:
+            return None
+        return self.board.questions[earlier]
 
     def _known(self, person: int) -> None:
         if person not in self.board.people:

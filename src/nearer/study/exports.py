@@ -21,7 +21,7 @@ _SQL = """
 SELECT a.id, p.pseudonym, a.person, q.purpose, q.head, a.near, a.far, a.choice, l.a_left,
        q.a, q.b, a.response_ms, a.received, l.issued, l.expires, p.excluded, b.method,
        ih.name, ia.name, ib.name, i.panel, i.external
-FROM answers a JOIN questions q ON q.id = a.question JOIN leases l ON l.id = a.lease
+FROM answers a JOIN posed q ON q.id = a.question JOIN leases l ON l.id = a.lease
 JOIN people p ON p.id = a.person JOIN items ih ON ih.id = q.head
 JOIN items ia ON ia.id = q.a JOIN items ib ON ib.id = q.b
 LEFT JOIN batches b ON b.id = q.batch LEFT JOIN identities i ON i.person = a.person

@@ -21,9 +21,7 @@ def replay(db: sqlite3.Connection, rule: str) -> Board:
         "SELECT id, excluded, withdrawn FROM people ORDER BY id"
     ):
         board.add_person(person, bool(excluded), bool(withdrawn))
-    for row in db.execute(
-        "SELECT id, head, a, b, purpose, person, repeats FROM questions ORDER BY id"
-    ):
+    for row in db.execute("SELECT id, head, a, b, purpose, person, repeats FROM posed ORDER BY id"):
         board.add_question(Question(*row))
     for (closes,) in db.execute("SELECT closes FROM batches WHERE closes != '[]' ORDER BY id"):
         for question in json.loads(closes):
@@ -63,7 +61,7 @@ def triplets(
 ) -> NDArray[np.int64]:
     """Answers as ``(head, near, far)`` in the order they came, excluded people left out."""
     sql = """SELECT q.head, a.near, a.far FROM answers a
-             JOIN questions q ON q.id = a.question JOIN people p ON p.id = a.person
+             JOIN posed q ON q.id = a.question JOIN people p ON p.id = a.person
              WHERE q.purpose = ? AND a.near IS NOT NULL AND NOT p.excluded"""
     values: list[Any] = [purpose]
     if person is not None:
@@ -79,7 +77,7 @@ def triplets(
 def asked_facts(db: sqlite3.Connection, person: int | None = None) -> NDArray[np.int64]:
     """The questions that a method must not choose again: its own and all hold-outs."""
     rows = db.execute(
-        """SELECT head, a, b FROM questions
+        """SELECT head, a, b FROM posed
            WHERE purpose = 'holdout' OR (purpose = 'main' AND person IS ?)""",
         (person,),
     ).fetchall()

@@ -14,7 +14,7 @@ from nearer.study.config import Config
 from nearer.study.create import new_study
 from nearer.study.imports import Item
 from nearer.study.log import triplets
-from nearer.study.maps import accuracy, fit_answers
+from nearer.study.maps import Draughtsman, accuracy
 from nearer.study.simulate import Crowd, answer_all, read_positions, served
 from nearer.study.store import connect, read_header
 
@@ -67,7 +67,6 @@ def plan(
     answers, holdout = triplets(db), triplets(db, "holdout")
     config = Config.from_json(read_header(db)["config"])
     db.close()
-    dimension = config.n_components or X.shape[1]
     return {
         "n_objects": n,
         "method": config.method,
@@ -80,7 +79,7 @@ def plan(
             "median": 1000 * float(np.median(outcome.seconds)),
             "p99": 1000 * float(np.quantile(outcome.seconds, 0.99)),
         },
-        "curve": _curve(answers, holdout, X, dimension, seed),
+        "curve": _curve(answers, holdout, X, config.n_components, seed),
     }
 
 
@@ -88,7 +87,7 @@ def _curve(
     answers: NDArray[np.int64],
     holdout: NDArray[np.int64],
     X: NDArray[np.float64],
-    dimension: int,
+    n_components: int | None,
     seed: int,
 ) -> list[dict[str, Any]]:
     """Agreement with the truth and with people, for growing numbers of answers."""
@@ -100,14 +99,10 @@ def _curve(
     curve = []
     for cut in _CUTS:
         m = int(cut * len(answers))
-        if m < 10:
-            continue
-        fitted = fit_answers(answers[:m], len(X), dimension, seed=seed).positions
-        curve.append(
-            {
-                "n_triplets": m,
-                "truth": accuracy(fitted, probes),
-                "holdout": accuracy(fitted, holdout),
-            }
+        found = Draughtsman(len(X), n_components=n_components, seed=seed).draw(
+            answers[:m], holdout, seen=m, last=True
         )
+        if found is not None:
+            truth = accuracy(np.array(found["positions"]), probes)
+            curve.append({"n_triplets": m, "truth": truth, "holdout": found["accuracy"]})
     return curve

@@ -41,6 +41,14 @@ CREATE TABLE questions (
   person INTEGER REFERENCES people (id), batch INTEGER REFERENCES batches (id),
   repeats INTEGER REFERENCES questions (id)
 );
+-- A hold-out that a sort came to need is a real question from then on.
+CREATE TABLE promoted (
+  question INTEGER PRIMARY KEY REFERENCES questions (id), batch INTEGER REFERENCES batches (id)
+);
+CREATE VIEW posed AS
+  SELECT q.id, q.head, q.a, q.b, q.person, q.repeats, coalesce(q.batch, p.batch) AS batch,
+         CASE WHEN p.question IS NULL THEN q.purpose ELSE 'main' END AS purpose
+  FROM questions q LEFT JOIN promoted p ON p.question = q.id;
 CREATE TABLE leases (
   id INTEGER PRIMARY KEY, question INTEGER NOT NULL REFERENCES questions (id),
   person INTEGER NOT NULL REFERENCES people (id), a_left INTEGER NOT NULL,

@@ -54,7 +54,7 @@ def people_report(db: sqlite3.Connection) -> list[PersonReport]:
     for person, question, purpose, repeats, head, choice, near, ms in db.execute(
         """SELECT a.person, a.question, q.purpose, q.repeats, q.head, a.choice, a.near,
                   a.response_ms
-           FROM answers a JOIN questions q ON q.id = a.question ORDER BY a.id"""
+           FROM answers a JOIN posed q ON q.id = a.question ORDER BY a.id"""
     ):
         report = people[person]
         report.answered += 1
@@ -67,7 +67,7 @@ def people_report(db: sqlite3.Connection) -> list[PersonReport]:
         if purpose == "catch":
             report.catch_total += 1
             report.catch_failed += near != head
-        elif purpose == "main" and near is not None:
+        elif purpose in ("main", "holdout") and near is not None:
             first[person, question] = near
         elif purpose == "repeat" and near is not None and (person, repeats) in first:
             report.repeats_total += 1
@@ -106,7 +106,7 @@ def overview(
     counted = board["mains"]
     kinds = dict(
         db.execute(
-            "SELECT q.purpose, count(*) FROM answers a JOIN questions q ON q.id = a.question"
+            "SELECT q.purpose, count(*) FROM answers a JOIN posed q ON q.id = a.question"
             " GROUP BY q.purpose"
         ).fetchall()
     )

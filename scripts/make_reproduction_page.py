@@ -1,0 +1,42 @@
+"""Make docs/reproduction.md and its pictures from the cells that `nearer reproduce` has kept.
+
+nearer reproduce all --out out/reproduce
+python scripts/make_reproduction_page.py out/reproduce
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from nearer.reproduce.plan import FULL, plan
+from nearer.reproduce.render import as_markdown, as_png
+from nearer.reproduce.report import make_report
+from nearer.reproduce.store import Store
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+INTRODUCTION = """
+This page is made by `scripts/make_reproduction_page.py` from the output of `nearer reproduce all`:
+every figure of ours is computed by that command, every figure under “paper” is the paper's own.
+Where fewer runs were made than the command makes by default, the tables say how many.
+"""
+
+
+def main(folder: Path) -> None:
+    """Write the page and the pictures it shows."""
+    cells = plan("all", FULL)
+    report = make_report("all", cells, Store(folder / "cells.jsonl"), seed=0)
+    text = as_markdown(report)
+    for drawing in report.drawings:
+        name = f"{drawing.name}.png"
+        (DOCS / "images" / name).write_bytes(as_png(drawing))
+        text = text.replace(f"]({name})", f"](images/{name})")
+    title, rest = text.split("\n", 1)
+    page = DOCS / "reproduction.md"
+    page.write_text(f"{title}\n{INTRODUCTION}{rest}", encoding="utf-8")
+    print(page)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "out/reproduce"))

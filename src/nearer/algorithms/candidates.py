@@ -1,0 +1,103 @@
+"""Questions that may be asked next, drawn at random.
+
+There are n (n − 1)(n − 2)/2 questions: for 2,000 objects four thousand million. Nothing here lists
+them. Questions are drawn until enough are found that may be asked and were not asked before; what
+was found and not used is kept, so that a file in which few questions have an answer is not searched
+anew each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearer.asking.memory import pack
+from nearer.asking.protocol import Answers, Questions
+from nearer.errors import InvalidInput
+
+__all__ = ["Askable", "Candidates", "draw_questions"]
+
+Askable = Callable[[Questions], Answers]
+
+_AT_ONCE = 1 << 18
+_MOST_DRAWS = 1 << 23  # draws in a row for one request, about two seconds
+_WORTHWHILE = 0.02  # share of new questions below which drawing more is not worth the time
+_KEEP = 1 << 17  # candidates kept from one request to the next
+
+
+class Candidates:
+    """A source of questions that may be asked and were not.
+
+    Parameters
+    ----------
+    n_objects
+        How many objects there are.
+    askable
+        Says which questions may be asked; None: all.
+    """
+
+    def __init__(self, n_objects: int, askable: Askable | None = None) -> None:
+        self._n = n_objects
+        self._askable = askable
+        self._asked = np.empty(0, dtype=np.int64)
+        self._pool = np.empty((0, 3), dtype=np.int64)
+
+    @property
+    def n_asked(self) -> int:
+        """How many questions were asked."""
+        return len(self._asked)
+
+    def exclude(self, questions: Questions) -> None:
+        """Never offer these questions again."""
+        self._asked = np.union1d(self._asked, pack(questions)[0])
+
+    def draw(self, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """About `count` different questions in random order; fewer where there are no more."""
+        found = self._fresh(self._pool)
+        scarce = len(found) < count
+        drawn, new = 0, count
+        while len(found) < count and drawn < _MOST_DRAWS and new > _WORTHWHILE * len(found):
+            size = min(_AT_ONCE, 2 * (count - len(found)) + 64) if not drawn else _AT_ONCE
+            before = len(found)
+            found = np.concatenate([found, self._fresh(draw_questions(self._n, size, rng))])
+            found = found[np.sort(np.unique(pack(found)[0], return_index=True)[1])]
+            drawn, new = drawn + size, len(found) - before if drawn else count
+        found = found[rng.permutation(len(found))]
+        # A pool pays where questions are hard to find; elsewhere new ones are as good.
+        rare = scarce and drawn > 8 * max(1, len(found))
+        self._pool = found[:_KEEP] if rare or (len(self._pool) and not drawn) else found[:0]
+        return found[:count]
+
+    def _fresh(self, questions: NDArray[np.int64]) -> NDArray[np.int64]:
+        keys, _ = pack(questions)
+        if len(self._asked):
+            place = np.minimum(np.searchsorted(self._asked, keys), len(self._asked) - 1)
+            questions = questions[self._asked[place] != keys]
+        if self._askable is None or not len(questions):
+            return questions
+        allowed = np.asarray(self._askable(questions))
+        if allowed.shape != (len(questions),) or allowed.dtype != np.bool_:
+            raise InvalidInput(
+                f"askable returned {allowed.dtype} of shape {allowed.shape} for {len(questions)} "
+                "questions: it must return one boolean for each"
+            )
+        return questions[allowed]
+
+
+def draw_questions(n: int, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Questions about three different objects, each equally likely; some may repeat.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> q = draw_questions(5, 1000, np.random.default_rng(0))
+    >>> q.shape, bool((np.diff(np.sort(q, axis=1), axis=1) > 0).all())
+    ((1000, 3), True)
+    """
+    head = rng.integers(n, size=size)
+    a = rng.integers(n - 1, size=size)
+    b = rng.integers(n - 2, size=size)
+    b += b >= a  # two different places among the n − 1 others
+    return np.stack([head, a + (a >= head), b + (b >= head)], axis=1)

@@ -1,0 +1,261 @@
+r"""Choose questions for people: those whose answers would teach most, in rounds.
+
+People contradict themselves, so sorting from a head, whose every step trusts the last, wastes
+their answers. Here every answer only shifts a posterior (`nearer.fitting.posterior`), and the
+next questions are drawn with probability proportional to the square of
+
+    F(t) · v,     v = Σ gᵢᵀ Σᵢ gᵢ  over the three objects i,
+
+where t is the predicted margin, F(t) the Fisher information an answer carries about it (greatest
+at a tie, nothing where the answer is certain), and v how unsure the margin is: gᵢ its gradient in
+the position of object i, Σᵢ that object's covariance. To first order F·v/2 is the information, in
+nats, that the answer gives about the positions. *Drawing* questions, rather than taking the best,
+keeps the many questions of a round from all asking the same thing.
+
+At first, while positions are mostly guesses, questions are drawn at random; from ten answers an
+object on, one question in ten still is. What the fit predicts about
+those before it sees their answers is an honest held-out curve, and they keep the fit from trusting
+only what it looked at. They are used in the fit afterwards like all others.
+
+Rounds are fitted from where the last one ended. Prior, lapse rate and dimension are looked at
+again whenever there are half as many answers more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+
+from nearer.algorithms.candidates import Askable, Candidates
+from nearer.algorithms.embedding import Embedding, Phase
+from nearer.asking.protocol import Asking, Questions
+from nearer.asking.record import Record, as_triplets
+from nearer.errors import BudgetSpent, InvalidInput
+from nearer.fitting.belief import Belief
+from nearer.fitting.posterior import Posterior
+
+__all__ = ["choose_questions", "information_of", "informative"]
+
+_RANDOM_SHARE = 0.1
+_ENOUGH = 10  # answers an object from which on no more than that share is random
+_CANDIDATES = 200  # drawn for each question that is asked
+_POWER = 2.0
+
+
+def informative(
+    n_objects: int,
+    *,
+    budget: int,
+    n_components: int | None = None,
+    round_size: int | None = None,
+    askable: Askable | None = None,
+    random_state: int | np.random.Generator | None = None,
+) -> Asking[Embedding]:
+    """Find positions from answers that may be wrong, asking what teaches most.
+
+    Parameters
+    ----------
+    n_objects
+        How many objects there are, at least 3.
+    budget
+        How many comparisons may be asked.
+    n_components
+        Dimension of the positions; None chooses it from held-out answers.
+    round_size
+        How many questions are asked at a time; None: three an object, at most a twentieth of the
+        budget.
+    askable
+        A function from ``(m, 3)`` questions to ``(m,)`` booleans: which may be asked, such as
+        `RecordedOracle.knows`. None: all.
+    random_state
+        Seed or generator.
+
+    Returns
+    -------
+    asking
+        Its result is an `Embedding`. No question is asked twice. ``details`` holds the
+        `Posterior`, its ``covariances``, the ``noise``, the ``learning_curve`` of honest
+        predictions, and the objects nobody was asked about.
+
+    Examples
+    --------
+    >>> import nearer, numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(40, 2))
+    >>> people = nearer.NoisyOracle(nearer.PointOracle(X), flip=0.1, random_state=0)
+    >>> found = nearer.run(nearer.informative(40, budget=1500, random_state=0), people)
+    >>> found.dimension, found.n_comparisons
+    (2, 1500)
+    """
+    n_objects = _check(n_objects, n_components)
+    if budget < 1:
+        raise InvalidInput(f"budget={budget}: must be at least 1 comparison")
+    if round_size is None:
+        round_size = max(20, min(3 * n_objects, budget // 20))
+    elif round_size < 1:
+        raise InvalidInput(f"round_size={round_size}: must be at least 1 question")
+    rng = np.random.default_rng(random_state)
+    belief = Belief(n_objects, n_components, rng)
+    return _informative(belief, int(budget), int(round_size), Candidates(n_objects, askable), rng)
+
+
+def choose_questions(
+    triplets: ArrayLike,
+    n_objects: int,
+    n_questions: int,
+    *,
+    n_components: int | None = None,
+    askable: Askable | None = None,
+    random_state: int | np.random.Generator | None = None,
+    belief: Belief | None = None,
+) -> NDArray[np.int64]:
+    """Given all answers so far, choose the questions to ask next.
+
+    Parameters
+    ----------
+    triplets
+        Answers so far, ``(m, 3)`` rows (head, near, far); may be empty.
+    n_objects, n_components, askable, random_state
+        As in `informative`.
+    n_questions
+        How many questions to choose.
+    belief
+        What earlier calls have learned; it learns the answers and fits on from where it was, which
+        is quicker than a new one. `n_components` is then the belief's.
+
+    Returns
+    -------
+    questions
+        ``(k, 3)`` rows (head, a, b), none of them answered yet; fewer than asked for only where
+        no more may be asked.
+
+    Examples
+    --------
+    >>> choose_questions([[0, 1, 2], [3, 4, 0]], 10, 5, n_components=2, random_state=0).shape
+    (5, 3)
+    """
+    n_objects = _check(n_objects, n_components)
+    if n_questions < 0:
+        raise InvalidInput(f"n_questions={n_questions}: must be at least 0")
+    rng = np.random.default_rng(random_state)
+    if belief is None:
+        belief = Belief(n_objects, n_components, rng)
+    candidates = Candidates(n_objects, askable)
+    rows = np.asarray(triplets, dtype=np.int64).reshape(-1, 3)
+    if len(rows):
+        belief.learn(rows)
+        candidates.exclude(rows)
+    return draw_round(belief.fit, candidates, int(n_questions), rng)[0]
+
+
+def information_of(fit: Posterior, questions: Questions) -> NDArray[np.float64]:
+    """Fisher information about the margin times its variance, for each question."""
+    mean, variance = fit.margins(questions)
+    beta, lapse = fit.noise.sharpness, fit.noise.lapse
+    right = expit(beta * mean)
+    slope = (1 - 2 * lapse) * beta * right * (1 - right)
+    p = lapse + (1 - 2 * lapse) * right
+    return np.asarray(slope**2 * variance / np.maximum(p * (1 - p), 1e-300))
+
+
+def _check(n_objects: int, n_components: int | None) -> int:
+    if n_objects < 3:
+        raise InvalidInput(
+            f"n_objects={n_objects}: at least 3 objects are needed, a head and two to compare"
+        )
+    if n_components is not None and n_components < 1:
+        raise InvalidInput(f"n_components={n_components}: must be at least 1")
+    return int(n_objects)
+
+
+def draw_round(
+    fit: Posterior, candidates: Candidates, count: int, rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Questions for a round, and which of them are purely random."""
+    pool = candidates.draw(_CANDIDATES * count, rng)
+    share = max(_RANDOM_SHARE, 1 - candidates.n_asked / (_ENOUGH * len(fit.positions)))
+    n_random = min(count, max(1, round(share * count)), len(pool))
+    scores = _POWER * np.log(np.maximum(information_of(fit, pool[n_random:]), 1e-150))
+    keys = scores + rng.gumbel(size=len(scores))  # the greatest keys: a draw without replacement
+    best = np.argsort(-keys, kind="stable")[: count - n_random]
+    questions = np.concatenate([pool[:n_random], pool[n_random:][best]])
+    order = rng.permutation(len(questions))
+    return questions[order], (np.arange(len(questions)) < n_random)[order]
+
+
+@dataclass
+class _Curve:
+    """Predictions of random questions made before their answers were seen."""
+
+    points: list[tuple[int, int, int, float]] = field(default_factory=list)
+
+    def add(self, asked: int, fit: Posterior, triplets: NDArray[np.int64]) -> None:
+        if len(triplets):
+            p = fit.probability(triplets)
+            self.points.append((asked, len(p), int((p > 0.5).sum()), float(np.log(p).sum())))
+
+    def table(self) -> NDArray[np.void]:
+        kinds: list[tuple[str, Any]] = [
+            ("n_answers", np.int64),
+            ("n_predicted", np.int64),
+            ("n_right", np.int64),
+            ("log_likelihood", np.float64),
+        ]
+        return np.array(self.points, dtype=kinds)
+
+
+def _informative(
+    belief: Belief, budget: int, round_size: int, candidates: Candidates, rng: np.random.Generator
+) -> Asking[Embedding]:
+    record, curve = Record(), _Curve()
+    stopped = "the budget is spent"
+    while record.n_comparisons < budget:
+        size = min(round_size, budget - record.n_comparisons)
+        questions, random = draw_round(belief.fit, candidates, size, rng)
+        if not len(questions):
+            stopped = "no further question that may be asked was found"
+            break
+        spent = False
+        try:
+            answers = yield questions
+        except BudgetSpent as cut:
+            answers, spent = cut.answers, True
+            questions, random = questions[: len(answers)], random[: len(answers)]
+        triplets = as_triplets(questions, answers)
+        if record.n_comparisons:
+            curve.add(record.n_comparisons, belief.fit, triplets[random])
+        record.add(questions, answers)
+        candidates.exclude(questions)
+        if len(triplets):
+            belief.learn(record.triplets)
+        if spent:
+            break
+    if record.n_comparisons:
+        belief.conclude()
+    return _result(belief, record, curve, stopped)
+
+
+def _result(belief: Belief, record: Record, curve: _Curve, stopped: str) -> Embedding:
+    fit = belief.fit
+    seen = np.zeros(len(fit.positions), dtype=np.bool_)
+    seen[record.triplets.ravel()] = True
+    details = {
+        "posterior": fit,
+        "covariances": fit.covariances,
+        "noise": fit.noise,
+        "error_rate": belief.error_rate,
+        "learning_curve": curve.table(),
+        "never_asked": np.flatnonzero(~seen),
+    }
+    return Embedding(
+        positions=fit.positions,
+        triplets=record.triplets,
+        n_comparisons=record.n_comparisons,
+        n_rounds=record.n_rounds,
+        history=(Phase("informative", record.n_comparisons, record.n_rounds, stopped),),
+        evidence=belief.evidence,
+        details=details,
+    )

@@ -1,0 +1,113 @@
+"""`nearer reproduce`: the paper's tables and figures, computed here, beside the paper's own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from nearer.cli.output import check_folder
+
+if TYPE_CHECKING:
+    from nearer.reproduce.cells import Cell
+    from nearer.reproduce.render import Report
+
+__all__ = ["command"]
+
+
+@click.command("reproduce")
+@click.argument("target", type=click.Choice(["table1", "table2", "table3", "figures", "all"]))
+@click.option(
+    "--runs",
+    type=click.IntRange(min=1),
+    help="Runs of every cell, each with its own seed  [default: 100, 10 and 5 for the tables]",
+)
+@click.option("--quick", is_flag=True, help="A few minutes: 500 objects at most, a run or two.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--out", default="out/reproduce", show_default=True, help="Folder for the results.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=lambda: os.cpu_count() or 1,
+    help="Processes at a time  [default: one a core]",
+)
+def command(target: str, runs: int | None, quick: bool, seed: int, out: str, jobs: int) -> None:
+    """Compute the paper's tables and figures and set the paper's own beside them.
+
+    Every finished cell is kept in the folder: after Ctrl-C the same command goes on where it
+    stopped. The report is one HTML file; the same as Markdown, and the tables as CSV, lie beside
+    it. Real data sets that are not at hand are left out with a word on how to get them.
+    """
+    from nearer.reproduce.plan import FULL, QUICK
+    from nearer.reproduce.report import reproduce
+
+    folder = check_folder(out)
+    scale = (QUICK if quick else FULL).with_runs(runs)
+    try:
+        with _progress() as (begin, step):
+            report, files = reproduce(
+                target, folder, scale, seed=seed, jobs=jobs, begin=begin, progress=step
+            )
+    except KeyboardInterrupt:
+        raise _Stopped(
+            f"interrupted; finished cells are kept in {folder / 'cells.jsonl'}, and the same "
+            "command goes on from there"
+        ) from None
+    _print(report)
+    click.echo("\n".join(str(file) for file in files))
+
+
+class _Stopped(click.ClickException):
+    """Ended by Ctrl-C, with the exit code that shells use for it."""
+
+    exit_code = 130
+
+
+@contextmanager
+def _progress() -> Iterator[tuple[Callable[[int, int], None], Callable[[Cell], None]]]:
+    """A bar on a terminal, nothing in a pipe; yields what `reproduce` calls."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    text = TextColumn("{task.description}")
+    with Progress(
+        *columns, text, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task("", total=None)
+
+        def begin(cells: int, there: int) -> None:
+            bar.update(task, total=cells, completed=there)
+            if there:
+                click.echo(f"{there} of {cells} cells are there already", err=True)
+
+        def step(cell: Cell) -> None:
+            bar.update(task, advance=1, description=cell.name)
+
+        yield begin, step
+
+
+def _print(report: Report) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from nearer.reproduce.render import show
+
+    console = Console()
+    for table in report.tables:
+        shown = [i for i, column in enumerate(table.columns) if column.brief]
+        screen = Table(title=table.title, title_justify="left")
+        for i in shown:
+            column = table.columns[i]
+            screen.add_column(
+                column.head,
+                justify="left" if i < 2 else "right",
+                style="dim" if column.paper else None,
+            )
+        for row in table.rows:
+            screen.add_row(*(show(row[i], table.columns[i].digits) for i in shown))
+        console.print(screen)

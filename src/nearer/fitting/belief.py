@@ -1,0 +1,158 @@
+"""What is believed from answers that keep coming: a fit, its noise and its dimension.
+
+New answers are fitted from where the last fit ended. Whenever there are half as many answers more
+than last time, the belief is *reviewed*: a fit from nothing competes with the present one, the
+noise is tuned, and, where the dimension is not given, one dimension more and one fewer are tried.
+
+*Which dimension.* A dimension more must make held-out answers more likely by more than one
+standard error of the paired differences; a dimension fewer must not make them less likely by more
+than that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from nearer.fitting.heldout import HeldOut, tune
+from nearer.fitting.losses import Floats
+from nearer.fitting.people import Reliability, rate_people
+from nearer.fitting.posterior import (
+    Noise,
+    Posterior,
+    as_evidence,
+    fit_posterior,
+    largest_axes,
+    log_posterior,
+)
+
+__all__ = ["Belief"]
+
+_GROWTH = 1.5
+_FIRST_DIMENSION = 2
+
+
+class Belief:
+    """A posterior that is updated as answers come.
+
+    Parameters
+    ----------
+    n_objects
+        How many objects there are.
+    n_components
+        Dimension of the positions; None chooses it from held-out answers.
+    rng
+        Source of the starts.
+
+    Attributes
+    ----------
+    fit
+        The present `Posterior`.
+    held_out
+        The `HeldOut` predictions behind its noise; None before there are enough answers.
+    reliability
+        What was found about each person; None where nobody is named.
+    """
+
+    def __init__(self, n_objects: int, n_components: int | None, rng: np.random.Generator) -> None:
+        self._free = n_components is None
+        self._rng = rng
+        d = min(_FIRST_DIMENSION, n_objects - 1) if n_components is None else n_components
+        self._answers = as_evidence(np.empty((0, 3), dtype=np.int64), n_objects)
+        self._reviewed = 0
+        self.reliability: Reliability | None = None
+        self._tried: dict[int, HeldOut] = {}
+        self.held_out: HeldOut | None = None
+        self.fit = fit_posterior(self._answers, d, Noise())
+
+    @property
+    def evidence(self) -> dict[int, Any]:
+        """Dimension → how well it predicted held-out answers at the last review."""
+        return {
+            d: {"log_likelihood": tried.score, "accuracy": tried.accuracy, "noise": tried.noise}
+            for d, tried in sorted(self._tried.items())
+        }
+
+    @property
+    def error_rate(self) -> float:
+        """How often an answer departs from the positions, as expected for the answers given."""
+        if not len(self._answers):
+            return 0.5
+        p = self.fit.probability(self._answers.triplets)
+        return float(np.average(np.minimum(p, 1 - p), weights=self._answers.weights))
+
+    def learn(self, triplets: ArrayLike, people: ArrayLike | None = None) -> None:
+        """Take in all answers so far, old and new, and who gave them where that is known."""
+        n, m = len(self.fit.positions), len(np.asarray(triplets))
+        trust = (
+            self.reliability.weights(people) if self.reliability and people is not None else None
+        )
+        self._answers = as_evidence(triplets, n, trust)
+        if m < _GROWTH * self._reviewed:
+            self.fit = self._refit(self.fit)
+            return
+        self._review()
+        self._reviewed = m
+        if people is not None and self.held_out is not None:
+            self.reliability = rate_people(self._answers, self.held_out, people)
+            self._answers = as_evidence(triplets, n, self.reliability.weights(people))
+            self.fit = self._refit(self.fit)
+
+    def conclude(self) -> None:
+        """Look at everything once more, after the last answer."""
+        if len(self._answers.row) > self._reviewed:
+            self._review()
+        self.fit = self._refit(self.fit, max_iter=1000, tol=1e-8)
+
+    def _refit(self, fit: Posterior, **how: Any) -> Posterior:
+        d = fit.positions.shape[1]
+        anew = fit_posterior(self._answers, d, fit.noise, start=fit.positions, **how)
+        return replace(anew, noise=fit.noise)
+
+    def _review(self) -> None:
+        before, self._tried = self.held_out, {}
+        d = self.fit.positions.shape[1]
+        anew = fit_posterior(self._answers, d, self.fit.noise, rng=self._rng)
+        fit = max(self._refit(self.fit), anew, key=partial(log_posterior, self._answers))
+        fit, held = self._tuned(fit, before.fits if before else ())
+        if self._free and held is not None:
+            fit, held = self._choose_dimension(fit, held)
+        self.fit, self.held_out = fit, held
+
+    def _tuned(
+        self, fit: Posterior, starts: tuple[Floats, ...], max_steps: int = 6
+    ) -> tuple[Posterior, HeldOut | None]:
+        fit, held = tune(self._answers, fit, starts=starts, rng=self._rng, max_steps=max_steps)
+        if held is not None:
+            self._tried[fit.positions.shape[1]] = held
+        return fit, held
+
+    def _choose_dimension(self, fit: Posterior, held: HeldOut) -> tuple[Posterior, HeldOut | None]:
+        d, grown = fit.positions.shape[1], False
+        while d < self._answers.n_objects - 1:
+            wider, tried = self._reshaped(fit, held, self._widened)
+            if tried is None or tried.advantage(held) <= 1:
+                break
+            fit, held, d, grown = wider, tried, d + 1, True
+        while d > 1 and not grown:
+            narrower, tried = self._reshaped(fit, held, partial(largest_axes, n_components=d - 1))
+            if tried is None or tried.advantage(held) < -1:
+                break
+            fit, held, d = narrower, tried, d - 1
+        return fit, held
+
+    def _reshaped(
+        self, fit: Posterior, held: HeldOut, reshape: Callable[[Floats], Floats]
+    ) -> tuple[Posterior, HeldOut | None]:
+        start = self._refit(replace(fit, positions=reshape(fit.positions)))
+        # the noise of a neighbouring dimension is close to right, so one correction is enough
+        return self._tuned(start, tuple(reshape(X) for X in held.fits), max_steps=1)
+
+    def _widened(self, X: Floats) -> Floats:
+        column = self._rng.normal(scale=0.1 * np.std(X), size=(len(X), 1))
+        return np.hstack([X, column])

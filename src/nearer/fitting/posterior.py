@@ -1,0 +1,228 @@
+r"""Positions from answers that may be wrong, and how sure they are.
+
+*Model.* An answer about the margin t = ‖head − far‖ − ‖head − near‖ is right with probability
+ε + (1 − 2ε)/(1 + exp(−t)): doubt near a tie, and a lapse rate ε for wrong answers anywhere. Every
+coordinate has a Gaussian prior of standard deviation s. Positions are the maximum of the posterior.
+
+*Covariances.* Around the maximum the posterior of each object, the others held fixed, is close to
+a Gaussian whose precision is the Fisher information of its answers plus that of the prior
+(Laplace's method). An object nobody was asked about keeps the prior's covariance.
+
+*Predictions.* Averaging the logistic curve over a margin of variance v flattens it by
+√(1 + πv/8) (MacKay 1992). Real answers are no exact logistic curve of distances in a few
+dimensions, and the prior that predicts best is then stronger than the one that explains best; so
+the flattened margin is multiplied by a *sharpness* β, fitted to held-out answers. See
+`nearer.fitting.heldout` for how s, β and ε are found.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+
+from nearer._kernels import posterior as kernel
+from nearer.asking.memory import pack
+from nearer.fitting.losses import Floats, Loss
+from nearer.fitting.solver import as_triplets, as_weights, fit_positions
+
+__all__ = [
+    "Evidence",
+    "Noise",
+    "Posterior",
+    "as_evidence",
+    "fit_posterior",
+    "largest_axes",
+    "log_posterior",
+    "moderate",
+]
+
+_MORE = 2  # dimensions a fit from nothing begins with beyond those asked for
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What a fit takes answers to be.
+
+    Attributes
+    ----------
+    prior
+        Standard deviation of a coordinate before any answer, in units of the answers' noise.
+    lapse
+        Probability of a wrong answer however clear the question is.
+    sharpness
+        Factor of the margin in predictions.
+    """
+
+    prior: float = 1.0
+    lapse: float = 0.0
+    sharpness: float = 1.0
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Answers, equal ones counted once with their weight, sorted by head.
+
+    Attributes
+    ----------
+    triplets, weights
+        Distinct rows ``(head, near, far)`` and how much each counts.
+    question
+        A number for each row that is the same for both answers to one question.
+    row
+        For each answer that was given, its row.
+    """
+
+    triplets: NDArray[np.int32]
+    weights: Floats
+    question: NDArray[np.int64]
+    row: NDArray[np.int64]
+    n_objects: int
+
+    def __len__(self) -> int:
+        return len(self.triplets)
+
+    def part(self, rows: NDArray[np.bool_]) -> Evidence:
+        """Some of the rows."""
+        return replace(
+            self,
+            triplets=self.triplets[rows],
+            weights=self.weights[rows],
+            question=self.question[rows],
+        )
+
+
+def as_evidence(
+    triplets: ArrayLike, n_objects: int | None = None, weights: ArrayLike | None = None
+) -> Evidence:
+    """Answers in the form that fits use; equal answers become one row of greater weight."""
+    if len(np.asarray(triplets)) == 0 and n_objects is not None:
+        none = np.empty(0, dtype=np.int64)
+        return Evidence(np.empty((0, 3), dtype=np.int32), np.empty(0), none, none, n_objects)
+    rows, n = as_triplets(triplets, n_objects)
+    keys, mirrored = pack(rows)
+    _, first, inverse = np.unique(2 * keys + mirrored, return_index=True, return_inverse=True)
+    counts = np.bincount(inverse, weights=as_weights(weights, len(rows)))
+    summed: Floats = counts.astype(np.float64)
+    return Evidence(rows[first], summed, keys[first], inverse, n)
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Where objects probably are, and what they make people answer.
+
+    Attributes
+    ----------
+    positions
+        ``(n_objects, n_components)``.
+    covariances
+        ``(n_objects, n_components, n_components)``, each object's own.
+    noise
+        What the answers were taken to be.
+    """
+
+    positions: Floats
+    covariances: Floats
+    noise: Noise
+
+    def margins(self, questions: NDArray[np.integer]) -> tuple[Floats, Floats]:
+        """How much farther b is from the head than a is: mean and variance, for each question."""
+        mean, variance = kernel.margins(self.positions, self.covariances, questions)
+        return mean, variance
+
+    def probability(self, questions: NDArray[np.integer]) -> Floats:
+        """How likely it is that people say a is nearer to head than b is."""
+        noise = self.noise
+        t = noise.sharpness * moderate(*self.margins(np.asarray(questions)))
+        return np.asarray(noise.lapse + (1 - 2 * noise.lapse) * expit(t))
+
+
+def moderate(mean: Floats, variance: Floats) -> Floats:
+    """Margins, smaller where they are unsure, so that one curve turns them into probabilities."""
+    return np.asarray(mean / np.sqrt(1 + np.pi / 8 * variance))
+
+
+def fit_posterior(
+    evidence: Evidence,
+    n_components: int,
+    noise: Noise,
+    *,
+    start: Floats | None = None,
+    rng: np.random.Generator | None = None,
+    max_iter: int = 300,
+    tol: float = 1e-6,
+) -> Posterior:
+    """The most probable positions for given noise, with a covariance each.
+
+    Parameters
+    ----------
+    evidence
+        Answers, from `as_evidence`.
+    n_components
+        Dimension of the positions.
+    noise
+        Prior and lapse rate.
+    start
+        Positions of an earlier fit. From nothing, the fit begins in two dimensions more, where
+        poor optima are rare, and keeps the largest.
+    rng
+        Source of the start when there is none.
+    max_iter, tol
+        As in `fit_positions`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> answers = as_evidence([[0, 1, 2], [0, 1, 2], [2, 1, 0]], n_objects=4)
+    >>> fit = fit_posterior(answers, 2, Noise(), rng=np.random.default_rng(0))
+    >>> fit.positions.shape, fit.covariances[3].round(3).tolist()
+    ((4, 2), [[1.0, 0.0], [0.0, 1.0]])
+    """
+    n, prior = evidence.n_objects, noise.prior
+    if not len(evidence):
+        X = np.zeros((n, n_components))
+    elif start is None:
+        rng = np.random.default_rng(rng)
+        wide = rng.normal(scale=0.1, size=(n, n_components + _MORE))
+        X = largest_axes(_climb(evidence, noise, wide, max_iter, 1e-4), n_components)
+        X = _climb(evidence, noise, X, max_iter, tol)
+    else:
+        X = _climb(evidence, noise, start, max_iter, tol)
+    told = kernel.information(X, evidence.triplets, evidence.weights, noise.lapse)
+    covariances: Floats = np.linalg.inv(told + np.eye(n_components) / prior**2).astype(np.float64)
+    return Posterior(X, covariances, noise)
+
+
+def log_posterior(evidence: Evidence, fit: Posterior) -> float:
+    """How probable the positions of a fit are, but for a constant."""
+    loss, _ = Loss("logistic", fit.noise.lapse).value_and_gradient(
+        fit.positions, evidence.triplets, evidence.weights
+    )
+    distance = float(np.vdot(fit.positions, fit.positions)) / fit.noise.prior**2
+    return -loss * float(evidence.weights.sum()) - 0.5 * distance
+
+
+def largest_axes(X: Floats, n_components: int) -> Floats:
+    """Positions turned to their principal axes, the first of them kept."""
+    centred = X - X.mean(axis=0)
+    _, _, axes = np.linalg.svd(centred, full_matrices=False)
+    if len(axes) < n_components:
+        return np.pad(centred @ axes.T, ((0, 0), (0, n_components - len(axes))))
+    return np.ascontiguousarray(centred @ axes[:n_components].T)
+
+
+def _climb(evidence: Evidence, noise: Noise, start: Floats, max_iter: int, tol: float) -> Floats:
+    ridge = 1 / (float(evidence.weights.sum()) * noise.prior**2)
+    fit = fit_positions(
+        evidence.triplets,
+        evidence.n_objects,
+        loss=Loss("logistic", noise.lapse),
+        start=start,
+        weights=evidence.weights,
+        ridge=ridge,
+        max_iter=max_iter,
+        tol=tol,
+    )
+    return fit.positions

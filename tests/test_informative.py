@@ -1,0 +1,158 @@
+"""Choosing questions: budget, what may be asked, rounds, replay, and that it pays."""
+
+import numpy as np
+import pytest
+
+import nearer
+from nearer.algorithms.candidates import Candidates, draw_questions
+from nearer.algorithms.informative import choose_questions
+from nearer.asking.memory import pack
+from nearer.asking.record import as_triplets
+from nearer.fitting.belief import Belief
+
+
+def people(X, flip=0.1, seed=0):
+    return nearer.NoisyOracle(nearer.PointOracle(X), flip, random_state=seed)
+
+
+def test_budget_rounds_and_no_question_twice():
+    X = np.random.default_rng(0).normal(size=(25, 2))
+    asked = []
+
+    def oracle(questions):
+        asked.append(questions)
+        return people(X)(questions)
+
+    asking = nearer.informative(25, budget=700, n_components=2, round_size=80, random_state=0)
+    found = nearer.run(asking, oracle)
+    assert [len(q) for q in asked] == [80] * 8 + [60]
+    assert found.n_comparisons == 700
+    assert found.n_rounds == 9
+    assert len(np.unique(pack(np.concatenate(asked))[0])) == 700
+    assert found.positions.shape == (25, 2)
+    assert found.details["covariances"].shape == (25, 2, 2)
+    curve = found.details["learning_curve"]
+    assert curve["n_answers"][0] == 80
+    assert (curve["n_right"] <= curve["n_predicted"]).all()
+
+
+def test_only_askable_questions_until_none_is_left():
+    X = np.random.default_rng(0).normal(size=(8, 2))
+
+    def askable(questions):
+        return questions[:, 0] < 2
+
+    def oracle(questions):
+        assert askable(questions).all()
+        return people(X)(questions)
+
+    asking = nearer.informative(8, budget=500, n_components=2, askable=askable, random_state=0)
+    found = nearer.run(asking, oracle)
+    assert found.n_comparisons == 2 * 7 * 6 // 2  # all there are
+    assert "no further question" in found.history[-1].note
+
+
+def test_objects_nobody_is_asked_about_are_named():
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    asking = nearer.informative(
+        12, budget=200, n_components=2, askable=lambda q: (q != 11).all(axis=1), random_state=0
+    )
+    found = nearer.run(asking, people(X))
+    assert found.details["never_asked"].tolist() == [11]
+    spread = np.trace(found.details["covariances"], axis1=1, axis2=2)
+    assert spread.argmax() == 11
+
+
+@pytest.mark.parametrize("cut", [1, 130, 259])
+def test_replaying_a_log_goes_on_as_if_uninterrupted(cut):
+    X = np.random.default_rng(0).normal(size=(15, 2))
+
+    def start():
+        return nearer.informative(15, budget=260, round_size=65, random_state=3)
+
+    whole = nearer.run(start(), people(X))
+    again = nearer.Session(start(), whole.triplets[:cut])
+    while not again.done:
+        again.tell(again.open, people(X)(again.open))
+    np.testing.assert_array_equal(again.result.positions, whole.positions)
+
+
+def test_a_budget_from_outside_cuts_a_round_and_still_gives_positions():
+    X = np.random.default_rng(0).normal(size=(15, 2))
+    asking = nearer.informative(15, budget=400, n_components=2, round_size=60, random_state=0)
+    found = nearer.run(asking, people(X), budget=150)
+    assert found.n_comparisons == 150
+    assert np.isfinite(found.positions).all()
+
+
+def test_chosen_questions_teach_more_than_random_ones():
+    X = nearer.datasets.make_gaussian(60, 2, random_state=5)
+    tau = nearer.metrics.mean_kendall_tau
+    gains = []
+    for seed in range(3):
+        oracle = people(X, 0.1, seed + 100)
+        asking = nearer.informative(
+            60, budget=3000, n_components=2, round_size=300, random_state=seed
+        )
+        chosen = nearer.run(asking, oracle)
+        # the same fit to random questions
+        questions = Candidates(60).draw(3000, np.random.default_rng(seed))
+        belief = Belief(60, 2, np.random.default_rng(seed))
+        belief.learn(as_triplets(questions, oracle(questions)))
+        gains.append(tau(X, chosen.positions) - tau(X, belief.fit.positions))
+    assert np.median(gains) > 0.01
+
+
+def test_dimension_is_chosen():
+    X = nearer.datasets.make_gaussian(50, 3, random_state=1)
+    found = nearer.run(
+        nearer.informative(50, budget=6000, round_size=600, random_state=0), people(X, 0.05)
+    )
+    assert found.dimension == 3
+    assert found.evidence[3]["log_likelihood"] > found.evidence[2]["log_likelihood"]
+
+
+def test_next_questions_from_any_log():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    first = choose_questions(np.empty((0, 3)), 30, 40, random_state=0)
+    assert first.shape == (40, 3)
+    triplets = as_triplets(first, people(X)(first))
+    more = choose_questions(triplets, 30, 25, n_components=2, random_state=1)
+    assert more.shape == (25, 3)
+    keys = pack(np.concatenate([first, more]))[0]
+    assert len(np.unique(keys)) == 65
+    again = choose_questions(triplets, 30, 25, n_components=2, random_state=1)
+    np.testing.assert_array_equal(again, more)
+
+
+def test_scarce_questions_are_found_and_kept():
+    known = draw_questions(300, 400, np.random.default_rng(0))
+    oracle = nearer.RecordedOracle(known)
+    candidates = Candidates(300, oracle.knows)
+    found = candidates.draw(100_000, np.random.default_rng(1))
+    assert len(found) > 50
+    assert oracle.knows(found).all()
+    candidates.exclude(found[:10])
+    again = candidates.draw(20, np.random.default_rng(2))
+    assert len(again) == 20
+    assert not np.isin(pack(again)[0], pack(found[:10])[0]).any()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_objects": 2, "budget": 10}, "at least 3 objects"),
+        ({"n_objects": 9, "budget": 0}, "budget=0"),
+        ({"n_objects": 9, "budget": 9, "n_components": 0}, "n_components=0"),
+        ({"n_objects": 9, "budget": 9, "round_size": 0}, "round_size=0"),
+    ],
+)
+def test_arguments_are_checked(arguments, message):
+    with pytest.raises(nearer.errors.InvalidInput, match=message):
+        nearer.informative(**arguments)
+
+
+def test_a_mask_of_the_wrong_form_is_refused():
+    asking = nearer.informative(9, budget=9, askable=lambda q: np.ones(len(q)), random_state=0)
+    with pytest.raises(nearer.errors.InvalidInput, match="one boolean for each"):
+        next(asking)

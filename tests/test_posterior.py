@@ -1,0 +1,174 @@
+"""The noise-aware fit: kernels, covariances, held-out tuning, people, calibration."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import expit
+
+import nearer
+from nearer._kernels import posterior as kernel
+from nearer.algorithms.candidates import draw_questions
+from nearer.asking.noise import CrowdOracle, Person
+from nearer.asking.record import as_triplets
+from nearer.fitting.belief import Belief
+from nearer.fitting.calibration import reliability_diagram
+from nearer.fitting.heldout import fit_curve, hold_out, tune
+from nearer.fitting.posterior import Noise, as_evidence, fit_posterior
+
+
+def answers(X, m, oracle=None, seed=0):
+    questions = draw_questions(len(X), m, np.random.default_rng(seed))
+    return as_triplets(questions, (oracle or nearer.PointOracle(X))(questions))
+
+
+def margin(X, question):
+    h, a, b = (X[i] for i in question)
+    return np.linalg.norm(h - b) - np.linalg.norm(h - a)
+
+
+def margin_gradients(X, question, step=1e-6):
+    """The slow twin: differences, object by object."""
+    gradients = []
+    for i in question:
+        g = np.zeros(X.shape[1])
+        for k in range(X.shape[1]):
+            up, down = X.copy(), X.copy()
+            up[i, k] += step
+            down[i, k] -= step
+            g[k] = (margin(up, question) - margin(down, question)) / (2 * step)
+        gradients.append(g)
+    return gradients
+
+
+@given(st.integers(0, 10**6), st.integers(1, 4), st.sampled_from([0.0, 0.1, 0.3]))
+def test_kernels_against_their_slow_twins(seed, d, lapse):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(6, d))
+    questions = draw_questions(6, 15, rng)
+    weights = rng.random(15)
+    root = rng.normal(size=(6, d, d))
+    covariances = root @ root.transpose(0, 2, 1)
+    blocks = np.zeros((6, d, d))
+    mean, variance = kernel.margins(X, covariances, questions)
+    for row, question in enumerate(questions):
+        t, gradients = margin(X, question), margin_gradients(X, question)
+        p = lapse + (1 - 2 * lapse) * expit(t)
+        slope = (1 - 2 * lapse) * expit(t) * expit(-t)
+        expected = sum(g @ covariances[i] @ g for i, g in zip(question, gradients, strict=True))
+        assert mean[row] == pytest.approx(t)
+        assert variance[row] == pytest.approx(expected, rel=1e-4, abs=1e-8)
+        for i, g in zip(question, gradients, strict=True):
+            blocks[i] += weights[row] * slope**2 / (p * (1 - p)) * np.outer(g, g)
+    told = kernel.information(X, questions, weights, lapse)
+    np.testing.assert_allclose(told, blocks, rtol=1e-4, atol=1e-8)
+
+
+def test_repeated_answers_become_weights():
+    evidence = as_evidence([[0, 1, 2], [0, 1, 2], [0, 2, 1]], 3)
+    assert sorted(evidence.weights) == [1, 2]
+    assert len(np.unique(evidence.question)) == 1
+    once = as_evidence([[0, 1, 2], [0, 2, 1]], 3, weights=[2, 1])
+    np.testing.assert_array_equal(once.triplets, evidence.triplets)
+    np.testing.assert_array_equal(once.weights, evidence.weights)
+
+
+def test_covariances_shrink_with_answers_and_stay_wide_without():
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    triplets = answers(X[:19], 2000)
+    noise = Noise(prior=1.5)
+    few = fit_posterior(as_evidence(triplets[:200], 20), 2, noise, rng=np.random.default_rng(0))
+    many = fit_posterior(as_evidence(triplets, 20), 2, noise, rng=np.random.default_rng(0))
+    spread = np.trace(many.covariances, axis1=1, axis2=2)
+    assert spread[:19].max() < np.trace(few.covariances, axis1=1, axis2=2)[:19].min()
+    np.testing.assert_allclose(many.covariances[19], 1.5**2 * np.eye(2))
+
+
+def test_probabilities_of_mirrored_questions_add_to_one():
+    X = np.random.default_rng(0).normal(size=(15, 2))
+    fit = fit_posterior(
+        as_evidence(answers(X, 300), 15),
+        2,
+        Noise(lapse=0.05, sharpness=1.7),
+        rng=np.random.default_rng(0),
+    )
+    questions = draw_questions(15, 50, np.random.default_rng(1))
+    p, q = fit.probability(questions), fit.probability(questions[:, [0, 2, 1]])
+    np.testing.assert_allclose(p + q, 1)
+    assert p.min() >= 0.05
+    assert p.max() <= 0.95
+
+
+@pytest.mark.parametrize(("sharpness", "lapse"), [(1.0, 0.0), (3.0, 0.1), (0.5, 0.2)])
+def test_the_curve_is_found_again(sharpness, lapse):
+    rng = np.random.default_rng(0)
+    t = rng.normal(scale=4 / sharpness, size=50_000)
+    says_so = rng.random(len(t)) < lapse + (1 - 2 * lapse) * expit(sharpness * t)
+    found = fit_curve(np.where(says_so, t, -t), np.ones(len(t)))
+    assert found[0] == pytest.approx(sharpness, rel=0.1)
+    assert found[1] == pytest.approx(lapse, abs=0.02)
+
+
+@pytest.mark.parametrize("flip", [0.05, 0.2])
+def test_the_rate_of_flips_is_estimated(flip):
+    X = np.random.default_rng(1).normal(size=(60, 2))
+    triplets = answers(X, 5000, nearer.NoisyOracle(nearer.PointOracle(X), flip, random_state=0))
+    evidence = as_evidence(triplets, 60)
+    start = fit_posterior(evidence, 2, Noise(), rng=np.random.default_rng(0))
+    fit, held_out = tune(evidence, start, rng=np.random.default_rng(0))
+    assert fit.noise.lapse == pytest.approx(flip, abs=0.03)
+    assert held_out.accuracy > 0.9 * (1 - flip)
+    assert nearer.metrics.mean_kendall_tau(X, fit.positions) > 0.85
+
+
+def test_held_out_answers_of_one_question_share_a_fold():
+    X = np.random.default_rng(1).normal(size=(10, 2))
+    triplets = answers(X, 200)
+    both = np.concatenate([triplets, triplets[:, [0, 2, 1]]])
+    held_out = hold_out(as_evidence(both, 10), 2, Noise(), rng=np.random.default_rng(0))
+    assert held_out.score == pytest.approx(-np.log(2), abs=1e-3)  # nothing can be predicted
+    assert held_out.accuracy == pytest.approx(0.5, abs=1e-9)
+
+
+def test_random_answers_are_called_random():
+    rng = np.random.default_rng(0)
+    belief = Belief(40, None, rng)
+    belief.learn(draw_questions(40, 3000, rng))
+    assert belief.error_rate > 0.45
+    assert belief.held_out.score == pytest.approx(-np.log(2), abs=0.01)
+    assert belief.fit.positions.shape[1] <= 2
+
+
+def test_one_who_contradicts_is_found_and_not_believed():
+    X = np.random.default_rng(3).normal(size=(40, 2))
+    people = [Person()] * 8 + [Person(reliability=-1), Person(lapse=1.0)]
+    crowd = CrowdOracle(X, people, scale=0.3, random_state=77)
+    triplets = answers(X, 4000, crowd)
+    belief = Belief(40, 2, np.random.default_rng(0))
+    belief.learn(triplets, crowd.answered_by)
+    assert belief.reliability.contrary.tolist() == [8]
+    assert belief.reliability.guessing.tolist() == [9]
+    assert belief.reliability.weights([8, 0, 77])[0] == 0
+    assert belief.reliability.weights([77])[0] == 1
+    alone = Belief(40, 2, np.random.default_rng(0))
+    alone.learn(triplets)
+    tau = nearer.metrics.mean_kendall_tau
+    assert tau(X, belief.fit.positions) > tau(X, alone.fit.positions)
+
+
+def test_people_must_match_answers():
+    belief = Belief(10, 2, np.random.default_rng(0))
+    with pytest.raises(nearer.errors.InvalidInput, match="one person for each"):
+        belief.learn(answers(np.random.default_rng(0).normal(size=(10, 2)), 300), [1, 2, 3])
+
+
+def test_calibration_error_of_honest_and_of_boasting_predictions():
+    rng = np.random.default_rng(0)
+    p = rng.random(50_000)
+    came_true = rng.random(len(p)) < p
+    assert reliability_diagram(p, came_true).error < 0.01
+    boast = np.where(p > 0.5, 0.99, 0.01)
+    assert reliability_diagram(boast, came_true).error > 0.2
+    assert reliability_diagram(p, came_true).plot().get_title().startswith("calibration error")
+    with pytest.raises(nearer.errors.InvalidInput):
+        reliability_diagram([1.5], [True])
