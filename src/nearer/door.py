@@ -9,7 +9,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from nearer.algorithms.adaptive import adaptive
+from nearer.algorithms.either import Expected, exact_or_noisy
 from nearer.algorithms.embedding import Embedding
 from nearer.asking.protocol import Oracle, run
 
@@ -21,6 +21,7 @@ def embed(
     n_objects: int,
     *,
     budget: int | None = None,
+    noise: Expected = "auto",
     random_state: int | np.random.Generator | None = None,
     progress: bool | Callable[[int, int], object] = True,
 ) -> Embedding:
@@ -36,6 +37,10 @@ def embed(
         At most so many comparisons; the best embedding for them is returned. None: as many as it
         takes, about 1.35·n·d·log2 n where the answers fit in d dimensions and 8.4·n·log2 n where
         they fit in none.
+    noise
+        ``"auto"`` asks a few cyclic and repeated questions to see whether answers are exact.
+        0: they are, and are sorted by (`nearer.adaptive`). A rate above 0: they are wrong about so
+        often, and only shift a posterior (`nearer.informative`). The history says what was done.
     random_state
         Seed or generator.
     progress
@@ -50,7 +55,7 @@ def embed(
     >>> found.dimension, nearer.metrics.mean_kendall_tau(X, found.positions) > 0.97
     (2, True)
     """
-    asking = adaptive(n_objects, budget=budget, random_state=random_state)
+    asking = exact_or_noisy(n_objects, budget=budget, noise=noise, random_state=random_state)
     if progress is not True:
         return run(asking, oracle, progress=progress or None)
     with _counting() as count:

@@ -94,8 +94,8 @@ def detect_noise(
     >>> nearer.run(detect_noise(50, random_state=0), exact).exact
     True
     >>> people = nearer.NoisyOracle(exact, flip=0.1, random_state=0)
-    >>> print(nearer.run(detect_noise(50, random_state=0), people))
-    9 of 100 cycles and 0 of 100 repeats contradict themselves: about 10% of answers are wrong
+    >>> str(nearer.run(detect_noise(50, random_state=0), people))
+    '9 of 100 cycles and 0 of 100 repeats contradict themselves: about 10% of answers are wrong'
     """
     _, n_objects = check_objects(0, n_objects)
     if n_objects < 4:

@@ -1,0 +1,97 @@
+"""Exact answers one way, noisy ones the other: what `nearer.embed` runs.
+
+A few cyclic and repeated questions tell which (`nearer.algorithms.detect`). Exact answers are worth
+sorting by (`nearer.adaptive`); noisy ones shift a posterior (`nearer.informative`). What the check
+showed is the first phase of the history, and its answers are not asked again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from nearer.algorithms.adaptive import adaptive
+from nearer.algorithms.detect import NoiseCheck, detect_noise
+from nearer.algorithms.embedding import Embedding, Phase
+from nearer.algorithms.informative import informative
+from nearer.asking.memory import Memory
+from nearer.asking.noisy_sorting import check_noise
+from nearer.asking.protocol import Asking, limited, recorded, remembered
+from nearer.asking.record import Record
+from nearer.errors import InvalidInput
+
+__all__ = ["Expected", "exact_or_noisy"]
+
+Expected = float | Literal["auto"]
+
+_CYCLES = 60
+_SHARE = 40  # of the budget one comparison in so many checks; a cycle takes four
+_NOISY = 20  # n·log2 n comparisons, where answers are noisy and no budget is given
+
+
+def exact_or_noisy(
+    n_objects: int,
+    *,
+    budget: int | None = None,
+    noise: Expected = "auto",
+    random_state: int | np.random.Generator | None = None,
+) -> Asking[Embedding]:
+    """Find positions whether or not answers can be trusted.
+
+    Parameters are those of `nearer.embed`.
+
+    Examples
+    --------
+    >>> import nearer, numpy as np
+    >>> exact = nearer.PointOracle(np.random.default_rng(0).normal(size=(60, 2)))
+    >>> people = nearer.NoisyOracle(exact, flip=0.15, random_state=0)
+    >>> found = nearer.run(exact_or_noisy(60, budget=2000, random_state=0), people)
+    >>> [phase.name for phase in found.history], found.n_comparisons
+    (['check', 'informative'], 2000)
+    """
+    if n_objects < 3:
+        raise InvalidInput(
+            f"n_objects={n_objects}: at least 3 objects are needed, a head and two to compare"
+        )
+    if budget is not None and budget < 0:
+        raise InvalidInput(f"budget={budget}: must be at least 0 comparisons")
+    rng = np.random.default_rng(random_state)
+    if noise != "auto":
+        return _go_on(int(n_objects), budget, check_noise(noise) > 0, rng)
+    n_cycles = _CYCLES if budget is None else min(_CYCLES, budget // (4 * _SHARE))
+    if n_objects < 4 or n_cycles < 1:
+        return adaptive(n_objects, budget=budget, random_state=rng)
+    return _check_first(int(n_objects), budget, n_cycles, rng)
+
+
+def _go_on(n: int, budget: int | None, noisy: bool, rng: np.random.Generator) -> Asking[Embedding]:
+    if not noisy:
+        return adaptive(n, budget=budget, random_state=rng)
+    if budget is None:
+        budget = round(_NOISY * n * np.log2(n))
+    return informative(n, budget=max(1, budget), random_state=rng)
+
+
+def _check_first(
+    n: int, budget: int | None, n_cycles: int, rng: np.random.Generator
+) -> Asking[Embedding]:
+    record = Record()
+    check: NoiseCheck = yield from recorded(
+        detect_noise(n, n_cycles=n_cycles, random_state=rng), record
+    )
+    phase = Phase("check", record.n_comparisons, record.n_rounds, str(check))
+    left = None if budget is None else budget - record.n_comparisons
+    rest = _go_on(n, left, not check.exact, rng)
+    if check.exact:
+        rest = remembered(rest, Memory(check.triplets))
+    found = yield from recorded(rest if left is None else limited(rest, left), record)
+    return replace(
+        found,
+        triplets=record.triplets,
+        n_comparisons=record.n_comparisons,
+        n_rounds=record.n_rounds,
+        history=(phase, *found.history),
+        details={**found.details, "noise_check": check},
+    )
