@@ -38,6 +38,7 @@ _ENOUGH_UNFITTED = 8.4  # n·log2 n comparisons, where no dimension fits
 _ENOUGH_PREDICTABLE = 15.8  # the same where the first of them predict the others well
 _PREDICTABLE = 0.82  # share of held-out answers
 _OBEYED = 0.005  # share of answers that a fit may break and still be called one
+_CERTAIN = 0.95  # share of its checks that a frame predicts where nothing is left over
 _SHARP = 0.4  # spread of the prior over n, where answers fit
 _MOST_HEADS = 26
 _FRAME = 7.4  # members of the frame, times the square root of n
@@ -232,7 +233,9 @@ class Plan:
         assert self.positions is not None
         d = self.positions.shape[1]
         enough = self._enough(d if self.fits else None)
-        if self.evidence.get(d, {}).get("disobeyed", 0.0) > _OBEYED:  # the frame fits, not the rest
+        known = self.evidence.get(d, {})
+        if known.get("disobeyed", 0.0) > _OBEYED or known.get("predicted", 1.0) < _CERTAIN:
+            # d dimensions fit the frame, but not everything: there is more to find out
             enough = max(enough, self._enough(None))
         for to_go in range(_REFITS, 0, -1):
             left = enough - self.record.n_comparisons
@@ -252,4 +255,4 @@ def _frame_size(n: int, budget: int | None) -> int:
         size = min(size, budget // _PER_MEMBER)
         if size < _TOO_FEW < n:
             return 0
-    return min(n, size)
+    return int(min(n, size))

@@ -131,7 +131,7 @@ class Slots:
         self.last[rows[nearer], head[nearer]] = member[nearer]
         self.first[rows[~nearer], head[~nearer]] = member[~nearer] + 1
 
-    def triplets(self) -> Questions:
+    def triplets(self) -> Objects:
         """For each object and head, the two members of the chain it is known to be between."""
         ids, parts = self.anchors.objects, []
         for h, head in enumerate(ids[self.anchors.heads].tolist()):

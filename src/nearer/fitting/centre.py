@@ -41,7 +41,7 @@ def fit_centre(
     >>> import numpy as np
     >>> start = np.array([[0.0], [0.1], [1.0]])
     >>> fit_centre(np.array([[0, 1, 2], [2, 1, 0]]), start, 5.0).positions.round().ravel()
-    array([-5.,  0.,  5.])
+    array([-2., -0.,  2.])
     """
     X = start - start.mean(axis=0)
     scale = float(X.std())

@@ -57,7 +57,7 @@ def _best_place(X: Floats, x: int, triplets: Triplets) -> Floats:
         """(places, objects) squared distances, by the expansion of the square."""
         product: Floats = places @ X[objects].T
         squares = (places**2).sum(axis=1)[:, None] + (X[objects] ** 2).sum(axis=1)
-        return squares - 2 * product
+        return np.asarray(squares - 2 * product)
 
     def between(a: Triplets, b: Triplets) -> Floats:
         return np.asarray(((X[a] - X[b]) ** 2).sum(axis=1))
