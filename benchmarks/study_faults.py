@@ -140,7 +140,8 @@ def main() -> None:
         )
     print(json.dumps(found, indent=2))
     good = found["lost"] == found["twice"] == 0 and found["same_state"] and found["after_last_kill"]
-    sys.exit(0 if good and found["file"] == "ok" else "answers were lost, doubled or misplaced")
+    if not good or found["file"] != "ok":
+        sys.exit("answers were lost, doubled or misplaced")
 
 
 if __name__ == "__main__":

@@ -120,11 +120,12 @@ def test_backup_and_withdraw(answered, tmp_path):
 
 def test_simulate_plans_on_a_copy(tmp_path, words):
     good("new", tmp_path / "s.db", "--items", words)
-    options = ["--answers", "250", "--people", "5", "--error", "0.1", "--dim", "1", "--json"]
+    options = ["--answers", "300", "--people", "5", "--error", "0.1", "--dim", "1", "--json"]
+    options += ["--seconds", "0.02"]
     found = json.loads(good("simulate", tmp_path / "s.db", *options))
     assert found["method"] == "informative"
-    assert found["answers"] >= 250
-    assert found["curve"][-1]["truth"] > 0.75
+    assert found["answers"] >= 300
+    assert found["curve"][-1]["truth"] > 0.65  # guessing gives 0.5
     assert json.loads(good("status", tmp_path / "s.db", "--json"))["answers"]["all"] == 0
     np.savetxt(tmp_path / "p.csv", np.zeros((3, 2)), delimiter=",")
     result = run("simulate", tmp_path / "s.db", "--positions", tmp_path / "p.csv")

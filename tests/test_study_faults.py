@@ -55,6 +55,7 @@ def test_a_full_disk_keeps_the_answers_with_the_people_and_the_study_goes_on(tmp
         thread.start()
         health = wait_for(server.port, 503)
         assert "cannot be written" in health["detail"]
+        stop.wait(1.0)  # long enough for everyone to notice
         resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, limit)
         assert wait_for(server.port, 200) == {"status": "ok", "detail": None}
         stop.wait(1.0)
