@@ -206,25 +206,28 @@ _COMMON = """
 """
 
 
-class SOE(_LossEstimator):  # noqa: D101 - it is built below
-    __doc__ = f"""Soft ordinal embedding: distances differ by a unit (Terada, von Luxburg 2014).
-{_COMMON}
+def _example(name: str) -> str:
+    """An example that suits every estimator of one loss."""
+    return f"""
     Examples
     --------
     >>> import nearer
-    >>> model = nearer.SOE(n_components=1, random_state=0).fit([[0, 1, 2], [2, 1, 0]])
-    >>> model.embedding_.shape, model.stress_
-    ((3, 1), 0.0)
-    >>> model.predict([[0, 2, 1]])
-    array([False])
+    >>> model = nearer.{name}(1, tol=1e-3, random_state=0).fit([[0, 1, 2], [2, 1, 0]])
+    >>> model.embedding_.shape, model.predict([[0, 2, 1]])
+    ((3, 1), array([False]))
     """
+
+
+class SOE(_LossEstimator):  # noqa: D101 - it is built below
+    __doc__ = f"""Soft ordinal embedding: distances differ by a unit (Terada, von Luxburg 2014).
+{_COMMON}{_example("SOE")}"""
 
 
 class CKL(_LossEstimator):  # noqa: D101 - it is built below
     __doc__ = f"""Crowd kernel: odds are ratios of squared distances (Tamuz et al. 2011).
 
     ``mu`` is added to both squared distances.
-{_COMMON}"""
+{_COMMON}{_example("CKL")}"""
 
     def __init__(
         self,
@@ -257,19 +260,19 @@ class CKL(_LossEstimator):  # noqa: D101 - it is built below
 
 class GNMDS(_LossEstimator):  # noqa: D101 - it is built below
     __doc__ = f"""Generalised non-metric MDS, on squared distances (Agarwal et al. 2007).
-{_COMMON}"""
+{_COMMON}{_example("GNMDS")}"""
 
 
 class STE(_LossEstimator):  # noqa: D101 - it is built below
     __doc__ = f"""Stochastic triplet embedding (van der Maaten, Weinberger 2012).
-{_COMMON}"""
+{_COMMON}{_example("STE")}"""
 
 
 class TSTE(_LossEstimator):  # noqa: D101 - it is built below
     __doc__ = f"""Stochastic triplet embedding with Student's t (van der Maaten, Weinberger 2012).
 
     ``alpha`` is the degrees of freedom.
-{_COMMON}"""
+{_COMMON}{_example("TSTE")}"""
 
     def __init__(
         self,
