@@ -240,7 +240,8 @@ def _descend(
                     "gtol": 0.0,
                 },
             )
-        converged = bool(result.status in (0, 99))
+        # a line search that finds nothing better at a loss of nothing is at its end, too
+        converged = bool(result.status in (0, 99) or (result.status == 2 and result.fun < 1e-9))
     except KeyboardInterrupt:
         interrupted = True
         if objective.best is None:
