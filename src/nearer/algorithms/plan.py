@@ -45,7 +45,7 @@ _FRAME = 7.4  # members of the frame, times the square root of n
 _SMALLEST = 100
 _LARGEST = 165
 _TOO_FEW = 30
-_PER_MEMBER = 125  # comparisons of the budget for each member of the frame
+_PER_MEMBER = 220  # comparisons of the budget for each member of the frame
 _REFITS = 4  # rounds of detail
 _RANDOM_SHARE = 0.7  # of the comparisons, where no dimension fits
 _DIMENSIONS = (1, 2, 4, 8, 16, 32)
@@ -195,7 +195,9 @@ class Plan:
             questions = random_questions(self.n, min(max(wanted, 1), self._all()), self.rng)
             triplets = np.concatenate([triplets, as_triplets(questions, (yield questions))])
             best = self._choose_dimension(triplets, self.rng.random(len(triplets)) < 0.1)
-            if best < _PREDICTABLE or self._unfitted > _ENOUGH_UNFITTED or self.budget is not None:
+            assert self.positions is not None
+            in_sight = self.positions.shape[1] < _DIMENSIONS[-1] and best >= _PREDICTABLE
+            if not in_sight or self._unfitted > _ENOUGH_UNFITTED or self.budget is not None:
                 break
             self._unfitted = _ENOUGH_PREDICTABLE
         assert self.positions is not None
