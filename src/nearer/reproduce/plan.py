@@ -78,7 +78,7 @@ def plan(target: str, scale: Scale, seed: int = 0) -> list[Cell]:
 def _table1(scale: Scale, seed: int) -> Iterable[Cell]:
     n = scale.size(_TABLE_1_OBJECTS)
     # our own estimate asks and fits much more than Basis does, and varies less
-    own = [(OWN, max(1, scale.table1 // 50))] if OWN else []
+    own = [(OWN, max(1, scale.table1 // 20))] if OWN else []
     for method, runs in [("Basis", scale.table1), *own]:
         for family in FAMILIES:
             for d in DIMENSIONS:

@@ -79,7 +79,7 @@ def make_report(target: str, cells: list[Cell], store: Store, *, seed: int) -> R
         "paper": "Anderton, Pavlu, Aslam: Revealing the Basis, Ordinal Embedding through Geometry",
         "made by": f"nearer reproduce {target}, nearer {nearer.__version__}",
         "seed": str(seed),
-        "cells": f"{len(there):,} of {len(cells):,}, {seconds:,.0f} seconds of work in all",
+        "cells": f"{len(there):,} of {len(cells):,}, {seconds:,.0f} processor seconds of work",
         "with": ", ".join(
             [f"Python {platform.python_version()}", *(f"{p} {version(p)}" for p in packages)]
         ),

@@ -200,7 +200,7 @@ def _table2(results: _Results) -> Table:
         "Means over runs, ± their standard deviation; an arrow where ours is more than 0.07 above "
         "or below the paper's on as many objects. Rand+SOE and CK ask as many comparisons as "
         "Basis. Zero loss: in how many runs the mean loss fell below 0.001; the paper's “no” is "
-        "its *. Seconds are for asking and fitting on a share of the cores. "
+        "its *. Seconds are processor time for asking and fitting. "
         + " ".join(
             f"{name}: {source.what}, n = {results.sizes[name]:,}."
             for name, source in results.of(MATERIAL)
