@@ -10,9 +10,10 @@ and where even many dimensions disobey:
 (`nearer.fitting.noise`). The estimate is the smallest dimension whose held-out log-loss is within
 one standard error, of the paired difference, of the best one's.
 
-*Baseline.* `cross_validated_test` follows Künstle, von Luxburg and Wichmann (2022): k-fold accuracy
-of soe, and t-tests of each further dimension with the correction of Nadeau and Bengio for
-overlapping training sets and of Holm for many tests.
+*Baselines.* ``"low-rank"`` is LORE (`nearer.fitting.low_rank`). `cross_validated_test` follows
+Künstle, von Luxburg and Wichmann (2022): k-fold accuracy of soe, and t-tests of each further
+dimension with the correction of Nadeau and Bengio for overlapping training sets and of Holm for
+many tests.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from scipy import stats
 
 from nearer.errors import InvalidInput
 from nearer.fitting.losses import Floats
+from nearer.fitting.low_rank import fit_low_rank
 from nearer.fitting.noise import Setting, Trial
 from nearer.fitting.solver import as_triplets, disobeyed
 from nearer.fitting.starts import come_down, fit_from_above
@@ -48,11 +50,12 @@ class DimensionEstimate:
     dimension
         The estimate.
     method
-        ``"exact"``, ``"held-out"`` or ``"cross-validated test"``.
+        ``"exact"``, ``"held-out"``, ``"cross-validated test"`` or ``"low-rank"``.
     dimensions
         Those tried, ascending.
     scores
-        For each: share of disobeyed answers (exact), held-out log-loss, or mean accuracy.
+        For each: share of disobeyed answers (exact), held-out log-loss, mean accuracy, or the size
+        of the direction relative to the first (low-rank).
     errors
         Standard error of each score's difference from the best; zero for exact answers.
     determined
@@ -80,6 +83,7 @@ class DimensionEstimate:
             "exact": "share of answers disobeyed",
             "held-out": "log-loss of held-out answers",
             "cross-validated test": "accuracy on held-out answers",
+            "low-rank": "size of the direction",
         }
         ax.errorbar(self.dimensions, self.scores, 2 * self.errors, marker="o", capsize=3)
         ax.axvline(self.dimension, linestyle="--", color="0.5")
@@ -92,7 +96,7 @@ def estimate_dimension(
     answers: ArrayLike | Any,
     n_objects: int | None = None,
     *,
-    method: Literal["auto", "exact", "held-out", "cross-validated test"] = "auto",
+    method: Literal["auto", "exact", "held-out", "cross-validated test", "low-rank"] = "auto",
     max_dimension: int = 12,
     random_state: int | np.random.Generator | None = None,
 ) -> DimensionEstimate:
@@ -106,7 +110,8 @@ def estimate_dimension(
     n_objects
         How many objects there are; None: the largest index plus one.
     method
-        ``"auto"`` tries ``"exact"`` and turns to ``"held-out"`` where answers are not exact.
+        ``"auto"`` tries ``"exact"`` and turns to ``"held-out"`` where answers are not exact;
+        ``"cross-validated test"`` and ``"low-rank"`` are published ways, for comparison.
     max_dimension
         The most dimensions to try.
     random_state
@@ -144,8 +149,11 @@ def estimate_dimension(
             return _held_out(rows, n, most, rng)
         case "cross-validated test":
             return cross_validated_test(rows, n, max_dimension=most, rng=rng)
+        case "low-rank":
+            return _low_rank(rows, n, most, rng)
     raise InvalidInput(
-        f"method={method!r}: must be 'auto', 'exact', 'held-out' or 'cross-validated test'"
+        f"method={method!r}: must be 'auto', 'exact', 'held-out', 'cross-validated test' or "
+        "'low-rank'"
     )
 
 
@@ -198,6 +206,20 @@ def _held_out(
     determined = bool(better_than_chance and best + 1 < most)
     tried = np.arange(1, len(losses) + 1)
     return DimensionEstimate(chosen + 1, "held-out", tried, means, errors, determined)
+
+
+def _low_rank(
+    rows: NDArray[np.int32], n: int, most: int, rng: np.random.Generator
+) -> DimensionEstimate:
+    fit = fit_low_rank(rows, n, max_dimension=most, rng=rng)
+    d = fit.positions.shape[1]
+    size = np.zeros(most)
+    size[:d] = np.linalg.svd(fit.positions, compute_uv=False)[:d]
+    share = size / size[0] if size[0] > 0 else size
+    tried = np.arange(1, most + 1)
+    return DimensionEstimate(
+        d, "low-rank", tried, share, np.zeros(most), fit.converged and d < most, fit.positions
+    )
 
 
 def cross_validated_test(
