@@ -1,5 +1,9 @@
 """Shared by all tests: quiet pictures, and Hypothesis settings that suit numerical code."""
 
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # test processes share the cores already
+
 import matplotlib as mpl
 from hypothesis import HealthCheck, settings
 
