@@ -21,8 +21,10 @@ from nearer.cli.output import check_folder, written_whole
 from nearer.cli.progress import step_progress
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.estimators.triplets import CKL, GNMDS, SOE, STE, TSTE, OrdinalEmbedding
+from nearer.fitting.belief import Belief
 from nearer.fitting.bootstrap import bootstrap_covariances
 from nearer.fitting.dimension import DimensionEstimate, estimate_dimension
+from nearer.fitting.people import Reliability
 from nearer.fitting.solver import fit_positions
 from nearer.triplets import Triplets
 
@@ -51,6 +53,7 @@ class Fitted:
     dimension: DimensionEstimate | None
     held_out: tuple[int, int]
     covariances: NDArray[np.float64] | None
+    people: Reliability | None
     seconds: float
     seed: int
 
@@ -80,11 +83,18 @@ class Fitted:
             "held_out_answers": asked,
             "accuracy": self.model.score(self.answers.triplets),
             "noise": getattr(self.model, "noise_", None),
+            "contrary_people": self._named("contrary"),
+            "guessing_people": self._named("guessing"),
             "loss": float(self.model.stress_),
             "seconds": round(self.seconds, 3),
             "seed": self.seed,
             "out": str(self.folder),
         }
+
+    def _named(self, which: str) -> list[str] | None:
+        if self.people is None:
+            return None
+        return [self.answers.person_labels[i] for i in getattr(self.people, which).tolist()]
 
 
 def fit_file(
@@ -122,9 +132,16 @@ def fit_file(
         if bootstrap:
             step("drawing answers again")
             covariances = _bootstrap(model, answers, max(2, bootstrap), rng)
+        people = None
+        if method == "noisy" and answers.persons is not None:
+            step("how far each person can be believed")
+            belief = Belief(n, wanted, rng)
+            belief.learn(rows, answers.persons)
+            belief.conclude()
+            people = belief.reliability
     seconds = time.perf_counter() - start
     return Fitted(
-        answers, source, folder, model, method, found, held_out, covariances, seconds, seed
+        answers, source, folder, model, method, found, held_out, covariances, people, seconds, seed
     )
 
 
@@ -192,6 +209,8 @@ def report_fit(fitted: Fitted, *, as_json: bool) -> None:
     summary = fitted.summary()
     with written_whole(fitted.folder) as part:
         _write_positions(part / "embedding.csv", fitted)
+        if fitted.people is not None:
+            _write_people(part / "people.csv", fitted.answers, fitted.people)
         (part / "fit.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
         _draw(part, fitted)
     if as_json:
@@ -215,6 +234,8 @@ def report_fit(fitted: Fitted, *, as_json: bool) -> None:
     table.add_row(*cells.values())
     console = Console()
     console.print(table)
+    if summary["contrary_people"]:
+        console.print(f"contradict all others: {', '.join(summary['contrary_people'])}")
     names = ", ".join(sorted(path.name for path in fitted.folder.iterdir()))
     console.print(f"in {fitted.folder}: {names}", soft_wrap=True)
 
@@ -230,6 +251,15 @@ def _write_positions(path: Path, fitted: Fitted) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)
+        writer.writerows(zip(*columns, strict=True))
+
+
+def _write_people(path: Path, answers: Triplets, people: Reliability) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["person", "reliability", "error", "answers"])
+        names = [answers.person_labels[i] for i in people.people.tolist()]
+        columns = (names, people.reliability, people.errors, people.n_answers)
         writer.writerows(zip(*columns, strict=True))
 
 
