@@ -153,8 +153,9 @@ def _table1(results: _Results) -> Table:
         "table1",
         "Table 1: dimension estimates",
         f"{n:,} objects, mean of {runs} runs, ± their standard deviation (the paper: 1,000 "
-        "objects, 100 runs). The dimension is that of the space: a sphere in the plane is a "
-        "circle, and its estimate should be one less.",
+        "objects, 100 runs). The dimension is that of the space: a sphere itself has one fewer, "
+        "though placing it takes them all; in one dimension it is two points, and most distances "
+        "are ties.",
         (Column("family"), Column("estimate"), *(Column(f"d = {d}") for d in DIMENSIONS)),
     )
     for family, paper in TABLE_1.items():
