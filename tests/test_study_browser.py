@@ -114,7 +114,7 @@ def server(tmp_path_factory):
 def open_page(browser, size: str):
     context = browser.new_context(viewport=SIZES[size], has_touch=size == "phone")
     page = context.new_page()
-    page.set_default_timeout(15_000)
+    page.set_default_timeout(120_000)  # a loaded machine draws its first map slowly
     page.faults = []
     page.on("pageerror", lambda error: page.faults.append(str(error)))
     page.on("console", lambda m: m.type == "error" and page.faults.append(m.text))
