@@ -85,7 +85,7 @@ def wait_for(port, status, tries=300):
 def test_drop_outs_block_nobody(tmp_path):
     """Everyone leaves after a few questions; what they held comes back and is answered."""
     path = make_study(tmp_path / "s.db", n=20, questions=20, lease_seconds=1)
-    people = Crowd(np.random.default_rng(0).normal(size=(20, 2)), dropout=1.0, seconds=0.005)
+    people = Crowd(np.random.default_rng(0).normal(size=(20, 2)), dropout=1.0, seconds=0.1)
     with served(path) as server:
         outcome = answer_all(server.port, people, 10, 400)
         assert server.said() == ""
