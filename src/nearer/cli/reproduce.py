@@ -23,7 +23,7 @@ __all__ = ["command"]
 @click.option(
     "--runs",
     type=click.IntRange(min=1),
-    help="Runs of every cell, each with its own seed  [default: 100, 10 and 5 for the tables]",
+    help="Runs of every cell, each with its own seed  [default: 100, 10 and 3 for the tables]",
 )
 @click.option("--quick", is_flag=True, help="A few minutes: 500 objects at most, a run or two.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)

@@ -25,7 +25,7 @@ class Scale:
     Attributes
     ----------
     table1, table2, table3
-        Runs of each cell, each with a seed of its own; half as many where a fit takes minutes.
+        Runs of each cell, each with a seed of its own; a quarter where a fit takes minutes.
     most_objects
         Larger sets are cut to so many objects; None: none is.
     """
@@ -48,7 +48,7 @@ class Scale:
         return n_objects if self.most_objects is None else min(n_objects, self.most_objects)
 
 
-FULL = Scale(table1=100, table2=10, table3=5)
+FULL = Scale(table1=100, table2=10, table3=3)
 QUICK = Scale(table1=2, table2=1, table3=1, most_objects=500)
 
 
@@ -91,7 +91,7 @@ def _table2(scale: Scale, seed: int) -> Iterable[Cell]:
         n = scale.size(MATERIAL[data].n_objects)
         for method in [*rows, *([OWN] if OWN else [])]:
             slow = n > _SMALL and method != "Basis"
-            for i in range(-(-scale.table2 // 2) if slow else scale.table2):
+            for i in range(-(-scale.table2 // 4) if slow else scale.table2):
                 yield Cell("table2", data, method, n, seed + i)
     for i in range(scale.table2):
         n = scale.size(MATERIAL["spam"].n_objects)
