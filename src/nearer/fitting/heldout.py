@@ -14,8 +14,9 @@ questions; where questions were random this changes nothing.
 *The prior* is found from the sharpness of the curve. A prior that is too weak lets positions
 follow the noise, and held-out answers ask for a flatter curve than the fit's own; one that is too
 strong shrinks all margins, and they ask for a steeper one. Where held-out answers to random
-questions were most likely, the sharpness was close to 1 + 3.2/√(answers per coordinate) in every
-set of answers we tried, people's and simulated ones (``python -m benchmarks noise`` prints it), so
+questions were most likely, the sharpness was close to 1 + 3.2/√(answers per coordinate) in the two
+sets of answers the rule was fitted on by hand, zappos85 and one simulated mixture
+(``python -m benchmarks noise`` prints it for others), so
 the prior is changed until the sharpness is about that. Comparing held-out likelihoods directly
 chooses the same where questions are random, is noisier, and is misled where the fit chose them.
 
