@@ -110,6 +110,8 @@ def fit_file(
     """Choose the dimension, fit, judge by answers held out, draw again."""
     n, rows = answers.n_objects, answers.triplets
     wanted = _wanted_dimension(dim, n)
+    if bootstrap == 1:
+        raise InvalidInput("--bootstrap 1: a spread needs at least 2 draws; 0 leaves it out")
     folder = check_folder(out)
     seed = secrets.randbits(31) if seed is None else seed
     rng = np.random.default_rng(seed)
@@ -131,7 +133,7 @@ def fit_file(
         covariances = None
         if bootstrap:
             step("drawing answers again")
-            covariances = _bootstrap(model, answers, max(2, bootstrap), rng)
+            covariances = _bootstrap(model, answers, bootstrap, rng)
         people = None
         if method == "noisy" and answers.persons is not None:
             step("how far each person can be believed")
