@@ -37,8 +37,9 @@ ENOUGH = 1.35  # n·d·log2 n comparisons
 _ENOUGH_UNFITTED = 8.4  # n·log2 n comparisons, where no dimension fits
 _ENOUGH_PREDICTABLE = 15.8  # the same where the first of them predict the others well
 _PREDICTABLE = 0.82  # share of held-out answers
-_OBEYED = 0.005  # share of answers that a fit may break and still be called one
-_CERTAIN = 0.95  # share of its checks that a frame predicts where nothing is left over
+_IN_SIGHT = 16  # dimensions that so many comparisons can determine
+_CHECKS = 500  # random questions that tell whether the dimension of the frame is all there is
+_CERTAIN = 0.98  # share of them that are predicted where it is
 _SHARP = 0.4  # spread of the prior over n, where answers fit
 _MOST_HEADS = 26
 _FRAME = 7.4  # members of the frame, times the square root of n
@@ -46,10 +47,13 @@ _SMALLEST = 100
 _LARGEST = 165
 _TOO_FEW = 30
 _PER_MEMBER = 220  # comparisons of the budget for each member of the frame
-_REFITS = 4  # rounds of detail
+_REFITS = 8  # rounds of detail
+_LOCAL_SHARE = 0.7  # of the detail, among the nearest of each head
 _RANDOM_SHARE = 0.7  # of the comparisons, where no dimension fits
-_DIMENSIONS = (1, 2, 4, 8, 16, 32)
-_VAGUE = 3.0  # spread of the prior to begin with, where no dimension fits
+_DIMENSIONS = (1, 2, 4, 8, 16, 32, 64, 128)
+_SPREADS = (8.0, 4.0, 2.0, 1.0)  # of the prior, where no dimension fits
+_SEARCH_STEPS = 80  # of the optimiser, in the search for them
+_MISSES = 2  # dimensions in a row that predict no better end the search
 _GAIN = 0.002  # of held-out accuracy, that another dimension must bring
 
 
@@ -125,8 +129,6 @@ class Plan:
                     fit, wrong = again, less
             self.evidence.setdefault(start.shape[1], {})["disobeyed"] = wrong
             self.positions = fit.positions
-            if self._spread < _SHARP * self.n:
-                self._learn_spread(fit.positions)
         else:
             self.positions = start
         self._fitted = self.record.n_comparisons
@@ -196,7 +198,7 @@ class Plan:
             triplets = np.concatenate([triplets, as_triplets(questions, (yield questions))])
             best = self._choose_dimension(triplets, self.rng.random(len(triplets)) < 0.1)
             assert self.positions is not None
-            in_sight = self.positions.shape[1] < _DIMENSIONS[-1] and best >= _PREDICTABLE
+            in_sight = self.positions.shape[1] <= _IN_SIGHT and best >= _PREDICTABLE
             if not in_sight or self._unfitted > _ENOUGH_UNFITTED or self.budget is not None:
                 break
             self._unfitted = _ENOUGH_PREDICTABLE
@@ -209,34 +211,38 @@ class Plan:
         if not len(train) or not len(held_out):
             self.fit()
             return 0.0
-        X, best = np.empty((self.n, 0)), -1.0
-        self._spread = _VAGUE
+        X, best, misses = np.empty((self.n, 0)), -1.0, 0
+        fitted = X
         for d in _DIMENSIONS:
-            more = self.rng.standard_normal((self.n, d - X.shape[1]))
-            fit = fit_centre(train, np.hstack([X, more * (X.std() if X.size else 1)]), self._spread)
-            predicted = 1 - float(disobeyed(fit.positions, held_out).mean())
-            self.evidence[d] = {"loss": fit.loss, "predicted": predicted}
-            if predicted < best + _GAIN:
+            more = self.rng.standard_normal((self.n, d - fitted.shape[1]))
+            start = np.hstack([fitted, more * (fitted.std() if fitted.size else 1)])
+            fitted, spread, predicted = _choose_spread(train, held_out, start)
+            self.evidence[d] = {"predicted": predicted, "spread": spread}
+            if predicted >= best + _GAIN:
+                X, best, self._spread, misses = fitted, predicted, spread, 0
+            elif (misses := misses + 1) == _MISSES:
                 break
-            X, best = fit.positions, predicted
-            self._learn_spread(X)
         self.positions = X
         return best
-
-    def _learn_spread(self, X: Floats) -> None:
-        """Empirical Bayes: the prior is as wide as the positions came out."""
-        self._spread = float(np.clip(X.std(), 0.3, _SHARP * self.n))
 
     def _all(self) -> int:
         """How many questions there are."""
         return self.n * (self.n - 1) * (self.n - 2) // 2
 
+    def _predicts(self) -> Asking[bool]:
+        """Whether the positions predict answers that no fit has seen."""
+        assert self.positions is not None
+        questions = random_questions(self.n, min(_CHECKS, self.n // 2), self.rng)
+        triplets = as_triplets(questions, (yield questions))
+        right = 1 - float(disobeyed(self.positions, triplets).mean())
+        self.evidence[self.positions.shape[1]]["predicted"] = right
+        return right >= _CERTAIN
+
     def _refine(self) -> Asking[str]:
         assert self.positions is not None
         d = self.positions.shape[1]
         enough = self._enough(d if self.fits else None)
-        known = self.evidence.get(d, {})
-        if known.get("disobeyed", 0.0) > _OBEYED or known.get("predicted", 1.0) < _CERTAIN:
+        if self.fits and not (yield from self._predicts()):
             # d dimensions fit the frame, but not everything: there is more to find out
             enough = max(enough, self._enough(None))
         for to_go in range(_REFITS, 0, -1):
@@ -244,7 +250,8 @@ class Plan:
             if left < 1:
                 break
             each = max(1, -(-left // (to_go * self.n)))
-            questions = near_ties(self.positions, (each + 1) // 2, each // 2, self.rng)
+            local = -int(-_LOCAL_SHARE * each // 1)
+            questions = near_ties(self.positions, local, each - local, self.rng)
             yield self.rng.permutation(questions)[: min(left, -(-left // to_go))]
             self.fit()
         return f"{self.record.n_comparisons} comparisons are enough"
@@ -258,3 +265,24 @@ def _frame_size(n: int, budget: int | None) -> int:
         if size < _TOO_FEW < n:
             return 0
     return int(min(n, size))
+
+
+def _choose_spread(
+    train: Triplets, held_out: Triplets, start: Floats
+) -> tuple[Floats, float, float]:
+    """Positions, the prior's spread they were fitted with, and the share of answers they predict.
+
+    Of spreads that predict equally well, within half a standard error, the widest is
+    taken: it leaves most to the answers, and shows best in who is whose neighbour.
+    """
+    fits: list[tuple[Floats, float, float]] = []
+    best = error = 0.0
+    for spread in _SPREADS:
+        start = fit_centre(train, start, spread, max_iter=_SEARCH_STEPS).positions
+        right = 1 - float(disobeyed(start, held_out).mean())
+        fits.append((start, spread, right))
+        if right < best - error:
+            break
+        best = max(best, right)
+        error = 0.5 * float(np.sqrt(best * (1 - best) / len(held_out)))
+    return next(fit for fit in fits if fit[2] >= best - error)
