@@ -8,9 +8,9 @@ normal distributions cut to intervals (Cunningham, Hennig and Lacoste-Julien 201
 the sites (one Gauss–Newton step, since r_i is not linear), and then replaces each site by the one
 that gives the distance its right first two moments inside the interval.
 
-The next question about the object is the one with most information: for each head, the member of
-the chain that comes nearest to halving the probability; of the heads, the one whose question has
-the most entropy, and of nearly equal ones the one from which the distance is least certain.
+The next questions about the object are those with most information: for each head, the member of
+the chain that comes nearest to halving the probability; of the heads, the two whose questions have
+the most entropy, and of nearly equal ones those from which the distance is least certain.
 """
 
 from __future__ import annotations
@@ -191,7 +191,19 @@ def _begin_at(  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _begin_elsewhere(  # type: ignore[no-untyped-def]
-    mean, covariance, heads, centre, prior, precision, target, low, high, anchors, mirrors, outside
+    mean,
+    covariance,
+    heads,
+    centre,
+    prior,
+    precision,
+    target,
+    low,
+    high,
+    anchors,
+    mirrors,
+    outside,
+    tolerated,
 ):
     """The shells may meet on the other side of the heads: try there.
 
@@ -208,7 +220,7 @@ def _begin_elsewhere(  # type: ignore[no-untyped-def]
     belief = (covariance, heads, centre, prior, precision, target, low, high)
     outside = _begin_at(anchors[at] + 1e-6 * (centre - anchors[at]), mean, *belief, outside)
     for axis in range(d):
-        if outside == 0.0:
+        if outside <= tolerated:
             return
         shift = 0.0
         for j in range(d):
@@ -224,9 +236,12 @@ def _entropy(p: float) -> float:
 
 
 @njit(cache=True)
-def _best_question(mean, covariance, heads, chain, first, last, low, high, work):  # type: ignore[no-untyped-def]
-    """Head, member of its chain, and entropy of the question that tells most; head −1: none."""
-    best, head, member, information = -1e300, -1, 0, 0.0
+def _best_questions(  # type: ignore[no-untyped-def]
+    mean, covariance, heads, chain, first, last, low, high, work, head, member, information
+):
+    """The two questions that tell most, the better first, from different heads; head −1: none."""
+    head[:], information[:] = -1, 0.0
+    best, second = -1e300, -1e300
     for h in range(len(heads)):
         if first[h] >= last[h]:
             continue
@@ -243,8 +258,10 @@ def _best_question(mean, covariance, heads, chain, first, last, low, high, work)
                 most, at = e, candidate
         score = most + 0.1 * math.log2(s)
         if score > best:
-            best, head, member, information = score, h, at, most
-    return head, member, information
+            head[1], member[1], information[1], second = head[0], member[0], information[0], best
+            head[0], member[0], information[0], best = h, at, most, score
+        elif score > second:
+            head[1], member[1], information[1], second = h, at, most, score
 
 
 @njit(cache=True, parallel=True, nogil=True)
@@ -266,7 +283,7 @@ def next_questions(
     anew: bool,
     enough: float,
 ) -> tuple[Ints, Ints, Floats]:
-    """Bring the beliefs about some objects up to date and choose the next question for each.
+    """Bring the beliefs about some objects up to date and choose the next questions for each.
 
     Parameters
     ----------
@@ -295,14 +312,15 @@ def next_questions(
     Returns
     -------
     head, member, information
-        For each of `objects`: the head (−1 where nothing is left to ask), the place in its chain,
-        and the entropy of the answer in bits.
+        ``(n, 2)``, for each of `objects` the best question and the best from another head: the
+        head (−1 where nothing is left to ask), the place in its chain, and the entropy of the
+        answer in bits.
     """
     n, k = len(objects), len(heads)
     m = chain.shape[1]
-    head = np.empty(n, dtype=np.int64)
-    member = np.empty(n, dtype=np.int64)
-    information = np.empty(n)
+    head = np.empty((n, 2), dtype=np.int64)
+    member = np.zeros((n, 2), dtype=np.int64)
+    information = np.empty((n, 2))
     for i in prange(n):
         x = objects[i]
         low, high = np.empty(k), np.empty(k)
@@ -311,18 +329,15 @@ def next_questions(
             high[h] = chain[h, last[x, h]] if last[x, h] < m else _BEYOND * chain[h, m - 1]
         belief = (means[x], covariances[x], heads, centre, prior, precisions[x], targets[x])
         outside = _settle(*belief, low, high, sweeps)
-        work = np.empty(len(centre))
-        question = _best_question(
-            means[x], covariances[x], heads, chain, first[x], last[x], low, high, work
-        )
-        if (anew or question[2] <= enough) and outside > 0.0:
+        choice = (first[x], last[x], low, high, np.empty(len(centre)))
+        best = (head[i], member[i], information[i])
+        _best_questions(means[x], covariances[x], heads, chain, *choice, *best)
+        if (anew or information[i, 0] <= enough) and outside > 0.0:
             smallest = high[0] - low[0]
             for h in range(k):
                 smallest = min(smallest, high[h] - low[h])
-            if outside > _TOLERATED * smallest * smallest:
-                _begin_elsewhere(*belief, low, high, anchors, mirrors, outside)
-                question = _best_question(
-                    means[x], covariances[x], heads, chain, first[x], last[x], low, high, work
-                )
-        head[i], member[i], information[i] = question
+            tolerated = _TOLERATED * smallest * smallest
+            if outside > tolerated:
+                _begin_elsewhere(*belief, low, high, anchors, mirrors, outside, tolerated)
+                _best_questions(means[x], covariances[x], heads, chain, *choice, *best)
     return head, member, information

@@ -108,7 +108,7 @@ class _Job:
         others = np.setdiff1d(np.arange(self.n), self.core)
         self.slots = Slots(Anchors(self.core, positions, heads), others)
         most = int(ENOUGH * d * np.log2(self.n))
-        yield from recorded(slot_objects(self.slots, most=most), self.placed)
+        yield from recorded(slot_objects(self.slots, most=most, pairs=True), self.placed)
 
     def embedding(self) -> Embedding:
         plan = self.plan

@@ -26,6 +26,7 @@ __all__ = ["Expected", "exact_or_noisy"]
 
 Expected = float | Literal["auto"]
 
+_FEW = 3000  # of more objects, hardly a question comes again, and a memory of millions is slow
 _CYCLES = 60
 _SHARE = 40  # of the budget one comparison in so many checks; a cycle takes four
 _NOISY = 20  # n·log2 n comparisons, where answers are noisy and no budget is given
@@ -84,7 +85,7 @@ def _check_first(
     phase = Phase("check", record.n_comparisons, record.n_rounds, str(check))
     left = None if budget is None else budget - record.n_comparisons
     rest = _go_on(n, left, not check.exact, rng)
-    if check.exact:
+    if check.exact and n <= _FEW:
         rest = remembered(rest, Memory(check.triplets))
     found = yield from recorded(rest if left is None else limited(rest, left), record)
     return replace(

@@ -47,7 +47,8 @@ _SMALLEST = 100
 _LARGEST = 165
 _TOO_FEW = 30
 _PER_MEMBER = 220  # comparisons of the budget for each member of the frame
-_REFITS = 8  # rounds of detail
+_REFITS = 4  # rounds of detail
+_MORE_REFITS = 8  # the same where the answers do not fit
 _LOCAL_SHARE = 0.7  # of the detail, among the nearest of each head
 _RANDOM_SHARE = 0.7  # of the comparisons, where no dimension fits
 _DIMENSIONS = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -121,8 +122,8 @@ class Plan:
         if len(triplets):
             fit = fit_centre(triplets, start, self._spread, max_iter=max_iter)
             wrong = float(disobeyed(fit.positions, triplets).mean())
-            if self.fits and wrong > 0:
-                moved = put_right(fit.positions, triplets)
+            moved = put_right(fit.positions, triplets) if self.fits else fit.positions
+            if (moved != fit.positions).any():
                 again = fit_centre(triplets, moved, self._spread, max_iter=max_iter)
                 less = float(disobeyed(again.positions, triplets).mean())
                 if less < wrong:
@@ -241,11 +242,11 @@ class Plan:
     def _refine(self) -> Asking[str]:
         assert self.positions is not None
         d = self.positions.shape[1]
-        enough = self._enough(d if self.fits else None)
-        if self.fits and not (yield from self._predicts()):
-            # d dimensions fit the frame, but not everything: there is more to find out
-            enough = max(enough, self._enough(None))
-        for to_go in range(_REFITS, 0, -1):
+        enough, rounds = self._enough(d if self.fits else None), _REFITS
+        if not self.fits or not (yield from self._predicts()):
+            # d dimensions fit the frame at most, but not everything: there is more to find out
+            enough, rounds = max(enough, self._enough(None)), _MORE_REFITS
+        for to_go in range(rounds, 0, -1):
             left = enough - self.record.n_comparisons
             if left < 1:
                 break

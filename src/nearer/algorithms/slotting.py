@@ -25,8 +25,9 @@ __all__ = ["Anchors", "Slots", "slot_objects", "spread_heads"]
 Floats = NDArray[np.float64]
 Objects = NDArray[np.int64]
 
-_WORTH_ASKING = 0.5  # bits
-_SWEEPS = 2
+_WORTH_ASKING = 0.5  # bits; an object whose best question tells fewer is done
+_WORTH_A_SECOND = 0.8  # bits; the same for a second question in one round
+_SWEEPS = 1
 _COARSE = 3  # rounds of plain bisection
 _ANEW = 24  # rounds after which all searches may begin elsewhere
 _BEGINNINGS = 150  # anchors at which a search may begin anew
@@ -97,10 +98,8 @@ class Slots:
         self.first = np.zeros((q, k), dtype=np.int64)
         self.last = np.full((q, k), self.chain.shape[1], dtype=np.int64)
 
-    def choose(
-        self, rows: Objects, *, anew: bool = True, enough: float = _WORTH_ASKING
-    ) -> tuple[Objects, Objects, Floats]:
-        """The next question of some objects: head, member of its chain, information."""
+    def choose(self, rows: Objects, *, anew: bool = True) -> tuple[Objects, Objects, Floats]:
+        """The next two questions of some objects: head, member of its chain, information."""
         return next_questions(
             rows,
             self.positions,
@@ -117,7 +116,7 @@ class Slots:
             self.prior,
             _SWEEPS,
             anew,
-            enough,
+            _WORTH_ASKING,
         )
 
     def questions(self, rows: Objects, head: Objects, member: Objects) -> Questions:
@@ -147,9 +146,7 @@ class Slots:
         return np.concatenate(parts)
 
 
-def slot_objects(
-    slots: Slots, *, most: int | None = None, worth_asking: float = _WORTH_ASKING
-) -> Asking[None]:
+def slot_objects(slots: Slots, *, most: int | None = None, pairs: bool = False) -> Asking[None]:
     """Ask until every object is placed as well as the chains allow.
 
     Parameters
@@ -159,29 +156,32 @@ def slot_objects(
         when the budget is spent.
     most
         At most so many questions an object.
-    worth_asking
-        An object whose best question tells fewer bits is done.
+    pairs
+        Ask two questions of an object in each round, from different heads: half the rounds and
+        half the work of choosing, for a few per cent more questions.
     """
     rows = np.arange(len(slots.objects))
     yield from _bisect(slots, _COARSE)
-    asked = first = _COARSE * len(slots.anchors.heads)
-    while len(rows) and (most is None or asked < most):
-        head, member, information = slots.choose(
-            rows, anew=(asked - first) % _ANEW == 0, enough=worth_asking
-        )
-        go_on = (head >= 0) & (information > worth_asking)
-        rows, head, member = rows[go_on], head[go_on], member[go_on]
-        if not len(rows):
+    asked, rounds = _COARSE * len(slots.anchors.heads), 0
+    wanted = np.array([_WORTH_ASKING, _WORTH_A_SECOND if pairs else np.inf])
+    while len(rows) and (most is None or asked + pairs < most):
+        head, member, information = slots.choose(rows, anew=rounds % _ANEW == 0)
+        asking, column = np.nonzero((head >= 0) & (information > wanted))
+        if not len(asking):
             return
+        head, member = head[asking, column], member[asking, column]
+        about = rows[asking]
         try:
-            nearer = yield slots.questions(rows, head, member)
+            nearer = yield slots.questions(about, head, member)
         except BudgetSpent as spent:
             part = slice(len(spent.answers))
-            slots.learn(rows[part], head[part], member[part], spent.answers)
-            slots.choose(rows[part])
+            slots.learn(about[part], head[part], member[part], spent.answers)
+            slots.choose(np.unique(about[part]))
             raise
-        slots.learn(rows, head, member, nearer)
-        asked += 1
+        slots.learn(about, head, member, nearer)
+        rows = np.unique(about)
+        asked += 1 + int(pairs)
+        rounds += 1
     if len(rows):
         slots.choose(rows)
 
