@@ -11,6 +11,10 @@ that gives the distance its right first two moments inside the interval.
 The next questions about the object are those with most information: for each head, the member of
 the chain that comes nearest to halving the probability; of the heads, the two whose questions have
 the most entropy, and of nearly equal ones those from which the distance is least certain.
+
+A normal distribution knows one place only. Before an object is done, that place is doubted: an end
+of a chain that it is believed to be beyond is asked about; and where its reflection in the heads
+with the thinnest shells lies within all shells, too, a question that tells the two apart.
 """
 
 from __future__ import annotations
@@ -29,7 +33,7 @@ Ints = NDArray[np.int64]
 _DAMPING = 0.7  # share of a site that a sweep replaces
 _TOLERATED = 0.01  # squared distance outside a shell, relative to its width
 _ANEW = 8  # sweeps after a new beginning
-_BEYOND = 1.5  # how far objects may lie outside the chain, relative to its last member
+_BEYOND = 1.25  # how far objects may lie outside the chain, relative to its last member
 
 
 @njit(cache=True, inline="always")
@@ -190,6 +194,25 @@ def _begin_at(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
+def _reflected(x, heads, low, high):  # type: ignore[no-untyped-def]
+    """The reflection of x in the hyperplane through the d heads with the thinnest shells.
+
+    Those shells meet in x and there, and only the others can tell the two apart.
+    """
+    d = len(x)
+    thinnest = np.argsort(high - low)[:d]
+    axes = np.empty((d, d))  # orthonormal, of the hyperplane
+    residual = x - heads[thinnest[0]]
+    for i in range(1, len(thinnest)):
+        axis = heads[thinnest[i]] - heads[thinnest[0]]
+        for j in range(1, i):
+            axis -= (axis * axes[j]).sum() * axes[j]
+        axes[i] = axis / (math.sqrt((axis * axis).sum()) + 1e-12)
+        residual -= (residual * axes[i]).sum() * axes[i]
+    return x - 2.0 * residual
+
+
+@njit(cache=True)
 def _begin_elsewhere(  # type: ignore[no-untyped-def]
     mean,
     covariance,
@@ -207,8 +230,9 @@ def _begin_elsewhere(  # type: ignore[no-untyped-def]
 ):
     """The shells may meet on the other side of the heads: try there.
 
-    Beginnings are the anchor that fits the shells best, and the reflections of the position in
-    the hyperplanes through the heads' mean that their principal axes are normal to.
+    Beginnings are the anchor that fits the shells best, and reflections of the position: in the
+    hyperplane through the heads with the thinnest shells, and in those through the heads' mean
+    that their principal axes are normal to.
     """
     d = len(mean)
     work = np.empty(d)
@@ -219,6 +243,8 @@ def _begin_elsewhere(  # type: ignore[no-untyped-def]
             best, at = violation, a
     belief = (covariance, heads, centre, prior, precision, target, low, high)
     outside = _begin_at(anchors[at] + 1e-6 * (centre - anchors[at]), mean, *belief, outside)
+    if outside > tolerated:
+        outside = _begin_at(_reflected(mean, heads, low, high), mean, *belief, outside)
     for axis in range(d):
         if outside <= tolerated:
             return
@@ -262,6 +288,27 @@ def _best_questions(  # type: ignore[no-untyped-def]
             head[0], member[0], information[0], best = h, at, most, score
         elif score > second:
             head[1], member[1], information[1], second = h, at, most, score
+
+
+@njit(cache=True)
+def _doubt(mean, heads, chain, first, last, low, high, work, outside):  # type: ignore[no-untyped-def]
+    """Head and member of its chain whose answer could show that the place is wrong; −1: none."""
+    m = chain.shape[1]
+    for h in range(len(heads)):
+        if first[h] < last[h] == m:  # believed to be beyond all of the chain
+            return h, m - 1
+    other = _reflected(mean, heads, low, high)
+    widest, head, member = 0.0, -1, 0
+    if _violation(other, heads, low, high, work) > outside:
+        return head, member
+    for h in range(len(heads)):
+        a, b = _away(mean, heads[h], work), _away(other, heads[h], work)
+        at = first[h] + np.searchsorted(chain[h, first[h] : last[h]], 0.5 * (a + b))
+        for c in range(at - 1, at + 1):
+            between = first[h] <= c < last[h] and min(a, b) < chain[h, c] < max(a, b)
+            if between and abs(a - b) > widest:
+                widest, head, member = abs(a - b), h, c
+    return head, member
 
 
 @njit(cache=True, parallel=True, nogil=True)
@@ -340,4 +387,8 @@ def next_questions(
             if outside > tolerated:
                 _begin_elsewhere(*belief, low, high, anchors, mirrors, outside, tolerated)
                 _best_questions(means[x], covariances[x], heads, chain, *choice, *best)
+        if information[i, 0] <= enough:
+            h, c = _doubt(means[x], heads, chain, *choice, outside)
+            if h >= 0:
+                head[i, 0], member[i, 0], information[i, 0] = h, c, 1.0
     return head, member, information

@@ -61,7 +61,9 @@ def exact_or_noisy(
     rng = np.random.default_rng(random_state)
     if noise != "auto":
         return _go_on(int(n_objects), budget, check_noise(noise) > 0, rng)
-    n_cycles = _CYCLES if budget is None else min(_CYCLES, budget // (4 * _SHARE))
+    n_cycles = min(_CYCLES, 2 * n_objects)
+    if budget is not None:
+        n_cycles = min(n_cycles, budget // (4 * _SHARE))
     if n_objects < 4 or n_cycles < 1:
         return adaptive(n_objects, budget=budget, random_state=rng)
     return _check_first(int(n_objects), budget, n_cycles, rng)

@@ -112,7 +112,8 @@ def build_frame(frame: Frame, most_heads: int, rng: np.random.Generator) -> Aski
     """Rank the subset from heads until a dimension is confirmed, or `most_heads` are used up."""
     m = len(frame.objects)
     most_heads = min(most_heads, m)
-    yield from _rank_from(frame, int(rng.integers(m)), rng)
+    if not frame.heads:
+        yield from _rank_from(frame, int(rng.integers(m)), rng)
     while len(frame.heads) < most_heads:
         k = len(frame.heads)
         for _ in range(min(1 if 3 <= k < 8 else 2, most_heads - k)):

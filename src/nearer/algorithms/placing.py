@@ -1,8 +1,9 @@
 """Unseen objects in an existing embedding.
 
-All objects that have a position are anchors; a few of them, well spread, are heads. The new objects
-are slotted into the heads' chains (`slotting`), which moves none of the old ones. Each costs at
-most 3·d·log2 n comparisons, usually less than half of that.
+All objects that have a position are anchors; a few of them are heads: those from which the
+embedding ranked others, since their positions are the most certain, or else well-spread ones. The
+new objects are slotted into the heads' chains (`slotting`), which moves none of the old ones. Each
+costs at most 3·d·log2 n comparisons, usually less than half of that.
 """
 
 from __future__ import annotations
@@ -88,13 +89,16 @@ def place_objects(embedding: Embedding, new: ArrayLike) -> Asking[Placed]:
         raise InvalidInput("new holds an object twice: each is placed once")
     if n < 3:
         raise InvalidInput(f"an embedding of {n} objects: at least 3 are needed to place others")
-    return _place(embedding.positions, objects, int(_MOST * d * np.log2(n)))
+    heads = embedding.details.get("heads", ())
+    if len(heads) < d + 2:
+        heads = spread_heads(embedding.positions, d + 3)
+    anchors = Anchors(np.arange(n), embedding.positions, np.asarray(heads, dtype=np.int64))
+    return _place(anchors, objects, int(_MOST * d * np.log2(n)))
 
 
-def _place(positions: NDArray[np.float64], new: NDArray[np.int64], most: int) -> Asking[Placed]:
-    n, d = positions.shape
+def _place(anchors: Anchors, new: NDArray[np.int64], most: int) -> Asking[Placed]:
     record = Record()
-    slots = Slots(Anchors(np.arange(n), positions, spread_heads(positions, d + 3)), new)
+    slots = Slots(anchors, new)
     with suppress(BudgetSpent):
         yield from recorded(slot_objects(slots, most=most), record)
     return Placed(new, slots.positions, record.triplets, record.n_comparisons, record.n_rounds)

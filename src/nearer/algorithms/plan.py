@@ -22,6 +22,7 @@ from nearer.algorithms.frame import Frame, build_frame, rank_another
 from nearer.algorithms.questions import random_questions
 from nearer.algorithms.refining import near_ties
 from nearer.algorithms.slotting import Anchors, Slots, slot_objects
+from nearer.algorithms.twins import without_twins
 from nearer.asking.protocol import Asking
 from nearer.asking.record import Record, as_triplets
 from nearer.fitting.centre import fit_centre
@@ -31,6 +32,7 @@ from nearer.fitting.solver import disobeyed
 __all__ = ["ENOUGH", "Plan"]
 
 Floats = NDArray[np.float64]
+Objects = NDArray[np.int64]
 Triplets = NDArray[np.int64]
 
 ENOUGH = 1.35  # n·d·log2 n comparisons
@@ -41,7 +43,8 @@ _IN_SIGHT = 16  # dimensions that so many comparisons can determine
 _CHECKS = 500  # random questions that tell whether the dimension of the frame is all there is
 _CERTAIN = 0.98  # share of them that are predicted where it is
 _SHARP = 0.4  # spread of the prior over n, where answers fit
-_MOST_HEADS = 26
+_MOST_HEADS = 30
+_FRAME_SHARE = 0.37  # of the comparisons where no dimension fits, at most, for the frame
 _FRAME = 7.4  # members of the frame, times the square root of n
 _SMALLEST = 100
 _LARGEST = 165
@@ -54,7 +57,8 @@ _RANDOM_SHARE = 0.7  # of the comparisons, where no dimension fits
 _DIMENSIONS = (1, 2, 4, 8, 16, 32, 64, 128)
 _SPREADS = (8.0, 4.0, 2.0, 1.0)  # of the prior, where no dimension fits
 _SEARCH_STEPS = 80  # of the optimiser, in the search for them
-_MISSES = 2  # dimensions in a row that predict no better end the search
+_HELD_OUT = 2000  # answers, if that is a tenth to a quarter of them
+_MISSES = 3  # dimensions in a row that predict no better end the search
 _GAIN = 0.002  # of held-out accuracy, that another dimension must bring
 
 
@@ -95,9 +99,11 @@ class Plan:
         """Find positions; the questions are about objects 0 to n − 1."""
         size = _frame_size(self.n, self.budget)
         if size >= 3:
-            self._frame = Frame(self.rng.permutation(self.n)[:size])
-            yield from self._phase("frame", self._build(self._frame))
+            yield from self._phase("frame", self._build(self.rng.permutation(self.n)[:size]))
         if self._frame is not None and self.fits:
+            if len(self._frame.objects) < min(size, np.log2(self.n)):
+                yield from self._phase("places", self._share(self._frame))
+                return
             yield from self._phase("slots", self._slot(self._frame))
             self.fit()
         else:
@@ -161,10 +167,18 @@ class Plan:
             spent = self.record.n_comparisons - comparisons
             self.phases.append(Phase(name, spent, self.record.n_rounds - rounds, note))
 
-    def _build(self, frame: Frame) -> Asking[str]:
-        m = len(frame.objects)
+    def _build(self, objects: Objects) -> Asking[str]:
+        objects, dropped = yield from without_twins(objects, self.rng)
+        frame, m = Frame(objects), len(objects)
+        self._frame = frame
+        if m < 3:
+            frame.heads, frame.chains = list(range(m)), [np.array([1]), np.array([0])][:m]
+            frame.positions, frame.dimension = np.arange(float(m))[:, None], 1
+            return f"{m} places hold all of {m + dropped} objects"
+        if not dropped:
+            frame.heads, frame.chains = [0], [np.arange(1, m)]
         ranking = m * np.log2(m / 2.5)  # about what one costs
-        most = min(_MOST_HEADS, int(0.3 * self._enough(None) / ranking))
+        most = min(_MOST_HEADS, int(_FRAME_SHARE * self._enough(None) / ranking))
         yield from build_frame(frame, max(most, 4), self.rng)
         self.evidence = frame.evidence
         self.heads = frame.objects[frame.heads]
@@ -185,6 +199,19 @@ class Plan:
             yield from slot_objects(self._slots)
         return f"{len(others)} objects placed"
 
+    def _share(self, frame: Frame) -> Asking[str]:
+        """All objects share the few places of the frame: ask each which is nearest to it."""
+        assert frame.positions is not None
+        others = np.setdiff1d(np.arange(self.n), frame.objects)
+        places = np.zeros(self.n, dtype=np.int64)
+        places[frame.objects] = np.arange(len(frame.objects))
+        for place, there in enumerate(frame.objects.tolist()[1:], start=1):
+            rivals = [frame.objects[places[others]], np.full(len(others), there)]
+            keep = yield np.stack([others, *rivals], axis=1)
+            places[others[~keep]] = place
+        self.positions, self._fitted = frame.positions[places], self.record.n_comparisons
+        return f"{self.n} objects share {len(frame.objects)} places"
+
     def _enough(self, d: int | None) -> int:
         """How many comparisons to stop at."""
         unit = self.n * np.log2(self.n)
@@ -197,7 +224,8 @@ class Plan:
             wanted = int(_RANDOM_SHARE * (self._enough(None) - self.record.n_comparisons))
             questions = random_questions(self.n, min(max(wanted, 1), self._all()), self.rng)
             triplets = np.concatenate([triplets, as_triplets(questions, (yield questions))])
-            best = self._choose_dimension(triplets, self.rng.random(len(triplets)) < 0.1)
+            share = np.clip(_HELD_OUT / len(triplets), 0.1, 0.25)
+            best = self._choose_dimension(triplets, self.rng.random(len(triplets)) < share)
             assert self.positions is not None
             in_sight = self.positions.shape[1] <= _IN_SIGHT and best >= _PREDICTABLE
             if not in_sight or self._unfitted > _ENOUGH_UNFITTED or self.budget is not None:
