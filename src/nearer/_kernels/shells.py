@@ -295,8 +295,8 @@ def _doubt(mean, heads, chain, first, last, low, high, work, outside):  # type: 
     """Head and member of its chain whose answer could show that the place is wrong; −1: none."""
     m = chain.shape[1]
     for h in range(len(heads)):
-        if first[h] < last[h] == m:  # believed to be beyond all of the chain
-            return h, m - 1
+        if first[h] < last[h] == m and _away(mean, heads[h], work) > chain[h, m - 1]:
+            return h, m - 1  # believed to be beyond all of the chain
     other = _reflected(mean, heads, low, high)
     widest, head, member = 0.0, -1, 0
     if _violation(other, heads, low, high, work) > outside:

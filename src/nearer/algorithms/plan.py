@@ -52,7 +52,8 @@ _TOO_FEW = 30
 _PER_MEMBER = 220  # comparisons of the budget for each member of the frame
 _REFITS = 4  # rounds of detail
 _MORE_REFITS = 8  # the same where the answers do not fit
-_LOCAL_SHARE = 0.7  # of the detail, among the nearest of each head
+_LOCAL_SHARE = 0.3  # of the detail, among the nearest of each head
+_MORE_LOCAL = 0.7  # the same where the answers do not fit
 _RANDOM_SHARE = 0.7  # of the comparisons, where no dimension fits
 _DIMENSIONS = (1, 2, 4, 8, 16, 32, 64, 128)
 _SPREADS = (8.0, 4.0, 2.0, 1.0)  # of the prior, where no dimension fits
@@ -270,16 +271,16 @@ class Plan:
     def _refine(self) -> Asking[str]:
         assert self.positions is not None
         d = self.positions.shape[1]
-        enough, rounds = self._enough(d if self.fits else None), _REFITS
+        enough, rounds, share = self._enough(d if self.fits else None), _REFITS, _LOCAL_SHARE
         if not self.fits or not (yield from self._predicts()):
             # d dimensions fit the frame at most, but not everything: there is more to find out
-            enough, rounds = max(enough, self._enough(None)), _MORE_REFITS
+            enough, rounds, share = max(enough, self._enough(None)), _MORE_REFITS, _MORE_LOCAL
         for to_go in range(rounds, 0, -1):
             left = enough - self.record.n_comparisons
             if left < 1:
                 break
             each = max(1, -(-left // (to_go * self.n)))
-            local = -int(-_LOCAL_SHARE * each // 1)
+            local = int(np.ceil(share * each))
             questions = near_ties(self.positions, local, each - local, self.rng)
             yield self.rng.permutation(questions)[: min(left, -(-left // to_go))]
             self.fit()
