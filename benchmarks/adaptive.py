@@ -1,7 +1,7 @@
-"""nearer.embed: dimension, comparisons, tau and kNN on the paper's sets; budget curve; growth.
+"""nearer.embed: dimension, comparisons, tau and kNN; dimensions found; budget curve; growth; place.
 
-Environment: SEEDS (default 5) runs a set, PICTURE (default out/bench/budget.png), LARGEST
-(default 100000) objects for the growth.
+Environment: SEEDS (default 5) runs a set (a fifth of them on real data, in 20 dimensions and for
+the curve), PICTURE (default out/bench/budget.png), LARGEST (default 100000) objects for the growth.
 """
 
 from __future__ import annotations
@@ -9,17 +9,22 @@ from __future__ import annotations
 import os
 import resource
 import time
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from scipy.stats import kendalltau
 
 import nearer
 from nearer.algorithms.methods import make_asking
 from nearer.metrics import knn_precision, mean_kendall_tau
 
 SEEDS = range(1000, 1000 + int(os.environ.get("SEEDS", "5")))
-BUDGETS = (5_000, 10_000, 15_000, 20_000, 30_000)
-RIVALS = {"rand+soe": {}, "crowd-kernel": {}, "extra+soe": {}}
+FEWER = SEEDS[: max(1, len(SEEDS) // 5)]
+BUDGETS = (5_000, 10_000, 15_000, 20_000, 25_000, 30_000)
+RIVALS = ("rand+soe", "crowd-kernel", "extra+soe")
+REAL = {"digits": "load_digits_mnist", "spam": "load_spambase", "20news": "load_newsgroups"}
 
 
 def main() -> None:
@@ -27,6 +32,7 @@ def main() -> None:
     dimensions()
     curve()
     growth()
+    place()
 
 
 def summary(values: list[float]) -> str:
@@ -36,46 +42,57 @@ def summary(values: list[float]) -> str:
 
 def table() -> None:
     print(f"{'data':8} {'dimension':>16}  comparisons, tau, kNN: median (least to most), seconds")
-    for name in ("3dgmm", "5dgmm", "5dcube", "cities"):
+    for name in ("3dgmm", "5dgmm", "5dcube", "cities", *REAL):
         rows = []
-        for seed in SEEDS:
-            X = nearer.datasets.load_points(name, random_state=seed)
-            start = time.perf_counter()
-            found = nearer.embed(nearer.PointOracle(X), len(X), random_state=seed, progress=False)
+        for seed in FEWER if name in REAL else SEEDS:
+            X = points(name, seed)
+            n, start = X.shape[0], time.perf_counter()
+            found = nearer.embed(nearer.PointOracle(X), n, random_state=seed, progress=False)
             seconds = time.perf_counter() - start
             tau, knn = mean_kendall_tau(X, found.positions), knn_precision(X, found.positions)
             rows.append((found.dimension, found.n_comparisons, tau, knn, seconds))
         dimension, *measures = zip(*rows, strict=True)
-        print(f"{name:8} {dimension!s:>16}  " + ", ".join(summary(list(m)) for m in measures))
+        counts = dict(Counter(dimension).most_common())
+        measured = ", ".join(summary(list(m)) for m in measures)
+        print(f"{name:8} {counts!s:>16}  {measured}", flush=True)
+
+
+def points(name: str, seed: int) -> Any:
+    if name not in REAL:
+        return nearer.datasets.load_points(name, random_state=seed)
+    options = {"random_state": seed} if name == "spam" else {}
+    return getattr(nearer.datasets, REAL[name])(**options).points
 
 
 def dimensions() -> None:
-    print("\ndimension found (comparisons of the last run), 1,000 objects")
+    print("\n1,000 objects: dimension found: runs; comparisons until it is known, in all")
     for family in ("ball", "cube", "gaussian", "sphere"):
         for d in (1, 2, 3, 5, 8, 10, 20):
-            if family == "sphere" and d == 1:
-                continue
-            found, asked = [], 0
-            for seed in SEEDS:
+            found, until, total = [], [], []
+            for seed in FEWER if d == 20 else SEEDS:
                 X = getattr(nearer.datasets, f"make_{family}")(1000, d, random_state=seed)
-                result = nearer.embed(
-                    nearer.PointOracle(X), 1000, random_state=seed, progress=False
-                )
-                found.append(result.dimension)
-                asked = result.n_comparisons
-            print(f"{family:9} d={d:2}: {found} ({asked:,})", flush=True)
+                whole = nearer.embed(nearer.PointOracle(X), 1000, random_state=seed, progress=False)
+                found.append(whole.dimension)
+                total.append(float(whole.n_comparisons))
+                known = next(i for i, p in enumerate(whole.history) if p.name == "frame")
+                until.append(float(sum(p.n_comparisons for p in whole.history[: known + 1])))
+            counts = dict(Counter(found).most_common())
+            print(f"{family:9} d={d:2}: {counts}; {summary(until)}; {summary(total)}", flush=True)
 
 
 def curve() -> None:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 4), layout="constrained")
+    print(f"\ntau at {', '.join(f'{b:,}' for b in BUDGETS)} comparisons, median of {len(FEWER)}")
     for column, (name, d) in enumerate((("3dgmm", 3), ("5dcube", 5))):
         ax = figure.add_subplot(1, 2, column + 1, title=name, xlabel="comparisons", ylabel="tau")
-        X = nearer.datasets.load_points(name, random_state=SEEDS[0])
         for method in ("adaptive", *RIVALS):
-            taus = [budgeted(method, X, budget, d) for budget in BUDGETS]
-            print(f"{name:7} {method:13}", *(f"{tau:7.3f}" for tau in taus), flush=True)
+            taus = [
+                float(np.median([budgeted(method, points(name, s), b, d) for s in FEWER]))
+                for b in BUDGETS
+            ]
+            print(f"{name:7} {method:13}", *(f"{tau:7.4f}" for tau in taus), flush=True)
             ax.plot(BUDGETS, taus, marker="o", label=method)
         ax.legend()
     path = Path(os.environ.get("PICTURE", "out/bench/budget.png"))
@@ -118,3 +135,29 @@ def growth() -> None:
             slope = np.polyfit(np.log(sizes), np.log(asked), 1)[0]
             time_slope = np.polyfit(np.log(sizes), np.log(seconds), 1)[0]
             print(f"d={d}: comparisons grow as n^{slope:.2f}, seconds as n^{time_slope:.2f}")
+
+
+def place() -> None:
+    print("\nunseen objects placed among 500: tau of their rankings, of the fitted objects'; cost")
+    for d in (2, 3, 5):
+        taus, fitted, costs = [], [], []
+        for seed in SEEDS:
+            X = np.random.default_rng(seed).normal(size=(600, d))
+            oracle = nearer.PointOracle(X)
+            old = nearer.embed(oracle, 500, random_state=seed, progress=False)
+            placed = old.place(oracle, np.arange(500, 600))
+            both = np.vstack([old.positions, placed.positions])
+            taus.append(head_tau(X, both, range(500, 600)))
+            fitted.append(head_tau(X, both, range(500)))
+            costs.append(placed.n_comparisons / 100 / (d * np.log2(500)))
+        measured = f"{summary(taus)}; {summary(fitted)}; {summary(costs)} d log2 n"
+        print(f"d={d}: {measured}", flush=True)
+
+
+def head_tau(X: np.ndarray, Y: np.ndarray, heads: range) -> float:
+    """The mean tau of the rankings of the first 500 objects from these heads."""
+
+    def ranking(Z: np.ndarray, h: int) -> np.ndarray:
+        return np.linalg.norm(np.delete(Z[:500], [h] if h < 500 else [], axis=0) - Z[h], axis=1)
+
+    return float(np.mean([kendalltau(ranking(X, h), ranking(Y, h))[0] for h in heads]))
