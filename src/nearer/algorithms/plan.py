@@ -26,7 +26,7 @@ from nearer.algorithms.twins import without_twins
 from nearer.asking.protocol import Asking
 from nearer.asking.record import Record, as_triplets
 from nearer.fitting.centre import fit_centre
-from nearer.fitting.mirrored import put_right
+from nearer.fitting.misplaced import relocate
 from nearer.fitting.solver import disobeyed
 
 __all__ = ["ENOUGH", "Plan"]
@@ -128,14 +128,15 @@ class Plan:
         triplets = np.concatenate(rows)
         if len(triplets):
             fit = fit_centre(triplets, start, self._spread, max_iter=max_iter)
-            wrong = float(disobeyed(fit.positions, triplets).mean())
-            moved = put_right(fit.positions, triplets) if self.fits else fit.positions
-            if (moved != fit.positions).any():
-                again = fit_centre(triplets, moved, self._spread, max_iter=max_iter)
-                less = float(disobeyed(again.positions, triplets).mean())
-                if less < wrong:
-                    fit, wrong = again, less
-            self.evidence.setdefault(start.shape[1], {})["disobeyed"] = wrong
+            broken = disobeyed(fit.positions, triplets)
+            if self.fits:
+                moved = relocate(fit.positions, triplets.astype(np.int32), broken, self.rng)
+                if (moved != fit.positions).any():
+                    again = fit_centre(triplets, moved, self._spread, max_iter=max_iter)
+                    still = disobeyed(again.positions, triplets)
+                    if still.sum() < broken.sum():
+                        fit, broken = again, still
+            self.evidence.setdefault(start.shape[1], {})["disobeyed"] = float(broken.mean())
             self.positions = fit.positions
         else:
             self.positions = start
