@@ -67,10 +67,13 @@ def test_spambase(monkeypatch):
 @needs("newsgroups")
 def test_newsgroups():
     posts = load_newsgroups()
-    assert posts.points.shape == (2000, 33873)
-    assert posts.rows.max() < 5846
+    assert posts.points.shape == (2000, 47813)
+    assert posts.rows.max() < 3368
     assert np.diff(posts.points.indptr).min() >= 50
     assert len(set(posts.labels.tolist())) == 20
+    content = load_newsgroups(terms="content")
+    assert content.points.shape == (2000, 33873)
+    assert np.diff(content.points.indptr).min() >= 50
     few = load_newsgroups(50, random_state=0)
     assert few.points.shape[0] == 50
     assert not np.array_equal(few.rows, posts.rows[:50])

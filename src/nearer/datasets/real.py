@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,14 +111,11 @@ def load_newsgroups(
     n_objects: int = 2000,
     *,
     min_terms: int = 50,
+    terms: Literal["all", "content"] = "all",
     random_state: int | np.random.Generator | None = None,
     download: bool = True,
 ) -> PointData:
     """Posts as TF-IDF vectors of their words, sparse; headers, footers and quotes removed.
-
-    Terms are words of at least two posts that are no English stop words, weighed by how rare they
-    are in all 11,314 posts; those that no chosen post holds are left out. 2,000 posts then have
-    33,873 terms, where "Revealing the Basis" has 34,072 for its own.
 
     Parameters
     ----------
@@ -126,6 +123,10 @@ def load_newsgroups(
         How many posts.
     min_terms
         Only posts with at least so many different terms.
+    terms
+        ``"all"``: every word, weighed by how rare it is in the chosen posts. ``"content"``: words
+        of at least two posts that are no English stop words, weighed by how rare they are in all
+        11,314 posts; 2,000 posts then have 33,873 terms, where "Revealing the Basis" has 34,072.
     random_state
         Which; by default the first such posts in the order of scikit-learn's loader, which is a
         shuffled one.
@@ -134,6 +135,8 @@ def load_newsgroups(
     """
     from sklearn.feature_extraction.text import TfidfVectorizer  # noqa: PLC0415 - slow to import
 
+    if terms not in ("all", "content"):
+        raise InvalidInput(f'terms={terms!r}: must be "all" or "content"')
     data = entry("newsgroups")
     path = look_up(data, data.files[0])
     if path is not None:
@@ -142,14 +145,19 @@ def load_newsgroups(
     else:
         texts, groups, target = fetch(data, download, _fetch_newsgroups)
         _insist(data, _GROUPS, target)
-    vectors = csr_array(TfidfVectorizer(stop_words="english", min_df=2).fit_transform(texts))
     order = np.arange(len(texts))
     if random_state is not None:
         order = np.random.default_rng(random_state).permutation(order)
+    content = {"stop_words": "english", "min_df": 2} if terms == "content" else {}
+    weights = TfidfVectorizer(**content)
+    vectors = csr_array(weights.fit_transform(texts))
     rows = order[np.diff(vectors.indptr)[order] >= min_terms][:n_objects]
     _at_most(n_objects, len(rows), data)
-    chosen = csr_array(vectors[rows])
-    chosen = csr_array(chosen[:, np.unique(chosen.indices)])
+    if terms == "content":
+        chosen = csr_array(vectors[rows])
+        chosen = csr_array(chosen[:, np.unique(chosen.indices)])
+    else:
+        chosen = csr_array(weights.fit_transform([texts[row] for row in rows.tolist()]))
     return _points(data, chosen, np.array(groups)[rows], rows)
 
 
