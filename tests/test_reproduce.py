@@ -180,7 +180,7 @@ def test_a_store_survives_a_crash_and_does_not_mix_versions(tmp_path, monkeypatc
         None,
         {"dimension": 3},
     ]
-    monkeypatch.setattr(store, "code_digest", lambda: "another version")
+    monkeypatch.setattr(store, "code_digest", lambda method: "another version")
     assert Store(path).figures(one) is None
 
 

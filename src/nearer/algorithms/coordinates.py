@@ -1,6 +1,6 @@
-"""Where each object lies on each axis of a basis, by asking (Section 2.3 of the paper).
+"""Where each object lies on each axis of a basis (Section 2.3 of the paper).
 
-`Basis.coordinates` takes the median of the lens and asks nothing. The two ways here ask:
+`Basis.coordinates` takes the median of the lens and asks nothing. Two ways here ask:
 
 * *linear*: the member of the axis, inside the lens under x, that is nearest to x. The lens is an
   interval of the axis, and a tournament over it asks one question fewer than it has members.
@@ -19,13 +19,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from nearer.algorithms.basis import Basis
-from nearer.asking.protocol import Asking, together
+from nearer.algorithms.basis import Basis, Endpoints, choose_basis
+from nearer.algorithms.embedding import Embedding, Phase
+from nearer.asking.protocol import Asking, recorded, together
+from nearer.asking.record import Record
 from nearer.asking.selection import best_of
+from nearer.asking.sorting import Order
 from nearer.errors import InvalidInput
 from nearer.geometry.axes import Axis
 
-__all__ = ["locate_objects"]
+__all__ = ["basis_embedding", "locate_objects"]
 
 
 def locate_objects(
@@ -96,3 +99,46 @@ def _turning_point(basis: Basis, axis: Axis) -> Asking[NDArray[np.float64]]:
     places[objects] = low
     places[axis.members] = np.arange(len(axis))
     return places
+
+
+def basis_embedding(
+    n_objects: int,
+    *,
+    endpoints: Endpoints = "above",
+    order: Order = "fewest-comparisons",
+    locate: Literal["median", "linear", "binary"] = "median",
+    rank_start: bool = False,
+    random_state: int | np.random.Generator | None = None,
+) -> Asking[Embedding]:
+    """The paper's ``Basis``: coordinates on the axes found."""
+    if locate not in ("median", "linear", "binary"):
+        raise InvalidInput(f"locate={locate!r}: must be 'median', 'linear' or 'binary'")
+    record = Record()
+    basis = yield from choose_basis(
+        n_objects,
+        random_state=random_state,
+        endpoints=endpoints,
+        order=order,
+        rank_start=rank_start,
+    )
+    if not basis.axes:
+        raise InvalidInput(
+            f"budget={basis.n_comparisons}: does not complete one axis; two rankings of "
+            f"{n_objects} objects take about {2 * n_objects * int(np.log2(n_objects))} "
+            "comparisons; raise the budget"
+        )
+    history = [Phase("basis", basis.n_comparisons, basis.n_rounds, basis.stopped)]
+    positions = basis.coordinates()
+    if locate != "median":
+        positions = yield from recorded(locate_objects(basis, search=locate), record)
+        note = f"{locate} search along the axes"
+        history.append(Phase("coordinates", record.n_comparisons, record.n_rounds, note))
+    return Embedding(
+        positions=positions,
+        triplets=np.concatenate([basis.triplets, record.triplets]),
+        n_comparisons=basis.n_comparisons + record.n_comparisons,
+        n_rounds=basis.n_rounds + record.n_rounds,
+        history=tuple(history),
+        evidence={},
+        details={"basis": basis},
+    )

@@ -34,8 +34,8 @@ __all__ = ["crowd_kernel"]
 
 _FIRST = 10  # random questions an object before the first fit
 _GROWTH = 0.1  # questions before the next fit, as a part of those so far
-_PLACES = 200  # where a head might be
-_CANDIDATES = 100  # pairs weighed for a head
+_PLACES = 60  # where a head might be
+_CANDIDATES = 40  # pairs weighed for a head
 _LOSS = Loss("ckl")
 
 

@@ -9,62 +9,19 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, Literal
-
-import numpy as np
+from typing import Any
 
 from nearer.algorithms.adaptive import adaptive
-from nearer.algorithms.basis import Endpoints, choose_basis
-from nearer.algorithms.coordinates import locate_objects
+from nearer.algorithms.coordinates import basis_embedding
 from nearer.algorithms.crowd_kernel import crowd_kernel
-from nearer.algorithms.embedding import Embedding, Phase
+from nearer.algorithms.embedding import Embedding
 from nearer.algorithms.pipelines import basis_soe, extra_soe, paper_protocol, rand_soe
-from nearer.asking.protocol import Asking, recorded
-from nearer.asking.record import Record
-from nearer.asking.sorting import Order
+from nearer.asking.protocol import Asking
 from nearer.errors import InvalidInput
 
 __all__ = ["METHODS", "make_asking"]
 
 Method = Callable[..., Asking[Embedding]]
-
-
-def basis_embedding(
-    n_objects: int,
-    *,
-    endpoints: Endpoints = "above",
-    order: Order = "fewest-comparisons",
-    locate: Literal["median", "linear", "binary"] = "median",
-    random_state: int | np.random.Generator | None = None,
-) -> Asking[Embedding]:
-    """The paper's ``Basis``: coordinates on the axes found."""
-    if locate not in ("median", "linear", "binary"):
-        raise InvalidInput(f"locate={locate!r}: must be 'median', 'linear' or 'binary'")
-    record = Record()
-    basis = yield from choose_basis(
-        n_objects, random_state=random_state, endpoints=endpoints, order=order
-    )
-    if not basis.axes:
-        raise InvalidInput(
-            f"budget={basis.n_comparisons}: does not complete one axis; two rankings of "
-            f"{n_objects} objects take about {2 * n_objects * int(np.log2(n_objects))} "
-            "comparisons; raise the budget"
-        )
-    history = [Phase("basis", basis.n_comparisons, basis.n_rounds, basis.stopped)]
-    positions = basis.coordinates()
-    if locate != "median":
-        positions = yield from recorded(locate_objects(basis, search=locate), record)
-        note = f"{locate} search along the axes"
-        history.append(Phase("coordinates", record.n_comparisons, record.n_rounds, note))
-    return Embedding(
-        positions=positions,
-        triplets=np.concatenate([basis.triplets, record.triplets]),
-        n_comparisons=basis.n_comparisons + record.n_comparisons,
-        n_rounds=basis.n_rounds + record.n_rounds,
-        history=tuple(history),
-        evidence={},
-        details={"basis": basis},
-    )
 
 
 METHODS: dict[str, Method] = {

@@ -1,6 +1,8 @@
 """The paper's pipelines: ask in one of its ways, then fit soft ordinal embedding to the answers.
 
-* ``basis+soe``: what `choose_basis` paid for is fitted.
+* ``basis+soe``: what `choose_basis` paid for is fitted. The object that the search starts from is
+  ranked, too: that is how the paper's numbers of comparisons come about, and without it there may
+  be no more heads than dimensions and one, too few to determine a fit.
 * ``extra+soe``: then, for every object, its 2k nearest in that embedding are sorted (or the k
   nearest of them selected), k = ⌈log2 n⌉, and everything is fitted again (Section 4).
 * ``rand+soe``: random comparisons, round robin over the heads.
@@ -29,8 +31,8 @@ from nearer.asking.record import Record
 from nearer.asking.selection import nearest_objects
 from nearer.asking.sorting import Order
 from nearer.errors import BudgetSpent, InvalidInput
-from nearer.fitting.smallest import fit_smallest
-from nearer.fitting.solver import Fit, fit_positions
+from nearer.fitting.smallest import fit_onwards, fit_smallest
+from nearer.fitting.solver import Fit, as_triplets, fit_positions
 from nearer.fitting.starts import fit_from_above
 
 __all__ = ["basis_soe", "extra_soe", "paper_protocol", "rand_soe"]
@@ -77,7 +79,9 @@ def basis_soe(
 def _basis_soe(
     n: int, d: int | None, endpoints: Endpoints, order: Order, rng: np.random.Generator
 ) -> Asking[Embedding]:
-    basis = yield from choose_basis(n, random_state=rng, endpoints=endpoints, order=order)
+    basis = yield from choose_basis(
+        n, random_state=rng, endpoints=endpoints, order=order, rank_start=True
+    )
     fit, evidence = _fit(basis.triplets, n, d, max(1, basis.dimension), rng)
     return _embedding(fit, evidence, basis.triplets, (_phase_of(basis),), basis=basis)
 
@@ -146,10 +150,8 @@ def _extra_soe(
     except BudgetSpent:
         note += "; the budget is spent"
     triplets = np.concatenate([first.triplets, record.triplets])
-    fit = fit_positions(triplets, n, start=first.positions)
-    if fit.loss > ZERO_LOSS:
-        again = fit_from_above(triplets, n, first.dimension, rng=rng)
-        fit = min(fit, again, key=lambda f: f.loss)
+    least = max(1, first.details["basis"].dimension) if d is None else d
+    fit = fit_onwards(as_triplets(triplets, n)[0], first.positions, at_least=least, rng=rng)
     phase = Phase("neighbours", record.n_comparisons, record.n_rounds, note)
     history = (*first.history, phase)
     return _embedding(fit, first.evidence, triplets, history, basis=first.details["basis"])
@@ -230,7 +232,7 @@ def paper_protocol(
 
 
 def _paper_protocol(n: int, n_starts: int, rng: np.random.Generator) -> Asking[Embedding]:
-    basis = yield from choose_basis(n, random_state=rng)
+    basis = yield from choose_basis(n, random_state=rng, rank_start=True)
     triplets, evidence, used = basis.triplets, dict[int, Any](), 0
     best: Fit | None = None
     for d in (max(1, basis.dimension), max(2, 2 * basis.dimension)):

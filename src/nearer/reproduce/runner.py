@@ -2,8 +2,8 @@
 
 Every cell runs in a worker process. Workers do not see Ctrl-C (a fit would take it for a wish to
 stop early and return what it has); the one process that does ends them. Only that process writes,
-so a cell is either in the store or not begun. Threads inside a worker are kept to its share of the
-cores, which changes no figure but the seconds.
+so a cell is either in the store or not begun. There are many cells, so a worker has one thread:
+two that wait for each other on a busy machine take several times as long as one.
 """
 
 from __future__ import annotations
@@ -100,9 +100,8 @@ def _workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
     """A pool of fresh processes that is gone, busy or not, when the block is left."""
     before = set(multiprocessing.active_children())
     spawn = multiprocessing.get_context("spawn")  # a fork would share numba's threads
-    share = str(max(1, (os.cpu_count() or 1) // jobs))
     kept = {name: os.environ.get(name) for name in _THREADS}
-    os.environ.update(dict.fromkeys(_THREADS, share))
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
     pool = ProcessPoolExecutor(jobs, mp_context=spawn, initializer=_deaf_to_ctrl_c)
     try:
         yield pool

@@ -1,42 +1,22 @@
 """Finished cells on disk: one JSON line each, appended as they end.
 
 A line is written and flushed whole; one that a crash cut off is left aside when the file is read.
-A cell counts as finished only for the code that computed it: its line carries a digest of the
-modules whose results it holds, and another version of them computes it again.
+A cell counts as finished only for the code that computed it: its line carries the digest of the
+modules it comes from (`nearer.reproduce.digest`), and another version of them computes it again.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import nearer
 from nearer.errors import InvalidInput
 from nearer.reproduce.cells import Cell, Figures
+from nearer.reproduce.digest import code_digest
 
-__all__ = ["Store", "code_digest"]
-
-# what the figures of a cell depend on
-_ROOMS = ("_kernels", "asking", "geometry", "fitting", "algorithms", "datasets")
-_MODULES = ("distances.py", "metrics.py")
-_OURS = ("cells.py", "classification.py", "material.py", "neighbours.py")
-
-
-@cache
-def code_digest() -> str:
-    """A short digest of every module that the figures of a cell depend on."""
-    home = Path(nearer.__file__).parent
-    files = [path for room in _ROOMS for path in (home / room).rglob("*") if path.is_file()]
-    files = [path for path in files if path.suffix in (".py", ".csv")]
-    files += [home / name for name in _MODULES] + [home / "reproduce" / name for name in _OURS]
-    digest = hashlib.sha256()
-    for path in sorted(files):
-        digest.update(path.relative_to(home).as_posix().encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:16]
+__all__ = ["Store"]
 
 
 class Store:
@@ -72,14 +52,16 @@ class Store:
         for line in lines:
             try:
                 record = json.loads(line)
-                if record["code"] == code_digest():
-                    self._figures[Cell(**record["cell"])] = record["figures"]
+                cell = Cell(**record["cell"])
+                if record["code"] == code_digest(cell.method):
+                    self._figures[cell] = record["figures"]
             except (ValueError, KeyError, TypeError):
                 continue  # cut off by a crash, or not ours: that cell is computed again
 
     def add(self, cell: Cell, figures: Figures) -> None:
         """Keep the figures of a finished cell."""
-        record: dict[str, Any] = {"cell": vars(cell), "figures": figures, "code": code_digest()}
+        record: dict[str, Any] = {"cell": vars(cell), "figures": figures}
+        record["code"] = code_digest(cell.method)
         line = (json.dumps(record) + "\n").encode()
         try:
             with self.path.open("ab") as file:
