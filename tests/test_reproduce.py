@@ -33,7 +33,7 @@ from nearer.reproduce.store import Store
 from nearer.reproduce.tables import make_tables
 
 NEARER = str(Path(sys.executable).with_name("nearer"))
-TINY = Scale(table1=1, table2=1, table3=1, most_objects=40)
+TINY = Scale(table1=1, own=1, table2=1, table3=1, most_objects=40, most_dimensions=3)
 SHIPPED = ("3dgmm", "5dcube", "5dgmm", "cities")
 
 
@@ -71,7 +71,8 @@ def test_the_figures_of_a_cell_are_those_of_the_library():
     cities = nearer.datasets.load_cities()
     seed = int(np.random.SeedSequence([0, 1]).generate_state(1)[0])
     basis = nearer.run(
-        nearer.choose_basis(500, random_state=seed), nearer.PointOracle(cities.points)
+        nearer.choose_basis(500, random_state=seed, rank_start=True),
+        nearer.PointOracle(cities.points),
     )
     assert figures["comparisons"] == basis.n_comparisons
     tau = nearer.metrics.mean_kendall_tau(cities.points, basis.coordinates())
@@ -150,7 +151,7 @@ def test_our_own_method_appears_when_it_is_registered():
 
 
 def test_runs_and_sizes():
-    assert FULL.with_runs(3) == Scale(3, 3, 3)
+    assert FULL.with_runs(3) == Scale(3, 3, 3, 3)
     assert QUICK.with_runs(None) == QUICK
     assert TINY.size(500) == 40
     with pytest.raises(InvalidInput, match="runs=0"):

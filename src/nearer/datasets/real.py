@@ -116,6 +116,10 @@ def load_newsgroups(
 ) -> PointData:
     """Posts as TF-IDF vectors of their words, sparse; headers, footers and quotes removed.
 
+    Terms are words of at least two posts that are no English stop words, weighed by how rare they
+    are in all 11,314 posts; those that no chosen post holds are left out. 2,000 posts then have
+    33,873 terms, where "Revealing the Basis" has 34,072 for its own.
+
     Parameters
     ----------
     n_objects
@@ -138,20 +142,15 @@ def load_newsgroups(
     else:
         texts, groups, target = fetch(data, download, _fetch_newsgroups)
         _insist(data, _GROUPS, target)
+    vectors = csr_array(TfidfVectorizer(stop_words="english", min_df=2).fit_transform(texts))
     order = np.arange(len(texts))
     if random_state is not None:
         order = np.random.default_rng(random_state).permutation(order)
-    terms = TfidfVectorizer().build_analyzer()
-    chosen: list[int] = []
-    for row in order.tolist():
-        if len(chosen) == n_objects:
-            break
-        if len(set(terms(texts[row]))) >= min_terms:
-            chosen.append(row)
-    _at_most(n_objects, len(chosen), data)
-    rows = np.array(chosen)
-    vectors = csr_array(TfidfVectorizer().fit_transform([texts[row] for row in chosen]))
-    return _points(data, vectors, np.array(groups)[rows], rows)
+    rows = order[np.diff(vectors.indptr)[order] >= min_terms][:n_objects]
+    _at_most(n_objects, len(rows), data)
+    chosen = csr_array(vectors[rows])
+    chosen = csr_array(chosen[:, np.unique(chosen.indices)])
+    return _points(data, chosen, np.array(groups)[rows], rows)
 
 
 def _fetch_digits(home: str) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:

@@ -82,7 +82,7 @@ MATERIAL: dict[str, Source] = {
     "3dgmm": Source(500, 3, "three unit Gaussians whose centres are standard normal", _mixture(3)),
     "5dcube": Source(500, 5, "uniform in the unit cube", _cube),
     "5dgmm": Source(500, 5, "three unit Gaussians whose centres are standard normal", _mixture(5)),
-    "20news": Source(2000, 47_813, "the first 2,000 posts with 50 terms or more, TF-IDF", _posts),
+    "20news": Source(2000, 33_873, "the first 2,000 posts with 50 terms or more, TF-IDF", _posts),
     "cities": Source(500, 3, "the largest of each country, then by size; unit sphere", _cities),
     "digits": Source(1000, 784, "the first 1,000 of MNIST; pixels from 0 to 1", _digits),
     "spam": Source(1000, 57, "1,000 random rows of Spambase, as they are", _spam),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nearer.errors import InvalidInput
 from nearer.reproduce.cells import OWN, Cell
@@ -15,7 +15,8 @@ __all__ = ["FULL", "QUICK", "TARGETS", "Scale", "plan"]
 TARGETS = ("table1", "table2", "table3", "figures", "all")
 
 _TABLE_1_OBJECTS = 1000
-_SMALL = 500  # objects; with more a fit takes minutes
+_SMALL = 1000  # objects; with more a fit takes half a minute
+_FEW = 10  # dimensions; in more our own estimate takes as long
 
 
 @dataclass(frozen=True)
@@ -24,16 +25,21 @@ class Scale:
 
     Attributes
     ----------
-    table1, table2, table3
-        Runs of each cell, each with a seed of its own; a quarter where a fit takes minutes.
-    most_objects
-        Larger sets are cut to so many objects; None: none is.
+    table1, own, table2, table3
+        Runs of each cell, each with a seed of its own; `own` are those of our own estimate in
+        Table 1, which asks and fits much more than Basis does. A quarter where a run takes half a
+        minute.
+    most_objects, most_dimensions
+        Larger sets are cut to so many objects, and our own estimate is left out in more dimensions;
+        None: no limit.
     """
 
     table1: int
+    own: int
     table2: int
     table3: int
     most_objects: int | None = None
+    most_dimensions: int | None = None
 
     def with_runs(self, runs: int | None) -> Scale:
         """The same with this many runs of everything."""
@@ -41,22 +47,26 @@ class Scale:
             return self
         if runs < 1:
             raise InvalidInput(f"runs={runs}: must be at least 1")
-        return Scale(runs, runs, runs, self.most_objects)
+        return replace(self, table1=runs, own=runs, table2=runs, table3=runs)
 
     def size(self, n_objects: int) -> int:
         """How many of so many objects to take."""
         return n_objects if self.most_objects is None else min(n_objects, self.most_objects)
 
+    def has(self, dimension: int) -> bool:
+        """Whether our own estimate is made in so many dimensions."""
+        return self.most_dimensions is None or dimension <= self.most_dimensions
 
-FULL = Scale(table1=100, table2=10, table3=3)
-QUICK = Scale(table1=2, table2=1, table3=1, most_objects=500)
+
+FULL = Scale(table1=100, own=20, table2=10, table3=3)
+QUICK = Scale(table1=2, own=1, table2=1, table3=1, most_objects=500, most_dimensions=5)
 
 
 def plan(target: str, scale: Scale, seed: int = 0) -> list[Cell]:
     """The cells of a table, of the figures (none) or of everything, in the order to compute them.
 
-    One seed after the other, so that what is there after an interruption covers every row; large
-    sets first, so that no long cell is left for the end.
+    The paper's rows before our own; one seed after the other, so that what is there after an
+    interruption covers every row; large sets first, so that no long cell is left for the end.
 
     Examples
     --------
@@ -72,18 +82,18 @@ def plan(target: str, scale: Scale, seed: int = 0) -> list[Cell]:
         cells += _table2(scale, seed)
     if target in ("table3", "all"):
         cells += _table3(scale, seed)
-    return sorted(cells, key=lambda cell: (cell.seed, -cell.n_objects))
+    return sorted(cells, key=lambda cell: (cell.method == OWN, cell.seed, -cell.n_objects))
 
 
 def _table1(scale: Scale, seed: int) -> Iterable[Cell]:
     n = scale.size(_TABLE_1_OBJECTS)
-    # our own estimate asks and fits much more than Basis does, and varies less
-    own = [(OWN, max(1, scale.table1 // 20))] if OWN else []
-    for method, runs in [("Basis", scale.table1), *own]:
-        for family in FAMILIES:
-            for d in DIMENSIONS:
-                for i in range(runs):
-                    yield Cell("table1", f"{family}-{d}", method, n, seed + i)
+    for family in FAMILIES:
+        for d in DIMENSIONS:
+            name = f"{family}-{d}"
+            yield from _runs("table1", name, "Basis", n, seed, scale.table1)
+            if OWN and scale.has(d):
+                runs = scale.own if d <= _FEW else _quarter(scale.own)
+                yield from _runs("table1", name, OWN, n, seed, runs)
 
 
 def _table2(scale: Scale, seed: int) -> Iterable[Cell]:
@@ -91,16 +101,24 @@ def _table2(scale: Scale, seed: int) -> Iterable[Cell]:
         n = scale.size(MATERIAL[data].n_objects)
         for method in [*rows, *([OWN] if OWN else [])]:
             slow = n > _SMALL and method != "Basis"
-            for i in range(-(-scale.table2 // 4) if slow else scale.table2):
-                yield Cell("table2", data, method, n, seed + i)
-    for i in range(scale.table2):
-        n = scale.size(MATERIAL["spam"].n_objects)
-        yield Cell("neighbours", "spam", "Basis", n, seed + i)
+            runs = _quarter(scale.table2) if slow else scale.table2
+            yield from _runs("table2", data, method, n, seed, runs)
+    n = scale.size(MATERIAL["spam"].n_objects)
+    yield from _runs("neighbours", "spam", "Basis", n, seed, scale.table2)
 
 
 def _table3(scale: Scale, seed: int) -> Iterable[Cell]:
     for data in TABLE_3:
         n = scale.size(MATERIAL[data].n_objects)
         for method in ["original", "Basis", "Basis+SOE", *([OWN] if OWN else [])]:
-            for i in range(scale.table3):
-                yield Cell("table3", data, method, n, seed + i)
+            slow = n > _SMALL and method != "Basis"
+            runs = _quarter(scale.table3) if slow else scale.table3
+            yield from _runs("table3", data, method, n, seed, runs)
+
+
+def _runs(table: str, data: str, method: str, n: int, seed: int, runs: int) -> Iterable[Cell]:
+    return (Cell(table, data, method, n, seed + i) for i in range(runs))
+
+
+def _quarter(runs: int) -> int:
+    return -(-runs // 4)
