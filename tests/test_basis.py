@@ -46,6 +46,16 @@ def test_a_basis_keeps_its_books(seed):
 
 @settings(max_examples=15)
 @given(seeds)
+def test_ranking_the_start_buys_a_ranking_and_changes_no_axis(seed):
+    X = np.random.default_rng(seed).normal(size=(80, 3))
+    plain, ranked = choose(X, seed), choose(X, seed, rank_start=True)
+    start = int(np.random.default_rng(seed).integers(80))
+    assert set(ranked.rankings) == {start, *plain.rankings}
+    np.testing.assert_array_equal(plain.coordinates(), ranked.coordinates())
+
+
+@settings(max_examples=15)
+@given(seeds)
 def test_scaling_turning_and_moving_change_nothing(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(60, 3))

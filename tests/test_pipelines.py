@@ -8,7 +8,7 @@ from nearer import metrics
 from nearer.algorithms.methods import METHODS, make_asking
 from nearer.algorithms.pipelines import _nearest
 from nearer.errors import InvalidInput
-from nearer.fitting.smallest import fit_smallest
+from nearer.fitting.smallest import fit_onwards, fit_smallest
 
 SMALL = nearer.datasets.make_gaussian(60, 2, random_state=0)
 
@@ -101,6 +101,24 @@ def test_the_smallest_dimension_that_fits():
         assert max(evidence) == 16
         assert accuracy[d] > 0.9
         assert d == 1 or accuracy[d - 1] < accuracy[d] - 0.02
+
+
+def test_a_dimension_too_many_is_left_where_all_answers_are_obeyed_without():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    basis = nearer.run(nearer.choose_basis(80, random_state=0), nearer.PointOracle(X))
+    rows = basis.triplets.astype(np.int32)
+    start = 10 * np.hstack([X, 0.1 * rng.normal(size=(80, 1))])
+    assert fit_onwards(rows, start, at_least=1, rng=rng).positions.shape == (80, 2)
+    assert fit_onwards(rows, start, at_least=3, rng=rng).positions.shape == (80, 3)
+
+
+def test_the_globe_is_fitted_in_three_dimensions():
+    cities = nearer.datasets.load_cities().points[:200]
+    for seed in range(3):
+        embedding = embed("basis+soe", cities, seed)
+        assert embedding.dimension == 3
+        assert embedding.details["loss"] < 1e-3
 
 
 @pytest.mark.parametrize("X", [np.zeros((12, 2)), np.arange(12.0)[:, None], np.eye(3)])

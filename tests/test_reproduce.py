@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ import nearer
 from nearer.cli import main
 from nearer.errors import InvalidInput, MissingData
 from nearer.reproduce import cells as cells_module
-from nearer.reproduce import runner, store
+from nearer.reproduce import digest, runner, store
 from nearer.reproduce.cells import OWN, REGISTERED, Cell, compute
 from nearer.reproduce.classification import accuracy
 from nearer.reproduce.figures import FIGURES
@@ -139,9 +140,19 @@ def test_the_plan_covers_every_row_and_seed():
     assert len(basis) == 28 * 100
     assert {cell.seed for cell in basis} == set(range(5, 105))
     assert {cell.n_objects for cell in basis} == {1000}
-    seeds = [cell.seed for cell in everything]
-    assert seeds == sorted(seeds)  # whatever is there after an interruption covers every row
+    # the paper's rows first; whatever is there after an interruption covers all of them
+    order = [(cell.method == OWN, cell.seed) for cell in everything]
+    assert order == sorted(order)
     assert plan("figures", FULL) == []
+
+
+def test_slow_cells_have_fewer_runs():
+    count = Counter((cell.table, cell.data, cell.method) for cell in plan("all", FULL))
+    assert count["table2", "digits", "Basis+SOE"] == count["table2", "20news", "Basis"] == 10
+    assert count["table2", "20news", "Basis+SOE"] == 3
+    assert count["table1", "ball-10", "nearer"] == 20
+    assert count["table1", "ball-20", "nearer"] == 5
+    assert not any(cell.data == "ball-8" and cell.method == OWN for cell in plan("all", QUICK))
 
 
 def test_our_own_method_appears_when_it_is_registered():
@@ -183,6 +194,18 @@ def test_a_store_survives_a_crash_and_does_not_mix_versions(tmp_path, monkeypatc
     ]
     monkeypatch.setattr(store, "code_digest", lambda method: "another version")
     assert Store(path).figures(one) is None
+
+
+def test_the_digest_of_a_method_covers_what_it_imports_and_no_more():
+    basis, fitted, own = (
+        digest._reached({cells_module.METHODS[REGISTERED[method]].__module__})
+        for method in ("Basis", "Extra+SOE", "nearer")
+    )
+    assert {"nearer.geometry.axes", "nearer._kernels.dominance"} <= basis & fitted
+    assert {"nearer.fitting.starts", "nearer._kernels.losses"} <= fitted - basis
+    assert "nearer.algorithms.adaptive" in own - fitted
+    digests = {digest.code_digest(method) for method in [*REGISTERED, "original"]}
+    assert len(digests) >= 5  # Basis+SOE, Extra+SOE and Rand+SOE are one module
 
 
 def test_an_unwritable_store_says_so(tmp_path):

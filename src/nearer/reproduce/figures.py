@@ -6,7 +6,7 @@ plane. Circles through true distances are drawn to show why the rankings say so.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from numpy.typing import NDArray
 
 from nearer.algorithms.basis import Basis, choose_basis
@@ -180,10 +181,10 @@ def _locate(name: str, rng: np.random.Generator) -> Drawing:
 
 def _hull_error(name: str, rng: np.random.Generator) -> Drawing:
     """Figure 5: how far from the hull can a member of the estimate be? Theorem 2, measured."""
-    sizes = np.array([50, 100, 200, 400, 800, 1600, 3200])
+    sizes = [50, 100, 200, 400, 800, 1600, 3200]
     worst, bound, shown = [], [], None
     for n in sizes:
-        points, heads = _cloud_with_heads(rng, int(n))
+        points, heads = _cloud_with_heads(rng, n)
         members = points[hull_estimate(_rankings(points, heads))]
         off = np.abs(members[:, 1])  # the heads are at (±1, 0), so the hull is the line y = 0
         gap = _largest_gap(points)
@@ -202,11 +203,12 @@ def _hull_error(name: str, rng: np.random.Generator) -> Drawing:
     left.annotate("h", (p[0], p[1] / 2), xytext=(5, 0), textcoords="offset points", color=_INK)
     left.annotate("p", p, xytext=(4, 4), textcoords="offset points", color=_RED)
     left.annotate("q", (p[0], 0), xytext=(4, -12), textcoords="offset points", color=_BLUE)
-    _name(left, points, {heads[0]: "v₁", heads[1]: "v₂"}, _BLUE)
+    _name(left, points, {heads[0]: "v₁", heads[1]: "v₂"}, _BLUE, offset=(-6, -18))
     _bare(left)
     right.loglog(sizes, bound, "o--", color=_BLUE, label="bound √(ε(2m + ε))")
     right.loglog(sizes, worst, "o-", color=_RED, label="farthest member h")
     right.set(xlabel="objects", ylabel="distance from the line")
+    _plain_ticks(right, sizes, [0.1, 0.2, 0.5, 1.0])
     right.legend(frameon=False)
     right.spines[["top", "right"]].set_visible(False)
     return Drawing(
@@ -279,13 +281,19 @@ def _balls(ax: Axes, points: Points, heads: list[int], apex: int) -> None:
         ax.add_patch(Circle(tuple(points[head]), radius, fill=False, color=_BLUE, alpha=0.5))
 
 
-def _name(ax: Axes, points: Points, names: dict[int, str], colour: str) -> None:
+def _name(
+    ax: Axes,
+    points: Points,
+    names: dict[int, str],
+    colour: str,
+    offset: tuple[float, float] = (6, 6),
+) -> None:
     for i, name in names.items():
         _dots(ax, points[i], s=52, color=colour, edgecolors="white", zorder=4)
         ax.annotate(
             name,
             points[i],
-            xytext=(6, 6),
+            xytext=offset,
             textcoords="offset points",
             fontsize=12,
             color=colour,
@@ -296,6 +304,14 @@ def _name(ax: Axes, points: Points, names: dict[int, str], colour: str) -> None:
 def _dots(ax: Axes, points: Points, **how: Any) -> None:
     x, y = np.atleast_2d(points).T
     ax.scatter(x, y, **how)
+
+
+def _plain_ticks(ax: Axes, x: Sequence[int], y: Sequence[float]) -> None:
+    """Ticks at these places of logarithmic axes, as plain numbers."""
+    for axis, places in ((ax.xaxis, x), (ax.yaxis, y)):
+        axis.set_major_locator(FixedLocator(places))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
 def _bare(ax: Axes) -> Axes:
