@@ -90,7 +90,10 @@ def as_markdown(report: Report) -> str:
 def _markdown_rows(table: Table) -> list[str]:
     heads = " | ".join(column.head for column in table.columns)
     rules = " | ".join("---:" if i > 1 else "---" for i in range(len(table.columns)))
-    rows = [" | ".join(text.replace("|", "\\|") for text, _ in row) for row in _entries(table)]
+    rows = [
+        " | ".join(text.replace("|", "\\|") + (_ARROW[mark] if mark else "") for text, mark in row)
+        for row in _entries(table)
+    ]
     return [f"| {line} |" for line in (heads, rules, *rows)]
 
 
@@ -100,24 +103,25 @@ def _entries(table: Table) -> list[list[tuple[str, Mark | None]]]:
     for r, row in enumerate(table.rows):
         entries = []
         for c, (value, column) in enumerate(zip(row, table.columns, strict=True)):
-            mark = table.marks.get((r, c))
-            entries.append((show(value, column.digits) + (_ARROW[mark] if mark else ""), mark))
+            entries.append((show(value, column.digits), table.marks.get((r, c))))
         rows.append(entries)
     return rows
 
 
 _STYLE = """
-body { font: 15px/1.55 system-ui, sans-serif; color: #2b2f36; max-width: 1180px;
+body { font: 15px/1.55 system-ui, sans-serif; color: #2b2f36; max-width: 1320px;
        margin: 2.5rem auto; padding: 0 1.2rem; }
 h1 { font-size: 1.7rem; } h2 { font-size: 1.2rem; margin-top: 2.6rem; }
 dl { display: grid; grid-template-columns: max-content auto; gap: .1rem 1rem; color: #5b6270; }
 dt { font-weight: 600; } dd { margin: 0; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: 13.5px; font-variant-numeric: tabular-nums; }
-th, td { padding: .22rem .6rem; text-align: right; white-space: nowrap; }
+th, td { padding: .22rem .5rem; text-align: right; white-space: nowrap; }
 th:nth-child(-n+2), td:nth-child(-n+2) { text-align: left; }
 th { border-bottom: 2px solid #c9ced6; } tr.first td { border-top: 1px solid #c9ced6; }
 .paper { color: #7a8290; } .better { color: #23744a; } .worse { color: #b23a48; }
+.better::after, .worse::after { position: absolute; font-size: 75%; padding: .15em 0 0 .1em; }
+.better::after { content: "▲"; } .worse::after { content: "▼"; }
 .caption { color: #5b6270; max-width: 62rem; } img { max-width: 100%; }
 """
 

@@ -149,10 +149,11 @@ def _table1(results: _Results) -> Table:
     (n,) = set(results.sizes.values())
     counts = {results.runs(cell.data, "Basis") for cell in results.cells}
     runs = " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
+    runs += " run" if runs == "1" else " runs"
     table = Table(
         "table1",
         "Table 1: dimension estimates",
-        f"{n:,} objects, mean of {runs} runs, ± their standard deviation (the paper: 1,000 "
+        f"{n:,} objects, mean of {runs}, ± their standard deviation (the paper: 1,000 "
         "objects, 100 runs). The dimension is that of the space: a sphere itself has one fewer, "
         "though placing it takes them all; in one dimension it is two points, and most distances "
         "are ties." + (f" {OWN} is the estimate of our own default." if OWN else ""),
