@@ -89,8 +89,9 @@ NOTES = (
         "is not the treatment of ties: repeated rows are few, and counting every object tied with "
         "the k-th adds little; nor the head itself, nor the search in the lens. Even the true "
         "projections on the axes found, with no ranks at all, stay below 0.78, and 0.78 is what a "
-        "perfect map of the two run-length features gives. No reading at k = ⌈log2 n⌉ = 10 that "
-        "was tried comes near it. A larger k does: n/10 = 100 matches, but it was chosen among "
+        "perfect map of the two run-length features gives; the ranks of those two, which are all "
+        "that ordinal coordinates could hold, give 0.44 (two seeds, seen outside this command). No "
+        "reading at k = ⌈log2 n⌉ = 10 that was tried comes near it. A larger k does: n/10 = 100 matches, but it was chosen among "
         "20, 50, 100 and 250 because it does, the paper states ⌈log2 n⌉, and its row of Rand+SOE "
         "on spam fits k = 10. So this is a coincidence of numbers until the authors' evaluation "
         "is seen; the difference stays unexplained.",
@@ -103,6 +104,16 @@ NOTES = (
         "features where there are more than 100. Folds are stratified as far as classes have "
         "members: Antarctica has two cities.",
     ),
+    Note(
+        ("table3",),
+        "Accuracy on spam, cities and digits",
+        "On spam the paper reaches 0.97 with all features; the same classifier reaches 0.95 here "
+        "on all 4,601 e-mails and less on any random 1,000, so the paper's 1,000 are hardly a "
+        "random draw, and neither row compares closely. Distances on spam are those of run lengths "
+        "of capitals; those features alone, known exactly, give 0.75 to 0.77 (both seen outside "
+        "this command). On cities and digits the rows of Basis are below the paper's as its τ on "
+        "digits is; Basis+SOE, from the same answers, is above.",
+    ),
 )
 
 
@@ -112,6 +123,6 @@ def notes_for(tables: set[str]) -> list[Note]:
     Examples
     --------
     >>> [note.title for note in notes_for({"table3"})]
-    ['Classifier']
+    ['Classifier', 'Accuracy on spam, cities and digits']
     """
     return [note for note in NOTES if tables & set(note.tables)]
