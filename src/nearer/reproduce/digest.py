@@ -29,6 +29,8 @@ _SHARED = (
     "nearer.reproduce.material",
     "nearer.reproduce.neighbours",
 )
+# what is imported for things that no cell does: new objects in a finished embedding, files
+_NEVER = {"nearer.algorithms.placing", "nearer.triplets"}
 _SHARED_FILES = ("reproduce/cells.py", "reproduce/published.py")  # but not all that they import
 
 
@@ -59,7 +61,7 @@ def _reached(roots: set[str]) -> set[str]:
     while ahead:
         module = ahead.pop()
         reached.add(module)
-        ahead |= _imports(module) - reached
+        ahead |= _imports(module) - reached - _NEVER
     return reached
 
 

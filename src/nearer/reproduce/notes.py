@@ -91,10 +91,10 @@ NOTES = (
         "projections on the axes found, with no ranks at all, stay below 0.78, and 0.78 is what a "
         "perfect map of the two run-length features gives; the ranks of those two, which are all "
         "that ordinal coordinates could hold, give 0.44 (two seeds, seen outside this command). No "
-        "reading at k = ⌈log2 n⌉ = 10 that was tried comes near it. A larger k does: n/10 = 100 matches, but it was chosen among "
-        "20, 50, 100 and 250 because it does, the paper states ⌈log2 n⌉, and its row of Rand+SOE "
-        "on spam fits k = 10. So this is a coincidence of numbers until the authors' evaluation "
-        "is seen; the difference stays unexplained.",
+        "reading at k = ⌈log2 n⌉ = 10 that was tried comes near it. A larger k does: n/10 = 100 "
+        "matches, but it was chosen among 20, 50, 100 and 250 because it does, the paper states "
+        "⌈log2 n⌉, and its row of Rand+SOE on spam fits k = 10. So this is a coincidence of numbers "
+        "until the authors' evaluation is seen; the difference stays unexplained.",
     ),
     Note(
         ("table3",),
