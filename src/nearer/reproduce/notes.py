@@ -93,8 +93,8 @@ NOTES = (
         "that ordinal coordinates could hold, give 0.44 (two seeds, seen outside this command). No "
         "reading at k = ⌈log2 n⌉ = 10 that was tried comes near it. A larger k does: n/10 = 100 "
         "matches, but it was chosen among 20, 50, 100 and 250 because it does, the paper states "
-        "⌈log2 n⌉, and its row of Rand+SOE on spam fits k = 10. So this is a coincidence of numbers "
-        "until the authors' evaluation is seen; the difference stays unexplained.",
+        "⌈log2 n⌉, and its row of Rand+SOE on spam fits k = 10. So this is a coincidence of "
+        "numbers until the authors' evaluation is seen; the difference stays unexplained.",
     ),
     Note(
         ("table3",),
