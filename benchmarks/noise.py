@@ -75,7 +75,7 @@ def replay(
             if way == "random":
                 questions = train[len(triplets) :][:count]
             else:
-                questions, _ = draw_round(belief.fit, candidates, count, rng)
+                questions, _ = draw_round(belief, candidates, count, rng)
                 candidates.exclude(questions)
             if not len(questions):
                 break

@@ -19,10 +19,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from nearer.asking.memory import pack
+from nearer.asking.protocol import Questions
 from nearer.fitting.heldout import HeldOut, tune
 from nearer.fitting.losses import Floats
 from nearer.fitting.people import Reliability, rate_people
 from nearer.fitting.posterior import (
+    Evidence,
     Noise,
     Posterior,
     as_evidence,
@@ -35,6 +38,9 @@ __all__ = ["Belief"]
 
 _GROWTH = 1.5
 _FIRST_DIMENSION = 2
+_TAILED = Noise(prior=4.0, tail=1.0)
+_FAIR = 0.5  # effective share of the held-out answers below which they do not judge curves
+_CLEARLY = 2.0  # standard errors by which heavy tails must predict better
 
 
 class Belief:
@@ -66,9 +72,11 @@ class Belief:
         self._answers = as_evidence(np.empty((0, 3), dtype=np.int64), n_objects)
         self._reviewed = 0
         self.reliability: Reliability | None = None
+        self._keys, self._odds = np.empty(0, dtype=np.int64), np.empty(0)
         self._tried: dict[int, HeldOut] = {}
         self.held_out: HeldOut | None = None
-        self.fit = fit_posterior(self._answers, d, Noise())
+        self._plain = Noise()
+        self.fit = fit_posterior(self._answers, d, self._plain)
 
     @property
     def evidence(self) -> dict[int, Any]:
@@ -86,13 +94,28 @@ class Belief:
         p = self.fit.probability(self._answers.triplets)
         return float(np.average(np.minimum(p, 1 - p), weights=self._answers.weights))
 
+    def expect(self, questions: Questions, odds: Floats) -> None:
+        """Note questions about to be asked, and how many times likelier than at random they were."""
+        keys = np.concatenate([self._keys, pack(questions)[0]])
+        self._keys, first = np.unique(keys, return_index=True)
+        self._odds = np.concatenate([self._odds, odds])[first]
+
+    def _gather(self, triplets: ArrayLike, trust: Floats | None) -> Evidence:
+        n = len(self.fit.positions)
+        odds = None
+        if len(self._keys):
+            keys, _ = pack(np.asarray(triplets))
+            place = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+            odds = np.where(self._keys[place] == keys, self._odds[place], 1.0)
+        return as_evidence(triplets, n, trust, odds)
+
     def learn(self, triplets: ArrayLike, people: ArrayLike | None = None) -> None:
         """Take in all answers so far, old and new, and who gave them where that is known."""
-        n, m = len(self.fit.positions), len(np.asarray(triplets))
+        m = len(np.asarray(triplets))
         trust = (
             self.reliability.weights(people) if self.reliability and people is not None else None
         )
-        self._answers = as_evidence(triplets, n, trust)
+        self._answers = self._gather(triplets, trust)
         if m < _GROWTH * self._reviewed:
             self.fit = self._refit(self.fit)
             return
@@ -100,7 +123,7 @@ class Belief:
         self._reviewed = m
         if people is not None and self.held_out is not None:
             self.reliability = rate_people(self._answers, self.held_out, people)
-            self._answers = as_evidence(triplets, n, self.reliability.weights(people))
+            self._answers = self._gather(triplets, self.reliability.weights(people))
             self.fit = self._refit(self.fit)
 
     def conclude(self) -> None:
@@ -118,8 +141,14 @@ class Belief:
         before, self._tried = self.held_out, {}
         d = self.fit.positions.shape[1]
         anew = fit_posterior(self._answers, d, self.fit.noise, rng=self._rng)
-        fit = max(self._refit(self.fit), anew, key=partial(log_posterior, self._answers))
-        fit, held = self._tuned(fit, before.fits if before else ())
+        start = max(self._refit(self.fit), anew, key=partial(log_posterior, self._answers))
+        fit, held = self._tuned(replace(start, noise=self._plain), before.fits if before else ())
+        self._plain = fit.noise
+        if held is not None and held.effective_share >= _FAIR:
+            tailed, tried = self._tuned(replace(start, noise=_TAILED), held.fits)
+            if tried is not None and tried.advantage(held) > _CLEARLY:
+                fit, held = tailed, tried
+            self._tried[d] = held
         if self._free and held is not None:
             fit, held = self._choose_dimension(fit, held)
         self.fit, self.held_out = fit, held

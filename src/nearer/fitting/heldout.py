@@ -48,8 +48,6 @@ _LEAST_PRIOR, _MOST_PRIOR = 0.3, 100.0
 _TELLING = 4.0  # answers a coordinate from which on held-out answers say something of the prior
 _FLATTEST = 0.05  # sharpness of predictions that are all but guesses
 _SAME_LAPSE = 0.01
-_STRATA, _RAREST = 10, 0.01  # sizes of margins told apart; the least share one is taken to have
-_SAMPLE = 4000  # random questions that show which sizes are usual
 _FEWEST = 20  # answers below which nothing can be held out
 _SPREAD = 0x9E3779B97F4A7C15  # an odd multiplier that scatters question numbers over the folds
 
@@ -94,6 +92,11 @@ class HeldOut:
         return float(np.average(self.log_likelihood, weights=self.weights))
 
     @property
+    def effective_share(self) -> float:
+        """Share of equally weighted answers that would tell as much; 1 for random questions."""
+        return float(self.weights.sum() ** 2 / (self.weights**2).sum() / len(self.weights))
+
+    @property
     def accuracy(self) -> float:
         """Share of answers that were predicted rightly."""
         return float(np.average(self.margins > 0, weights=self.weights))
@@ -113,7 +116,7 @@ def hold_out(
     noise: they never saw their fold. A fold without a start is fitted from nothing; a start
     that has seen the answers would remember them wherever the prior is weak.
     """
-    fold = _folds(evidence.question)
+    fold = _folds(evidence.triplets)
     rng = np.random.default_rng(rng)
     margins, rows, fits = [], [], []
     held = 0.0
@@ -128,9 +131,9 @@ def hold_out(
         if held >= _ENOUGH:
             break
     t, at = np.concatenate(margins), np.concatenate(rows)
-    weights = evidence.weights[at] * _typicality(t, fit)
+    weights = evidence.weights[at] / evidence.odds[at]
     sharpness, lapse, logs = fit_curve(t, weights)
-    curve = Noise(noise.prior, lapse, sharpness)
+    curve = Noise(noise.prior, lapse, sharpness, noise.tail)
     return HeldOut(at, t, logs, weights / weights.mean(), curve, tuple(fits))
 
 
@@ -153,7 +156,7 @@ def tune(
     starts, rng
         As in `hold_out`.
     max_steps
-        How many priors may be tried beyond the first.
+        How often the prior may be doubled, or halved.
 
     Returns
     -------
@@ -164,19 +167,19 @@ def tune(
     d, prior = start.positions.shape[1], start.noise.prior
     if len(np.unique(evidence.question)) < _FEWEST:
         return fit_posterior(evidence, d, start.noise, start=start.positions), None
-
     per_coordinate = float(evidence.weights.sum()) / (evidence.n_objects * d)
     aim = 1 + _SHARPENING / math.sqrt(per_coordinate)
-    held = hold_out(evidence, d, Noise(prior, start.noise.lapse), starts=starts, rng=rng)
+    used = _for_fits(start.noise)
+    held = hold_out(evidence, d, used, starts=starts, rng=rng)
     for _ in range(max_steps):
-        factor = _correction(held.noise, aim) if per_coordinate >= _TELLING else 1.0
-        lapse = _rounded(held.noise.lapse)
-        if factor == 1 and abs(lapse - _rounded(start.noise.lapse)) <= _SAME_LAPSE:
+        noise = _for_fits(held.noise)
+        if per_coordinate >= _TELLING and not noise.tail:
+            noise = replace(noise, prior=_corrected(noise, aim))
+        if noise.prior == used.prior and abs(noise.lapse - used.lapse) <= _SAME_LAPSE:
             break
-        start = replace(start, noise=Noise(held.noise.prior * factor, lapse))
-        fits = tuple(factor * X for X in held.fits)
-        held = hold_out(evidence, d, start.noise, starts=fits)
-    noise = replace(held.noise, lapse=_rounded(held.noise.lapse))
+        fits = tuple(noise.prior / used.prior * X for X in held.fits)
+        held, used = hold_out(evidence, d, noise, starts=fits), noise
+    noise = _for_fits(held.noise)
     fit = fit_posterior(evidence, d, noise, start=start.positions * (noise.prior / prior))
     return replace(fit, noise=held.noise), held
 
@@ -216,31 +219,25 @@ def fit_curve(margins: Floats, weights: Floats) -> tuple[float, float, Floats]:
     return sharpness * scale, lapse, logs
 
 
-def _typicality(margins: Floats, fit: Posterior) -> Floats:
-    """Weights that give held-out margins the sizes that margins of random questions have."""
-    n = len(fit.positions)
-    sample = np.random.default_rng(0).integers(n, size=(_SAMPLE, 3))
-    typical = np.abs(moderate(*fit.margins(sample[(np.diff(np.sort(sample)) > 0).all(axis=1)])))
-    bounds = np.quantile(typical, np.arange(1, _STRATA) / _STRATA)
-    stratum = np.searchsorted(bounds, np.abs(margins))
-    share = np.bincount(stratum, minlength=_STRATA) / len(margins)
-    return np.asarray((1 / _STRATA / np.maximum(share, _RAREST))[stratum])
-
-
-def _folds(question: NDArray[np.int64]) -> NDArray[np.int64]:
-    scattered = question.astype(np.uint64) * np.uint64(_SPREAD)
+def _folds(triplets: NDArray[np.int32]) -> NDArray[np.int64]:
+    """A fold for each answer, the same for all questions about the same three objects."""
+    low, middle, high = np.sort(triplets, axis=1).astype(np.uint64).T
+    scattered = ((low * np.uint64(_SPREAD) + middle) * np.uint64(_SPREAD) + high) * np.uint64(
+        _SPREAD
+    )
     return ((scattered >> np.uint64(33)) % np.uint64(_FOLDS)).astype(np.int64)
 
 
-def _correction(noise: Noise, aim: float) -> float:
-    """What to multiply the prior by so that the sharpness comes near its aim."""
+def _corrected(noise: Noise, aim: float) -> float:
+    """A prior under which the sharpness comes nearer to its aim."""
     off = noise.sharpness / aim
     if 1 / _TOLERANCE < off < _TOLERANCE:
-        return 1.0
+        return noise.prior
     prior = noise.prior * min(max(off**1.5, 0.2), 5.0)  # sharpness falls as about prior^(-2/3)
-    return float(np.clip(prior, _LEAST_PRIOR, _MOST_PRIOR)) / noise.prior
+    return float(np.clip(prior, _LEAST_PRIOR, _MOST_PRIOR))
 
 
-def _rounded(lapse: float) -> float:
-    """A lapse rate for fits: below half a percent none, and never so high that nothing is left."""
-    return 0.0 if lapse < 0.005 else min(lapse, 0.45)
+def _for_fits(noise: Noise) -> Noise:
+    """Noise as fits take it: no lapses that are none, and never so many that nothing is left."""
+    lapse = 0.0 if noise.tail or noise.lapse < 0.005 else min(noise.lapse, 0.45)
+    return Noise(noise.prior, lapse, noise.sharpness, noise.tail)
