@@ -1,9 +1,9 @@
 """How much answers tell about each object, and how sure a prediction is.
 
-Both rest on one derivative. A distance counts as f(‖·‖): itself, or (α + 1)/2 · log(1 + ‖·‖²/α) where
-the tail α is positive. With t = f(‖h − b‖) − f(‖h − a‖), the margin of question (h, a, b), and u, w
-the gradients of f(‖h − a‖) and f(‖h − b‖) in h, moving h changes t by w − u, moving a by u, moving
-b by −w.
+Both rest on one derivative. A distance δ counts as f(δ): itself, or (α + 1)/2 · log(1 + δ²/α)
+where the tail α is positive. With t = f(‖h − b‖) − f(‖h − a‖), the margin of question (h, a, b),
+and u, w the gradients of f(‖h − a‖) and f(‖h − b‖) in h, moving h changes t by w − u, moving a by
+u, moving b by −w.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _counted(squared: float, tail: float) -> tuple[float, float]:
 
 @njit(cache=True, inline="always")
 def _directions(X: Floats, h: int, a: int, b: int, tail: float, u: Floats, w: Floats) -> float:
-    """Fill the gradients in the head of what its distances to a and to b count; return the margin."""
+    """Fill the gradients, in the head, of what its two distances count; return the margin."""
     to_a = to_b = 0.0
     for k in range(X.shape[1]):
         u[k], w[k] = X[h, k] - X[a, k], X[h, k] - X[b, k]
@@ -46,9 +46,7 @@ def _directions(X: Floats, h: int, a: int, b: int, tail: float, u: Floats, w: Fl
 
 
 @njit(cache=True)
-def information(
-    X: Floats, triplets: Ints, weights: Floats, lapse: float, tail: float
-) -> Floats:
+def information(X: Floats, triplets: Ints, weights: Floats, lapse: float, tail: float) -> Floats:
     """Fisher information of each object's position, one ``(d, d)`` block an object.
 
     An answer that is right with probability p(t) = lapse + (1 − 2 lapse) / (1 + exp(−t)) carries
@@ -78,9 +76,7 @@ def information(
 
 
 @njit(cache=True)
-def margins(
-    X: Floats, covariance: Floats, questions: Ints, tail: float
-) -> tuple[Floats, Floats]:
+def margins(X: Floats, covariance: Floats, questions: Ints, tail: float) -> tuple[Floats, Floats]:
     """Mean and variance of each question's margin when objects vary independently."""
     m, d = len(questions), X.shape[1]
     mean, variance = np.empty(m), np.empty(m)

@@ -175,7 +175,7 @@ def _check(n_objects: int, n_components: int | None) -> int:
 def draw_round(
     belief: Belief, candidates: Candidates, count: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Questions for a round, and which of them are purely random; the belief is told to expect them."""
+    """Questions for a round, which the belief then expects, and which of them are purely random."""
     pool = candidates.draw(_CANDIDATES * count, rng)
     share = max(_RANDOM_SHARE, 1 - candidates.n_asked / (_ENOUGH * len(belief.fit.positions)))
     n_random = min(count, max(1, round(share * count)), len(pool))
@@ -193,8 +193,8 @@ def draw_round(
 def _odds(scores: NDArray[np.float64], n_random: int, n_chosen: int) -> NDArray[np.float64]:
     """How many times likelier than at random each candidate was to be drawn.
 
-    A draw without replacement takes those whose exponential clocks of these rates ring first, so a
-    candidate is among them with probability 1 − exp(−λ · score), λ the time at which they are enough.
+    A draw without replacement takes those whose exponential clocks of these rates ring first, so
+    a candidate is among them with probability 1 − exp(−time · rate) when enough have rung.
     """
     m = len(scores)
     if n_chosen == 0 or n_random + n_chosen >= m:
@@ -204,7 +204,7 @@ def _odds(scores: NDArray[np.float64], n_random: int, n_chosen: int) -> NDArray[
     def missing(log_time: float) -> float:
         return float(-np.expm1(-np.exp(log_time) * rates).mean()) - n_chosen / m
 
-    time = np.exp(brentq(missing, -40, 700 ** .5 * 10))
+    time = np.exp(brentq(missing, -40.0, 400.0))
     chance = n_random / m - np.expm1(-time * rates)
     return np.asarray(chance * m / (n_random + n_chosen))
 

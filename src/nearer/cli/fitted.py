@@ -39,6 +39,7 @@ _ESTIMATORS = {
     "noisy": OrdinalEmbedding,
 }
 _HELD_OUT = 0.2
+_DRAWS = 20
 
 
 @dataclass
@@ -104,7 +105,7 @@ def fit_file(
     *,
     method: str,
     dim: str,
-    bootstrap: int,
+    bootstrap: int | None,
     seed: int | None,
 ) -> Fitted:
     """Choose the dimension, fit, judge by answers held out, draw again."""
@@ -131,9 +132,11 @@ def fit_file(
         step("answers held out")
         held_out = _held_out(method, answers, wanted, seed, rng)
         covariances = None
-        if bootstrap:
+        if bootstrap is None and method == "noisy":
+            covariances = model.fit_.covariances
+        elif bootstrap != 0:
             step("drawing answers again")
-            covariances = _bootstrap(model, answers, bootstrap, rng)
+            covariances = _bootstrap(model, answers, bootstrap or _DRAWS, rng)
         people = None
         if method == "noisy" and answers.persons is not None:
             step("how far each person can be believed")
@@ -191,11 +194,11 @@ def _bootstrap(
     model: Any, answers: Triplets, n_draws: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
     rows = answers.triplets
-    noisy = getattr(model, "fit_", None)
-    loss = noisy.setting.loss if noisy is not None else type(model).__name__.lower()
+    noise = model.fit_.noise if isinstance(model, OrdinalEmbedding) else None
+    loss = type(model).__name__.lower() if noise is None else noise.loss
 
     def refit(weights: NDArray[np.float64], start: NDArray[np.float64]) -> NDArray[np.float64]:
-        ridge = 0.0 if noisy is None else noisy.setting.ridge(float(weights.sum()))
+        ridge = 0.0 if noise is None else noise.ridge(float(weights.sum()))
         fit = fit_positions(
             rows, len(start), start=start, weights=weights, loss=loss, ridge=ridge, max_iter=200
         )

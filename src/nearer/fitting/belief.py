@@ -4,6 +4,11 @@ New answers are fitted from where the last fit ended. Whenever there are half as
 than last time, the belief is *reviewed*: a fit from nothing competes with the present one, the
 noise is tuned, and, where the dimension is not given, one dimension more and one fewer are tried.
 
+*Which curve.* The t curve must make held-out answers more likely than the logistic one by more than
+two standard errors. Where most questions were chosen by the fit, so that a few random ones carry
+most of the weight, this is not asked: later questions depend on the answers held out, and what
+they favour was seen to predict random questions worse. The logistic curve is then taken.
+
 *Which dimension.* A dimension more must make held-out answers more likely by more than one
 standard error of the paired differences; a dimension fewer must not make them less likely by more
 than that.
@@ -54,6 +59,8 @@ class Belief:
         Dimension of the positions; None chooses it from held-out answers.
     rng
         Source of the starts.
+    max_components
+        The most dimensions to try; None: as many as the objects can span.
 
     Attributes
     ----------
@@ -61,19 +68,29 @@ class Belief:
         The present `Posterior`.
     held_out
         The `HeldOut` predictions behind its noise; None before there are enough answers.
+    tried
+        `HeldOut` predictions of each dimension tried at the last review.
     reliability
         What was found about each person; None where nobody is named.
     """
 
-    def __init__(self, n_objects: int, n_components: int | None, rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        n_objects: int,
+        n_components: int | None,
+        rng: np.random.Generator,
+        *,
+        max_components: int | None = None,
+    ) -> None:
         self._free = n_components is None
         self._rng = rng
-        d = min(_FIRST_DIMENSION, n_objects - 1) if n_components is None else n_components
+        self._most = n_objects - 1 if max_components is None else max_components
+        d = min(_FIRST_DIMENSION, self._most) if n_components is None else n_components
         self._answers = as_evidence(np.empty((0, 3), dtype=np.int64), n_objects)
         self._reviewed = 0
         self.reliability: Reliability | None = None
         self._keys, self._odds = np.empty(0, dtype=np.int64), np.empty(0)
-        self._tried: dict[int, HeldOut] = {}
+        self.tried: dict[int, HeldOut] = {}
         self.held_out: HeldOut | None = None
         self._plain = Noise()
         self.fit = fit_posterior(self._answers, d, self._plain)
@@ -83,7 +100,7 @@ class Belief:
         """Dimension → how well it predicted held-out answers at the last review."""
         return {
             d: {"log_likelihood": tried.score, "accuracy": tried.accuracy, "noise": tried.noise}
-            for d, tried in sorted(self._tried.items())
+            for d, tried in sorted(self.tried.items())
         }
 
     @property
@@ -95,27 +112,30 @@ class Belief:
         return float(np.average(np.minimum(p, 1 - p), weights=self._answers.weights))
 
     def expect(self, questions: Questions, odds: Floats) -> None:
-        """Note questions about to be asked, and how many times likelier than at random they were."""
+        """Note questions about to be asked, and how much likelier than at random each was."""
         keys = np.concatenate([self._keys, pack(questions)[0]])
         self._keys, first = np.unique(keys, return_index=True)
         self._odds = np.concatenate([self._odds, odds])[first]
 
-    def _gather(self, triplets: ArrayLike, trust: Floats | None) -> Evidence:
-        n = len(self.fit.positions)
-        odds = None
-        if len(self._keys):
-            keys, _ = pack(np.asarray(triplets))
-            place = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-            odds = np.where(self._keys[place] == keys, self._odds[place], 1.0)
-        return as_evidence(triplets, n, trust, odds)
+    def learn(
+        self,
+        triplets: ArrayLike,
+        people: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
+    ) -> None:
+        """Take in all answers so far, old and new.
 
-    def learn(self, triplets: ArrayLike, people: ArrayLike | None = None) -> None:
-        """Take in all answers so far, old and new, and who gave them where that is known."""
+        Parameters
+        ----------
+        triplets
+            ``(m, 3)`` rows (head, near, far).
+        people
+            Who gave each answer, where that is known.
+        weights
+            How much each answer counts.
+        """
         m = len(np.asarray(triplets))
-        trust = (
-            self.reliability.weights(people) if self.reliability and people is not None else None
-        )
-        self._answers = self._gather(triplets, trust)
+        self._answers = self._gather(triplets, people, weights)
         if m < _GROWTH * self._reviewed:
             self.fit = self._refit(self.fit)
             return
@@ -123,8 +143,23 @@ class Belief:
         self._reviewed = m
         if people is not None and self.held_out is not None:
             self.reliability = rate_people(self._answers, self.held_out, people)
-            self._answers = self._gather(triplets, self.reliability.weights(people))
+            self._answers = self._gather(triplets, people, weights)
             self.fit = self._refit(self.fit)
+
+    def _gather(
+        self, triplets: ArrayLike, people: ArrayLike | None, weights: ArrayLike | None
+    ) -> Evidence:
+        """Answers with all that is known of them: who gave them, why they were asked for."""
+        counts = None if weights is None else np.asarray(weights, dtype=np.float64)
+        if self.reliability is not None and people is not None:
+            trust = self.reliability.weights(people)
+            counts = trust if counts is None else counts * trust
+        odds = None
+        if len(self._keys):
+            keys, _ = pack(np.asarray(triplets))
+            place = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+            odds = np.where(self._keys[place] == keys, self._odds[place], 1.0)
+        return as_evidence(triplets, len(self.fit.positions), counts, odds)
 
     def conclude(self) -> None:
         """Look at everything once more, after the last answer."""
@@ -138,7 +173,7 @@ class Belief:
         return replace(anew, noise=fit.noise)
 
     def _review(self) -> None:
-        before, self._tried = self.held_out, {}
+        before, self.tried = self.held_out, {}
         d = self.fit.positions.shape[1]
         anew = fit_posterior(self._answers, d, self.fit.noise, rng=self._rng)
         start = max(self._refit(self.fit), anew, key=partial(log_posterior, self._answers))
@@ -148,7 +183,7 @@ class Belief:
             tailed, tried = self._tuned(replace(start, noise=_TAILED), held.fits)
             if tried is not None and tried.advantage(held) > _CLEARLY:
                 fit, held = tailed, tried
-            self._tried[d] = held
+            self.tried[d] = held
         if self._free and held is not None:
             fit, held = self._choose_dimension(fit, held)
         self.fit, self.held_out = fit, held
@@ -158,12 +193,12 @@ class Belief:
     ) -> tuple[Posterior, HeldOut | None]:
         fit, held = tune(self._answers, fit, starts=starts, rng=self._rng, max_steps=max_steps)
         if held is not None:
-            self._tried[fit.positions.shape[1]] = held
+            self.tried[fit.positions.shape[1]] = held
         return fit, held
 
     def _choose_dimension(self, fit: Posterior, held: HeldOut) -> tuple[Posterior, HeldOut | None]:
         d, grown = fit.positions.shape[1], False
-        while d < self._answers.n_objects - 1:
+        while d < self._most:
             wider, tried = self._reshaped(fit, held, self._widened)
             if tried is None or tried.advantage(held) <= 1:
                 break

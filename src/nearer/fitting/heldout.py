@@ -1,15 +1,16 @@
 r"""Prior, lapse rate and sharpness from answers that a fit has not seen.
 
-Answers are dealt into folds by question, so that both answers to one question lie in one fold. A
-fit to the other folds predicts the margin of each held-out answer; one curve
+Answers are dealt into folds by the three objects of their question, so that both answers to one
+question lie in one fold, and so do the two triplets that an odd-one-out answer becomes. A fit to
+the other folds predicts the margin of each held-out answer; one curve
 p = ε + (1 − 2ε)/(1 + exp(−βt)) turns margins into probabilities, and the two numbers of the curve
 are the ones that make the held-out answers most likely. The mean log-likelihood under the best
 curve is the *score* of a prior: it is honest but for the two numbers, does not depend on the unit
 of distance, and is what dimensions are compared by too.
 
-*Chosen questions* are harder than random ones, and what suits them best is not what predicts best
-elsewhere. So held-out answers are weighted until the sizes of their margins are those of random
-questions; where questions were random this changes nothing.
+*Chosen questions* are harder than random ones, and a curve that suits them is too flat elsewhere.
+So each held-out answer counts by one over how much likelier than a random one its question was to
+be asked (Horvitz and Thompson 1952). Where questions were random this changes nothing.
 
 *The prior* is found from the sharpness of the curve. A prior that is too weak lets positions
 follow the noise, and held-out answers ask for a flatter curve than the fit's own; one that is too
@@ -79,12 +80,16 @@ class HeldOut:
     noise: Noise
     fits: tuple[Floats, ...]
 
-    def advantage(self, other: HeldOut) -> float:
-        """How much more likely the same answers are here, in standard errors of the difference."""
+    def gain(self, other: HeldOut) -> tuple[float, float]:
+        """How much more likely the same answers are here, and the standard error of that."""
         weights = (self.weights + other.weights) / 2
         gain = weights * (self.log_likelihood - other.log_likelihood)
-        difference, error = float(gain.mean()), float(gain.std()) / np.sqrt(len(gain))
-        return 0.0 if abs(difference) <= _WORTH else difference / max(error, _WORTH)
+        return float(gain.mean()), float(gain.std()) / math.sqrt(len(gain))
+
+    def advantage(self, other: HeldOut) -> float:
+        """The gain in standard errors; none where it is too small to matter."""
+        gain, error = self.gain(other)
+        return 0.0 if abs(gain) <= _WORTH else gain / max(error, _WORTH)
 
     @property
     def score(self) -> float:
@@ -221,11 +226,10 @@ def fit_curve(margins: Floats, weights: Floats) -> tuple[float, float, Floats]:
 
 def _folds(triplets: NDArray[np.int32]) -> NDArray[np.int64]:
     """A fold for each answer, the same for all questions about the same three objects."""
-    low, middle, high = np.sort(triplets, axis=1).astype(np.uint64).T
-    scattered = ((low * np.uint64(_SPREAD) + middle) * np.uint64(_SPREAD) + high) * np.uint64(
-        _SPREAD
-    )
-    return ((scattered >> np.uint64(33)) % np.uint64(_FOLDS)).astype(np.int64)
+    folds = np.zeros(len(triplets), dtype=np.uint64)
+    for column in np.sort(triplets, axis=1).astype(np.uint64).T:
+        folds = (folds + column) * np.uint64(_SPREAD)
+    return np.asarray((folds >> np.uint64(33)) % np.uint64(_FOLDS), dtype=np.int64)
 
 
 def _corrected(noise: Noise, aim: float) -> float:

@@ -1,8 +1,11 @@
 r"""Positions from answers that may be wrong, and how sure they are.
 
-*Model.* An answer about the margin t = ‖head − far‖ − ‖head − near‖ is right with probability
-ε + (1 − 2ε)/(1 + exp(−t)): doubt near a tie, and a lapse rate ε for wrong answers anywhere. Every
-coordinate has a Gaussian prior of standard deviation s. Positions are the maximum of the posterior.
+*Model.* An answer about the margin t = f(‖head − far‖) − f(‖head − near‖) is right with
+probability ε + (1 − 2ε)/(1 + exp(−t)): doubt near a tie, and a lapse rate ε for wrong answers
+anywhere. A distance counts as it is, f(δ) = δ, or with a heavy tail, f(δ) = (α + 1)/2 ·
+log(1 + δ²/α), for people to whom far and very far are the same (van der Maaten and Weinberger
+2012). Every coordinate has a Gaussian prior of standard deviation s. Positions are the maximum of
+the posterior.
 
 *Covariances.* Around the maximum the posterior of each object, the others held fixed, is close to
 a Gaussian whose precision is the Fisher information of its answers plus that of the prior
@@ -54,6 +57,9 @@ class Noise:
         Probability of a wrong answer however clear the question is.
     sharpness
         Factor of the margin in predictions.
+    tail
+        0: the logistic curve. Otherwise the degrees of freedom of the t curve, in which a distance
+        counts less the greater it is; fits by it take no lapses, predictions do.
     """
 
     prior: float = 1.0
@@ -65,6 +71,10 @@ class Noise:
     def loss(self) -> Loss:
         """What an answer costs under this noise."""
         return Loss("tste", self.tail) if self.tail else Loss("logistic", self.lapse)
+
+    def ridge(self, total: float) -> float:
+        """The prior as a ridge of the mean loss over answers of this total weight."""
+        return 1 / (total * self.prior**2)
 
 
 @dataclass(frozen=True)
@@ -215,9 +225,7 @@ def fit_posterior(
 
 def log_posterior(evidence: Evidence, fit: Posterior) -> float:
     """How probable the positions of a fit are, but for a constant."""
-    loss, _ = fit.noise.loss.value_and_gradient(
-        fit.positions, evidence.triplets, evidence.weights
-    )
+    loss, _ = fit.noise.loss.value_and_gradient(fit.positions, evidence.triplets, evidence.weights)
     distance = float(np.vdot(fit.positions, fit.positions)) / fit.noise.prior**2
     return -loss * float(evidence.weights.sum()) - 0.5 * distance
 
@@ -232,14 +240,13 @@ def largest_axes(X: Floats, n_components: int) -> Floats:
 
 
 def _climb(evidence: Evidence, noise: Noise, start: Floats, max_iter: int, tol: float) -> Floats:
-    ridge = 1 / (float(evidence.weights.sum()) * noise.prior**2)
     fit = fit_positions(
         evidence.triplets,
         evidence.n_objects,
         loss=noise.loss,
         start=start,
         weights=evidence.weights,
-        ridge=ridge,
+        ridge=noise.ridge(float(evidence.weights.sum())),
         max_iter=max_iter,
         tol=tol,
     )
