@@ -5,9 +5,9 @@ than last time, the belief is *reviewed*: a fit from nothing competes with the p
 noise is tuned, and, where the dimension is not given, one dimension more and one fewer are tried.
 
 *Which curve.* The t curve must make held-out answers more likely than the logistic one by more than
-two standard errors. Where most questions were chosen by the fit, so that a few random ones carry
-most of the weight, this is not asked: later questions depend on the answers held out, and what
-they favour was seen to predict random questions worse. The logistic curve is then taken.
+three standard errors. This is asked only while questions are random or nearly so. Once the fit
+chooses most of them, later questions depend on the answers held out, and the curve that those
+favour was seen to predict random questions worse.
 
 *Which dimension.* A dimension more must make held-out answers more likely by more than one
 standard error of the paired differences; a dimension fewer must not make them less likely by more
@@ -43,9 +43,9 @@ __all__ = ["Belief"]
 
 _GROWTH = 1.5
 _FIRST_DIMENSION = 2
-_TAILED = Noise(prior=4.0, tail=1.0)
-_FAIR = 0.5  # effective share of the held-out answers below which they do not judge curves
-_CLEARLY = 2.0  # standard errors by which heavy tails must predict better
+_PLAIN, _TAILED = Noise(), Noise(prior=4.0, tail=1.0)
+_FAIR = 0.8  # effective share of the held-out answers below which they do not judge curves
+_CLEARLY = 3.0  # standard errors by which heavy tails must predict better
 
 
 class Belief:
@@ -92,8 +92,7 @@ class Belief:
         self._keys, self._odds = np.empty(0, dtype=np.int64), np.empty(0)
         self.tried: dict[int, HeldOut] = {}
         self.held_out: HeldOut | None = None
-        self._plain = Noise()
-        self.fit = fit_posterior(self._answers, d, self._plain)
+        self.fit = fit_posterior(self._answers, d, _PLAIN)
 
     @property
     def evidence(self) -> dict[int, Any]:
@@ -177,13 +176,9 @@ class Belief:
         d = self.fit.positions.shape[1]
         anew = fit_posterior(self._answers, d, self.fit.noise, rng=self._rng)
         start = max(self._refit(self.fit), anew, key=partial(log_posterior, self._answers))
-        fit, held = self._tuned(replace(start, noise=self._plain), before.fits if before else ())
-        self._plain = fit.noise
+        fit, held = self._tuned(start, before.fits if before else ())
         if held is not None and held.effective_share >= _FAIR:
-            tailed, tried = self._tuned(replace(start, noise=_TAILED), held.fits)
-            if tried is not None and tried.advantage(held) > _CLEARLY:
-                fit, held = tailed, tried
-            self.tried[d] = held
+            fit, held = self._choose_curve(fit, held)
         if self._free and held is not None:
             fit, held = self._choose_dimension(fit, held)
         self.fit, self.held_out = fit, held
@@ -194,6 +189,14 @@ class Belief:
         fit, held = tune(self._answers, fit, starts=starts, rng=self._rng, max_steps=max_steps)
         if held is not None:
             self.tried[fit.positions.shape[1]] = held
+        return fit, held
+
+    def _choose_curve(self, fit: Posterior, held: HeldOut) -> tuple[Posterior, HeldOut]:
+        tail = fit.noise.tail
+        changed, tried = self._tuned(replace(fit, noise=_PLAIN if tail else _TAILED), held.fits)
+        if tried is not None and tried.advantage(held) > (-_CLEARLY if tail else _CLEARLY):
+            return changed, tried
+        self.tried[fit.positions.shape[1]] = held
         return fit, held
 
     def _choose_dimension(self, fit: Posterior, held: HeldOut) -> tuple[Posterior, HeldOut | None]:

@@ -68,7 +68,9 @@ class HeldOut:
     weights
         How much each counts, one on average.
     noise
-        The prior used, and the curve's lapse rate and sharpness.
+        The prior used, and lapse rate and sharpness of the curve for random questions.
+    own_noise
+        The same of the curve for the questions asked.
     fits
         Positions for each fold, from which later calls go on.
     """
@@ -78,6 +80,7 @@ class HeldOut:
     log_likelihood: Floats
     weights: Floats
     noise: Noise
+    own_noise: Noise
     fits: tuple[Floats, ...]
 
     def gain(self, other: HeldOut) -> tuple[float, float]:
@@ -136,10 +139,14 @@ def hold_out(
         if held >= _ENOUGH:
             break
     t, at = np.concatenate(margins), np.concatenate(rows)
-    weights = evidence.weights[at] / evidence.odds[at]
+    asked, odds = evidence.weights[at], evidence.odds[at]
+    weights = asked / odds
     sharpness, lapse, logs = fit_curve(t, weights)
-    curve = Noise(noise.prior, lapse, sharpness, noise.tail)
-    return HeldOut(at, t, logs, weights / weights.mean(), curve, tuple(fits))
+    curve = own = Noise(noise.prior, lapse, sharpness, noise.tail)
+    if (odds != 1).any():
+        sharpness, lapse, _ = fit_curve(t, asked)
+        own = Noise(noise.prior, lapse, sharpness, noise.tail)
+    return HeldOut(at, t, logs, weights / weights.mean(), curve, own, tuple(fits))
 
 
 def tune(
@@ -177,14 +184,14 @@ def tune(
     used = _for_fits(start.noise)
     held = hold_out(evidence, d, used, starts=starts, rng=rng)
     for _ in range(max_steps):
-        noise = _for_fits(held.noise)
+        noise = _for_fits(held.own_noise)
         if per_coordinate >= _TELLING and not noise.tail:
             noise = replace(noise, prior=_corrected(noise, aim))
         if noise.prior == used.prior and abs(noise.lapse - used.lapse) <= _SAME_LAPSE:
             break
         fits = tuple(noise.prior / used.prior * X for X in held.fits)
         held, used = hold_out(evidence, d, noise, starts=fits), noise
-    noise = _for_fits(held.noise)
+    noise = _for_fits(held.own_noise)
     fit = fit_posterior(evidence, d, noise, start=start.positions * (noise.prior / prior))
     return replace(fit, noise=held.noise), held
 
