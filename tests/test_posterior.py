@@ -176,6 +176,9 @@ def test_calibration_error_of_honest_and_of_boasting_predictions():
     p = rng.random(50_000)
     came_true = rng.random(len(p)) < p
     assert reliability_diagram(p, came_true).error < 0.01
+    even = reliability_diagram(p, came_true, equal="mass")
+    assert even.error < 0.01
+    assert even.counts.tolist() == [5000] * 10
     boast = np.where(p > 0.5, 0.99, 0.01)
     assert reliability_diagram(boast, came_true).error > 0.2
     assert reliability_diagram(p, came_true).plot().get_title().startswith("calibration error")
