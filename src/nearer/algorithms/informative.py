@@ -12,8 +12,8 @@ the position of object i, Σᵢ that object's covariance. To first order F·v/2 
 nats, that the answer gives about the positions. *Drawing* questions, rather than taking the best,
 keeps the many questions of a round from all asking the same thing.
 
-At first, while positions are mostly guesses, questions are drawn at random; from ten answers an
-object on, one question in ten still is. What the fit predicts about
+At first, while positions are mostly guesses, questions are drawn at random; after five of them an
+object one question in ten still is. What the fit predicts about
 those before it sees their answers is an honest held-out curve, and they keep the fit from trusting
 only what it looked at. They are used in the fit afterwards like all others.
 
@@ -42,7 +42,7 @@ from nearer.fitting.posterior import Posterior
 __all__ = ["choose_questions", "information_of", "informative"]
 
 _RANDOM_SHARE = 0.1
-_ENOUGH = 10  # answers an object from which on no more than that share is random
+_FIRST = 5  # questions an object that are random before any is chosen
 _CANDIDATES = 200  # drawn for each question that is asked
 _POWER = 2.0
 
@@ -176,9 +176,10 @@ def draw_round(
     belief: Belief, candidates: Candidates, count: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Questions for a round, which the belief then expects, and which of them are purely random."""
-    pool = candidates.draw(_CANDIDATES * count, rng)
-    share = max(_RANDOM_SHARE, 1 - candidates.n_asked / (_ENOUGH * len(belief.fit.positions)))
-    n_random = min(count, max(1, round(share * count)), len(pool))
+    first = max(0, _FIRST * len(belief.fit.positions) - candidates.n_asked)
+    n_random = min(count, max(1, first, round(_RANDOM_SHARE * count)))
+    pool = candidates.draw(count if n_random == count else _CANDIDATES * count, rng)
+    n_random = min(n_random, len(pool))
     scores = np.maximum(information_of(belief.fit, pool), 1e-75) ** _POWER
     keys = np.log(scores[n_random:]) + rng.gumbel(size=len(pool) - n_random)
     best = np.argsort(-keys, kind="stable")[: count - n_random]  # a draw without replacement

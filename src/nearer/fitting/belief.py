@@ -1,11 +1,11 @@
 """What is believed from answers that keep coming: a fit, its noise and its dimension.
 
 New answers are fitted from where the last fit ended. Whenever there are half as many answers more
-than last time, the belief is *reviewed*: a fit from nothing competes with the present one, the
+than last time, the belief is *reviewed*: fits from nothing compete with the present one, the
 noise is tuned, and, where the dimension is not given, one dimension more and one fewer are tried.
 
 *Which curve.* The t curve must make held-out answers more likely than the logistic one by more than
-three standard errors. This is asked only while questions are random or nearly so. Once the fit
+four standard errors. This is asked only while questions are random or nearly so. Once the fit
 chooses most of them, later questions depend on the answers held out, and the curve that those
 favour was seen to predict random questions worse.
 
@@ -43,9 +43,10 @@ __all__ = ["Belief"]
 
 _GROWTH = 1.5
 _FIRST_DIMENSION = 2
+_NEW = 3  # fits from nothing at a review
 _PLAIN, _TAILED = Noise(), Noise(prior=4.0, tail=1.0)
 _FAIR = 0.8  # effective share of the held-out answers below which they do not judge curves
-_CLEARLY = 3.0  # standard errors by which heavy tails must predict better
+_CLEARLY = 4.0  # standard errors by which heavy tails must predict better
 
 
 class Belief:
@@ -174,8 +175,8 @@ class Belief:
     def _review(self) -> None:
         before, self.tried = self.held_out, {}
         d = self.fit.positions.shape[1]
-        anew = fit_posterior(self._answers, d, self.fit.noise, rng=self._rng)
-        start = max(self._refit(self.fit), anew, key=partial(log_posterior, self._answers))
+        fits = [fit_posterior(self._answers, d, self.fit.noise, rng=self._rng) for _ in range(_NEW)]
+        start = max(self._refit(self.fit), *fits, key=partial(log_posterior, self._answers))
         fit, held = self._tuned(start, before.fits if before else ())
         if held is not None and held.effective_share >= _FAIR:
             fit, held = self._choose_curve(fit, held)
