@@ -127,8 +127,12 @@ def fit_file(
         if method == "auto":
             exact = found is not None and found.method == "exact"
             method = "soe" if exact or _is_exact(rows, n, wanted, rng) else "noisy"
+        people, weights = None, answers.weights
+        if method == "noisy" and answers.persons is not None:
+            step("how far each person can be believed")
+            people, weights = _rated(answers, np.ones(len(rows), dtype=bool), wanted, seed)
         step(f"fitting in {wanted} dimensions")
-        model = _fit(method, rows, n, wanted, answers.weights, seed)
+        model = _fit(method, rows, n, wanted, weights, seed)
         step("answers held out")
         held_out = _held_out(method, answers, wanted, seed, rng)
         covariances = None
@@ -137,13 +141,6 @@ def fit_file(
         elif bootstrap != 0:
             step("drawing answers again")
             covariances = _bootstrap(model, answers, bootstrap or _DRAWS, rng)
-        people = None
-        if method == "noisy" and answers.persons is not None:
-            step("how far each person can be believed")
-            belief = Belief(n, wanted, rng)
-            belief.learn(rows, answers.persons)
-            belief.conclude()
-            people = belief.reliability
     seconds = time.perf_counter() - start
     return Fitted(
         answers, source, folder, model, method, found, held_out, covariances, people, seconds, seed
@@ -176,6 +173,21 @@ def _fit(method: str, rows: NDArray[np.int64], n: int, d: int, weights: Any, see
         return estimator.fit(rows, sample_weight=weights)
 
 
+def _rated(
+    answers: Triplets, some: NDArray[np.bool_], d: int, seed: int
+) -> tuple[Reliability | None, NDArray[np.float64] | None]:
+    """What some answers tell about people, and how much each of these answers counts by that."""
+    weights = None if answers.weights is None else answers.weights[some]
+    people = None if answers.persons is None else answers.persons[some]
+    belief = Belief(answers.n_objects, d, np.random.default_rng(seed))
+    belief.learn(answers.triplets[some], people, weights)
+    if belief.reliability is None or people is None:
+        return None, weights
+    trust = belief.reliability.weights(people)
+    counts = trust if weights is None else trust * weights
+    return belief.reliability, counts if counts.any() else weights
+
+
 def _held_out(
     method: str, answers: Triplets, d: int, seed: int, rng: np.random.Generator
 ) -> tuple[int, int]:
@@ -186,6 +198,8 @@ def _held_out(
     if not out.any() or out.all():
         out[0], out[1:] = True, False
     weights = None if answers.weights is None else answers.weights[~out]
+    if method == "noisy" and answers.persons is not None:
+        _, weights = _rated(answers, ~out, d, seed)
     model = _fit(method, rows[~out], answers.n_objects, d, weights, seed)
     return int(np.sum(model.predict(rows[out]))), int(out.sum())
 

@@ -5,7 +5,7 @@ than last time, the belief is *reviewed*: fits from nothing compete with the pre
 noise is tuned, and, where the dimension is not given, one dimension more and one fewer are tried.
 
 *Which curve.* The t curve must make held-out answers more likely than the logistic one by more than
-four standard errors. This is asked only while questions are random or nearly so. Once the fit
+three standard errors. This is asked only while questions are random or nearly so. Once the fit
 chooses most of them, later questions depend on the answers held out, and the curve that those
 favour was seen to predict random questions worse.
 
@@ -46,7 +46,7 @@ _FIRST_DIMENSION = 2
 _NEW = 3  # fits from nothing at a review
 _PLAIN, _TAILED = Noise(), Noise(prior=4.0, tail=1.0)
 _FAIR = 0.8  # effective share of the held-out answers below which they do not judge curves
-_CLEARLY = 4.0  # standard errors by which heavy tails must predict better
+_CLEARLY = 3.0  # standard errors by which heavy tails must predict better
 
 
 class Belief:
