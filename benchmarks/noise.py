@@ -1,89 +1,172 @@
-"""Answers that are sometimes wrong: chosen against random questions, ranking, dimension.
+"""Answers that are sometimes wrong: people, calibration, flips, ranking, dimension.
 
-People's answers are replayed from the recorded sets (a quarter of the questions held out), the
-others simulated. Curves go to out/bench/noise.png.
+People's answers are replayed from the recorded sets, a quarter of the questions held out; where an
+answer became two triplets, or a question was asked about the same three objects, all of that is
+held out together. The others are simulated. Curves go to out/bench/noise.png.
 """
 
 from __future__ import annotations
 
+import subprocess
+import tempfile
 import time
+import warnings
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import nearer
+from benchmarks.soe import cblearn_environment
 from nearer.algorithms.candidates import Candidates, draw_questions
 from nearer.algorithms.informative import draw_round
 from nearer.asking.memory import pack
 from nearer.asking.record import as_triplets
 from nearer.fitting.belief import Belief
 from nearer.fitting.calibration import reliability_diagram
+from nearer.reproduce.material import draw as draw_points
 
-SEEDS = (11, 12, 13)
-HUMAN = {  # name: (dimension, sizes)
-    "zappos85": (3, (500, 1000, 2000, 3000, 4000, 5000, 6000)),
-    "alieneggs30": (2, (500, 1000, 2000, 4000)),
-    "alieneggs300": (2, (600, 2400, 6000)),
-    "cars": (2, (500, 1500, 4000)),
-    "musicians": (3, (600, 2400, 4800)),
+SEEDS = (101, 102, 103, 104, 105)
+HUMAN = {  # name, dimension: sizes
+    ("zappos85", 3): (500, 1000, 2000, 3000, 4000, 5000, 6000),
+    ("zappos85", 5): (500, 1000, 2000, 3000, 4000, 5000, 6000),
+    ("alieneggs30", 2): (500, 1000, 2000, 4000),
+    ("alieneggs300", 2): (500, 1000, 2400, 6000),
+    ("cars", 2): (500, 1000, 2000, 4000),
+    ("musicians", 3): (500, 1000, 2400, 4800),
 }
+PARTS = 4
+THINGS = 60_000  # answers of the largest set that are fitted
+THEIRS = """
+import sys, time, warnings
+import numpy as np
+warnings.simplefilter("ignore")
+from cblearn.embedding import SOE, estimate_dimensionality_cv
+triplets, start = np.load(sys.argv[1]), time.process_time()
+found = estimate_dimensionality_cv(SOE(1), triplets, n_jobs=1, random_state=0)
+print(found.estimated_dimension, time.process_time() - start)
+"""
 
 
 def main() -> None:
     curves = human()
     draw(curves, Path("out", "bench"))
+    calibration()
     prior()
     flips()
     ranking()
+    bases()
     dimension()
 
 
 def human() -> dict[str, Any]:
-    print("\npeople, held-out accuracy (median of seeds), calibration error at the last size")
+    print(f"\npeople: accuracy on held-out answers, median of {len(SEEDS)} splits")
     curves = {}
-    for name, (d, sizes) in HUMAN.items():
-        try:
-            data = nearer.datasets.load_human(name)
-        except nearer.errors.MissingData as missing:
-            print(f"{name}: {missing}")
+    for (name, d), sizes in HUMAN.items():
+        data = people(name)
+        if data is None:
             continue
-        print(f"{name}, d = {d}:", *(f"{m:>6,}" for m in sizes), "  error")
-        curves[name] = sizes, {}
+        print(f"{name + ', d = ' + str(d):>20}:", *(f"{m:>6,}" for m in sizes))
+        curves[f"{name}, d = {d}"] = sizes, {}
         for way in ("random", "chosen"):
             runs = [replay(data, d, sizes, way, seed) for seed in SEEDS]
-            accuracy = np.median([run[0] for run in runs], axis=0)
-            error = np.median([run[1] for run in runs])
-            curves[name][1][way] = accuracy
-            print(f"{way:>{len(name) + 7}}:", *(f"{a:6.3f}" for a in accuracy), f"  {error:.3f}")
+            accuracy = np.median(runs, axis=0)
+            curves[f"{name}, d = {d}"][1][way] = accuracy
+            print(f"{way:>20}:", *(f"{a:6.3f}" for a in accuracy), flush=True)
     return curves
 
 
-def replay(
-    data: Any, d: int, sizes: tuple[int, ...], way: str, seed: int
-) -> tuple[list[float], float]:
+def people(name: str) -> Any:
+    try:
+        return nearer.datasets.load_human(name)
+    except nearer.errors.MissingData as missing:
+        print(f"{name}: {missing}")
+        return None
+
+
+def replay(data: Any, d: int, sizes: tuple[int, ...], way: str, seed: int) -> list[float]:
     rng = np.random.default_rng(seed)
     n, rows = data.n_objects, majority(data.triplets)
-    rows = rows[rng.permutation(len(rows))]
-    test, train = rows[: len(rows) // 4], rows[len(rows) // 4 :]
+    out = parts(rows, rng) == 0
+    test, train = rows[out], rng.permutation(rows[~out])
     oracle = nearer.RecordedOracle(train)
     belief, candidates = Belief(n, d, rng), Candidates(n, oracle.knows)
     triplets, accuracy = train[:0], []
     for size in sizes:
         while len(triplets) < min(size, len(train)):
             count = min(3 * n, size - len(triplets))
-            if way == "random":
-                questions = train[len(triplets) :][:count]
+            if way == "random":  # in the same order as the first ones of the other way
+                questions = candidates.draw(count, rng)
+                questions = questions[rng.permutation(len(questions))]
             else:
-                questions, _ = draw_round(belief.fit, candidates, count, rng)
-                candidates.exclude(questions)
+                questions, _ = draw_round(belief, candidates, count, rng)
+            candidates.exclude(questions)
             if not len(questions):
                 break
             triplets = np.concatenate([triplets, as_triplets(questions, oracle(questions))])
             belief.learn(triplets)
-        p = belief.fit.probability(test)
-        accuracy.append(float(np.mean(p > 0.5)))
-    return accuracy, reliability_diagram(p, np.ones(len(p), dtype=bool)).error
+        accuracy.append(float(np.mean(belief.fit.probability(test) > 0.5)))
+    return accuracy
+
+
+def parts(rows: Any, rng: np.random.Generator) -> Any:
+    """A part for each answer, the same for all about the same three objects."""
+    _, which = np.unique(np.sort(rows, axis=1), axis=0, return_inverse=True)
+    return (rng.permutation(which.max() + 1) % PARTS)[which]
+
+
+def calibration() -> None:
+    """Each answer is predicted once, by a fit to the three quarters it is not in."""
+    print(
+        "\ncalibration: every answer held out once; ten bins of equally many, and of equal width;"
+    )
+    print("even perfect probabilities show an error in so many answers: the last column")
+    print("set          fit to       answers  accuracy  error  by width  perfect")
+    dimensions = dict(reversed(HUMAN)) | {"things": 5}
+    for name, d in dimensions.items():
+        data = people(name)
+        if data is None:
+            continue
+        n = data.n_objects
+        _calibrated(name, "all", data.triplets, partial(_fitted, n=n, d=d))
+        if (name, d) in HUMAN:
+            budget = HUMAN[name, d][-1]
+            rows = majority(data.triplets)
+            _calibrated(name, f"{budget:,} chosen", rows, partial(_chosen, n=n, d=d, budget=budget))
+
+
+def _fitted(rows: Any, seed: int, n: int, d: int) -> Any:
+    some = np.random.default_rng(seed).permutation(rows)[:THINGS]
+    model = nearer.OrdinalEmbedding(d, n_objects=n, random_state=seed)
+    return model.fit(some).fit_
+
+
+def _chosen(rows: Any, seed: int, n: int, d: int, budget: int) -> Any:
+    oracle = nearer.RecordedOracle(rows)
+    asking = nearer.informative(
+        n, budget=budget, n_components=d, askable=oracle.knows, random_state=seed
+    )
+    return nearer.run(asking, oracle).details["posterior"]
+
+
+def _calibrated(name: str, what: str, rows: Any, fit: Callable[[Any, int], Any]) -> None:
+    rng = np.random.default_rng(SEEDS[0])
+    part = parts(rows, rng)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # people contradict each other
+        p = np.concatenate(
+            [fit(rows[part != k], k).probability(rows[part == k]) for k in range(PARTS)]
+        )
+    said = np.ones(len(p), dtype=bool)
+    lucky = [reliability_diagram(p, rng.random(len(p)) < p, equal="mass").error for _ in range(20)]
+    print(
+        f"{name:12} {what:12} {len(p):7,}  {np.mean(p > 0.5):8.3f}  "
+        f"{reliability_diagram(p, said, equal='mass').error:.3f}  "
+        f"{reliability_diagram(p, said).error:8.3f}  {np.mean(lucky):7.3f}",
+        flush=True,
+    )
 
 
 def majority(triplets: Any) -> Any:
@@ -139,14 +222,14 @@ def prior() -> None:
 
 def flips() -> None:
     print("\n3dgmm, 500 objects, answers flipped; dimension chosen from the answers")
-    print("  answers  flips  dimension      τ    kNN  estimated  seconds")
+    print("  answers  flips  dimension      τ    kNN  estimated  CPU seconds")
     X = nearer.datasets.make_mixture(500, 3, random_state=SEEDS[0])
     for budget in (27_000, 80_000):
         for flip in (0.05, 0.1, 0.2):
             oracle = nearer.NoisyOracle(nearer.PointOracle(X), flip, random_state=1)
-            start = time.perf_counter()
+            start = time.process_time()
             found = nearer.run(nearer.informative(500, budget=budget, random_state=0), oracle)
-            seconds = time.perf_counter() - start
+            seconds = time.process_time() - start
             tau = nearer.metrics.mean_kendall_tau(X, found.positions)
             knn = nearer.metrics.knn_precision(X, found.positions)
             print(
@@ -176,20 +259,61 @@ def ranking() -> None:
         )
 
 
+def bases() -> None:
+    print("\nBasis, 1,000 objects of Table 1, a tenth of the answers flipped: same dimension?")
+    for family in ("ball", "cube", "gaussian", "sphere"):
+        found = []
+        for d in (2, 3, 5, 10):
+            for seed in SEEDS[:3]:
+                exact = nearer.PointOracle(draw_points(family, d, 1000, seed))
+                noisy = nearer.NoisyOracle(exact, 0.1, noise="fresh", random_state=seed)
+                told = nearer.run(nearer.choose_basis(1000, random_state=seed), exact)
+                heard = nearer.run(nearer.choose_basis(1000, random_state=seed, noise=0.1), noisy)
+                found.append((told.dimension, heard.dimension))
+        same = sum(told == heard for told, heard in found)
+        exact_mean, noisy_mean = np.mean(found, axis=0)
+        print(
+            f"{family:>9}: same in {same} of {len(found)}, "
+            f"mean {exact_mean:.2f} exact, {noisy_mean:.2f} flipped",
+            flush=True,
+        )
+
+
 def dimension() -> None:
-    print("\ndimension from 20,000 random answers about 200 objects, a tenth flipped")
+    print("\ndimension from 20,000 random answers about 200 objects, a tenth flipped; CPU seconds")
+    seconds = {}
     for d in (2, 3, 5):
         found, times = [], []
         for seed in range(10):
-            X = nearer.datasets.make_gaussian(200, d, random_state=seed)
-            oracle = nearer.NoisyOracle(nearer.PointOracle(X), 0.1, random_state=seed)
-            questions = draw_questions(200, 20_000, np.random.default_rng(seed + 100))
-            triplets = as_triplets(questions, oracle(questions))
-            start = time.perf_counter()
+            triplets = flipped(d, seed)
+            start = time.process_time()
             estimate = nearer.estimate_dimension(triplets, 200, random_state=seed)
-            times.append(time.perf_counter() - start)
+            times.append(time.process_time() - start)
             found.append(estimate.dimension)
-        print(f"d = {d}: {found}, {np.median(times):.1f} s each")
+        seconds[d] = np.median(times)
+        start = time.process_time()
+        lore = nearer.estimate_dimension(flipped(d, 0), 200, method="low-rank", random_state=0)
+        took = time.process_time() - start
+        print(
+            f"d = {d}: {found}, {seconds[d]:.1f} s each; LORE {lore.dimension} in {took:.1f} s",
+            flush=True,
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "triplets.npy")
+        np.save(path, flipped(2, 0))
+        command = [str(cblearn_environment()), "-c", THEIRS, str(path)]
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    print(
+        f"cblearn's estimate_dimensionality_cv, d = 2, dimensions 1 to 3: {said[0]} in "
+        f"{float(said[1]):.0f} s, {float(said[1]) / seconds[2]:.0f} times as long"
+    )
+
+
+def flipped(d: int, seed: int) -> Any:
+    X = nearer.datasets.make_gaussian(200, d, random_state=seed)
+    oracle = nearer.NoisyOracle(nearer.PointOracle(X), 0.1, random_state=seed)
+    questions = draw_questions(200, 20_000, np.random.default_rng(seed + 100))
+    return as_triplets(questions, oracle(questions))
 
 
 if __name__ == "__main__":

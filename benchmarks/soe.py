@@ -37,7 +37,7 @@ print(json.dumps(seconds))
 
 
 def main() -> None:
-    python = _environment()
+    python = cblearn_environment()
     warm = np.array([[0, 1, 2], [2, 1, 0]])
     nearer.SOE(1, random_state=0).fit(warm)  # compile
     print(
@@ -104,7 +104,7 @@ def _theirs(
         return float(json.loads(done.stdout.splitlines()[-1])), np.load(files[2])
 
 
-def _environment() -> Path:
+def cblearn_environment() -> Path:
     """An environment of its own: cblearn 0.4.0 needs NumPy 1."""
     python = HOME / "bin" / "python"
     if not python.exists():

@@ -28,7 +28,8 @@ def test_noisy_answers(d):
     X = np.random.default_rng(d).normal(size=(60, d))
     found = estimate_dimension(triplets_of(X, 8000, 0.1), 60, max_dimension=6, random_state=0)
     assert (found.dimension, found.method, found.determined) == (d, "held-out", True)
-    assert found.scores[d - 1] == found.scores.min()
+    assert found.dimensions[found.scores.argmin()] == d
+    assert found.positions.shape == (60, d)
 
 
 def test_a_basis_will_do_and_the_plot_shows_every_dimension():

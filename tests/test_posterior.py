@@ -22,12 +22,16 @@ def answers(X, m, oracle=None, seed=0):
     return as_triplets(questions, (oracle or nearer.PointOracle(X))(questions))
 
 
-def margin(X, question):
+def counted(distance, tail):
+    return (tail + 1) / 2 * np.log1p(distance**2 / tail) if tail else distance
+
+
+def margin(X, question, tail):
     h, a, b = (X[i] for i in question)
-    return np.linalg.norm(h - b) - np.linalg.norm(h - a)
+    return counted(np.linalg.norm(h - b), tail) - counted(np.linalg.norm(h - a), tail)
 
 
-def margin_gradients(X, question, step=1e-6):
+def margin_gradients(X, question, tail, step=1e-6):
     """The slow twin: differences, object by object."""
     gradients = []
     for i in question:
@@ -36,13 +40,18 @@ def margin_gradients(X, question, step=1e-6):
             up, down = X.copy(), X.copy()
             up[i, k] += step
             down[i, k] -= step
-            g[k] = (margin(up, question) - margin(down, question)) / (2 * step)
+            g[k] = (margin(up, question, tail) - margin(down, question, tail)) / (2 * step)
         gradients.append(g)
     return gradients
 
 
-@given(st.integers(0, 10**6), st.integers(1, 4), st.sampled_from([0.0, 0.1, 0.3]))
-def test_kernels_against_their_slow_twins(seed, d, lapse):
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 4),
+    st.sampled_from([0.0, 0.1, 0.3]),
+    st.sampled_from([0.0, 1.0, 5.0]),
+)
+def test_kernels_against_their_slow_twins(seed, d, lapse, tail):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(6, d))
     questions = draw_questions(6, 15, rng)
@@ -50,9 +59,9 @@ def test_kernels_against_their_slow_twins(seed, d, lapse):
     root = rng.normal(size=(6, d, d))
     covariances = root @ root.transpose(0, 2, 1)
     blocks = np.zeros((6, d, d))
-    mean, variance = kernel.margins(X, covariances, questions)
+    mean, variance = kernel.margins(X, covariances, questions, tail)
     for row, question in enumerate(questions):
-        t, gradients = margin(X, question), margin_gradients(X, question)
+        t, gradients = margin(X, question, tail), margin_gradients(X, question, tail)
         p = lapse + (1 - 2 * lapse) * expit(t)
         slope = (1 - 2 * lapse) * expit(t) * expit(-t)
         expected = sum(g @ covariances[i] @ g for i, g in zip(question, gradients, strict=True))
@@ -60,7 +69,7 @@ def test_kernels_against_their_slow_twins(seed, d, lapse):
         assert variance[row] == pytest.approx(expected, rel=1e-4, abs=1e-8)
         for i, g in zip(question, gradients, strict=True):
             blocks[i] += weights[row] * slope**2 / (p * (1 - p)) * np.outer(g, g)
-    told = kernel.information(X, questions, weights, lapse)
+    told = kernel.information(X, questions, weights, lapse, tail)
     np.testing.assert_allclose(told, blocks, rtol=1e-4, atol=1e-8)
 
 
@@ -167,6 +176,9 @@ def test_calibration_error_of_honest_and_of_boasting_predictions():
     p = rng.random(50_000)
     came_true = rng.random(len(p)) < p
     assert reliability_diagram(p, came_true).error < 0.01
+    even = reliability_diagram(p, came_true, equal="mass")
+    assert even.error < 0.01
+    assert even.counts.tolist() == [5000] * 10
     boast = np.where(p > 0.5, 0.99, 0.01)
     assert reliability_diagram(boast, came_true).error > 0.2
     assert reliability_diagram(p, came_true).plot().get_title().startswith("calibration error")

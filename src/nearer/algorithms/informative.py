@@ -12,8 +12,8 @@ the position of object i, Σᵢ that object's covariance. To first order F·v/2 
 nats, that the answer gives about the positions. *Drawing* questions, rather than taking the best,
 keeps the many questions of a round from all asking the same thing.
 
-At first, while positions are mostly guesses, questions are drawn at random; from ten answers an
-object on, one question in ten still is. What the fit predicts about
+At first, while positions are mostly guesses, questions are drawn at random; after five of them an
+object one question in ten still is. What the fit predicts about
 those before it sees their answers is an honest held-out curve, and they keep the fit from trusting
 only what it looked at. They are used in the fit afterwards like all others.
 
@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq
 from scipy.special import expit
 
 from nearer.algorithms.candidates import Askable, Candidates
@@ -41,7 +42,7 @@ from nearer.fitting.posterior import Posterior
 __all__ = ["choose_questions", "information_of", "informative"]
 
 _RANDOM_SHARE = 0.1
-_ENOUGH = 10  # answers an object from which on no more than that share is random
+_FIRST = 5  # questions an object that are random before any is chosen
 _CANDIDATES = 200  # drawn for each question that is asked
 _POWER = 2.0
 
@@ -148,7 +149,7 @@ def choose_questions(
     if len(rows):
         belief.learn(rows)
         candidates.exclude(rows)
-    return draw_round(belief.fit, candidates, int(n_questions), rng)[0]
+    return draw_round(belief, candidates, int(n_questions), rng)[0]
 
 
 def information_of(fit: Posterior, questions: Questions) -> NDArray[np.float64]:
@@ -172,18 +173,41 @@ def _check(n_objects: int, n_components: int | None) -> int:
 
 
 def draw_round(
-    fit: Posterior, candidates: Candidates, count: int, rng: np.random.Generator
+    belief: Belief, candidates: Candidates, count: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Questions for a round, and which of them are purely random."""
-    pool = candidates.draw(_CANDIDATES * count, rng)
-    share = max(_RANDOM_SHARE, 1 - candidates.n_asked / (_ENOUGH * len(fit.positions)))
-    n_random = min(count, max(1, round(share * count)), len(pool))
-    scores = _POWER * np.log(np.maximum(information_of(fit, pool[n_random:]), 1e-150))
-    keys = scores + rng.gumbel(size=len(scores))  # the greatest keys: a draw without replacement
-    best = np.argsort(-keys, kind="stable")[: count - n_random]
-    questions = np.concatenate([pool[:n_random], pool[n_random:][best]])
-    order = rng.permutation(len(questions))
-    return questions[order], (np.arange(len(questions)) < n_random)[order]
+    """Questions for a round, which the belief then expects, and which of them are purely random."""
+    first = max(0, _FIRST * len(belief.fit.positions) - candidates.n_asked)
+    n_random = min(count, max(1, first, round(_RANDOM_SHARE * count)))
+    pool = candidates.draw(count if n_random == count else _CANDIDATES * count, rng)
+    n_random = min(n_random, len(pool))
+    scores = np.maximum(information_of(belief.fit, pool), 1e-75) ** _POWER
+    keys = np.log(scores[n_random:]) + rng.gumbel(size=len(pool) - n_random)
+    best = np.argsort(-keys, kind="stable")[: count - n_random]  # a draw without replacement
+    taken = np.concatenate([np.arange(n_random), n_random + best])
+    odds = _odds(scores, n_random, len(best))[taken]
+    order = rng.permutation(len(taken))
+    questions = pool[taken[order]]
+    belief.expect(questions, odds[order])
+    return questions, (order < n_random)
+
+
+def _odds(scores: NDArray[np.float64], n_random: int, n_chosen: int) -> NDArray[np.float64]:
+    """How many times likelier than at random each candidate was to be drawn.
+
+    A draw without replacement takes those whose exponential clocks of these rates ring first, so
+    a candidate is among them with probability 1 − exp(−time · rate) when enough have rung.
+    """
+    m = len(scores)
+    if n_chosen == 0 or n_random + n_chosen >= m:
+        return np.ones(m)
+    rates = scores / scores.mean()
+
+    def missing(log_time: float) -> float:
+        return float(-np.expm1(-np.exp(log_time) * rates).mean()) - n_chosen / m
+
+    time = np.exp(brentq(missing, -40.0, 400.0))
+    chance = n_random / m - np.expm1(-time * rates)
+    return np.asarray(chance * m / (n_random + n_chosen))
 
 
 @dataclass
@@ -214,7 +238,7 @@ def _informative(
     stopped = "the budget is spent"
     while record.n_comparisons < budget:
         size = min(round_size, budget - record.n_comparisons)
-        questions, random = draw_round(belief.fit, candidates, size, rng)
+        questions, random = draw_round(belief, candidates, size, rng)
         if not len(questions):
             stopped = "no further question that may be asked was found"
             break

@@ -128,7 +128,7 @@ def _simulate(
     for size in sizes:
         while record.n_comparisons < size:
             count = min(max(20, 3 * n), int(size) - record.n_comparisons)
-            questions, _ = draw_round(belief.fit, candidates, count, rng)
+            questions, _ = draw_round(belief, candidates, count, rng)
             record.add(questions, people(questions))
             candidates.exclude(questions)
             belief.learn(record.triplets)

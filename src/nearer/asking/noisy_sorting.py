@@ -7,8 +7,8 @@ others by p, and stops when one gap is certain enough (Burnashev and Zigangirov 
 Hassidim 2008). Questions near the true gap are thereby asked again, others hardly ever. The
 expected cost is about log2(n)/I(p) + log2(1/δ)/((1 − 2p) log2((1 − p)/p)) comparisons an object,
 I(p) the capacity of the channel: with the n log2 n objects of a sort this is the bound of Gu and Xu
-(2023) when δ is about 1/n. Here δ = 0.01/n, so that a whole ranking is right with probability
-99 %.
+(2023) when δ is about 1/n. Here δ = 0.001/n, so that a whole ranking is right with probability
+99.9 % and the ten or so of a basis with 99 %.
 
 The same question is put again and again. That helps only when each answer is a fresh draw: a
 file, an oracle with fixed errors, or a memory answers the same every time, and the certainty
@@ -33,7 +33,7 @@ T = TypeVar("T")
 Objects = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-_FAILURE = 0.01  # how often a whole ranking may be wrong
+_FAILURE = 0.001  # how often a whole ranking may be wrong
 _CELLS = 1 << 22  # gap probabilities held at a time
 _ASTRAY = 1e-4  # probability that an object belongs elsewhere than where a search put it
 

@@ -33,9 +33,9 @@ __all__ = ["command"]
 @click.option(
     "--bootstrap",
     type=click.IntRange(min=0),
-    default=20,
-    show_default=True,
-    help="Fits to answers drawn again, for the uncertainty of each position; 0 leaves it out.",
+    default=None,
+    help="Fits to answers drawn again, for the uncertainty of each position; 0 leaves it out. "
+    "Default: 20; none where the fit expects wrong answers, it knows how sure it is.",
 )
 @click.option("--seed", type=click.IntRange(min=0), help="Makes the fit repeatable.")
 @click.option("--out", default="out/fit", show_default=True, help="Folder for the results.")

@@ -39,6 +39,7 @@ _ESTIMATORS = {
     "noisy": OrdinalEmbedding,
 }
 _HELD_OUT = 0.2
+_DRAWS = 20
 
 
 @dataclass
@@ -104,7 +105,7 @@ def fit_file(
     *,
     method: str,
     dim: str,
-    bootstrap: int,
+    bootstrap: int | None,
     seed: int | None,
 ) -> Fitted:
     """Choose the dimension, fit, judge by answers held out, draw again."""
@@ -126,21 +127,20 @@ def fit_file(
         if method == "auto":
             exact = found is not None and found.method == "exact"
             method = "soe" if exact or _is_exact(rows, n, wanted, rng) else "noisy"
+        people, weights = None, answers.weights
+        if method == "noisy" and answers.persons is not None:
+            step("how far each person can be believed")
+            people, weights = _rated(answers, np.ones(len(rows), dtype=bool), wanted, seed)
         step(f"fitting in {wanted} dimensions")
-        model = _fit(method, rows, n, wanted, answers.weights, seed)
+        model = _fit(method, rows, n, wanted, weights, seed)
         step("answers held out")
         held_out = _held_out(method, answers, wanted, seed, rng)
         covariances = None
-        if bootstrap:
+        if bootstrap is None and method == "noisy":
+            covariances = model.fit_.covariances
+        elif bootstrap != 0:
             step("drawing answers again")
-            covariances = _bootstrap(model, answers, bootstrap, rng)
-        people = None
-        if method == "noisy" and answers.persons is not None:
-            step("how far each person can be believed")
-            belief = Belief(n, wanted, rng)
-            belief.learn(rows, answers.persons)
-            belief.conclude()
-            people = belief.reliability
+            covariances = _bootstrap(model, answers, bootstrap or _DRAWS, rng)
     seconds = time.perf_counter() - start
     return Fitted(
         answers, source, folder, model, method, found, held_out, covariances, people, seconds, seed
@@ -173,6 +173,21 @@ def _fit(method: str, rows: NDArray[np.int64], n: int, d: int, weights: Any, see
         return estimator.fit(rows, sample_weight=weights)
 
 
+def _rated(
+    answers: Triplets, some: NDArray[np.bool_], d: int, seed: int
+) -> tuple[Reliability | None, NDArray[np.float64] | None]:
+    """What some answers tell about people, and how much each of these answers counts by that."""
+    weights = None if answers.weights is None else answers.weights[some]
+    people = None if answers.persons is None else answers.persons[some]
+    belief = Belief(answers.n_objects, d, np.random.default_rng(seed))
+    belief.learn(answers.triplets[some], people, weights)
+    if belief.reliability is None or people is None:
+        return None, weights
+    trust = belief.reliability.weights(people)
+    counts = trust if weights is None else trust * weights
+    return belief.reliability, counts if counts.any() else weights
+
+
 def _held_out(
     method: str, answers: Triplets, d: int, seed: int, rng: np.random.Generator
 ) -> tuple[int, int]:
@@ -183,6 +198,8 @@ def _held_out(
     if not out.any() or out.all():
         out[0], out[1:] = True, False
     weights = None if answers.weights is None else answers.weights[~out]
+    if method == "noisy" and answers.persons is not None:
+        _, weights = _rated(answers, ~out, d, seed)
     model = _fit(method, rows[~out], answers.n_objects, d, weights, seed)
     return int(np.sum(model.predict(rows[out]))), int(out.sum())
 
@@ -191,11 +208,11 @@ def _bootstrap(
     model: Any, answers: Triplets, n_draws: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
     rows = answers.triplets
-    noisy = getattr(model, "fit_", None)
-    loss = noisy.setting.loss if noisy is not None else type(model).__name__.lower()
+    noise = model.fit_.noise if isinstance(model, OrdinalEmbedding) else None
+    loss = type(model).__name__.lower() if noise is None else noise.loss
 
     def refit(weights: NDArray[np.float64], start: NDArray[np.float64]) -> NDArray[np.float64]:
-        ridge = 0.0 if noisy is None else noisy.setting.ridge(float(weights.sum()))
+        ridge = 0.0 if noise is None else noise.ridge(float(weights.sum()))
         fit = fit_positions(
             rows, len(start), start=start, weights=weights, loss=loss, ridge=ridge, max_iter=200
         )

@@ -7,6 +7,7 @@ whether a is nearer, so `sklearn.model_selection.cross_val_score` works with eit
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,8 +17,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from nearer.errors import AnswersWarning, InvalidInput
+from nearer.fitting.belief import Belief
 from nearer.fitting.losses import Floats, Loss
-from nearer.fitting.noise import fit_noisy
 from nearer.fitting.solver import Fit, as_triplets, as_weights, disobeyed, fit_positions
 from nearer.fitting.starts import fit_from_above, random_start, ranking_start, triplet_ranks
 
@@ -307,7 +308,7 @@ class OrdinalEmbedding(TripletEstimator):
     """Positions from any answers, exact or noisy, with nothing to choose but the dimension.
 
     How answers get wrong, how often, and how widely objects spread is chosen by held-out answers
-    (`nearer.fitting.noise`).
+    (`nearer.fitting.belief`).
 
     Parameters
     ----------
@@ -327,7 +328,9 @@ class OrdinalEmbedding(TripletEstimator):
     noise_
         Estimated share of answers that are wrong for no reason the distances give.
     fit_
-        The whole `nearer.fitting.noise.NoisyFit`: curve, prior, held-out accuracy.
+        The `nearer.fitting.posterior.Posterior`: positions, covariances, noise.
+    held_out_accuracy_
+        Share of answers predicted by fits that had not seen them; nan with too few answers.
 
     Examples
     --------
@@ -371,15 +374,30 @@ class OrdinalEmbedding(TripletEstimator):
     ) -> Fit:
         if init is not None:
             raise InvalidInput("init: OrdinalEmbedding finds its own start; use SOE for yours")
-        fit = fit_noisy(rows, n, d, weights=weights, max_iter=self.max_iter, tol=self.tol, rng=rng)
-        self.fit_ = fit
-        self.noise_ = fit.calibration.lapse
+        rows, weights = rows[weights > 0], weights[weights > 0]
+        belief = Belief(n, d, rng)
+        belief.learn(rows, weights=weights)
+        noise, held_out = belief.fit.noise, belief.held_out
+        fit = fit_positions(
+            rows,
+            n,
+            loss=noise.loss,
+            start=belief.fit.positions,
+            weights=weights,
+            ridge=noise.ridge(float(weights.sum())),
+            max_iter=self.max_iter,
+            tol=self.tol,
+        )
+        self.fit_ = replace(belief.fit, positions=fit.positions)
+        self.noise_ = noise.lapse
+        self.held_out_accuracy_ = np.nan if held_out is None else held_out.accuracy
         return fit
 
     def predict_proba(self, questions: ArrayLike) -> Floats:
         """Probabilities of "b is nearer" and "a is nearer", one row a question."""
         check_is_fitted(self, "fit_")
-        p = self.fit_.probability(questions)
+        rows, _ = as_triplets(questions, len(self.embedding_))
+        p = self.fit_.probability(rows)
         return np.stack([1 - p, p], axis=1)
 
 

@@ -2,13 +2,15 @@
 
 Predictions are put into bins by how sure they are, from one half to one. In a calibrated bin the
 share of predictions that come true is their mean probability. The expected calibration error is
-the mean distance between the two, each bin counting by its predictions.
+the mean distance between the two, each bin counting by its predictions. It is never zero: in m
+predictions even perfect probabilities miss by about √(2 p (1 − p) · bins / (π m)), .01 for ten
+bins and 10,000 predictions of .8.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -60,7 +62,11 @@ class ReliabilityDiagram:
 
 
 def reliability_diagram(
-    probability: ArrayLike, came_true: ArrayLike, *, n_bins: int = 10
+    probability: ArrayLike,
+    came_true: ArrayLike,
+    *,
+    n_bins: int = 10,
+    equal: Literal["width", "mass"] = "width",
 ) -> ReliabilityDiagram:
     """Compare predicted probabilities with what came true.
 
@@ -72,6 +78,8 @@ def reliability_diagram(
         Whether that answer was given.
     n_bins
         Bins between one half and one.
+    equal
+        ``"width"``: bins are equally wide; ``"mass"``: they hold equally many predictions.
 
     Examples
     --------
@@ -87,7 +95,8 @@ def reliability_diagram(
         )
     sure = np.maximum(p, 1 - p)
     right = np.where(p >= 0.5, hit, ~hit)
-    bins = np.minimum(((sure - 0.5) * 2 * n_bins).astype(np.int64), n_bins - 1)
+    place = (sure - 0.5) * 2 if equal == "width" else np.argsort(np.argsort(sure)) / len(sure)
+    bins = np.minimum((place * n_bins).astype(np.int64), n_bins - 1)
     counts = np.bincount(bins, minlength=n_bins)
     seen = counts > 0
     predicted = np.bincount(bins, sure, n_bins)[seen] / counts[seen]

@@ -7,8 +7,8 @@ answers anything can be obeyed, so this counts only with several answers a coord
 and where even many dimensions disobey:
 
 *Noisy answers.* Dimension by dimension, fit part of the answers and judge the rest
-(`nearer.fitting.noise`). The estimate is the smallest dimension whose held-out log-loss is within
-one standard error, of the paired difference, of the best one's.
+(`nearer.fitting.belief`). A dimension more must make held-out answers more likely by more than one
+standard error of the paired differences.
 
 *Baselines.* ``"low-rank"`` is LORE (`nearer.fitting.low_rank`). `cross_validated_test` follows
 Künstle, von Luxburg and Wichmann (2022): k-fold accuracy of soe, and t-tests of each further
@@ -26,9 +26,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from nearer.errors import InvalidInput
+from nearer.fitting.belief import Belief
 from nearer.fitting.losses import Floats
 from nearer.fitting.low_rank import fit_low_rank
-from nearer.fitting.noise import Setting, Trial
 from nearer.fitting.solver import as_triplets, disobeyed
 from nearer.fitting.starts import come_down, fit_from_above
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["DimensionEstimate", "cross_validated_test", "estimate_dimension"]
 
 _EXACT = 5  # answers a coordinate from which on perfect obedience is no accident
+_MOST = 100_000  # answers that settle the dimension, where not all can be obeyed
 _OBEYED = 1e-3  # share of disobeyed answers that a few stuck objects explain
 
 
@@ -57,7 +58,8 @@ class DimensionEstimate:
         For each: share of disobeyed answers (exact), held-out log-loss, mean accuracy, or the size
         of the direction relative to the first (low-rank).
     errors
-        Standard error of each score's difference from the best; zero for exact answers.
+        Standard error of each score's difference from the estimate's or, in the cross-validated
+        test, the best; zero for exact answers.
     determined
         False where the answers do not single out a dimension: they predict nothing, or the last
         dimension tried is still the best.
@@ -183,29 +185,22 @@ def _exact(
 def _held_out(
     rows: NDArray[np.int32], n: int, most: int, rng: np.random.Generator
 ) -> DimensionEstimate:
-    seed = int(rng.integers(2**31))
-    losses: list[Floats] = []
-    right: list[float] = []
-    setting: Setting | None = None
-    for d in range(1, most + 1):
-        # the same seed cuts the answers in the same way, so that losses can be paired
-        trial = Trial(rows, np.ones(len(rows)), n, d, np.random.default_rng(seed))
-        setting = trial.climb("logistic", first=setting)
-        judged = trial.judge(setting)
-        losses.append(-np.log(judged.probability(trial.odds[setting][0])))
-        right.append(judged.accuracy)
-        best = int(np.argmin([loss.mean() for loss in losses]))
-        if d - 1 - best >= 2:
-            break
-    means = np.array([loss.mean() for loss in losses])
-    best = int(np.argmin(means))
-    errors = np.array([np.std(loss - losses[best]) / np.sqrt(len(loss)) for loss in losses])
-    chosen = int(np.argmax(means <= means[best] + errors))
-    # four standard errors above a coin: the best of some forty settings exceeds three by chance
-    better_than_chance = right[best] > 0.5 + 2 / np.sqrt(len(losses[best]))
-    determined = bool(better_than_chance and best + 1 < most)
-    tried = np.arange(1, len(losses) + 1)
-    return DimensionEstimate(chosen + 1, "held-out", tried, means, errors, determined)
+    if len(rows) > _MOST:
+        rows = rows[rng.choice(len(rows), _MOST, replace=False)]
+    belief = Belief(n, None, rng, max_components=most)
+    belief.learn(rows)
+    chosen = belief.held_out
+    if chosen is None:
+        nothing = np.array([np.log(2)])
+        return DimensionEstimate(1, "held-out", np.array([1]), nothing, np.zeros(1), False)
+    d = belief.fit.positions.shape[1]
+    tried = np.array(sorted(belief.tried))
+    scores = np.array([-belief.tried[k].score for k in tried])
+    errors = np.array([belief.tried[k].gain(chosen)[1] for k in tried])
+    # four standard errors above a coin: the best of some ten settings exceeds three by chance
+    better_than_chance = chosen.accuracy > 0.5 + 2 / np.sqrt(len(chosen.rows))
+    determined = bool(better_than_chance and d < most)
+    return DimensionEstimate(d, "held-out", tried, scores, errors, determined, belief.fit.positions)
 
 
 def _low_rank(

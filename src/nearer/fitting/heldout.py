@@ -1,15 +1,16 @@
 r"""Prior, lapse rate and sharpness from answers that a fit has not seen.
 
-Answers are dealt into folds by question, so that both answers to one question lie in one fold. A
-fit to the other folds predicts the margin of each held-out answer; one curve
+Answers are dealt into folds by the three objects of their question, so that both answers to one
+question lie in one fold, and so do the two triplets that an odd-one-out answer becomes. A fit to
+the other folds predicts the margin of each held-out answer; one curve
 p = ε + (1 − 2ε)/(1 + exp(−βt)) turns margins into probabilities, and the two numbers of the curve
 are the ones that make the held-out answers most likely. The mean log-likelihood under the best
 curve is the *score* of a prior: it is honest but for the two numbers, does not depend on the unit
 of distance, and is what dimensions are compared by too.
 
-*Chosen questions* are harder than random ones, and what suits them best is not what predicts best
-elsewhere. So held-out answers are weighted until the sizes of their margins are those of random
-questions; where questions were random this changes nothing.
+*Chosen questions* are harder than random ones, and a curve that suits them is too flat elsewhere.
+So each held-out answer counts by one over how much likelier than a random one its question was to
+be asked (Horvitz and Thompson 1952). Where questions were random this changes nothing.
 
 *The prior* is found from the sharpness of the curve. A prior that is too weak lets positions
 follow the noise, and held-out answers ask for a flatter curve than the fit's own; one that is too
@@ -48,8 +49,6 @@ _LEAST_PRIOR, _MOST_PRIOR = 0.3, 100.0
 _TELLING = 4.0  # answers a coordinate from which on held-out answers say something of the prior
 _FLATTEST = 0.05  # sharpness of predictions that are all but guesses
 _SAME_LAPSE = 0.01
-_STRATA, _RAREST = 10, 0.01  # sizes of margins told apart; the least share one is taken to have
-_SAMPLE = 4000  # random questions that show which sizes are usual
 _FEWEST = 20  # answers below which nothing can be held out
 _SPREAD = 0x9E3779B97F4A7C15  # an odd multiplier that scatters question numbers over the folds
 
@@ -69,7 +68,9 @@ class HeldOut:
     weights
         How much each counts, one on average.
     noise
-        The prior used, and the curve's lapse rate and sharpness.
+        The prior used, and lapse rate and sharpness of the curve for random questions.
+    own_noise
+        The same of the curve for the questions asked.
     fits
         Positions for each fold, from which later calls go on.
     """
@@ -79,19 +80,29 @@ class HeldOut:
     log_likelihood: Floats
     weights: Floats
     noise: Noise
+    own_noise: Noise
     fits: tuple[Floats, ...]
 
-    def advantage(self, other: HeldOut) -> float:
-        """How much more likely the same answers are here, in standard errors of the difference."""
+    def gain(self, other: HeldOut) -> tuple[float, float]:
+        """How much more likely the same answers are here, and the standard error of that."""
         weights = (self.weights + other.weights) / 2
         gain = weights * (self.log_likelihood - other.log_likelihood)
-        difference, error = float(gain.mean()), float(gain.std()) / np.sqrt(len(gain))
-        return 0.0 if abs(difference) <= _WORTH else difference / max(error, _WORTH)
+        return float(gain.mean()), float(gain.std()) / math.sqrt(len(gain))
+
+    def advantage(self, other: HeldOut) -> float:
+        """The gain in standard errors; none where it is too small to matter."""
+        gain, error = self.gain(other)
+        return 0.0 if abs(gain) <= _WORTH else gain / max(error, _WORTH)
 
     @property
     def score(self) -> float:
         """Mean log-likelihood; −log 2 is what guessing gives."""
         return float(np.average(self.log_likelihood, weights=self.weights))
+
+    @property
+    def effective_share(self) -> float:
+        """Share of equally weighted answers that would tell as much; 1 for random questions."""
+        return float(self.weights.sum() ** 2 / (self.weights**2).sum() / len(self.weights))
 
     @property
     def accuracy(self) -> float:
@@ -113,7 +124,7 @@ def hold_out(
     noise: they never saw their fold. A fold without a start is fitted from nothing; a start
     that has seen the answers would remember them wherever the prior is weak.
     """
-    fold = _folds(evidence.question)
+    fold = _folds(evidence.triplets)
     rng = np.random.default_rng(rng)
     margins, rows, fits = [], [], []
     held = 0.0
@@ -128,10 +139,14 @@ def hold_out(
         if held >= _ENOUGH:
             break
     t, at = np.concatenate(margins), np.concatenate(rows)
-    weights = evidence.weights[at] * _typicality(t, fit)
+    asked, odds = evidence.weights[at], evidence.odds[at]
+    weights = asked / odds
     sharpness, lapse, logs = fit_curve(t, weights)
-    curve = Noise(noise.prior, lapse, sharpness)
-    return HeldOut(at, t, logs, weights / weights.mean(), curve, tuple(fits))
+    curve = own = Noise(noise.prior, lapse, sharpness, noise.tail)
+    if (odds != 1).any():
+        sharpness, lapse, _ = fit_curve(t, asked)
+        own = Noise(noise.prior, lapse, sharpness, noise.tail)
+    return HeldOut(at, t, logs, weights / weights.mean(), curve, own, tuple(fits))
 
 
 def tune(
@@ -153,7 +168,7 @@ def tune(
     starts, rng
         As in `hold_out`.
     max_steps
-        How many priors may be tried beyond the first.
+        How often the prior may be doubled, or halved.
 
     Returns
     -------
@@ -164,19 +179,19 @@ def tune(
     d, prior = start.positions.shape[1], start.noise.prior
     if len(np.unique(evidence.question)) < _FEWEST:
         return fit_posterior(evidence, d, start.noise, start=start.positions), None
-
     per_coordinate = float(evidence.weights.sum()) / (evidence.n_objects * d)
     aim = 1 + _SHARPENING / math.sqrt(per_coordinate)
-    held = hold_out(evidence, d, Noise(prior, start.noise.lapse), starts=starts, rng=rng)
+    used = _for_fits(start.noise)
+    held = hold_out(evidence, d, used, starts=starts, rng=rng)
     for _ in range(max_steps):
-        factor = _correction(held.noise, aim) if per_coordinate >= _TELLING else 1.0
-        lapse = _rounded(held.noise.lapse)
-        if factor == 1 and abs(lapse - _rounded(start.noise.lapse)) <= _SAME_LAPSE:
+        noise = _for_fits(held.own_noise)
+        if per_coordinate >= _TELLING and not noise.tail:
+            noise = replace(noise, prior=_corrected(noise, aim))
+        if noise.prior == used.prior and abs(noise.lapse - used.lapse) <= _SAME_LAPSE:
             break
-        start = replace(start, noise=Noise(held.noise.prior * factor, lapse))
-        fits = tuple(factor * X for X in held.fits)
-        held = hold_out(evidence, d, start.noise, starts=fits)
-    noise = replace(held.noise, lapse=_rounded(held.noise.lapse))
+        fits = tuple(noise.prior / used.prior * X for X in held.fits)
+        held, used = hold_out(evidence, d, noise, starts=fits), noise
+    noise = _for_fits(held.own_noise)
     fit = fit_posterior(evidence, d, noise, start=start.positions * (noise.prior / prior))
     return replace(fit, noise=held.noise), held
 
@@ -216,31 +231,24 @@ def fit_curve(margins: Floats, weights: Floats) -> tuple[float, float, Floats]:
     return sharpness * scale, lapse, logs
 
 
-def _typicality(margins: Floats, fit: Posterior) -> Floats:
-    """Weights that give held-out margins the sizes that margins of random questions have."""
-    n = len(fit.positions)
-    sample = np.random.default_rng(0).integers(n, size=(_SAMPLE, 3))
-    typical = np.abs(moderate(*fit.margins(sample[(np.diff(np.sort(sample)) > 0).all(axis=1)])))
-    bounds = np.quantile(typical, np.arange(1, _STRATA) / _STRATA)
-    stratum = np.searchsorted(bounds, np.abs(margins))
-    share = np.bincount(stratum, minlength=_STRATA) / len(margins)
-    return np.asarray((1 / _STRATA / np.maximum(share, _RAREST))[stratum])
+def _folds(triplets: NDArray[np.int32]) -> NDArray[np.int64]:
+    """A fold for each answer, the same for all questions about the same three objects."""
+    folds = np.zeros(len(triplets), dtype=np.uint64)
+    for column in np.sort(triplets, axis=1).astype(np.uint64).T:
+        folds = (folds + column) * np.uint64(_SPREAD)
+    return np.asarray((folds >> np.uint64(33)) % np.uint64(_FOLDS), dtype=np.int64)
 
 
-def _folds(question: NDArray[np.int64]) -> NDArray[np.int64]:
-    scattered = question.astype(np.uint64) * np.uint64(_SPREAD)
-    return ((scattered >> np.uint64(33)) % np.uint64(_FOLDS)).astype(np.int64)
-
-
-def _correction(noise: Noise, aim: float) -> float:
-    """What to multiply the prior by so that the sharpness comes near its aim."""
+def _corrected(noise: Noise, aim: float) -> float:
+    """A prior under which the sharpness comes nearer to its aim."""
     off = noise.sharpness / aim
     if 1 / _TOLERANCE < off < _TOLERANCE:
-        return 1.0
+        return noise.prior
     prior = noise.prior * min(max(off**1.5, 0.2), 5.0)  # sharpness falls as about prior^(-2/3)
-    return float(np.clip(prior, _LEAST_PRIOR, _MOST_PRIOR)) / noise.prior
+    return float(np.clip(prior, _LEAST_PRIOR, _MOST_PRIOR))
 
 
-def _rounded(lapse: float) -> float:
-    """A lapse rate for fits: below half a percent none, and never so high that nothing is left."""
-    return 0.0 if lapse < 0.005 else min(lapse, 0.45)
+def _for_fits(noise: Noise) -> Noise:
+    """Noise as fits take it: no lapses that are none, and never so many that nothing is left."""
+    lapse = 0.0 if noise.tail or noise.lapse < 0.005 else min(noise.lapse, 0.45)
+    return Noise(noise.prior, lapse, noise.sharpness, noise.tail)

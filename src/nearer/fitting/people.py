@@ -1,10 +1,12 @@
 r"""How far each person can be believed.
 
 Each answer of a person was predicted by a fit that had not seen it (`nearer.fitting.heldout`). With
-t the predicted margin, positive where the prediction agrees with the person, the person's
-*reliability* r makes Π 1/(1 + exp(−r β t)) greatest, β the sharpness for everybody. It is 1 for the
-average person, 0 for one who guesses, negative for one who contradicts. A Gaussian belief around 1
-with standard deviation 1 keeps people with few answers near the average.
+t the predicted margin, positive where the prediction agrees with the person, an answer of a person
+with *reliability* r has probability ε + (1 − 2ε)/(1 + exp(−r β t)), β and ε the sharpness and the
+lapse rate for everybody. So r is 1 for the average person, 0 for one who guesses, negative for one
+who contradicts. A Gaussian belief around 1 keeps people with few answers near the average; its
+variance is the one under which all answers together are most likely (empirical Bayes). Ratings
+are means, and their errors standard deviations, of what is then believed, on a grid of r.
 
 Answers then weigh as much as their person's reliability, at least 0 and at most 2: near a tie this
 is the gradient that a curve of that steepness would have.
@@ -16,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
+from scipy.special import expit, log_softmax, logsumexp, softmax
 
 from nearer.errors import InvalidInput
 from nearer.fitting.heldout import HeldOut
@@ -26,7 +28,8 @@ from nearer.fitting.posterior import Evidence
 __all__ = ["Reliability", "rate_people"]
 
 _MOST_WEIGHT = 2.0
-_STEPS = 30
+_GRID = np.linspace(-2.0, 3.0, 51)
+_VARIANCES = (0.01, 0.03, 0.1, 0.3, 1.0)
 
 
 @dataclass(frozen=True)
@@ -91,11 +94,27 @@ def rate_people(evidence: Evidence, held_out: HeldOut, people: ArrayLike) -> Rel
     names, index = np.unique(who, return_inverse=True)
     t = margin[evidence.row] * max(held_out.noise.sharpness, 1e-9)
     index, t = index[np.isfinite(t)], t[np.isfinite(t)]
-    rating = np.ones(len(names))
-    for _ in range(_STEPS):  # Newton's method, for all people side by side
-        wrong = expit(-rating[index] * t)
-        slope = np.bincount(index, wrong * t, len(names)) - (rating - 1)
-        curvature = np.bincount(index, wrong * (1 - wrong) * t * t, len(names)) + 1
-        rating = np.clip(rating + np.clip(slope / curvature, -0.5, 0.5), -5, 5)
-    counts = np.bincount(index, minlength=len(names))
-    return Reliability(names, rating, 1 / np.sqrt(curvature), counts)
+    rating, errors = _believed(_log_likelihood(index, t, len(names), held_out.noise.lapse))
+    return Reliability(names, rating, errors, np.bincount(index, minlength=len(names)))
+
+
+def _log_likelihood(index: NDArray[np.int64], t: Floats, n_people: int, lapse: float) -> Floats:
+    """Of each person's answers, for every reliability of the grid."""
+    table = np.empty((n_people, len(_GRID)))
+    for k, r in enumerate(_GRID):
+        p = np.maximum(lapse + (1 - 2 * lapse) * expit(r * t), 1e-300)
+        table[:, k] = np.bincount(index, np.log(p), n_people)
+    return table
+
+
+def _believed(log_likelihood: Floats) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of each person's reliability."""
+    beliefs = []
+    for variance in _VARIANCES:
+        prior = log_softmax(-((_GRID - 1) ** 2) / (2 * variance))
+        beliefs.append(log_likelihood + prior)
+    best = max(beliefs, key=lambda belief: float(logsumexp(belief, axis=1).sum()))
+    weight = softmax(best, axis=1)
+    mean = weight @ _GRID
+    spread = np.sqrt(np.maximum(weight @ _GRID**2 - mean**2, (_GRID[1] - _GRID[0]) ** 2 / 12))
+    return np.asarray(mean), np.asarray(spread)

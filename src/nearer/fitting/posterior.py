@@ -1,8 +1,11 @@
 r"""Positions from answers that may be wrong, and how sure they are.
 
-*Model.* An answer about the margin t = ‖head − far‖ − ‖head − near‖ is right with probability
-ε + (1 − 2ε)/(1 + exp(−t)): doubt near a tie, and a lapse rate ε for wrong answers anywhere. Every
-coordinate has a Gaussian prior of standard deviation s. Positions are the maximum of the posterior.
+*Model.* An answer about the margin t = f(‖head − far‖) − f(‖head − near‖) is right with
+probability ε + (1 − 2ε)/(1 + exp(−t)): doubt near a tie, and a lapse rate ε for wrong answers
+anywhere. A distance counts as it is, f(δ) = δ, or with a heavy tail, f(δ) = (α + 1)/2 ·
+log(1 + δ²/α), for people to whom far and very far are the same (van der Maaten and Weinberger
+2012). Every coordinate has a Gaussian prior of standard deviation s. Positions are the maximum of
+the posterior.
 
 *Covariances.* Around the maximum the posterior of each object, the others held fixed, is close to
 a Gaussian whose precision is the Fisher information of its answers plus that of the prior
@@ -54,11 +57,24 @@ class Noise:
         Probability of a wrong answer however clear the question is.
     sharpness
         Factor of the margin in predictions.
+    tail
+        0: the logistic curve. Otherwise the degrees of freedom of the t curve, in which a distance
+        counts less the greater it is; fits by it take no lapses, predictions do.
     """
 
     prior: float = 1.0
     lapse: float = 0.0
     sharpness: float = 1.0
+    tail: float = 0.0
+
+    @property
+    def loss(self) -> Loss:
+        """What an answer costs under this noise."""
+        return Loss("tste", self.tail) if self.tail else Loss("logistic", self.lapse)
+
+    def ridge(self, total: float) -> float:
+        """The prior as a ridge of the mean loss over answers of this total weight."""
+        return 1 / (total * self.prior**2)
 
 
 @dataclass(frozen=True)
@@ -71,6 +87,8 @@ class Evidence:
         Distinct rows ``(head, near, far)`` and how much each counts.
     question
         A number for each row that is the same for both answers to one question.
+    odds
+        How many times likelier than a random question each row was to be asked.
     row
         For each answer that was given, its row.
     """
@@ -78,6 +96,7 @@ class Evidence:
     triplets: NDArray[np.int32]
     weights: Floats
     question: NDArray[np.int64]
+    odds: Floats
     row: NDArray[np.int64]
     n_objects: int
 
@@ -91,22 +110,28 @@ class Evidence:
             triplets=self.triplets[rows],
             weights=self.weights[rows],
             question=self.question[rows],
+            odds=self.odds[rows],
         )
 
 
 def as_evidence(
-    triplets: ArrayLike, n_objects: int | None = None, weights: ArrayLike | None = None
+    triplets: ArrayLike,
+    n_objects: int | None = None,
+    weights: ArrayLike | None = None,
+    odds: ArrayLike | None = None,
 ) -> Evidence:
     """Answers in the form that fits use; equal answers become one row of greater weight."""
     if len(np.asarray(triplets)) == 0 and n_objects is not None:
-        none = np.empty(0, dtype=np.int64)
-        return Evidence(np.empty((0, 3), dtype=np.int32), np.empty(0), none, none, n_objects)
+        none, no = np.empty(0, dtype=np.int64), np.empty(0)
+        return Evidence(np.empty((0, 3), dtype=np.int32), no, none, no, none, n_objects)
     rows, n = as_triplets(triplets, n_objects)
     keys, mirrored = pack(rows)
     _, first, inverse = np.unique(2 * keys + mirrored, return_index=True, return_inverse=True)
     counts = np.bincount(inverse, weights=as_weights(weights, len(rows)))
     summed: Floats = counts.astype(np.float64)
-    return Evidence(rows[first], summed, keys[first], inverse, n)
+    return Evidence(
+        rows[first], summed, keys[first], as_weights(odds, len(rows))[first], inverse, n
+    )
 
 
 @dataclass(frozen=True)
@@ -129,7 +154,9 @@ class Posterior:
 
     def margins(self, questions: NDArray[np.integer]) -> tuple[Floats, Floats]:
         """How much farther b is from the head than a is: mean and variance, for each question."""
-        mean, variance = kernel.margins(self.positions, self.covariances, questions)
+        mean, variance = kernel.margins(
+            self.positions, self.covariances, questions, self.noise.tail
+        )
         return mean, variance
 
     def probability(self, questions: NDArray[np.integer]) -> Floats:
@@ -190,16 +217,15 @@ def fit_posterior(
         X = _climb(evidence, noise, X, max_iter, tol)
     else:
         X = _climb(evidence, noise, start, max_iter, tol)
-    told = kernel.information(X, evidence.triplets, evidence.weights, noise.lapse)
+    lapse = 0.0 if noise.tail else noise.lapse
+    told = kernel.information(X, evidence.triplets, evidence.weights, lapse, noise.tail)
     covariances: Floats = np.linalg.inv(told + np.eye(n_components) / prior**2).astype(np.float64)
     return Posterior(X, covariances, noise)
 
 
 def log_posterior(evidence: Evidence, fit: Posterior) -> float:
     """How probable the positions of a fit are, but for a constant."""
-    loss, _ = Loss("logistic", fit.noise.lapse).value_and_gradient(
-        fit.positions, evidence.triplets, evidence.weights
-    )
+    loss, _ = fit.noise.loss.value_and_gradient(fit.positions, evidence.triplets, evidence.weights)
     distance = float(np.vdot(fit.positions, fit.positions)) / fit.noise.prior**2
     return -loss * float(evidence.weights.sum()) - 0.5 * distance
 
@@ -214,14 +240,13 @@ def largest_axes(X: Floats, n_components: int) -> Floats:
 
 
 def _climb(evidence: Evidence, noise: Noise, start: Floats, max_iter: int, tol: float) -> Floats:
-    ridge = 1 / (float(evidence.weights.sum()) * noise.prior**2)
     fit = fit_positions(
         evidence.triplets,
         evidence.n_objects,
-        loss=Loss("logistic", noise.lapse),
+        loss=noise.loss,
         start=start,
         weights=evidence.weights,
-        ridge=ridge,
+        ridge=noise.ridge(float(evidence.weights.sum())),
         max_iter=max_iter,
         tol=tol,
     )

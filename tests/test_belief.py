@@ -1,0 +1,112 @@
+"""Fits that expect noise: what they estimate, and that they beat fits that believe everything."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+import nearer
+from nearer.algorithms.candidates import draw_questions
+from nearer.algorithms.informative import _odds
+from nearer.asking.noise import PsychometricOracle
+from nearer.asking.record import as_triplets
+from nearer.fitting.belief import Belief
+from nearer.fitting.calibration import reliability_diagram
+
+
+def noisy_triplets(X, m, flip, seed=0):
+    rng = np.random.default_rng(seed)
+    rows = np.array([rng.choice(len(X), 3, replace=False) for _ in range(m)])
+    near = nearer.PointOracle(X)(rows) ^ (rng.random(m) < flip)
+    return np.where(near[:, None], rows, rows[:, [0, 2, 1]])
+
+
+@pytest.fixture(scope="module")
+def flipped():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    triplets = noisy_triplets(X, 5000, 0.15)
+    belief = Belief(60, 2, np.random.default_rng(0))
+    belief.learn(triplets)
+    return X, triplets, belief.fit
+
+
+def test_flip_rate_is_estimated(flipped):
+    assert flipped[2].noise.lapse == pytest.approx(0.15, abs=0.03)
+
+
+def test_noise_is_not_believed(flipped):
+    X, triplets, fit = flipped
+    with pytest.warns(nearer.errors.AnswersWarning, match="both answers"):
+        believer = nearer.SOE(2, init="random", random_state=0, n_objects=60).fit(triplets)
+    ours = nearer.metrics.mean_kendall_tau(X, fit.positions)
+    assert ours > 0.9
+    assert ours > nearer.metrics.mean_kendall_tau(X, believer.embedding_)
+
+
+def test_probabilities_are_calibrated(flipped):
+    X, _, fit = flipped
+    unseen = noisy_triplets(X, 5000, 0.15, seed=9)
+    p = fit.probability(unseen)
+    said = np.maximum(p, 1 - p)
+    right = p > 0.5
+    for low in (0.5, 0.6, 0.7, 0.8):
+        inside = (said >= low) & (said < low + 0.1)
+        if inside.sum() > 200:
+            assert right[inside].mean() == pytest.approx(said[inside].mean(), abs=0.06)
+
+
+def test_chance_answers_are_recognised():
+    rng = np.random.default_rng(0)
+    rows = np.array([rng.choice(20, 3, replace=False) for _ in range(2000)])
+    belief = Belief(20, 2, rng)
+    belief.learn(rows)
+    assert belief.held_out.score < -0.68
+    assert abs(belief.fit.probability(rows[:50]) - 0.5).max() < 0.15
+
+
+def test_a_heavy_tail_is_found_where_far_and_very_far_are_the_same():
+    rng = np.random.default_rng(0)
+    X = 6 * rng.normal(size=(60, 2))
+    questions = draw_questions(60, 8000, rng)
+    head, a, b = X[questions.T]
+    near, far = (np.log1p(np.sum((head - x) ** 2, axis=1)) for x in (a, b))
+    triplets = as_triplets(questions, rng.random(8000) < expit(far - near))
+    belief = Belief(60, 2, rng)
+    belief.learn(triplets)
+    assert belief.fit.noise.tail == 1
+    assert nearer.metrics.mean_kendall_tau(X, belief.fit.positions) > 0.8
+
+
+def test_weights_count_like_repeats():
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    triplets = noisy_triplets(X, 600, 0.1)
+    twice, weighted = (Belief(20, 2, np.random.default_rng(0)) for _ in range(2))
+    twice.learn(np.concatenate([triplets, triplets[:300]]))
+    weighted.learn(triplets, weights=np.repeat([2.0, 1.0], 300))
+    np.testing.assert_allclose(twice.fit.positions, weighted.fit.positions, atol=1e-6)
+
+
+def test_answers_to_chosen_questions_stay_calibrated():
+    """Chosen questions are hard ones: what suits them is too doubtful about all others."""
+    X = nearer.datasets.make_gaussian(40, 2, random_state=0)
+    people = PsychometricOracle(X, scale=0.3, random_state=1)
+    errors = []
+    for seed in range(3):
+        asking = nearer.informative(40, budget=3000, n_components=2, random_state=seed)
+        found = nearer.run(asking, people)
+        questions = draw_questions(40, 20_000, np.random.default_rng(seed + 100))
+        p = found.details["posterior"].probability(questions)
+        errors.append(reliability_diagram(p, people(questions)).error)
+    assert np.median(errors) < 0.02
+
+
+def test_odds_are_those_of_the_draw():
+    rng = np.random.default_rng(0)
+    scores, drawn, times = rng.random(100) ** 4, np.zeros(100), 5000
+    for _ in range(times):
+        order = rng.permutation(100)  # the first ten are the random ones
+        keys = np.log(scores[order[10:]]) + rng.gumbel(size=90)
+        drawn[order[:10]] += 1
+        drawn[order[10:][np.argsort(-keys)[:20]]] += 1
+    share = drawn / times
+    np.testing.assert_allclose(_odds(scores, 10, 20) * 0.3, share, atol=0.06)
+    np.testing.assert_array_equal(_odds(scores, 100, 0), np.ones(100))
