@@ -67,8 +67,8 @@ def test_spambase(monkeypatch):
 @needs("newsgroups")
 def test_newsgroups():
     posts = load_newsgroups()
-    assert posts.points.shape == (2000, 33873)
-    assert posts.rows.max() < 5846
+    assert posts.points.shape == (2000, 47813)
+    assert posts.rows.max() < 3368
     assert np.diff(posts.points.indptr).min() >= 50
     assert len(set(posts.labels.tolist())) == 20
     content = load_newsgroups(terms="content")
