@@ -121,6 +121,17 @@ def test_few_places_are_found_with_few_questions():
     assert np.ptp(embed(np.zeros((300, 2))).positions) == 0
 
 
+@pytest.mark.parametrize("n_places", [1, 2])
+def test_many_objects_may_share_few_places(n_places):
+    X = np.random.default_rng(4).integers(n_places, size=(3500, 1)) * 2.0
+    found = nearer.embed(nearer.PointOracle(X), 3480, random_state=0, progress=False)
+    placed = found.place(nearer.PointOracle(X), np.arange(3480, 3500))
+    all_of_them = np.concatenate([found.positions, placed.positions])
+    assert len(np.unique(all_of_them)) == n_places
+    if n_places > 1:
+        assert abs(np.corrcoef(all_of_them[:, 0], X[:, 0])[0, 1]) > 0.999
+
+
 def test_a_check_finds_data_that_only_its_frame_fits():
     X = np.hstack([np.random.default_rng(8).normal(size=(400, 2)), np.zeros((400, 1))])
     X[::20, 2] = 3 * np.random.default_rng(9).normal(size=20)  # few leave the plane

@@ -35,8 +35,8 @@ def embed(
         How many objects there are, at least 3.
     budget
         At most so many comparisons; the best embedding for them is returned. None: as many as it
-        takes, about 1.35·n·d·log2 n where the answers fit in d dimensions and 8.4·n·log2 n where
-        they fit in none.
+        takes, about 1.35·n·d·log2 n where the answers fit in d dimensions and 8.4 or 15.8·n·log2 n
+        where they fit in none.
     noise
         ``"auto"`` asks a few cyclic and repeated questions to see whether answers are exact.
         0: they are, and are sorted by (`nearer.adaptive`). A rate above 0: they are wrong about so

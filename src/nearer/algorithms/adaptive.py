@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from nearer.algorithms.embedding import Embedding, Phase
 from nearer.algorithms.plan import ENOUGH, Plan
 from nearer.algorithms.slotting import Anchors, Slots, slot_objects, spread_heads
+from nearer.algorithms.twins import nearest_places
 from nearer.asking.memory import Memory
 from nearer.asking.protocol import (
     Asking,
@@ -94,6 +95,7 @@ class _Job:
         self.plan = Plan(len(self.core), budget, rng)
         self.placed = Record()
         self.slots: Slots | None = None
+        self.shared: NDArray[np.int64] | None = None  # in the core, whose place the others share
 
     def ask(self) -> Asking[None]:
         plan = self.plan
@@ -104,8 +106,12 @@ class _Job:
         yield from _renumbered(few, self.core)
         positions = plan.finish()
         d = positions.shape[1]
-        heads = plan.heads if plan.fits else spread_heads(positions, d + 3)
         others = np.setdiff1d(np.arange(self.n), self.core)
+        if plan.places is not None:
+            asking = nearest_places(others, self.core[plan.places])
+            self.shared = plan.places[(yield from recorded(asking, self.placed))]
+            return
+        heads = plan.heads if plan.fits else spread_heads(positions, d + 3)
         self.slots = Slots(Anchors(self.core, positions, heads), others)
         most = int(ENOUGH * d * np.log2(self.n))
         yield from recorded(slot_objects(self.slots, most=most, pairs=True), self.placed)
@@ -117,10 +123,17 @@ class _Job:
             few = positions
             positions = np.tile(few.mean(axis=0), (self.n, 1))
             positions[self.core] = few
+            others = np.setdiff1d(np.arange(self.n), self.core)
             if self.slots is not None:
-                positions[self.slots.objects] = self.slots.positions
-                note = f"{len(self.slots.objects)} objects among a core of {len(self.core)}"
+                positions[others] = self.slots.positions
+            elif self.shared is not None:
+                positions[others] = few[self.shared]
+            if self.placed.n_comparisons:
+                note = f"{len(others)} objects among a core of {len(self.core)}"
                 phases.append(Phase("place", self.placed.n_comparisons, self.placed.n_rounds, note))
+        details = {"heads": self.core[plan.heads]}
+        if plan.places is not None:
+            details["places"] = self.core[plan.places]
         return Embedding(
             positions=positions,
             triplets=np.concatenate([self.core[plan.record.triplets], self.placed.triplets]),
@@ -128,7 +141,7 @@ class _Job:
             n_rounds=plan.record.n_rounds + self.placed.n_rounds,
             history=tuple(phases),
             evidence=dict(sorted(plan.evidence.items())),
-            details={"heads": self.core[plan.heads]},
+            details=details,
         )
 
 

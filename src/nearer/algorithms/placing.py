@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nearer.algorithms.embedding import Embedding
 from nearer.algorithms.slotting import Anchors, Slots, slot_objects, spread_heads
+from nearer.algorithms.twins import nearest_places
 from nearer.asking.protocol import Asking, recorded
 from nearer.asking.record import Record
 from nearer.errors import BudgetSpent, InvalidInput
@@ -89,6 +90,8 @@ def place_objects(embedding: Embedding, new: ArrayLike) -> Asking[Placed]:
         raise InvalidInput("new holds an object twice: each is placed once")
     if n < 3:
         raise InvalidInput(f"an embedding of {n} objects: at least 3 are needed to place others")
+    if "places" in embedding.details:
+        return _share(embedding.positions, objects, np.asarray(embedding.details["places"]))
     heads = embedding.details.get("heads", ())
     if len(heads) < d + 2:
         heads = spread_heads(embedding.positions, d + 3)
@@ -102,3 +105,13 @@ def _place(anchors: Anchors, new: NDArray[np.int64], most: int) -> Asking[Placed
     with suppress(BudgetSpent):
         yield from recorded(slot_objects(slots, most=most), record)
     return Placed(new, slots.positions, record.triplets, record.n_comparisons, record.n_rounds)
+
+
+def _share(
+    positions: NDArray[np.float64], new: NDArray[np.int64], places: NDArray[np.int64]
+) -> Asking[Placed]:
+    record, at = Record(), np.zeros(len(new), dtype=np.int64)
+    with suppress(BudgetSpent):
+        at = yield from recorded(nearest_places(new, places), record)
+    where = positions[places[at]]
+    return Placed(new, where, record.triplets, record.n_comparisons, record.n_rounds)

@@ -22,7 +22,7 @@ from nearer.algorithms.frame import Frame, build_frame, rank_another
 from nearer.algorithms.questions import random_questions
 from nearer.algorithms.refining import near_ties
 from nearer.algorithms.slotting import Anchors, Slots, slot_objects
-from nearer.algorithms.twins import without_twins
+from nearer.algorithms.twins import nearest_places, without_twins
 from nearer.asking.protocol import Asking
 from nearer.asking.record import Record, as_triplets
 from nearer.fitting.centre import fit_centre
@@ -74,6 +74,8 @@ class Plan:
         ``(n, d)`` of the last fit, or None.
     heads
         Objects that others were ranked from.
+    places
+        Where all objects share a few places, one object for each; else None.
     phases, evidence
         As in `nearer.Embedding`.
     """
@@ -85,6 +87,7 @@ class Plan:
         self.evidence: dict[int, dict[str, float]] = {}
         self.positions: Floats | None = None
         self.heads = np.empty(0, dtype=np.int64)
+        self.places: Objects | None = None
         self._frame: Frame | None = None
         self._slots: Slots | None = None
         self._fitted = 0  # comparisons that the positions rest on
@@ -174,7 +177,8 @@ class Plan:
         frame, m = Frame(objects), len(objects)
         self._frame = frame
         if m < 3:
-            frame.heads, frame.chains = list(range(m)), [np.array([1]), np.array([0])][:m]
+            frame.heads = list(range(m))
+            frame.chains = [np.delete(np.arange(m), head) for head in frame.heads]
             frame.positions, frame.dimension = np.arange(float(m))[:, None], 1
             return f"{m} places hold all of {m + dropped} objects"
         if not dropped:
@@ -204,14 +208,12 @@ class Plan:
     def _share(self, frame: Frame) -> Asking[str]:
         """All objects share the few places of the frame: ask each which is nearest to it."""
         assert frame.positions is not None
+        self.places = frame.objects
         others = np.setdiff1d(np.arange(self.n), frame.objects)
-        places = np.zeros(self.n, dtype=np.int64)
-        places[frame.objects] = np.arange(len(frame.objects))
-        for place, there in enumerate(frame.objects.tolist()[1:], start=1):
-            rivals = [frame.objects[places[others]], np.full(len(others), there)]
-            keep = yield np.stack([others, *rivals], axis=1)
-            places[others[~keep]] = place
-        self.positions, self._fitted = frame.positions[places], self.record.n_comparisons
+        at = yield from nearest_places(others, frame.objects)
+        self.positions = np.empty((self.n, frame.positions.shape[1]))
+        self.positions[frame.objects], self.positions[others] = frame.positions, frame.positions[at]
+        self._fitted = self.record.n_comparisons
         return f"{self.n} objects share {len(frame.objects)} places"
 
     def _enough(self, d: int | None) -> int:

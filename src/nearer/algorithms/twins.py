@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from nearer.asking.protocol import Asking
 from nearer.asking.sorting import sort_objects
 
-__all__ = ["without_twins"]
+__all__ = ["nearest_places", "without_twins"]
 
 Objects = NDArray[np.int64]
 
@@ -61,6 +61,24 @@ def without_twins(objects: Objects, rng: np.random.Generator) -> Asking[tuple[Ob
             left = np.array([head, *rest, *done], dtype=np.int64)
             return left, total - len(left)
         done.append(head)
+
+
+def nearest_places(objects: Objects, places: Objects) -> Asking[Objects]:
+    """Which of a few objects, one for each place, is nearest to each of others: its index.
+
+    Examples
+    --------
+    >>> import nearer, numpy as np
+    >>> X = np.array([[0.0], [5.0], [5.0], [0.0]])
+    >>> nearer.run(nearest_places(np.array([2, 3]), np.array([0, 1])), nearer.PointOracle(X))
+    array([1, 0])
+    """
+    at = np.zeros(len(objects), dtype=np.int64)
+    for place, there in enumerate(places.tolist()[1:], start=1):
+        rivals = [places[at], np.full(len(objects), there)]
+        stay = yield np.stack([objects, *rivals], axis=1)
+        at[~stay] = place
+    return at
 
 
 def _count_twins(head: int, chain: Objects) -> Asking[int]:
