@@ -20,12 +20,11 @@ import numpy as np
 
 import nearer
 from benchmarks.soe import cblearn_environment
-from nearer.algorithms.candidates import Candidates, draw_questions
+from nearer.algorithms.candidates import Candidates
 from nearer.algorithms.informative import draw_round
-from nearer.asking.memory import pack
-from nearer.asking.record import as_triplets
 from nearer.fitting.belief import Belief
 from nearer.fitting.calibration import reliability_diagram
+from nearer.questions import answered, pack, random_questions
 from nearer.reproduce.material import draw as draw_points
 
 SEEDS = (101, 102, 103, 104, 105)
@@ -105,7 +104,7 @@ def replay(data: Any, d: int, sizes: tuple[int, ...], way: str, seed: int) -> li
             candidates.exclude(questions)
             if not len(questions):
                 break
-            triplets = np.concatenate([triplets, as_triplets(questions, oracle(questions))])
+            triplets = np.concatenate([triplets, answered(questions, oracle(questions))])
             belief.learn(triplets)
         accuracy.append(float(np.mean(belief.fit.probability(test) > 0.5)))
     return accuracy
@@ -206,8 +205,8 @@ def prior() -> None:
     for flip in (0.05, 0.2):
         oracle = nearer.NoisyOracle(nearer.PointOracle(X), flip, random_state=0)
         for m in (1500, 6000):
-            questions = draw_questions(100, m, np.random.default_rng(0))
-            answers = as_evidence(as_triplets(questions, oracle(questions)), 100)
+            questions = random_questions(100, m, np.random.default_rng(0))
+            answers = as_evidence(answered(questions, oracle(questions)), 100)
             tried = [
                 hold_out(answers, 3, Noise(s, flip), rng=np.random.default_rng(1))
                 for s in 2.0 ** np.arange(-1, 6)
@@ -312,8 +311,8 @@ def dimension() -> None:
 def flipped(d: int, seed: int) -> Any:
     X = nearer.datasets.make_gaussian(200, d, random_state=seed)
     oracle = nearer.NoisyOracle(nearer.PointOracle(X), 0.1, random_state=seed)
-    questions = draw_questions(200, 20_000, np.random.default_rng(seed + 100))
-    return as_triplets(questions, oracle(questions))
+    questions = random_questions(200, 20_000, np.random.default_rng(seed + 100))
+    return answered(questions, oracle(questions))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 import nearer
-from nearer.asking.memory import pack
+from nearer.questions import pack
 from nearer.study.config import Config
 from nearer.study.create import new_study
 from nearer.study.imports import Item

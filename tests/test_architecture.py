@@ -15,24 +15,36 @@ import nearer
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "nearer"
 
-LEAVES = {"errors", "distances", "files"}
+LEAVES = {"errors", "questions", "checks", "distances", "files"}
 MAY_IMPORT = {
-    "errors": {"asking"},  # for types only
+    "errors": {"questions"},  # for types only
+    "questions": {"errors"},
+    "checks": {"errors", "questions"},
+    "embedding": {"algorithms", "asking", "plotting"} | LEAVES,
     "distances": {"errors"},
     "files": {"errors"},
     "_kernels": set(),
     "asking": LEAVES,
     "geometry": {"_kernels"} | LEAVES,
     "fitting": {"_kernels", "asking", "metrics"} | LEAVES,
-    "algorithms": {"_kernels", "asking", "geometry", "fitting", "metrics"} | LEAVES,
+    "algorithms": {"embedding", "_kernels", "asking", "geometry", "fitting", "metrics"} | LEAVES,
     "metrics": {"_kernels"} | LEAVES,
     "datasets": {"asking", "triplets"} | LEAVES,
     "triplets": {"asking"} | LEAVES,
-    "door": {"algorithms", "asking"} | LEAVES,
-    "plotting": {"algorithms", "metrics", "fitting"} | LEAVES,
-    "study": {"algorithms", "asking", "fitting"} | LEAVES,
-    "reproduce": {"algorithms", "asking", "geometry", "metrics", "datasets", "plotting"} | LEAVES,
-    "estimators": {"algorithms", "asking", "fitting", "metrics", "_kernels"} | LEAVES,
+    "_embed": {"algorithms", "asking", "embedding"} | LEAVES,
+    "plotting": {"embedding", "algorithms", "metrics", "fitting"} | LEAVES,
+    "study": {"embedding", "algorithms", "asking", "fitting"} | LEAVES,
+    "reproduce": {
+        "embedding",
+        "algorithms",
+        "asking",
+        "geometry",
+        "metrics",
+        "datasets",
+        "plotting",
+    }
+    | LEAVES,
+    "estimators": {"embedding", "algorithms", "asking", "fitting", "metrics", "_kernels"} | LEAVES,
 }
 QUIET = ("asking", "geometry", "fitting", "algorithms")
 

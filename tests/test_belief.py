@@ -5,12 +5,11 @@ import pytest
 from scipy.special import expit
 
 import nearer
-from nearer.algorithms.candidates import draw_questions
 from nearer.algorithms.informative import _odds
 from nearer.asking.noise import PsychometricOracle
-from nearer.asking.record import as_triplets
 from nearer.fitting.belief import Belief
 from nearer.fitting.calibration import reliability_diagram
+from nearer.questions import answered, random_questions
 
 
 def noisy_triplets(X, m, flip, seed=0):
@@ -66,10 +65,10 @@ def test_chance_answers_are_recognised():
 def test_a_heavy_tail_is_found_where_far_and_very_far_are_the_same():
     rng = np.random.default_rng(0)
     X = 6 * rng.normal(size=(60, 2))
-    questions = draw_questions(60, 8000, rng)
+    questions = random_questions(60, 8000, rng)
     head, a, b = X[questions.T]
     near, far = (np.log1p(np.sum((head - x) ** 2, axis=1)) for x in (a, b))
-    triplets = as_triplets(questions, rng.random(8000) < expit(far - near))
+    triplets = answered(questions, rng.random(8000) < expit(far - near))
     belief = Belief(60, 2, rng)
     belief.learn(triplets)
     assert belief.fit.noise.tail == 1
@@ -93,7 +92,7 @@ def test_answers_to_chosen_questions_stay_calibrated():
     for seed in range(3):
         asking = nearer.informative(40, budget=3000, n_components=2, random_state=seed)
         found = nearer.run(asking, people)
-        questions = draw_questions(40, 20_000, np.random.default_rng(seed + 100))
+        questions = random_questions(40, 20_000, np.random.default_rng(seed + 100))
         p = found.details["posterior"].probability(questions)
         errors.append(reliability_diagram(p, people(questions)).error)
     assert np.median(errors) < 0.02

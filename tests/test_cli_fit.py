@@ -9,9 +9,8 @@ from click.testing import CliRunner
 from matplotlib.image import imsave
 
 import nearer
-from nearer.algorithms.questions import random_questions
-from nearer.asking.record import as_triplets
 from nearer.cli import main
+from nearer.questions import answered, balanced_questions
 
 
 @pytest.fixture
@@ -22,11 +21,11 @@ def call(tmp_path, monkeypatch):
 
 def write(path, flip=0.0, n=25, m=2500, names=None):
     X = np.random.default_rng(0).normal(size=(n, 2))
-    q = random_questions(n, m, np.random.default_rng(1))
+    q = balanced_questions(n, m, np.random.default_rng(1))
     oracle = nearer.NoisyOracle(nearer.PointOracle(X), flip, noise="fresh", random_state=0)
     if flip:
         q = np.concatenate([q, q[:300]])
-    rows = as_triplets(q, oracle(q))
+    rows = answered(q, oracle(q))
     nearer.write_triplets(path, rows, labels=names)
     return X
 

@@ -9,14 +9,13 @@ from hypothesis import strategies as st
 
 import nearer
 from nearer._kernels.information import most_informative
-from nearer.algorithms.questions import random_questions
-from nearer.asking.memory import pack
 from nearer.errors import InvalidInput
+from nearer.questions import balanced_questions, pack
 
 
 @given(st.integers(3, 12), st.integers(0, 700), st.integers(0, 2**32 - 1))
 def test_random_questions_are_fair_and_do_not_repeat(n, m, seed):
-    questions = random_questions(n, m, np.random.default_rng(seed))
+    questions = balanced_questions(n, m, np.random.default_rng(seed))
     assert questions.shape == (m, 3)
     np.testing.assert_array_equal(questions[:, 0], np.arange(m) % n)
     for i, j in ((0, 1), (0, 2), (1, 2)):
@@ -30,7 +29,7 @@ def test_random_questions_are_fair_and_do_not_repeat(n, m, seed):
 
 
 def test_random_pairs_are_uniform():
-    questions = random_questions(6, 60_000, np.random.default_rng(0))
+    questions = balanced_questions(6, 60_000, np.random.default_rng(0))
     of_first = questions[questions[:, 0] == 0, 1:]
     _, counts = np.unique(of_first, axis=0, return_counts=True)
     assert len(counts) == 20
@@ -86,7 +85,7 @@ def test_it_beats_random_questions_with_the_same_fit():
         assert embedding.n_comparisons == len(embedding.triplets) == 4000
         assert len(np.unique(pack(embedding.triplets)[0])) > 3950
         chosen.append(nearer.metrics.knn_precision(X, embedding.positions))
-        q = random_questions(80, 4000, rng)
+        q = balanced_questions(80, 4000, rng)
         q[~oracle(q), 1:] = q[~oracle(q), :0:-1]
         fit = fit_positions(q, 80, 2, loss="ckl", rng=rng)
         random.append(nearer.metrics.knn_precision(X, fit.positions))

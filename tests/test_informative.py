@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 import nearer
-from nearer.algorithms.candidates import Candidates, draw_questions
+from nearer.algorithms.candidates import Candidates
 from nearer.algorithms.informative import choose_questions
-from nearer.asking.memory import pack
-from nearer.asking.record import as_triplets
 from nearer.fitting.belief import Belief
+from nearer.questions import answered, pack, random_questions
 
 
 def people(X, flip=0.1, seed=0):
@@ -98,7 +97,7 @@ def test_chosen_questions_teach_more_than_random_ones():
         # the same fit to random questions
         questions = Candidates(60).draw(3000, np.random.default_rng(seed))
         belief = Belief(60, 2, np.random.default_rng(seed))
-        belief.learn(as_triplets(questions, oracle(questions)))
+        belief.learn(answered(questions, oracle(questions)))
         gains.append(tau(X, chosen.positions) - tau(X, belief.fit.positions))
     assert np.median(gains) > 0.01
 
@@ -116,7 +115,7 @@ def test_next_questions_from_any_log():
     X = np.random.default_rng(0).normal(size=(30, 2))
     first = choose_questions(np.empty((0, 3)), 30, 40, random_state=0)
     assert first.shape == (40, 3)
-    triplets = as_triplets(first, people(X)(first))
+    triplets = answered(first, people(X)(first))
     more = choose_questions(triplets, 30, 25, n_components=2, random_state=1)
     assert more.shape == (25, 3)
     keys = pack(np.concatenate([first, more]))[0]
@@ -126,7 +125,7 @@ def test_next_questions_from_any_log():
 
 
 def test_scarce_questions_are_found_and_kept():
-    known = draw_questions(300, 400, np.random.default_rng(0))
+    known = random_questions(300, 400, np.random.default_rng(0))
     oracle = nearer.RecordedOracle(known)
     candidates = Candidates(300, oracle.knows)
     found = candidates.draw(100_000, np.random.default_rng(1))

@@ -4,16 +4,15 @@ import numpy as np
 import pytest
 
 import nearer
-from nearer.algorithms.questions import random_questions
-from nearer.asking.record import as_triplets
 from nearer.errors import InvalidInput
 from nearer.fitting.low_rank import fit_low_rank
+from nearer.questions import answered, balanced_questions
 
 
 def answers(d, flip, seed=0, n=150, m=15_000):
     X = nearer.datasets.make_gaussian(n, d, random_state=seed)
-    q = random_questions(n, m, np.random.default_rng(seed))
-    return X, as_triplets(q, nearer.NoisyOracle(nearer.PointOracle(X), flip, random_state=1)(q))
+    q = balanced_questions(n, m, np.random.default_rng(seed))
+    return X, answered(q, nearer.NoisyOracle(nearer.PointOracle(X), flip, random_state=1)(q))
 
 
 @pytest.mark.parametrize("d", [2, 3])

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nearer
-from nearer.asking.memory import MAX_OBJECTS
 from nearer.errors import InvalidInput
+from nearer.questions import MAX_OBJECTS
 
 answered = st.lists(
     st.tuples(st.permutations(range(5)).map(lambda p: tuple(p[:3])), st.booleans()), max_size=12

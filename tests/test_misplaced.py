@@ -4,18 +4,17 @@ import numpy as np
 import pytest
 
 import nearer
-from nearer.algorithms.questions import random_questions
-from nearer.asking.record import as_triplets
 from nearer.errors import InvalidInput
 from nearer.fitting.bootstrap import bootstrap_covariances
 from nearer.fitting.misplaced import _loss_at, mirrored, relocate
 from nearer.fitting.solver import disobeyed, fit_positions
 from nearer.fitting.starts import fit_from_above
+from nearer.questions import answered, balanced_questions
 
 
 def answers(X, m, seed=0):
-    q = random_questions(len(X), m, np.random.default_rng(seed))
-    return as_triplets(q, nearer.PointOracle(X)(q)).astype(np.int32)
+    q = balanced_questions(len(X), m, np.random.default_rng(seed))
+    return answered(q, nearer.PointOracle(X)(q)).astype(np.int32)
 
 
 def test_the_loss_at_other_places_against_the_slow_way():
@@ -46,7 +45,7 @@ def test_mirror_images_keep_the_distances_to_the_heads_of_the_plane():
     X = rng.normal(size=(30, 3))
     heads = [0, 1, 2]
     q = np.array([[h, a, b] for h in heads for a, b in rng.integers(3, 30, (60, 2)) if a != b])
-    T = as_triplets(q, nearer.PointOracle(X)(q)).astype(np.int32)
+    T = answered(q, nearer.PointOracle(X)(q)).astype(np.int32)
     wrong = np.zeros(len(T), dtype=bool)
     wrong[:5] = True
     images = list(mirrored(X, T, wrong, rng))
@@ -69,9 +68,9 @@ def test_more_answers_make_positions_surer():
     X = np.random.default_rng(0).normal(size=(25, 2))
     spreads = []
     for m in (1500, 12_000):
-        q = random_questions(25, m, np.random.default_rng(1))
+        q = balanced_questions(25, m, np.random.default_rng(1))
         noisy = nearer.NoisyOracle(nearer.PointOracle(X), 0.1, random_state=0)
-        T = as_triplets(q, noisy(q))
+        T = answered(q, noisy(q))
         found = fit_positions(T, 25, 2, loss="logistic", rng=np.random.default_rng(0)).positions
 
         def refit(weights, start, T=T):

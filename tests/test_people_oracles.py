@@ -8,14 +8,14 @@ from click.testing import CliRunner
 from scipy.special import expit
 
 import nearer
-from nearer.algorithms.candidates import draw_questions
-from nearer.algorithms.detect import detect_noise
+from nearer.algorithms.noise_check import detect_noise
 from nearer.algorithms.planning import plan_study
 from nearer.asking.noise import CrowdOracle, Person, PsychometricOracle
 from nearer.asking.noisy_sorting import repeated
 from nearer.cli.main import main
 from nearer.errors import InvalidInput
 from nearer.fitting.learning import fit_learning_curve
+from nearer.questions import random_questions
 
 
 def test_the_psychometric_curve_is_followed():
@@ -28,7 +28,7 @@ def test_the_psychometric_curve_is_followed():
 
 def test_fixed_doubt_gives_one_answer_a_question():
     X = np.random.default_rng(0).normal(size=(20, 2))
-    questions = draw_questions(20, 500, np.random.default_rng(1))
+    questions = random_questions(20, 500, np.random.default_rng(1))
     oracle = PsychometricOracle(X, scale=1.0, random_state=0)
     first = oracle(questions)
     np.testing.assert_array_equal(first, oracle(questions))

@@ -92,9 +92,9 @@ def test_the_smallest_dimension_that_fits():
     rng = np.random.default_rng(0)
     for d in (1, 2, 3):
         X = rng.random((100, d))
-        q = nearer.algorithms.questions.random_questions(100, 6000, rng)
+        q = nearer.questions.balanced_questions(100, 6000, rng)
         answers = nearer.PointOracle(X)(q)
-        triplets = nearer.asking.record.as_triplets(q, answers)
+        triplets = nearer.questions.answered(q, answers)
         fit, evidence = fit_smallest(triplets, 100, rng=rng)
         assert fit.positions.shape[1] == d
         accuracy = {tried: found["held_out_accuracy"] for tried, found in evidence.items()}

@@ -8,18 +8,17 @@ from scipy.special import expit
 
 import nearer
 from nearer._kernels import posterior as kernel
-from nearer.algorithms.candidates import draw_questions
 from nearer.asking.noise import CrowdOracle, Person
-from nearer.asking.record import as_triplets
 from nearer.fitting.belief import Belief
 from nearer.fitting.calibration import reliability_diagram
 from nearer.fitting.heldout import fit_curve, hold_out, tune
 from nearer.fitting.posterior import Noise, as_evidence, fit_posterior
+from nearer.questions import answered, random_questions
 
 
 def answers(X, m, oracle=None, seed=0):
-    questions = draw_questions(len(X), m, np.random.default_rng(seed))
-    return as_triplets(questions, (oracle or nearer.PointOracle(X))(questions))
+    questions = random_questions(len(X), m, np.random.default_rng(seed))
+    return answered(questions, (oracle or nearer.PointOracle(X))(questions))
 
 
 def counted(distance, tail):
@@ -54,7 +53,7 @@ def margin_gradients(X, question, tail, step=1e-6):
 def test_kernels_against_their_slow_twins(seed, d, lapse, tail):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(6, d))
-    questions = draw_questions(6, 15, rng)
+    questions = random_questions(6, 15, rng)
     weights = rng.random(15)
     root = rng.normal(size=(6, d, d))
     covariances = root @ root.transpose(0, 2, 1)
@@ -101,7 +100,7 @@ def test_probabilities_of_mirrored_questions_add_to_one():
         Noise(lapse=0.05, sharpness=1.7),
         rng=np.random.default_rng(0),
     )
-    questions = draw_questions(15, 50, np.random.default_rng(1))
+    questions = random_questions(15, 50, np.random.default_rng(1))
     p, q = fit.probability(questions), fit.probability(questions[:, [0, 2, 1]])
     np.testing.assert_allclose(p + q, 1)
     assert p.min() >= 0.05
@@ -142,7 +141,7 @@ def test_held_out_answers_of_one_question_share_a_fold():
 def test_random_answers_are_called_random():
     rng = np.random.default_rng(0)
     belief = Belief(40, None, rng)
-    belief.learn(draw_questions(40, 3000, rng))
+    belief.learn(random_questions(40, 3000, rng))
     assert belief.error_rate > 0.45
     assert belief.held_out.score == pytest.approx(-np.log(2), abs=0.01)
     assert belief.fit.positions.shape[1] <= 2

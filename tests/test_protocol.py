@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import nearer
 from nearer.asking.protocol import put
-from nearer.asking.record import as_triplets
 from nearer.errors import BudgetSpent, InvalidInput, OracleError
+from nearer.questions import answered
 
 ORACLE = nearer.PointOracle(np.random.default_rng(0).normal(size=(40, 2)))
 
@@ -218,6 +218,6 @@ def test_a_negative_budget_is_refused():
 def test_as_triplets_leaves_the_questions_alone():
     questions = np.array([[0, 1, 2], [3, 4, 5]])
     np.testing.assert_array_equal(
-        as_triplets(questions, np.array([False, True])), [[0, 2, 1], [3, 4, 5]]
+        answered(questions, np.array([False, True])), [[0, 2, 1], [3, 4, 5]]
     )
     np.testing.assert_array_equal(questions, [[0, 1, 2], [3, 4, 5]])

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from nearer import checks
 from nearer.errors import InvalidInput
 from nearer.fitting.losses import LOSSES
-from nearer.fitting.solver import as_triplets, as_weights, fit_positions
+from nearer.fitting.solver import fit_positions
 
 
 def random_triplets(X, m, seed=0):
@@ -95,18 +96,18 @@ def test_interruption_keeps_the_best_so_far(plane):
 )
 def test_bad_triplets(triplets, n, message):
     with pytest.raises(InvalidInput, match=message):
-        as_triplets(triplets, n)
+        checks.triplets(triplets, n)
 
 
 def test_triplets_of_whole_floats_are_taken():
-    rows, n = as_triplets(np.array([[0.0, 1.0, 2.0]]))
+    rows, n = checks.triplets(np.array([[0.0, 1.0, 2.0]]))
     assert (rows.tolist(), n) == ([[0, 1, 2]], 3)
 
 
 @pytest.mark.parametrize("weights", [[1.0], [1.0, -1.0], [0.0, 0.0], [1.0, np.nan]])
 def test_bad_weights(weights):
     with pytest.raises(InvalidInput, match="weights"):
-        as_weights(weights, 2)
+        checks.weights(weights, 2)
 
 
 def test_bad_starts():

@@ -7,7 +7,7 @@ import pytest
 from studykit import Bench, only_real
 
 import nearer
-from nearer.asking.memory import pack
+from nearer.questions import pack
 from nearer.study.conductor import Conductor, map_is_due, questions_due
 from nearer.study.config import METHODS
 from nearer.study.methods import CHOOSERS, SORTERS, Choosing, Sorting

@@ -36,9 +36,9 @@ _HOME = {
     "rand_soe": "nearer.algorithms.pipelines",
     "paper_protocol": "nearer.algorithms.pipelines",
     "crowd_kernel": "nearer.algorithms.crowd_kernel",
-    "Embedding": "nearer.algorithms.embedding",
+    "Embedding": "nearer.embedding",
     "adaptive": "nearer.algorithms.adaptive",
-    "embed": "nearer.door",
+    "embed": "nearer._embed",
     "Placed": "nearer.algorithms.placing",
     "place_objects": "nearer.algorithms.placing",
     # estimators: scikit-learn faces
@@ -67,12 +67,12 @@ if TYPE_CHECKING:
     from nearer import errors as errors
     from nearer import metrics as metrics
     from nearer import plotting as plotting
+    from nearer._embed import embed as embed
     from nearer.algorithms.adaptive import adaptive as adaptive
     from nearer.algorithms.basis import Basis as Basis
     from nearer.algorithms.basis import choose_basis as choose_basis
     from nearer.algorithms.coordinates import locate_objects as locate_objects
     from nearer.algorithms.crowd_kernel import crowd_kernel as crowd_kernel
-    from nearer.algorithms.embedding import Embedding as Embedding
     from nearer.algorithms.informative import informative as informative
     from nearer.algorithms.pipelines import basis_soe as basis_soe
     from nearer.algorithms.pipelines import extra_soe as extra_soe
@@ -95,7 +95,7 @@ if TYPE_CHECKING:
     from nearer.asking.selection import nearest_objects as nearest_objects
     from nearer.asking.session import Session as Session
     from nearer.asking.sorting import rank_objects as rank_objects
-    from nearer.door import embed as embed
+    from nearer.embedding import Embedding as Embedding
     from nearer.estimators.basis import OrdinalBasis as OrdinalBasis
     from nearer.estimators.graphs import LOE as LOE
     from nearer.estimators.graphs import KNNGraphEmbedding as KNNGraphEmbedding

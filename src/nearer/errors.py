@@ -21,7 +21,7 @@ __all__ = [
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from nearer.asking.protocol import Answers
+    from nearer.questions import Answers
 
 
 class NearerError(Exception):

@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from nearer.algorithms.embedding import Embedding, Phase
+from nearer import checks
 from nearer.algorithms.plan import ENOUGH, Plan
 from nearer.algorithms.slotting import Anchors, Slots, slot_objects, spread_heads
 from nearer.algorithms.twins import nearest_places
@@ -28,7 +28,8 @@ from nearer.asking.protocol import (
     remembered,
 )
 from nearer.asking.record import Record
-from nearer.errors import BudgetSpent, InvalidInput
+from nearer.embedding import Embedding, Phase
+from nearer.errors import BudgetSpent
 
 __all__ = ["adaptive"]
 
@@ -66,13 +67,9 @@ def adaptive(
     >>> nearer.run(asking, nearer.PointOracle(X)).n_comparisons
     500
     """
-    if n_objects < 3:
-        raise InvalidInput(
-            f"n_objects={n_objects}: at least 3 objects are needed, a head and two to compare"
-        )
-    if budget is not None and budget < 0:
-        raise InvalidInput(f"budget={budget}: must be at least 0 comparisons")
-    return _adaptive(int(n_objects), budget, np.random.default_rng(random_state))
+    n_objects = checks.n_objects(n_objects)
+    budget = None if budget is None else checks.budget(budget)
+    return _adaptive(n_objects, budget, checks.generator(random_state))
 
 
 def _adaptive(n: int, budget: int | None, rng: np.random.Generator) -> Asking[Embedding]:

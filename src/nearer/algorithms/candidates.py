@@ -13,11 +13,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from nearer.asking.memory import pack
 from nearer.asking.protocol import Answers, Questions
 from nearer.errors import InvalidInput
+from nearer.questions import find, pack, random_questions
 
-__all__ = ["Askable", "Candidates", "draw_questions"]
+__all__ = ["Askable", "Candidates"]
 
 Askable = Callable[[Questions], Answers]
 
@@ -61,7 +61,7 @@ class Candidates:
         while len(found) < count and drawn < _MOST_DRAWS and new > _WORTHWHILE * len(found):
             size = min(_AT_ONCE, 2 * (count - len(found)) + 64) if not drawn else _AT_ONCE
             before = len(found)
-            found = np.concatenate([found, self._fresh(draw_questions(self._n, size, rng))])
+            found = np.concatenate([found, self._fresh(random_questions(self._n, size, rng))])
             found = found[np.sort(np.unique(pack(found)[0], return_index=True)[1])]
             drawn, new = drawn + size, len(found) - before if drawn else count
         found = found[rng.permutation(len(found))]
@@ -72,9 +72,7 @@ class Candidates:
 
     def _fresh(self, questions: NDArray[np.int64]) -> NDArray[np.int64]:
         keys, _ = pack(questions)
-        if len(self._asked):
-            place = np.minimum(np.searchsorted(self._asked, keys), len(self._asked) - 1)
-            questions = questions[self._asked[place] != keys]
+        questions = questions[~find(self._asked, keys)[1]]
         if self._askable is None or not len(questions):
             return questions
         allowed = np.asarray(self._askable(questions))
@@ -84,20 +82,3 @@ class Candidates:
                 "questions: it must return one boolean for each"
             )
         return questions[allowed]
-
-
-def draw_questions(n: int, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Questions about three different objects, each equally likely; some may repeat.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> q = draw_questions(5, 1000, np.random.default_rng(0))
-    >>> q.shape, bool((np.diff(np.sort(q, axis=1), axis=1) > 0).all())
-    ((1000, 3), True)
-    """
-    head = rng.integers(n, size=size)
-    a = rng.integers(n - 1, size=size)
-    b = rng.integers(n - 2, size=size)
-    b += b >= a  # two different places among the n − 1 others
-    return np.stack([head, a + (a >= head), b + (b >= head)], axis=1)

@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearer.algorithms.basis import Basis, Endpoints, choose_basis
-from nearer.algorithms.embedding import Embedding, Phase
 from nearer.asking.protocol import Asking, recorded, together
 from nearer.asking.record import Record
 from nearer.asking.selection import best_of
 from nearer.asking.sorting import Order
+from nearer.embedding import Embedding, Phase
 from nearer.errors import InvalidInput
 from nearer.geometry.axes import Axis
 

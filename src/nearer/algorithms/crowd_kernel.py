@@ -19,16 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearer._kernels.information import most_informative
-from nearer.algorithms.embedding import Embedding, Phase
-from nearer.algorithms.questions import default_budget, random_questions
-from nearer.asking.memory import pack
+from nearer.algorithms.budgets import default_budget
 from nearer.asking.protocol import Asking, recorded
 from nearer.asking.record import Record
+from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent, InvalidInput
 from nearer.fitting.losses import Loss
 from nearer.fitting.smallest import fit_smallest
 from nearer.fitting.solver import Fit, fit_positions
 from nearer.fitting.starts import fit_from_above
+from nearer.questions import balanced_questions, pack
 
 __all__ = ["crowd_kernel"]
 
@@ -106,7 +106,7 @@ def _crowd_kernel(
 def _ask_and_fit(
     n: int, budget: int, fits: _Fits, rng: np.random.Generator, record: Record
 ) -> Asking[None]:
-    yield random_questions(n, min(budget, _FIRST * n), rng)
+    yield balanced_questions(n, min(budget, _FIRST * n), rng)
     head = 0
     while record.n_comparisons < budget:
         triplets = record.triplets
@@ -172,7 +172,7 @@ def _choose(
     first = np.searchsorted(triplets[:, 0], np.arange(n + 1))
     places = rng.integers(n, size=(len(heads), min(n, _PLACES)))
     places[:, 0] = heads
-    candidates = random_questions(n, len(heads) * _CANDIDATES, rng)[:, 1:]
+    candidates = balanced_questions(n, len(heads) * _CANDIDATES, rng)[:, 1:]
     candidates = candidates.reshape(len(heads), _CANDIDATES, 2)
     clash = (candidates == heads[:, None, None]).any(axis=2)
     candidates[clash] = _other_pairs(np.nonzero(clash)[0], heads, n, rng)

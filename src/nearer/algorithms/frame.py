@@ -24,12 +24,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearer.algorithms.questions import random_questions
 from nearer.asking.protocol import Asking, Questions
-from nearer.asking.record import as_triplets
 from nearer.asking.sorting import sort_objects
 from nearer.fitting.solver import fit_positions
 from nearer.fitting.starts import principal_axes
+from nearer.questions import answered, balanced_questions
 
 __all__ = ["Frame", "build_frame", "chain_triplets", "rank_another"]
 
@@ -124,7 +123,7 @@ def build_frame(frame: Frame, most_heads: int, rng: np.random.Generator) -> Aski
         frame.positions = fitted
         questions = _checks(frame, rng)
         if len(questions):
-            triplets = as_triplets(questions, (yield frame.objects[questions]))
+            triplets = answered(questions, (yield frame.objects[questions]))
             right = float(_obeyed(fitted, triplets).mean())
             frame.checks = np.concatenate([frame.checks, triplets])
         else:
@@ -185,7 +184,7 @@ def _checks(frame: Frame, rng: np.random.Generator) -> Questions:
     m = len(frame.objects)
     if m < 4:
         return np.empty((0, 3), dtype=np.int64)
-    questions = random_questions(m, min(_CHECKS, 2 * m), rng, first_head=int(rng.integers(m)))
+    questions = balanced_questions(m, min(_CHECKS, 2 * m), rng, first_head=int(rng.integers(m)))
     return questions[~np.isin(questions[:, 0], frame.heads)]
 
 

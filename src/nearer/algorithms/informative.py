@@ -32,12 +32,13 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from nearer.algorithms.candidates import Askable, Candidates
-from nearer.algorithms.embedding import Embedding, Phase
 from nearer.asking.protocol import Asking, Questions
-from nearer.asking.record import Record, as_triplets
+from nearer.asking.record import Record
+from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent, InvalidInput
 from nearer.fitting.belief import Belief
 from nearer.fitting.posterior import Posterior
+from nearer.questions import answered
 
 __all__ = ["choose_questions", "information_of", "informative"]
 
@@ -248,7 +249,7 @@ def _informative(
         except BudgetSpent as cut:
             answers, spent = cut.answers, True
             questions, random = questions[: len(answers)], random[: len(answers)]
-        triplets = as_triplets(questions, answers)
+        triplets = answered(questions, answers)
         if record.n_comparisons:
             curve.add(record.n_comparisons, belief.fit, triplets[random])
         record.add(questions, answers)

@@ -14,9 +14,9 @@ from typing import Any
 from nearer.algorithms.adaptive import adaptive
 from nearer.algorithms.coordinates import basis_embedding
 from nearer.algorithms.crowd_kernel import crowd_kernel
-from nearer.algorithms.embedding import Embedding
 from nearer.algorithms.pipelines import basis_soe, extra_soe, paper_protocol, rand_soe
 from nearer.asking.protocol import Asking
+from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
 
 __all__ = ["METHODS", "make_asking"]

@@ -22,18 +22,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
+from nearer import checks
 from nearer.algorithms.basis import Basis, Endpoints, choose_basis
-from nearer.algorithms.embedding import Embedding, Phase
-from nearer.algorithms.questions import default_budget, random_questions
+from nearer.algorithms.budgets import default_budget
 from nearer.asking.lists import sort_lists
 from nearer.asking.protocol import Asking, recorded, together
 from nearer.asking.record import Record
 from nearer.asking.selection import nearest_objects
 from nearer.asking.sorting import Order
+from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent, InvalidInput
 from nearer.fitting.smallest import fit_onwards, fit_smallest
-from nearer.fitting.solver import Fit, as_triplets, fit_positions
+from nearer.fitting.solver import Fit, fit_positions
 from nearer.fitting.starts import fit_from_above
+from nearer.questions import balanced_questions
 
 __all__ = ["basis_soe", "extra_soe", "paper_protocol", "rand_soe"]
 
@@ -151,7 +153,7 @@ def _extra_soe(
         note += "; the budget is spent"
     triplets = np.concatenate([first.triplets, record.triplets])
     least = max(1, first.details["basis"].dimension) if d is None else d
-    fit = fit_onwards(as_triplets(triplets, n)[0], first.positions, at_least=least, rng=rng)
+    fit = fit_onwards(checks.triplets(triplets, n)[0], first.positions, at_least=least, rng=rng)
     phase = Phase("neighbours", record.n_comparisons, record.n_rounds, note)
     history = (*first.history, phase)
     return _embedding(fit, first.evidence, triplets, history, basis=first.details["basis"])
@@ -193,7 +195,7 @@ def _rand_soe(n: int, budget: int, d: int | None, rng: np.random.Generator) -> A
     record = Record()
     note = "random comparisons"
     try:
-        yield from recorded(_ask(random_questions(n, budget, rng)), record)
+        yield from recorded(_ask(balanced_questions(n, budget, rng)), record)
     except BudgetSpent:
         note += "; the budget is spent"
     fit, evidence = _fit(record.triplets, n, d, 1, rng)

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nearer.algorithms.embedding import Embedding
 from nearer.algorithms.slotting import Anchors, Slots, slot_objects, spread_heads
 from nearer.algorithms.twins import nearest_places
 from nearer.asking.protocol import Asking, recorded
 from nearer.asking.record import Record
+from nearer.embedding import Embedding
 from nearer.errors import BudgetSpent, InvalidInput
 
 __all__ = ["Placed", "place_objects"]

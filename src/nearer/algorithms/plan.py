@@ -17,17 +17,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from nearer.algorithms.embedding import Phase
 from nearer.algorithms.frame import Frame, build_frame, rank_another
-from nearer.algorithms.questions import random_questions
 from nearer.algorithms.refining import near_ties
 from nearer.algorithms.slotting import Anchors, Slots, slot_objects
 from nearer.algorithms.twins import nearest_places, without_twins
 from nearer.asking.protocol import Asking
-from nearer.asking.record import Record, as_triplets
+from nearer.asking.record import Record
+from nearer.embedding import Phase
 from nearer.fitting.centre import fit_centre
 from nearer.fitting.misplaced import relocate
 from nearer.fitting.solver import disobeyed
+from nearer.questions import answered, balanced_questions
 
 __all__ = ["ENOUGH", "Plan"]
 
@@ -226,8 +226,8 @@ class Plan:
         triplets = np.empty((0, 3), dtype=np.int64)
         for _ in range(2):
             wanted = int(_RANDOM_SHARE * (self._enough(None) - self.record.n_comparisons))
-            questions = random_questions(self.n, min(max(wanted, 1), self._all()), self.rng)
-            triplets = np.concatenate([triplets, as_triplets(questions, (yield questions))])
+            questions = balanced_questions(self.n, min(max(wanted, 1), self._all()), self.rng)
+            triplets = np.concatenate([triplets, answered(questions, (yield questions))])
             share = np.clip(_HELD_OUT / len(triplets), 0.1, 0.25)
             best = self._choose_dimension(triplets, self.rng.random(len(triplets)) < share)
             assert self.positions is not None
@@ -265,8 +265,8 @@ class Plan:
     def _predicts(self) -> Asking[bool]:
         """Whether the positions predict answers that no fit has seen."""
         assert self.positions is not None
-        questions = random_questions(self.n, min(_CHECKS, self.n // 2), self.rng)
-        triplets = as_triplets(questions, (yield questions))
+        questions = balanced_questions(self.n, min(_CHECKS, self.n // 2), self.rng)
+        triplets = answered(questions, (yield questions))
         right = 1 - float(disobeyed(self.positions, triplets).mean())
         self.evidence[self.positions.shape[1]]["predicted"] = right
         return right >= _CERTAIN

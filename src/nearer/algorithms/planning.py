@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from nearer.algorithms.candidates import Candidates, draw_questions
+from nearer.algorithms.candidates import Candidates
 from nearer.algorithms.informative import draw_round
 from nearer.asking.noise import PsychometricOracle
 from nearer.asking.record import Record
@@ -23,6 +23,7 @@ from nearer.distances import Distances
 from nearer.errors import InvalidInput
 from nearer.fitting.belief import Belief
 from nearer.metrics import mean_kendall_tau
+from nearer.questions import random_questions
 
 __all__ = ["Plan", "plan_study"]
 
@@ -117,7 +118,7 @@ def _simulate(
 ) -> NDArray[np.float64]:
     """Rows: accuracy, agreement, tau and (repeated) the ceiling, at each size."""
     X = rng.normal(size=(n, d))
-    test = draw_questions(n, _TEST, rng)
+    test = random_questions(n, _TEST, rng)
     head, a, b = test.T
     distances = Distances(X)
     margins = distances.between(head, b) - distances.between(head, a)

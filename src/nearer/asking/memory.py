@@ -8,35 +8,12 @@ least halve from one to the next: adding m facts costs O(log) merges, looking on
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
-from nearer.asking.record import as_triplets
-from nearer.errors import InvalidInput
+from nearer.questions import Answers, Questions, answered, find, pack, unpack
 
-if TYPE_CHECKING:
-    from nearer.asking.protocol import Answers, Questions
-
-__all__ = ["MAX_OBJECTS", "Memory", "pack"]
-
-_BITS = 21
-MAX_OBJECTS = 1 << _BITS
-
-
-def pack(questions: Questions) -> tuple[NDArray[np.int64], Answers]:
-    """One integer for each question and its mirror image, and whether it is the mirror image."""
-    q = np.asarray(questions, dtype=np.int64)
-    if q.size and (q.min() < 0 or q.max() >= MAX_OBJECTS):
-        raise InvalidInput(
-            f"object {q.min() if q.min() < 0 else q.max()}: objects are numbered from 0 to at most "
-            f"{MAX_OBJECTS - 1}"
-        )
-    mirrored = q[:, 1] > q[:, 2]
-    low = np.minimum(q[:, 1], q[:, 2])
-    high = np.maximum(q[:, 1], q[:, 2])
-    return (q[:, 0] << 2 * _BITS) | (low << _BITS) | high, mirrored
+__all__ = ["Memory"]
 
 
 class Memory:
@@ -95,18 +72,14 @@ class Memory:
         if not self._runs:
             return np.empty((0, 3), dtype=np.int64)
         keys = np.concatenate([k for k, _ in self._runs])
-        mask = MAX_OBJECTS - 1
-        questions = np.stack([keys >> 2 * _BITS, (keys >> _BITS) & mask, keys & mask], axis=1)
-        return as_triplets(questions, np.concatenate([v for _, v in self._runs]))
+        return answered(unpack(keys), np.concatenate([v for _, v in self._runs]))
 
     def _find(self, keys: NDArray[np.int64]) -> tuple[Answers, Answers]:
         values = np.zeros(len(keys), dtype=np.bool_)
         known = np.zeros(len(keys), dtype=np.bool_)
         for run_keys, run_values in self._runs:
-            if not len(run_keys):
-                continue
-            place = np.minimum(np.searchsorted(run_keys, keys), len(run_keys) - 1)
-            hit = run_keys[place] == keys
-            values |= hit & run_values[place]
-            known |= hit
+            place, hit = find(run_keys, keys)
+            if len(run_values):
+                values |= hit & run_values[place]
+                known |= hit
         return values, known

@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
-from nearer.asking.memory import pack
 from nearer.asking.oracles import hash_to_unit
 from nearer.asking.protocol import Answers, Questions
 from nearer.distances import Distances
 from nearer.errors import InvalidInput
+from nearer.questions import pack
 
 __all__ = ["CrowdOracle", "Person", "PsychometricOracle"]
 

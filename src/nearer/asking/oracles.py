@@ -14,10 +14,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nearer.asking.memory import Memory, pack
+from nearer.asking.memory import Memory
 from nearer.asking.protocol import Answers, Oracle, Questions, put
 from nearer.distances import Distances
 from nearer.errors import ContradictoryAnswers, InvalidInput, MissingAnswer
+from nearer.questions import pack
 
 __all__ = ["DistanceOracle", "NoisyOracle", "PointOracle", "RecordedOracle", "hash_to_unit"]
 

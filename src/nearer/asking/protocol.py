@@ -22,14 +22,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nearer.asking.memory import Memory
 from nearer.asking.record import Record
 from nearer.errors import BudgetSpent, InvalidInput, OracleError
+from nearer.questions import Answers, Questions
 
 __all__ = [
     "Answers",
@@ -46,8 +46,6 @@ __all__ = [
 
 T = TypeVar("T")
 
-Questions = NDArray[np.integer[Any]]
-Answers = NDArray[np.bool_]
 Asking = Generator[Questions, Answers, T]
 Oracle = Callable[[Questions], Answers]
 

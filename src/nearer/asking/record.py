@@ -2,31 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from nearer.asking.protocol import Answers, Questions
+from nearer.questions import Answers, Questions, answered
 
-__all__ = ["Record", "as_triplets"]
-
-
-def as_triplets(questions: Questions, answers: Answers) -> NDArray[np.int64]:
-    """Answered questions as rows ``(head, near, far)``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> as_triplets(np.array([[0, 1, 2], [0, 3, 4]]), np.array([True, False]))
-    array([[0, 1, 2],
-           [0, 4, 3]])
-    """
-    triplets = np.array(questions, dtype=np.int64).reshape(-1, 3)
-    swap = ~np.asarray(answers)
-    triplets[swap, 1:] = triplets[swap, :0:-1]
-    return triplets
+__all__ = ["Record"]
 
 
 class Record:
@@ -40,7 +21,7 @@ class Record:
     def add(self, questions: Questions, answers: Answers) -> None:
         """Note one answered round; an empty one costs nothing and is not kept."""
         if len(questions):
-            self._rounds.append(as_triplets(questions, answers))
+            self._rounds.append(answered(questions, answers))
             self.n_comparisons += len(questions)
             self.n_rounds += 1
 

@@ -16,9 +16,10 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nearer.asking.memory import Memory, pack
+from nearer.asking.memory import Memory
 from nearer.asking.protocol import Answers, Asking, Questions
 from nearer.errors import InvalidInput
+from nearer.questions import pack
 
 __all__ = ["Session"]
 

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
-from nearer.asking.memory import pack
 from nearer.cli.output import check_folder, written_whole
 from nearer.cli.progress import step_progress
 from nearer.errors import AnswersWarning, InvalidInput
@@ -24,8 +23,9 @@ from nearer.estimators.triplets import CKL, GNMDS, SOE, STE, TSTE, OrdinalEmbedd
 from nearer.fitting.belief import Belief
 from nearer.fitting.bootstrap import bootstrap_covariances
 from nearer.fitting.dimension import DimensionEstimate, estimate_dimension
-from nearer.fitting.people import Reliability
+from nearer.fitting.reliability import Reliability
 from nearer.fitting.solver import fit_positions
+from nearer.questions import pack
 from nearer.triplets import Triplets
 
 __all__ = ["Fitted", "fit_file", "report_fit"]

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from nearer import metrics
 from nearer.algorithms.basis import Basis
-from nearer.algorithms.embedding import Embedding
+from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
 
 __all__ = ["Outcome", "check_folder", "report", "written_whole"]

@@ -16,10 +16,11 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
+from nearer import checks
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.fitting.belief import Belief
 from nearer.fitting.losses import Floats, Loss
-from nearer.fitting.solver import Fit, as_triplets, as_weights, disobeyed, fit_positions
+from nearer.fitting.solver import Fit, disobeyed, fit_positions
 from nearer.fitting.starts import fit_from_above, random_start, ranking_start, triplet_ranks
 
 __all__ = ["CKL", "GNMDS", "SOE", "STE", "TSTE", "OrdinalEmbedding", "TripletEstimator"]
@@ -53,9 +54,9 @@ class TripletEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             Where given, they go before the constructor's.
         """
         rows = answered(triplets, y)
-        rows, n = as_triplets(rows, n_objects if n_objects is not None else self.n_objects)
+        rows, n = checks.triplets(rows, n_objects if n_objects is not None else self.n_objects)
         d = checked_components(self.n_components, n)
-        weights = as_weights(sample_weight, len(rows))
+        weights = checks.weights(sample_weight, len(rows))
         self.n_contradictions_ = warn_about(rows, n)
         generator = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         fit = self._embed(rows, n, d, weights, generator, self.init if init is None else init)
@@ -103,7 +104,7 @@ class TripletEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, questions: ArrayLike) -> NDArray[np.bool_]:
         """Answer questions (head, a, b) by the positions: True where a is nearer."""
         check_is_fitted(self, "embedding_")
-        rows, _ = as_triplets(questions, len(self.embedding_))
+        rows, _ = checks.triplets(questions, len(self.embedding_))
         return ~disobeyed(self.embedding_, rows)
 
     def score(
@@ -114,7 +115,7 @@ class TripletEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ) -> float:
         """Share of answers that the positions obey."""
         rows = answered(triplets, y)
-        weights = as_weights(sample_weight, len(rows))
+        weights = checks.weights(sample_weight, len(rows))
         return float(weights @ self.predict(rows) / weights.sum())
 
 
@@ -396,7 +397,7 @@ class OrdinalEmbedding(TripletEstimator):
     def predict_proba(self, questions: ArrayLike) -> Floats:
         """Probabilities of "b is nearer" and "a is nearer", one row a question."""
         check_is_fitted(self, "fit_")
-        rows, _ = as_triplets(questions, len(self.embedding_))
+        rows, _ = checks.triplets(questions, len(self.embedding_))
         p = self.fit_.probability(rows)
         return np.stack([1 - p, p], axis=1)
 

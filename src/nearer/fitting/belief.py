@@ -24,11 +24,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from nearer.asking.memory import pack
 from nearer.asking.protocol import Questions
 from nearer.fitting.heldout import HeldOut, tune
 from nearer.fitting.losses import Floats
-from nearer.fitting.people import Reliability, rate_people
 from nearer.fitting.posterior import (
     Evidence,
     Noise,
@@ -38,6 +36,8 @@ from nearer.fitting.posterior import (
     largest_axes,
     log_posterior,
 )
+from nearer.fitting.reliability import Reliability, rate_people
+from nearer.questions import find, pack
 
 __all__ = ["Belief"]
 
@@ -157,8 +157,8 @@ class Belief:
         odds = None
         if len(self._keys):
             keys, _ = pack(np.asarray(triplets))
-            place = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-            odds = np.where(self._keys[place] == keys, self._odds[place], 1.0)
+            place, known = find(self._keys, keys)
+            odds = np.where(known, self._odds[place], 1.0)
         return as_evidence(triplets, len(self.fit.positions), counts, odds)
 
     def conclude(self) -> None:

@@ -25,11 +25,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+from nearer import checks
 from nearer.errors import InvalidInput
 from nearer.fitting.belief import Belief
 from nearer.fitting.losses import Floats
 from nearer.fitting.low_rank import fit_low_rank
-from nearer.fitting.solver import as_triplets, disobeyed
+from nearer.fitting.solver import disobeyed
 from nearer.fitting.starts import come_down, fit_from_above
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def estimate_dimension(
     >>> found.dimension, found.method
     (2, 'exact')
     """
-    rows, n = as_triplets(getattr(answers, "triplets", answers), n_objects)
+    rows, n = checks.triplets(getattr(answers, "triplets", answers), n_objects)
     if max_dimension < 1:
         raise InvalidInput(f"max_dimension={max_dimension}: must be at least 1")
     most = min(max_dimension, n - 1)
@@ -227,7 +228,7 @@ def cross_validated_test(
     rng: np.random.Generator,
 ) -> DimensionEstimate:
     """Raise the dimension as long as it raises k-fold accuracy significantly."""
-    rows, n = as_triplets(triplets, n_objects)
+    rows, n = checks.triplets(triplets, n_objects)
     if not 2 <= n_splits <= len(rows):
         raise InvalidInput(f"n_splits={n_splits}: must be from 2 to the {len(rows)} triplets")
     part = rng.permutation(len(rows)) % n_splits

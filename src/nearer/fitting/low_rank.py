@@ -17,9 +17,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from nearer import checks
 from nearer.errors import InvalidInput
 from nearer.fitting.losses import Floats, Loss
-from nearer.fitting.solver import Fit, as_triplets
+from nearer.fitting.solver import Fit
 
 __all__ = ["fit_low_rank"]
 
@@ -56,15 +57,14 @@ def fit_low_rank(
     Examples
     --------
     >>> import nearer, numpy as np
-    >>> from nearer.algorithms.questions import random_questions
-    >>> from nearer.asking.record import as_triplets
+    >>> from nearer.questions import answered, balanced_questions
     >>> X = nearer.datasets.make_gaussian(100, 2, random_state=0)
-    >>> questions = random_questions(100, 8000, np.random.default_rng(0))
-    >>> answers = as_triplets(questions, nearer.PointOracle(X)(questions))
+    >>> questions = balanced_questions(100, 8000, np.random.default_rng(0))
+    >>> answers = answered(questions, nearer.PointOracle(X)(questions))
     >>> fit_low_rank(answers, 100, rng=np.random.default_rng(0)).positions.shape
     (100, 2)
     """
-    rows, n = as_triplets(triplets, n_objects)
+    rows, n = checks.triplets(triplets, n_objects)
     if max_dimension < 1:
         raise InvalidInput(f"max_dimension={max_dimension}: must be at least 1")
     if strength <= 0:

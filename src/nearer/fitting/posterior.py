@@ -26,10 +26,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
+from nearer import checks
 from nearer._kernels import posterior as kernel
-from nearer.asking.memory import pack
 from nearer.fitting.losses import Floats, Loss
-from nearer.fitting.solver import as_triplets, as_weights, fit_positions
+from nearer.fitting.solver import fit_positions
+from nearer.questions import pack
 
 __all__ = [
     "Evidence",
@@ -124,13 +125,13 @@ def as_evidence(
     if len(np.asarray(triplets)) == 0 and n_objects is not None:
         none, no = np.empty(0, dtype=np.int64), np.empty(0)
         return Evidence(np.empty((0, 3), dtype=np.int32), no, none, no, none, n_objects)
-    rows, n = as_triplets(triplets, n_objects)
+    rows, n = checks.triplets(triplets, n_objects)
     keys, mirrored = pack(rows)
     _, first, inverse = np.unique(2 * keys + mirrored, return_index=True, return_inverse=True)
-    counts = np.bincount(inverse, weights=as_weights(weights, len(rows)))
+    counts = np.bincount(inverse, weights=checks.weights(weights, len(rows)))
     summed: Floats = counts.astype(np.float64)
     return Evidence(
-        rows[first], summed, keys[first], as_weights(odds, len(rows))[first], inverse, n
+        rows[first], summed, keys[first], checks.weights(odds, len(rows))[first], inverse, n
     )
 
 

@@ -16,8 +16,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from nearer import checks
 from nearer.fitting.losses import Floats
-from nearer.fitting.solver import Fit, as_triplets, disobeyed, fit_positions
+from nearer.fitting.solver import Fit, disobeyed, fit_positions
 from nearer.fitting.starts import come_down, principal_axes, random_start
 
 __all__ = ["fit_onwards", "fit_smallest"]
@@ -63,7 +64,7 @@ def fit_smallest(
     evidence
         For each dimension tried: the loss of the answers fitted, the accuracy on those held out.
     """
-    rows, n = as_triplets(triplets, n_objects)
+    rows, n = checks.triplets(triplets, n_objects)
     out = rng.random(len(rows)) < _HELD_OUT
     kept, held = rows[~out], rows[out]
     if not len(held) or not len(kept):

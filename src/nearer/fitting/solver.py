@@ -19,10 +19,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from threadpoolctl import ThreadpoolController
 
+from nearer import checks
 from nearer.errors import InvalidInput
 from nearer.fitting.losses import Floats, Loss, as_loss
 
-__all__ = ["Fit", "as_triplets", "as_weights", "disobeyed", "fit_positions", "margins"]
+__all__ = ["Fit", "disobeyed", "fit_positions", "margins"]
 
 _MEMORY = 10  # past steps L-BFGS keeps
 
@@ -99,14 +100,12 @@ def fit_positions(
     >>> fit.positions.shape, fit.loss, fit.converged
     ((3, 1), 0.0, True)
     """
-    rows, n = as_triplets(triplets, n_objects)
-    row_weights = as_weights(weights, len(rows))
+    rows, n = checks.triplets(triplets, n_objects)
+    row_weights = checks.weights(weights, len(rows))
     if start is None:
         if rng is None:
             raise InvalidInput("start=None: pass rng, a NumPy Generator, for the random start")
-        if n_components < 1:
-            raise InvalidInput(f"n_components={n_components}: must be at least 1")
-        X = rng.standard_normal((n, n_components))
+        X = rng.standard_normal((n, checks.n_components(n_components)))
     else:
         X = np.array(start, dtype=np.float64)
         if X.ndim != 2 or len(X) != n or not np.isfinite(X).all():
@@ -129,54 +128,6 @@ def margins(X: Floats, triplets: NDArray[np.integer]) -> Floats:
     to_near = np.linalg.norm(X[head] - X[near], axis=1)
     to_far = np.linalg.norm(X[head] - X[far], axis=1)
     return np.asarray(to_far - to_near)
-
-
-def as_triplets(triplets: ArrayLike, n_objects: int | None = None) -> tuple[NDArray[np.int32], int]:
-    """Triplets as an (m, 3) array and the number of objects, or what is wrong with them."""
-    rows = np.asarray(triplets)
-    if rows.ndim != 2 or rows.shape[1] != 3 or len(rows) == 0:
-        raise InvalidInput(
-            f"triplets of shape {rows.shape}: must be (m, 3) rows (head, near, far), at least one"
-        )
-    if not np.issubdtype(rows.dtype, np.integer):
-        with np.errstate(invalid="ignore"):
-            whole = rows.astype(np.int64, casting="unsafe") if rows.dtype.kind in "fb" else None
-        if whole is None or not np.array_equal(whole, rows):
-            raise InvalidInput(
-                f"triplets of type {rows.dtype}: objects must be whole numbers from 0; "
-                "number the labels first"
-            )
-        rows = whole
-    low, high = int(rows.min()), int(rows.max())
-    n = high + 1 if n_objects is None else int(n_objects)
-    if low < 0 or high >= n:
-        row = int(np.argmax((rows < 0).any(axis=1) | (rows >= n).any(axis=1)))
-        raise InvalidInput(
-            f"triplet {row} is {rows[row].tolist()}: objects must be from 0 to {n - 1} "
-            f"(n_objects={n}); raise n_objects or mend the row"
-        )
-    repeated = (rows[:, 0] == rows[:, 1]) | (rows[:, 0] == rows[:, 2]) | (rows[:, 1] == rows[:, 2])
-    if repeated.any():
-        row = int(np.argmax(repeated))
-        raise InvalidInput(
-            f"triplet {row} is {rows[row].tolist()}: its three objects must differ; "
-            f"drop such rows ({int(repeated.sum())} in all)"
-        )
-    return np.ascontiguousarray(rows, dtype=np.int32), n
-
-
-def as_weights(weights: ArrayLike | None, m: int) -> Floats:
-    """One weight a triplet, ones where None is given, or what is wrong with them."""
-    if weights is None:
-        return np.ones(m)
-    values = np.asarray(weights, dtype=np.float64)
-    if values.shape != (m,):
-        raise InvalidInput(
-            f"weights of shape {values.shape}: must be ({m},), one for each of the {m} triplets"
-        )
-    if not np.isfinite(values).all() or (values < 0).any() or not values.any():
-        raise InvalidInput("weights must be finite, not negative, and not all zero")
-    return values
 
 
 class _Objective:

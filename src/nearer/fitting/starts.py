@@ -26,10 +26,11 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from nearer import checks
 from nearer.errors import InvalidInput
 from nearer.fitting.losses import Floats, Loss, as_loss
 from nearer.fitting.misplaced import mirrored, relocate
-from nearer.fitting.solver import Fit, as_triplets, as_weights, disobeyed, fit_positions, margins
+from nearer.fitting.solver import Fit, disobeyed, fit_positions, margins
 
 __all__ = [
     "come_down",
@@ -89,7 +90,7 @@ def triplet_ranks(triplets: ArrayLike, n_objects: int | None = None) -> dict[int
     An object's rank is the share of its comparisons with that head that it lost, drawn to one
     half by one imaginary win and loss; unseen objects stay in the middle.
     """
-    rows, n = as_triplets(triplets, n_objects)
+    rows, n = checks.triplets(triplets, n_objects)
     ranks = {}
     for head in np.unique(rows[:, 0]):
         mine = rows[rows[:, 0] == head]
@@ -127,12 +128,12 @@ def fit_from_above(
     >>> fit_from_above([[0, 1, 2], [1, 0, 2], [2, 1, 0]], 3, 1, rng=rng).loss
     0.0
     """
-    rows, n = as_triplets(triplets, n_objects)
+    rows, n = checks.triplets(triplets, n_objects)
     fit = partial(
         fit_positions,
         rows,
         n,
-        weights=as_weights(weights, len(rows)),
+        weights=checks.weights(weights, len(rows)),
         ridge=ridge,
         callback=callback,
     )

@@ -22,10 +22,10 @@ import numpy as np
 
 from nearer import metrics
 from nearer.algorithms.basis import Basis, choose_basis
-from nearer.algorithms.embedding import Embedding
 from nearer.algorithms.methods import METHODS, make_asking
 from nearer.asking.oracles import PointOracle
 from nearer.asking.protocol import Asking, run
+from nearer.embedding import Embedding
 from nearer.reproduce import published
 from nearer.reproduce.classification import accuracy
 from nearer.reproduce.material import draw, load

@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import nearer
-from nearer.asking.memory import Memory, pack
+from nearer.asking.memory import Memory
 from nearer.asking.protocol import Answers, Asking, Questions
 from nearer.asking.session import Session
+from nearer.questions import pack
 
 __all__ = ["CHOOSERS", "SORTERS", "Choosing", "Sorting"]
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nearer.asking.record import as_triplets
+from nearer.questions import answered
 from nearer.study.config import Config
 from nearer.study.log import asked_facts, last_answer, replay, triplets
 from nearer.study.methods import CHOOSERS, Choosing, Sorting
@@ -82,7 +82,7 @@ class Worker:
         decided = [
             ((q.head, q.a, q.b), answer) for q, answer in board.decided() if q.person == person
         ]
-        told = as_triplets(
+        told = answered(
             np.array([row for row, _ in decided], dtype=np.int64).reshape(-1, 3),
             np.array([answer for _, answer in decided], dtype=np.bool_),
         )

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nearer.asking.memory import MAX_OBJECTS
 from nearer.errors import InvalidInput
+from nearer.questions import MAX_OBJECTS
 from nearer.triplets.table import Table
 
 __all__ = ["EMPTY", "Coding", "Numbering", "distinct_labels", "number_objects"]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from nearer.asking.memory import pack
+from nearer.questions import pack
 
 __all__ = ["Report", "examine"]
 

@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearer.asking.protocol import Asking
-from nearer.asking.record import as_triplets
 from nearer.asking.sorting import check_objects
 from nearer.errors import BudgetSpent, InvalidInput
+from nearer.questions import answered
 
 __all__ = ["NoiseCheck", "detect_noise"]
 
@@ -135,7 +135,7 @@ def _judge(
     # repeats count only where they show anything: the same answer twice may be the same draw
     tells = len(second) if contradicted else 0
     rate = (cyclic + contradicted / 2) / max(1, len(whole) + tells)
-    answered = np.concatenate([cycles[: len(first)], repeats[: len(second)]])
+    asked = np.concatenate([cycles[: len(first)], repeats[: len(second)]])
     return NoiseCheck(
         exact=exact,
         error_rate=(1 - float(np.sqrt(max(0.0, 1 - 4 * rate)))) / 2,
@@ -143,5 +143,5 @@ def _judge(
         n_cyclic=cyclic,
         n_repeats=len(second),
         n_contradicted=contradicted,
-        triplets=as_triplets(answered, np.concatenate([first, second])),
+        triplets=answered(asked, np.concatenate([first, second])),
     )

@@ -9,9 +9,9 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from nearer.algorithms.either import Expected, exact_or_noisy
-from nearer.algorithms.embedding import Embedding
+from nearer.algorithms.exact_or_noisy import Expected, exact_or_noisy
 from nearer.asking.protocol import Oracle, run
+from nearer.embedding import Embedding
 
 __all__ = ["embed"]
 

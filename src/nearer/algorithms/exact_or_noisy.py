@@ -1,8 +1,8 @@
 """Exact answers one way, noisy ones the other: what `nearer.embed` runs.
 
-A few cyclic and repeated questions tell which (`nearer.algorithms.detect`). Exact answers are worth
-sorting by (`nearer.adaptive`); noisy ones shift a posterior (`nearer.informative`). What the check
-showed is the first phase of the history, and its answers are not asked again.
+A few cyclic and repeated questions tell which (`nearer.algorithms.noise_check`). Exact answers are
+worth sorting by (`nearer.adaptive`); noisy ones shift a posterior (`nearer.informative`). What the
+check showed is the first phase of the history, and its answers are not asked again.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Literal
 import numpy as np
 
 from nearer.algorithms.adaptive import adaptive
-from nearer.algorithms.detect import NoiseCheck, detect_noise
-from nearer.algorithms.embedding import Embedding, Phase
 from nearer.algorithms.informative import informative
+from nearer.algorithms.noise_check import NoiseCheck, detect_noise
 from nearer.asking.memory import Memory
 from nearer.asking.noisy_sorting import check_noise
 from nearer.asking.protocol import Asking, limited, recorded, remembered
 from nearer.asking.record import Record
+from nearer.embedding import Embedding, Phase
 from nearer.errors import InvalidInput
 
 __all__ = ["Expected", "exact_or_noisy"]

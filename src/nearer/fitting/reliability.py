@@ -24,6 +24,7 @@ from nearer.errors import InvalidInput
 from nearer.fitting.heldout import HeldOut
 from nearer.fitting.losses import Floats
 from nearer.fitting.posterior import Evidence
+from nearer.questions import find
 
 __all__ = ["Reliability", "rate_people"]
 
@@ -67,8 +68,7 @@ class Reliability:
     def weights(self, people: ArrayLike) -> Floats:
         """How much an answer of each of these people counts; 1 for somebody not seen."""
         who = np.asarray(people)
-        place = np.minimum(np.searchsorted(self.people, who), len(self.people) - 1)
-        known = self.people[place] == who
+        place, known = find(self.people, who)
         trust = np.clip(self.reliability, 0, _MOST_WEIGHT)[place]
         return np.where(known, trust, 1.0)
 

@@ -1,4 +1,4 @@
-"""What an algorithm that chooses its own questions returns."""
+"""Positions with all that is known of them, whether questions were chosen or given."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nearer.asking.protocol import Answers, Oracle, Questions, run
+from nearer.asking.protocol import Oracle, run
 from nearer.distances import Distances
+from nearer.questions import Answers, Questions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from nearer.algorithms.placing import Placed
 
-__all__ = ["Embedding", "Phase"]
+__all__ = ["Embedding", "HeldOutAccuracy", "Phase"]
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,20 @@ class Phase:
 
 
 @dataclass(frozen=True)
+class HeldOutAccuracy:
+    """Share of answers predicted by fits that had not seen them, with a 95 % interval."""
+
+    accuracy: float
+    low: float
+    high: float
+    n_trials: int
+
+
+@dataclass(frozen=True, eq=False)
 class Embedding:
-    """Positions of objects, with everything that was paid for them.
+    """Positions of objects, with all that is known of them.
+
+    What a way of finding positions cannot know is None.
 
     Attributes
     ----------
@@ -46,8 +59,20 @@ class Embedding:
         The phases of the run in order: what was asked in each, and why it stopped.
     evidence
         What the dimension rests on: for each dimension tried, how well it explained the answers.
+    determined
+        Whether the evidence separates the dimension from its neighbours.
+    covariances
+        ``(n_objects, dimension, dimension)``: how sure each position is.
+    held_out
+        How well answers that no fit had seen were predicted.
+    error_rate
+        Share of answers that depart from the positions.
+    people
+        A table, one row a person: id, n_trials, agreement, low, high, reliability, flag.
+    names
+        What the user calls the objects.
     details
-        What one algorithm knows and others do not (covariances, noise, rankings …).
+        What one algorithm knows and others do not (rankings, the posterior, heads …).
     """
 
     positions: NDArray[np.float64]
@@ -56,6 +81,12 @@ class Embedding:
     n_rounds: int
     history: tuple[Phase, ...]
     evidence: dict[int, Any]
+    determined: bool | None = None
+    covariances: NDArray[np.float64] | None = field(default=None, repr=False)
+    held_out: HeldOutAccuracy | None = None
+    error_rate: float | None = None
+    people: NDArray[np.void] | None = field(default=None, repr=False)
+    names: tuple[Any, ...] | None = field(default=None, repr=False)
     details: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property

@@ -1,0 +1,180 @@
+"""One rule and one message for each argument, wrong types included.
+
+Every function returns the argument in the form that the inside works with, or raises
+`InvalidInput` with the value, the rule and the remedy.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nearer.errors import InvalidInput
+from nearer.questions import Floats
+
+__all__ = [
+    "budget",
+    "generator",
+    "n_components",
+    "n_objects",
+    "one_of",
+    "oracle",
+    "probability",
+    "rate",
+    "triplets",
+    "weights",
+    "whole",
+]
+
+
+def whole(name: str, value: Any, *, least: int = 1, most: int | None = None, rule: str = "") -> int:
+    """A whole number in a range; `rule` says what the range means.
+
+    Examples
+    --------
+    >>> whole("n_init", 3)
+    3
+    >>> whole("n_init", 2.5)
+    Traceback (most recent call last):
+    ...
+    nearer.errors.InvalidInput: n_init=2.5: must be a whole number, at least 1
+    """
+    good = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+    if not good or value < least or (most is not None and value > most):
+        span = f"at least {least}" if most is None else f"from {least} to {most}"
+        raise InvalidInput(
+            f"{name}={value!r}: must be a whole number, {span}{rule and '; ' + rule}"
+        )
+    return int(value)
+
+
+def n_objects(value: Any, least: int = 3) -> int:
+    """How many objects there are; a comparison needs three."""
+    rule = f"at least {least} objects are needed, a head and {least - 1} to compare"
+    return whole("n_objects", value, least=least, rule=rule)
+
+
+def budget(value: Any, least: int = 0) -> int:
+    """How many comparisons may be asked."""
+    return whole("budget", value, least=least, rule="it counts comparisons")
+
+
+def n_components(value: Any, n: int | None = None) -> int:
+    """A dimension, of n objects at most n − 1."""
+    d = whole("n_components", value)
+    if n is not None and d > n - 1:
+        raise InvalidInput(
+            f"n_components={d}: {n} objects span at most {n - 1} dimensions; lower n_components"
+        )
+    return d
+
+
+def probability(name: str, value: Any) -> float:
+    """A number from 0 to 1."""
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float | np.number)
+        or not 0 <= value <= 1
+    ):
+        raise InvalidInput(f"{name}={value!r}: must be a probability from 0 to 1")
+    return float(value)
+
+
+def rate(name: str, value: Any) -> float:
+    """A rate of wrong answers, from 0 to below one half."""
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float | np.number)
+        or not 0 <= value < 0.5
+    ):
+        raise InvalidInput(
+            f"{name}={value!r}: must be a number from 0 to below 0.5, the share of wrong answers"
+        )
+    return float(value)
+
+
+def one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:
+    """One of a few words."""
+    if value not in choices:
+        words = ", ".join(map(repr, choices))
+        raise InvalidInput(f"{name}={value!r}: must be one of {words}")
+    return str(value)
+
+
+def oracle(value: Any) -> Any:
+    """Something that can be asked."""
+    if not callable(value):
+        what = f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else repr(value)
+        raise InvalidInput(
+            f"oracle is {what[:60]}: an oracle is a function from (m, 3) questions (head, a, b) to "
+            "(m,) booleans, True where a is nearer; for points pass nearer.PointOracle(X)"
+        )
+    return value
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """A source of randomness from a seed, a generator or None."""
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"random_state={random_state!r}: must be None, a whole number from 0, or a "
+            "numpy.random.Generator"
+        ) from error
+
+
+def triplets(value: ArrayLike, n: int | None = None) -> tuple[NDArray[np.int32], int]:
+    """Triplets as an (m, 3) array and the number of objects."""
+    try:
+        rows = np.asarray(value)
+    except ValueError as error:
+        raise InvalidInput(f"triplets must be rows of three numbers: {error}") from error
+    if rows.ndim != 2 or rows.shape[1] != 3 or len(rows) == 0:
+        raise InvalidInput(
+            f"triplets of shape {rows.shape}: must be (m, 3) rows (head, near, far), at least one"
+        )
+    if not np.issubdtype(rows.dtype, np.integer):
+        with np.errstate(invalid="ignore"):
+            exact = rows.astype(np.int64, casting="unsafe") if rows.dtype.kind in "fb" else None
+        if exact is None or not np.array_equal(exact, rows):
+            raise InvalidInput(
+                f"triplets of type {rows.dtype}: objects must be whole numbers from 0; "
+                "number the labels first"
+            )
+        rows = exact
+    low, high = int(rows.min()), int(rows.max())
+    n = high + 1 if n is None else whole("n_objects", n)
+    if low < 0 or high >= n:
+        row = int(np.argmax((rows < 0).any(axis=1) | (rows >= n).any(axis=1)))
+        raise InvalidInput(
+            f"triplet {row} is {rows[row].tolist()}: objects must be from 0 to {n - 1} "
+            f"(n_objects={n}); raise n_objects or mend the row"
+        )
+    repeated = (rows[:, 0] == rows[:, 1]) | (rows[:, 0] == rows[:, 2]) | (rows[:, 1] == rows[:, 2])
+    if repeated.any():
+        row = int(np.argmax(repeated))
+        raise InvalidInput(
+            f"triplet {row} is {rows[row].tolist()}: its three objects must differ; "
+            f"drop such rows ({int(repeated.sum())} in all)"
+        )
+    return np.ascontiguousarray(rows, dtype=np.int32), n
+
+
+def weights(value: ArrayLike | None, m: int) -> Floats:
+    """One weight a triplet, ones where None is given."""
+    if value is None:
+        return np.ones(m)
+    try:
+        values = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"weights must be numbers, one for each triplet: {error}") from error
+    if values.shape != (m,):
+        raise InvalidInput(
+            f"weights of shape {values.shape}: must be ({m},), one for each of the {m} triplets"
+        )
+    if not np.isfinite(values).all() or (values < 0).any() or not values.any():
+        raise InvalidInput("weights must be finite, not negative, and not all zero")
+    return values

@@ -1,0 +1,207 @@
+"""The arrays that everybody speaks: questions, answers, triplets.
+
+A *comparison* is a row ``(head, a, b)``: is a nearer to head than b is? Its answer is one boolean.
+A *screen* is a row ``(query, shown…)`` of width 1 + m, m of 3 or more, with query −1 where there is
+none; its answer is a row of m booleans, which of the shown were chosen. The width of an array of
+questions says which of the two it holds.
+
+*Doubt.* An answer may also be "don't know", which is masked, or a number p between 0 and 1, which
+counts as p for a and 1 − p for b. Answers without doubt are plain booleans.
+
+*Keys.* A comparison and its mirror image, ``(head, a, b)`` and ``(head, b, a)``, are one fact,
+packed into one 63-bit integer: 21 bits an object, so two million objects are the limit of
+everything that remembers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearer.errors import InvalidInput
+
+__all__ = [
+    "MAX_OBJECTS",
+    "Answers",
+    "Floats",
+    "Objects",
+    "Questions",
+    "Triplets",
+    "answered",
+    "balanced_questions",
+    "find",
+    "pack",
+    "random_questions",
+    "unpack",
+    "weighted",
+]
+
+Questions = NDArray[np.integer[Any]]
+Answers = NDArray[np.bool_]
+Triplets = NDArray[np.integer[Any]]
+Objects = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+_BITS = 21
+MAX_OBJECTS = 1 << _BITS
+
+
+def answered(questions: Questions, answers: Answers) -> Objects:
+    """Answered comparisons as rows ``(head, near, far)``.
+
+    "Don't know" is left out; of a graded answer the likelier side is taken, see `weighted`. A
+    screen says that everything chosen is nearer than everything that was not.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> answered(np.array([[0, 1, 2], [0, 3, 4]]), np.array([True, False]))
+    array([[0, 1, 2],
+           [0, 4, 3]])
+    >>> answered(np.array([[0, 1, 2, 3]]), np.array([[False, True, False]]))
+    array([[0, 2, 1],
+           [0, 2, 3]])
+    """
+    rows = np.asarray(questions, dtype=np.int64)
+    if rows.ndim == 2 and rows.shape[1] > 3:
+        return _screens(rows, answers)
+    rows = rows.reshape(-1, 3)
+    said = np.asarray(answers)
+    if isinstance(answers, np.ma.MaskedArray):
+        known = ~np.ma.getmaskarray(answers)
+        rows, said = rows[known], said[known]
+    near = said if said.dtype == np.bool_ else said > 0.5
+    return np.where(near[:, None], rows, rows[:, [0, 2, 1]])
+
+
+def weighted(questions: Questions, answers: Answers) -> tuple[Objects, Floats]:
+    """Answered comparisons as triplets with weights: doubt counts for both sides.
+
+    A graded answer p is a triplet of weight p and its mirror image of weight 1 − p; "don't know"
+    is a near tie, one half for each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> doubt = np.ma.MaskedArray([True, False], mask=[False, True])
+    >>> triplets, weights = weighted(np.array([[0, 1, 2], [0, 3, 4]]), doubt)
+    >>> triplets.tolist(), weights.tolist()
+    ([[0, 1, 2], [0, 3, 4], [0, 4, 3]], [1.0, 0.5, 0.5])
+    """
+    rows = np.asarray(questions, dtype=np.int64)
+    if rows.shape[1] > 3:
+        triplets = answered(rows, answers)
+        return triplets, np.ones(len(triplets))
+    p = np.ma.filled(np.ma.asarray(answers).astype(np.float64), 0.5)
+    both = np.concatenate([rows, rows[:, [0, 2, 1]]])
+    weights = np.concatenate([p, 1 - p])
+    return both[weights > 0], weights[weights > 0]
+
+
+def _screens(rows: Objects, answers: Answers) -> Objects:
+    chosen = np.ma.filled(np.ma.asarray(answers), fill_value=False).astype(np.bool_)
+    known = ~np.ma.getmaskarray(np.ma.asarray(answers)).any(axis=1) & (rows[:, 0] >= 0)
+    screen, near, far = np.nonzero(chosen[:, :, None] & ~chosen[:, None, :] & known[:, None, None])
+    return np.stack([rows[screen, 0], rows[screen, 1 + near], rows[screen, 1 + far]], axis=1)
+
+
+def pack(questions: Questions) -> tuple[Objects, Answers]:
+    """One integer for each comparison and its mirror image, and whether it is the mirror image."""
+    q = np.asarray(questions, dtype=np.int64).reshape(-1, 3)
+    if q.size and (q.min() < 0 or q.max() >= MAX_OBJECTS):
+        raise InvalidInput(
+            f"object {q.min() if q.min() < 0 else q.max()}: objects are numbered from 0 to at most "
+            f"{MAX_OBJECTS - 1}"
+        )
+    mirrored = q[:, 1] > q[:, 2]
+    low = np.minimum(q[:, 1], q[:, 2])
+    high = np.maximum(q[:, 1], q[:, 2])
+    return (q[:, 0] << 2 * _BITS) | (low << _BITS) | high, mirrored
+
+
+def unpack(keys: Objects) -> Objects:
+    """The comparison of each key, the lower of its two objects first."""
+    mask = MAX_OBJECTS - 1
+    return np.stack([keys >> 2 * _BITS, (keys >> _BITS) & mask, keys & mask], axis=1)
+
+
+def find(table: NDArray[Any], wanted: NDArray[Any]) -> tuple[Objects, Answers]:
+    """Where each wanted value stands in a sorted table, and whether it is there at all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> find(np.array([2, 5, 9]), np.array([5, 6, 99]))
+    (array([1, 2, 2]), array([ True, False, False]))
+    """
+    if not len(table):
+        return np.zeros(len(wanted), dtype=np.int64), np.zeros(len(wanted), dtype=np.bool_)
+    place = np.minimum(np.searchsorted(table, wanted), len(table) - 1)
+    return place, table[place] == wanted
+
+
+def random_questions(n_objects: int, n_questions: int, rng: np.random.Generator) -> Objects:
+    """Comparisons of three different objects, each equally likely; some may repeat.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> q = random_questions(5, 1000, np.random.default_rng(0))
+    >>> q.shape, bool((np.diff(np.sort(q, axis=1), axis=1) > 0).all())
+    ((1000, 3), True)
+    """
+    head = rng.integers(n_objects, size=n_questions)
+    a = rng.integers(n_objects - 1, size=n_questions)
+    b = rng.integers(n_objects - 2, size=n_questions)
+    b += b >= a  # two different places among the n − 1 others
+    return np.stack([head, a + (a >= head), b + (b >= head)], axis=1)
+
+
+def balanced_questions(
+    n_objects: int, n_questions: int, rng: np.random.Generator, *, first_head: int = 0
+) -> Objects:
+    """Random comparisons whose heads go round robin.
+
+    No comparison occurs twice, mirrored or not, unless more are wanted than there are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> questions = balanced_questions(5, 7, np.random.default_rng(0))
+    >>> questions[:, 0]
+    array([0, 1, 2, 3, 4, 0, 1])
+    """
+    others = n_objects - 1
+    pairs = others * (others - 1) // 2
+    heads = (first_head + np.arange(n_questions)) % n_objects
+    rounds = -(-n_questions // n_objects)
+    drawn = np.empty((rounds, n_objects), dtype=np.int64)
+    if rounds <= pairs // 2:
+        drawn[:] = rng.integers(pairs, size=drawn.shape)
+        while True:  # draw again what a head already has
+            order = np.argsort(drawn, axis=0, kind="stable")
+            in_order = np.take_along_axis(drawn, order, axis=0)
+            again = np.zeros(drawn.shape, dtype=np.bool_)
+            np.put_along_axis(again, order[1:], np.diff(in_order, axis=0) == 0, axis=0)
+            if not again.any():
+                break
+            drawn[again] = rng.integers(pairs, size=int(again.sum()))
+    else:
+        for head in range(n_objects):
+            laps = [rng.permutation(pairs) for _ in range(-(-rounds // pairs))]
+            drawn[:, head] = np.concatenate(laps)[:rounds]
+    return _pair_of(heads, drawn.ravel()[:n_questions], rng)
+
+
+def _pair_of(heads: Objects, index: Objects, rng: np.random.Generator) -> Objects:
+    """The comparison with this head and the index-th pair of other objects, sides at random."""
+    # pairs (a, b) with a < b are numbered b(b − 1)/2 + a
+    b = ((1 + np.sqrt(1 + 8 * index.astype(np.float64))) / 2).astype(np.int64)
+    b -= b * (b - 1) // 2 > index
+    b += (b + 1) * b // 2 <= index
+    a = index - b * (b - 1) // 2
+    swap = rng.random(len(index)) < 0.5
+    a, b = np.where(swap, b, a), np.where(swap, a, b)
+    return np.stack([heads, a + (a >= heads), b + (b >= heads)], axis=1)
