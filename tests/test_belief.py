@@ -6,7 +6,7 @@ from scipy.special import expit
 
 import nearer
 from nearer.algorithms.informative import _odds
-from nearer.asking.noise import PsychometricOracle
+from nearer.asking.people import PsychometricOracle
 from nearer.fitting.belief import Belief
 from nearer.fitting.calibration import reliability_diagram
 from nearer.questions import answered, random_questions

@@ -8,7 +8,7 @@ from scipy.special import expit
 
 import nearer
 from nearer._kernels import posterior as kernel
-from nearer.asking.noise import CrowdOracle, Person
+from nearer.asking.people import CrowdOracle, Person
 from nearer.fitting.belief import Belief
 from nearer.fitting.calibration import reliability_diagram
 from nearer.fitting.heldout import fit_curve, hold_out, tune

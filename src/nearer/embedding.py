@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nearer.asking.protocol import Oracle, run
+from nearer.asking.protocol import Oracle
 from nearer.distances import Distances
 from nearer.questions import Answers, Questions
+from nearer.running.run import run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

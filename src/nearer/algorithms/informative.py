@@ -32,13 +32,13 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from nearer.algorithms.candidates import Askable, Candidates
-from nearer.asking.protocol import Asking, Questions
+from nearer.asking.protocol import Asking
 from nearer.asking.record import Record
 from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent, InvalidInput
 from nearer.fitting.belief import Belief
 from nearer.fitting.posterior import Posterior
-from nearer.questions import answered
+from nearer.questions import Questions, answered
 
 __all__ = ["choose_questions", "information_of", "informative"]
 

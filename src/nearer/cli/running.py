@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from nearer.algorithms.methods import make_asking
 from nearer.asking.memory import Memory
 from nearer.asking.oracles import PointOracle
-from nearer.asking.protocol import run
 from nearer.cli.output import Outcome, check_folder
 from nearer.cli.progress import asking_progress
 from nearer.datasets import load_points
 from nearer.errors import InvalidInput
+from nearer.running.run import run
 
 __all__ = ["run_method"]
 

@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from nearer.asking.protocol import Questions
 from nearer.fitting.heldout import HeldOut, tune
 from nearer.fitting.losses import Floats
 from nearer.fitting.posterior import (
@@ -37,7 +36,7 @@ from nearer.fitting.posterior import (
     log_posterior,
 )
 from nearer.fitting.reliability import Reliability, rate_people
-from nearer.questions import find, pack
+from nearer.questions import Questions, find, pack
 
 __all__ = ["Belief"]
 

@@ -24,12 +24,13 @@ from nearer import metrics
 from nearer.algorithms.basis import Basis, choose_basis
 from nearer.algorithms.methods import METHODS, make_asking
 from nearer.asking.oracles import PointOracle
-from nearer.asking.protocol import Asking, run
+from nearer.asking.protocol import Asking
 from nearer.embedding import Embedding
 from nearer.reproduce import published
 from nearer.reproduce.classification import accuracy
 from nearer.reproduce.material import draw, load
 from nearer.reproduce.neighbours import readings
+from nearer.running.run import run
 
 __all__ = ["OWN", "REGISTERED", "Cell", "Figures", "compute"]
 
