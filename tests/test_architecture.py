@@ -32,7 +32,10 @@ MAY_IMPORT = {
     "datasets": {"asking", "triplets"} | LEAVES,
     "triplets": {"asking"} | LEAVES,
     "_embed": {"algorithms", "asking", "embedding"} | LEAVES,
-    "plotting": {"embedding", "algorithms", "metrics", "fitting"} | LEAVES,
+    "_dimension": {"fitting", "plotting"} | LEAVES,  # it draws through plotting, when asked
+    "_given": {"embedding", "fitting", "metrics", "triplets"} | LEAVES,
+    "_fit": {"_dimension", "_given", "embedding", "fitting", "metrics"} | LEAVES,
+    "plotting": {"_dimension", "embedding", "algorithms", "metrics", "fitting"} | LEAVES,
     "study": {"embedding", "algorithms", "asking", "fitting"} | LEAVES,
     "reproduce": {
         "embedding",
@@ -44,7 +47,8 @@ MAY_IMPORT = {
         "plotting",
     }
     | LEAVES,
-    "estimators": {"embedding", "algorithms", "asking", "fitting", "metrics", "_kernels"} | LEAVES,
+    "estimators": {"_fit", "embedding", "algorithms", "asking", "fitting", "metrics", "_kernels"}
+    | LEAVES,
 }
 QUIET = ("asking", "geometry", "fitting", "algorithms")
 
