@@ -10,15 +10,14 @@ from pathlib import Path
 import numpy as np
 
 import nearer
-from benchmarks.harness import Cell, Rows, cell, table
+from benchmarks.harness import Cell, Rows, grid, table
 
 TIMED = True
 
 
 def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
-    for seed in range(seeds or (3 if full else 1)):
-        for n in (1_000, 3_162, 10_000, 31_623, 100_000):
-            yield cell("basis", measured, n=n, seed=seed)
+    sizes = (1_000, 3_162, 10_000, 31_623, 100_000)
+    yield from grid("basis", measured, n=sizes, seed=range(seeds or (3 if full else 1)))
 
 
 def measured(n: int, seed: int) -> dict[str, float]:

@@ -18,9 +18,10 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from itertools import product
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -33,7 +34,20 @@ from nearer.cells.finished import Figures, FinishedCells
 from nearer.cli.progress import cells_progress
 from nearer.files import write_bytes
 
-__all__ = ["Cell", "Rows", "cell", "counted", "measure", "pick", "summary", "table"]
+__all__ = [
+    "Cell",
+    "Rows",
+    "cell",
+    "cores",
+    "counted",
+    "distinct",
+    "grid",
+    "measure",
+    "median",
+    "pick",
+    "summary",
+    "table",
+]
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -72,6 +86,12 @@ class Cell:
 def cell(part: str, work: Callable[..., Figures], **arguments: Any) -> Cell:
     """A cell of a part of the page: a function at the top of a module, and its arguments."""
     return Cell(part, work, tuple(arguments.items()))
+
+
+def grid(part: str, work: Callable[..., Figures], **axes: Iterable[Any]) -> Iterator[Cell]:
+    """A cell for each combination of values of its arguments; the last changes fastest."""
+    for values in product(*axes.values()):
+        yield cell(part, work, **dict(zip(axes, values, strict=True)))
 
 
 def measure(

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import nearer
-from benchmarks.harness import Cell, Rows, cell, distinct, median, pick, summary, table
+from benchmarks.harness import Cell, Rows, distinct, grid, median, pick, summary, table
 from nearer.questions import answered, random_questions
 
 TIMED = True
@@ -41,11 +41,9 @@ print(json.dumps(seconds))
 
 
 def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
-    for seed in range(seeds or 1):
-        for case in CASES:
-            yield cell("ours", ours, case=case, seed=seed)
-            if full:
-                yield cell("theirs", theirs, case=case, seed=seed)
+    yield from grid("ours", ours, case=CASES, seed=range(seeds or 1))
+    if full:
+        yield from grid("theirs", theirs, case=CASES, seed=range(seeds or 1))
 
 
 def ours(case: str, seed: int) -> dict[str, float]:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import nearer
-from benchmarks.harness import Cell, Rows, cell, distinct, pick, table
+from benchmarks.harness import Cell, Rows, distinct, grid, pick, table
 from nearer.fitting.solver import Fit, disobeyed, fit_positions
 from nearer.fitting.starts import fit_from_above, ranking_start
 
@@ -58,9 +58,7 @@ STARTS: dict[str, Callable[[nearer.Basis, int, np.random.Generator], Fit]] = {
 
 
 def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
-    for seed in range(seeds or (50 if full else 3)):
-        for data in SETS:
-            yield cell("start", fitted, data=data, seed=seed)
+    yield from grid("start", fitted, seed=range(seeds or (50 if full else 3)), data=SETS)
 
 
 def fitted(data: str, seed: int) -> dict[str, list[float]]:
