@@ -1,6 +1,6 @@
 """nearer.embed: dimension, comparisons, tau and kNN; dimensions found; budget curve; growth; place.
 
-Short: 2 seeds, up to 10 dimensions, up to 10,000 objects. Full: 10 seeds (a fifth of them where a
+Short: 5 seeds, up to 10 dimensions, up to 10,000 objects. Full: 10 seeds (a fifth of them where a
 run takes a minute), 20 dimensions, 100,000 objects. The curve is drawn to budget.png.
 """
 
@@ -27,7 +27,7 @@ REAL = {"digits": "load_digits_mnist", "spam": "load_spambase", "20news": "load_
 
 
 def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
-    every = range(1000, 1000 + (seeds or (10 if full else 2)))
+    every = range(1000, 1000 + (seeds or (10 if full else 5)))
     fewer = every[: max(1, len(every) // 5)]
     families = ("ball", "cube", "gaussian", "sphere")
     low, high = ((1, 2, 3, 5, 8), (10, 20)) if full else ((1, 2, 3, 5), (10,))

@@ -10,8 +10,9 @@ import sys
 from pathlib import Path
 
 from nearer.cells.finished import FinishedCells
+from nearer.plotting import as_png
 from nearer.reproduce.pages import make_page
-from nearer.reproduce.render import as_markdown, as_png
+from nearer.reproduce.render import as_markdown
 from nearer.reproduce.scale import FULL, list_experiments
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -30,7 +31,7 @@ def main(folder: Path) -> None:
     text = as_markdown(made)
     for drawing in made.drawings:
         name = f"{drawing.name}.png"
-        (DOCS / "images" / name).write_bytes(as_png(drawing))
+        (DOCS / "images" / name).write_bytes(as_png(drawing.figure))
         text = text.replace(f"]({name})", f"](images/{name})")
     title, rest = text.split("\n", 1)
     page = DOCS / "reproduction.md"

@@ -123,14 +123,14 @@ def written_whole(folder: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def write_files(folder: str | os.PathLike[str], contents: Mapping[str, str | bytes]) -> list[Path]:
-    """Write files that belong together, name → content: all of them or none.
+    r"""Write files that belong together, name → content: all of them or none.
 
     Examples
     --------
     >>> import tempfile
     >>> [file] = write_files(tempfile.mkdtemp(), {"positions.csv": positions_text([[0.5, 2.0]])})
     >>> file.read_text()
-    'object,label,x1,x2\\n0,0,0.5,2.0\\n'
+    'object,label,x1,x2\n0,0,0.5,2.0\n'
     """
     with written_whole(folder) as part:
         for name, content in contents.items():
@@ -140,24 +140,22 @@ def write_files(folder: str | os.PathLike[str], contents: Mapping[str, str | byt
 
 
 def table_text(header: Sequence[str], rows: Iterable[Iterable[Any]], separator: str = ",") -> str:
-    """A table as text, quoted where needed.
+    r"""A table as text, quoted where needed.
 
     Examples
     --------
     >>> table_text(["object", "label"], [(0, "salt, coarse")])
-    'object,label\\n0,"salt, coarse"\\n'
+    'object,label\n0,"salt, coarse"\n'
     """
-    sink = io.StringIO(newline="")
-    writer = csv.writer(sink, delimiter=separator, lineterminator="\n")
-    writer.writerow(header)
-    # the csv module sees no need for quotes around a lone carriage return; its reader does
-    careful = csv.writer(
-        sink, delimiter=separator, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC
-    )
-    for row in rows:
-        cells = list(row)
-        returns = any(isinstance(cell, str) and "\r" in cell for cell in cells)
-        (careful if returns else writer).writerow(cells)
+    kept = list(rows)
+    for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_NONNUMERIC):
+        sink = io.StringIO(newline="")
+        writer = csv.writer(sink, delimiter=separator, lineterminator="\n", quoting=quoting)
+        writer.writerow(header)
+        writer.writerows(kept)
+        # the csv module sees no need for quotes around a lone carriage return; its reader does
+        if "\r" not in sink.getvalue():
+            break
     return sink.getvalue()
 
 

@@ -20,27 +20,22 @@ Figures = dict[str, Any]
 
 
 class Computable(Protocol):
-    """What a cell has. It is sent to other processes, so it must be picklable.
-
-    Attributes
-    ----------
-    name
-        All that the figures depend on, beside the code, in one line.
-    data
-        What it needs from outside; where that is not to be had, other cells of it are left out.
-    code
-        The digest of the code that computes it.
-    """
+    """What a cell has. It is sent to other processes, so it must be picklable."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """All that the figures depend on, beside the code, in one line."""
+
     @property
-    def data(self) -> str: ...
+    def data(self) -> str:
+        """What it needs from outside; where that is not to be had, others of it are left out."""
+
     @property
-    def code(self) -> str: ...
+    def code(self) -> str:
+        """The digest of the code that computes it."""
+
     def compute(self) -> Figures:
         """The figures, values that JSON can hold."""
-        ...
 
 
 class FinishedCells:

@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
-from nearer.cli.output import check_folder, written_whole
+from nearer.cli.output import check_folder
 from nearer.cli.progress import step_progress
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.estimators.triplets import CKL, GNMDS, SOE, STE, TSTE, OrdinalEmbedding
+from nearer.files import written_whole
 from nearer.fitting.belief import Belief
 from nearer.fitting.bootstrap import bootstrap_covariances
 from nearer.fitting.dimension import DimensionEstimate, estimate_dimension

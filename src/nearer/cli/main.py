@@ -47,7 +47,7 @@ class _OnDemand(click.Group):
         except NearerError as error:
             raise _Refused(str(error)) from error
         except KeyboardInterrupt:
-            raise Stopped("interrupted; nothing was written") from None
+            raise Stopped("interrupted") from None
 
 
 class _Refused(click.ClickException):

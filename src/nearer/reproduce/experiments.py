@@ -1,8 +1,8 @@
 """An experiment: one data set, one method, one seed; a pure function from those to a few figures.
 
-Experiments are cells (`nearer.cells`): a finished one is kept and not computed again. Randomness comes from the seed: stream 0 draws the data, stream 1 the
-questions and starts, stream 2 the folds. Only ``seconds``, of processor time, differs from run to
-run.
+Experiments are cells (`nearer.cells`): a finished one is kept and not computed again. Randomness
+comes from the seed: stream 0 draws the data, stream 1 the questions and starts, stream 2 the folds.
+Only ``seconds``, of processor time, differs from run to run.
 
 *Fairness.* Rand+SOE and CK may ask as many comparisons as Basis did on the same data with the same
 seed. Fits have one start (`nearer.fitting.starts`) where the paper took the best of 20 or 40 random

@@ -13,10 +13,11 @@ import nearer
 from nearer.cells.computing import compute_cells
 from nearer.cells.finished import FinishedCells
 from nearer.files import write_files
+from nearer.plotting import as_png
 from nearer.reproduce.experiments import Experiment
 from nearer.reproduce.figures import draw_figures
 from nearer.reproduce.notes import notes_for
-from nearer.reproduce.render import Page, as_csv, as_html, as_markdown, as_png
+from nearer.reproduce.render import Page, as_csv, as_html, as_markdown
 from nearer.reproduce.scale import Scale, list_experiments
 from nearer.reproduce.tables import make_tables
 
@@ -100,5 +101,5 @@ def write_page(page: Page, target: str, folder: Path) -> list[Path]:
         f"{target}.md": as_markdown(page),
     }
     contents |= {f"{table.name}.csv": as_csv(table) for table in page.tables}
-    contents |= {f"{drawing.name}.png": as_png(drawing) for drawing in page.drawings}
+    contents |= {f"{drawing.name}.png": as_png(drawing.figure) for drawing in page.drawings}
     return write_files(folder, contents)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import base64
 import html
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nearer.files import table_text
+from nearer.plotting import as_png
 from nearer.reproduce.figures import Drawing
 from nearer.reproduce.notes import Note
 from nearer.reproduce.tables import Mark, Table, Value
 
-__all__ = ["Page", "as_csv", "as_html", "as_markdown", "as_png", "show"]
+__all__ = ["Page", "as_csv", "as_html", "as_markdown", "show"]
 
 _ARROW: dict[Mark, str] = {"better": " ▲", "worse": " ▼"}
 
@@ -138,7 +138,7 @@ def as_html(page: Page) -> str:
         parts += [f"<h2>{html.escape(table.title)}</h2>", _html_table(table)]
         parts.append(f'<p class="caption">{html.escape(table.caption)}</p>')
     for drawing in page.drawings:
-        picture = base64.b64encode(as_png(drawing)).decode("ascii")
+        picture = base64.b64encode(as_png(drawing.figure)).decode("ascii")
         parts.append(f"<h2>{html.escape(drawing.title)}</h2>")
         parts.append(
             f'<img alt="{html.escape(drawing.title)}" src="data:image/png;base64,{picture}">'
@@ -174,10 +174,3 @@ def _tag(name: str, text: str, kind: str | None) -> str:
 
 def _class(kind: str | None) -> str:
     return f' class="{kind}"' if kind else ""
-
-
-def as_png(drawing: Drawing) -> bytes:
-    """A drawing as a PNG file."""
-    file = io.BytesIO()
-    drawing.figure.savefig(file, format="png", dpi=120, metadata={"Software": None})
-    return file.getvalue()

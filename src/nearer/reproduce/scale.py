@@ -63,7 +63,7 @@ QUICK = Scale(table1=2, own=1, table2=1, table3=1, most_objects=500, most_dimens
 
 
 def list_experiments(target: str, scale: Scale, seed: int = 0) -> list[Experiment]:
-    """The experiments of a table, of the figures (none) or of everything, in the order to compute them.
+    """The experiments of a table, of the figures (none) or of everything, in the order to run them.
 
     The paper's rows before our own; one seed after the other, so that what is there after an
     interruption covers every row; large sets first, so that no long one is left for the end.
