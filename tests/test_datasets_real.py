@@ -3,7 +3,7 @@ import pytest
 
 from nearer.datasets import load_digits_mnist, load_newsgroups, load_spambase
 from nearer.datasets.catalogue import entry
-from nearer.datasets.files import where
+from nearer.datasets.folders import where
 from nearer.errors import InvalidInput
 
 

@@ -19,7 +19,7 @@ def command(as_json: bool) -> None:
     folder (NEARER_CACHE). Some sets can be downloaded instead.
     """
     from nearer.datasets.catalogue import CATALOGUE
-    from nearer.datasets.files import folders
+    from nearer.datasets.folders import folders
 
     rows = [_describe(data) for data in CATALOGUE]
     if as_json:
@@ -49,7 +49,7 @@ def command(as_json: bool) -> None:
 
 
 def _describe(data: Any) -> dict[str, Any]:
-    from nearer.datasets.files import where
+    from nearer.datasets.folders import where
 
     paths = [where(file) for file in data.files]
     missing = [file.name for file, path in zip(data.files, paths, strict=True) if path is None]

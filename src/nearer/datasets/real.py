@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from nearer.datasets.catalogue import Entry, entry
-from nearer.datasets.files import fetch, look_up
+from nearer.datasets.folders import fetch, look_up
 from nearer.errors import InvalidInput
 from nearer.files import read_bytes
 

@@ -23,7 +23,7 @@ from nearer.triplets.collection import Triplets
 from nearer.triplets.forms import Answered, Verdicts, read_answers, to_triplets
 from nearer.triplets.objects import EMPTY, Coding, Numbering, distinct_labels, number_objects
 from nearer.triplets.report import examine
-from nearer.triplets.table import Table, read_table
+from nearer.triplets.table import TextTable, read_table
 
 __all__ = ["read_triplets"]
 
@@ -104,11 +104,11 @@ def read_triplets(
 
 
 def _with_header(
-    table: Table,
+    table: TextTable,
     header: bool | Literal["auto"],
     kind: str,
     columns: Mapping[str, str | int] | None,
-) -> tuple[Table, list[str]]:
+) -> tuple[TextTable, list[str]]:
     """Split the header off; no names where there is none."""
     first = [field.strip() for field in table.rows[0]]
     if header is True:
@@ -134,7 +134,7 @@ def _with_header(
     return rest, names
 
 
-def _refuse_strange_header(table: Table, first: Sequence[str]) -> None:
+def _refuse_strange_header(table: TextTable, first: Sequence[str]) -> None:
     """A first row like no other is a header that nobody here knows, or one more answer."""
     others = {field.strip() for row in table.rows[1:] for field in row[:3]}
     if not set(first[:3]) & others and not all(f.lstrip("-").isdecimal() for f in first[:3]):
@@ -148,7 +148,7 @@ def _refuse_strange_header(table: Table, first: Sequence[str]) -> None:
 
 
 def _parts(
-    table: Table, names: Sequence[str], kind: str, columns: Mapping[str, str | int] | None
+    table: TextTable, names: Sequence[str], kind: str, columns: Mapping[str, str | int] | None
 ) -> tuple[dict[str, int], str]:
     known = parts_of.by_name(names)
     if columns is not None:
@@ -174,7 +174,7 @@ def _parts(
 
 
 def _from_table(
-    table: Table,
+    table: TextTable,
     names: Sequence[str],
     parts: Mapping[str, int],
     kind: str,
@@ -214,7 +214,7 @@ def _from_table(
 
 
 def _answers(
-    table: Table, column: int, coding: Coding, codes: Mapping[str, NDArray[np.int64]]
+    table: TextTable, column: int, coding: Coding, codes: Mapping[str, NDArray[np.int64]]
 ) -> tuple[Verdicts | None, NDArray[np.int64] | None]:
     """A column that says which was nearer: by naming it, or by yes and no."""
     values = table.column(column)
@@ -240,7 +240,7 @@ def _answers(
 
 
 def _named_beside(
-    table: Table,
+    table: TextTable,
     names: Sequence[str],
     numbered: Mapping[str, NDArray[np.int64]],
     numbering: Numbering,
@@ -276,7 +276,7 @@ def _named_beside(
     return Numbering(numbering.numbers, distinct_labels(labels, ()), True), used
 
 
-def _weights(table: Table, column: int) -> NDArray[np.float64]:
+def _weights(table: TextTable, column: int) -> NDArray[np.float64]:
     values = table.column(column)
     try:
         weights = np.array(values, dtype=np.float64)

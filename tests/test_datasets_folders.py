@@ -6,7 +6,7 @@ import pytest
 
 from nearer.datasets import CATALOGUE, load_digits_mnist, load_human
 from nearer.datasets.catalogue import DataFile, Entry, entry
-from nearer.datasets.files import cache_folder, data_folder, fetch, find, where
+from nearer.datasets.folders import cache_folder, data_folder, fetch, find, where
 from nearer.errors import InvalidInput, MissingData
 
 CONTENT = b"0,1,2\n"
