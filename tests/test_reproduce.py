@@ -161,16 +161,6 @@ def test_slow_cells_have_fewer_runs():
     )
 
 
-def test_our_own_method_appears_when_it_is_registered():
-    own = (
-        {cell.method for cell in list_experiments("all", QUICK)}
-        - set(TABLE_2["spam"])
-        - {"original"}
-    )
-    assert own == ({OWN} if OWN else set())
-    assert bool(OWN) == ("adaptive" in METHODS)
-
-
 def test_runs_and_sizes():
     assert FULL.with_runs(3) == Scale(3, 3, 3, 3)
     assert QUICK.with_runs(None) == QUICK

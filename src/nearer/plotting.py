@@ -21,7 +21,7 @@ from nearer.errors import InvalidInput
 from nearer.files import write_bytes
 from nearer.metrics import procrustes
 
-__all__ = ["as_png", "plot_basis", "plot_positions", "plot_world", "save"]
+__all__ = ["plot_basis", "plot_positions", "plot_world", "save"]
 
 _GREY = "#b9bec6"
 _COLOURS = ["#d1495b", "#2e6f9e", "#3f8f5b", "#e09f3e", "#7d5ba6", "#4f5d75"]

@@ -90,7 +90,7 @@ def _table1(scale: Scale, seed: int) -> Iterable[Experiment]:
         for d in DIMENSIONS:
             name = f"{family}-{d}"
             yield from _runs("table1", name, "Basis", n, seed, scale.table1)
-            if OWN and scale.has(d):
+            if scale.has(d):
                 slow = d > _FEW or name in _TIES
                 runs = _quarter(scale.own) if slow else scale.own
                 yield from _runs("table1", name, OWN, n, seed, runs)
@@ -99,7 +99,7 @@ def _table1(scale: Scale, seed: int) -> Iterable[Experiment]:
 def _table2(scale: Scale, seed: int) -> Iterable[Experiment]:
     for data, rows in TABLE_2.items():
         n = scale.size(MATERIAL[data].n_objects)
-        for method in [*rows, *([OWN] if OWN else [])]:
+        for method in [*rows, OWN]:
             slow = n > _SMALL and method != "Basis"
             runs = _quarter(scale.table2) if slow else scale.table2
             yield from _runs("table2", data, method, n, seed, runs)
@@ -110,7 +110,7 @@ def _table2(scale: Scale, seed: int) -> Iterable[Experiment]:
 def _table3(scale: Scale, seed: int) -> Iterable[Experiment]:
     for data in TABLE_3:
         n = scale.size(MATERIAL[data].n_objects)
-        for method in ["original", "Basis", "Basis+SOE", *([OWN] if OWN else [])]:
+        for method in ["original", "Basis", "Basis+SOE", OWN]:
             slow = n > _SMALL and method != "Basis"
             runs = _quarter(scale.table3) if slow else scale.table3
             yield from _runs("table3", data, method, n, seed, runs)

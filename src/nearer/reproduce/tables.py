@@ -158,7 +158,7 @@ def _table1(results: _Results) -> Table:
         f"{n:,} objects, mean of {runs}, ± their standard deviation (the paper: 1,000 "
         "objects, 100 runs). The dimension is that of the space: a sphere itself has one fewer, "
         "though placing it takes them all; in one dimension it is two points, and most distances "
-        "are ties." + (f" {OWN} is the estimate of our own default." if OWN else ""),
+        f"are ties. {OWN} is the estimate of our own default.",
         (Column("family"), Column("estimate"), *(Column(f"d = {d}") for d in DIMENSIONS)),
     )
     for family, paper in TABLE_1.items():
@@ -168,12 +168,11 @@ def _table1(results: _Results) -> Table:
         table.add("", "±", *spread)
         table.add("", "Basis, paper", *paper.values())
         table.add("", "difference", *map(_difference, ours, paper.values()))
-        if OWN:
-            own = [results.mean(f"{family}-{d}", OWN, "dimension") for d in DIMENSIONS]
-            table.add("", OWN, *own)
-            spread = [results.spread(f"{family}-{d}", OWN, "dimension") for d in DIMENSIONS]
-            table.add("", "±", *spread)
-            table.add("", "runs", *(results.runs(f"{family}-{d}", OWN) for d in DIMENSIONS))
+        own = [results.mean(f"{family}-{d}", OWN, "dimension") for d in DIMENSIONS]
+        table.add("", OWN, *own)
+        spread = [results.spread(f"{family}-{d}", OWN, "dimension") for d in DIMENSIONS]
+        table.add("", "±", *spread)
+        table.add("", "runs", *(results.runs(f"{family}-{d}", OWN) for d in DIMENSIONS))
     return table
 
 
@@ -218,7 +217,7 @@ def _table2(results: _Results) -> Table:
         if missing is not None:
             table.add(data, missing, *([None] * (len(_QUALITY) - 2)))
             continue
-        for method in [*methods, *([OWN] if OWN else [])]:
+        for method in [*methods, OWN]:
             _add_quality(table, results, data, method)
     return table
 
@@ -301,7 +300,7 @@ def _table3(results: _Results) -> Table:
         if missing is not None:
             table.add(data, missing, *([None] * 8))
             continue
-        for method in ["original", "Basis", "Basis+SOE", *([OWN] if OWN else [])]:
+        for method in ["original", "Basis", "Basis+SOE", OWN]:
             paper = {"original": original, "Basis": embedding}.get(method)
             table.add(
                 data,

@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from nearer import checks
 from nearer.errors import DroppedRows, InvalidInput
 from nearer.files import content_suffix
 from nearer.triplets import columns as parts_of
@@ -90,10 +91,8 @@ def read_triplets(
     >>> print(answers.report)
     2 answers, 2 triplets over 3 objects
     """
-    if kind not in ("auto", *parts_of.KINDS):
-        raise InvalidInput(f"kind={kind!r}: must be 'auto' or one of {', '.join(parts_of.KINDS)}")
-    if objects not in ("auto", "numbers", "names"):
-        raise InvalidInput(f"objects={objects!r}: must be 'auto', 'numbers' or 'names'")
+    checks.one_of("kind", kind, ("auto", *parts_of.KINDS))
+    checks.one_of("objects", objects, ("auto", "numbers", "names"))
     if content_suffix(path) in (".npy", ".npz"):
         return _from_arrays(path, kind, labels)
     table, names = _with_header(read_table(path), header, kind, columns)
