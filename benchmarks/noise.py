@@ -4,8 +4,8 @@ People's answers are replayed from the recorded sets, a quarter of the questions
 answer became two triplets, or a question was asked about the same three objects, all of that is
 held out together. The others are simulated. Curves go to noise.png.
 
-Short: one split, up to 2,400 answers; calibration of fits to all answers of the smaller sets; one
-seed, fewer heads and dimensions in the simulations. Full: all of it, with cblearn's dimension.
+Short: three splits, up to 2,400 answers; calibration of fits to all answers of the smaller sets;
+fewer heads and dimensions in the simulations. Full: all of it, with cblearn's dimension.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ print(found.estimated_dimension, time.process_time() - start)
 
 
 def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
-    splits = range(101, 101 + (seeds or (5 if full else 1)))
+    splits = range(101, 101 + (seeds or (5 if full else 3)))
     for (data, d), sizes in HUMAN.items():
         shown = sizes if full else sizes[:3]
         fixed = {"data": (data,), "d": (d,), "sizes": (shown,)}
