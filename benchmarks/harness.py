@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from nearer.cells.computing import compute_cells
-from nearer.cells.digest import function_digest
+from nearer.cells.digest import code_digest
 from nearer.cells.finished import Figures, FinishedCells
 from nearer.cli.progress import cells_progress
 from nearer.files import write_bytes
@@ -76,7 +76,7 @@ class Cell:
     @property
     def code(self) -> str:
         """The digest of what the function depends on."""
-        return function_digest(self.work)
+        return code_digest(self.work)
 
     def compute(self) -> Figures:
         """Call it."""

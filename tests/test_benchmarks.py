@@ -12,7 +12,7 @@ import pytest
 from benchmarks import __main__ as command
 from benchmarks import harness
 from benchmarks.harness import cell, counted, distinct, grid, measure, pick, summary, table
-from nearer.cells.digest import function_digest
+from nearer.cells.digest import code_digest
 from nearer.errors import MissingData
 
 ROOT = Path(__file__).parents[1]
@@ -108,8 +108,8 @@ def loaded(tmp_path, source):
     ],
 )
 def test_a_digest_follows_what_a_function_uses(tmp_path, old, new, same):
-    before = function_digest(loaded(tmp_path, BEFORE).work)
-    after = function_digest(loaded(tmp_path, BEFORE.replace(old, new)).work)
+    before = code_digest(loaded(tmp_path, BEFORE).work)
+    after = code_digest(loaded(tmp_path, BEFORE.replace(old, new)).work)
     assert (before == after) == same
 
 

@@ -18,6 +18,7 @@ import os
 import secrets
 import shutil
 import tempfile
+import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -33,6 +34,7 @@ __all__ = [
     "content_suffix",
     "positions_text",
     "read_bytes",
+    "read_numpy",
     "sha256",
     "table_text",
     "write_bytes",
@@ -84,6 +86,18 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
         raise InvalidInput(
             f"{file}: is not a whole {file.suffix} file ({error}); get it again, or rename it if "
             "it is not compressed"
+        ) from error
+
+
+def read_numpy(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
+    """The arrays of an ``.npz`` file, or that of an ``.npy`` file as ``X``; none is unpickled."""
+    try:
+        found = np.load(io.BytesIO(read_bytes(path)), allow_pickle=False)
+        return {"X": found} if isinstance(found, np.ndarray) else dict(found)
+    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
+        raise InvalidInput(
+            f"{path}: is not a NumPy file of plain numbers ({error}); save it with numpy.save or "
+            "numpy.savez"
         ) from error
 
 

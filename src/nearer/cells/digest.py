@@ -19,37 +19,36 @@ from typing import Any
 
 import nearer
 
-__all__ = ["function_digest", "modules_digest", "modules_reached"]
-
-
-def modules_digest(
-    roots: Iterable[str], *, without: Iterable[str] = (), files: Iterable[Path] = ()
-) -> str:
-    """A short digest of modules, of all that they import, and of some more files.
-
-    Examples
-    --------
-    >>> modules_digest(["nearer.errors"]) == modules_digest(["nearer.metrics"])
-    False
-    """
-    modules = modules_reached(roots, without=without)
-    return _digest("", {path for module in modules for path in _files(module)} | set(files))
+__all__ = ["code_digest", "modules_reached"]
 
 
 @cache
-def function_digest(function: Callable[..., Any]) -> str:
-    """A short digest of a function: what it uses of its own module, and what that imports."""
-    home = sys.modules[function.__module__]
-    used = _used(ast.parse(inspect.getsource(home)), function.__name__)
-    imported = {name for statement in used for name in _modules_named(statement)}
-    text = "\n".join(ast.unparse(statement) for statement in used)
-    paths = {path for module in modules_reached(imported) for path in _files(module)}
-    return _digest(text, paths)
+def code_digest(
+    *functions: Callable[..., Any], without: tuple[str, ...] = (), files: tuple[Path, ...] = ()
+) -> str:
+    """A short digest of functions: what they use of their modules, all that is imported for it.
 
+    Parameters
+    ----------
+    functions
+        At the top of their modules.
+    without
+        Modules that are imported for something else.
+    files
+        More that the figures depend on.
 
-def _digest(text: str, files: set[Path]) -> str:
-    digest = hashlib.sha256(text.encode())
-    for path in sorted(files):
+    Examples
+    --------
+    >>> code_digest(nearer.run) == code_digest(nearer.embed)
+    False
+    """
+    digest, modules = hashlib.sha256(), set[str]()
+    for function in functions:
+        used = _used(ast.parse(inspect.getsource(sys.modules[function.__module__])), function)
+        digest.update("\n".join(ast.unparse(statement) for statement in used).encode())
+        modules |= {name for statement in used for name in _modules_named(statement)}
+    reached = modules_reached(modules - set(without), without=without)
+    for path in sorted({path for module in reached for path in _files(module)} | set(files)):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]
 
@@ -73,13 +72,13 @@ def _imports(module: str) -> frozenset[str]:
     )
 
 
-def _used(module: ast.Module, name: str) -> list[ast.stmt]:
+def _used(module: ast.Module, function: Callable[..., Any]) -> list[ast.stmt]:
     """The statements of a module that a function in it needs, in their order."""
     binds: dict[str, list[ast.stmt]] = {}
     for statement in module.body:
         for bound in _bound(statement):
             binds.setdefault(bound, []).append(statement)
-    used, ahead, seen = set[ast.stmt](), {name}, set[str]()
+    used, ahead, seen = set[ast.stmt](), {function.__name__}, set[str]()
     while ahead:
         name = ahead.pop()
         seen.add(name)

@@ -71,8 +71,9 @@ class FinishedCells:
         record = {"cell": cell.name, "code": cell.code, "figures": figures}
         line = (json.dumps(record) + "\n").encode()
         try:
-            with self.path.open("ab") as file:
-                if file.tell() and not self._ends_in_newline():
+            with self.path.open("a+b") as file:
+                file.seek(max(0, file.tell() - 1))
+                if file.read(1) not in (b"", b"\n"):
                     line = b"\n" + line  # after a line that was cut off
                 file.write(line)
                 file.flush()
@@ -82,11 +83,6 @@ class FinishedCells:
                 f"{self.path}: cannot be written ({error.strerror}); what is there stays valid"
             ) from error
         self._figures[cell.name, cell.code] = figures
-
-    def _ends_in_newline(self) -> bool:
-        with self.path.open("rb") as file:
-            file.seek(-1, os.SEEK_END)
-            return file.read(1) == b"\n"
 
     def figures(self, cell: Computable) -> Figures | None:
         """The figures of a cell, or None where it has not been computed by this code."""

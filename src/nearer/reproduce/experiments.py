@@ -15,7 +15,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ from nearer.algorithms.basis import Basis, choose_basis
 from nearer.algorithms.methods import METHODS, make_asking
 from nearer.asking.oracles import PointOracle
 from nearer.asking.protocol import Asking, run
-from nearer.cells.digest import modules_digest
+from nearer.cells.digest import code_digest
 from nearer.cells.finished import Figures
 from nearer.embedding import Embedding
 from nearer.reproduce import published
@@ -87,7 +86,8 @@ class Experiment:
     @property
     def code(self) -> str:
         """The digest of the code that its figures come from."""
-        return _code(self.method)
+        method = METHODS[REGISTERED[self.method]] if self.method in REGISTERED else choose_basis
+        return code_digest(_COMPUTE[self.table], method, without=_WITHOUT, files=_DATA)
 
     def compute(self) -> Figures:
         """The figures.
@@ -100,29 +100,12 @@ class Experiment:
         return _COMPUTE[self.table](self)
 
 
-# what every experiment needs beside its method
-_SHARED = (
-    "nearer.asking.oracles",
-    "nearer.asking.protocol",
-    "nearer.datasets",
-    "nearer.metrics",
-    "nearer.reproduce.classification",
-    "nearer.reproduce.material",
-    "nearer.reproduce.neighbours",
+# what is imported for what none does (new objects, pictures, files), or for the names of methods
+_WITHOUT = tuple(
+    f"nearer.{room}"
+    for room in ("algorithms.placing", "algorithms.methods", "plotting", "triplets")
 )
-# what is imported for things that none does: new objects in a finished embedding, pictures, files
-_NEVER = ("nearer.algorithms.placing", "nearer.plotting", "nearer.triplets")
-
-
-@cache
-def _code(method: str) -> str:
-    roots = {*_SHARED}
-    if method in REGISTERED:
-        roots.add(METHODS[REGISTERED[method]].__module__)
-    here = Path(__file__).parent
-    files = {Path(__file__), here / "published.py"}  # but not all that they import
-    files |= set((here.parent / "datasets").rglob("*.csv"))
-    return modules_digest(roots, without=_NEVER, files=files)
+_DATA = tuple(sorted(Path(__file__).parents[1].glob("datasets/**/*.csv")))
 
 
 def _dimension(cell: Experiment) -> Figures:

@@ -162,17 +162,16 @@ def _table1(results: _Results) -> Table:
         (Column("family"), Column("estimate"), *(Column(f"d = {d}") for d in DIMENSIONS)),
     )
     for family, paper in TABLE_1.items():
-        ours = [results.mean(f"{family}-{d}", "Basis", "dimension") for d in DIMENSIONS]
-        spread = [results.spread(f"{family}-{d}", "Basis", "dimension") for d in DIMENSIONS]
-        table.add(family, "Basis, here", *ours)
-        table.add("", "±", *spread)
-        table.add("", "Basis, paper", *paper.values())
-        table.add("", "difference", *map(_difference, ours, paper.values()))
-        own = [results.mean(f"{family}-{d}", OWN, "dimension") for d in DIMENSIONS]
-        table.add("", OWN, *own)
-        spread = [results.spread(f"{family}-{d}", OWN, "dimension") for d in DIMENSIONS]
-        table.add("", "±", *spread)
-        table.add("", "runs", *(results.runs(f"{family}-{d}", OWN) for d in DIMENSIONS))
+        for method, name in (("Basis", "Basis, here"), (OWN, OWN)):
+            sets = [f"{family}-{d}" for d in DIMENSIONS]
+            ours = [results.mean(data, method, "dimension") for data in sets]
+            table.add(family if method == "Basis" else "", name, *ours)
+            table.add("", "±", *(results.spread(data, method, "dimension") for data in sets))
+            if method == OWN:
+                table.add("", "runs", *(results.runs(data, OWN) for data in sets))
+            else:
+                table.add("", "Basis, paper", *paper.values())
+                table.add("", "difference", *map(_difference, ours, paper.values()))
     return table
 
 

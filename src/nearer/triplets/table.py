@@ -60,7 +60,7 @@ def read_table(path: str | os.PathLike[str]) -> TextTable:
         ) from error
     comments, first = _top(text)
     if first is None:
-        raise InvalidInput(f"{name}: has no rows; it needs at least one answered question")
+        raise InvalidInput(f"{name}: has no rows; it needs at least one")
     separator = _separator(first)
     table = _parse(name, text, separator, comments)
     width = table.width
