@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.special import expit
 
 import nearer
-from nearer._kernels import posterior as kernel
+from nearer._kernels import margins as kernel
 from nearer.asking.noise import CrowdOracle, Person
 from nearer.fitting.belief import Belief
 from nearer.fitting.calibration import reliability_diagram

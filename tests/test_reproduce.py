@@ -201,8 +201,8 @@ def test_the_digest_of_a_method_covers_what_it_imports_and_no_more():
         digest._reached({cells_module.METHODS[REGISTERED[method]].__module__})
         for method in ("Basis", "Extra+SOE", "nearer")
     )
-    assert {"nearer.geometry.axes", "nearer._kernels.dominance"} <= basis & fitted
-    assert {"nearer.fitting.starts", "nearer._kernels.losses"} <= fitted - basis
+    assert {"nearer.geometry.axes", "nearer._kernels.dominance_counts"} <= basis & fitted
+    assert {"nearer.fitting.starts", "nearer._kernels.gradients"} <= fitted - basis
     assert "nearer.algorithms.adaptive" in own - fitted
     digests = {digest.code_digest(method) for method in [*REGISTERED, "original"]}
     assert len(digests) == 4  # fits of the paper are one module, and all cells read bases

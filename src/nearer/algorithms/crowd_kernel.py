@@ -36,7 +36,8 @@ _FIRST = 10  # random questions an object before the first fit
 _GROWTH = 0.1  # questions before the next fit, as a part of those so far
 _PLACES = 60  # where a head might be
 _CANDIDATES = 40  # pairs weighed for a head
-_LOSS = Loss("ckl")
+_MU = 0.05  # of the likelihood
+_LOSS = Loss("ckl", _MU)
 
 
 def crowd_kernel(
@@ -181,9 +182,8 @@ def _choose(
     lengths = (first[1:] - first[:-1])[heads[order]]
     starts = np.concatenate([[0], np.cumsum(lengths)])
     rows = np.repeat(first[heads[order]] - starts[:-1], lengths) + np.arange(starts[-1])
-    best = most_informative(
-        positions, 0.05, heads[order], places[order], starts, triplets[rows, 1:], candidates[order]
-    )
+    answered = np.ascontiguousarray(triplets[rows, 1:])
+    best = most_informative(positions, _MU, places[order], starts, answered, candidates[order])
     pairs = candidates[order][np.arange(len(heads)), best]
     questions = np.concatenate([heads[order, None], pairs], axis=1)
     return _replace_repeats(questions, triplets, n, rng)
