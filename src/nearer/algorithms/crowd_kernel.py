@@ -18,12 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nearer import checks
 from nearer._kernels.information import most_informative
 from nearer.algorithms.budgets import default_budget
 from nearer.asking.protocol import Asking, recorded
 from nearer.asking.record import Record
 from nearer.embedding import Embedding, Phase
-from nearer.errors import BudgetSpent, InvalidInput
+from nearer.errors import BudgetSpent
 from nearer.fitting.losses import Loss
 from nearer.fitting.smallest import fit_smallest
 from nearer.fitting.solver import Fit, fit_positions
@@ -70,16 +71,10 @@ def crowd_kernel(
     >>> embedding.n_comparisons, nearer.metrics.mean_kendall_tau(X, embedding.positions) > 0.7
     (1500, True)
     """
-    if n_objects < 3:
-        raise InvalidInput(f"n_objects={n_objects}: at least 3 are needed")
-    if budget is None:
-        budget = default_budget(n_objects)
-    if budget < 1:
-        raise InvalidInput(f"budget={budget}: must be at least 1 comparison")
-    if n_components is not None and n_components < 1:
-        raise InvalidInput(f"n_components={n_components}: must be at least 1")
-    rng = np.random.default_rng(random_state)
-    return _crowd_kernel(n_objects, budget, n_components, rng)
+    n = checks.n_objects(n_objects)
+    budget = default_budget(n) if budget is None else checks.budget(budget, 1)
+    d = None if n_components is None else checks.n_components(n_components, n)
+    return _crowd_kernel(n, budget, d, checks.generator(random_state))
 
 
 def _crowd_kernel(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from nearer.algorithms.methods import METHODS
 from nearer.cli.output import Outcome, report
 from nearer.cli.running import run_method
 
@@ -14,9 +15,7 @@ __all__ = ["command"]
 @click.argument("data")
 @click.option(
     "--method",
-    type=click.Choice(
-        ["adaptive", "basis", "basis+soe", "extra+soe", "rand+soe", "crowd-kernel", "paper"]
-    ),
+    type=click.Choice(list(METHODS)),
     default="adaptive",
     show_default=True,
     help="How to choose questions and find positions.",

@@ -45,7 +45,7 @@ def code_digest(method: str) -> str:
     """
     roots = set(_SHARED)
     if method in REGISTERED:
-        roots.add(METHODS[REGISTERED[method]].__module__)
+        roots.add(METHODS[REGISTERED[method]].make.__module__)
     files = {_HOME / name for name in _SHARED_FILES}
     files |= set((_HOME / "datasets").rglob("*.csv"))
     files |= {path for module in _reached(roots) for path in _files(module)}
