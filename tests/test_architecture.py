@@ -31,7 +31,7 @@ MAY_IMPORT = {
     "metrics": {"_kernels"} | LEAVES,
     "datasets": {"asking", "triplets"} | LEAVES,
     "triplets": {"asking"} | LEAVES,
-    "_embed": {"algorithms", "asking", "embedding"} | LEAVES,
+    "_embed": {"_kernels", "algorithms", "asking", "embedding"} | LEAVES,
     "plotting": {"embedding", "algorithms", "metrics", "fitting"} | LEAVES,
     "study": {"embedding", "algorithms", "asking", "fitting"} | LEAVES,
     "reproduce": {

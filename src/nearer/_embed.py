@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from nearer._kernels.compiling import COMPILING, when_compiling
 from nearer.algorithms.exact_or_noisy import Expected, exact_or_noisy
 from nearer.asking.protocol import Oracle, run
 from nearer.embedding import Embedding
@@ -76,4 +78,6 @@ def _counting() -> Iterator[Callable[[int, int], None]]:
             text = f"{comparisons:,} comparisons in {rounds:,} rounds"
             bar.update(task, description=text)
 
-        yield update
+        say = partial(console.print, COMPILING) if console.is_terminal else bool
+        with when_compiling(say):
+            yield update

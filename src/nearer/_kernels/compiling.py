@@ -11,14 +11,18 @@ for a part.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache, partial
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core import event
 
-__all__ = ["helper", "kernel", "side_by_side"]
+__all__ = ["COMPILING", "helper", "kernel", "side_by_side", "when_compiling"]
+
+COMPILING = "compiling, once for this machine: some seconds"
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _CORES: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
@@ -53,6 +57,26 @@ def side_by_side(work: Callable[[int, slice], object], n_rows: int, n_parts: int
             work(part, rows[part])
     else:
         list(_threads().map(work, range(n_parts), rows))
+
+
+@contextmanager
+def when_compiling(say: Callable[[], object]) -> Iterator[None]:
+    """While this lasts, `say` is called once if one of our kernels must be compiled."""
+    with event.install_listener("numba:compile", _Compiling(say)):
+        yield
+
+
+class _Compiling(event.Listener):
+    def __init__(self, say: Callable[[], object]) -> None:
+        self._unsaid = [say]
+
+    def on_start(self, event: Any) -> None:
+        ours = event.data["dispatcher"].py_func.__module__.startswith(__package__)
+        if ours and self._unsaid:
+            self._unsaid.pop()()
+
+    def on_end(self, event: Any) -> None:
+        pass
 
 
 @cache
