@@ -40,7 +40,7 @@ MAY_IMPORT = {
     "fitting": {"_kernels", "asking", "metrics"} | LEAVES,
     "embedding": {"asking", "fitting", "metrics", "running"} | LEAVES,
     "algorithms": INSIDE - {"algorithms"},
-    "running": {"asking"} | LEAVES,
+    "running": {"_kernels", "asking"} | LEAVES,
     "triplets": {"asking"} | LEAVES,
     "_embed": INSIDE | {"running"},
     "_given": INSIDE | {"triplets"},
@@ -66,11 +66,11 @@ HIDING = {"import_module", "__import__"}
 MAY_HIDE = {"__init__.py", "cli/main.py"}  # loaded lazily, from lists of full names
 
 # To be mended by the owners of those rooms; empty these sets, then remove them.
-CLASHING_MODULES = {"basis", "dominance", "errors", "losses", "methods", "planning", "posterior"}
+CLASHING_MODULES = {"errors", "methods", "planning"}
 CLASHING_CLASSES = {"Person", "Session"}
-HIDDEN_IMPORTS = {"embedding.py"}
-DRAWS = {"fitting/calibration.py", "fitting/dimension.py"}
-TOO_LONG = {"estimators/triplets.py", "study/desk.py", "study/app.py:_add_doors"}
+HIDDEN_IMPORTS: set[str] = set()
+DRAWS: set[str] = set()
+TOO_LONG = {"study/desk.py", "study/app.py:_add_doors"}
 
 MODULES = sorted(SOURCE.rglob("*.py"))
 TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}

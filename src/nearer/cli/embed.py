@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from nearer.algorithms.methods import METHODS
 from nearer.cli.output import print_run
 from nearer.cli.running import run_method
 
@@ -16,9 +17,7 @@ __all__ = ["command"]
 @click.argument("data")
 @click.option(
     "--method",
-    type=click.Choice(
-        ["adaptive", "basis", "basis+soe", "extra+soe", "rand+soe", "crowd-kernel", "paper"]
-    ),
+    type=click.Choice(list(METHODS)),
     default="adaptive",
     show_default=True,
     help="How to choose questions and find positions.",

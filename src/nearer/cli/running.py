@@ -25,11 +25,11 @@ from nearer.algorithms.methods import make_asking
 from nearer.asking.memory import Memory
 from nearer.asking.oracles import PointOracle
 from nearer.cli.output import MethodRun, check_folder, write_run
-from nearer.cli.progress import asking_progress
 from nearer.cli.stopping import Stopped
 from nearer.datasets import load_points
 from nearer.errors import InvalidInput
 from nearer.files import write_bytes
+from nearer.running.progress import asking_progress
 from nearer.running.run import run
 
 __all__ = ["run_method"]
