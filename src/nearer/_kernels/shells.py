@@ -381,11 +381,10 @@ def next_questions(
     (shells, chain, prior, _, _), work = scene, room[1]
     (_, low, high), m = shells, chain.shape[1]
     for i in range(len(objects)):
-        x = objects[i]
+        x, smallest = objects[i], 1e300
         first, last = span = (spans[0][x], spans[1][x])
         belief = (beliefs[0][x], beliefs[1], beliefs[2][x], beliefs[3][x])
         best = (bests[0][i], bests[1][i], bests[2][i])
-        smallest = 1e300
         for h in range(len(low)):
             low[h] = chain[h, first[h] - 1] if first[h] > 0 else 0.0
             high[h] = chain[h, last[h]] if last[h] < m else _BEYOND * chain[h, m - 1]
