@@ -30,17 +30,18 @@ __all__ = ["next_questions"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Few = NDArray[np.int32]
 # k heads with chains of m members, in d dimensions; with one more axis for n objects:
-Belief = tuple[Floats, Floats, Floats, Floats]  # mean (d,), covariance (d, d); of the sites (k,)
-# the precisions and the means
-Span = tuple[Ints, Ints]  # (k,) members of each chain that are nearer; that might be
+# mean (d,), covariance (d, d), which follows from all else, precisions and means (k,) of the sites
+Belief = tuple[Floats, Floats, Floats, Floats]
+Span = tuple[Few, Few]  # (k,) members of each chain that are nearer; that might be
 Best = tuple[Ints, Ints, Floats]  # (2,) head, −1: none; member of its chain; entropy in bits
 Shells = tuple[Floats, Floats, Floats]  # heads (k, d); least and greatest distances (k,)
 Prior = tuple[Floats, Floats]  # mean (d,) and precision (d, d) before anything is asked
 # …, chains (k, m), …, anchors (a, d) to begin anew from, the heads' principal axes and mean
 Scene = tuple[Shells, Floats, Prior, Floats, Floats]
 Work = tuple[Floats, Floats, Floats, Ints]  # direction (d,), step (d,), axes (d, d), order (k,)
-Room = tuple[Belief, Work]  # room to work in
+Room = tuple[Belief, Work]
 
 _DAMPING = 0.7  # share of a site that a sweep replaces
 _TOLERATED = 0.01  # squared distance outside a shell, relative to its width
@@ -380,11 +381,10 @@ def next_questions(
     (shells, chain, prior, _, _), work = scene, room[1]
     (_, low, high), m = shells, chain.shape[1]
     for i in range(len(objects)):
-        x = objects[i]
+        x, smallest = objects[i], 1e300
         first, last = span = (spans[0][x], spans[1][x])
-        belief = (beliefs[0][x], beliefs[1][x], beliefs[2][x], beliefs[3][x])
+        belief = (beliefs[0][x], beliefs[1], beliefs[2][x], beliefs[3][x])
         best = (bests[0][i], bests[1][i], bests[2][i])
-        smallest = 1e300
         for h in range(len(low)):
             low[h] = chain[h, first[h] - 1] if first[h] > 0 else 0.0
             high[h] = chain[h, last[h]] if last[h] < m else _BEYOND * chain[h, m - 1]

@@ -137,7 +137,7 @@ def choose_basis(
     """
     n_objects = checks.n_objects(n_objects)
     checks.one_of("endpoints", endpoints, get_args(Endpoints))
-    checks.one_of("order", order, get_args(Order))
+    checks.one_of("order", order, ("fewest-comparisons", "fewest-rounds"))
     noise = checks.rate("noise", noise)
     if noise and order != "fewest-comparisons":
         raise InvalidInput(

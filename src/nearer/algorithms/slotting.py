@@ -29,7 +29,7 @@ Objects = NDArray[np.int64]
 
 _WORTH_ASKING = 0.5  # bits; an object whose best question tells fewer is done
 _WORTH_A_SECOND = 0.8  # bits; the same for a second question in one round
-_SWEEPS = 1
+_SWEEPS = 1  # a round
 _COARSE = 3  # rounds of plain bisection
 _ANEW = 24  # rounds after which all searches may begin elsewhere
 _BEGINNINGS = 150  # anchors at which a search may begin anew
@@ -96,16 +96,14 @@ class Slots:
         axes = np.linalg.eigh((self.heads - middle).T @ (self.heads - middle))[1].T
         self.mirrors = np.vstack([axes, middle])
         self.beginnings = np.array(anchors.positions[:_BEGINNINGS])
-        self.covariances = np.zeros((q, d, d))
         self.precisions = np.zeros((q, k))
         self.targets = np.zeros((q, k))
-        self.first = np.zeros((q, k), dtype=np.int64)
-        self.last = np.full((q, k), self.chain.shape[1], dtype=np.int64)
+        self.first = np.zeros((q, k), dtype=np.int32)
+        self.last = np.full((q, k), self.chain.shape[1], dtype=np.int32)
 
     def choose(self, rows: Objects, *, anew: bool = True) -> tuple[Objects, Objects, Floats]:
         """The next two questions of some objects: head, member of its chain, information."""
         q, (k, d) = len(rows), self.heads.shape
-        beliefs = (self.positions, self.covariances, self.precisions, self.targets)
         bests = (np.empty((q, 2), np.int64), np.zeros((q, 2), np.int64), np.empty((q, 2)))
 
         def update(_: int, part: slice) -> None:
@@ -114,7 +112,7 @@ class Slots:
             work = (np.empty(d), np.empty(d), np.empty((d, d)), np.empty(k, np.int64))
             next_questions(
                 rows[part],
-                beliefs,
+                (self.positions, np.empty((d, d)), self.precisions, self.targets),
                 (self.first, self.last),
                 (bests[0][part], bests[1][part], bests[2][part]),
                 (shells, self.chain, (self.centre, self.prior), self.beginnings, self.mirrors),
