@@ -244,7 +244,7 @@ def test_every_public_name_is_there_and_documented_with_an_example(public):
     thing = getattr(nearer, public)
     documentation = inspect.getdoc(thing)
     assert documentation
-    if inspect.ismodule(thing) or name == "UNSURE":
+    if inspect.ismodule(thing) or public == "UNSURE":
         return
     listed = {"Record", "Basis", "recorded", "remembered", "limited", "Embedding", "Placed"}
     assert ">>>" in documentation or public in listed, f"{public} lacks an example"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -145,6 +144,7 @@ class Embedding:
 
     def plot(self, **options: Any) -> Axes:
         """Draw a map of the positions, with the options of `nearer.plotting.plot_positions`."""
-        plotting = import_module("nearer.plotting")  # a room above this one, needed only here
+        from nearer import plotting  # noqa: PLC0415 - a room above this one, needed only here
+
         axes: Axes = plotting.plot_positions(self.positions, **options)
         return axes
