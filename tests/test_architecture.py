@@ -23,7 +23,7 @@ MAY_IMPORT = {
     "embedding": {"running", "algorithms", "asking", "plotting"} | LEAVES,
     "distances": {"errors"},
     "files": {"errors"},
-    "running": {"asking"} | LEAVES,
+    "running": {"asking", "triplets"} | LEAVES,
     "_kernels": set(),
     "asking": LEAVES,
     "geometry": {"_kernels"} | LEAVES,

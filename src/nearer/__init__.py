@@ -12,6 +12,8 @@ __version__ = "0.1.0.dev0"
 _HOME = {
     # asking: how questions are put and answered
     "run": "nearer.running.run",
+    "load_journal": "nearer.running.load",
+    "Reply": "nearer.running.costs",
     "together": "nearer.asking.protocol",
     "recorded": "nearer.asking.protocol",
     "remembered": "nearer.asking.protocol",
@@ -119,6 +121,8 @@ if TYPE_CHECKING:
     from nearer.estimators.triplets import OrdinalEmbedding as OrdinalEmbedding
     from nearer.fitting.dimension import estimate_dimension as estimate_dimension
     from nearer.questions import UNSURE as UNSURE
+    from nearer.running.costs import Reply as Reply
+    from nearer.running.load import load_journal as load_journal
     from nearer.running.run import run as run
     from nearer.triplets import Triplets as Triplets
     from nearer.triplets import read_triplets as read_triplets

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from nearer._kernels.information import most_informative
 from nearer.algorithms.budgets import default_budget
 from nearer.asking.protocol import Asking, recorded
+from nearer.asking.recipe import repeatable
 from nearer.asking.record import Record
 from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent, InvalidInput
@@ -39,6 +40,7 @@ _CANDIDATES = 40  # pairs weighed for a head
 _LOSS = Loss("ckl")
 
 
+@repeatable
 def crowd_kernel(
     n_objects: int,
     *,

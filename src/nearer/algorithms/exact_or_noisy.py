@@ -17,7 +17,16 @@ from nearer.algorithms.informative import informative
 from nearer.algorithms.noise_check import NoiseCheck, detect_noise
 from nearer.asking.memory import Memory
 from nearer.asking.noisy_sorting import check_noise
-from nearer.asking.protocol import Asking, limited, recorded, remembered
+from nearer.asking.protocol import (
+    Asking,
+    Ties,
+    decided,
+    doubtful,
+    limited,
+    recorded,
+    remembered,
+)
+from nearer.asking.recipe import repeatable
 from nearer.asking.record import Record
 from nearer.embedding import Embedding, Phase
 from nearer.errors import InvalidInput
@@ -32,6 +41,8 @@ _SHARE = 40  # of the budget one comparison in so many checks; a cycle takes fou
 _NOISY = 20  # n·log2 n comparisons, where answers are noisy and no budget is given
 
 
+@repeatable
+@doubtful
 def exact_or_noisy(
     n_objects: int,
     *,
@@ -65,16 +76,26 @@ def exact_or_noisy(
     if budget is not None:
         n_cycles = min(n_cycles, budget // (4 * _SHARE))
     if n_objects < 4 or n_cycles < 1:
-        return adaptive(n_objects, budget=budget, random_state=rng)
+        return _sorting(int(n_objects), budget, rng)
     return _check_first(int(n_objects), budget, n_cycles, rng)
 
 
 def _go_on(n: int, budget: int | None, noisy: bool, rng: np.random.Generator) -> Asking[Embedding]:
     if not noisy:
-        return adaptive(n, budget=budget, random_state=rng)
+        return _sorting(n, budget, rng)
     if budget is None:
         budget = round(_NOISY * n * np.log2(n))
     return informative(n, budget=max(1, budget), random_state=rng)
+
+
+def _sorting(n: int, budget: int | None, rng: np.random.Generator) -> Asking[Embedding]:
+    """The exact way, which needs every answer: what nobody knows is asked again, then decided."""
+    ties = Ties()
+    asking = decided(adaptive(n, budget=budget, random_state=rng), ties)
+    found = yield from (asking if budget is None else limited(asking, budget))
+    if not ties.n_broken:
+        return found
+    return replace(found, details={**found.details, "n_ties_broken": ties.n_broken})
 
 
 def _check_first(
@@ -82,7 +103,7 @@ def _check_first(
 ) -> Asking[Embedding]:
     record = Record()
     check: NoiseCheck = yield from recorded(
-        detect_noise(n, n_cycles=n_cycles, random_state=rng), record
+        decided(detect_noise(n, n_cycles=n_cycles, random_state=rng)), record
     )
     phase = Phase("check", record.n_comparisons, record.n_rounds, str(check))
     left = None if budget is None else budget - record.n_comparisons

@@ -32,7 +32,8 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from nearer.algorithms.candidates import Askable, Candidates
-from nearer.asking.protocol import Asking
+from nearer.asking.protocol import Asking, doubtful
+from nearer.asking.recipe import repeatable
 from nearer.asking.record import Record
 from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent, InvalidInput
@@ -48,6 +49,8 @@ _CANDIDATES = 200  # drawn for each question that is asked
 _POWER = 2.0
 
 
+@repeatable
+@doubtful
 def informative(
     n_objects: int,
     *,
@@ -79,7 +82,8 @@ def informative(
     Returns
     -------
     asking
-        Its result is an `Embedding`. No question is asked twice. ``details`` holds the
+        Its result is an `Embedding`. No question is asked twice. "Don't know" counts as a near
+        tie, a graded answer as much for either side as it says. ``details`` holds the
         `Posterior`, its ``covariances``, the ``noise``, the ``learning_curve`` of honest
         predictions, and the objects nobody was asked about.
 
@@ -249,13 +253,14 @@ def _informative(
         except BudgetSpent as cut:
             answers, spent = cut.answers, True
             questions, random = questions[: len(answers)], random[: len(answers)]
-        triplets = answered(questions, answers)
         if record.n_comparisons:
-            curve.add(record.n_comparisons, belief.fit, triplets[random])
+            predicted = answered(questions[random], answers[random])
+            curve.add(record.n_comparisons, belief.fit, predicted)
         record.add(questions, answers)
         candidates.exclude(questions)
-        if len(triplets):
-            belief.learn(record.triplets)
+        if len(questions):
+            triplets, weights = record.weighted
+            belief.learn(triplets, weights=weights)
         if spent:
             break
     if record.n_comparisons:
