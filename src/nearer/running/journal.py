@@ -8,7 +8,9 @@ are answered from it, the others go to the oracle; so the same call again gives 
 would have given without an interruption, and pays for nothing twice.
 
 All answers that have come by the time the file is written go into one transaction, and the disk is
-synced before it ends. Killed at any moment, the file holds every answer but those in flight.
+synced before it ends. Killed at any moment, the file holds every answer but those in flight. While
+a run is under way SQLite keeps the latest of them in a file beside it (``-wal``), which takes one
+sync where the other ways take four and lets others read at the same time; it goes when the run ends.
 """
 
 from __future__ import annotations
@@ -85,6 +87,7 @@ class Journal:
             self._db = connect(self.path, new=new)
             if new or not _tables(self._db):
                 self._create(run, names)
+            self._db.execute("PRAGMA journal_mode = WAL")
             self._run = _header(self._db)
             _check_format(self.path, self._run)
         except BaseException:
@@ -92,7 +95,9 @@ class Journal:
             raise
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Let go of the file, which then is whole by itself."""
+        with suppress(sqlite3.Error):  # somebody reads it: it is whole with its -wal beside it
+            self._db.execute("PRAGMA journal_mode = DELETE")
         self._db.close()
         self._lock.release()
 

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from nearer.asking.answers import as_answers
 from nearer.errors import InvalidInput
-from nearer.questions import Floats, Objects, weighted
+from nearer.questions import Floats, Objects, answered, unsure_rows, weighted
 from nearer.running.journal import connect, read_header
 from nearer.triplets import Triplets, examine
 
-__all__ = ["load_journal"]
+__all__ = ["journal_seed", "load_journal"]
 
 
 def load_journal(path: str | os.PathLike[str]) -> Triplets:
@@ -72,6 +73,13 @@ def load_journal(path: str | os.PathLike[str]) -> Triplets:
     )
 
 
+def journal_seed(path: str | os.PathLike[str]) -> int | None:
+    """The seed of a journal's run, given or drawn."""
+    with closing(connect(Path(path))) as db:
+        seed: int | None = read_header(Path(path), db).get("seed")
+        return seed
+
+
 def _votes(kept: list[tuple[str, str, str | None]]) -> tuple[Objects, Floats, list[str | None]]:
     """Triplets, their weights, and who gave each; several votes on a question are several."""
     ballots = [
@@ -88,7 +96,12 @@ def _votes(kept: list[tuple[str, str, str | None]]) -> tuple[Objects, Floats, li
         nobody = np.nan if width == 3 else [np.nan] * (width - 1)
         said = np.array([nobody if x is None else x for *_, x in group], dtype=np.float64)
         questions = np.array([question for question, *_ in group], dtype=np.int64)
-        triplets, count = weighted(questions, np.ma.masked_invalid(said))
+        answers = as_answers(said, questions)
+        if answers.dtype == np.bool_ and not len(unsure_rows(answers)):
+            triplets = answered(questions, answers)  # in the order they were given
+            count = np.ones(len(triplets))
+        else:
+            triplets, count = weighted(questions, answers)
         rows.append(triplets)
         weights.append(count)
         people.extend([person] * len(count))

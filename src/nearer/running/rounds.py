@@ -152,8 +152,9 @@ class Rounds:
         sheet = _Sheet(questions)
         if self._journal is not None:
             rows, answers = self._journal.known(self.n_rounds, questions)
-            sheet.fill(rows, answers)
-            self._count(len(rows), answers)
+            if len(rows):
+                sheet.fill(rows, answers)
+                self._count(len(rows), answers)
         before = self.n_comparisons
         _Errand(self, sheet).run()
         self.n_rounds += 1
