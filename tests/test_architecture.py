@@ -24,6 +24,7 @@ MAY_IMPORT = {
     "distances": {"errors"},
     "files": {"errors"},
     "running": {"asking", "triplets"} | LEAVES,
+    "judges": {"running", "asking", "fitting"} | LEAVES,
     "_kernels": set(),
     "asking": LEAVES,
     "geometry": {"_kernels"} | LEAVES,

@@ -1,4 +1,4 @@
-"""Journals: nothing paid for is lost, nothing is paid twice, the result is the uninterrupted one."""
+"""Journals: nothing paid for is lost or paid twice, the result is the uninterrupted one."""
 
 import json
 import os
@@ -90,10 +90,10 @@ def test_a_question_that_is_put_twice_on_purpose_is_two_answers(tmp_path):
     @nearer.doubtful
     def thrice():
         question = np.array([[0, 1, 2]])
-        answers = []
-        for _ in range(3):
-            answers.append(bool((yield question)[0]))
-        return answers
+        first = yield question
+        second = yield question
+        third = yield question
+        return [bool(answers[0]) for answers in (first, second, third)]
 
     journal = tmp_path / "answers.db"
     wanted = nearer.run(thrice(), lambda questions: [next(said)], journal=journal)
@@ -156,7 +156,7 @@ def test_a_journal_of_another_run_is_refused_with_what_differs(change, message, 
     call = {"budget": 80, "random_state": 0, "progress": False, "journal": journal}
     nearer.embed(EXACT, 24, **call)
     oracle = Counting()
-    with pytest.raises(InvalidInput, match=f"another run: .*{message}"):
+    with pytest.raises(InvalidInput, match=rf"another run: .*{message}"):
         nearer.embed(oracle, 24, **{**call, **change})
     assert not oracle.asked
 
@@ -168,7 +168,7 @@ def test_other_objects_and_another_version_are_another_run(tmp_path, monkeypatch
     with pytest.raises(InvalidInput, match="objects was"):
         nearer.embed(EXACT, NAMES[::-1], **call)
     monkeypatch.setattr(nearer, "__version__", "99")
-    with pytest.raises(InvalidInput, match='version was .* and is "99"'):
+    with pytest.raises(InvalidInput, match=r'version was .* and is "99"'):
         nearer.embed(EXACT, NAMES, **call)
 
 

@@ -67,13 +67,14 @@ _HOME = {
     "read_triplets": "nearer.triplets",
     "write_triplets": "nearer.triplets",
 }
-_MODULES = ("datasets", "errors", "metrics", "plotting")
+_MODULES = ("datasets", "errors", "judges", "metrics", "plotting")
 
 __all__ = [*_HOME, *_MODULES]  # noqa: PLE0604 - every entry is a string
 
 if TYPE_CHECKING:
     from nearer import datasets as datasets
     from nearer import errors as errors
+    from nearer import judges as judges
     from nearer import metrics as metrics
     from nearer import plotting as plotting
     from nearer._embed import embed as embed

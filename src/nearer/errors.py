@@ -13,6 +13,7 @@ __all__ = [
     "DroppedRows",
     "InvalidInput",
     "JournalError",
+    "JudgeError",
     "MissingAnswer",
     "MissingData",
     "NearerError",
@@ -43,6 +44,10 @@ class OracleError(NearerError, ValueError):
 
 class JournalError(NearerError, OSError):
     """A journal that cannot be read or written; what is in it stays there."""
+
+
+class JudgeError(NearerError, ConnectionError):
+    """A judge elsewhere that cannot be reached, refuses, or needs a key that is not there."""
 
 
 class MissingAnswer(NearerError, LookupError):

@@ -10,7 +10,7 @@ would have given without an interruption, and pays for nothing twice.
 All answers that have come by the time the file is written go into one transaction, and the disk is
 synced before it ends. Killed at any moment, the file holds every answer but those in flight. While
 a run is under way SQLite keeps the latest of them in a file beside it (``-wal``), which takes one
-sync where the other ways take four and lets others read at the same time; it goes when the run ends.
+sync where the other ways take four and lets others read meanwhile; it goes when the run ends.
 """
 
 from __future__ import annotations
