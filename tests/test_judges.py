@@ -38,8 +38,11 @@ def ask(judge, questions):
     async def all_of_them():
         size = judge.block_size
         blocks = [questions[i : i + size] for i in range(0, len(questions), size)]
-        replies = [await judge(block) for block in blocks]
-        await judge.aclose()
+        try:
+            replies = [await judge(block) for block in blocks]
+        finally:
+            await judge.aclose()
+            await asyncio.sleep(0)
         return [answer for reply in replies for answer in reply]
 
     return asyncio.run(all_of_them())

@@ -90,13 +90,13 @@ class Inbox:
             file.seek(self._read)
             added = file.read()
         whole = added[: added.rfind(b"\n") + 1]
-        self._read += len(whole)
         for line in whole.decode("utf-8").splitlines():
             row = _row(line, self._in) if line.strip() else {}
             if {"id", "answer"} <= set(row):
                 said = row["answer"]
                 certain = isinstance(said, int) and not isinstance(said, bool)
                 self._answers.setdefault(row["id"], float(said) if certain else said)
+        self._read += len(whole)  # a line that cannot be read stops everybody who waits
 
 
 def _plain(thing: Any) -> Any:

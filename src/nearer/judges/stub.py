@@ -164,6 +164,8 @@ class _Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = 1 << 16  # a reply in one piece
     server: _Server
 
     def do_POST(self) -> None:

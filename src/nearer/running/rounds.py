@@ -33,7 +33,7 @@ from nearer.running.journal import Entry, Journal
 from nearer.running.names import Names
 from nearer.running.workers import Crew, Here
 
-__all__ = ["Patience", "Rounds"]
+__all__ = ["Patience", "Rounds", "Sheet"]
 
 _PAUSE = 1.0  # seconds before the first retry
 
@@ -87,7 +87,7 @@ class _Block:
     deadline: float = np.inf
 
 
-class _Sheet:
+class Sheet:
     """The answers of a round, filled in as they come."""
 
     def __init__(self, questions: Questions) -> None:
@@ -98,6 +98,7 @@ class _Sheet:
         self.have = np.zeros(len(questions), dtype=np.bool_)
 
     def fill(self, rows: Objects, answers: Said) -> None:
+        """Take in the answers of these rows."""
         self._values[rows] = np.ma.filled(np.ma.asarray(answers).astype(np.float64), np.nan)
         self.have[rows] = True
 
@@ -149,7 +150,7 @@ class Rounds:
         """Have a round answered; out of money, `BudgetSpent` holds the first part of it."""
         if self._plain:
             return self._put_plainly(questions)
-        sheet = _Sheet(questions)
+        sheet = Sheet(questions)
         if self._journal is not None:
             rows, answers = self._journal.known(self.n_rounds, questions)
             if len(rows):
@@ -190,7 +191,7 @@ class Rounds:
 class _Errand:
     """The blocks of one round: waiting, under way, come."""
 
-    def __init__(self, desk: Rounds, sheet: _Sheet) -> None:
+    def __init__(self, desk: Rounds, sheet: Sheet) -> None:
         self._desk, self._sheet = desk, sheet
         rows = np.flatnonzero(~sheet.have)
         size = desk._block_size or max(1, len(rows))

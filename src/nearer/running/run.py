@@ -35,7 +35,7 @@ from nearer.running.names import Names, as_names
 from nearer.running.rounds import Patience, Rounds
 from nearer.running.workers import Here, crew_for
 
-__all__ = ["Dispatch", "run"]
+__all__ = ["Dispatch", "begun", "run"]
 
 T = TypeVar("T")
 
@@ -131,10 +131,10 @@ def run(
     names = None if objects is None else as_names(list(objects))[1]
     ties = Ties()
     with (
-        _begun(asking, journal, names, {**(about or {}), **_limit(budget)}) as (begun, book),
+        begun(asking, journal, names, {**(about or {}), **_limit(budget)}) as (made, book),
         _rounds(oracle, names, book, progress, how) as rounds,
     ):
-        result = _driven(_sheltered(begun, ties, memory, budget), rounds)
+        result = _driven(_sheltered(made, ties, memory, budget), rounds)
     if ties.n_broken:
         warnings.warn(str(ties), AnswersWarning, stacklevel=2)
     return _told(result, names, rounds, ties, oracle)
@@ -156,7 +156,7 @@ def _limit(budget: int | None) -> dict[str, Any]:
 
 
 @contextmanager
-def _begun(
+def begun(
     asking: Asking[T],
     path: str | os.PathLike[str] | None,
     names: Names | None,
@@ -189,9 +189,10 @@ def _begun(
         try:
             yield asking, book
         except (Exception, KeyboardInterrupt) as error:
-            error.add_note(
-                f"{len(book):,} answers are kept in {book.path}; the same call goes on from there"
-            )
+            if len(book):
+                error.add_note(
+                    f"{len(book):,} answers are kept in {book.path}; the same call goes on"
+                )
             raise
 
 

@@ -148,6 +148,7 @@ class _Loop:
         await asyncio.gather(*others, return_exceptions=True)
         with suppress(AttributeError):  # an oracle that holds connections may say how they end
             await self.oracle.aclose()  # type: ignore[attr-defined]
+        await asyncio.sleep(0)  # transports close in the next turn
         await self._loop.shutdown_asyncgens()
 
 
