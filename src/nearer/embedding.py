@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from nearer.asking.protocol import Oracle
 from nearer.distances import Distances
@@ -123,15 +124,20 @@ class Embedding:
         p = posterior.probability(np.asarray(questions).reshape(-1, 3))
         return np.stack([1 - p, p], axis=1)
 
-    def place(self, oracle: Oracle, new: ArrayLike) -> Placed:
+    def place(self, oracle: Oracle | Callable[..., Any], new: Any, **how: Any) -> Placed:
         """Find the positions of unseen objects by comparing them with those that have one.
 
         Parameters
         ----------
         oracle
-            It must know the old objects by their numbers, and the new ones by `new`.
+            It must know the old objects by their numbers, and the new ones by `new`; or both by
+            their names, where the embedding has names.
         new
-            The new objects' numbers, none of them below ``len(positions)``.
+            The new objects: what they are, where the embedding has names; otherwise their numbers,
+            none of them below ``len(positions)``.
+
+        how
+            How questions are put, see `nearer.run`; also ``journal=``.
 
         Returns
         -------
@@ -140,11 +146,17 @@ class Embedding:
         """
         from nearer.algorithms.placing import place_objects  # noqa: PLC0415 - it needs this module
 
-        return run(place_objects(self, new), oracle)
+        if self.names is None:
+            return run(place_objects(self, new), oracle, **how)
+        things = [*self.names, *new]
+        numbers = np.arange(len(self.names), len(things))
+        return run(place_objects(self, numbers), oracle, objects=things, **how)
 
     def plot(self, **options: Any) -> Axes:
         """Draw a map of the positions, with the options of `nearer.plotting.plot_positions`."""
         from nearer import plotting  # noqa: PLC0415 - a room above this one, needed only here
 
+        if self.names is not None:
+            options.setdefault("labels", [str(name) for name in self.names])
         axes: Axes = plotting.plot_positions(self.positions, **options)
         return axes

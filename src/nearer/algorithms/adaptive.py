@@ -26,6 +26,7 @@ from nearer.asking.protocol import (
     recorded,
     remembered,
 )
+from nearer.asking.recipe import repeatable
 from nearer.asking.record import Record
 from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent
@@ -37,6 +38,7 @@ _TOGETHER = 3000  # up to so many objects are fitted together
 _CORE = 1500  # so many of more
 
 
+@repeatable
 def adaptive(
     n_objects: int,
     *,

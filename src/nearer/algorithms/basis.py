@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from nearer import checks
 from nearer.asking.noisy_sorting import repeated
 from nearer.asking.protocol import Asking, recorded
+from nearer.asking.recipe import repeatable
 from nearer.asking.record import Record
 from nearer.asking.selection import farthest_object
 from nearer.asking.sorting import Order, rank_objects
@@ -92,6 +93,7 @@ class Basis:
         )
 
 
+@repeatable
 def choose_basis(
     n_objects: int,
     *,

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from nearer import checks
 from nearer.algorithms.basis import Basis, Endpoints, choose_basis
 from nearer.asking.protocol import Asking, recorded, together
+from nearer.asking.recipe import repeatable
 from nearer.asking.record import Record
 from nearer.asking.selection import best_of
 from nearer.asking.sorting import Order
@@ -103,6 +104,7 @@ def _turning_point(basis: Basis, axis: Axis) -> Asking[NDArray[np.float64]]:
     return places
 
 
+@repeatable
 def basis_embedding(
     n_objects: int,
     *,

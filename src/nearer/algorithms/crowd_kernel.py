@@ -22,6 +22,7 @@ from nearer import checks
 from nearer._kernels.information import most_informative
 from nearer.algorithms.budgets import default_budget
 from nearer.asking.protocol import Asking, recorded
+from nearer.asking.recipe import repeatable
 from nearer.asking.record import Record
 from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent
@@ -41,6 +42,7 @@ _MU = 0.05  # of the likelihood
 _LOSS = Loss("ckl", _MU)
 
 
+@repeatable
 def crowd_kernel(
     n_objects: int,
     *,

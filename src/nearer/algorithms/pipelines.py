@@ -27,6 +27,7 @@ from nearer.algorithms.basis import Basis, Endpoints, choose_basis
 from nearer.algorithms.budgets import default_budget
 from nearer.asking.lists import sort_lists
 from nearer.asking.protocol import Asking, recorded, together
+from nearer.asking.recipe import repeatable
 from nearer.asking.record import Record
 from nearer.asking.selection import nearest_objects
 from nearer.asking.sorting import Order
@@ -45,6 +46,7 @@ Extra = Literal["sort", "select"]
 ZERO_LOSS = 1e-3  # the paper's threshold
 
 
+@repeatable
 def basis_soe(
     n_objects: int,
     *,
@@ -86,6 +88,7 @@ def _basis_soe(search: Asking[Basis], d: int | None, rng: np.random.Generator) -
     return _embedding(fit, evidence, basis.triplets, (_phase_of(basis),), basis=basis)
 
 
+@repeatable
 def extra_soe(
     n_objects: int,
     *,
@@ -151,6 +154,7 @@ def _extra_soe(
     return _embedding(fit, first.evidence, triplets, history, basis=first.details["basis"])
 
 
+@repeatable
 def rand_soe(
     n_objects: int,
     *,
@@ -196,6 +200,7 @@ def _ask(questions: NDArray[np.int64]) -> Asking[None]:
     yield questions
 
 
+@repeatable
 def paper_protocol(
     n_objects: int, *, n_starts: int = 20, random_state: Seed = None
 ) -> Asking[Embedding]:

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from nearer.algorithms.slotting import Anchors, Slots, slot_objects, spread_heads
 from nearer.algorithms.twins import nearest_places
 from nearer.asking.protocol import Asking, recorded
+from nearer.asking.recipe import repeatable
 from nearer.asking.record import Record
 from nearer.embedding import Embedding
 from nearer.errors import BudgetSpent, InvalidInput
@@ -48,6 +49,7 @@ class Placed:
     n_rounds: int
 
 
+@repeatable
 def place_objects(
     embedding: Embedding, new: ArrayLike, *, most: float = 3.0, pairs: bool = False
 ) -> Asking[Placed]:

@@ -51,6 +51,11 @@ __all__ = ["command"]
     type=click.Choice(["sort", "select"]),
     help="Method extra+soe: sort (default) or select the neighbours of every object.",
 )
+@click.option(
+    "--journal",
+    type=click.Path(dir_okay=False),
+    help="Keep every answer in this file; the same command goes on from it.",
+)
 @click.option("--out", default="out/embed", show_default=True, help="Folder for the results.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 def command(data: str, out: str, as_json: bool, **options: Any) -> None:

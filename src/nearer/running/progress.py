@@ -33,9 +33,12 @@ def step_progress(what: str = "") -> Iterator[Callable[[str], None]]:
 
 
 @contextmanager
-def asking_progress(what: str) -> Iterator[Callable[[int, int], None]]:
+def asking_progress(what: str) -> Iterator[Callable[..., None]]:
     """Show how many comparisons were asked, on standard error; yields what `run` calls."""
     with step_progress(what) as step:
-        yield lambda comparisons, rounds: step(
-            f"{what}: {comparisons:,} comparisons in {rounds:,} rounds"
-        )
+
+        def count(comparisons: int, rounds: int, money: float | None = None) -> None:
+            spent = "" if money is None else f", {money:,.2f} spent"
+            step(f"{what}: {comparisons:,} comparisons in {rounds:,} rounds{spent}")
+
+        yield count
