@@ -1,4 +1,4 @@
-"""Judges that are slow, biased, lapsing and killed: time, τ per call, answers lost and paid twice."""
+"""Judges that are slow, biased, lapsing and killed: time, τ per call, answers lost."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ _SCRIPT = """
 
 
 def killed(seed: int) -> dict[str, float]:
-    """Killed with -9 ten times: what was lost, what was asked again, and is the result the same?"""
+    """Killed with -9 ten times: what was lost, what was asked again, is the result the same."""
     _, at = _points(seed)
     again = kills = most = 0
     with tempfile.TemporaryDirectory() as folder, StubServer(at, latency=0.05) as server:
@@ -183,12 +183,14 @@ def page(rows: Rows, folder: Path) -> str:
             ],
         )
     )
-    for r in rows:
-        if r["part"] == "kill":
-            parts.append(
-                f"\n## Killed with -9\n\n{r['kills']:.0f} kills, {_IN_FLIGHT} in flight: "
-                f"{r['answers']:.0f} answers in the journal, {r['lost']:.0f} lost in flight, at "
-                f"most {r['most_lost']:.0f} by one kill, {r['again']:.0f} asked again that had been "
-                f"kept; the result is {'identical' if r['same'] else 'DIFFERENT'}."
-            )
+    parts.extend(_killed(r) for r in rows if r["part"] == "kill")
     return "\n".join(parts)
+
+
+def _killed(r: dict[str, float]) -> str:
+    same = "identical" if r["same"] else "DIFFERENT"
+    return (
+        f"\n## Killed with -9\n\n{r['kills']:.0f} kills, {_IN_FLIGHT} in flight: {r['answers']:.0f} "
+        f"answers in the journal, {r['lost']:.0f} lost in flight, at most {r['most_lost']:.0f} by "
+        f"one kill, {r['again']:.0f} asked again that had been kept; the result is {same}."
+    )
