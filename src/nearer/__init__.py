@@ -13,7 +13,7 @@ _HOME = {
     # asking: how questions are put and answered
     "run": "nearer.running.run",
     "load_journal": "nearer.running.load",
-    "Reply": "nearer.running.costs",
+    "PricedAnswers": "nearer.running.costs",
     "together": "nearer.asking.protocol",
     "recorded": "nearer.asking.protocol",
     "remembered": "nearer.asking.protocol",
@@ -130,7 +130,7 @@ if TYPE_CHECKING:
     from nearer.estimators.ordinal_embedding import OrdinalEmbedding as OrdinalEmbedding
     from nearer.fitting.belief import Belief as Belief
     from nearer.questions import UNSURE as UNSURE
-    from nearer.running.costs import Reply as Reply
+    from nearer.running.costs import PricedAnswers as PricedAnswers
     from nearer.running.load import load_journal as load_journal
     from nearer.running.run import run as run
     from nearer.triplets import Triplets as Triplets

@@ -127,6 +127,9 @@ class Embedding:
     def place(self, oracle: Oracle | Callable[..., Any], new: Any, **how: Any) -> Placed:
         """Find the positions of unseen objects by comparing them with those that have one.
 
+        Where the answers were found to be noisy, questions are chosen as `nearer.informative`
+        chooses them; where they were exact, the new objects are sorted in.
+
         Parameters
         ----------
         oracle
@@ -144,13 +147,15 @@ class Embedding:
         placed
             Positions of the new objects, and what they cost. See `nearer.place_objects`.
         """
-        from nearer.algorithms.placing import place_objects  # noqa: PLC0415 - it needs this module
+        from nearer.algorithms.noisy_placing import place_noisily  # noqa: PLC0415 - rooms above
+        from nearer.algorithms.placing import place_objects  # noqa: PLC0415 - this one
 
-        if self.names is None:
-            return run(place_objects(self, new), oracle, **how)
-        things = [*self.names, *new]
-        numbers = np.arange(len(self.names), len(things))
-        return run(place_objects(self, numbers), oracle, objects=things, **how)
+        place = place_noisily if "posterior" in self.details else place_objects
+        things = None if self.names is None else [*self.names, *new]
+        if things is not None:
+            new = np.arange(len(self.positions), len(things))
+        placed: Placed = run(place(self, new), oracle, objects=things, **how)
+        return placed
 
     def plot(self, **options: Any) -> Axes:
         """Draw a map of the positions, with the options of `nearer.plotting.plot_positions`."""

@@ -14,13 +14,12 @@ import os
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 from urllib.parse import urlsplit
 
 from nearer import checks
 from nearer.errors import InvalidInput, JudgeError
-from nearer.judges.prompts import SHRUG, Order, Prompt, Options
+from nearer.judges.prompts import SHRUG, Options, Order, Prompt
 from nearer.running.costs import PricedAnswers
 
 __all__ = ["ChatJudge", "ChatReport"]
@@ -334,8 +333,9 @@ def _asked_for(header: str | None) -> float:
 
 def _httpx() -> Any:
     try:
-        return import_module("httpx2")
+        import httpx2  # noqa: PLC0415 - of the extra nearer[llm]
     except ImportError:
         raise InvalidInput(
             "language models need the package httpx2: pip install 'nearer[llm]'"
         ) from None
+    return httpx2

@@ -19,7 +19,7 @@ from typing import Any, Literal
 from nearer import checks
 from nearer.errors import InvalidInput
 
-__all__ = ["PICTURES", "Prompt", "Options"]
+__all__ = ["PICTURES", "Options", "Prompt"]
 
 Order = Literal["random", "fixed"]
 PICTURES = {".png", ".jpg", ".jpeg", ".gif", ".webp"}

@@ -52,6 +52,8 @@ class StubServer:
         The address to give to `ChatJudge`.
     n_calls, n_questions, most_at_once
         What it was asked, and how many calls it has answered at the same time.
+    log
+        Every question it was put, as it was put, in the order they came.
 
     Examples
     --------
@@ -82,6 +84,7 @@ class StubServer:
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self.n_calls = self.n_questions = self.most_at_once = self._now = 0
+        self.log: list[str] = []
 
     def __enter__(self) -> StubServer:
         self._server = _Server(("127.0.0.1", 0), _Handler)
@@ -129,6 +132,7 @@ class StubServer:
         questions = _NUMBERED.split("\n" + words)[1:] or [words]
         with self._lock:
             self.n_questions += len(questions)
+            self.log += questions
             chances = [self._chance(question) for question in questions]
             letters = ["A" if self._rng.random() < p else "B" for p in chances]
         text = "\n".join(f"{i}: {letter}" for i, letter in enumerate(letters, 1))

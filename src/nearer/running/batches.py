@@ -21,7 +21,7 @@ from nearer.asking.answers import as_answers
 from nearer.asking.protocol import Asking, Ties, decided, takes_doubt
 from nearer.errors import InvalidInput
 from nearer.questions import Objects, Questions
-from nearer.running.journal import JournalRow, Journal
+from nearer.running.journal import Journal, JournalRow
 from nearer.running.names import Names, as_names
 from nearer.running.rounds import Sheet
 from nearer.running.run import begun

@@ -1,7 +1,7 @@
 """What answers cost, and when there is no more to spend.
 
 A call of an oracle may have a price that is known before it (`cost`, a function of the block of
-questions) or only after it (a `PricedAnswers` that says so, as a language model's does). What is known
+questions) or only after it (`PricedAnswers` that say so, as a language model's do). What is known
 before is set aside when the block goes out, so that the limit is never passed. What is only known
 afterwards is expected to be what calls have cost so far, on average.
 """

@@ -32,7 +32,7 @@ from nearer.asking.answers import as_answers
 from nearer.errors import InvalidInput, JournalError
 from nearer.questions import Objects, Questions, Said
 
-__all__ = ["JournalRow", "Journal", "connect"]
+__all__ = ["Journal", "JournalRow", "connect"]
 
 FORMAT = 1
 _MARK = 0x6E656172  # "near": how an SQLite file says whose it is

@@ -29,7 +29,7 @@ from nearer.asking.answers import as_answers
 from nearer.errors import BudgetSpent, InvalidInput
 from nearer.questions import Objects, Questions, Said, unsure_rows
 from nearer.running.costs import Costs
-from nearer.running.journal import JournalRow, Journal
+from nearer.running.journal import Journal, JournalRow
 from nearer.running.names import Names
 from nearer.running.workers import Crew, Here
 
