@@ -32,6 +32,7 @@ from nearer.study.errors import StoreTrouble
 from nearer.study.researchers import COOKIE, form_token, session_of
 from nearer.study.store import Store
 from nearer.study.web import Guard, Study, add_error_handlers, current, page, same_site
+from nearer.study.words import read_words
 
 __all__ = ["create_app", "open_study"]
 
@@ -106,7 +107,8 @@ def create_app(study: Study) -> FastAPI:
 def _add_public(app: FastAPI) -> None:
     @app.get("/", include_in_schema=False)
     def participant_page(request: Request) -> Response:
-        return page(request, "participant.html")
+        config = current(request).desk.config
+        return page(request, "participant.html", words=read_words(config.language, config.words))
 
     @app.get("/healthz", tags=["service"], responses={503: {"description": "cannot store answers"}})
     async def healthz(request: Request) -> JSONResponse:

@@ -20,6 +20,8 @@ from starlette.exceptions import HTTPException
 
 from nearer.study.desk import Desk, Trial
 from nearer.study.errors import Refusal
+from nearer.study.markup import to_html
+from nearer.study.media import shown
 from nearer.study.web import Study, current
 
 __all__ = ["router"]
@@ -96,6 +98,8 @@ class About(_Strict):
     can_skip: bool
     can_be_undecided: bool
     must_play: bool
+    surround: str
+    html: dict[str, str] = Field(description="the long texts, formatted")
     open: bool
     panels: dict[str, str]
     practice: list[ShownTrial]
@@ -148,9 +152,13 @@ def about(request: Request) -> dict[str, Any]:
     study = current(request)
     desk = study.desk
     keys = ["title", "question", "instructions", "consent", "consent_version", "contact", "debrief"]
-    keys += ["questions", "can_skip", "can_be_undecided", "must_play"]
+    keys += ["questions", "can_skip", "can_be_undecided", "must_play", "surround"]
     return {
         **{key: getattr(desk.config, key) for key in keys},
+        "html": {
+            key: to_html(getattr(desk.config, key))
+            for key in ("consent", "instructions", "debrief")
+        },
         "open": desk.state == "running" and not desk.full,
         "panels": {name: parameter for name, (parameter, _) in PANELS.items()},
         "practice": [_practice(desk, k) for k in range(desk.config.practice)],
@@ -257,9 +265,9 @@ def _shown(desk: Desk, trial: Trial) -> dict[str, Any]:
     return {
         "lease": trial.lease,
         "number": trial.number,
-        "head": desk.items[trial.head],
-        "left": desk.items[trial.left],
-        "right": desk.items[trial.right],
+        "head": shown(desk.items[trial.head], names=desk.config.show_names),
+        "left": shown(desk.items[trial.left], names=desk.config.show_names),
+        "right": shown(desk.items[trial.right], names=desk.config.show_names),
     }
 
 
