@@ -84,47 +84,54 @@ def test_the_down_key_answers_only_where_nothing_is_to_be_scrolled(browser, tmp_
         page.context.close()
 
 
-@pytest.mark.parametrize("status", [200, 409])
-def test_the_last_answer_can_be_taken_back(browser, tmp_path, status):
-    """The page's half: it offers what the server says can be undone, and shows it again."""
-    asked = []
+@pytest.mark.parametrize("refused", [False, True])
+def test_the_last_question_can_be_answered_again(browser, tmp_path, refused):
+    """The page's half: it offers what the server calls `last`, and sends it with `instead`."""
+    sent = []
     with study(tmp_path, texts(12), questions=12) as base:
         page = open_page(browser, "desk")
-        first: dict = {}
+        trials: dict = {}
 
         def answers(route):
-            reply = route.fetch()
-            given = json.loads(route.request.post_data)["answers"][0]["lease"]
-            route.fulfill(response=reply, json={**reply.json(), "undo": given})
-
-        def undo(route):
-            asked.append(json.loads(route.request.post_data))
-            again = {"stage": "trials", "answered": 0, "questions": 12, "completion": None}
-            if status != 200:
-                route.fulfill(status=status, json={"detail": "a sort has used it"})
+            given = json.loads(route.request.post_data)["answers"]
+            sent.extend(given)
+            if not given[0].pop("instead", False):
+                reply = route.fetch()
+                last = trials[given[0]["lease"]]
+            elif refused:
+                route.fulfill(status=409, json={"detail": "a sort has used it"})
+                return
             else:
-                route.fulfill(json={**again, "trials": [{**first, "lease": 99}]})
+                reply = route.fetch(url=base + "api/me", method="GET")
+                last = None
+            done = {"last": last, "stored": [given[0]["lease"]], "refused": {}}
+            route.fulfill(response=reply, json={**reply.json(), **done})
+
+        def keep(reply):
+            if "/api/" in reply.url and reply.status == 200:
+                trials.update({t["lease"]: t for t in reply.json().get("trials", [])})
 
         page.route("**/api/answers", answers)
-        page.route("**/api/undo", undo)
-        page.on("response", lambda r: "/api/ready" in r.url and first.update(r.json()["trials"][0]))
+        page.on("response", keep)
         begin(page, base)
         assert not page.is_visible("#undo")
         left = page.inner_text("#left")
         choose(page, "desk", "left")
         wait_for_question(page, 2)
+        second = page.inner_text("#left")
         look(page, "undo-desk")
         page.click("#undo")
-        page.wait_for_selector("#feedback:not([hidden])")
-        assert asked == [{"lease": first["lease"]}]
+        wait_for_question(page, 1)
+        assert page.inner_text("#left") == left
+        assert "takes the place" in page.inner_text("#feedback")
         assert not page.is_visible("#undo")
-        if status == 200:
-            wait_for_question(page, 1)
-            assert page.inner_text("#left") == left
-            assert "taken back" in page.inner_text("#feedback")
-        else:
-            assert "no longer" in page.inner_text("#feedback")
-            assert page.inner_text("#count").startswith("2 of")
-            page.faults.clear()  # the browser reports the refusal, rightly
-        assert page.faults == []
+        choose(page, "desk", "right")
+        wait_for_question(page, 2)
+        page.wait_for_timeout(300)
+        assert page.inner_text("#left") == second
+        assert [(a["lease"], a["choice"]) for a in sent] == [
+            (min(trials), "left"),
+            (min(trials), "right"),
+        ]
+        assert page.evaluate("Object.keys(localStorage).filter((k) => k.includes('answer.'))") == []
         page.context.close()

@@ -151,8 +151,8 @@ def _coerce(name: str, value: Any, known: dataclasses.Field[Any]) -> Any:
     """A value in the type of its default; what cannot be one is refused."""
     if name == "n_components" and value is None:
         return None
-    plain = known.default_factory is dataclasses.MISSING
-    default = known.default if plain else known.default_factory()  # type: ignore[misc]
+    made = known.default_factory
+    default = known.default if made is dataclasses.MISSING else made()
     kind = int if name == "n_components" else type(default)
     if kind is str and isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)  # YAML reads `votes: 3` and `consent_version: 2` as numbers

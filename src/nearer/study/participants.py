@@ -112,6 +112,12 @@ class Join(_Strict):
     parameters: dict[
         Annotated[str, Field(max_length=100)], Annotated[str, Field(max_length=500)]
     ] = Field(default_factory=dict, max_length=20, description="the query string of the link")
+    browser: str = Field(
+        default="",
+        max_length=200,
+        description="a random word that this browser keeps; who has it is the same person",
+    )
+    language: str = Field(default="", max_length=35)
 
 
 class Answer(_Strict):

@@ -2,12 +2,15 @@
 
 const loaded = new Map();  // src: promise of an address to show it from
 
+// Addresses of the server are below the path of the study, which the page knows and it may not.
+const below = (src) => (src.startsWith("/media/") ? src.slice(1) : src);
+
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 async function fetchWhole(src) {
   for (let wait = 1000; ; wait = Math.min(2 * wait, 15000)) {
     try {
-      const reply = await fetch(src);
+      const reply = await fetch(below(src));
       if (reply.ok) return URL.createObjectURL(await reply.blob());
     } catch { /* no network just now */ }
     await pause(wait);

@@ -19,6 +19,7 @@ let busy = false;        // a request for sending is under way
 let wait = 500;          // milliseconds until the next try
 let practice = null;     // questions to practise on, while practising
 let current = null;      // the trial on the page
+let again = false;       // whether that is the last one, to be answered once more
 
 function show(name) {
   for (const id of sections) $(id).hidden = id !== name;
@@ -76,6 +77,14 @@ function forget() {
   memory.set("me", null);
 }
 
+// A word that only this browser has: whoever comes with it is the person who began here.
+function browserKey() {
+  const made = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  const key = memory.get("browser") || made;
+  memory.set("browser", key);
+  return key;
+}
+
 async function resume() {
   try {
     take(await call("me"));
@@ -83,7 +92,9 @@ async function resume() {
   } catch (error) {
     if ([401, 404, 410].includes(error.status)) {
       forget();
-      return error.status === 410 ? stop("withdrawn_title", "withdrawn_before") : askConsent();
+      if (error.status !== 410) return askConsent();
+      memory.set("browser", null);
+      return stop("withdrawn_title", "withdrawn_before");
     }
     setTimeout(resume, 3000);
   }
@@ -101,7 +112,7 @@ function askConsent() {
 $("agree").addEventListener("click", async () => {
   $("agree").disabled = true;
   try {
-    const reply = await call(token ? "consent" : "join", { consent_version: about.consent_version, parameters });
+    const reply = await call(token ? "consent" : "join", { consent_version: about.consent_version, parameters, browser: browserKey(), language: document.documentElement.lang });
     if (reply.token) {
       forget();
       become(reply.token);
@@ -120,7 +131,8 @@ async function refuse(error) {
   if (error.status === 409) about = await call("study").catch(() => about);
   if (error.status === 409 && !about.open) return stop("closed_title", "closed");
   if (about.consent_version !== before) return askConsent();
-  $("consent-error").textContent = why(error);
+  const taken = error.status === 409 && panelIdentity();
+  $("consent-error").textContent = taken ? say("refused_taken") : why(error);
   $("consent-error").hidden = false;
 }
 
@@ -185,6 +197,8 @@ $("form-fields").addEventListener("submit", async (event) => {
 function instruct() {
   $("instructions-text").innerHTML = about.html.instructions;
   $("instructions-more").textContent = say("length", { n: about.questions });
+  $("resume").hidden = !standing.resume;
+  if (standing.resume) $("resume-link").textContent = new URL(standing.resume, new URL(".", document.baseURI));
   $("begin").textContent = say(about.practice.length ? "try_first" : "start");
   show("instructions");
 }
@@ -209,16 +223,16 @@ async function ready() {
 // A question ----------------------------------------------------------------------------------
 
 function next() {
-  current = (practice || trials)[0] || null;
+  current = again ? standing.last : (practice || trials)[0] || null;
   if (!current) return clear();
-  keepOnly([...trials, ...(practice || [])].flatMap(thingsOf));
+  keepOnly([current, ...trials, ...(practice || [])].flatMap(thingsOf));
   const total = practice ? about.practice.length : standing.questions;
   const count = say(practice ? "practice_count" : "count", { number: current.number, total });
   $("feedback").hidden = true;
   $("count").textContent = count;
   $("bar").max = total;
   $("bar").value = current.number - 1;
-  $("undecided").hidden = Boolean(practice) || !(current.can_be_undecided ?? about.can_be_undecided);
+  $("undecided").hidden = Boolean(practice) || !about.can_be_undecided;
   $("skip").hidden = Boolean(practice) || !about.can_skip;
   offerUndo();
   show("trial");
@@ -226,17 +240,17 @@ function next() {
 }
 
 function answer(given, response_ms) {
-  queue.add({ lease: current.lease, ...given, response_ms });
+  queue.add({ lease: current.lease, ...given, response_ms, ...(again ? { instead: true } : {}) });
   trials = trials.filter((trial) => trial.lease !== current.lease);
+  again = false;
   current = null;
   next();
   send();
 }
 
 function practise({ choice, chosen }) {
-  const [head, ...others] = thingsOf(current);
-  const picked = chosen ? chosen.map((k) => others[k]) : [choice === "left" ? others[0] : others[1]];
-  const same = picked.some((thing) => thing.id === head.id);
+  const picked = chosen ?? [current[choice].id];
+  const same = picked.includes(current.head.id);
   $("feedback").hidden = false;
   $("feedback").className = same ? "note" : "note warn";
   const last = practice.length === 1;
@@ -250,36 +264,20 @@ function practise({ choice, chosen }) {
   }, last ? 1800 : 900);
 }
 
-// The last answer can be taken back as long as the server says so, and until the next is given.
+// As long as the server says so, and until the next answer, the last question can be answered again.
 function offerUndo() {
-  const offered = !practice && standing?.undo && !queue?.length;
+  const offered = !practice && !again && standing?.last && !queue?.length;
   $("undo").classList.toggle("away", !offered);
   $("undo").disabled = !offered;
 }
 
-$("undo").addEventListener("click", async () => {
-  if (busy) return;
-  busy = true;
-  $("undo").disabled = true;
-  try {
-    const reply = await call("undo", { lease: standing.undo });
-    trials = [];
-    current = null;
-    take(reply);
-    aside("undone");
-  } catch (error) {
-    standing.undo = null;
-    offerUndo();
-    aside(error.status ? "undo_late" : "unreachable");
-  }
-  busy = false;
-});
-
-function aside(key) {
+$("undo").addEventListener("click", () => {
+  again = true;
+  next();
   $("feedback").className = "note";
-  $("feedback").textContent = say(key);
+  $("feedback").textContent = say("undone");
   $("feedback").hidden = false;
-}
+});
 
 // Sending -------------------------------------------------------------------------------------
 
@@ -319,6 +317,7 @@ window.addEventListener("online", () => { wait = 500; send(); });
 
 function finish() {
   end(say("done"), about.html.debrief);
+  $("enough").hidden = !standing.enough;
 }
 
 function screenOut() {
@@ -346,7 +345,8 @@ $("withdraw").addEventListener("click", async () => {
   try {
     const reply = await call("withdraw", {});
     forget();
-    for (const id of ["withdraw", "code-box", "stored"]) $(id).hidden = true;
+    memory.set("browser", null);
+    for (const id of ["withdraw", "code-box", "stored", "enough"]) $(id).hidden = true;
     $("withdrawn").textContent = say("withdrawn", { n: reply.erased });
   } catch {
     $("withdrawn").textContent = say("withdraw_failed");

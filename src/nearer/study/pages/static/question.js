@@ -1,6 +1,7 @@
-// One question on the page: which of two, which k of m, or the odd one out. They differ in what is
-// asked and how many are chosen; everything else is the same, and told by the question itself:
-// { head, left, right }, or { task, query, shown: [...], choose: k, can_be_undecided }.
+// One question on the page. Its `task` says what is to be done with the things in `shown`:
+// "two": which of both is more like `head`; "choose": which k are; "rank": which k, best first;
+// "odd": which one is least like the others, without a head. `choose` is k, 1 where it is missing.
+// The answer is { choice: "left" | "right" } for two, { choice: "chosen", chosen: [ids] } for more.
 
 import { $, say } from "./words.js";
 import { fillIn, player } from "./media.js";
@@ -14,16 +15,18 @@ const LENGTHS = [[24, "short"], [90, "medium"], [300, "long"], [Infinity, "longe
 let shown = null;      // the question on the page, in the wide form
 let shownAt = null;    // when everything was visible
 let chosen = [];       // places of the chosen ones, in the order they were chosen
-let answered = null;   // called with { choice } or { chosen }, and milliseconds
+let answered = null;   // called with what is given, and milliseconds
 
-export function wide(trial) {
-  if (trial.shown) return { choose: 1, query: null, ...trial };
-  return { ...trial, task: "pair", query: trial.head, shown: [trial.left, trial.right], choose: 1 };
+const isTwo = (trial) => (trial.task ?? "two") === "two";
+
+function whole(trial) {
+  if (!isTwo(trial)) return { head: null, choose: 1, ...trial };
+  return { ...trial, task: "two", shown: [trial.left, trial.right], choose: 1 };
 }
 
 export function thingsOf(trial) {
-  const { query, shown } = wide(trial);
-  return query ? [query, ...shown] : shown;
+  const { head, shown } = whole(trial);
+  return head ? [head, ...shown] : shown;
 }
 
 export function surroundedBy(colour) {
@@ -35,12 +38,12 @@ export function surroundedBy(colour) {
 
 // Draw a question; `onAnswer` gets what is chosen. Resolves to whether it is what the page shows.
 export async function draw(trial, { question, count, mustPlay, onAnswer }) {
-  const mine = shown = wide(trial);
+  const mine = shown = whole(trial);
   answered = onAnswer;
   shownAt = null;
   chosen = [];
   const box = $("things");
-  box.className = "things loading " + (shown.task === "pair" ? "pair" : "grid");
+  box.className = "things loading " + (isTwo(shown) ? "pair" : "grid");
   box.dataset.ready = "";
   $("ask").textContent = ask(shown, question);
   $("next").hidden = shown.choose < 2;
@@ -48,7 +51,7 @@ export async function draw(trial, { question, count, mustPlay, onAnswer }) {
   const players = [];
   const played = () => enable(players, mustPlay);
   const tiles = shown.shown.map((thing, k) => tile(thing, k, players, played));
-  if (shown.query) tiles.unshift(tile(shown.query, null, players, played));
+  if (shown.head) tiles.unshift(tile(shown.head, null, players, played));
   box.replaceChildren(...tiles.map(({ element }) => element));
   const longest = Math.max(0, ...thingsOf(shown).filter((t) => t.kind === "text").map((t) => t.text.length));
   box.dataset.length = LENGTHS.find(([most]) => longest <= most)[1];
@@ -68,7 +71,7 @@ export async function draw(trial, { question, count, mustPlay, onAnswer }) {
   requestAnimationFrame(() => requestAnimationFrame(() => {
     if (mine === shown) shownAt = performance.now();
   }));
-  const things = thingsOf(shown).map((thing, k) => named(thing, shown.query ? k - 1 : k)).join(", ");
+  const things = thingsOf(shown).map((thing, k) => named(thing, shown.head ? k - 1 : k)).join(", ");
   $("spoken").textContent = say("spoken", { count, question: $("ask").textContent, things });
   return true;
 }
@@ -80,17 +83,17 @@ export function clear() {
 }
 
 function ask(trial, question) {
-  if (trial.ask) return trial.ask;
-  if (trial.task === "pair") return question;
-  if (!trial.query) return say("ask_odd");
-  return trial.choose > 1 ? say("ask_several", { k: trial.choose }) : say("ask_closest");
+  if (isTwo(trial)) return question;
+  if (trial.task === "odd") return say("ask_odd");
+  if (trial.choose === 1) return say("ask_closest");
+  return say(trial.task === "rank" ? "ask_rank" : "ask_several", { k: trial.choose });
 }
 
 // What a thing is called where it cannot be seen; without a description, where it stands.
 function named(thing, k) {
   if (thing.text || thing.alt) return thing.text || thing.alt;
   if (k === null || k < 0) return say("at_the_top");
-  if (shown.task === "pair") return say(k ? "on_the_right" : "on_the_left");
+  if (isTwo(shown)) return say(k ? "on_the_right" : "on_the_left");
   return say("number", { n: k + 1 });
 }
 
@@ -99,7 +102,7 @@ function tile(thing, k, players, played) {
   const isChoice = k !== null;
   const element = document.createElement(isChoice && !plays ? "button" : "div");
   element.className = "thing";
-  element.id = isChoice ? (shown.task === "pair" ? ["left", "right"][k] : `choice-${k}`) : "head";
+  element.id = isChoice ? (isTwo(shown) ? ["left", "right"][k] : `choice-${k}`) : "head";
   const { content, ready } = inside(thing, k, plays, players, played);
   element.append(content);
   if (!isChoice) return { element, ready };
@@ -161,25 +164,30 @@ const awake = () => shown && shownAt !== null && performance.now() - shownAt >= 
 
 function pick(k) {
   if (!awake() || !$("things").dataset.ready) return;
-  if (shown.choose === 1) return give(shown.task === "pair" ? { choice: ["left", "right"][k] } : { chosen: [k] });
+  if (isTwo(shown)) return give({ choice: ["left", "right"][k] });
+  if (shown.choose === 1) return giveChosen([k]);
   if (chosen.includes(k)) chosen = chosen.filter((other) => other !== k);
   else if (chosen.length === shown.choose) return hint(say("enough", { k: shown.choose }));
   else chosen = [...chosen, k];
   choices().forEach((button, place) => {
     button.setAttribute("aria-pressed", String(chosen.includes(place)));
-    button.closest(".thing").classList.toggle("chosen", chosen.includes(place));
+    const tile = button.closest(".thing");
+    tile.classList.toggle("chosen", chosen.includes(place));
+    tile.dataset.mark = shown.task === "rank" ? chosen.indexOf(place) + 1 : "✓";
   });
   progress();
 }
 
-export function give(answer) {
+const giveChosen = (places) => give({ choice: "chosen", chosen: places.map((k) => shown.shown[k].id) });
+
+function give(answer) {
   if (awake()) answered(answer, Math.round((performance.now() - shownAt) * 10) / 10);
 }
 
 export function rest() { shownAt = null; }
 
 $("next").addEventListener("click", (event) => {
-  if (event.detail < 2 && shown && chosen.length === shown.choose) give({ chosen });
+  if (event.detail < 2 && shown && chosen.length === shown.choose) giveChosen(chosen);
 });
 $("undecided").addEventListener("click", (event) => { if (event.detail < 2) give({ choice: "undecided" }); });
 $("skip").addEventListener("click", (event) => { if (event.detail < 2) give({ choice: "skip" }); });
@@ -201,7 +209,7 @@ function keys() {
     label.textContent = key;
     made.push(made.length ? "  " : "", label, " " + text);
   };
-  if (shown.task === "pair") {
+  if (isTwo(shown)) {
     add("←", say("key_left"));
     add("→", say("key_right"));
     if (!$("undecided").hidden && !overflows()) add("↓", say("key_undecided"));
@@ -215,7 +223,7 @@ function keys() {
 document.addEventListener("keydown", (event) => {
   if ($("trial").hidden || !shown || event.repeat || event.ctrlKey || event.altKey || event.metaKey || event.shiftKey) return;
   if (/^(AUDIO|VIDEO|INPUT)$/.test(event.target.tagName)) return;
-  const used = shown.task === "pair" ? pairKey(event.key) : gridKey(event.key);
+  const used = isTwo(shown) ? pairKey(event.key) : gridKey(event.key);
   if (used) event.preventDefault();
 });
 
@@ -250,13 +258,13 @@ function gridKey(key) {
 const LEAST = 88, MOST = 384, FRAME = 28, GAP = 12, AROUND = 236;  // pixels; AROUND: all but the grid
 
 function fit() {
-  if (!shown || shown.task === "pair") return;
+  if (!shown || isTwo(shown)) return;
   const m = shown.shown.length;
   const width = Math.min(innerWidth, 960) - 32;
   const height = innerHeight - AROUND;
   let best = [0, 1];
   for (let columns = 1; columns <= m; columns++) {
-    const rows = Math.ceil(m / columns) + (shown.query ? 1 : 0);
+    const rows = Math.ceil(m / columns) + (shown.head ? 1 : 0);
     const across = (width - (columns - 1) * GAP) / columns - FRAME;
     const down = (height - (rows - 1) * GAP) / rows - FRAME;
     // What does not fit across is lost, what does not fit down is scrolled to.
