@@ -8,6 +8,7 @@ change single words of a language that is shipped, or bring all words of one tha
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
@@ -20,6 +21,8 @@ __all__ = ["TEXTS", "read_words", "shipped"]
 
 #: what a study says in its own words, and a language for a study that does not
 TEXTS = ("title", "question", "instructions", "consent", "debrief")
+
+_TAG = re.compile("[a-z]{2,3}(-[A-Za-z0-9]{1,8})*")
 
 
 def shipped() -> list[str]:
@@ -55,6 +58,11 @@ def read_words(language: str, own: Mapping[str, Any]) -> dict[str, str]:
     nearer.errors.InvalidInput: words: 'skipp' is not known; did you mean 'skip'?
     """
     english = _read("en")
+    if not _TAG.fullmatch(language):
+        raise InvalidInput(
+            f"language={language!r}: must be a language tag like en, de or pt-BR; screen readers "
+            "choose their voice by it"
+        )
     for key, text in own.items():
         if key not in english:
             near = difflib.get_close_matches(str(key), english, n=1)
