@@ -7,7 +7,6 @@ from the package, media from the study's file.
 from __future__ import annotations
 
 import asyncio
-import re
 import secrets
 import sqlite3
 import time
@@ -30,6 +29,7 @@ from nearer.study.conductor import Conductor
 from nearer.study.desk import Desk
 from nearer.study.errors import StoreTrouble
 from nearer.study.researchers import COOKIE, form_token, session_of
+from nearer.study.spool import Spool
 from nearer.study.store import Store
 from nearer.study.web import Guard, Study, add_error_handlers, current, page, same_site
 from nearer.study.words import read_words
@@ -37,7 +37,6 @@ from nearer.study.words import read_words
 __all__ = ["create_app", "open_study"]
 
 _SESSION_SECONDS = 7 * 24 * 3600
-_RANGE = re.compile(r"bytes=(\d*)-(\d*)")
 _TABS = {"overview": "Overview", "map": "Map", "people": "People", "items": "Items", "data": "Data"}
 
 
@@ -64,6 +63,7 @@ def open_study(path: Path, *, work: bool = True, new_login: bool = False) -> Stu
         signer=Signer(key, time.time),
         clock=time.time,
         throttle=Throttle(time.time),
+        spool=Spool(path),
         setup=secrets.token_urlsafe(24) if new_login or not has_account else None,
     )
 
@@ -81,6 +81,7 @@ def create_app(study: Study) -> FastAPI:
         if study.conductor is not None:
             await asyncio.to_thread(study.conductor.close)
         await asyncio.to_thread(study.store.close)
+        study.spool.close()
 
     app = FastAPI(
         title="nearer study",
@@ -128,38 +129,12 @@ def _add_public(app: FastAPI) -> None:
             return JSONResponse({"status": "trouble", "detail": str(error)}, 503)
         return JSONResponse({"status": "ok", "detail": None})
 
+    @app.head("/media/{sha}", include_in_schema=False)
     @app.get("/media/{sha}", tags=["service"], response_class=Response)
-    def media(request: Request, sha: str) -> Response:
+    async def media(request: Request, sha: str) -> Response:
         """A picture, sound or film of the study; parts of it where a player asks for them."""
-        db = current(request).store.reader()
-        row = db.execute(
-            "SELECT rowid, mime, length(bytes) FROM media WHERE sha = ?", (sha,)
-        ).fetchone()
-        if row is None:
-            raise HTTPException(404, "no such file")
-        rowid, mime, size = row
-        headers = {
-            "cache-control": "private, max-age=31536000",
-            "accept-ranges": "bytes",
-        }
-        wanted = _RANGE.fullmatch(request.headers.get("range", ""))
-        with db.blobopen("media", "bytes", rowid, readonly=True) as blob:
-            if wanted is None or wanted.groups() == ("", ""):
-                return Response(blob.read(), media_type=mime, headers=headers)
-            first, last = _span(wanted[1], wanted[2], size)
-            if first > last:
-                return Response(status_code=416, headers={"content-range": f"bytes */{size}"})
-            blob.seek(first)
-            part = blob.read(last - first + 1)
-        headers["content-range"] = f"bytes {first}-{last}/{size}"
-        return Response(part, 206, media_type=mime, headers=headers)
-
-
-def _span(first: str, last: str, size: int) -> tuple[int, int]:
-    """First and last byte that a range header means."""
-    if not first:
-        return max(size - int(last[:18]), 0), size - 1
-    return int(first[:18]), min(int(last[:18]), size - 1) if last else size - 1
+        spool, wanted = current(request).spool, request.headers.get("range", "")
+        return await spool.reply(sha, wanted, body=request.method != "HEAD")
 
 
 def _add_doors(app: FastAPI) -> None:

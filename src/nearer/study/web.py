@@ -21,6 +21,7 @@ from nearer.study.auth import Signer, Throttle
 from nearer.study.conductor import Conductor
 from nearer.study.desk import Desk
 from nearer.study.errors import Refusal, StoreTrouble
+from nearer.study.spool import Spool
 from nearer.study.store import Store
 
 __all__ = ["Guard", "Study", "add_error_handlers", "current", "page", "problem", "same_site"]
@@ -51,6 +52,7 @@ class Study:
     signer: Signer
     clock: Callable[[], float]
     throttle: Throttle
+    spool: Spool
     #: the one-time set-up token; None once it was used
     setup: str | None = None
 
