@@ -114,6 +114,8 @@ def look(page, name: str) -> None:
         "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     )
     assert wide <= 0, f"{name} is {wide} pixels wider than the screen"
+    if os.environ.get("NEARER_LOOK"):  # every page, to be looked at
+        page.screenshot(path=Path(os.environ["NEARER_LOOK"]) / f"{name}.png", full_page=True)
     folder = os.environ.get("NEARER_SCREENSHOTS")
     if folder and name in SHOWN_IN_DOCS:
         page.screenshot(path=Path(folder) / f"study-{name}.png")

@@ -108,6 +108,7 @@ def test_the_next_question_lights_no_side(browser, tmp_path):
         page = open_page(browser, "desk")
         begin(page, base)
         page.hover("#left")  # the pointer stays where the answer is given
+        page.wait_for_timeout(200)
         lit = page.eval_on_selector("#left", look_of)
         plain = page.eval_on_selector("#right", look_of)
         assert lit != plain, "a side under a moving pointer is lit"

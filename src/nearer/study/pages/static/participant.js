@@ -267,8 +267,7 @@ function practise({ choice, chosen }) {
 // As long as the server says so, and until the next answer, the last question can be answered again.
 function offerUndo() {
   const offered = !practice && !again && standing?.last && !queue?.length;
-  $("undo").classList.toggle("away", !offered);
-  $("undo").disabled = !offered;
+  $("undo").hidden = !offered;
 }
 
 $("undo").addEventListener("click", () => {

@@ -254,21 +254,22 @@ function gridKey(key) {
 // Sizes ---------------------------------------------------------------------------------------
 
 // Everything is shown at one size, the largest at which a grid fits the screen, and never so small
-// that it cannot be seen; then the page is scrolled.
-const LEAST = 88, MOST = 384, FRAME = 28, GAP = 12, AROUND = 236;  // pixels; AROUND: all but the grid
+// that it cannot be seen or read; then as much stands in a row as can, and the page is scrolled.
+const MOST = 384, FRAME = 17, GAP = 12, AROUND = 240;  // pixels; AROUND: all but the grid
+const LEAST = { short: 80, medium: 120, long: 200, longest: 260 };  // by the longest text
 
 function fit() {
   if (!shown || isTwo(shown)) return;
   const m = shown.shown.length;
   const width = Math.min(innerWidth, 960) - 32;
   const height = innerHeight - AROUND;
-  let best = [0, 1];
-  for (let columns = 1; columns <= m; columns++) {
+  const room = (space, count) => (space - (count - 1) * GAP) / count - FRAME;
+  const { length } = $("things").dataset;
+  const fits = Math.max(1, Math.min(m, Math.floor((width + GAP) / (LEAST[length] + FRAME + GAP))));
+  let best = [length === "short" ? LEAST.short - 1 : Math.min(room(width, fits), MOST), fits];
+  for (let columns = 1; columns <= m && length === "short"; columns++) {
     const rows = Math.ceil(m / columns) + (shown.head ? 1 : 0);
-    const across = (width - (columns - 1) * GAP) / columns - FRAME;
-    const down = (height - (rows - 1) * GAP) / rows - FRAME;
-    // What does not fit across is lost, what does not fit down is scrolled to.
-    const side = Math.min(across, Math.max(down, LEAST), MOST);
+    const side = Math.min(room(width, columns), room(height, rows), MOST);
     if (side > best[0]) best = [side, columns];
   }
   const style = $("things").style;
