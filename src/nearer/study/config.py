@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from nearer.errors import InvalidInput
+from nearer.study.questionnaire import read_pages
 from nearer.study.votes import RULES
 from nearer.study.words import TEXTS, read_words
 
@@ -81,6 +82,13 @@ class Config:
     completion_code: str = ""
     #: where a person is sent at the end; {code} and {id} are filled in
     completion_redirect: str = ""
+    #: pages of a questionnaire, see `nearer.study.questionnaire`
+    before: list[Any] = field(default_factory=list)
+    after: list[Any] = field(default_factory=list)
+    #: what those see and get who are screened out; the text is Markdown
+    screen_out: str = ""
+    screen_out_code: str = ""
+    screen_out_redirect: str = ""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -109,12 +117,13 @@ class Config:
         )
         dims = self.n_components
         _check(dims is None or dims >= 1, "n_components", dims, "must be at least 1")
-        if self.completion_redirect:
-            parts = urlsplit(self.completion_redirect)
+        for name in ("completion_redirect", "screen_out_redirect"):
+            parts = urlsplit(getattr(self, name))
             good = parts.scheme in ("https", "http") and bool(parts.netloc)
-            _check(
-                good, "completion_redirect", self.completion_redirect, "must be an http(s) address"
-            )
+            good = good or not getattr(self, name)
+            _check(good, name, getattr(self, name), "must be an http(s) address")
+        read_pages(self.before, "before")
+        read_pages(self.after, "after")
 
     @property
     def rule(self) -> str:

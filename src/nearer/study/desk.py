@@ -235,6 +235,7 @@ class Desk:
         """Erase a person: identity, answers and leases. How many answers are gone."""
         self._known(person)
         db.execute("DELETE FROM identities WHERE person = ?", (person,))
+        db.execute("DELETE FROM replies WHERE person = ?", (person,))
         db.execute(
             "UPDATE people SET withdrawn = 1, excluded = 1, consent = NULL WHERE id = ?", (person,)
         )

@@ -22,6 +22,7 @@ from nearer.study.desk import Desk, Trial
 from nearer.study.errors import Refusal
 from nearer.study.markup import to_html
 from nearer.study.media import shown
+from nearer.study.questionnaire import Page, find_page, keep_replies, next_page, pages_done
 from nearer.study.web import Study, current
 
 __all__ = ["router"]
@@ -74,10 +75,12 @@ class Completion(_Strict):
 class Standing(_Strict):
     """Where a person stands, and what comes next."""
 
-    stage: Literal["consent", "instructions", "trials", "paused", "finished"]
+    stage: Literal["consent", "page", "instructions", "trials", "paused", "finished", "screened"]
     answered: int
     questions: int
     trials: list[ShownTrial]
+    #: the page of a questionnaire that is to be filled in
+    page: dict[str, Any] | None = None
     completion: Completion | None
     token: str | None = None
     stored: list[int] = []
@@ -128,6 +131,16 @@ class Answer(_Strict):
     response_ms: float | None = Field(default=None, ge=0, le=1e9, allow_inf_nan=False)
 
 
+class Filled(_Strict):
+    """A page of a questionnaire, filled in."""
+
+    page: str = Field(max_length=100)
+    replies: dict[
+        Annotated[str, Field(max_length=100)],
+        Annotated[str, Field(max_length=20_000)] | int | float | None,
+    ] = Field(max_length=200, description="by name of field")
+
+
 class Answers(_Strict):
     """One or several answers, oldest first."""
 
@@ -163,7 +176,7 @@ def about(request: Request) -> dict[str, Any]:
         **{key: getattr(desk.config, key) for key in keys},
         "html": {
             key: to_html(getattr(desk.config, key))
-            for key in ("consent", "instructions", "debrief")
+            for key in ("consent", "instructions", "debrief", "screen_out")
         },
         "open": desk.state == "running" and not desk.full,
         "panels": {name: parameter for name, (parameter, _) in PANELS.items()},
@@ -215,7 +228,27 @@ async def ready(request: Request, person: Me) -> JSONResponse:
     study = current(request)
 
     def change(db: sqlite3.Connection) -> dict[str, Any]:
+        if _stage(study, db, person)[0] in ("page", "screened"):
+            raise Refusal(409, "there is a page to fill in first; load the page again")
         study.desk.get_ready(db, person)
+        return _standing(study, db, person)
+
+    return await _write(study, change)
+
+
+@router.post("/page", response_model=Standing)
+async def page(request: Request, person: Me, body: Filled) -> JSONResponse:
+    """Fill in the page that is due."""
+    study = current(request)
+    config = study.desk.config
+    filled = find_page(config.before, config.after, body.page)
+    replies, out = filled.check(body.replies)
+
+    def change(db: sqlite3.Connection) -> dict[str, Any]:
+        due = _stage(study, db, person)[1]
+        if (due is None or due.id != filled.id) and filled.id not in pages_done(db, person):
+            raise Refusal(409, f"page {filled.id} is not the one to fill in now; load it again")
+        keep_replies(db, person, filled.id, replies, out, study.clock())
         return _standing(study, db, person)
 
     return await _write(study, change)
@@ -256,15 +289,22 @@ async def _write(study: Study, change: Any) -> JSONResponse:
 def _standing(study: Study, db: sqlite3.Connection, person: int) -> dict[str, Any]:
     """Where a person stands. Runs in the writer's thread, after what was just stored."""
     desk = study.desk
-    stage = desk.stage(db, person)
-    finished = stage == "finished"
+    stage, due = _stage(study, db, person)
+    ended = stage in ("finished", "screened")
     return {
         "stage": stage,
+        "page": due.shown() if due else None,
         "answered": desk.board.people[person].answered,
         "questions": desk.config.questions,
         "trials": [_shown(desk, t) for t in desk.hand_out(db, person)] if stage == "trials" else [],
-        "completion": _completion(study, db, person) if finished else None,
+        "completion": _completion(study, db, person, stage) if ended else None,
     }
+
+
+def _stage(study: Study, db: sqlite3.Connection, person: int) -> tuple[str, Page | None]:
+    """What a person should see now, pages of a questionnaire among it."""
+    config = study.desk.config
+    return next_page(db, person, study.desk.stage(db, person), config.before, config.after)
 
 
 def _shown(desk: Desk, trial: Trial) -> dict[str, Any]:
@@ -293,9 +333,11 @@ def completion_code(study: Study, person: int) -> str:
     return study.desk.config.completion_code or own.replace("-", "7").replace("_", "3")
 
 
-def _completion(study: Study, db: sqlite3.Connection, person: int) -> dict[str, Any]:
-    code = completion_code(study, person)
-    template = study.desk.config.completion_redirect
+def _completion(study: Study, db: sqlite3.Connection, person: int, stage: str) -> dict[str, Any]:
+    config = study.desk.config
+    code, template = completion_code(study, person), config.completion_redirect
+    if stage == "screened":
+        code, template = config.screen_out_code, config.screen_out_redirect
     if not template:
         return {"code": code, "redirect": None}
     row = db.execute("SELECT external FROM identities WHERE person = ?", (person,)).fetchone()

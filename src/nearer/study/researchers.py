@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from nearer.study.create import add_items
 from nearer.study.errors import Refusal, StoreTrouble
-from nearer.study.exports import completions_csv, export_csv, positions_csv
+from nearer.study.exports import completions_csv, export_csv, positions_csv, replies_csv
 from nearer.study.imports import read_files, read_zip
 from nearer.study.participants import completion_code
 from nearer.study.statistics import latest_map, overview, people_report
@@ -232,7 +232,9 @@ async def upload(
 async def export(
     request: Request,
     session: Reader,
-    name: Literal["triplets", "salmon", "triplettools", "answers", "positions", "completions"],
+    name: Literal[
+        "triplets", "salmon", "triplettools", "answers", "positions", "completions", "replies"
+    ],
     identities: Annotated[
         bool, Query(description="names from outside instead of pseudonyms")
     ] = False,
@@ -244,6 +246,8 @@ async def export(
         db = study.store.reader()
         if name == "completions":
             return completions_csv(db, lambda person: completion_code(study, person))
+        if name == "replies":
+            return replies_csv(db, identities=identities)
         if name == "positions":
             found = latest_map(db)
             if found is None:

@@ -29,6 +29,12 @@ CREATE TABLE identities (
   panel TEXT NOT NULL, external TEXT NOT NULL, details TEXT NOT NULL,
   UNIQUE (panel, external)
 );
+-- What people wrote on pages of a questionnaire, before and after the questions.
+CREATE TABLE replies (
+  id INTEGER PRIMARY KEY, at REAL NOT NULL, person INTEGER NOT NULL REFERENCES people (id),
+  page TEXT NOT NULL, reply TEXT NOT NULL
+);
+CREATE INDEX replies_person ON replies (person);
 
 CREATE TABLE batches (
   id INTEGER PRIMARY KEY, at REAL NOT NULL, person INTEGER REFERENCES people (id),

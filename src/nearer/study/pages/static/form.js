@@ -10,7 +10,7 @@ export function drawForm(page) {
   $("form-title").textContent = page.title;
   const intro = document.createElement("div");
   intro.innerHTML = page.html;  // made of Markdown by the server, which lets no HTML through
-  $("form-fields").replaceChildren(intro, ...fields.map(drawField));
+  $("form-fields").replaceChildren(...(page.html ? [intro] : []), ...fields.map(drawField));
   $("form-error").hidden = true;
 }
 

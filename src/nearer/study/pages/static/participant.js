@@ -322,7 +322,7 @@ function finish() {
 function screenOut() {
   const text = document.createElement("p");
   text.textContent = say("screened");
-  end(say("screened_title"), standing.page?.html || text.outerHTML);
+  end(say("screened_title"), about.html.screen_out || text.outerHTML);
   $("stored").hidden = true;
 }
 
@@ -342,11 +342,11 @@ function end(title, html) {
 $("withdraw").addEventListener("click", async () => {
   if (!confirm(say("withdraw_sure"))) return;
   try {
-    const reply = await call("withdraw", {});
+    await call("withdraw", {});
     forget();
     memory.set("browser", null);
     for (const id of ["withdraw", "code-box", "stored", "enough"]) $(id).hidden = true;
-    $("withdrawn").textContent = say("withdrawn", { n: reply.erased });
+    $("withdrawn").textContent = say("withdrawn");
   } catch {
     $("withdrawn").textContent = say("withdraw_failed");
   }
