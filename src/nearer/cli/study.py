@@ -57,7 +57,8 @@ def new(study: Path, items: Path, config: Path | None, settings: tuple[str, ...]
 
     from nearer.study.config import Config, read_yaml
     from nearer.study.create import new_study
-    from nearer.study.imports import read_items
+    from nearer.study.imports import left_out, read_items
+    from nearer.study.media import SUFFIXES
 
     found, given = read_items(items)
     given = {**given, **(read_yaml(config) if config else {})}
@@ -70,6 +71,10 @@ def new(study: Path, items: Path, config: Path | None, settings: tuple[str, ...]
     new_study(study, found, checked)
     click.echo(f"{study}: {len(found)} items, method {checked.method}, "
                f"{checked.questions} questions a person.")  # fmt: skip
+    if skipped := left_out(items):
+        named = ", ".join(skipped[:10]) + (" …" if len(skipped) > 10 else "")
+        click.echo(f"Left out {len(skipped)} files that are no pictures, sound or film of a kind "
+                   f"that is taken ({' '.join(SUFFIXES)}): {named}", err=True)  # fmt: skip
     click.echo(f"Serve it: nearer study serve {study}")
 
 
