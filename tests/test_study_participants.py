@@ -1,6 +1,8 @@
 import pytest
 from studykit import Web
 
+from nearer.study.steering import set_state
+
 
 @pytest.fixture
 def web(tmp_path):
@@ -95,7 +97,7 @@ def test_a_session_token_is_no_participant_token(web):
 
 def test_a_paused_study_says_so_and_a_draft_lets_nobody_in(web):
     headers = web.join()
-    web.study.store.write(lambda db: web.study.desk.set_state(db, "paused"))
+    web.study.store.write(lambda journal: set_state(journal, "paused"))
     assert web.client.get("/api/me", headers=headers).json()["stage"] in ("paused", "trials")
     body = {"consent_version": "1"}
     assert web.client.post("/api/join", json=body).status_code == 409
@@ -171,7 +173,7 @@ def test_media_are_served_in_parts(tmp_path):
     files = [(f"{k}.png", picture((k, 0, 0))) for k in range(3)]
     new_study(tmp_path / "s.db", read_files([*files, ("a b.png", content)]), Config())
     web = Web(tmp_path / "s.db")
-    src = web.study.desk.items[3]["src"]
+    src = web.study.facts.items[3]["src"]
     whole = web.client.get(src)
     assert (whole.content, whole.headers["content-type"]) == (content, "image/png")
     for span, part in (

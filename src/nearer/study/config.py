@@ -18,10 +18,17 @@ from urllib.parse import urlsplit
 from nearer.errors import InvalidInput
 from nearer.study.votes import RULES
 
-__all__ = ["METHODS", "Config", "read_yaml"]
+__all__ = ["CHANGEABLE", "METHODS", "SORTS", "Config", "read_yaml"]
 
 METHODS = ("informative", "adaptive", "basis", "random")
-_SCOPES = ("pooled", "person")
+SORTS = ("adaptive", "basis")  # they ask in rounds and trust what was decided
+#: settings of which a study that has begun depends on the first value
+_FIXED = ("method", "scope", "votes", "n_components", "seed")
+_WORDS = {
+    "scope": ("pooled", "person"),
+    "when_all_asked": ("more", "finish"),
+    "returning": ("browser", "link", "visit"),
+}
 
 _CONSENT = (
     "You will compare things and say which look or sound more alike. Your answers are stored "
@@ -70,6 +77,21 @@ class Config:
     catch_share: float = 0.04
     repeat_share: float = 0.06
     holdout_share: float = 0.1
+    #: own questions among a person's, where there is a list of them
+    own_share: float = 0.2
+    #: "more": when every question has its votes, ask for further ones; "finish": thank people
+    when_all_asked: str = "more"
+    #: who may go on under an id that is taken: "browser", the one it began in; "link", who has
+    #: the personal link too; "visit", everybody with the id, who can add answers but erase none
+    returning: str = "browser"
+    #: answers that come faster than this by the server's clock must wait; 0 takes all
+    fastest_ms: int = 0
+    #: refuse an answer whose response time is longer than the question was out
+    refuse_false_times: bool = False
+    #: people who may join from one address in a minute, after the first 300; 0 for no limit
+    joins_per_minute: int = 60
+    #: sites that may show the study in a frame of theirs, as MTurk does
+    frame_ancestors: str = ""
     can_skip: bool = True
     can_be_undecided: bool = True
     #: audio and video must be played to the end before a choice can be made
@@ -83,7 +105,7 @@ class Config:
     def __post_init__(self) -> None:
         for name in ("questions", "lease_seconds", "batch"):
             _check(getattr(self, name) >= 1, name, getattr(self, name), "must be at least 1")
-        for name in ("practice", "quota", "seed"):
+        for name in ("practice", "quota", "seed", "fastest_ms", "joins_per_minute"):
             _check(getattr(self, name) >= 0, name, getattr(self, name), "must be at least 0")
         shares = (self.catch_share, self.repeat_share, self.holdout_share)
         for name, share in zip(("catch", "repeat", "holdout"), shares, strict=True):
@@ -92,9 +114,15 @@ class Config:
         _check(
             self.method in METHODS, "method", self.method, "must be one of " + ", ".join(METHODS)
         )
-        _check(self.scope in _SCOPES, "scope", self.scope, "must be pooled or person")
-        known = self.votes in ("", *RULES)
-        _check(known, "votes", self.votes, "must be one of " + ", ".join(RULES))
+        for name, known in _WORDS.items():
+            value = getattr(self, name)
+            _check(value in known, name, value, "must be one of " + ", ".join(known))
+        _check(0 <= self.own_share <= 1, "own_share", self.own_share, "must be from 0 to 1")
+        odd = set(self.frame_ancestors) & set(";,'\"\r\n")
+        _check(not odd, "frame_ancestors", self.frame_ancestors, "must be addresses, with spaces")
+        _check(
+            self.votes in ("", *RULES), "votes", self.votes, "must be one of " + ", ".join(RULES)
+        )
         alone = self.scope == "person"
         _check(
             not alone or self.rule == "1", "votes", self.votes, "must be 1 where scope is person"
@@ -113,7 +141,7 @@ class Config:
         """How many people a question is put to."""
         if self.votes:
             return self.votes
-        sorts = self.method in ("adaptive", "basis") and self.scope == "pooled"
+        sorts = self.method in SORTS and self.scope == "pooled"
         return "2+1" if sorts else "1"
 
     @classmethod
@@ -129,6 +157,16 @@ class Config:
             values[name] = _coerce(name, value, fields[name].default)
         return cls(**values)
 
+    def changed(self, settings: Mapping[str, Any]) -> Config:
+        """These settings with some others in their place.
+
+        Examples
+        --------
+        >>> Config().changed({"questions": 7}).questions
+        7
+        """
+        return Config.of({**dataclasses.asdict(self), **settings})
+
     def to_json(self) -> str:
         """All settings, defaults written out, so that a later version changes nothing."""
         return json.dumps(dataclasses.asdict(self), sort_keys=True)
@@ -137,6 +175,10 @@ class Config:
     def from_json(cls, text: str) -> Config:
         """What `to_json` wrote."""
         return cls.of(json.loads(text))
+
+
+#: settings that can be changed while people answer
+CHANGEABLE = tuple(f.name for f in dataclasses.fields(Config) if f.name not in _FIXED)
 
 
 def _coerce(name: str, value: Any, default: Any) -> Any:

@@ -28,6 +28,13 @@ function show(name) {
   if (name !== "trial") window.scrollTo(0, 0);
 }
 
+// A secret of this browser, made once: who has it is the person who began here.
+function browserKey() {
+  const key = memory.get("browser") || Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
+  memory.set("browser", key);
+  return key;
+}
+
 async function call(path, body) {
   const options = { method: body === undefined ? "GET" : "POST", headers: {} };
   if (token) options.headers.authorization = "Bearer " + token;
@@ -94,7 +101,7 @@ function askConsent() {
 $("agree").addEventListener("click", async () => {
   $("agree").disabled = true;
   try {
-    const reply = await call(token ? "consent" : "join", { consent_version: about.consent_version, parameters });
+    const reply = await call(token ? "consent" : "join", { consent_version: about.consent_version, parameters, browser: browserKey() });
     if (reply.token) {
       token = reply.token;
       memory.set("me", { token, identity: panelIdentity() });
