@@ -3,8 +3,9 @@
 A person's next question is what the plan of checks says (see `nearer.study.checks`), and mostly a
 real one: the first that the method posed and they have not answered. When the method has none in
 stock they do not wait and are not given hold-outs, which no map uses until the end, but something
-that counts: one more vote where it teaches most, or a question drawn at random. Somebody for whom
-nothing is left has done enough and is finished, with thanks and code.
+that counts: a question drawn at random that nobody was asked, and when all have been asked one more
+vote where it teaches most. Somebody for whom nothing is left has done enough and is finished, with
+thanks and code.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from nearer.study import checks
-from nearer.study.config import SORTS
 from nearer.study.joining import present
 from nearer.study.pieces import Lease, Question
 from nearer.study.rows import Batch, Journal, Leased, Posed, Promoted
@@ -161,15 +161,6 @@ def _next_question(journal: Journal, person: int, number: int) -> Question | Non
         question = makers[purpose]()
         if question is not None:
             return question
-    return _filler(journal, person)
-
-
-def _filler(journal: Journal, person: int) -> Question | None:
-    """Something that counts, while the method has nothing in stock."""
-    board = journal.board
-    if board.config.method in SORTS:
-        one_more = board.undecided(person) or _further_vote(journal, person)
-        return one_more or _random(journal, person, "extra")
     return _random(journal, person, "extra") or _further_vote(journal, person)
 
 

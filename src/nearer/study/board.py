@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator
-from itertools import islice
 from typing import Any
 
 from nearer.study.config import SORTS, Config
@@ -22,8 +21,6 @@ from nearer.study.rows import Answered, Batch, Event, Joined, Leased, Posed, Pro
 from nearer.study.votes import tally
 
 __all__ = ["Board"]
-
-_LOOKED_AT = 512  # newest questions among which an open one is looked for
 
 
 class Board:
@@ -243,11 +240,6 @@ class Board:
         """The oldest own question that was not repeated yet and is at least `gap` answers old."""
         mine = self.people[person].repeatable
         return self.questions[mine[0]] if len(mine) > gap else None
-
-    def undecided(self, person: int) -> Question | None:
-        """An open question that others have in hand: one more vote on it is not in vain."""
-        newest = islice(reversed(self.counted), _LOOKED_AT)
-        return self._first(person, (i for i in newest if self.questions[i].counted_as == "leased"))
 
     def stock(self, person: int | None = None) -> int:
         """How many real questions could be handed out now."""

@@ -48,7 +48,8 @@ def due(config: Config, person: int, number: int, given: Mapping[str, int], own:
 
 
 def _length(questions: int) -> int:
-    return questions if questions <= 2 * _BLOCK else _BLOCK
+    """Blocks of about fifty, all of the same length."""
+    return -(-questions // max(round(questions / _BLOCK), 1))
 
 
 def _counts(config: Config, own: bool) -> tuple[int, int, int, int]:
