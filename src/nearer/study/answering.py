@@ -122,7 +122,7 @@ def _chosen(journal: Journal, lease: Lease, given: Given) -> tuple[str, tuple[in
         if len(lease.shown) != 2:
             raise Refusal(422, f"choice={given.choice!r}: {len(lease.shown)} things were shown")
         return "chosen", (lease.shown[given.choice == "right"],)
-    chosen = given.chosen or ()
-    if not chosen or len(set(chosen)) != len(chosen) or not set(chosen) < set(lease.shown):
-        raise Refusal(422, f"chosen={list(chosen)}: must be some of the things that were shown")
+    chosen, wanted = given.chosen or (), journal.board.questions[lease.question].choose
+    if len(set(chosen)) != wanted or len(chosen) != wanted or not set(chosen) <= set(lease.shown):
+        raise Refusal(422, f"chosen: {len(chosen)} things; must be {wanted} of those shown")
     return "chosen", chosen

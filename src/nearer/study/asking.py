@@ -39,6 +39,7 @@ class Trial:
     task: str
     query: int | None
     shown: tuple[int, ...]
+    choose: int = 1
 
 
 def hand_out(journal: Journal, person: int) -> list[Trial]:
@@ -66,12 +67,16 @@ def hand_out(journal: Journal, person: int) -> list[Trial]:
 def trial_of(journal: Journal, lease: Lease, number: int) -> Trial:
     """A lease as it is shown."""
     question = journal.board.questions[lease.question]
-    return Trial(lease.id, number, question.task, question.query, lease.shown)
+    return Trial(lease.id, number, question.task, question.query, lease.shown, question.choose)
 
 
 def lease(journal: Journal, person: int, question: Question) -> Lease:
     """Give a question to a person, its things in an order that is drawn."""
-    shown = tuple(question.shown[k] for k in journal.rng.permutation(len(question.shown)))
+    shown = question.shown
+    if len(shown) > 2:
+        shown = tuple(shown[k] for k in journal.rng.permutation(len(shown)))
+    elif journal.rng.random() < 0.5:
+        shown = shown[::-1]
     if question.repeats is not None:
         votes = journal.board.questions[question.repeats].votes
         before = next(i for i, (who, _) in votes.items() if who == person)
@@ -111,9 +116,7 @@ def pose(
     ]
     there = {key: _asks(journal, key, person) for key in rows}
     new = [row for key, row in rows.items() if there[key] is None]
-    needed = [
-        q.id for q in there.values() if whole_round and q and q.purpose in ("holdout", "extra")
-    ]
+    needed = [q.id for q in there.values() if whole_round and q and q.purpose != "main"]
     if not new and not closes and not needed:
         return 0
     method = board.config.method
@@ -123,7 +126,7 @@ def pose(
     for question in needed:
         journal.add(Promoted(0, question, batch))
     for head, a, b in new:
-        journal.add(Posed(0, "two", head, (a, b), "main", person, batch))
+        journal.add(Posed(0, "two", head, (a, b), "main", 1, person, batch))
     return len(new) + len(needed)
 
 
@@ -179,15 +182,17 @@ def _further_vote(journal: Journal, person: int) -> Question | None:
 def _random(journal: Journal, person: int, purpose: str) -> Question | None:
     """A random question that nobody was asked; no method will choose it."""
     board = journal.board
-    if len(board.items) < 3:
+    config, mine = board.config, board.asked.get(person, {})
+    has_query = config.task != "odd"
+    if len(board.items) < config.things + has_query:
         return None
-    mine = board.asked.get(person, {})
     for _ in range(_TRIES):
-        head, a, b = _distinct(journal, 3)
-        key = fact(head, (a, b))
+        drawn = _distinct(journal, config.things + has_query)
+        query, shown = (drawn[0], drawn[1:]) if has_query else (None, drawn)
+        key = fact(query, shown)
         if key not in board.asked[None] and key not in mine:
-            row = journal.add(Posed(0, "two", head, (a, b), purpose))
-            return board.questions[row.id]
+            row = Posed(0, config.task, query, tuple(shown), purpose, config.choose)
+            return board.questions[journal.add(row).id]
     return None
 
 
@@ -196,17 +201,27 @@ def _repeat(journal: Journal, person: int) -> Question | None:
     first = journal.board.next_repeat(person, checks.GAP)
     if first is None:
         return None
-    row = Posed(0, first.task, first.query, first.shown, "repeat", person, None, first.id)
+    row = Posed(
+        0, first.task, first.query, first.shown, "repeat", first.choose, person, None, first.id
+    )
     return journal.board.questions[journal.add(row).id]
 
 
 def _catch(journal: Journal, person: int) -> Question | None:
-    """A question whose answer is plain: one of the two choices is the head itself."""
-    head, other = _distinct(journal, 2)
-    row = Posed(0, "two", head, (head, other), "catch", person, expected=head)
+    """A question whose answer is plain: one of the choices is the head itself."""
+    config = journal.board.config
+    if config.task == "odd":  # there is no head
+        return None
+    head, *others = _distinct(journal, config.things)
+    row = Posed(
+        0, config.task, head, (head, *others), "catch", config.choose, person, expected=head
+    )
     return journal.board.questions[journal.add(row).id]
 
 
 def _distinct(journal: Journal, k: int) -> list[int]:
     n = len(journal.board.items)
-    return [int(i) for i in journal.rng.choice(n, size=k, replace=False)]
+    drawn: dict[int, None] = {}
+    while len(drawn) < k:  # far faster than drawing without replacement
+        drawn[int(journal.rng.random() * n)] = None
+    return list(drawn)

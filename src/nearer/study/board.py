@@ -79,12 +79,12 @@ class Board:
 
     def _posed(self, row: Posed) -> None:
         question = Question(
-            row.id, row.task, row.query, row.shown, row.purpose, row.person, row.repeats,
-            row.position,
+            row.id, row.task, row.query, row.shown, row.purpose, row.choose, row.person,
+            row.repeats, row.position,
         )  # fmt: skip
         self.questions[question.id] = question
         question.verdict = tally(self._rule_of(question), ())
-        if row.purpose in ("main", "extra", "holdout"):
+        if row.purpose in (*COUNTED, "holdout"):
             asked_of = row.person if row.purpose == "main" else None
             self.asked.setdefault(asked_of, {})[question.fact] = question.id
         if row.purpose in COUNTED:

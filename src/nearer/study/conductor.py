@@ -64,7 +64,7 @@ def questions_due(board: Board, sorted_at: Mapping[int | None, int], taken: int 
     def has_news(person: int | None) -> bool:
         return config.method not in SORTS or board.news != sorted_at.get(person)
 
-    if board.state != "running" or board.full:
+    if board.state != "running" or board.full or config.task != "two":
         return None
     if config.scope == "person":
         short = [who for who in board.active if board.stock(who) < AHEAD and has_news(who)]

@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from nearer.errors import InvalidInput
+from nearer.study.tasks import TASKS
 from nearer.study.votes import RULES
 
 __all__ = ["CHANGEABLE", "METHODS", "SORTS", "Config", "read_yaml"]
@@ -23,8 +24,9 @@ __all__ = ["CHANGEABLE", "METHODS", "SORTS", "Config", "read_yaml"]
 METHODS = ("informative", "adaptive", "basis", "random")
 SORTS = ("adaptive", "basis")  # they ask in rounds and trust what was decided
 #: settings of which a study that has begun depends on the first value
-_FIXED = ("method", "scope", "votes", "n_components", "seed")
+_FIXED = ("task", "things", "choose", "method", "scope", "votes", "n_components", "seed")
 _WORDS = {
+    "task": TASKS,
     "scope": ("pooled", "person"),
     "when_all_asked": ("more", "finish"),
     "returning": ("browser", "link", "visit"),
@@ -66,6 +68,13 @@ class Config:
     practice: int = 2
     #: answers the whole study wants; 0 for no limit
     quota: int = 0
+    #: "two": which of two is more like the one on top; "choose": which k of m; "rank": which k,
+    #: best first; "odd": which one is least like the others. More than two things need `random`
+    task: str = "two"
+    #: things to choose from
+    things: int = 2
+    #: how many of them are chosen
+    choose: int = 1
     method: str = "informative"
     scope: str = "pooled"
     #: "1", "2+1", "3", "5"; empty: what suits the method
@@ -117,6 +126,7 @@ class Config:
         for name, known in _WORDS.items():
             value = getattr(self, name)
             _check(value in known, name, value, "must be one of " + ", ".join(known))
+        self._check_task()
         _check(0 <= self.own_share <= 1, "own_share", self.own_share, "must be from 0 to 1")
         odd = set(self.frame_ancestors) & set(";,'\"\r\n")
         _check(not odd, "frame_ancestors", self.frame_ancestors, "must be addresses, with spaces")
@@ -135,6 +145,20 @@ class Config:
             _check(
                 good, "completion_redirect", self.completion_redirect, "must be an http(s) address"
             )
+
+    def _check_task(self) -> None:
+        least = 3 if self.task == "odd" else 2
+        most = 2 if self.task == "two" else 20
+        _check(least <= self.things <= most, "things", self.things, f"must be {least} to {most}")
+        fewer = 1 <= self.choose < self.things
+        _check(fewer, "choose", self.choose, "must be at least 1, and fewer than things")
+        single = self.choose == 1 or self.task in ("choose", "rank")
+        _check(single, "choose", self.choose, f"must be 1 where task is {self.task}")
+        wide = self.task != "two"
+        _check(not wide or self.method == "random", "method", self.method,
+               f"must be random where task is {self.task}")  # fmt: skip
+        _check(not wide or (self.scope, self.rule) == ("pooled", "1"), "task", self.task,
+               "needs scope pooled and one vote a question")  # fmt: skip
 
     @property
     def rule(self) -> str:

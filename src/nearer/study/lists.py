@@ -225,7 +225,7 @@ def import_answers(journal: Journal, answers: Sequence[EarlierAnswer]) -> int:
         pair = (answer.near, answer.far)
         there = board.asked[None].get(fact(answer.head, pair))
         if there is None:
-            there = journal.add(Posed(0, "two", answer.head, pair, "extra", None, batch)).id
+            there = journal.add(Posed(0, "two", answer.head, pair, "extra", 1, None, batch)).id
         lease = journal.add(Leased(0, there, person, pair, now, now)).id
         journal.add(
             Answered(

@@ -106,11 +106,11 @@ def triplets(
 
 
 def asked_facts(db: sqlite3.Connection, person: int | None = None) -> NDArray[np.int64]:
-    """The questions that a method must not choose again: its own, hold-outs and extra ones."""
+    """The questions that a method must not choose again: its own and everybody else's."""
     rows = db.execute(
         """SELECT query, json_extract(shown, '$[0]'), json_extract(shown, '$[1]') FROM posed
            WHERE task = 'two'
-           AND (purpose IN ('holdout', 'extra') OR (purpose = 'main' AND person IS ?))""",
+           AND (purpose IN ('holdout', 'extra', 'own') OR (purpose = 'main' AND person IS ?))""",
         (person,),
     ).fetchall()
     return np.array(rows, dtype=np.int64).reshape(-1, 3)

@@ -23,7 +23,7 @@ _FIELDS = """
 INSERT INTO people SELECT id, pseudonym, joined, '' FROM old.people;
 INSERT INTO batches SELECT id, at, person, method, seen, seconds FROM old.batches;
 INSERT INTO questions
-  SELECT id, 'two', head, json_array(a, b), purpose, person, batch, repeats, NULL,
+  SELECT id, 'two', head, json_array(a, b), 1, purpose, person, batch, repeats, NULL,
          CASE WHEN purpose = 'catch' THEN head END FROM old.questions;
 INSERT INTO promoted (question, batch) SELECT question, batch FROM old.promoted ORDER BY question;
 INSERT INTO leases

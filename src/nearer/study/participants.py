@@ -57,9 +57,10 @@ class ShownTrial(_Strict):
     number: int
     task: Literal["two", "choose", "rank", "odd"]
     head: Shown | None
-    left: Shown
-    right: Shown
-    shown: list[Shown]
+    left: Shown | None
+    right: Shown | None
+    shown: list[Shown] | None = None
+    choose: int = 1
 
 
 class Completion(_Strict):
@@ -323,19 +324,24 @@ def _standing(study: Study, journal: Journal, entry: Entry) -> dict[str, Any]:
 
 def _shown(faces: Faces, trial: Trial) -> dict[str, Any]:
     shown = [faces.choices[i] for i in trial.shown]
-    return {
+    found = {
         "lease": trial.lease,
         "number": trial.number,
         "task": trial.task,
         "head": None if trial.query is None else faces.queries[trial.query],
-        "left": shown[0],
-        "right": shown[1],
-        "shown": shown,
+        "left": None,
+        "right": None,
     }
+    if trial.task == "two":
+        return {**found, "left": shown[0], "right": shown[1]}
+    return {**found, "shown": shown, "choose": trial.choose}
 
 
 def _practice(faces: Faces, k: int) -> dict[str, Any]:
-    """A question with a plain answer, the head itself, on the left and the right by turns."""
+    """A question with a plain answer, the head itself, on the left and the right by turns.
+
+    It is one of two things whatever the task: what it teaches is where to press.
+    """
     n = len(faces.items)
     head, other = (3 * k) % n, (3 * k + 1 + k % max(n - 1, 1)) % n
     if head == other:

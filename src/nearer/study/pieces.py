@@ -27,6 +27,7 @@ class Question:
     query: int | None
     shown: tuple[int, ...]
     purpose: str
+    choose: int = 1
     person: int | None = None
     repeats: int | None = None
     position: int | None = None

@@ -60,6 +60,7 @@ class Posed(NamedTuple):
     query: int | None
     shown: tuple[int, ...]
     purpose: str
+    choose: int = 1
     person: int | None = None
     batch: int | None = None
     repeats: int | None = None

@@ -56,6 +56,7 @@ CREATE TABLE batches (
 CREATE TABLE questions (
   id INTEGER PRIMARY KEY, task TEXT NOT NULL, query INTEGER REFERENCES items (id),
   shown TEXT NOT NULL CHECK (json_array_length(shown) >= 2),
+  choose INTEGER NOT NULL DEFAULT 1, -- how many of them are to be chosen
   purpose TEXT NOT NULL
     CHECK (purpose IN ('main', 'extra', 'own', 'holdout', 'repeat', 'catch')),
   person INTEGER REFERENCES people (id), batch INTEGER REFERENCES batches (id),
@@ -69,7 +70,7 @@ CREATE TABLE promoted (
   batch INTEGER REFERENCES batches (id)
 );
 CREATE VIEW posed AS
-  SELECT q.id, q.task, q.query, q.shown, q.person, q.repeats, q.position, q.expected,
+  SELECT q.id, q.task, q.query, q.shown, q.choose, q.person, q.repeats, q.position, q.expected,
          coalesce(q.batch, p.batch) AS batch,
          CASE WHEN p.question IS NULL THEN q.purpose ELSE 'main' END AS purpose
   FROM questions q LEFT JOIN promoted p ON p.question = q.id;
