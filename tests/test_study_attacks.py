@@ -434,6 +434,7 @@ def test_a_request_that_never_ends_is_given_up(monkeypatch):
         said.append(error.value.status_code)
 
     class State:
+        prefix = ""
         facts = type("F", (), {"config": type("C", (), {"frame_ancestors": ""})})
 
     scope = {

@@ -94,7 +94,6 @@ def create_app(study: Study) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
-        root_path=study.prefix,
     )
     app.state.study = study
     app.add_middleware(researchers.Gate)

@@ -25,10 +25,13 @@ class Faces:
         What is compared, see `nearer.study.log.read_items`.
     signer
         Its key makes the numbers.
+    prefix
+        The path below which the study is served.
     """
 
-    def __init__(self, items: list[dict[str, Any]], signer: Signer) -> None:
+    def __init__(self, items: list[dict[str, Any]], signer: Signer, prefix: str = "") -> None:
         self.items = items
+        self._prefix = prefix
         self._sha: dict[str, str] = {}
         self._signer = signer
         self.queries = [self._face(item, "query") for item in items]
@@ -51,5 +54,5 @@ class Faces:
             sha = src.removeprefix("/media/")
             address = self._signer.tag(f"media {role}", sha)
             self._sha[address] = sha
-            src = f"/media/{address}"
+            src = f"{self._prefix}/media/{address}"
         return {**item, "id": number, "name": item["text"], "src": src}

@@ -146,7 +146,7 @@ def people(request: Request, session: Reader) -> list[dict[str, Any]]:
 def live_map(request: Request, session: Reader) -> dict[str, Any]:
     """The newest map and the objects on it."""
     study = current(request)
-    return {"map": latest_map(study.store.reader()), "items": study.facts.items}
+    return {"map": latest_map(study.store.reader()), "items": study.items}
 
 
 @router.post("/state")

@@ -142,6 +142,7 @@ async def crowd(
     answer: Callable[[int, int, int], str] | None = None,
     replace: bool = True,
     patience: float = 30.0,
+    outcome: Outcome | None = None,
 ) -> Outcome:
     """Have simulated people take part, `n_people` at a time, until enough is answered.
 
@@ -155,8 +156,10 @@ async def crowd(
         Whether somebody new comes for everyone who finishes or leaves.
     patience
         Seconds for which a person tries again when the server cannot be reached.
+    outcome
+        Where to write down what people see, for somebody who watches.
     """
-    outcome = Outcome()
+    outcome = Outcome() if outcome is None else outcome
     seeds = np.random.SeedSequence(seed)
 
     async def seat() -> None:

@@ -85,8 +85,14 @@ class Study:
         """How the items look from outside."""
         items = self.store.facts.items
         if self._faces is None or self._faces.items is not items:
-            self._faces = Faces(items, self.signer)
+            self._faces = Faces(items, self.signer, self.prefix)
         return self._faces
+
+    @property
+    def items(self) -> list[dict[str, Any]]:
+        """The items as researchers see them, with the files' own addresses."""
+        items = self.store.facts.items
+        return [{**i, "src": i["src"] and self.prefix + i["src"]} for i in items]
 
     @property
     def trouble(self) -> str | None:
@@ -103,7 +109,8 @@ def current(request: Request) -> Study:
 class Guard:
     """Adds the security headers to every reply; refuses bodies that are too long or too slow.
 
-    A HEAD request is answered as GET would be, without the body.
+    A HEAD request is answered as GET would be, without the body; and what is served below a path
+    answers there, whether or not a proxy took the path away.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -118,7 +125,8 @@ class Guard:
         limit, seconds = (_UPLOAD, _UPLOAD_SECONDS) if uploads else (_BODY, _BODY_SECONDS)
         left, ends = limit, time.monotonic() + seconds
         asked_for_head = scope["method"] == "HEAD"
-        headers = _headers(scope["app"].state.study.facts.config.frame_ancestors)
+        study: Study = scope["app"].state.study
+        headers = _headers(study.facts.config.frame_ancestors)
         whole = False
 
         async def guarded_receive() -> Message:
@@ -142,6 +150,9 @@ class Guard:
                 message = {**message, "body": b""}
             await send(message)
 
+        if study.prefix:  # the path may come with it or without
+            path = study.prefix + scope["path"].removeprefix(study.prefix)
+            scope = {**scope, "root_path": study.prefix, "path": path}
         if asked_for_head:
             scope = {**scope, "method": "GET"}
         await self._app(scope, guarded_receive, guarded_send)
