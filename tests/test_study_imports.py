@@ -13,9 +13,7 @@ def test_a_folder_of_pictures(tmp_path):
     (tmp_path / "notes.txt").write_text("not an item")
     (tmp_path / ".hidden.png").write_bytes(b"not looked at")
     items, settings = read_items(tmp_path)
-    assert [(i.name, i.kind, i.alt) for i in items] == [
-        (f"red_{k}", "image", f"red {k}") for k in range(3)
-    ]
+    assert [(i.name, i.kind, i.alt) for i in items] == [(f"red_{k}", "image", "") for k in range(3)]
     assert settings == {}
 
 

@@ -203,16 +203,20 @@ def status(study: Path, show_people: bool, as_json: bool) -> None:
 @command.command()
 @click.argument("study", type=_STUDY)
 @click.option("--format", "name", default="triplets", show_default=True,
-              type=click.Choice(["triplets", "answers", "salmon", "triplettools"]))  # fmt: skip
+              type=click.Choice(["triplets", "answers", "salmon", "triplettools",
+                                 "replies"]))  # fmt: skip
 @click.option("--identities", is_flag=True, help="Panel names instead of pseudonyms.")
 @click.option("--out", type=click.Path(path_type=Path), help="File; without it, standard output.")
 def export(study: Path, name: str, identities: bool, out: Path | None) -> None:
     """Write the answers as CSV."""
-    from nearer.study.exports import export_csv
+    from nearer.study.exports import export_csv, replies_csv
     from nearer.study.store import connect
 
-    text = export_csv(connect(study, read_only=True), name, identities=identities)
-    _write(out, text)
+    db = connect(study, read_only=True)
+    if name == "replies":
+        _write(out, replies_csv(db, identities=identities))
+    else:
+        _write(out, export_csv(db, name, identities=identities))
 
 
 @command.command()

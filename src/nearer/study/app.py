@@ -7,7 +7,6 @@ from the package, media from the study's file.
 from __future__ import annotations
 
 import asyncio
-import re
 import secrets
 import time
 from collections.abc import AsyncIterator
@@ -30,12 +29,13 @@ from nearer.study.errors import StoreTrouble
 from nearer.study.log import read_header
 from nearer.study.researchers import form_token, session_of
 from nearer.study.rows import Journal
+from nearer.study.spool import Spool
 from nearer.study.store import Store
 from nearer.study.web import Guard, Study, add_error_handlers, current, page
+from nearer.study.words import read_words
 
 __all__ = ["create_app", "open_study"]
 
-_RANGE = re.compile(r"bytes=(\d*)-(\d*)")
 _TABS = {"overview": "Overview", "map": "Map", "people": "People", "items": "Items", "data": "Data"}
 
 
@@ -66,6 +66,7 @@ def open_study(
         signer=signer,
         clock=time.time,
         guesses=Guesses(signer),
+        spool=Spool(path),
         cookie=f"nearer_{read_header(db)['study'][:8]}",
         setup=secrets.token_urlsafe(24) if new_login or not has_account else None,
         prefix=prefix,
@@ -86,6 +87,7 @@ def create_app(study: Study) -> FastAPI:
             await asyncio.to_thread(study.conductor.close)
         study.guesses.close()
         await asyncio.to_thread(study.store.close)
+        study.spool.close()
 
     app = FastAPI(
         title="nearer study",
@@ -112,7 +114,8 @@ def create_app(study: Study) -> FastAPI:
 def _add_public(app: FastAPI) -> None:
     @app.get("/", include_in_schema=False)
     def participant_page(request: Request) -> Response:
-        return page(request, "participant.html")
+        config = current(request).facts.config
+        return page(request, "participant.html", words=read_words(config.language, config.words))
 
     @app.get("/healthz", tags=["service"], responses={503: {"description": "cannot store answers"}})
     async def healthz(request: Request) -> JSONResponse:
@@ -133,38 +136,10 @@ def _add_public(app: FastAPI) -> None:
         return JSONResponse({"status": "ok", "detail": None})
 
     @app.get("/media/{sha}", tags=["service"], response_class=Response)
-    def media(request: Request, sha: str) -> Response:
+    async def media(request: Request, sha: str) -> Response:
         """A picture, sound or film of the study; parts of it where a player asks for them."""
-        study = current(request)
-        db = study.store.reader()
-        row = db.execute(
-            "SELECT rowid, mime, length(bytes) FROM media WHERE sha = ?", (study.faces.sha(sha),)
-        ).fetchone()
-        if row is None:
-            raise HTTPException(404, "no such file")
-        rowid, mime, size = row
-        headers = {
-            "cache-control": "private, max-age=31536000",
-            "accept-ranges": "bytes",
-        }
-        wanted = _RANGE.fullmatch(request.headers.get("range", ""))
-        with db.blobopen("media", "bytes", rowid, readonly=True) as blob:
-            if wanted is None or wanted.groups() == ("", ""):
-                return Response(blob.read(), media_type=mime, headers=headers)
-            first, last = _span(wanted[1], wanted[2], size)
-            if first > last:
-                return Response(status_code=416, headers={"content-range": f"bytes */{size}"})
-            blob.seek(first)
-            part = blob.read(last - first + 1)
-        headers["content-range"] = f"bytes {first}-{last}/{size}"
-        return Response(part, 206, media_type=mime, headers=headers)
-
-
-def _span(first: str, last: str, size: int) -> tuple[int, int]:
-    """First and last byte that a range header means."""
-    if not first:
-        return max(size - int(last[:18]), 0), size - 1
-    return int(first[:18]), min(int(last[:18]), size - 1) if last else size - 1
+        study, wanted = current(request), request.headers.get("range", "")
+        return await study.spool.reply(study.faces.sha(sha), wanted)
 
 
 def _add_dashboard(app: FastAPI) -> None:

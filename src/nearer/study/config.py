@@ -9,15 +9,18 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import json
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from nearer.errors import InvalidInput
+from nearer.study.questionnaire import read_pages
 from nearer.study.tasks import TASKS
 from nearer.study.votes import RULES
+from nearer.study.words import TEXTS, read_words
 
 __all__ = ["CHANGEABLE", "METHODS", "SORTS", "Config", "read_yaml"]
 
@@ -32,15 +35,7 @@ _WORDS = {
     "returning": ("browser", "link", "visit"),
 }
 
-_CONSENT = (
-    "You will compare things and say which look or sound more alike. Your answers are stored "
-    "without your name. Taking part is voluntary: you can stop at any time by closing this page, "
-    "and ask for your answers to be deleted."
-)
-_INSTRUCTIONS = (
-    "At the top you see one thing, below it two others. Choose the one that is more like the one "
-    "at the top. There is no right or wrong: your first impression counts."
-)
+_COLOUR = re.compile("#[0-9a-f]{6}")
 
 
 @dataclass(frozen=True)
@@ -56,13 +51,22 @@ class Config:
     nearer.errors.InvalidInput: setting 'qestions' is not known; did you mean 'questions'?
     """
 
-    title: str = "Which are more alike?"
-    question: str = "Which of the two is more like this one?"
-    instructions: str = _INSTRUCTIONS
-    consent: str = _CONSENT
+    #: the texts are Markdown where they are long; empty: what the language says
+    title: str = ""
+    question: str = ""
+    instructions: str = ""
+    consent: str = ""
     consent_version: str = "1"
     contact: str = ""
-    debrief: str = "That was the last question. Thank you very much!"
+    debrief: str = ""
+    #: one that is shipped, or the name of one whose words are all given
+    language: str = "en"
+    #: words of the page that differ from the language's, see ``pages/words/en.yaml``
+    words: dict[str, str] = field(default_factory=dict)
+    #: the colour that every stimulus stands on, in light and in dark surroundings
+    surround: str = "#ffffff"
+    #: whether people may hear or read what the items are called; else only a given description
+    show_names: bool = False
     #: questions a person answers, catch trials and repeats included
     questions: int = 50
     practice: int = 2
@@ -109,9 +113,21 @@ class Config:
     completion_code: str = ""
     #: where a person is sent at the end; {code} and {id} are filled in
     completion_redirect: str = ""
+    #: pages of a questionnaire, see `nearer.study.questionnaire`
+    before: list[Any] = field(default_factory=list)
+    after: list[Any] = field(default_factory=list)
+    #: what those see and get who are screened out; the text is Markdown
+    screen_out: str = ""
+    screen_out_code: str = ""
+    screen_out_redirect: str = ""
     seed: int = 0
 
     def __post_init__(self) -> None:
+        for name, text in read_words(self.language, self.words).items():
+            if name in TEXTS and not getattr(self, name):
+                object.__setattr__(self, name, text)  # written out, as every default is
+        good = bool(_COLOUR.fullmatch(self.surround))
+        _check(good, "surround", self.surround, "must be a colour like #808080, in small letters")
         for name in ("questions", "lease_seconds", "batch"):
             _check(getattr(self, name) >= 1, name, getattr(self, name), "must be at least 1")
         for name in ("practice", "quota", "seed", "fastest_ms", "joins_per_minute"):
@@ -139,12 +155,13 @@ class Config:
         )
         dims = self.n_components
         _check(dims is None or dims >= 1, "n_components", dims, "must be at least 1")
-        if self.completion_redirect:
-            parts = urlsplit(self.completion_redirect)
+        for name in ("completion_redirect", "screen_out_redirect"):
+            parts = urlsplit(getattr(self, name))
             good = parts.scheme in ("https", "http") and bool(parts.netloc)
-            _check(
-                good, "completion_redirect", self.completion_redirect, "must be an http(s) address"
-            )
+            good = good or not getattr(self, name)
+            _check(good, name, getattr(self, name), "must be an http(s) address")
+        read_pages(self.before, "before")
+        read_pages(self.after, "after")
 
     def _check_task(self) -> None:
         least = 3 if self.task == "odd" else 2
@@ -178,7 +195,7 @@ class Config:
                 near = difflib.get_close_matches(str(name), fields, n=1)
                 hint = f"did you mean {near[0]!r}?" if near else "known are: " + ", ".join(fields)
                 raise InvalidInput(f"setting {name!r} is not known; {hint}")
-            values[name] = _coerce(name, value, fields[name].default)
+            values[name] = _coerce(name, value, fields[name])
         return cls(**values)
 
     def changed(self, settings: Mapping[str, Any]) -> Config:
@@ -205,10 +222,12 @@ class Config:
 CHANGEABLE = tuple(f.name for f in dataclasses.fields(Config) if f.name not in _FIXED)
 
 
-def _coerce(name: str, value: Any, default: Any) -> Any:
+def _coerce(name: str, value: Any, known: dataclasses.Field[Any]) -> Any:
     """A value in the type of its default; what cannot be one is refused."""
     if name == "n_components" and value is None:
         return None
+    made = known.default_factory
+    default = known.default if made is dataclasses.MISSING else made()
     kind = int if name == "n_components" else type(default)
     if kind is str and isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)  # YAML reads `votes: 3` and `consent_version: 2` as numbers

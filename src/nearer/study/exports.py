@@ -20,7 +20,7 @@ from nearer.study.answering import is_false
 from nearer.study.pieces import COUNTED
 from nearer.study.tasks import triplets_of
 
-__all__ = ["EXPORTS", "export_csv", "positions_csv"]
+__all__ = ["EXPORTS", "completions_csv", "export_csv", "positions_csv", "replies_csv"]
 
 _SQL = """
 SELECT a.id, p.pseudonym, q.purpose, q.task, q.query, q.shown, l.shown, a.choice, a.chosen,
@@ -195,6 +195,23 @@ def completions_csv(db: sqlite3.Connection, code: Callable[[int], str]) -> str:
         )
     )  # fmt: skip
     return _csv(rows, ["panel", "external", "finished", "answers", "code"])
+
+
+def replies_csv(db: sqlite3.Connection, *, identities: bool = False) -> str:
+    """What people wrote on pages of a questionnaire, one field a line."""
+    rows = (
+        {"person": external if identities and external else pseudonym, "page": page,
+         "name": name, "reply": reply, "screened_out": int(told["screened_out"]),
+         "received": datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")}
+        for pseudonym, external, page, at, text in db.execute(
+            """SELECT p.pseudonym, i.external, r.page, r.at, r.reply
+               FROM replies r JOIN people p ON p.id = r.person
+               LEFT JOIN identities i ON i.person = r.person ORDER BY r.id"""
+        )
+        for told in [json.loads(text)]
+        for name, reply in told["replies"].items()
+    )  # fmt: skip
+    return _csv(rows, ["person", "page", "name", "reply", "screened_out", "received"])
 
 
 def positions_csv(names: list[str], positions: Iterable[Iterable[float]]) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from nearer.study.auth import Signer
+from nearer.study.media import shown
 
 __all__ = ["Faces"]
 
@@ -27,10 +28,20 @@ class Faces:
         Its key makes the numbers.
     prefix
         The path below which the study is served.
+    names
+        Whether people may know what the items are called.
     """
 
-    def __init__(self, items: list[dict[str, Any]], signer: Signer, prefix: str = "") -> None:
+    def __init__(
+        self,
+        items: list[dict[str, Any]],
+        signer: Signer,
+        *,
+        prefix: str = "",
+        names: bool = False,
+    ) -> None:
         self.items = items
+        self.names = names
         self._prefix = prefix
         self._sha: dict[str, str] = {}
         self._signer = signer
@@ -55,4 +66,4 @@ class Faces:
             address = self._signer.tag(f"media {role}", sha)
             self._sha[address] = sha
             src = f"{self._prefix}/media/{address}"
-        return {**item, "id": number, "name": item["text"], "src": src}
+        return {**shown(item, names=self.names), "id": number, "src": src}

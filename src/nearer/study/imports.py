@@ -77,8 +77,7 @@ def read_files(files: Iterable[tuple[str, bytes]]) -> list[Item]:
     for name, content in files:
         mime = check_media(name, content)
         label = PurePosixPath(name).with_suffix("").as_posix()
-        alt = PurePosixPath(name).stem.replace("_", " ").replace("-", " ")
-        items.append(Item(label, kind_of(mime), "", alt, mime, content))
+        items.append(Item(label, kind_of(mime), "", "", mime, content))
     return items
 
 
@@ -144,9 +143,7 @@ def _read_table(source: Path) -> list[Item]:
         if not path.is_file():
             raise InvalidInput(f"{source}: names {row[file_column]!r}, which is not beside it")
         (item,) = read_files([(path.name, path.read_bytes())])
-        items.append(
-            Item(label or item.name, item.kind, label, alt or item.alt, item.mime, item.content)
-        )
+        items.append(Item(label or item.name, item.kind, label, alt, item.mime, item.content))
     return items
 
 

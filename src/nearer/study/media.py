@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import io
 from pathlib import PurePath
+from typing import Any
 
 from nearer.errors import InvalidInput
 
-__all__ = ["MAX_BYTES", "SUFFIXES", "check_media", "is_media_name", "kind_of"]
+__all__ = ["MAX_BYTES", "SUFFIXES", "check_media", "is_media_name", "kind_of", "shown"]
 
 MAX_BYTES = 64 * 1024 * 1024
 _MAX_PIXELS = 50_000_000
@@ -42,6 +43,26 @@ def is_media_name(name: str) -> bool:
 def kind_of(mime: str) -> str:
     """Image, audio or video."""
     return mime.partition("/")[0]
+
+
+def shown(item: dict[str, Any], *, names: bool) -> dict[str, Any]:
+    """An item as people see it: without its name, which is often a file's and tells too much.
+
+    A description that was given stays; one that only repeats the name (as old study files hold)
+    goes with it. The page then says where the thing stands instead.
+
+    Examples
+    --------
+    >>> shown({"kind": "image", "name": "liar_07", "alt": "liar 07"}, names=False)["alt"]
+    ''
+    >>> shown({"kind": "image", "name": "liar_07", "alt": "a man"}, names=False)["alt"]
+    'a man'
+    """
+    if names or item["kind"] == "text":
+        return item
+    told = PurePath(item["name"]).name
+    repeats = item["alt"] in (item["name"], told, told.replace("_", " ").replace("-", " "))
+    return {**item, "name": "", "text": "", "alt": "" if repeats else item["alt"]}
 
 
 def check_media(name: str, content: bytes) -> str:

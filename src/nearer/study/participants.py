@@ -8,138 +8,30 @@ after a pause without network, and sending one again changes nothing.
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any, Literal
-from urllib.parse import quote
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
-from nearer.study import answering, asking, joining
+from nearer.study import answering, joining
 from nearer.study.answering import Given
-from nearer.study.asking import Trial
 from nearer.study.auth import network_of
 from nearer.study.errors import Refusal
 from nearer.study.faces import Faces
 from nearer.study.identities import PANELS, Identity
 from nearer.study.joining import Entry
+from nearer.study.markup import to_html
+from nearer.study.messages import About, Answer, Answers, Filled, Join, Standing
+from nearer.study.questionnaire import find_page, keep_replies, pages_done
 from nearer.study.rows import Journal
+from nearer.study.standing import practice, resume_link, stage_of, standing_of
 from nearer.study.web import Study, current
 
-__all__ = ["completion_code", "resume_link", "router"]
+__all__ = ["router"]
 
 router = APIRouter(prefix="/api", tags=["participant"])
-
-Number = Annotated[int, Field(ge=0, le=1 << 53)]
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class Shown(_Strict):
-    """One thing to compare; its number differs between the query and the choices."""
-
-    id: int
-    kind: Literal["text", "image", "audio", "video"]
-    name: str
-    text: str
-    alt: str
-    src: str | None
-
-
-class ShownTrial(_Strict):
-    """A question as it is shown: `head`, `left` and `right`, or more things in `shown`."""
-
-    lease: int
-    number: int
-    task: Literal["two", "choose", "rank", "odd"]
-    head: Shown | None
-    left: Shown | None
-    right: Shown | None
-    shown: list[Shown] | None = None
-    choose: int = 1
-
-
-class Completion(_Strict):
-    """What a panel wants to see at the end."""
-
-    code: str
-    redirect: str | None
-
-
-class Standing(_Strict):
-    """Where a person stands, and what comes next."""
-
-    stage: Literal["consent", "instructions", "trials", "paused", "finished"]
-    answered: int
-    questions: int
-    trials: list[ShownTrial]
-    completion: Completion | None
-    #: the last question, while its answer can be given again with `instead`
-    last: ShownTrial | None = None
-    #: finished before the last question, since the study has all it needs
-    enough: bool = False
-    token: str | None = None
-    #: where to go on from another browser, if this study has personal links
-    resume: str | None = None
-    stored: list[int] = []
-    refused: dict[int, str] = {}
-
-
-class About(_Strict):
-    """What the page says before anybody takes part."""
-
-    title: str
-    question: str
-    instructions: str
-    consent: str
-    consent_version: str
-    contact: str
-    debrief: str
-    questions: int
-    can_skip: bool
-    can_be_undecided: bool
-    must_play: bool
-    open: bool
-    panels: dict[str, str]
-    practice: list[ShownTrial]
-
-
-class Join(_Strict):
-    """Agreeing to take part."""
-
-    consent_version: str = Field(max_length=200)
-    parameters: dict[str, str] = Field(
-        default_factory=dict, description="the query string of the link"
-    )
-    browser: str = Field(
-        default="",
-        max_length=200,
-        description="a random word that this browser keeps; who has it is the same person",
-    )
-    language: str = Field(default="", max_length=35)
-
-
-class Answer(_Strict):
-    """An answer to a question that was handed out."""
-
-    lease: Number
-    choice: Literal["left", "right", "chosen", "undecided", "skip"]
-    response_ms: float | None = Field(default=None, ge=0, le=1e9, allow_inf_nan=False)
-    chosen: list[Number] | None = Field(
-        default=None, max_length=100, description="with choice=chosen: ids of things, best first"
-    )
-    instead: bool = Field(default=False, description="in place of my last answer, to `last`")
-
-
-class Answers(_Strict):
-    """One or several answers, oldest first."""
-
-    answers: list[Answer] = Field(min_length=1, max_length=200)
-
 
 _bearer = HTTPBearer(auto_error=False, description="the token that joining gave")
 
@@ -165,13 +57,15 @@ def about(request: Request) -> JSONResponse:
     study = current(request)
     facts = study.facts
     keys = ["title", "question", "instructions", "consent", "consent_version", "contact", "debrief"]
-    keys += ["questions", "can_skip", "can_be_undecided", "must_play"]
+    keys += ["questions", "can_skip", "can_be_undecided", "must_play", "surround"]
+    long = ("consent", "instructions", "debrief", "screen_out")
     return JSONResponse(
         {
             **{key: getattr(facts.config, key) for key in keys},
+            "html": {key: to_html(getattr(facts.config, key)) for key in long},
             "open": facts.state == "running" and not facts.full,
             "panels": {name: parameter for name, (parameter, _) in PANELS.items()},
-            "practice": [_practice(study.faces, k) for k in range(facts.config.practice)],
+            "practice": [practice(study.faces, k) for k in range(facts.config.practice)],
         }
     )
 
@@ -201,7 +95,7 @@ async def join(request: Request, body: Join) -> JSONResponse:
             proved=proved,
             language=body.language,
         )
-        standing = _standing(study, journal, entry)
+        standing = standing_of(study, journal, entry)
         payload = {"id": entry.person} if entry.proved else {"id": entry.person, "visit": 1}
         standing["token"] = study.signer.sign("person", payload)
         if entry.proved and journal.board.config.returning == "link":
@@ -211,16 +105,11 @@ async def join(request: Request, body: Join) -> JSONResponse:
     return await _write(study, change)
 
 
-def resume_link(study: Study, person: int) -> str:
-    """What a personal link ends with; whoever has it is that person."""
-    return f"?resume={study.signer.sign('resume', {'id': person})}"
-
-
 @router.get("/me", response_model=Standing)
 async def me(request: Request, entry: Me) -> JSONResponse:
     """Where I stand; hands out the questions that are due."""
     study = current(request)
-    return await _write(study, lambda journal: _standing(study, journal, entry))
+    return await _write(study, lambda journal: standing_of(study, journal, entry))
 
 
 @router.post("/consent", response_model=Standing)
@@ -230,7 +119,7 @@ async def consent(request: Request, entry: Me, body: Join) -> JSONResponse:
 
     def change(journal: Journal) -> dict[str, Any]:
         joining.agree(journal, entry.person, body.consent_version)
-        return _standing(study, journal, entry)
+        return standing_of(study, journal, entry)
 
     return await _write(study, change)
 
@@ -241,8 +130,29 @@ async def ready(request: Request, entry: Me) -> JSONResponse:
     study = current(request)
 
     def change(journal: Journal) -> dict[str, Any]:
+        if stage_of(journal, entry.person)[0] in ("page", "screened"):
+            raise Refusal(409, "there is a page to fill in first; load the page again")
         joining.get_ready(journal, entry.person)
-        return _standing(study, journal, entry)
+        return standing_of(study, journal, entry)
+
+    return await _write(study, change)
+
+
+@router.post("/page", response_model=Standing)
+async def page(request: Request, entry: Me, body: Filled) -> JSONResponse:
+    """Fill in the page that is due."""
+    study = current(request)
+    config = study.facts.config
+    filled = find_page(config.before, config.after, body.page)
+    replies, out = filled.check(body.replies)
+
+    def change(journal: Journal) -> dict[str, Any]:
+        due = stage_of(journal, entry.person)[1]
+        done = pages_done(journal.db, entry.person)
+        if (due is None or due.id != filled.id) and filled.id not in done:
+            raise Refusal(409, f"page {filled.id} is not the one to fill in now; load it again")
+        keep_replies(journal.db, entry.person, filled.id, replies, out, journal.now)
+        return standing_of(study, journal, entry)
 
     return await _write(study, change)
 
@@ -266,7 +176,7 @@ async def answers(request: Request, entry: Me, body: Answers) -> JSONResponse:
                 if len(given) == 1 or refusal.status == 429:  # too fast, all of them alike
                     raise
                 refused[one.lease] = str(refusal)
-        return {**_standing(study, journal, entry), "stored": stored, "refused": refused}
+        return {**standing_of(study, journal, entry), "stored": stored, "refused": refused}
 
     return await _write(study, change)
 
@@ -295,78 +205,3 @@ def _given(faces: Faces, answer: Answer) -> Given:
             raise Refusal(422, f"chosen={answer.chosen}: must be ids of things that were shown")
         chosen = tuple(k for k in found if k is not None)
     return Given(answer.lease, answer.choice, answer.response_ms, chosen, answer.instead)
-
-
-def _standing(study: Study, journal: Journal, entry: Entry) -> dict[str, Any]:
-    """Where a person stands. Runs in the writer's thread, after what was just stored."""
-    board, faces = journal.board, study.faces
-    trials: list[Trial] = []
-    stage = joining.stage(journal, entry.person)
-    if stage == "trials":
-        trials = asking.hand_out(journal, entry.person)
-        stage = joining.stage(journal, entry.person)  # nothing may have been left to ask
-    person = board.people[entry.person]
-    finished = stage == "finished"
-    last = None
-    if entry.proved and not finished and answering.may_take_back(journal, person) and person.last:
-        lease = board.leases[person.last.lease]
-        last = _shown(faces, asking.trial_of(journal, lease, person.answered))
-    return {
-        "stage": stage,
-        "answered": person.answered,
-        "questions": board.config.questions,
-        "trials": [_shown(faces, t) for t in trials],
-        "completion": _completion(study, journal, entry.person) if finished else None,
-        "last": last,
-        "enough": finished and person.answered < board.config.questions,
-    }
-
-
-def _shown(faces: Faces, trial: Trial) -> dict[str, Any]:
-    shown = [faces.choices[i] for i in trial.shown]
-    found = {
-        "lease": trial.lease,
-        "number": trial.number,
-        "task": trial.task,
-        "head": None if trial.query is None else faces.queries[trial.query],
-        "left": None,
-        "right": None,
-    }
-    if trial.task == "two":
-        return {**found, "left": shown[0], "right": shown[1]}
-    return {**found, "shown": shown, "choose": trial.choose}
-
-
-def _practice(faces: Faces, k: int) -> dict[str, Any]:
-    """A question with a plain answer, the head itself, on the left and the right by turns.
-
-    It is one of two things whatever the task: what it teaches is where to press.
-    """
-    n = len(faces.items)
-    head, other = (3 * k) % n, (3 * k + 1 + k % max(n - 1, 1)) % n
-    if head == other:
-        other = (other + 1) % n
-    pair = (head, other) if k % 2 else (other, head)
-    trial = _shown(faces, Trial(0, k + 1, "two", head, pair))
-    return {**trial, "head": faces.choices[head]}  # here everybody may see that it is the same
-
-
-def completion_code(study: Study, person: int) -> str:
-    """The code a person shows to the panel."""
-    own = study.signer.tag("completion", str(person), 10).upper()
-    return study.facts.config.completion_code or own.replace("-", "7").replace("_", "3")
-
-
-def _completion(study: Study, journal: Journal, person: int) -> dict[str, Any]:
-    code = completion_code(study, person)
-    template = journal.board.config.completion_redirect
-    if not template:
-        return {"code": code, "redirect": None}
-    row = journal.db.execute(
-        "SELECT external FROM identities WHERE person = ?", (person,)
-    ).fetchone()
-    filled = template.replace("{code}", quote(code, safe=""))
-    return {
-        "code": code,
-        "redirect": filled.replace("{id}", quote(row[0] if row else "", safe="")),
-    }

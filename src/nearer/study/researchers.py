@@ -19,10 +19,10 @@ from nearer.study import accounts, joining, steering
 from nearer.study.accounts import Session
 from nearer.study.config import CHANGEABLE
 from nearer.study.errors import Refusal, StoreTrouble
-from nearer.study.exports import completions_csv, export_csv, positions_csv
+from nearer.study.exports import completions_csv, export_csv, positions_csv, replies_csv
 from nearer.study.imports import read_files, read_zip
-from nearer.study.participants import completion_code, resume_link
 from nearer.study.rows import Journal
+from nearer.study.standing import completion_code, resume_link
 from nearer.study.statistics import latest_map, overview, people_report
 from nearer.study.web import Study, current, problem
 
@@ -243,7 +243,9 @@ async def upload(
 async def export(
     request: Request,
     session: Reader,
-    name: Literal["triplets", "salmon", "triplettools", "answers", "positions", "completions"],
+    name: Literal[
+        "triplets", "salmon", "triplettools", "answers", "positions", "completions", "replies"
+    ],
     identities: Annotated[
         bool, Query(description="names from outside instead of pseudonyms")
     ] = False,
@@ -255,6 +257,8 @@ async def export(
         db = study.store.reader()
         if name == "completions":
             return completions_csv(db, lambda person: completion_code(study, person))
+        if name == "replies":
+            return replies_csv(db, identities=identities)
         if name == "positions":
             found = latest_map(db)
             if found is None:

@@ -26,6 +26,7 @@ from nearer.study.auth import Rate, Signer
 from nearer.study.conductor import Conductor
 from nearer.study.errors import Refusal, StoreTrouble
 from nearer.study.faces import Faces
+from nearer.study.spool import Spool
 from nearer.study.statistics import PersonReport, people_report
 from nearer.study.store import Facts, Store
 
@@ -58,6 +59,7 @@ class Study:
     signer: Signer
     clock: Callable[[], float]
     guesses: Guesses
+    spool: Spool
     #: names of its cookies, so that several studies on one host leave each other alone
     cookie: str
     joins: Rate = field(default_factory=Rate)
@@ -83,10 +85,12 @@ class Study:
     @property
     def faces(self) -> Faces:
         """How the items look from outside."""
-        items = self.store.facts.items
-        if self._faces is None or self._faces.items is not items:
-            self._faces = Faces(items, self.signer, self.prefix)
-        return self._faces
+        items, names = self.facts.items, self.facts.config.show_names
+        found = self._faces
+        if found is None or found.items is not items or found.names != names:
+            found = Faces(items, self.signer, prefix=self.prefix, names=names)
+            self._faces = found
+        return found
 
     @property
     def items(self) -> list[dict[str, Any]]:

@@ -1,0 +1,16 @@
+// What the page says, in the language of the study.
+
+const words = JSON.parse(document.body.dataset.words);
+
+export const $ = (id) => document.getElementById(id);
+
+export function say(key, values = {}) {
+  return words[key].replace(/\{(\w+)\}/g, (whole, name) => (name in values ? values[name] : whole));
+}
+
+// Why the server turned something down, in words of the page; what it says itself is English.
+export function why(error) {
+  if (!error.status) return say("unreachable");
+  if (error.status === 429) return say("refused_busy");
+  return say(words["refused_" + error.reason] ? "refused_" + error.reason : "refused");
+}
