@@ -16,11 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from nearer.study.answering import Given, answer
+from nearer.study.asking import hand_out, pose
 from nearer.study.config import Config
 from nearer.study.create import new_study
-from nearer.study.desk import Desk
 from nearer.study.imports import Item
+from nearer.study.joining import join
 from nearer.study.simulate import Crowd, answer_all, served
+from nearer.study.steering import set_state
 from nearer.study.store import Store
 
 N_OBJECTS = 60
@@ -28,32 +31,36 @@ N_OBJECTS = 60
 
 def make(path: Path, **settings: Any) -> Path:
     items = [Item(f"item {k}", "text", f"item {k}") for k in range(N_OBJECTS)]
-    new_study(path, items, Config.of({"method": "random", "questions": 100_000, **settings}))
+    new_study(
+        path,
+        items,
+        Config.of({"method": "random", "questions": 100_000, "joins_per_minute": 0, **settings}),
+    )
     return path
 
 
 def store_rate(folder: Path, *, n_people: int = 200, seconds: float = 5.0) -> dict[str, float]:
     """Answers a second that the store commits, each with the next question, synced to the disk."""
-    desk = Desk(time.time, np.random.default_rng(0))
-    store = Store(
-        make(folder / "store.db", holdout_share=0.0, repeat_share=0.0, catch_share=0.0), desk
-    )
-    store.write(lambda db: desk.set_state(db, "running"))
+    path = make(folder / "store.db", holdout_share=0.0, repeat_share=0.0, catch_share=0.0)
+    store = Store(path, rng=np.random.default_rng(0))
+    store.write(lambda journal: set_state(journal, "running"))
     rng = np.random.default_rng(1)
     rows = np.array([rng.choice(N_OBJECTS, 3, replace=False) for _ in range(60_000)])
-    store.write(lambda db: desk.pose(db, rows, seen=0, seconds=0.0))
-    people = [store.write(lambda db: desk.join(db, consent="1")) for _ in range(n_people)]
+    store.write(lambda journal: pose(journal, rows, seen=0, seconds=0.0))
+    people = [
+        store.write(lambda journal: join(journal, consent="1")).person for _ in range(n_people)
+    ]
     ends = time.perf_counter() + seconds
     waits: list[float] = []
 
     def take_part(person: int) -> None:
-        trials = store.write(lambda db: desk.hand_out(db, person))
+        trials = store.write(lambda journal: hand_out(journal, person))
         while time.perf_counter() < ends:
             lease = trials[0].lease
 
-            def change(db: Any, lease: int = lease) -> Any:
-                desk.answer(db, person, lease, "left", 800.0)
-                return desk.hand_out(db, person)
+            def change(journal: Any, lease: int = lease) -> Any:
+                answer(journal, person, Given(lease, "left", 800.0))
+                return hand_out(journal, person)
 
             began = time.perf_counter()
             trials = store.write(change)

@@ -39,6 +39,8 @@ def server(tmp_path_factory):
         "questions": QUESTIONS,
         "practice": 2,
         "title": "Which flowers are alike?",
+        "show_names": True,  # simulated people read them
+        "joins_per_minute": 0,
     }
     new_study(path, read_files(shapes(20)), Config.of(config))
     with served(path) as running:

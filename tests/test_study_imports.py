@@ -101,7 +101,7 @@ def test_salmons_older_file_with_pictures(tmp_path):
         ("a.yaml", "targets: 5", "targets=5: must be a list"),
         ("a.yaml", "- a\n- b", "holds a list; must be"),
         ("a.yaml", "a: [", "cannot be read as YAML"),
-        ("a.txt", "x", "must be a folder or ZIP"),
+        ("a.rtf", "x", "must be a folder or ZIP"),
     ],
 )
 def test_what_cannot_be_used_is_refused_with_the_reason(tmp_path, name, text, match):

@@ -24,7 +24,7 @@ def web(tmp_path):
 
 
 def test_media_are_served_whole_and_in_parts(web):
-    src = web.study.desk.items[3]["src"]
+    src = web.study.facts.items[3]["src"]
     whole = web.client.get(src)
     assert (whole.content, whole.headers["content-type"]) == (CONTENT, "image/png")
     n = len(CONTENT)
@@ -48,19 +48,19 @@ def test_media_are_served_whole_and_in_parts(web):
 
 
 def test_head_tells_what_get_would(web):
-    src = web.study.desk.items[3]["src"]
+    src = web.study.facts.items[3]["src"]
     head, whole = web.client.head(src), web.client.get(src)
     assert (head.status_code, head.content) == (200, b"")
     assert head.headers == whole.headers
 
 
 def test_items_that_come_later_are_served_too(web):
-    from nearer.study.create import add_items
+    from nearer.study.steering import add_items
 
     content = picture((9, 9, 9))
-    web.study.store.write(lambda db: add_items(db, read_files([("late.png", content)])))
-    web.study.store.write(web.study.desk.reload)
-    assert web.client.get(web.study.desk.items[-1]["src"]).content == content
+    late = read_files([("late.png", content)])
+    web.study.store.write(lambda journal: add_items(journal, late))
+    assert web.client.get(web.study.facts.items[-1]["src"]).content == content
 
 
 def resident(pid: int) -> float:
