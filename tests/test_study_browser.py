@@ -113,6 +113,97 @@ def test_a_participant_from_consent_to_the_code(browser, server, size):
     page.context.close()
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_whole_way_by_keyboard_alone(browser, server, scheme):
+    page = open_page(browser, "desk", color_scheme=scheme)
+    page.goto(f"http://127.0.0.1:{server.port}/?participant=keys-{scheme}")
+    for section in ("consent", "instructions"):
+        shown(page, section)
+        look(page, f"{section}-keys-{scheme}")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+    for _ in range(2):
+        page.wait_for_selector("#things:not(.loading)")
+        page.wait_for_timeout(360)
+        same = page.get_attribute("#head img", "data-src")
+        right = same == page.get_attribute("#right img", "data-src")
+        page.keyboard.press("ArrowRight" if right else "ArrowLeft")
+        look(page, f"practice-keys-{scheme}")
+        page.wait_for_timeout(1000)
+    ways = [("ArrowLeft",), ("ArrowRight",), ("ArrowDown",), ("Tab", "Enter"), ("Tab", "Space")]
+    for number, keys in enumerate([*ways, ("Tab", "Tab", "Tab", "Tab", "Enter")], start=1):
+        wait_for_question(page, number)
+        look(page, f"question-keys-{scheme}")
+        for key in keys:
+            page.keyboard.press(key)
+    shown(page, "finished")
+    look(page, f"finished-keys-{scheme}")
+    assert page.faults == []
+    page.context.close()
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_on_which_it_does_not_go_on(browser, server, size, scheme):
+    page = open_page(browser, size, color_scheme=scheme)
+    base = f"http://127.0.0.1:{server.port}/"
+
+    def but(**told):
+        def change(route):
+            reply = route.fetch()
+            route.fulfill(response=reply, json={**reply.json(), **told})
+
+        return change
+
+    page.route("**/api/study", but(open=False))
+    page.goto(base)
+    shown(page, "paused")
+    assert "not open" in page.inner_text("#paused-title")
+    look(page, f"closed-{scheme}-{size}")
+    page.unroute("**/api/study")
+
+    page.route("**/api/join", but(stage="paused", trials=[]))
+    page.goto(base)
+    page.click("#agree")
+    shown(page, "paused")
+    assert "break" in page.inner_text("#paused-title")
+    look(page, f"paused-{scheme}-{size}")
+
+    page.route("**/api/me", lambda route: route.fulfill(status=410, json={"detail": "gone"}))
+    page.goto(base)
+    shown(page, "paused")
+    assert "withdrew" in page.inner_text("#paused-title")
+    look(page, f"withdrawn-{scheme}-{size}")
+    page.goto(base + "nothing-here")
+    look(page, f"missing-{scheme}-{size}")
+    page.context.close()
+
+
+def test_a_personal_link_and_an_early_end_are_told(browser, server):
+    page = open_page(browser, "phone")
+
+    def told(route, **more):
+        reply = route.fetch()
+        route.fulfill(response=reply, json={**reply.json(), **more})
+
+    end = {"stage": "finished", "trials": [], "completion": {"code": "C0DE", "redirect": None}}
+    page.route("**/api/join", lambda route: told(route, resume="?resume=abc"))
+    page.route("**/api/me", lambda route: told(route, enough=True, **end))
+    page.goto(f"http://127.0.0.1:{server.port}/")
+    page.click("#agree")
+    shown(page, "instructions")
+    link = f"http://127.0.0.1:{server.port}/?resume=abc"
+    assert page.inner_text("#resume-link") == link
+    look(page, "resume-phone")
+    page.goto(link)  # somebody else's, for all that this browser knows
+    shown(page, "consent")
+    page.goto(link.partition("?")[0])
+    shown(page, "finished")
+    assert page.is_visible("#enough")
+    look(page, "enough-phone")
+    page.context.close()
+
+
 @pytest.fixture(scope="module")
 def researched(server):
     """The study with answers of simulated people, and an account."""

@@ -15,6 +15,7 @@ from browserkit import (
     tones,
     wait_for_question,
 )
+from studykit import picture
 
 from nearer.errors import InvalidInput
 from nearer.study.config import Config
@@ -122,6 +123,27 @@ def test_the_next_question_lights_no_side(browser, tmp_path):
             for side in ("#left", "#right"):
                 assert page.eval_on_selector(side, look_of) == plain, f"{side} of {number}"
             assert page.evaluate("document.activeElement.id") == "ask"
+        page.context.close()
+
+
+def test_every_kind_of_picture_is_shown(browser, tmp_path):
+    svg = b"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'><circle r='9'/></svg>"
+    kinds = {"avif": "AVIF", "tif": "TIFF", "webp": "WEBP"}
+    files = [(f"{suffix}.{suffix}", picture(kind=kind)) for suffix, kind in kinds.items()]
+    with study(tmp_path, read_files([*files, ("a.svg", svg)]), questions=8) as base:
+        page = open_page(browser, "desk")
+        begin(page, base)
+        seen = set()
+        for number in range(2, 9):
+            for src, width in page.eval_on_selector_all(
+                "#things img", "all => all.map((i) => [i.dataset.src, i.naturalWidth])"
+            ):
+                assert width > 0
+                seen.add(src)
+            choose(page, "desk", "left")
+            wait_for_question(page, number)
+        assert len(seen) == 4
+        assert page.faults == []
         page.context.close()
 
 

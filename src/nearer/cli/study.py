@@ -62,8 +62,9 @@ def new(study: Path, items: Path, config: Path | None, questions: Path | None,
     """Make the file STUDY from things to compare."""
     from nearer.study.config import Config, read_yaml
     from nearer.study.create import new_study
-    from nearer.study.imports import read_items
+    from nearer.study.imports import left_out, read_items
     from nearer.study.lists import read_questions, read_salmon_questions
+    from nearer.study.media import SUFFIXES
 
     found, given = read_items(items)
     own = read_questions(questions, [item.name for item in found]) if questions else []
@@ -77,6 +78,10 @@ def new(study: Path, items: Path, config: Path | None, questions: Path | None,
     new_study(study, found, checked, own)
     click.echo(f"{study}: {len(found)} items, method {checked.method}, "
                f"{checked.questions} questions a person.")  # fmt: skip
+    if skipped := left_out(items):
+        named = ", ".join(skipped[:10]) + (" …" if len(skipped) > 10 else "")
+        click.echo(f"Left out {len(skipped)} files that are no pictures, sound or film of a kind "
+                   f"that is taken ({' '.join(SUFFIXES)}): {named}", err=True)  # fmt: skip
     click.echo(f"Serve it: nearer study serve {study}")
 
 

@@ -19,10 +19,10 @@ from typing import Any
 
 from nearer.errors import InvalidInput
 from nearer.study.config import read_yaml
-from nearer.study.media import MAX_BYTES, check_media, is_media_name, kind_of
+from nearer.study.media import MAX_BYTES, is_media_name, kind_of, take_media
 from nearer.study.tables import column, read_lines, read_table
 
-__all__ = ["Item", "read_files", "read_items", "read_zip"]
+__all__ = ["Item", "left_out", "read_files", "read_items", "read_zip"]
 
 _TEXT_COLUMNS = ("text", "label", "name", "item", "target", "word")
 _FILE_COLUMNS = ("file", "filename", "path", "image", "audio", "video")
@@ -71,11 +71,24 @@ def read_items(source: Path) -> tuple[list[Item], dict[str, Any]]:
     return _checked(items, str(source)), settings
 
 
+def left_out(source: Path) -> list[str]:
+    """Files in a folder or ZIP that are not taken, since they are no media of a known kind."""
+    if source.is_dir():
+        files = [p for p in sorted(source.rglob("*")) if p.is_file()]
+        names = [p.relative_to(source).as_posix() for p in files]
+    elif source.suffix.lower() == ".zip":
+        with zipfile.ZipFile(source) as archive:
+            names = sorted(info.filename for info in archive.infolist() if not info.is_dir())
+    else:
+        return []
+    return [name for name in names if not is_media_name(name) and not _hidden(name)]
+
+
 def read_files(files: Iterable[tuple[str, bytes]]) -> list[Item]:
     """Media files, each checked to be what its name says; the name without suffix is the label."""
     items = []
-    for name, content in files:
-        mime = check_media(name, content)
+    for name, given in files:
+        mime, content = take_media(name, given)
         label = PurePosixPath(name).with_suffix("").as_posix()
         items.append(Item(label, kind_of(mime), "", "", mime, content))
     return items

@@ -36,9 +36,8 @@ async function call(path, body) {
     options.body = JSON.stringify(body);
   }
   const reply = await fetch("api/" + path, options);
-  const data = await reply.json().catch(() => ({}));
-  if (!reply.ok) throw Object.assign(new Error(data.detail || reply.statusText), { status: reply.status, reason: data.reason });
-  return data;
+  if (!reply.ok) throw Object.assign(new Error(reply.statusText), { status: reply.status });
+  return reply.json();
 }
 
 // Start ---------------------------------------------------------------------------------------
@@ -59,9 +58,16 @@ async function start() {
   document.title = about.title;
   surroundedBy(about.surround);
   const known = memory.get("me");
-  if (known && (!panelIdentity() || known.identity === panelIdentity())) become(known.token);
+  if (known && isMe(known)) become(known.token);
   if (!token) return askConsent();
   await resume();
+}
+
+// Whether the link is of the person whom this browser knows: the panel's name or personal link in
+// it, where it has one, must be theirs.
+function isMe(known) {
+  if (parameters.resume) return known.resume === parameters.resume;
+  return !panelIdentity() || known.identity === panelIdentity();
 }
 
 function become(who) {
@@ -101,7 +107,7 @@ async function resume() {
 }
 
 function askConsent() {
-  if (!about.open && !token && !panelIdentity()) return stop("closed_title", "closed");
+  if (!about.open && !token && !panelIdentity() && !parameters.resume) return stop("closed_title", "closed");
   $("consent-title").textContent = about.title;
   $("consent-text").innerHTML = about.html.consent;  // made of Markdown by the server, as below
   const more = [about.contact && say("contact", { contact: about.contact }), say("consent_version", { version: about.consent_version })];
@@ -116,7 +122,7 @@ $("agree").addEventListener("click", async () => {
     if (reply.token) {
       forget();
       become(reply.token);
-      memory.set("me", { token, identity: panelIdentity() });
+      memory.set("me", { token, identity: panelIdentity(), resume: parameters.resume });
     }
     take(reply);
   } catch (error) {
@@ -131,8 +137,7 @@ async function refuse(error) {
   if (error.status === 409) about = await call("study").catch(() => about);
   if (error.status === 409 && !about.open) return stop("closed_title", "closed");
   if (about.consent_version !== before) return askConsent();
-  const taken = error.status === 409 && panelIdentity();
-  $("consent-error").textContent = taken ? say("refused_taken") : why(error);
+  $("consent-error").textContent = why(error);
   $("consent-error").hidden = false;
 }
 
@@ -188,7 +193,7 @@ $("form-fields").addEventListener("submit", async (event) => {
   try {
     take(await call("page", { page: standing.page.id, replies }));
   } catch (error) {
-    $("form-error").textContent = error.status === 422 ? say("check") : why(error);
+    $("form-error").textContent = say({ 422: "check" }[error.status] ?? (error.status ? "refused" : "unreachable"));
     $("form-error").hidden = false;
   }
   $("form-send").disabled = false;

@@ -11,6 +11,5 @@ export function say(key, values = {}) {
 // Why the server turned something down, in words of the page; what it says itself is English.
 export function why(error) {
   if (!error.status) return say("unreachable");
-  if (error.status === 429) return say("refused_busy");
-  return say(words["refused_" + error.reason] ? "refused_" + error.reason : "refused");
+  return say({ 403: "refused_link", 409: "refused_taken", 429: "refused_busy" }[error.status] ?? "refused");
 }
