@@ -22,6 +22,7 @@ from nearer.study.config import Config
 from nearer.study.create import new_study
 from nearer.study.imports import Item
 from nearer.study.joining import join
+from nearer.study.lists import EarlierAnswer, import_answers
 from nearer.study.simulate import Crowd, answer_all, served
 from nearer.study.steering import set_state
 from nearer.study.store import Store
@@ -100,6 +101,32 @@ def http_load(
     }
 
 
+def aged(folder: Path, *, n_answers: int = 100_000) -> dict[str, float]:
+    """How long a server takes to start on a study with many answers, and what it then holds."""
+    path = make(folder / "aged.db")
+    store = Store(path, rng=np.random.default_rng(0))
+    rng = np.random.default_rng(1)
+    rows = [rng.choice(N_OBJECTS, 3, replace=False).tolist() for _ in range(n_answers)]
+    earlier = [EarlierAnswer(*row, person=str(k // 50)) for k, row in enumerate(rows)]
+    store.write(lambda journal: import_answers(journal, earlier))
+    store.close()
+    began = time.perf_counter()
+    store = Store(path)
+    replay = time.perf_counter() - began
+    store.close()
+    began = time.perf_counter()
+    with served(path) as server:
+        start = time.perf_counter() - began
+        status = Path(f"/proc/{server.process.pid}/status").read_text()
+    memory = next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS"))
+    return {
+        "answers": n_answers,
+        "replay_s": replay,
+        "start_s": start,
+        "memory_mb": int(memory) / 1024,
+    }
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -107,6 +134,7 @@ def main() -> None:
             "store": store_rate(folder),
             "thinking": http_load(folder, think=1.0, n_answers=5000),
             "no thinking": http_load(folder, think=0.0, n_answers=8000),
+            "aged": aged(folder),
         }
     print(json.dumps(found, indent=2))
     met = found["store"]["answers_per_second"] > 1000 and found["thinking"]["p99_ms"] < 200

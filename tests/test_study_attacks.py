@@ -487,3 +487,47 @@ def test_no_setting_can_be_slipped_in(web):
         assert reply.status_code in (409, 422), settings
     changes = web.study.store.write(lambda journal: change_settings(journal, {"quota": 7}))
     assert changes == {"quota": 7}
+
+
+def test_whoever_is_silent_longest_makes_room(monkeypatch):
+    """A server that may hold twenty connections, sixty half requests, and one whole one."""
+    import uvicorn
+
+    from nearer.study.wire import Wire
+
+    monkeypatch.setattr(Wire, "most", 20)
+
+    async def app(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"here"})
+
+    async def attack():
+        config = uvicorn.Config(app, http=Wire, ws="none", lifespan="off", log_level="error")
+        server = uvicorn.Server(config)
+        listener = socket.socket()
+        listener.bind(("127.0.0.1", 0))
+        running = asyncio.create_task(server.serve(sockets=[listener]))
+        while not server.started:
+            await asyncio.sleep(0.01)
+        port = listener.getsockname()[1]
+        wires = []
+        for _ in range(60):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"GET / HTTP/1.1\r\nhost: ")
+            wires.append((reader, writer))
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+        said = await asyncio.wait_for(reader.read(1000), 10)
+        first = await asyncio.wait_for(wires[0][0].read(10), 10)
+        open_now = len(Wire._open)
+        for _, other in [*wires, (reader, writer)]:
+            other.close()
+        server.should_exit = True
+        await running
+        listener.close()
+        return said, first, open_now
+
+    said, first, open_now = asyncio.run(attack())
+    assert b" 200 " in said.splitlines()[0]
+    assert first == b"", "the first of the silent was hung up on"
+    assert open_now <= 20

@@ -152,9 +152,9 @@ def test_no_page_has_inline_scripts_or_styles_or_anything_from_elsewhere(web):
                 "| safe",
             ):
                 assert forbidden not in text, f"{page.name}: {forbidden}"
-            assert "<script" not in text.replace('<script type="module" src="/static/', "").replace(
-                '<script type="module" src="static/', ""
-            )
+            assert "<script" not in text.replace(
+                '<script type="module" src="{{ base }}/static/', ""
+            ).replace('<script type="module" src="static/', "")
 
 
 def test_a_long_body_is_refused(web):

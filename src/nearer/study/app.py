@@ -159,7 +159,8 @@ def _add_dashboard(app: FastAPI) -> None:
             tabs=_TABS,
             who=session.name,
             form_token=form_token(study, session),
-            desk=study.facts,
+            facts=study.facts,
+            items=study.items,
             link=str(request.base_url),
         )
 

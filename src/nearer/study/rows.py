@@ -134,6 +134,15 @@ _INSERT = {
 _CODED = {
     kind: tuple(k for k, name in enumerate(kind._fields) if name in _JSON) for kind in _TABLES
 }
+
+
+def _decode(text: str) -> Any:
+    """A list of numbers, which most rows hold, or anything else."""
+    if text[0] == "[":
+        return tuple(map(int, text[1:-1].split(",")))
+    return json.loads(text)
+
+
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
@@ -155,8 +164,7 @@ def read_rows(db: sqlite3.Connection) -> Iterator[Row]:
             values = list(row)
             for k in coded:
                 if values[k] is not None:
-                    found = json.loads(values[k])
-                    values[k] = tuple(found) if type(found) is list else found
+                    values[k] = _decode(values[k])
             yield make(values)
 
 

@@ -33,7 +33,8 @@ def fact(query: int | None, shown: Sequence[int]) -> Hashable:
     True
     """
     if query is not None and len(shown) == 2:
-        low, high = sorted(shown)
+        a, b = shown
+        low, high = (a, b) if a < b else (b, a)
         return query << 2 * _BITS | low << _BITS | high
     return (query, tuple(sorted(shown)))
 
