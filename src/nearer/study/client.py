@@ -11,7 +11,7 @@ import json
 from types import TracebackType
 from typing import Any
 
-__all__ = ["Client", "PricedAnswers"]
+__all__ = ["Client", "Reply"]
 
 
 class Reply:
