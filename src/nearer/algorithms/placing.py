@@ -23,8 +23,6 @@ from nearer.errors import BudgetSpent, InvalidInput
 
 __all__ = ["Placed", "place_objects"]
 
-_MOST = 3.0  # d·log2 n comparisons an object
-
 
 @dataclass(frozen=True)
 class Placed:
@@ -49,7 +47,9 @@ class Placed:
     n_rounds: int
 
 
-def place_objects(embedding: Embedding, new: ArrayLike) -> Asking[Placed]:
+def place_objects(
+    embedding: Embedding, new: ArrayLike, *, most: float = 3.0, pairs: bool = False
+) -> Asking[Placed]:
     """Place unseen objects among those of an embedding.
 
     Parameters
@@ -58,6 +58,10 @@ def place_objects(embedding: Embedding, new: ArrayLike) -> Asking[Placed]:
         With at least 3 objects.
     new
         The new objects' numbers, none of them below the number of old ones.
+    most
+        At most so many times d·log2 n comparisons an object.
+    pairs
+        Ask two questions of an object in each round: half the rounds for a few more questions.
 
     Returns
     -------
@@ -96,14 +100,14 @@ def place_objects(embedding: Embedding, new: ArrayLike) -> Asking[Placed]:
     if len(heads) < d + 2:
         heads = spread_heads(embedding.positions, d + 3)
     anchors = Anchors(np.arange(n), embedding.positions, np.asarray(heads, dtype=np.int64))
-    return _place(anchors, objects, int(_MOST * d * np.log2(n)))
+    return _place(anchors, objects, int(most * d * np.log2(n)), pairs)
 
 
-def _place(anchors: Anchors, new: NDArray[np.int64], most: int) -> Asking[Placed]:
+def _place(anchors: Anchors, new: NDArray[np.int64], most: int, pairs: bool) -> Asking[Placed]:
     record = Record()
     slots = Slots(anchors, new)
     with suppress(BudgetSpent):
-        yield from recorded(slot_objects(slots, most=most), record)
+        yield from recorded(slot_objects(slots, most=most, pairs=pairs), record)
     return Placed(new, slots.positions, record.triplets, record.n_comparisons, record.n_rounds)
 
 
