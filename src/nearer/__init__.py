@@ -11,7 +11,7 @@ __version__ = "0.1.0.dev0"
 
 _HOME = {
     # asking: how questions are put and answered
-    "run": "nearer.asking.protocol",
+    "run": "nearer.running.run",
     "together": "nearer.asking.protocol",
     "recorded": "nearer.asking.protocol",
     "remembered": "nearer.asking.protocol",
@@ -26,6 +26,13 @@ _HOME = {
     "DistanceOracle": "nearer.asking.oracles",
     "RecordedOracle": "nearer.asking.oracles",
     "NoisyOracle": "nearer.asking.oracles",
+    "PsychometricOracle": "nearer.asking.people",
+    "CrowdOracle": "nearer.asking.people",
+    "Person": "nearer.asking.people",
+    "renumbered": "nearer.asking.protocol",
+    "decided": "nearer.asking.protocol",
+    "doubtful": "nearer.asking.protocol",
+    "UNSURE": "nearer.questions",
     # algorithms: askings that find positions
     "Basis": "nearer.algorithms.basis",
     "choose_basis": "nearer.algorithms.basis",
@@ -39,20 +46,24 @@ _HOME = {
     "Embedding": "nearer.embedding",
     "adaptive": "nearer.algorithms.adaptive",
     "embed": "nearer._embed",
+    "fit": "nearer._fit",
+    "choose_questions": "nearer.algorithms.informative",
+    "detect_noise": "nearer.algorithms.noise_check",
     "Placed": "nearer.algorithms.placing",
     "place_objects": "nearer.algorithms.placing",
     # estimators: scikit-learn faces
-    "OrdinalBasis": "nearer.estimators.basis",
-    "SOE": "nearer.estimators.triplets",
-    "CKL": "nearer.estimators.triplets",
-    "GNMDS": "nearer.estimators.triplets",
-    "STE": "nearer.estimators.triplets",
-    "TSTE": "nearer.estimators.triplets",
-    "OrdinalEmbedding": "nearer.estimators.triplets",
+    "OrdinalBasis": "nearer.estimators.ordinal_basis",
+    "SOE": "nearer.estimators.embedders",
+    "CKL": "nearer.estimators.embedders",
+    "GNMDS": "nearer.estimators.embedders",
+    "STE": "nearer.estimators.embedders",
+    "TSTE": "nearer.estimators.embedders",
+    "OrdinalEmbedding": "nearer.estimators.ordinal_embedding",
     "LOE": "nearer.estimators.graphs",
     "KNNGraphEmbedding": "nearer.estimators.graphs",
     # fitting: triplets in, positions out
-    "estimate_dimension": "nearer.fitting.dimension",
+    "estimate_dimension": "nearer._dimension",
+    "Belief": "nearer.fitting.belief",
     # triplets at the edge: whatever file somebody has
     "Triplets": "nearer.triplets",
     "read_triplets": "nearer.triplets",
@@ -67,13 +78,17 @@ if TYPE_CHECKING:
     from nearer import errors as errors
     from nearer import metrics as metrics
     from nearer import plotting as plotting
+    from nearer._dimension import estimate_dimension as estimate_dimension
     from nearer._embed import embed as embed
+    from nearer._fit import fit as fit
     from nearer.algorithms.adaptive import adaptive as adaptive
     from nearer.algorithms.basis import Basis as Basis
     from nearer.algorithms.basis import choose_basis as choose_basis
     from nearer.algorithms.coordinates import locate_objects as locate_objects
     from nearer.algorithms.crowd_kernel import crowd_kernel as crowd_kernel
+    from nearer.algorithms.informative import choose_questions as choose_questions
     from nearer.algorithms.informative import informative as informative
+    from nearer.algorithms.noise_check import detect_noise as detect_noise
     from nearer.algorithms.pipelines import basis_soe as basis_soe
     from nearer.algorithms.pipelines import extra_soe as extra_soe
     from nearer.algorithms.pipelines import paper_protocol as paper_protocol
@@ -85,10 +100,15 @@ if TYPE_CHECKING:
     from nearer.asking.oracles import NoisyOracle as NoisyOracle
     from nearer.asking.oracles import PointOracle as PointOracle
     from nearer.asking.oracles import RecordedOracle as RecordedOracle
+    from nearer.asking.people import CrowdOracle as CrowdOracle
+    from nearer.asking.people import Person as Person
+    from nearer.asking.people import PsychometricOracle as PsychometricOracle
+    from nearer.asking.protocol import decided as decided
+    from nearer.asking.protocol import doubtful as doubtful
     from nearer.asking.protocol import limited as limited
     from nearer.asking.protocol import recorded as recorded
     from nearer.asking.protocol import remembered as remembered
-    from nearer.asking.protocol import run as run
+    from nearer.asking.protocol import renumbered as renumbered
     from nearer.asking.protocol import together as together
     from nearer.asking.record import Record as Record
     from nearer.asking.selection import farthest_object as farthest_object
@@ -96,16 +116,18 @@ if TYPE_CHECKING:
     from nearer.asking.session import Session as Session
     from nearer.asking.sorting import rank_objects as rank_objects
     from nearer.embedding import Embedding as Embedding
-    from nearer.estimators.basis import OrdinalBasis as OrdinalBasis
+    from nearer.estimators.embedders import CKL as CKL
+    from nearer.estimators.embedders import GNMDS as GNMDS
+    from nearer.estimators.embedders import SOE as SOE
+    from nearer.estimators.embedders import STE as STE
+    from nearer.estimators.embedders import TSTE as TSTE
     from nearer.estimators.graphs import LOE as LOE
     from nearer.estimators.graphs import KNNGraphEmbedding as KNNGraphEmbedding
-    from nearer.estimators.triplets import CKL as CKL
-    from nearer.estimators.triplets import GNMDS as GNMDS
-    from nearer.estimators.triplets import SOE as SOE
-    from nearer.estimators.triplets import STE as STE
-    from nearer.estimators.triplets import TSTE as TSTE
-    from nearer.estimators.triplets import OrdinalEmbedding as OrdinalEmbedding
-    from nearer.fitting.dimension import estimate_dimension as estimate_dimension
+    from nearer.estimators.ordinal_basis import OrdinalBasis as OrdinalBasis
+    from nearer.estimators.ordinal_embedding import OrdinalEmbedding as OrdinalEmbedding
+    from nearer.fitting.belief import Belief as Belief
+    from nearer.questions import UNSURE as UNSURE
+    from nearer.running.run import run as run
     from nearer.triplets import Triplets as Triplets
     from nearer.triplets import read_triplets as read_triplets
     from nearer.triplets import write_triplets as write_triplets

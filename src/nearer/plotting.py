@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -17,9 +18,13 @@ from numpy.typing import ArrayLike, NDArray
 from nearer.algorithms.basis import Basis
 from nearer.distances import as_points
 from nearer.errors import InvalidInput
+from nearer.files import write_bytes
 from nearer.metrics import procrustes
 
-__all__ = ["plot_basis", "plot_positions", "plot_world", "save"]
+if TYPE_CHECKING:
+    from nearer._dimension import DimensionEstimate
+
+__all__ = ["plot_basis", "plot_dimension", "plot_positions", "plot_world", "save"]
 
 _GREY = "#b9bec6"
 _COLOURS = ["#d1495b", "#2e6f9e", "#3f8f5b", "#e09f3e", "#7d5ba6", "#4f5d75"]
@@ -33,6 +38,32 @@ _CONTINENTS = {
     "SA": ("South America", "#1b998b"),
 }
 _NAMED = ("London", "New York City", "São Paulo", "Lagos", "Moscow", "Beijing", "Tokyo", "Sydney")
+
+
+_SCORES = {  # what the scores of a dimension estimate are, by its method
+    "exact": "share of answers disobeyed",
+    "held-out": "log-loss of held-out answers",
+    "cross-validated test": "accuracy on held-out answers",
+    "low-rank": "size of the direction",
+}
+
+
+def plot_dimension(estimate: DimensionEstimate, ax: Axes | None = None) -> Axes:
+    """Draw the score of every dimension tried, with two standard errors.
+
+    The dimensions that cannot be told apart are shaded.
+    """
+    if ax is None:
+        ax = Figure(figsize=(5, 3.5), layout="constrained").subplots()
+    tried, d = estimate.dimensions, estimate.dimension
+    low, high = estimate.dimension_low, min(estimate.dimension_high, int(tried[-1]))
+    ax.errorbar(tried, estimate.scores, 2 * estimate.errors, marker="o", capsize=3)
+    ax.axvspan(low - 0.5, max(low, high) + 0.5, color="0.93", zorder=-1)
+    ax.axvline(d, linestyle="--", color="0.5")
+    span = f"{d}" if estimate.determined else f"{low} to {estimate.dimension_high}"
+    ax.set(xlabel="dimensions", ylabel=_SCORES[estimate.method], title=f"estimate: {span}")
+    ax.set_xticks(tried)
+    return ax
 
 
 def plot_positions(
@@ -202,11 +233,18 @@ def _directions(points: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(directions[:2].T)
 
 
+def as_png(drawn: Axes | Figure) -> bytes:
+    """A figure, or the one that holds some axes, as a PNG file: the same picture, the same file."""
+    figure = drawn if isinstance(drawn, Figure) else drawn.get_figure(root=True)
+    assert figure is not None
+    sink = io.BytesIO()
+    figure.savefig(sink, format="png", dpi=130, metadata={"Software": None})
+    return sink.getvalue()
+
+
 def save(ax: Axes, path: str | Path) -> None:
     """Write the figure that holds some axes."""
-    figure = ax.get_figure(root=True)
-    if figure is not None:
-        figure.savefig(path, dpi=130)
+    write_bytes(path, as_png(ax))
 
 
 def _axes(ax: Axes | None, size: float = 6) -> Axes:

@@ -9,11 +9,9 @@ objects side by side, and nothing to fit but one position at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
-from typing import Literal, TypeVar
+from typing import Literal
 
 import numpy as np
 
@@ -23,14 +21,12 @@ from nearer.algorithms.high_dimensional import HighDimensional
 from nearer.algorithms.low_dimensional import ENOUGH, LowDimensional
 from nearer.algorithms.placing import place_objects
 from nearer.asking.memory import Memory
-from nearer.asking.protocol import Asking, limited, recorded, remembered
+from nearer.asking.protocol import Asking, limited, recorded, remembered, renumbered
 from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent
-from nearer.questions import Objects, Questions
 
 __all__ = ["adaptive"]
 
-T = TypeVar("T")
 Economy = Literal["fewest-comparisons", "fewest-rounds"]
 
 # Up to so many objects are fitted together, so many of more: the time that a fit takes, against the
@@ -124,17 +120,3 @@ def _core_and_others(
         details={name: objects[places] for name, places in core.details.items()},
     )
 
-
-def renumbered(asking: Asking[T], objects: Objects) -> Asking[T]:
-    """Ask about these objects what an asking asks about 0, 1, 2, …."""
-    advance: Callable[[], Questions] = partial(next, asking)
-    while True:
-        try:
-            questions = advance()
-        except StopIteration as done:
-            result: T = done.value
-            return result
-        try:
-            advance = partial(asking.send, (yield objects[questions]))
-        except BudgetSpent as spent:
-            advance = partial(asking.throw, spent)

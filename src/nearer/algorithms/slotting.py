@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearer._kernels.shells import next_questions
-from nearer.asking.protocol import Answers, Asking, Questions
+from nearer.asking.protocol import Asking
 from nearer.errors import BudgetSpent
+from nearer.questions import Answers, Questions
 
 __all__ = ["Anchors", "Slots", "slot_objects", "spread_heads"]
 
