@@ -25,7 +25,7 @@ from nearer.asking.protocol import Asking, limited, recorded, remembered, renumb
 from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent
 
-__all__ = ["adaptive"]
+__all__ = ["Economy", "adaptive"]
 
 Economy = Literal["fewest-comparisons", "fewest-rounds"]
 
@@ -119,4 +119,3 @@ def _core_and_others(
         history=(*core.history, Phase("place", placed.n_comparisons, placed.n_rounds, note)),
         details={name: objects[places] for name, places in core.details.items()},
     )
-

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearer import checks
-from nearer.algorithms.adaptive import adaptive
+from nearer.algorithms.adaptive import Economy, adaptive
 from nearer.algorithms.informative import informative
 from nearer.algorithms.noise_check import NoiseCheck, detect_noise
 from nearer.asking.memory import Memory
@@ -41,6 +41,7 @@ def exact_or_noisy(
     *,
     budget: int | None = None,
     noise: Expected = "auto",
+    order: Economy = "fewest-comparisons",
     random_state: int | np.random.Generator | None = None,
 ) -> Asking[Embedding]:
     """Find positions whether or not answers can be trusted.
@@ -61,13 +62,13 @@ def exact_or_noisy(
     rng = checks.generator(random_state)
     if noise != "auto":
         rate = checks.rate("noise", noise)
-        return _noisy(n, budget, rate, None, rng) if rate else _exact(n, budget, rng)
-    n_cycles = min(_CYCLES, 2 * n)
+        return _noisy(n, budget, rate, None, rng) if rate else _exact(n, budget, order, rng)
+    n_cycles = min(_CYCLES, n)
     if budget is not None:
         n_cycles = min(n_cycles, budget // (4 * _SHARE))
     if n < 4 or n_cycles < 1:
-        return _exact(n, budget, rng)
-    return _check_first(n, budget, n_cycles, rng)
+        return _exact(n, budget, order, rng)
+    return _check_first(n, budget, n_cycles, order, rng)
 
 
 def noisy_budget(n: int, rate: float) -> int:
@@ -83,8 +84,10 @@ def noisy_budget(n: int, rate: float) -> int:
     return round(float(_BITS / capacity * n * np.log2(n)))
 
 
-def _exact(n: int, budget: int | None, rng: np.random.Generator) -> Asking[Embedding]:
-    return adaptive(n, budget=budget, random_state=rng)
+def _exact(
+    n: int, budget: int | None, order: Economy, rng: np.random.Generator
+) -> Asking[Embedding]:
+    return adaptive(n, budget=budget, order=order, random_state=rng)
 
 
 def _noisy(
@@ -101,7 +104,7 @@ def _noisy(
 
 
 def _check_first(
-    n: int, budget: int | None, n_cycles: int, rng: np.random.Generator
+    n: int, budget: int | None, n_cycles: int, order: Economy, rng: np.random.Generator
 ) -> Asking[Embedding]:
     record = Record()
     check: NoiseCheck = yield from recorded(
@@ -112,9 +115,9 @@ def _check_first(
     if not check.exact:
         rest = _noisy(n, left, check.error_rate, check.triplets, rng)
     elif n <= _FEW:
-        rest = remembered(_exact(n, left, rng), Memory(check.triplets))
+        rest = remembered(_exact(n, left, order, rng), Memory(check.triplets))
     else:
-        rest = _exact(n, left, rng)
+        rest = _exact(n, left, order, rng)
     found = yield from recorded(rest if left is None else limited(rest, left), record)
     return replace(
         found,

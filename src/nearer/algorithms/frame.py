@@ -30,7 +30,7 @@ __all__ = ["Frame", "build_frame", "chain_triplets"]
 # by near ties; a wrong "no" costs another ranking.
 _CHECKS = 100
 _CONFIRMED = 0.95
-_LIKELY = 0.9  # … where no more heads may be ranked from
+_LIKELY = 0.9  # … where one head fewer has led to the same dimension
 
 
 @dataclass
@@ -127,7 +127,7 @@ def build_frame(
     rng
         Source of the starts, the sorts and the questions that confirm.
     """
-    m, predicted = len(frame.objects), 0.0
+    m, again = len(frame.objects), 0
     most_heads = min(most_heads, m)
     at_a_time = 2 if order == "fewest-rounds" else 1
     if not frame.heads:
@@ -140,11 +140,12 @@ def build_frame(
         frame.positions = fewest_dimensions(frame.local_triplets(), start, frame.evidence)
         if frame.positions is None:
             continue
+        d = frame.positions.shape[1]
         predicted = yield from _predicted(frame, frame.positions, rng)
-        if predicted >= _CONFIRMED:
+        if predicted >= (_LIKELY if d == again else _CONFIRMED):
+            frame.dimension = d
             break
-    if frame.positions is not None and predicted >= _LIKELY:
-        frame.dimension = frame.positions.shape[1]
+        again = d
 
 
 def _rank_from(
@@ -165,9 +166,9 @@ def _predicted(frame: Frame, positions: Floats, rng: np.random.Generator) -> Ask
     """Which share of answers that no fit has seen the positions predict."""
     m = len(frame.objects)
     if m < 4:
-        return 1.0
+        return 1.0  # hardly a question is left
     others = np.delete(np.arange(m), frame.heads)
-    count = min(_CHECKS, m * (m - 1) * (m - 2) // 2)
+    count = min(_CHECKS, 2 * m)
     questions = balanced_questions(m, count, rng, first_head=int(rng.integers(m)))
     questions = questions[np.isin(questions[:, 0], others)]
     if not len(questions):

@@ -34,7 +34,7 @@ __all__ = ["ENOUGH", "LowDimensional"]
 
 ENOUGH = 1.35  # n·d·log2 n comparisons
 _DETAIL = 12  # comparisons an object about near ties, at least, …
-_MOST, _MOST_EACH = 1.5, 25  # … but in all no more than so many n·d·log2 n and so many an object
+_MOST, _MOST_EACH = 1.5, 20  # … but in all no more than so many n·d·log2 n and so many an object
 _MEMBERS = 165
 _REFITS = 6  # rounds of detail
 _LOCAL = 0.3  # of the detail, among the nearest of each head

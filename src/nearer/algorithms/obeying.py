@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from nearer.fitting.descent import descend, principal_axes
+from nearer.fitting.dimension import advantage, lowest
 from nearer.fitting.solver import Fit, disobeyed, fit_positions
 from nearer.questions import Floats, Triplets
 
@@ -30,7 +31,9 @@ Evidence = dict[int, dict[str, Any]]
 # over weak dimensions, less makes dimensions of ties. Rankings of points on a grid disobey 1 %, a
 # missing dimension of normal points 6 % and more.
 OBEYED = 0.015
-_BETTER = 1.5  # standard errors by which another dimension must predict better
+# Standard errors by which another dimension must predict better: where answers are disobeyed, and
+# where they are not, or only as many as ties explain.
+_BETTER, _CLEARLY = 1.0, 2.5
 _STEPS = 400  # of the optimiser, enough for most data
 _MORE_STEPS = 2000  # … where a share below _NEARLY is left: far clusters take so long
 _NEARLY = 0.06
@@ -68,17 +71,16 @@ def fewest_dimensions(
     """
     scale = float(start.std())
     start = start * (np.sqrt(len(start)) / scale) if scale > 0 else start
-    found = None
-    for fit in descend(partial(_fit, triplets), start, least):
-        d = fit.positions.shape[1]
-        share = float(disobeyed(fit.positions, triplets).mean())
+
+    def obeys(fit: Fit) -> bool:
+        d, share = fit.positions.shape[1], float(disobeyed(fit.positions, triplets).mean())
         evidence.setdefault(d, {}).update(loss=fit.loss, disobeyed=share)
-        if d == start.shape[1] > least:
-            continue
-        if share > OBEYED:
-            break
-        found = fit.positions
-    return found
+        return share <= OBEYED or d == start.shape[1] > least
+
+    fit = lowest(descend(partial(_fit, triplets), start, least), obeys)
+    if fit is None or fit.positions.shape[1] == start.shape[1] > least:
+        return None
+    return fit.positions
 
 
 def one_more_dimension(
@@ -89,6 +91,8 @@ def one_more_dimension(
     rng: np.random.Generator,
 ) -> Floats:
     """Positions in as many dimensions as before or, where that predicts better, in one more.
+
+    Where only as many answers are disobeyed as equal distances explain, it must be clearly better.
 
     Parameters
     ----------
@@ -108,13 +112,15 @@ def one_more_dimension(
     start = np.hstack([principal_axes(positions, d), small])
     start *= np.sqrt(n) / max(float(start.std()), 1e-12)
     _, more, same = descend(partial(_fit, triplets), start, d)
-    right_more, right_same = (~disobeyed(fit.positions, fresh) for fit in (more, same))
-    gained, lost = (right_more & ~right_same).sum(), (right_same & ~right_more).sum()
+    same = min(same, _fit(triplets, start[:, :d]), key=lambda fit: fit.loss)
+    wrong = [disobeyed(fit.positions, fresh).astype(np.float64) for fit in (more, same)]
+    gain = advantage(-wrong[0], -wrong[1])
+    share = 0.0
     for fit in (more, same):
         share = float(disobeyed(fit.positions, triplets).mean())
         evidence.setdefault(fit.positions.shape[1], {}).update(loss=fit.loss, disobeyed=share)
-    raised = gained - lost > _BETTER * np.sqrt(gained + lost)
-    return more.positions if raised else same.positions
+    wanted = _CLEARLY if share <= OBEYED else _BETTER
+    return more.positions if gain > wanted else same.positions
 
 
 def _fit(triplets: Triplets, start: Floats) -> Fit:
