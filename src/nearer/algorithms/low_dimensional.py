@@ -35,11 +35,13 @@ __all__ = ["ENOUGH", "LowDimensional"]
 ENOUGH = 1.35  # n·d·log2 n comparisons
 _DETAIL = 12  # comparisons an object about near ties, at least, …
 _MOST, _MOST_EACH = 1.5, 20  # … but in all no more than so many n·d·log2 n and so many an object
-_MEMBERS = 165
+_MEMBERS = 100
 _REFITS = 6  # rounds of detail
 _LOCAL = 0.3  # of the detail, among the nearest of each head
-_SPREAD = 1.0  # of the prior over n: two objects next to each other in a ranking are a unit apart
-_WIDER, _WIDEST = 4.0, 64.0  # … and wider while answers are disobeyed
+_SPREAD = 0.4  # of the prior over n: two objects next to each other in a ranking are a unit apart
+_LEAST_SPREAD = 100.0
+_WIDER, _WIDEST = 4.0, 10_000.0  # … and wider while answers are disobeyed
+_STEPS = 500  # of the optimiser
 _BENT = 0.003  # share of them that a prior is too narrow for
 _FEWEST_MEMBERS = 30  # of the frame, where a budget is small
 _RANKINGS = 6  # of them, as many as three dimensions take
@@ -65,7 +67,7 @@ class LowDimensional:
         self.draft, self.budget, self.order = draft, budget, order
         self._frame = Frame(np.empty(0, dtype=np.int64))
         self._slots: Slots | None = None
-        self._spread = _SPREAD * draft.n
+        self._spread = max(_LEAST_SPREAD, _SPREAD * draft.n)
 
     def ask(self) -> Asking[bool]:
         """Find positions; whether there is a dimension that fits."""
@@ -128,8 +130,9 @@ class LowDimensional:
         assert frame.positions is not None
         others = np.setdiff1d(np.arange(self.draft.n), frame.objects)
         if len(others):
-            spread = _SPREAD * len(frame.objects)
-            frame.positions = fit_centre(frame.local_triplets(), frame.positions, spread).positions
+            frame.positions = fit_centre(
+                frame.local_triplets(), frame.positions, _LEAST_SPREAD
+            ).positions
             anchors = Anchors(frame.objects, frame.positions, np.array(frame.heads))
             self._slots = Slots(anchors, others)
             yield from slot_objects(self._slots, pairs=self.order == "fewest-rounds")
@@ -178,10 +181,10 @@ class LowDimensional:
 
     def _centre(self, X: Floats, triplets: Triplets) -> tuple[Floats, float]:
         """The middle of what the answers allow, with a prior wide enough to obey them."""
-        X = fit_centre(triplets, X, self._spread).positions
+        X = fit_centre(triplets, X, self._spread, max_iter=_STEPS).positions
         share = float(disobeyed(X, triplets).mean())
-        while share > _BENT and self._spread < _WIDEST * self.draft.n:
-            wider = fit_centre(triplets, X, _WIDER * self._spread).positions
+        while share > _BENT and self._spread < _WIDEST:
+            wider = fit_centre(triplets, X, _WIDER * self._spread, max_iter=_STEPS).positions
             less = float(disobeyed(wider, triplets).mean())
             if less > share / 2:  # equal distances, which no prior is wide enough for
                 break
