@@ -168,11 +168,11 @@ class LowDimensional:
     def fit(self, n_fresh: int = 0) -> None:
         """Fit all answers, from where the objects are known to be; the last no fit has seen."""
         draft, triplets = self.draft, self._triplets()
-        X = self._start() if draft.positions is None else draft.positions
-        X, share = self._centre(X, triplets)
+        before = self._start() if draft.positions is None else draft.positions
+        X, share = self._centre(before, triplets)
         if share > _DOUBTFUL and n_fresh:  # something is stuck, or a dimension is missing
             seen, fresh = triplets[:-n_fresh], triplets[-n_fresh:]
-            other = one_more_dimension(seen, fresh, X, draft.evidence, draft.rng)
+            other = one_more_dimension(seen, fresh, before, draft.evidence, draft.rng)
             other, less = self._centre(other, triplets)
             if other.shape[1] > X.shape[1] or less < share:
                 X, share = other, less

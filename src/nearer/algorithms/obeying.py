@@ -101,7 +101,7 @@ def one_more_dimension(
     fresh
         Answers to predict.
     positions
-        ``(n, d)``; the fits come down from d + 2, past where these may be stuck.
+        ``(n, d)``, a fit of `triplets`; others come down from d + 2, past where it may be stuck.
     evidence
         As for `fewest_dimensions`.
     rng
@@ -111,16 +111,16 @@ def one_more_dimension(
     small = 0.1 * positions.std() * rng.standard_normal((n, 2))
     start = np.hstack([principal_axes(positions, d), small])
     start *= np.sqrt(n) / max(float(start.std()), 1e-12)
-    _, more, same = descend(partial(_fit, triplets), start, d)
-    same = min(same, _fit(triplets, start[:, :d]), key=lambda fit: fit.loss)
-    wrong = [disobeyed(fit.positions, fresh).astype(np.float64) for fit in (more, same)]
-    gain = advantage(-wrong[0], -wrong[1])
+    _, *fits = (fit.positions for fit in descend(partial(_fit, triplets), start, d))
+    more, same = fits
+    same = min(same, positions, key=lambda X: disobeyed(X, triplets).mean())
+    wrong = [disobeyed(X, fresh).astype(np.float64) for X in (more, same)]
     share = 0.0
-    for fit in (more, same):
-        share = float(disobeyed(fit.positions, triplets).mean())
-        evidence.setdefault(fit.positions.shape[1], {}).update(loss=fit.loss, disobeyed=share)
+    for X in (more, same):
+        share = float(disobeyed(X, triplets).mean())
+        evidence.setdefault(X.shape[1], {})["disobeyed"] = share
     wanted = _CLEARLY if share <= OBEYED else _BETTER
-    return more.positions if gain > wanted else same.positions
+    return more if advantage(-wrong[0], -wrong[1]) > wanted else same
 
 
 def _fit(triplets: Triplets, start: Floats) -> Fit:
