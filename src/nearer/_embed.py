@@ -10,6 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from nearer import checks
+from nearer.algorithms.adaptive import Economy
 from nearer.algorithms.exact_or_noisy import Expected, exact_or_noisy
 from nearer.asking.protocol import Oracle
 from nearer.embedding import Embedding
@@ -30,6 +31,7 @@ def embed(
     *,
     budget: int | None = None,
     noise: Expected = "auto",
+    order: Economy = "fewest-comparisons",
     random_state: int | np.random.Generator | None = None,
     journal: str | os.PathLike[str] | None = None,
     progress: bool | Callable[..., object] = True,
@@ -48,14 +50,18 @@ def embed(
         result carries them as ``names``.
     budget
         At most so many comparisons; the best embedding for them is returned. None: as many as it
-        takes, about 1.35·n·d·log2 n where the answers fit in d dimensions and 8.4 or 15.8·n·log2 n
-        where they fit in none.
+        takes, about 1.35·n·d·log2 n where the answers of many objects fit in d dimensions, at most
+        1.5·n·d·log2 n + 25·n where those of few do, and 8.4 to 16·n·log2 n where they fit in none.
     noise
         ``"auto"`` asks a few cyclic and repeated questions to see whether answers are exact, except
         where they cannot be expected to be: from an async oracle, or one that says of itself that
         it ``expects_noise``, as language models do.
         0: they are, and are sorted by (`nearer.adaptive`). A rate above 0: they are wrong about so
         often, and only shift a posterior (`nearer.informative`). The history says what was done.
+    order
+        ``"fewest-comparisons"``, or ``"fewest-rounds"`` where each round is waited for, as by an
+        oracle that takes seconds or by many people at once: about a hundred rounds, for up to 15 %
+        more comparisons. Noisy answers come in few rounds anyway.
     random_state
         Seed or generator.
     journal
@@ -83,7 +89,7 @@ def embed(
         raise InvalidInput(f"{n} objects: the oracle knows only {known}; ask for at most so many")
     if noise == "auto" and getattr(oracle, "expects_noise", is_async(oracle)):
         noise = _SOME
-    asking = exact_or_noisy(n, budget=budget, noise=noise, random_state=random_state)
+    asking = exact_or_noisy(n, budget=budget, noise=noise, order=order, random_state=random_state)
     shown = asking_progress("asking") if progress is True else nullcontext(progress or None)
     with shown as count:
         return run(

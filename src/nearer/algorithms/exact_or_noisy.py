@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearer import checks
-from nearer.algorithms.adaptive import adaptive
+from nearer.algorithms.adaptive import Economy, adaptive
 from nearer.algorithms.informative import informative
 from nearer.algorithms.noise_check import NoiseCheck, detect_noise
 from nearer.asking.memory import Memory
@@ -52,6 +52,7 @@ def exact_or_noisy(
     *,
     budget: int | None = None,
     noise: Expected = "auto",
+    order: Economy = "fewest-comparisons",
     random_state: int | np.random.Generator | None = None,
 ) -> Asking[Embedding]:
     """Find positions whether or not answers can be trusted.
@@ -72,13 +73,13 @@ def exact_or_noisy(
     rng = checks.generator(random_state)
     if noise != "auto":
         rate = checks.rate("noise", noise)
-        return _noisy(n, budget, rate, None, rng) if rate else _sorting(n, budget, rng)
-    n_cycles = min(_CYCLES, 2 * n)
+        return _noisy(n, budget, rate, None, rng) if rate else _sorting(n, budget, order, rng)
+    n_cycles = min(_CYCLES, n)
     if budget is not None:
         n_cycles = min(n_cycles, budget // (4 * _SHARE))
     if n < 4 or n_cycles < 1:
-        return _sorting(n, budget, rng)
-    return _check_first(n, budget, n_cycles, rng)
+        return _sorting(n, budget, order, rng)
+    return _check_first(n, budget, n_cycles, order, rng)
 
 
 def noisy_budget(n: int, rate: float) -> int:
@@ -107,10 +108,12 @@ def _noisy(
     return informative(n, budget=max(1, budget), noise=rate, known=known, random_state=rng)
 
 
-def _sorting(n: int, budget: int | None, rng: np.random.Generator) -> Asking[Embedding]:
+def _sorting(
+    n: int, budget: int | None, order: Economy, rng: np.random.Generator
+) -> Asking[Embedding]:
     """The exact way, which needs every answer: what nobody knows is asked again, then decided."""
     ties = Ties()
-    asking = decided(adaptive(n, budget=budget, random_state=rng), ties)
+    asking = decided(adaptive(n, budget=budget, order=order, random_state=rng), ties)
     found = yield from (asking if budget is None else limited(asking, budget))
     if not ties.n_broken:
         return found
@@ -118,7 +121,7 @@ def _sorting(n: int, budget: int | None, rng: np.random.Generator) -> Asking[Emb
 
 
 def _check_first(
-    n: int, budget: int | None, n_cycles: int, rng: np.random.Generator
+    n: int, budget: int | None, n_cycles: int, order: Economy, rng: np.random.Generator
 ) -> Asking[Embedding]:
     record = Record()
     check: NoiseCheck = yield from recorded(
@@ -129,9 +132,9 @@ def _check_first(
     if not check.exact:
         rest = _noisy(n, left, check.error_rate, check.triplets, rng)
     elif n <= _FEW:
-        rest = remembered(_sorting(n, left, rng), Memory(check.triplets))
+        rest = remembered(_sorting(n, left, order, rng), Memory(check.triplets))
     else:
-        rest = _sorting(n, left, rng)
+        rest = _sorting(n, left, order, rng)
     found = yield from recorded(rest if left is None else limited(rest, left), record)
     return replace(
         found,

@@ -1,4 +1,4 @@
-"""Questions whose answers the positions so far cannot tell.
+"""Near ties: questions whose answers the positions so far cannot tell.
 
 Sorted by their distance from a head, neighbours are nearly tied: where the positions are off by
 more than the gap between the two, the answer is a coin toss to them, and tells one bit. Any object
