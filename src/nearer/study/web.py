@@ -138,7 +138,8 @@ class Guard:
             if whole:  # what comes now is only that the other side went away
                 return await receive()
             try:
-                message = await asyncio.wait_for(receive(), max(ends - time.monotonic(), 0.001))
+                async with asyncio.timeout(max(ends - time.monotonic(), 0.001)):
+                    message = await receive()
             except TimeoutError as error:
                 raise HTTPException(408, f"the request did not come in {seconds} s") from error
             left -= len(message.get("body", b""))
