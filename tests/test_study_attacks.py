@@ -489,6 +489,47 @@ def test_no_setting_can_be_slipped_in(web):
     assert changes == {"quota": 7}
 
 
+def test_a_connection_that_was_used_may_rest_and_a_long_reply_is_not_cut(monkeypatch):
+    """Only the head of a request is timed: not the reply, and not the pause after it."""
+    import uvicorn
+
+    from nearer.study import wire
+
+    monkeypatch.setattr(wire, "_HEAD_SECONDS", 0.3)
+
+    async def app(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for k in range(6):
+            await asyncio.sleep(0.1)
+            await send({"type": "http.response.body", "body": b"x", "more_body": k < 5})
+
+    async def use():
+        config = uvicorn.Config(app, http=wire.Wire, ws="none", lifespan="off", log_level="error")
+        server = uvicorn.Server(config)
+        listener = socket.socket()
+        listener.bind(("127.0.0.1", 0))
+        running = asyncio.create_task(server.serve(sockets=[listener]))
+        while not server.started:
+            await asyncio.sleep(0.01)
+        reader, writer = await asyncio.open_connection("127.0.0.1", listener.getsockname()[1])
+        replies = []
+        for _ in range(2):
+            writer.write(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+            replies.append(await asyncio.wait_for(reader.readuntil(b"\r\n0\r\n\r\n"), 5))
+            await asyncio.sleep(0.6)
+        writer.write(b"GET / HT")
+        ended = await asyncio.wait_for(reader.read(10), 5)
+        writer.close()
+        server.should_exit = True
+        await running
+        listener.close()
+        return replies, ended
+
+    replies, ended = asyncio.run(use())
+    assert [reply.count(b"x\r\n") for reply in replies] == [6, 6]
+    assert ended == b"", "half a head is hung up on"
+
+
 def test_whoever_is_silent_longest_makes_room(monkeypatch):
     """A server that may hold twenty connections, sixty half requests, and one whole one."""
     import uvicorn

@@ -84,6 +84,11 @@ class Wire(HttpToolsProtocol):
             elif self._head_timer is None:
                 self._head_timer = self.loop.call_later(_HEAD_SECONDS, self._hang_up)
 
+    def on_message_begin(self) -> None:
+        """The first byte of a request."""
+        self._in_head = True
+        super().on_message_begin()
+
     def on_headers_complete(self) -> None:
         """The head of a request is whole."""
         self._in_head, self._head = False, 0
@@ -103,7 +108,6 @@ class Wire(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """A request is whole."""
-        self._in_head = True
         if not self._refused:
             super().on_message_complete()
 
