@@ -38,6 +38,7 @@ SIZES = {"phone": {"width": 390, "height": 844}, "desk": {"width": 1280, "height
 SHOWN_IN_DOCS = {
     "consent-phone",
     "question-phone",
+    "chosen-light-phone",
     "question-desk",
     "overview-desk",
     "map-desk",

@@ -15,6 +15,8 @@ from browserkit import (
 )
 from test_study_stimuli import texts
 
+from nearer.study.store import connect
+
 pytestmark = needs_browser
 
 
@@ -59,10 +61,19 @@ def test_a_double_click_answers_once(browser, tmp_path):
         begin(page, base)
         page.dblclick("#left", delay=60)
         wait_for_question(page, 2)
-        page.click("#left")
-        page.wait_for_timeout(160)
-        page.click("#left")  # a hand that slips, or a key held by a tremor
-        page.keyboard.press("ArrowLeft")
+        page.evaluate(  # a hand that slips: once more as soon as the next question is there
+            """() => new Promise((done) => {
+              left.click();
+              const again = () => {
+                if (things.classList.contains('loading')) return requestAnimationFrame(again);
+                left.click();
+                document.body.dispatchEvent(
+                  new KeyboardEvent('keydown', { key: 'ArrowLeft', bubbles: true }));
+                done();
+              };
+              requestAnimationFrame(again);
+            })"""
+        )
         wait_for_question(page, 3)
         page.click("#left", click_count=2, delay=350)  # a slow one, beyond the guard
         wait_for_question(page, 4)
@@ -84,35 +95,9 @@ def test_the_down_key_answers_only_where_nothing_is_to_be_scrolled(browser, tmp_
         page.context.close()
 
 
-@pytest.mark.parametrize("refused", [False, True])
-def test_the_last_question_can_be_answered_again(browser, tmp_path, refused):
-    """The page's half: it offers what the server calls `last`, and sends it with `instead`."""
-    sent = []
+def test_the_last_question_can_be_answered_again(browser, tmp_path):
     with study(tmp_path, texts(12), questions=12) as base:
         page = open_page(browser, "desk")
-        trials: dict = {}
-
-        def answers(route):
-            given = json.loads(route.request.post_data)["answers"]
-            sent.extend(given)
-            if not given[0].pop("instead", False):
-                reply = route.fetch()
-                last = trials[given[0]["lease"]]
-            elif refused:
-                route.fulfill(status=409, json={"detail": "a sort has used it"})
-                return
-            else:
-                reply = route.fetch(url=base + "api/me", method="GET")
-                last = None
-            done = {"last": last, "stored": [given[0]["lease"]], "refused": {}}
-            route.fulfill(response=reply, json={**reply.json(), **done})
-
-        def keep(reply):
-            if "/api/" in reply.url and reply.status == 200:
-                trials.update({t["lease"]: t for t in reply.json().get("trials", [])})
-
-        page.route("**/api/answers", answers)
-        page.on("response", keep)
         begin(page, base)
         assert not page.is_visible("#undo")
         left = page.inner_text("#left")
@@ -127,11 +112,36 @@ def test_the_last_question_can_be_answered_again(browser, tmp_path, refused):
         assert not page.is_visible("#undo")
         choose(page, "desk", "right")
         wait_for_question(page, 2)
-        page.wait_for_timeout(300)
         assert page.inner_text("#left") == second
-        assert [(a["lease"], a["choice"]) for a in sent] == [
-            (min(trials), "left"),
-            (min(trials), "right"),
-        ]
-        assert page.evaluate("Object.keys(localStorage).filter((k) => k.includes('answer.'))") == []
+        page.wait_for_selector("#undo:not([hidden])")  # until the next answer, again and again
+        assert stored(page) == 1
+        assert page.faults == []
+        page.context.close()
+    db = connect(tmp_path / "s.db", read_only=True)
+    said = "SELECT l.shown, a.chosen, a.supersedes FROM answers a JOIN leases l ON l.id = a.lease"
+    first, again = db.execute(said + " ORDER BY a.id").fetchall()
+    db.close()
+    assert json.loads(first[1]) == json.loads(first[0])[:1]
+    assert json.loads(again[1]) == json.loads(again[0])[1:]
+    assert (first[2], again[2]) == (None, 1)
+
+
+def test_an_answer_that_can_no_longer_be_changed_stays(browser, tmp_path):
+    with study(tmp_path, texts(12), questions=12) as base:
+        page = open_page(browser, "desk")
+        begin(page, base)
+        choose(page, "desk", "left")
+        wait_for_question(page, 2)
+        page.click("#undo")
+        wait_for_question(page, 1)
+        refused = {"status": 409, "json": {"detail": "a sort has gone on from it"}}
+        page.route("**/api/answers", lambda route: route.fulfill(**refused))
+        choose(page, "desk", "right")
+        wait_for_question(page, 2)
+        page.unroute("**/api/answers")
+        choose(page, "desk", "left")
+        wait_for_question(page, 3)
+        assert stored(page) == 2
+        kept = page.evaluate("Object.keys(localStorage).filter((k) => k.includes('answer.'))")
+        assert kept == []
         page.context.close()

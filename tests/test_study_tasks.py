@@ -18,6 +18,7 @@ from browserkit import (
 from test_study_words import made_up
 
 from nearer.study.imports import read_files
+from nearer.study.store import connect
 
 pytestmark = needs_browser
 
@@ -81,6 +82,53 @@ def asked(browser, folder, size, trials, files=(), **settings):
         yield page, given
         assert page.faults == []
         page.context.close()
+
+
+@pytest.mark.parametrize(
+    ("task", "things_shown", "choose", "asked_so"),
+    [
+        ("choose", 8, 2, "Which 2 are most like this one?"),
+        ("rank", 4, 2, "Which 2 are most like this one? Choose the best one first."),
+        ("odd", 3, 1, "Which one is the odd one out?"),
+    ],
+)
+def test_a_study_with_a_task_from_end_to_end(
+    browser, tmp_path, task, things_shown, choose, asked_so
+):
+    """Not posed by a stub, as below, but by the server; and read out of the file."""
+    settings = {"task": task, "things": things_shown, "choose": choose, "questions": 3}
+    items = read_files(shapes(12))
+    with study(tmp_path, items, method="random", **settings) as base:
+        page = open_page(browser, "phone")
+        page.goto(base)
+        page.click("#agree")
+        page.wait_for_selector("#instructions:not([hidden])")
+        said = page.inner_text("#instructions-text")
+        assert ("least like" if task == "odd" else f"the {choose}") in said
+        page.click("#begin")
+        for number in (1, 2, 3):
+            wait_for_question(page, number)
+            assert page.inner_text("#ask") == asked_so
+            assert len(page.query_selector_all("[data-place]")) == things_shown
+            for k in range(choose):
+                page.click(f"#choice-{things_shown - 1 - k}")
+            if choose > 1:
+                page.click("#next")
+        page.wait_for_selector("#finished:not([hidden])")
+        assert page.faults == []
+        page.context.close()
+    db = connect(tmp_path / "s.db", read_only=True)
+    rows = db.execute(
+        "SELECT a.chosen, l.shown FROM answers a JOIN leases l ON l.id = a.lease"
+    ).fetchall()
+    db.close()
+    assert len(rows) == 3
+    for chosen, on_screen in rows:
+        picked = json.loads(on_screen)[::-1][:choose]
+        found = json.loads(chosen)
+        assert (found if task == "rank" else sorted(found)) == (
+            picked if task == "rank" else sorted(picked)
+        )
 
 
 @pytest.mark.parametrize("size", SIZES)

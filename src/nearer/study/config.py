@@ -20,7 +20,7 @@ from nearer.errors import InvalidInput
 from nearer.study.questionnaire import read_pages
 from nearer.study.tasks import TASKS
 from nearer.study.votes import RULES
-from nearer.study.words import TEXTS, read_words
+from nearer.study.words import default_texts, read_words
 
 __all__ = ["CHANGEABLE", "METHODS", "SORTS", "Config", "read_yaml"]
 
@@ -123,8 +123,9 @@ class Config:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, text in read_words(self.language, self.words).items():
-            if name in TEXTS and not getattr(self, name):
+        words = read_words(self.language, self.words)
+        for name, text in default_texts(words, self.task, self.choose).items():
+            if not getattr(self, name):
                 object.__setattr__(self, name, text)  # written out, as every default is
         good = bool(_COLOUR.fullmatch(self.surround))
         _check(good, "surround", self.surround, "must be a colour like #808080, in small letters")

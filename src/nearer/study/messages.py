@@ -92,6 +92,7 @@ class About(_Strict):
     can_be_undecided: bool
     must_play: bool
     surround: str
+    task: Literal["two", "choose", "rank", "odd"]
     html: dict[str, str] = Field(description="the long texts, formatted")
     open: bool
     panels: dict[str, str]

@@ -57,7 +57,7 @@ def about(request: Request) -> JSONResponse:
     study = current(request)
     facts = study.facts
     keys = ["title", "question", "instructions", "consent", "consent_version", "contact", "debrief"]
-    keys += ["questions", "can_skip", "can_be_undecided", "must_play", "surround"]
+    keys += ["questions", "can_skip", "can_be_undecided", "must_play", "surround", "task"]
     long = ("consent", "instructions", "debrief", "screen_out")
     return JSONResponse(
         {

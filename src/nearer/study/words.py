@@ -17,10 +17,17 @@ from typing import Any
 
 from nearer.errors import InvalidInput
 
-__all__ = ["TEXTS", "read_words", "shipped"]
+__all__ = ["default_texts", "read_words", "shipped"]
 
 #: what a study says in its own words, and a language for a study that does not
-TEXTS = ("title", "question", "instructions", "consent", "debrief")
+_TEXTS = ("title", "question", "instructions", "consent", "debrief")
+#: task: the words that ask it, and those that explain it
+_ASKED = {
+    "two": ("question", "instructions"),
+    "choose": ("ask_several", "instructions_choose"),
+    "rank": ("ask_rank", "instructions_rank"),
+    "odd": ("ask_odd", "instructions_odd"),
+}
 
 _TAG = re.compile("[a-z]{2,3}(-[A-Za-z0-9]{1,8})*")
 
@@ -88,9 +95,26 @@ def read_words(language: str, own: Mapping[str, Any]) -> dict[str, str]:
     return {**found, "language": language}
 
 
+def default_texts(words: Mapping[str, str], task: str, choose: int) -> dict[str, str]:
+    """What a study with this task says where it has no text of its own.
+
+    Examples
+    --------
+    >>> default_texts(read_words("en", {}), "choose", 2)["question"]
+    'Which 2 are most like this one?'
+    """
+    question, instructions = _ASKED.get(task, _ASKED["two"])
+    if task in ("choose", "rank") and choose == 1:
+        question = "ask_closest"
+    asked = words[question].replace("{k}", str(choose))
+    explained = words[instructions].replace("{k}", str(choose))
+    own = {name: words[name] for name in _TEXTS}
+    return {**own, "question": asked, "instructions": explained}
+
+
 def _names(key: str, text: str) -> set[str]:
     """What is filled into a text; the texts of a study are Markdown and filled with nothing."""
-    if key in TEXTS:
+    if key in _TEXTS:
         return set()
     try:
         return {name for _, name, _, _ in Formatter().parse(text) if name is not None}

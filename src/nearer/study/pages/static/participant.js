@@ -241,7 +241,7 @@ function next() {
   $("skip").hidden = Boolean(practice) || !about.can_skip;
   offerUndo();
   show("trial");
-  draw(current, { question: about.question, count, mustPlay: about.must_play, onAnswer: practice ? practise : answer });
+  draw(current, { question: about.question, task: about.task, count, mustPlay: about.must_play, onAnswer: practice ? practise : answer });
 }
 
 function answer(given, response_ms) {

@@ -37,7 +37,7 @@ export function surroundedBy(colour) {
 }
 
 // Draw a question; `onAnswer` gets what is chosen. Resolves to whether it is what the page shows.
-export async function draw(trial, { question, count, mustPlay, onAnswer }) {
+export async function draw(trial, { question, task, count, mustPlay, onAnswer }) {
   const mine = shown = whole(trial);
   answered = onAnswer;
   shownAt = null;
@@ -45,7 +45,7 @@ export async function draw(trial, { question, count, mustPlay, onAnswer }) {
   const box = $("things");
   box.className = "things loading " + (isTwo(shown) ? "pair" : "grid");
   box.dataset.ready = "";
-  $("ask").textContent = ask(shown, question);
+  $("ask").textContent = shown.task === task ? question : ask(shown);
   $("next").hidden = shown.choose < 2;
   hint("");
   const players = [];
@@ -82,8 +82,9 @@ export function clear() {
   $("things").classList.add("loading");
 }
 
-function ask(trial, question) {
-  if (isTwo(trial)) return question;
+// What is asked where the study's own question is about another task.
+function ask(trial) {
+  if (isTwo(trial)) return say("question");
   if (trial.task === "odd") return say("ask_odd");
   if (trial.choose === 1) return say("ask_closest");
   return say(trial.task === "rank" ? "ask_rank" : "ask_several", { k: trial.choose });
