@@ -22,6 +22,7 @@ def embed(
     *,
     budget: int | None = None,
     noise: Expected = "auto",
+    quality: float = 0.99,
     random_state: int | np.random.Generator | None = None,
     progress: bool | Callable[[int, int], object] = True,
 ) -> Embedding:
@@ -35,12 +36,16 @@ def embed(
         How many objects there are, at least 3.
     budget
         At most so many comparisons; the best embedding for them is returned. None: as many as it
-        takes, about 1.35·n·d·log2 n where the answers fit in d dimensions and 8.4 or 15.8·n·log2 n
-        where they fit in none.
+        takes, about 1.35·n·d·log2 n where the answers fit in d dimensions, 8.4 or 15.8·n·log2 n
+        where they fit in none, and at most 6.4·n·log2 n for each bit that a doubtful answer
+        carries: 12·n·log2 n where a tenth of them is wrong.
     noise
         ``"auto"`` asks a few cyclic and repeated questions to see whether answers are exact.
         0: they are, and are sorted by (`nearer.adaptive`). A rate above 0: they are wrong about so
         often, and only shift a posterior (`nearer.informative`). The history says what was done.
+    quality
+        Where answers are doubtful, stop when Kendall's τ between predicted and true distances from
+        a head is expected to be this, or when the budget is spent; 1: when it is spent.
     random_state
         Seed or generator.
     progress
@@ -55,7 +60,9 @@ def embed(
     >>> found.dimension, nearer.metrics.mean_kendall_tau(X, found.positions) > 0.97
     (2, True)
     """
-    asking = exact_or_noisy(n_objects, budget=budget, noise=noise, random_state=random_state)
+    asking = exact_or_noisy(
+        n_objects, budget=budget, noise=noise, quality=quality, random_state=random_state
+    )
     if progress is not True:
         return run(asking, oracle, progress=progress or None)
     with _counting() as count:

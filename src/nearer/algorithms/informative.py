@@ -58,6 +58,7 @@ def informative(
     askable: Askable | None = None,
     noise: float = 0.0,
     known: ArrayLike | None = None,
+    quality: float = 0.99,
     random_state: int | np.random.Generator | None = None,
 ) -> Asking[Embedding]:
     """Find positions from answers that may be wrong, asking what teaches most.
@@ -81,6 +82,9 @@ def informative(
     known
         Answers to random questions that are there already, rows (head, near, far): they are learned
         and not asked again, and are no part of the budget or of the result's triplets.
+    quality
+        Stop when Kendall's τ between predicted and true distances from a head is expected to be
+        this; 1: never, the budget is spent.
     random_state
         Seed or generator.
 
@@ -89,7 +93,7 @@ def informative(
     asking
         Its result is an `Embedding`. No question is asked twice. ``details`` holds the
         `Posterior`, its ``covariances``, the ``noise``, the ``learning_curve`` of honest
-        predictions, and the objects nobody was asked about.
+        predictions, the ``expected_tau``, and the objects nobody was asked about.
 
     Examples
     --------
@@ -111,7 +115,8 @@ def informative(
     if known is not None and len(np.asarray(known)):
         told = checks.triplets(known, n_objects)[0].astype(np.int64)
         candidates.exclude(told)
-    return _informative(belief, told, budget, int(round_size), candidates, rng)
+    limits = _Limits(budget, int(round_size), checks.probability("quality", quality))
+    return _informative(belief, told, limits, candidates, rng)
 
 
 def choose_questions(
@@ -232,11 +237,17 @@ class _Curve:
         return np.array(self.points, dtype=kinds)
 
 
+@dataclass(frozen=True)
+class _Limits:
+    budget: int
+    round_size: int
+    quality: float
+
+
 def _informative(
     belief: Belief,
     known: NDArray[np.int64],
-    budget: int,
-    round_size: int,
+    limits: _Limits,
     candidates: Candidates,
     rng: np.random.Generator,
 ) -> Asking[Embedding]:
@@ -244,8 +255,8 @@ def _informative(
     stopped = "the budget is spent"
     if len(known):
         belief.learn(known)
-    while record.n_comparisons < budget:
-        size = min(round_size, budget - record.n_comparisons)
+    while record.n_comparisons < limits.budget:
+        size = min(limits.round_size, limits.budget - record.n_comparisons)
         questions, random = draw_round(belief, candidates, size, rng)
         if not len(questions):
             stopped = "no further question that may be asked was found"
@@ -265,6 +276,9 @@ def _informative(
             belief.learn(np.concatenate([known, record.triplets]))
         if spent:
             break
+        if limits.quality < 1 and belief.expected_tau >= limits.quality:
+            stopped = f"τ is expected to be {belief.expected_tau:.3f}"
+            break
     if record.n_comparisons or len(known):
         belief.conclude()
     return _result(belief, known, record, curve, stopped)
@@ -276,12 +290,13 @@ def _result(
     fit = belief.fit
     seen = np.zeros(len(fit.positions), dtype=np.bool_)
     seen[np.concatenate([known, record.triplets]).ravel()] = True
-    low, high = belief.judge.span() if belief.held_out is not None else (1, len(seen) - 1)
+    low, high = belief.span
     details = {
         "posterior": fit,
         "covariances": fit.covariances,
         "noise": fit.noise,
         "error_rate": belief.error_rate,
+        "expected_tau": belief.expected_tau,
         "learning_curve": curve.table(),
         "never_asked": np.flatnonzero(~seen),
     }
