@@ -65,8 +65,14 @@ def page(rows: Rows, folder: Path) -> str:
         found = pick(rows, "expected", size=size, rate=rate, share=share)
         said, true = (np.array([row[key] for row in found]) for key in ("expected", "tau"))
         lines.append(
-            [*size, f"{rate:.0%}", f"{found[0]['units']:.1f}"]
-            + [f"{np.median(said):.3f}", f"{np.median(true):.3f}", f"{(said - true).max():+.3f}"]
+            [
+                *size,
+                f"{rate:.0%}",
+                f"{found[0]['units']:.1f}",
+                f"{np.median(said):.3f}",
+                f"{np.median(true):.3f}",
+                f"{(said - true).max():+.3f}",
+            ]
         )
     head = ["n", "d", "wrong", "n·log2 n", "τ expected", "τ", "most too high"]
     text = table(head, lines) + "\nStopped at .99:\n\n"

@@ -115,8 +115,8 @@ def fit(
     >>> near = nearer.NoisyOracle(nearer.PointOracle(X), flip=0.1, random_state=0)(questions)
     >>> answers = np.where(near[:, None], questions, questions[:, [0, 2, 1]])
     >>> found = nearer.fit(answers, random_state=0)
-    >>> found.dimension, found.determined, round(found.held_out.accuracy, 1)
-    (2, True, 0.9)
+    >>> found.dimension, found.dimension_low, round(found.held_out.accuracy, 1)
+    (2, 2, 0.9)
     """
     given = gather(answers, people, weights, n_objects, objects)
     checks.one_of("method", method, _METHODS)
