@@ -194,26 +194,29 @@ def draw_picture(said: NDArray[Any], true: NDArray[Any], path: Path) -> None:
     ax.figure.savefig(path, dpi=130)
 
 
-def fit_again(n_files: int = 300) -> None:
-    """Print the three numbers of `nearer.fitting.dimension` as these files give them."""
-    steps, tails = [], []  # (z, truth is beyond) of tried steps; truth is beyond, of others
+def fit_again(n_files: int = 440) -> None:
+    """Print the six numbers of `nearer.fitting.dimension` as these files give them."""
+    steps, tails = [], []  # 1, z, log r and whether the truth is beyond, of steps tried and not
     for file in range(n_files):
         triplets, n, d, _ = draw(file, FITTED_ON)
         belief = Belief(n, None, file, max_components=min(MOST, n - 1))
         belief.learn(triplets)
-        scores = belief.judge.scores
-        for e in range(1, min(d + 1, MOST, n - 1)):
-            if e in scores and e + 1 in scores:
-                steps.append((advantage(scores[e + 1], scores[e]), d > e))
-            elif not scores or e >= max(scores):
-                tails.append(d > e)
-    z, beyond = np.array(steps, dtype=float).T
+        judge = belief.judge
+        last = max(judge.scores, default=0)
+        for e in range(max(1, min(judge.scores, default=1)), min(d + 1, MOST, n - 1)):
+            told = np.log(max(judge.told.get(min(e + 1, last), 0.0) / (e + 1), 0.02))
+            if e + 1 <= last:
+                z = np.clip(advantage(judge.scores[e + 1], judge.scores[e]), -15, 15)
+                steps.append((1.0, z, told, z * told, d > e))
+            else:
+                tails.append((1.0, told, d > e))
+    for name, table_ in (("_TRIED", np.array(steps)), ("_UNTRIED", np.array(tails))):
+        x, sign = table_[:, :-1], np.where(table_[:, -1] > 0, -1.0, 1.0)
 
-    def cost(x: NDArray[np.float64]) -> float:
-        return float(np.logaddexp(0, np.where(beyond > 0, -1, 1) * (x[0] + x[1] * z)).mean())
+        def cost(w: NDArray[np.float64], x: Any = x, sign: Any = sign) -> float:
+            return float(np.logaddexp(0, sign * (x @ w)).mean())
 
-    found = minimize(cost, np.array([1.0, 1.0])).x
-    print(f"_TRIED = ({found[0]:.2f}, {found[1]:.2f}); _UNTRIED = {np.mean(tails):.2f}")
+        print(f"{name} = {minimize(cost, np.zeros(x.shape[1])).x.round(2).tolist()}")
 
 
 if __name__ == "__main__":

@@ -131,7 +131,11 @@ class Belief:
     @property
     def judge(self) -> HeldOutJudge:
         """What held-out answers say of the dimensions tried at the last review."""
-        return HeldOutJudge({d: tried.pieces for d, tried in self._tried.items()})
+        answers = float(self._answers.weights.sum()) / len(self.fit.positions)
+        return HeldOutJudge(
+            {d: tried.pieces for d, tried in self._tried.items()},
+            {d: answers * (np.log(2) + tried.score) for d, tried in self._tried.items()},
+        )
 
     @property
     def probabilities(self) -> dict[int, float]:
