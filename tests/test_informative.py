@@ -129,6 +129,8 @@ def test_dimension_is_chosen():
         nearer.informative(50, budget=6000, round_size=600, random_state=0), people(X, 0.05)
     )
     assert found.dimension == 3
+    held = found.held_out
+    assert 0.7 < held.low < held.accuracy < held.high < 1
     assert found.evidence[3]["log_likelihood"] > found.evidence[2]["log_likelihood"]
 
 

@@ -35,10 +35,11 @@ from nearer import checks
 from nearer.algorithms.candidates import Askable, Candidates
 from nearer.asking.protocol import Asking, Questions
 from nearer.asking.record import Record
-from nearer.embedding import Embedding, Phase
+from nearer.embedding import Embedding, HeldOutAccuracy, Phase
 from nearer.errors import BudgetSpent
 from nearer.fitting.belief import Belief
 from nearer.fitting.posterior import Posterior
+from nearer.metrics import share_interval
 from nearer.questions import answered
 
 __all__ = ["choose_questions", "information_of", "informative"]
@@ -311,6 +312,16 @@ def _result(
         dimension_low=low,
         dimension_high=high,
         covariances=fit.covariances,
+        held_out=_held_out(belief),
         error_rate=belief.error_rate,
         details=details,
     )
+
+
+def _held_out(belief: Belief) -> HeldOutAccuracy | None:
+    """How well fits to a part predict the other answers, as if questions had been random."""
+    held = belief.held_out
+    if held is None:
+        return None
+    low, high = share_interval(held.accuracy, held.effective_share * len(held.rows))
+    return HeldOutAccuracy(held.accuracy, low, high, len(held.rows))
