@@ -9,7 +9,7 @@ from scipy.special import expit
 import nearer
 from benchmarks._calibration import reliability_diagram
 from nearer.algorithms.informative import choose_questions
-from nearer.asking.noise import PsychometricOracle
+from nearer.asking.people import PsychometricOracle
 from nearer.fitting.belief import Belief
 from nearer.questions import answered, random_questions
 

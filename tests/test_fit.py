@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import nearer
-from nearer.asking.noise import CrowdOracle, Person
+from nearer.asking.people import CrowdOracle, Person
 from nearer.errors import InvalidInput
 from nearer.questions import answered, balanced_questions, random_questions
 

@@ -10,8 +10,8 @@ from scipy.special import expit
 import nearer
 from nearer.algorithms.noise_check import detect_noise
 from nearer.algorithms.planning import plan_study
-from nearer.asking.noise import CrowdOracle, Person, PsychometricOracle
 from nearer.asking.noisy_sorting import repeated
+from nearer.asking.people import CrowdOracle, Person, PsychometricOracle
 from nearer.cli.main import main
 from nearer.errors import InvalidInput
 from nearer.questions import random_questions

@@ -10,8 +10,8 @@ from scipy.special import expit
 
 import nearer
 from benchmarks._calibration import reliability_diagram
-from nearer._kernels import posterior as kernel
-from nearer.asking.noise import CrowdOracle, Person
+from nearer._kernels import margins as kernel
+from nearer.asking.people import CrowdOracle, Person
 from nearer.fitting.belief import Belief
 from nearer.fitting.heldout import fit_curve, hold_out, tune
 from nearer.fitting.posterior import Curve, Noise, as_evidence, fit_posterior

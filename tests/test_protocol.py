@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nearer
-from nearer.asking.protocol import put
+from nearer.asking.answers import put
 from nearer.errors import BudgetSpent, InvalidInput, OracleError
 from nearer.questions import answered
 
@@ -197,8 +197,9 @@ def test_interrupted_and_run_again_with_the_same_memory_pays_once():
         (lambda q: np.ones(len(q) + 1, dtype=bool), "shape"),
         (lambda q: np.ones((len(q), 1), dtype=bool), "shape"),
         (lambda q: np.ones(len(q), dtype=int), "booleans"),
-        (lambda q: [None] * len(q), "booleans"),
-        (lambda q: np.full(len(q), 0.5), "booleans"),
+        (lambda q: ["yes"] * len(q), "booleans"),
+        (lambda q: [None, "yes"] * (len(q) // 2) + [True] * (len(q) % 2), "'yes'"),
+        (lambda q: np.full(len(q), 1.5), "from 0.0 to 1.0"),
     ],
 )
 def test_an_oracle_that_answers_nonsense_is_named(oracle, message):
@@ -213,6 +214,137 @@ def test_a_list_of_booleans_is_an_answer():
 def test_a_negative_budget_is_refused():
     with pytest.raises(InvalidInput, match="budget=-1"):
         nearer.run(nearer.rank_objects(0, 40), ORACLE, budget=-1)
+
+
+def test_askings_side_by_side_may_go_on_after_the_budget_is_spent():
+    def phases():
+        got = []
+        for questions in ([[0, 1, 2], [0, 2, 3]], [[0, 1, 3]]):
+            got.append((yield from ask_rounds(questions)))  # noqa: PERF401
+        return [len(part) for part in got]
+
+    both = nearer.together(phases(), phases())
+    assert nearer.run(both, ORACLE, budget=3) == [[2, 0], [1, 0]]
+
+
+@pytest.mark.parametrize("oracle", [ORACLE.distances, None, "oracle", np.ones((5, 2))])
+def test_what_cannot_be_asked_is_no_oracle(oracle):
+    with pytest.raises(InvalidInput, match="PointOracle"):
+        nearer.run(nearer.rank_objects(0, 40), oracle)
+
+
+def shrugging(oracle, every):
+    """An oracle that does not know every so many-th answer it is asked for."""
+    asked = 0
+
+    def answer(questions):
+        nonlocal asked
+        known = oracle(questions).tolist()
+        asked += len(known)
+        return [None if (asked - i) % every == 0 else a for i, a in enumerate(known)]
+
+    return answer
+
+
+def test_what_nobody_knows_is_asked_again_and_sorts_stay_right():
+    truth = nearer.run(nearer.rank_objects(0, 40, random_state=0), ORACLE)
+    asking = nearer.rank_objects(0, 40, random_state=0)
+    np.testing.assert_array_equal(nearer.run(asking, shrugging(ORACLE, 7)), truth)
+
+
+def test_what_nobody_ever_knows_is_decided_by_number_and_said():
+    with pytest.warns(nearer.errors.AnswersWarning, match="lower number"):
+        ranking = nearer.run(nearer.rank_objects(0, 6), lambda q: [None] * len(q))
+    np.testing.assert_array_equal(ranking, np.arange(6))
+
+
+def test_a_marked_asking_sees_doubt_through_every_wrapper():
+    @nearer.doubtful
+    def one_round():
+        return (yield np.array([[0, 1, 2], [0, 2, 3], [0, 1, 3]]))
+
+    record, memory = nearer.Record(), nearer.Memory()
+    asking = nearer.limited(
+        nearer.recorded(
+            nearer.remembered(nearer.renumbered(one_round(), np.arange(4)), memory), record
+        ),
+        5,
+    )
+    said = nearer.run(asking, lambda q: [True, nearer.UNSURE, 0.25])
+    assert said.tolist() == [1.0, None, 0.25]
+    assert (len(memory), record.n_unsure) == (2, 1)
+    np.testing.assert_array_equal(record.triplets, [[0, 1, 2], [0, 3, 1]])
+    rows, weights = record.weighted
+    assert weights.sum() == 3
+    assert len(rows) == 5
+
+
+def ask_screens(screens, rounds=1):
+    said = []
+    for _ in range(rounds):
+        said.append((yield np.array(screens)))  # noqa: PERF401
+    return np.concatenate(said)
+
+
+def test_screens_are_recorded_remembered_and_limited_by_rows():
+    screens = [[0, 1, 2, 3, 4], [-1, 5, 6, 7, 8], [3, 1, 2, 4, 5]]
+    oracle = nearer.PointOracle(np.arange(9.0), choose=2)
+    record, memory = nearer.Record(), nearer.Memory()
+    asking = nearer.recorded(ask_screens(screens, rounds=2), record)
+    said = nearer.run(asking, oracle, memory=memory, budget=3)
+    assert said.shape == (6, 4)
+    np.testing.assert_array_equal(said[:3], said[3:])
+    np.testing.assert_array_equal(said[0], [True, True, False, False])
+    np.testing.assert_array_equal(said[2], [False, True, True, False])
+    assert len(memory) == 3
+    assert record.n_comparisons == 6
+    with pytest.raises(BudgetSpent) as spent:
+        nearer.run(ask_screens(screens), oracle, budget=2)
+    np.testing.assert_array_equal(spent.value.answers, said[:2])
+
+
+def test_a_session_takes_screens_and_shrugs():
+    screens = [[0, 1, 2, 3], [1, 0, 2, 3]]
+    session = nearer.Session(ask_screens(screens))
+    session.tell(np.array([[0, 3, 2, 1]]), np.array([[False, True, False]]))
+    np.testing.assert_array_equal(session.open, [[1, 0, 2, 3]])
+    session.tell(session.open, [None])  # a sort would need to know: it is put again
+    np.testing.assert_array_equal(session.open, [[1, 0, 2, 3]])
+    session.tell(session.open, np.array([[True, False, False]]))
+    np.testing.assert_array_equal(session.result, [[False, True, False], [True, False, False]])
+
+
+@given(st.integers(3, 6), st.integers(1, 2), st.integers(0, 99))
+def test_every_simulated_oracle_answers_screens(m, choose, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(12, 2))
+    screens = np.array([rng.permutation(12)[: m + 1] for _ in range(5)])
+    screens[0, 0] = -1
+    exact = nearer.PointOracle(X, choose=choose)
+    people = [nearer.Person(), nearer.Person(lapse=1)]
+    for oracle in (
+        exact,
+        nearer.DistanceOracle(np.linalg.norm(X[:, None] - X, axis=2), choose=choose),
+        nearer.NoisyOracle(exact, 0.5, random_state=seed),
+        nearer.NoisyOracle(exact, 0.5, noise="fresh", random_state=seed),
+        nearer.PsychometricOracle(X, scale=0.5, lapse=0.2, choose=choose, random_state=seed),
+        nearer.CrowdOracle(X, people, scale=0.5, choose=choose, random_state=seed),
+    ):
+        said = oracle(screens)
+        assert said.dtype == bool
+        assert (said.sum(axis=1) == choose).all()
+    sure = nearer.PsychometricOracle(X, scale=1e-9, choose=choose, random_state=seed)
+    np.testing.assert_array_equal(sure(screens), exact(screens))
+    doubting = nearer.PsychometricOracle(X, scale=1.0, choose=choose, random_state=seed)
+    np.testing.assert_array_equal(doubting(screens), doubting(screens[::-1])[::-1])
+
+
+def test_the_odd_one_out_is_the_farthest_from_the_others():
+    oracle = nearer.PointOracle(np.array([[0.0], [1.0], [9.0], [1.5]]))
+    np.testing.assert_array_equal(
+        oracle(np.array([[-1, 0, 2, 1], [-1, 3, 0, 1]])),
+        [[False, True, False], [False, True, False]],
+    )
 
 
 def test_as_triplets_leaves_the_questions_alone():

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nearer
-from nearer.errors import InvalidInput
+from nearer.errors import InvalidInput, OracleError
 
 ORACLE = nearer.PointOracle(np.random.default_rng(3).normal(size=(25, 2)))
 
@@ -56,7 +56,7 @@ def test_a_result_before_its_time_and_bad_answers_are_refused():
         session.result
     with pytest.raises(InvalidInput, match="shape"):
         session.tell(np.array([0, 1, 2]), np.array([True]))
-    with pytest.raises(InvalidInput, match="booleans"):
+    with pytest.raises(OracleError, match="booleans"):
         session.tell(np.array([[0, 1, 2]]), np.array([1]))
 
 

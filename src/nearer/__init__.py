@@ -11,7 +11,7 @@ __version__ = "0.1.0.dev0"
 
 _HOME = {
     # asking: how questions are put and answered
-    "run": "nearer.asking.protocol",
+    "run": "nearer.running.run",
     "together": "nearer.asking.protocol",
     "recorded": "nearer.asking.protocol",
     "remembered": "nearer.asking.protocol",
@@ -26,6 +26,13 @@ _HOME = {
     "DistanceOracle": "nearer.asking.oracles",
     "RecordedOracle": "nearer.asking.oracles",
     "NoisyOracle": "nearer.asking.oracles",
+    "PsychometricOracle": "nearer.asking.people",
+    "CrowdOracle": "nearer.asking.people",
+    "Person": "nearer.asking.people",
+    "renumbered": "nearer.asking.protocol",
+    "decided": "nearer.asking.protocol",
+    "doubtful": "nearer.asking.protocol",
+    "UNSURE": "nearer.questions",
     # algorithms: askings that find positions
     "Basis": "nearer.algorithms.basis",
     "choose_basis": "nearer.algorithms.basis",
@@ -93,10 +100,15 @@ if TYPE_CHECKING:
     from nearer.asking.oracles import NoisyOracle as NoisyOracle
     from nearer.asking.oracles import PointOracle as PointOracle
     from nearer.asking.oracles import RecordedOracle as RecordedOracle
+    from nearer.asking.people import CrowdOracle as CrowdOracle
+    from nearer.asking.people import Person as Person
+    from nearer.asking.people import PsychometricOracle as PsychometricOracle
+    from nearer.asking.protocol import decided as decided
+    from nearer.asking.protocol import doubtful as doubtful
     from nearer.asking.protocol import limited as limited
     from nearer.asking.protocol import recorded as recorded
     from nearer.asking.protocol import remembered as remembered
-    from nearer.asking.protocol import run as run
+    from nearer.asking.protocol import renumbered as renumbered
     from nearer.asking.protocol import together as together
     from nearer.asking.record import Record as Record
     from nearer.asking.selection import farthest_object as farthest_object
@@ -114,6 +126,8 @@ if TYPE_CHECKING:
     from nearer.estimators.ordinal_basis import OrdinalBasis as OrdinalBasis
     from nearer.estimators.ordinal_embedding import OrdinalEmbedding as OrdinalEmbedding
     from nearer.fitting.belief import Belief as Belief
+    from nearer.questions import UNSURE as UNSURE
+    from nearer.running.run import run as run
     from nearer.triplets import Triplets as Triplets
     from nearer.triplets import read_triplets as read_triplets
     from nearer.triplets import write_triplets as write_triplets

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import numpy as np
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from nearer import checks
 from nearer.algorithms.exact_or_noisy import Expected, exact_or_noisy
-from nearer.asking.protocol import Oracle, run
+from nearer.asking.protocol import Oracle
 from nearer.embedding import Embedding
+from nearer.running.progress import asking_progress
+from nearer.running.run import run
 
 __all__ = ["embed"]
 
@@ -60,27 +60,11 @@ def embed(
     >>> found.dimension, nearer.metrics.mean_kendall_tau(X, found.positions) > 0.97
     (2, True)
     """
+    checks.oracle(oracle)
     asking = exact_or_noisy(
         n_objects, budget=budget, noise=noise, quality=quality, random_state=random_state
     )
     if progress is not True:
         return run(asking, oracle, progress=progress or None)
-    with _counting() as count:
+    with asking_progress("asking") as count:
         return run(asking, oracle, progress=count)
-
-
-@contextmanager
-def _counting() -> Iterator[Callable[[int, int], None]]:
-    """A line on standard error where that is a terminal; nothing elsewhere."""
-    console = Console(stderr=True)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
-        task = bar.add_task("asking")
-
-        def update(comparisons: int, rounds: int) -> None:
-            text = f"{comparisons:,} comparisons in {rounds:,} rounds"
-            bar.update(task, description=text)
-
-        yield update

@@ -18,6 +18,7 @@ from nearer.questions import Floats
 __all__ = [
     "budget",
     "generator",
+    "head",
     "n_components",
     "n_objects",
     "one_of",
@@ -55,6 +56,11 @@ def n_objects(value: Any, least: int = 3) -> int:
     """How many objects there are; a comparison needs three."""
     rule = f"at least {least} objects are needed, a head and {least - 1} to compare"
     return whole("n_objects", value, least=least, rule=rule)
+
+
+def head(value: Any, n: int) -> int:
+    """The object from which distances are compared."""
+    return whole("head", value, least=0, most=n - 1, rule="the head is one of the objects")
 
 
 def budget(value: Any, least: int = 0) -> int:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nearer.asking.protocol import Oracle, run
+from nearer.asking.protocol import Oracle
 from nearer.distances import Distances
 from nearer.errors import InvalidInput
 from nearer.questions import Answers, Questions
+from nearer.running.run import run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -144,6 +144,7 @@ class Embedding:
 
     def plot(self, **options: Any) -> Axes:
         """Draw a map of the positions, with the options of `nearer.plotting.plot_positions`."""
-        plotting = import_module("nearer.plotting")  # a room above this one, needed only here
+        from nearer import plotting  # noqa: PLC0415 - a room above this one, needed only here
+
         axes: Axes = plotting.plot_positions(self.positions, **options)
         return axes

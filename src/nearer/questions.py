@@ -24,10 +24,12 @@ from nearer.errors import InvalidInput
 
 __all__ = [
     "MAX_OBJECTS",
+    "UNSURE",
     "Answers",
     "Floats",
     "Objects",
     "Questions",
+    "Said",
     "Triplets",
     "answered",
     "balanced_questions",
@@ -35,24 +37,30 @@ __all__ = [
     "pack",
     "random_questions",
     "unpack",
+    "unsure_rows",
     "weighted",
 ]
 
 Questions = NDArray[np.integer[Any]]
 Answers = NDArray[np.bool_]
+Said = NDArray[Any]  # answers with doubt: booleans or numbers, possibly masked
 Triplets = NDArray[np.integer[Any]]
 Objects = NDArray[np.int64]
 Floats = NDArray[np.float64]
+
+#: "I don't know", as an oracle may say it; None and NaN mean the same
+UNSURE = float("nan")
 
 _BITS = 21
 MAX_OBJECTS = 1 << _BITS
 
 
-def answered(questions: Questions, answers: Answers) -> Objects:
+def answered(questions: Questions, answers: Said) -> Objects:
     """Answered comparisons as rows ``(head, near, far)``.
 
     "Don't know" is left out; of a graded answer the likelier side is taken, see `weighted`. A
-    screen says that everything chosen is nearer than everything that was not.
+    screen says that everything chosen is nearer to the query than everything that was not; one
+    without a query says nothing of this kind.
 
     Examples
     --------
@@ -67,16 +75,12 @@ def answered(questions: Questions, answers: Answers) -> Objects:
     rows = np.asarray(questions, dtype=np.int64)
     if rows.ndim == 2 and rows.shape[1] > 3:
         return _screens(rows, answers)
-    rows = rows.reshape(-1, 3)
-    said = np.asarray(answers)
-    if isinstance(answers, np.ma.MaskedArray):
-        known = ~np.ma.getmaskarray(answers)
-        rows, said = rows[known], said[known]
+    rows, said = _known(rows.reshape(-1, 3), answers)
     near = said if said.dtype == np.bool_ else said > 0.5
     return np.where(near[:, None], rows, rows[:, [0, 2, 1]])
 
 
-def weighted(questions: Questions, answers: Answers) -> tuple[Objects, Floats]:
+def weighted(questions: Questions, answers: Said) -> tuple[Objects, Floats]:
     """Answered comparisons as triplets with weights: doubt counts for both sides.
 
     A graded answer p is a triplet of weight p and its mirror image of weight 1 − p; "don't know"
@@ -100,10 +104,26 @@ def weighted(questions: Questions, answers: Answers) -> tuple[Objects, Floats]:
     return both[weights > 0], weights[weights > 0]
 
 
-def _screens(rows: Objects, answers: Answers) -> Objects:
-    chosen = np.ma.filled(np.ma.asarray(answers), fill_value=False).astype(np.bool_)
-    known = ~np.ma.getmaskarray(np.ma.asarray(answers)).any(axis=1) & (rows[:, 0] >= 0)
-    screen, near, far = np.nonzero(chosen[:, :, None] & ~chosen[:, None, :] & known[:, None, None])
+def unsure_rows(answers: Said) -> Objects:
+    """The rows that were answered by "don't know"."""
+    if not isinstance(answers, np.ma.MaskedArray):
+        return np.empty(0, dtype=np.int64)
+    masked = np.ma.getmaskarray(answers)
+    return np.flatnonzero(masked if masked.ndim == 1 else masked.any(axis=1))
+
+
+def _known(rows: Objects, answers: Said) -> tuple[Objects, Said]:
+    """Questions and answers without those nobody knew."""
+    unsure, said = unsure_rows(answers), np.asarray(answers)
+    if not len(unsure):
+        return rows, said
+    return np.delete(rows, unsure, axis=0), np.delete(said, unsure, axis=0)
+
+
+def _screens(rows: Objects, answers: Said) -> Objects:
+    rows, said = _known(rows, answers)
+    chosen, rows = said.astype(np.bool_)[rows[:, 0] >= 0], rows[rows[:, 0] >= 0]
+    screen, near, far = np.nonzero(chosen[:, :, None] & ~chosen[:, None, :])
     return np.stack([rows[screen, 0], rows[screen, 1 + near], rows[screen, 1 + far]], axis=1)
 
 

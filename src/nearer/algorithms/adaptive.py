@@ -22,7 +22,6 @@ from nearer.algorithms.twins import nearest_places
 from nearer.asking.memory import Memory
 from nearer.asking.protocol import (
     Asking,
-    Questions,
     limited,
     recorded,
     remembered,
@@ -30,6 +29,7 @@ from nearer.asking.protocol import (
 from nearer.asking.record import Record
 from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent
+from nearer.questions import Questions
 
 __all__ = ["adaptive"]
 

@@ -13,9 +13,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from nearer.asking.protocol import Answers, Questions
 from nearer.errors import InvalidInput
-from nearer.questions import find, pack, random_questions
+from nearer.questions import Answers, Questions, find, pack, random_questions
 
 __all__ = ["Askable", "Candidates"]
 

@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearer.asking.protocol import Asking, Questions
+from nearer.asking.protocol import Asking
 from nearer.asking.sorting import sort_objects
 from nearer.fitting.descent import principal_axes
 from nearer.fitting.solver import fit_positions
-from nearer.questions import answered, balanced_questions
+from nearer.questions import Questions, answered, balanced_questions
 
 __all__ = ["Frame", "build_frame", "chain_triplets", "rank_another"]
 

@@ -33,14 +33,14 @@ from scipy.special import expit
 
 from nearer import checks
 from nearer.algorithms.candidates import Askable, Candidates
-from nearer.asking.protocol import Asking, Questions
+from nearer.asking.protocol import Asking
 from nearer.asking.record import Record
 from nearer.embedding import Embedding, HeldOutAccuracy, Phase
 from nearer.errors import BudgetSpent
 from nearer.fitting.belief import Belief
 from nearer.fitting.posterior import Posterior
 from nearer.metrics import share_interval
-from nearer.questions import answered
+from nearer.questions import Questions, answered
 
 __all__ = ["choose_questions", "information_of", "informative"]
 

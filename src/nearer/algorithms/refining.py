@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from nearer.asking.protocol import Questions
+from nearer.questions import Questions
 
 __all__ = ["near_ties"]
 

@@ -23,8 +23,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nearer.asking.protocol import Asking, Questions
-from nearer.errors import BudgetSpent, InvalidInput
+from nearer import checks
+from nearer.asking.protocol import Asking, wrapped
+from nearer.errors import BudgetSpent
+from nearer.questions import Answers, Questions
 
 __all__ = ["check_noise", "noisy_sort", "repeated"]
 
@@ -40,12 +42,7 @@ _ASTRAY = 1e-4  # probability that an object belongs elsewhere than where a sear
 
 def check_noise(noise: float) -> float:
     """A rate of wrong answers that sorting can overcome."""
-    if not 0 <= noise < 0.5:
-        raise InvalidInput(
-            f"noise={noise}: must be from 0 to below 0.5; answers that are wrong half of the time "
-            "tell nothing"
-        )
-    return float(noise)
+    return checks.rate("noise", noise)
 
 
 def noisy_sort(head: int, items: Objects, noise: float) -> Asking[Objects]:
@@ -117,17 +114,16 @@ def repeated(asking: Asking[T], noise: float, doubt: float) -> Asking[T]:
     times = 1
     if noise > 0:
         times += 2 * math.ceil(math.log(1 / doubt) / (1 - 2 * noise) ** 2 / 4)
-    try:
-        questions: Questions = next(asking)
-        while True:
-            try:
-                answers = yield np.repeat(questions, times, axis=0)
-            except BudgetSpent as spent:
-                whole = spent.answers[: len(spent.answers) // times * times]
-                votes = whole.reshape(-1, times).mean(axis=1) > 0.5
-                questions = asking.throw(BudgetSpent(spent.budget, votes))
-                continue
-            questions = asking.send(answers.reshape(-1, times).mean(axis=1) > 0.5)
-    except StopIteration as done:
-        result: T = done.value
-        return result
+
+    def majority(votes: Answers) -> Answers:
+        whole = votes[: len(votes) // times * times]
+        return np.asarray(whole.reshape(-1, times).mean(axis=1) > 0.5)
+
+    def answer(questions: Questions) -> Asking[Answers]:
+        try:
+            votes = yield np.repeat(questions, times, axis=0)
+        except BudgetSpent as spent:
+            raise BudgetSpent(spent.budget, majority(spent.answers)) from None
+        return majority(votes)
+
+    return wrapped(asking, answer)

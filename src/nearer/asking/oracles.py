@@ -1,7 +1,7 @@
 """Who answers: points, distances, recorded triplets, and noise over any of them.
 
 Any callable from ``(m, 3)`` questions to ``(m,)`` booleans is an oracle; these are the ones that
-come with the library.
+come with the library. They answer screens, too: `choose` says how many of the shown are chosen.
 
 *Ties.* Two objects at the same distance from a head are put in the order of their numbers. That is
 a total order, so a sort never loops and never contradicts itself, whatever is duplicated.
@@ -14,13 +14,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from nearer import checks
+from nearer.asking.answers import put
 from nearer.asking.memory import Memory
-from nearer.asking.protocol import Answers, Oracle, Questions, put
+from nearer.asking.protocol import Oracle
+from nearer.asking.screens import cheapest, costs, hash_to_unit, screen_chances
 from nearer.distances import Distances
 from nearer.errors import ContradictoryAnswers, InvalidInput, MissingAnswer
-from nearer.questions import pack
+from nearer.questions import Answers, Questions, pack
 
-__all__ = ["DistanceOracle", "NoisyOracle", "PointOracle", "RecordedOracle", "hash_to_unit"]
+__all__ = ["DistanceOracle", "NoisyOracle", "PointOracle", "RecordedOracle"]
 
 _CHUNK = 1 << 16  # questions answered at a time, so that memory stays small
 
@@ -34,6 +37,8 @@ class PointOracle:
         ``(n, d)`` points, dense or sparse.
     metric
         ``"euclidean"``, any metric of `scipy.spatial.distance.cdist`, or a callable of two points.
+    choose
+        On a screen, how many of the shown are chosen.
 
     Examples
     --------
@@ -43,13 +48,16 @@ class PointOracle:
     array([ True, False])
     """
 
-    def __init__(self, X: ArrayLike | Any, metric: Any = "euclidean") -> None:
+    def __init__(self, X: ArrayLike | Any, metric: Any = "euclidean", *, choose: int = 1) -> None:
         self.distances = Distances(X, metric)
         self.n_objects = self.distances.n_objects
+        self._choose = checks.whole("choose", choose)
 
     def __call__(self, questions: Questions) -> Answers:
         """Whether a is nearer to head than b is, for each row ``(head, a, b)``."""
         q = np.asarray(questions)
+        if q.shape[1] > 3:
+            return cheapest(costs(self.distances, q), q, self._choose)
         answers = np.empty(len(q), dtype=np.bool_)
         for start in range(0, len(q), _CHUNK):
             head, a, b = q[start : start + _CHUNK].T
@@ -71,8 +79,8 @@ class DistanceOracle(PointOracle):
     array([ True])
     """
 
-    def __init__(self, D: ArrayLike) -> None:
-        super().__init__(D, metric="precomputed")
+    def __init__(self, D: ArrayLike, *, choose: int = 1) -> None:
+        super().__init__(D, metric="precomputed", choose=choose)
 
 
 class RecordedOracle:
@@ -135,7 +143,7 @@ class NoisyOracle:
     oracle
         Who knows the right answer.
     flip
-        Probability of a wrong answer, from 0 to 1.
+        Probability of a wrong answer, from 0 to 1; of a blind one to a screen.
     noise
         ``"fixed"``: a question gets the same answer whenever it is asked, mirrored or not, in any
         order and any round. ``"fresh"``: every asking of it is another draw.
@@ -159,13 +167,9 @@ class NoisyOracle:
         noise: Literal["fixed", "fresh"] = "fixed",
         random_state: int | np.random.Generator | None = None,
     ) -> None:
-        if not 0 <= flip <= 1:
-            raise InvalidInput(f"flip={flip}: must be a probability from 0 to 1")
-        if noise not in ("fixed", "fresh"):
-            raise InvalidInput(f"noise={noise!r}: must be 'fixed' or 'fresh'")
-        self._oracle = oracle
-        self._flip = flip
-        self._noise = noise
+        self._oracle = checks.oracle(oracle)
+        self._flip = checks.probability("flip", flip)
+        self._noise = checks.one_of("noise", noise, ("fixed", "fresh"))
         self._rng = np.random.default_rng(random_state)
         self._salt = self._rng.integers(1 << 63, dtype=np.uint64)
 
@@ -173,20 +177,28 @@ class NoisyOracle:
         """The oracle's answers, some of them wrong."""
         q = np.asarray(questions)
         truth = put(q, self._oracle)
+        if q.shape[1] > 3:
+            return self._confused(q, truth)
         wrong = self._uniform(q) < self._flip
         return np.logical_xor(truth, wrong)
+
+    def _confused(self, screens: Questions, truth: Answers) -> Answers:
+        """Some screens are answered by as many objects, drawn blindly."""
+        if self._noise == "fresh":
+            chance = self._rng.random(truth.shape)
+            wrong = self._rng.random(len(truth)) < self._flip
+        else:
+            chance = screen_chances(screens, self._salt)
+            wrong = screen_chances(screens, ~self._salt).min(axis=1) < self._share(truth.shape[1])
+        blind = np.argsort(np.argsort(chance, axis=1), axis=1) < truth.sum(axis=1, keepdims=True)
+        return np.where(wrong[:, None], blind, truth)
+
+    def _share(self, m: int) -> float:
+        """The least of m uniform numbers is below this as often as answers are wrong."""
+        return float(1 - (1 - self._flip) ** (1 / m))
 
     def _uniform(self, questions: Questions) -> NDArray[np.float64]:
         if self._noise == "fresh":
             return self._rng.random(len(questions))
         keys, _ = pack(questions)
         return hash_to_unit(keys.astype(np.uint64) ^ self._salt)
-
-
-def hash_to_unit(keys: NDArray[np.uint64]) -> NDArray[np.float64]:
-    """Integers to numbers in [0, 1) that look independent (the finaliser of SplitMix64)."""
-    z = keys + np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    z ^= z >> np.uint64(31)
-    return (z >> np.uint64(11)).astype(np.float64) / float(1 << 53)

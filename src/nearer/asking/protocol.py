@@ -1,4 +1,4 @@
-"""What an asking is, and how one is driven.
+"""What an asking is, and what can be wrapped around one.
 
 An *asking* is a generator. It yields questions, an ``(m, 3)`` integer array of rows
 ``(head, a, b)`` that read "is a nearer to head than b is?"; it is sent answers, an ``(m,)``
@@ -9,116 +9,133 @@ questions do not depend on each other, so a crowd can answer them at the same ti
         (a_is_nearer,) = yield np.array([[head, a, b]])
         return a if a_is_nearer else b
 
+An asking may also yield *screens*, wider rows, see `nearer.questions`.
+
 Askings compose by ``yield from``; independent ones run side by side with `together`. Whatever
 an algorithm should not know about is a wrapper around it, itself an asking: `recorded` notes
-what was answered, `remembered` asks nothing twice, `limited` keeps a budget. `run` puts a
-wrapped asking and an oracle together.
+what was answered, `remembered` asks nothing twice, `limited` keeps a budget, `renumbered` speaks of
+other objects, `decided` asks again where nobody knew. Each of them says only how one round is
+answered; `wrapped` drives them all. `nearer.run` puts a wrapped asking and an oracle together.
 
-A wrapper must pass `BudgetSpent` on to the asking inside it: that is how an algorithm that ran
-out of questions gets the chance to return the best it has.
+*Budgets.* A wrapper that cannot answer a whole round raises `BudgetSpent` with the answers to the
+first part of it. The driver throws it into the asking inside: that is how an algorithm that ran out
+of questions gets the chance to return the best it has.
+
+*Doubt.* Most askings want plain booleans. One that can use "don't know" and graded answers, too,
+is made by a function that is marked `doubtful`; `run` shields all others by `decided`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from functools import partial
-from typing import TypeVar
+from functools import partial, wraps
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
+from nearer import checks
+from nearer.asking.answers import partly_known
 from nearer.asking.memory import Memory
 from nearer.asking.record import Record
-from nearer.errors import BudgetSpent, InvalidInput, OracleError
-from nearer.questions import Answers, Questions
+from nearer.errors import BudgetSpent
+from nearer.questions import Answers, Objects, Questions, unsure_rows
 
 __all__ = [
-    "Answers",
     "Asking",
     "Oracle",
-    "Questions",
+    "Ties",
+    "decided",
+    "doubtful",
     "limited",
-    "put",
     "recorded",
     "remembered",
-    "run",
+    "renumbered",
+    "takes_doubt",
     "together",
+    "wrapped",
 ]
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 Asking = Generator[Questions, Answers, T]
 Oracle = Callable[[Questions], Answers]
 
 _MOST_REFUSALS = 100  # rounds without budget after which an asking is taken to loop
+_AGAIN = 2  # times that a question nobody could answer is put again
 
 
-def run(
-    asking: Asking[T],
-    oracle: Oracle,
-    *,
-    budget: int | None = None,
-    memory: Memory | None = None,
-    progress: Callable[[int, int], object] | None = None,
-) -> T:
-    """Answer every question of an asking with an oracle and return its result.
+class _Doubtful(Generator[Questions, Answers, T]):
+    """An asking that can use answers with doubt."""
 
-    Parameters
-    ----------
-    asking
-        A generator of questions, such as `nearer.choose_basis` or `nearer.rank_objects` makes.
-    oracle
-        Any callable from ``(m, 3)`` questions to ``(m,)`` booleans.
-    budget
-        How many comparisons may be put to the oracle. An algorithm that runs out returns its
-        best so far, or `nearer.errors.BudgetSpent` is raised where it has nothing.
-    memory
-        Answers that need not be asked again. New answers are added as they come, so that after
-        an interruption the same call with the same memory goes on where it stopped.
-    progress
-        Called after every round with the number of comparisons and of rounds so far.
+    def __init__(self, asking: Asking[T]) -> None:
+        self._asking = asking
+
+    def send(self, answers: Any) -> Questions:
+        return self._asking.send(answers)
+
+    def throw(self, *error: Any) -> Questions:
+        return self._asking.throw(*error)
+
+
+def doubtful(make: Callable[P, Asking[T]]) -> Callable[P, Asking[T]]:
+    """Mark a function whose askings can use "don't know" and graded answers.
 
     Examples
     --------
     >>> import nearer, numpy as np
-    >>> oracle = nearer.PointOracle(np.array([[0.0], [3.0], [1.0], [7.0]]))
-    >>> nearer.run(nearer.rank_objects(0, 4), oracle)
-    array([0, 2, 1, 3])
+    >>> @nearer.doubtful
+    ... def one_question():
+    ...     return (yield np.array([[0, 1, 2]]))
+    >>> nearer.run(one_question(), lambda questions: [0.7])
+    array([0.7])
     """
-    if memory is not None:
-        asking = remembered(asking, memory)
-    if budget is not None:
-        asking = limited(asking, budget)
-    comparisons = rounds = 0
-    try:
-        questions = next(asking)
-        while True:
-            answers = put(questions, oracle)
-            comparisons += len(questions)
-            rounds += 1
-            if progress is not None:
-                progress(comparisons, rounds)
-            questions = asking.send(answers)
-    except StopIteration as done:
-        result: T = done.value
-        return result
+
+    @wraps(make)
+    def marked(*args: P.args, **options: P.kwargs) -> Asking[T]:
+        return _Doubtful(make(*args, **options))
+
+    return marked
 
 
-def put(questions: Questions, oracle: Oracle) -> Answers:
-    """Put questions to an oracle and insist on one boolean for each."""
-    raw = oracle(questions)
-    answers = np.asarray(raw)
-    if answers.dtype != np.bool_:
-        raise OracleError(
-            f"the oracle answered with {answers.dtype} values such as "
-            f"{answers.ravel()[:1].tolist()}: answers must be booleans, True where a is nearer; "
-            "compare, or convert with .astype(bool)"
-        )
-    if answers.shape != (len(questions),):
-        raise OracleError(
-            f"the oracle answered {len(questions)} questions with an array of shape "
-            f"{answers.shape}: it must return exactly one boolean for each question"
-        )
-    return answers
+def takes_doubt(asking: Asking[Any]) -> bool:
+    """Whether an asking can use "don't know" and graded answers."""
+    return isinstance(asking, _Doubtful)
+
+
+def wrapped(asking: Asking[T], answer: Callable[[Questions], Asking[Answers]]) -> Asking[T]:
+    """Answer every round of an asking by another asking: the one driver of all wrappers.
+
+    Parameters
+    ----------
+    asking
+        What is wrapped.
+    answer
+        From the questions of a round to an asking that returns their answers, or raises
+        `BudgetSpent` with those to the first of them.
+    """
+    driven = _drive(asking, answer)
+    return _Doubtful(driven) if takes_doubt(asking) else driven
+
+
+def _drive(asking: Asking[T], answer: Callable[[Questions], Asking[Answers]]) -> Asking[T]:
+    advance: Callable[[], Questions] = partial(next, asking)
+    refusals = 0
+    while True:
+        try:
+            questions = advance()
+        except StopIteration as done:
+            result: T = done.value
+            return result
+        try:
+            answers = yield from answer(questions)
+        except BudgetSpent as spent:
+            refusals += 1
+            if refusals > _MOST_REFUSALS:
+                raise
+            advance = partial(asking.throw, spent)
+        else:
+            advance = partial(asking.send, answers)
 
 
 def together(*askings: Asking[T]) -> Asking[list[T]]:
@@ -132,6 +149,11 @@ def together(*askings: Asking[T]) -> Asking[list[T]]:
     >>> nearer.run(both, oracle)
     [array([0, 2, 1, 3]), array([3, 1, 2, 0])]
     """
+    merged = _together(askings)
+    return _Doubtful(merged) if askings and all(map(takes_doubt, askings)) else merged
+
+
+def _together(askings: tuple[Asking[T], ...]) -> Asking[list[T]]:
     results: dict[int, T] = {}
     rounds: dict[int, Questions] = {}
 
@@ -152,42 +174,31 @@ def together(*askings: Asking[T]) -> Asking[list[T]]:
         except BudgetSpent as spent:
             for i, part in zip(asked, np.split(spent.answers, cuts), strict=True):
                 step(i, partial(askings[i].throw, BudgetSpent(spent.budget, part)))
-            if rounds:
-                raise
-            continue
-        for i, part in zip(asked, np.split(answers, cuts), strict=True):
-            step(i, partial(askings[i].send, part))
+        else:
+            for i, part in zip(asked, np.split(answers, cuts), strict=True):
+                step(i, partial(askings[i].send, part))
     return [results[i] for i in range(len(askings))]
 
 
 def recorded(asking: Asking[T], record: Record) -> Asking[T]:
     """Note every question and answer of an asking in a record, round by round."""
-    advance: Callable[[], Questions] = partial(next, asking)
-    while True:
-        try:
-            questions = advance()
-        except StopIteration as done:
-            result: T = done.value
-            return result
+
+    def answer(questions: Questions) -> Asking[Answers]:
         try:
             answers = yield questions
         except BudgetSpent as spent:
             record.add(questions[: len(spent.answers)], spent.answers)
-            advance = partial(asking.throw, spent)
-        else:
-            record.add(questions, answers)
-            advance = partial(asking.send, answers)
+            raise
+        record.add(questions, answers)
+        return answers
+
+    return wrapped(asking, answer)
 
 
 def remembered(asking: Asking[T], memory: Memory) -> Asking[T]:
     """Ask nothing twice: questions in memory, also mirrored ones, are answered from it."""
-    advance: Callable[[], Questions] = partial(next, asking)
-    while True:
-        try:
-            questions = advance()
-        except StopIteration as done:
-            result: T = done.value
-            return result
+
+    def answer(questions: Questions) -> Asking[Answers]:
         unknown = memory.unknown(questions)
         if len(unknown):
             try:
@@ -195,11 +206,11 @@ def remembered(asking: Asking[T], memory: Memory) -> Asking[T]:
             except BudgetSpent as spent:
                 memory.add(unknown[: len(spent.answers)], spent.answers)
                 answers, known = memory.recall(questions)
-                prefix = len(known) if known.all() else int(np.argmin(known))
-                advance = partial(asking.throw, BudgetSpent(spent.budget, answers[:prefix]))
-                continue
-        answers, _ = memory.recall(questions)
-        advance = partial(asking.send, answers)
+                first = len(known) if known.all() else int(np.argmin(known))
+                raise BudgetSpent(spent.budget, answers[:first]) from None
+        return partly_known(*memory.recall(questions))
+
+    return wrapped(asking, answer)
 
 
 def limited(asking: Asking[T], budget: int) -> Asking[T]:
@@ -208,23 +219,111 @@ def limited(asking: Asking[T], budget: int) -> Asking[T]:
     An algorithm of several phases may catch it in each of them: every further round it yields is
     met by another `BudgetSpent`. One that never gives up is stopped by raising it to the caller.
     """
-    if budget < 0:
-        raise InvalidInput(f"budget={budget}: must be at least 0 comparisons")
-    left, refusals = budget, 0
-    advance: Callable[[], Questions] = partial(next, asking)
-    while True:
-        try:
-            questions = advance()
-        except StopIteration as done:
-            result: T = done.value
-            return result
+    left = budget = checks.budget(budget)
+
+    def answer(questions: Questions) -> Asking[Answers]:
+        nonlocal left
         if len(questions) <= left:
             left -= len(questions)
-            advance = partial(asking.send, (yield questions))
-            continue
-        answers = (yield questions[:left]) if left else np.empty(0, dtype=np.bool_)
-        left, refusals = 0, refusals + 1
-        spent = BudgetSpent(budget, answers)
-        if refusals > _MOST_REFUSALS:
-            raise spent
-        advance = partial(asking.throw, spent)
+            return (yield questions)
+        part, left = questions[:left], 0
+        answers = (yield part) if len(part) else _no_answers(questions)
+        raise BudgetSpent(budget, answers)
+
+    return wrapped(asking, answer)
+
+
+def _no_answers(questions: Questions) -> Answers:
+    """Answers to none of these questions."""
+    width = questions.shape[1]
+    return np.empty(0 if width == 3 else (0, width - 1), dtype=np.bool_)
+
+
+def renumbered(asking: Asking[T], objects: Objects) -> Asking[T]:
+    """Ask about these objects what an asking asks about 0, 1, 2, ….
+
+    Examples
+    --------
+    >>> import nearer, numpy as np
+    >>> oracle = nearer.PointOracle(np.array([[9.0], [0.0], [3.0], [1.0], [7.0]]))
+    >>> nearer.run(renumbered(nearer.rank_objects(0, 4), np.array([1, 2, 3, 4])), oracle)
+    array([0, 2, 1, 3])
+    """
+
+    def answer(questions: Questions) -> Asking[Answers]:
+        return (yield objects[questions])
+
+    return wrapped(asking, answer)
+
+
+class Ties:
+    """How often nobody could answer: questions asked again, and those decided by number."""
+
+    def __init__(self) -> None:
+        self.n_again = 0
+        self.n_broken = 0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.n_again} questions were put again because nobody knew; {self.n_broken} stayed "
+            "open and went to the object of the lower number"
+        )
+
+
+def decided(asking: Asking[T], ties: Ties | None = None, *, again: int = _AGAIN) -> Asking[T]:
+    """Give an asking plain booleans: what nobody knows is asked again, then decided by number.
+
+    Parameters
+    ----------
+    asking
+        One that sorts, say, and so needs every answer.
+    ties
+        Counts what was asked again and what stayed open.
+    again
+        How often a question may be put again.
+
+    Examples
+    --------
+    >>> import nearer, numpy as np
+    >>> ties = Ties()
+    >>> shrug = lambda questions: [None] * len(questions)
+    >>> ranking = nearer.run(decided(nearer.rank_objects(0, 4, random_state=0), ties), shrug)
+    >>> ranking, ties.n_broken > 0
+    (array([0, 1, 2, 3]), True)
+    """
+    ties = Ties() if ties is None else ties
+
+    def answer(questions: Questions) -> Asking[Answers]:
+        try:
+            answers = yield questions
+        except BudgetSpent as spent:
+            known = _settled(questions[: len(spent.answers)], spent.answers, ties)
+            raise BudgetSpent(spent.budget, known) from None
+        for _ in range(again):
+            unsure = unsure_rows(answers)
+            if not len(unsure):
+                break
+            ties.n_again += len(unsure)
+            try:
+                answers[unsure] = yield questions[unsure]
+            except BudgetSpent as spent:
+                answers[unsure[: len(spent.answers)]] = spent.answers
+                break
+        return _settled(questions, answers, ties)
+
+    return _Doubtful(_drive(asking, answer))
+
+
+def _settled(questions: Questions, answers: Answers, ties: Ties) -> Answers:
+    """Plain booleans: graded answers by the likelier side, open ones by number."""
+    if answers.dtype == np.bool_ and not isinstance(answers, np.ma.MaskedArray):
+        return answers
+    unsure = unsure_rows(answers)
+    p = np.ma.filled(answers.astype(np.float64), 0.5)
+    ties.n_broken += len(unsure)
+    if p.ndim == 1:
+        return np.asarray((p > 0.5) | ((p == 0.5) & (questions[:, 1] < questions[:, 2])))
+    chosen = p > 0.5
+    first = np.argmin(questions[unsure, 1:], axis=1)
+    chosen[unsure] = np.arange(questions.shape[1] - 1) == first[:, None]
+    return chosen

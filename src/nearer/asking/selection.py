@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from nearer import checks
 from nearer.asking.protocol import Asking
 from nearer.asking.sorting import check_objects, sort_objects
 from nearer.errors import InvalidInput
@@ -99,10 +100,9 @@ def nearest_objects(
     if len(items) and not (items[0] >= 0 and items[-1] < n_objects):
         raise InvalidInput(f"among holds objects outside 0 … {n_objects - 1}")
     items = items[items != head]
-    if not 1 <= k <= len(items):
-        raise InvalidInput(f"k={k}: must be from 1 to {len(items)}, the other objects there are")
-    rng = np.random.default_rng(random_state)
-    return _nearest(head, items, int(k), ordered, rng)
+    k = checks.whole("k", k, most=len(items), rule="there are so many other objects")
+    rng = checks.generator(random_state)
+    return _nearest(head, items, k, ordered, rng)
 
 
 def _nearest(

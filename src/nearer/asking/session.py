@@ -11,15 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nearer.asking.answers import as_answers, partly_known
 from nearer.asking.memory import Memory
-from nearer.asking.protocol import Answers, Asking, Questions
+from nearer.asking.protocol import Asking, Ties, decided, takes_doubt
 from nearer.errors import InvalidInput
-from nearer.questions import pack
+from nearer.questions import Objects, Questions, unsure_rows
 
 __all__ = ["Session"]
 
@@ -52,12 +52,14 @@ class Session(Generic[T]):
     """
 
     def __init__(self, asking: Asking[T], triplets: Questions | None = None) -> None:
-        self._asking = asking
+        self.ties = Ties()
+        self._asking = asking if takes_doubt(asking) else decided(asking, self.ties)
         self._memory = Memory(triplets)
+        self._shrugs = Memory()  # questions of this round that nobody could answer
         self._round: Questions = np.empty((0, 3), dtype=np.int64)
         self._result: list[T] = []
         self.n_rounds = 0
-        self._advance(partial(next, asking))
+        self._advance(partial(next, self._asking))
 
     @property
     def done(self) -> bool:
@@ -76,37 +78,36 @@ class Session(Generic[T]):
     @property
     def open(self) -> Questions:
         """The questions of this round that nobody has answered yet."""
-        return self._memory.unknown(self._round)
+        return self._shrugs.unknown(self._memory.unknown(self._round))
 
     @property
-    def triplets(self) -> NDArray[np.int64]:
+    def triplets(self) -> Objects:
         """All answers told so far, as ``(head, near, far)``."""
         return self._memory.triplets
 
-    def tell(self, questions: Questions, answers: Answers) -> None:
+    def tell(self, questions: Questions, answers: Any) -> None:
         """Take answers, open ones or others; the first answer to a question is kept.
 
         Answers that complete the round move the asking on to its next one. Answers to questions
-        that were not asked are kept too, and used if the asking comes to need them.
+        that were not asked are kept too, and used if the asking comes to need them. "Don't know"
+        answers a question for this round; an asking that needs to know puts it again.
         """
         questions = np.asarray(questions)
-        answers = np.asarray(answers)
-        if questions.ndim != 2 or questions.shape[1] != 3 or answers.shape != (len(questions),):
+        if questions.ndim != 2 or questions.shape[1] < 3:
             raise InvalidInput(
-                f"questions of shape {questions.shape} with answers of shape {answers.shape}: "
-                "tell (m, 3) questions with (m,) booleans"
+                f"questions of shape {questions.shape}: tell (m, 3) questions with (m,) booleans"
             )
-        if answers.dtype != np.bool_:
-            raise InvalidInput(f"answers are {answers.dtype}: they must be booleans")
+        answers = as_answers(answers, questions)
+        unsure = unsure_rows(answers)
         self._memory.add(questions, answers)
+        self._shrugs.add(questions[unsure], np.zeros_like(np.asarray(answers)[unsure]))
         self._settle()
 
     def _settle(self) -> None:
-        while not self._result:
+        while not self._result and not len(self.open):
             answers, known = self._memory.recall(self._round)
-            if not known.all():
-                return
-            self._advance(partial(self._asking.send, answers))
+            self._shrugs = Memory()
+            self._advance(partial(self._asking.send, partly_known(answers, known)))
 
     def _advance(self, step: Callable[[], Questions]) -> None:
         try:
@@ -116,5 +117,4 @@ class Session(Generic[T]):
             self._round = self._round[:0]
             self._result.append(stop.value)
             return
-        if not len(pack(self._round)[0]) or self._memory.recall(self._round)[1].all():
-            self._settle()
+        self._settle()

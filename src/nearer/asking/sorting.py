@@ -23,6 +23,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from nearer import checks
 from nearer.asking.guided import guided_sort
 from nearer.asking.noisy_sorting import check_noise, noisy_sort
 from nearer.asking.protocol import Asking
@@ -81,7 +82,7 @@ def rank_objects(
     """
     head, n_objects = check_objects(head, n_objects)
     others = np.delete(np.arange(n_objects), head)
-    rng = np.random.default_rng(random_state)
+    rng = checks.generator(random_state)
     if check_noise(noise):
         if order != "fewest-comparisons" or guess is not None:
             raise InvalidInput(
@@ -123,8 +124,9 @@ def sort_objects(
     >>> nearer.run(sort_objects(0, [3, 2, 1]), oracle)
     array([2, 1, 3])
     """
-    rng = np.random.default_rng(random_state)
+    rng = checks.generator(random_state)
     items = np.asarray(objects, dtype=np.int64)
+    checks.one_of("order", order, ("fewest-comparisons", "fewest-rounds", "guided"))
     if order == "guided":
         if guess is None or len(guess) != len(items):
             raise InvalidInput("order='guided' needs a guess: one number for each object")
@@ -132,22 +134,13 @@ def sort_objects(
     if order == "fewest-comparisons":
         way = _merge_insertion if len(items) <= _FEW else _insert_in_batches
         return way(head, rng.permutation(items))
-    if order == "fewest-rounds":
-        return _split_by_samples(head, rng.permutation(items))
-    raise InvalidInput(
-        f"order={order!r}: must be 'fewest-comparisons', 'fewest-rounds' or 'guided'"
-    )
+    return _split_by_samples(head, rng.permutation(items))
 
 
 def check_objects(head: int, n_objects: int) -> tuple[int, int]:
     """The head and the number of objects as integers that make sense together."""
-    if n_objects < 3:
-        raise InvalidInput(
-            f"n_objects={n_objects}: at least 3 objects are needed, a head and two to compare"
-        )
-    if not 0 <= head < n_objects:
-        raise InvalidInput(f"head={head}: must be an object from 0 to {n_objects - 1}")
-    return int(head), int(n_objects)
+    n = checks.n_objects(n_objects)
+    return checks.head(head, n), n
 
 
 def _check_guess(guess: ArrayLike | None, n_objects: int) -> NDArray[Any]:

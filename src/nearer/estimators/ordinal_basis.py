@@ -11,9 +11,10 @@ from sklearn.utils.validation import check_random_state, validate_data
 
 from nearer.algorithms.basis import Endpoints, choose_basis
 from nearer.asking.oracles import DistanceOracle, PointOracle
-from nearer.asking.protocol import Oracle, run
+from nearer.asking.protocol import Oracle
 from nearer.asking.sorting import Order
 from nearer.errors import InvalidInput
+from nearer.running.run import run
 
 __all__ = ["OrdinalBasis"]
 

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 import nearer
 from nearer.asking.memory import Memory
-from nearer.asking.protocol import Answers, Asking, Questions
+from nearer.asking.protocol import Asking
 from nearer.asking.session import Session
-from nearer.questions import pack
+from nearer.questions import Answers, Questions, pack
 
 __all__ = ["CHOOSERS", "SORTERS", "Choosing", "Sorting"]
 

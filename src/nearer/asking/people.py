@@ -5,6 +5,9 @@ A person with reliability r who looks at the question says "a" with probability
 probability `lapse` the person does not look and says "a" with probability `side`. A negative
 reliability is someone who answers the opposite question.
 
+On a screen a person chooses what costs least (`nearer.asking.screens`) after each cost, over the
+scale and times r, has lost a Gumbel variable: with one to choose, a softmax.
+
 `NoisyOracle` of `nearer.asking.oracles` is the other model, a wrong answer at a rate that does not
 depend on the question.
 """
@@ -19,11 +22,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
-from nearer.asking.oracles import hash_to_unit
-from nearer.asking.protocol import Answers, Questions
+from nearer import checks
+from nearer.asking.screens import cheapest, costs, hash_to_unit, screen_chances
 from nearer.distances import Distances
 from nearer.errors import InvalidInput
-from nearer.questions import pack
+from nearer.questions import Answers, Floats, Questions, pack
 
 __all__ = ["CrowdOracle", "Person", "PsychometricOracle"]
 
@@ -40,6 +43,11 @@ class Person:
         Probability of answering without looking at the question.
     side
         Probability of saying "a" then.
+
+    Examples
+    --------
+    >>> Person(reliability=0.5, lapse=0.1)
+    Person(reliability=0.5, lapse=0.1, side=0.5)
     """
 
     reliability: float = 1.0
@@ -47,9 +55,8 @@ class Person:
     side: float = 0.5
 
     def __post_init__(self) -> None:
-        for name, value in (("lapse", self.lapse), ("side", self.side)):
-            if not 0 <= value <= 1:
-                raise InvalidInput(f"{name}={value}: must be a probability from 0 to 1")
+        checks.probability("lapse", self.lapse)
+        checks.probability("side", self.side)
         if not np.isfinite(self.reliability):
             raise InvalidInput(f"reliability={self.reliability}: must be a finite number")
 
@@ -72,6 +79,14 @@ class _Margins:
         to_a, to_b = self._distances.between(head, a), self._distances.between(head, b)
         return np.asarray((to_b - to_a) / self._scale)
 
+    def choices(
+        self, screens: Questions, choose: int, reliability: Floats, chance: Floats
+    ) -> Answers:
+        """What is chosen on screens by people of these reliabilities, from numbers in [0, 1)."""
+        cost = costs(self._distances, screens) / self._scale
+        gumbel = -np.log(-np.log(np.clip(chance, 1e-300, 1 - 1e-16)))
+        return cheapest(reliability[:, None] * cost - gumbel, screens, choose)
+
 
 class PsychometricOracle:
     """Answers that are the more often right the more the two distances differ.
@@ -87,7 +102,7 @@ class PsychometricOracle:
     noise
         ``"fixed"``: a question gets the same answer whenever it is asked, mirrored or not.
         ``"fresh"``: every asking of it is another draw.
-    metric
+    metric, choose
         As in `PointOracle`.
     random_state
         Seed or generator.
@@ -108,15 +123,14 @@ class PsychometricOracle:
         lapse: float = 0.0,
         noise: Literal["fixed", "fresh"] = "fixed",
         metric: Any = "euclidean",
+        choose: int = 1,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
-        if not 0 <= lapse <= 1:
-            raise InvalidInput(f"lapse={lapse}: must be a probability from 0 to 1")
-        if noise not in ("fixed", "fresh"):
-            raise InvalidInput(f"noise={noise!r}: must be 'fixed' or 'fresh'")
         self._margins = _Margins(X, scale, metric)
-        self._lapse, self._noise = lapse, noise
-        self._rng = np.random.default_rng(random_state)
+        self._lapse = checks.probability("lapse", lapse)
+        self._noise = checks.one_of("noise", noise, ("fixed", "fresh"))
+        self._choose = checks.whole("choose", choose)
+        self._rng = checks.generator(random_state)
         self._salt = self._rng.integers(1 << 63, dtype=np.uint64)
         self.n_objects = self._margins.n_objects
 
@@ -127,12 +141,23 @@ class PsychometricOracle:
     def __call__(self, questions: Questions) -> Answers:
         """Whether a is nearer to head than b is, in this person's eyes."""
         q = np.asarray(questions)
+        if q.shape[1] > 3:
+            return self._chosen(q)
         p = self.probability(q)
         if self._noise == "fresh":
             return np.asarray(self._rng.random(len(q)) < p)
         keys, mirrored = pack(q)
         chance = hash_to_unit(keys.astype(np.uint64) ^ self._salt)
         return np.asarray(np.where(mirrored, 1 - chance, chance) < p)
+
+    def _chosen(self, screens: Questions) -> Answers:
+        if self._noise == "fresh":
+            chance = self._rng.random((len(screens), screens.shape[1] - 1))
+            looks = self._rng.random(len(screens)) >= self._lapse
+        else:
+            chance = screen_chances(screens, self._salt)
+            looks = hash_to_unit((chance[:, 0] * 2**53).astype(np.uint64)) >= self._lapse
+        return self._margins.choices(screens, self._choose, looks.astype(np.float64), chance)
 
 
 class CrowdOracle:
@@ -146,7 +171,7 @@ class CrowdOracle:
         Who answers.
     scale
         The difference of distances that a person of reliability 1 tells apart with odds e : 1.
-    metric
+    metric, choose
         As in `PointOracle`.
     random_state
         Seed or generator: who is asked, and what is answered.
@@ -173,13 +198,15 @@ class CrowdOracle:
         *,
         scale: float,
         metric: Any = "euclidean",
+        choose: int = 1,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
         if not people:
             raise InvalidInput("people is empty: somebody must answer; pass at least one Person")
         self.people = tuple(people)
         self._margins = _Margins(X, scale, metric)
-        self._rng = np.random.default_rng(random_state)
+        self._choose = checks.whole("choose", choose)
+        self._rng = checks.generator(random_state)
         self._log: list[NDArray[np.int64]] = []
         self.n_objects = self._margins.n_objects
 
@@ -196,5 +223,9 @@ class CrowdOracle:
             np.array([getattr(person, name) for person in self.people])[who]
             for name in ("reliability", "lapse", "side")
         )
+        if np.shape(questions)[1] > 3:
+            looks = self._rng.random(len(who)) >= lapse
+            chance = self._rng.random((len(who), np.shape(questions)[1] - 1))
+            return self._margins.choices(questions, self._choose, looks * reliability, chance)
         p = lapse * side + (1 - lapse) * expit(reliability * self._margins(questions))
         return np.asarray(self._rng.random(len(who)) < p)

@@ -1,0 +1,113 @@
+"""Answers in the one form that is used inside, from whatever an oracle says.
+
+One answer for each comparison, or one row of them for each screen. Without doubt they are plain
+booleans. "Don't know" (None, NaN, `nearer.UNSURE`, masked) is masked; a number from 0 to 1 is a
+graded answer, how much speaks for a.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nearer.errors import OracleError
+from nearer.questions import Answers, Questions, Said
+
+__all__ = ["as_answers", "partly_known", "put"]
+
+
+def put(questions: Questions, oracle: Any) -> Said:
+    """Put questions to an oracle and insist on one answer for each."""
+    return as_answers(oracle(questions), questions)
+
+
+def as_answers(said: Any, questions: Questions) -> Said:
+    """What an oracle said, in the form used inside.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> as_answers([True, None], np.array([[0, 1, 2], [0, 2, 3]]))
+    masked_array(data=[True, --],
+                 mask=[False,  True],
+           fill_value=True)
+    """
+    width = questions.shape[1]
+    shape = (len(questions),) if width == 3 else (len(questions), width - 1)
+    answers = said if isinstance(said, np.ma.MaskedArray) else np.asarray(said)
+    if answers.shape != shape and answers.size:
+        answers = _rows_of_none(said, shape)
+    if answers.shape != shape:
+        raise OracleError(
+            f"answers of shape {answers.shape} for {len(questions)} questions: there must be one "
+            f"answer for each, an array of shape {shape}"
+        )
+    if answers.dtype == object:
+        answers = _from_objects(answers)
+    if answers.dtype.kind == "f":
+        answers = _graded(answers)
+    if answers.dtype != np.bool_ and answers.dtype.kind != "f":
+        example = answers.ravel()[0].item() if answers.size else None
+        raise OracleError(
+            f"answers are {answers.dtype} ({example!r}, …): they must be booleans, True where a is "
+            "nearer; None for don't know; or numbers with a point from 0.0 to 1.0, how much speaks "
+            "for a. Convert 0 and 1 with .astype(bool)"
+        )
+    if isinstance(answers, np.ma.MaskedArray) and not np.ma.getmaskarray(answers).any():
+        return np.asarray(answers.data)
+    return answers
+
+
+def partly_known(answers: Said, known: Answers) -> Said:
+    """Answers with those that are not known masked."""
+    if known.all():
+        return answers
+    mask = ~known if answers.ndim == 1 else np.repeat(~known[:, None], answers.shape[1], axis=1)
+    return np.ma.MaskedArray(answers, mask=mask)
+
+
+def _rows_of_none(said: Any, shape: tuple[int, ...]) -> Any:
+    """Screens where "don't know" stands for a whole row."""
+    rows = list(said)
+    if len(shape) < 2 or len(rows) != shape[0]:
+        return np.asarray(said)
+    return np.array([[None] * shape[1] if row is None else list(row) for row in rows], dtype=object)
+
+
+def _from_objects(answers: Any) -> Any:
+    """Booleans, numbers and None, mixed."""
+    data = np.asarray(answers)
+    flat = data.ravel()
+    unsure = np.array([x is None or x is np.ma.masked or _is_nan(x) for x in flat], dtype=np.bool_)
+    values = [0.5 if gone else x for x, gone in zip(flat, unsure, strict=True)]
+    known = [x for x, gone in zip(flat, unsure, strict=True) if not gone]
+    for x in known:
+        if not isinstance(x, bool | np.bool_ | float | np.floating):
+            raise OracleError(
+                f"an answer is {x!r}: answers must be booleans, None for don't know, or numbers "
+                "with a point from 0.0 to 1.0"
+            )
+    kind = np.bool_ if all(isinstance(x, bool | np.bool_) for x in known) else np.float64
+    mask = unsure.reshape(data.shape)
+    if isinstance(answers, np.ma.MaskedArray):
+        mask = mask | np.ma.getmaskarray(answers)
+    return np.ma.MaskedArray(np.array(values).astype(kind).reshape(data.shape), mask=mask)
+
+
+def _is_nan(x: Any) -> bool:
+    return isinstance(x, float | np.floating) and bool(np.isnan(x))
+
+
+def _graded(answers: Any) -> Any:
+    """Numbers from 0 to 1; NaN is "don't know"; where all are certain, booleans."""
+    mask = np.ma.getmaskarray(answers) | np.isnan(np.ma.getdata(answers))
+    p = np.where(mask, 0.5, np.ma.getdata(answers)).astype(np.float64)
+    if ((p < 0) | (p > 1)).any():
+        worst = p[(p < 0) | (p > 1)].ravel()[0]
+        raise OracleError(
+            f"an answer is {worst}: a graded answer must be from 0.0 to 1.0, how much speaks for a"
+        )
+    certain = ((p == 0) | (p == 1) | mask).all()
+    data = (p == 1) if certain else p
+    return np.ma.MaskedArray(data, mask=mask) if mask.any() else data

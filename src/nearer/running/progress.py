@@ -1,0 +1,41 @@
+"""Progress: a line on a terminal, nothing in a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from nearer._kernels.compiling import COMPILING, when_compiling
+
+__all__ = ["asking_progress", "step_progress"]
+
+
+@contextmanager
+def step_progress(what: str = "") -> Iterator[Callable[[str], None]]:
+    """Show what is being done, on standard error; yields a function that takes the words."""
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task(what)
+
+        def update(text: str) -> None:
+            bar.update(task, description=text)
+
+        say = partial(console.print, COMPILING) if console.is_terminal else bool
+        with when_compiling(say):
+            yield update
+
+
+@contextmanager
+def asking_progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Show how many comparisons were asked, on standard error; yields what `run` calls."""
+    with step_progress(what) as step:
+        yield lambda comparisons, rounds: step(
+            f"{what}: {comparisons:,} comparisons in {rounds:,} rounds"
+        )
