@@ -277,7 +277,8 @@ def _informative(
             belief.learn(np.concatenate([known, record.triplets]))
         if spent:
             break
-        if limits.quality < 1 and belief.expected_tau >= limits.quality:
+        good = limits.quality < 1 and belief.expected_tau >= limits.quality
+        if good and not belief.may_lack_dimensions:
             stopped = f"τ is expected to be {belief.expected_tau:.3f}"
             break
     if record.n_comparisons or len(known):

@@ -171,8 +171,17 @@ class Belief:
         return float(np.average(np.minimum(p, 1 - p), weights=self._answers.weights))
 
     @property
+    def may_lack_dimensions(self) -> bool:
+        """Whether the truth has more dimensions than the fit rather than not."""
+        chances = self.probabilities
+        return sum(chances[d] for d in chances if d > self.dimension) > 0.5
+
+    @property
     def expected_tau(self) -> float:
-        """Kendall's τ of distances from a head that is expected of the positions; 0: a guess."""
+        """Kendall's τ of distances from a head that is expected of the positions; 0: a guess.
+
+        It takes the dimension for right; see `may_lack_dimensions`.
+        """
         if self.held_out is None:
             return 0.0
         n = len(self.fit.positions)
