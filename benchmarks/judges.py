@@ -190,7 +190,8 @@ def page(rows: Rows, folder: Path) -> str:
 def _killed(r: dict[str, float]) -> str:
     same = "identical" if r["same"] else "DIFFERENT"
     return (
-        f"\n## Killed with -9\n\n{r['kills']:.0f} kills, {_IN_FLIGHT} in flight: {r['answers']:.0f} "
-        f"answers in the journal, {r['lost']:.0f} lost in flight, at most {r['most_lost']:.0f} by "
-        f"one kill, {r['again']:.0f} asked again that had been kept; the result is {same}."
+        f"\n## Killed with -9\n\n{r['kills']:.0f} kills, {_IN_FLIGHT} in flight: "
+        f"{r['answers']:.0f} answers in the journal, {r['lost']:.0f} lost in flight, at most "
+        f"{r['most_lost']:.0f} by one kill, {r['again']:.0f} asked again that had been kept; "
+        f"the result is {same}."
     )

@@ -78,6 +78,8 @@ def test_an_oracle_that_counts_its_objects_speaks_of_numbers():
         ("30", "n_objects='30'"),
         (2.5, "n_objects=2.5"),
         (X, r"array of shape \(30, 2\)"),
+        (set(NAMES), "objects is a set"),
+        (pd.DataFrame({"name": NAMES}), "pass one column"),
     ],
 )
 def test_bad_objects_are_named(objects, message):
@@ -411,6 +413,7 @@ def test_ctrl_c_stops_paying_at_once_and_keeps_what_came(tmp_path):
         ({"retries": -1}, "retries=-1"),
         ({"cost": 0.01}, "cost=0.01: must be a function"),
         ({"max_cost": -1}, "max_cost=-1"),
+        ({"worker": 4}, "worker=4: there is no such option"),
     ],
 )
 def test_bad_options_are_named(how, message):

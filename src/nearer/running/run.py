@@ -126,6 +126,12 @@ def run(
     array([0, 2, 1])
     """
     checks.oracle(oracle)
+    unknown = sorted(set(how) - set(Dispatch.__annotations__))
+    if unknown:
+        raise InvalidInput(
+            f"{unknown[0]}={how[unknown[0]]!r}: there is no such option; there are "  # type: ignore[literal-required]
+            f"{', '.join(Dispatch.__annotations__)}"
+        )
     if journal is not None and memory is not None:
         raise InvalidInput("memory= and journal= are both given: a journal remembers; give one")
     names = None if objects is None else as_names(list(objects))[1]
