@@ -24,7 +24,7 @@ from nearer.questions import random_questions
 TIMED = True
 N = 60
 WORDS = [f"text number {i:02d}" for i in range(N)]
-FLIGHTS, BUDGETS = (1, 16, 64), (300, 600, 1200)
+FLIGHTS, BUDGETS = (1, 16, 64), (600, 1200, 2400)
 _QUESTIONS, _ROUND = 240, 80  # of the timed run
 _KILLS, _IN_FLIGHT = 10, 16
 

@@ -319,6 +319,7 @@ def test_money_runs_out_and_the_best_so_far_is_returned():
     assert found.n_comparisons == 200
     assert seen[-1][0] == 200
     assert seen[-1][2] == pytest.approx(50)
+    assert seen[-1][3] == 200
     calls = nearer.run(
         nearer.rand_soe(30, budget=100, random_state=0), EXACT, block_size=5, max_calls=7
     )
@@ -447,3 +448,19 @@ def test_noise_is_expected_where_it_is_likely():
             return judge(questions)
 
     assert nearer.embed(Model(), NAMES, **call).history[0].name == "informative"
+
+
+def test_a_line_on_the_terminal_counts_what_is_paid_for(monkeypatch):
+    from nearer.running import progress
+
+    said = []
+
+    class Bar(progress.Progress):
+        def update(self, task_id, *, description, **options):
+            said.append(description)
+
+    monkeypatch.setattr(progress, "Progress", Bar)
+    nearer.embed(EXACT, 30, budget=50, noise=0.1, cost=len, random_state=0)
+    assert said[-1] == "asking: 50 comparisons in 3 rounds; 3 calls, 50.00 spent"
+    nearer.embed(EXACT, 30, budget=50, noise=0.1, random_state=0)
+    assert said[-1] == "asking: 50 comparisons in 3 rounds"

@@ -184,8 +184,8 @@ class Rounds:
     def _show(self, rounds: int) -> None:
         if self._progress is None:
             return
-        money = (self._costs.spent,) if self._costs.counted else ()
-        self._progress(self.n_comparisons, rounds, *money)
+        paid = (self._costs.spent, self._costs.calls) if self._costs.counted else ()
+        self._progress(self.n_comparisons, rounds, *paid)
 
 
 class _Errand:

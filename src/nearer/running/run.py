@@ -94,8 +94,8 @@ def run(
         What else makes this run this one: a journal that was begun with something else is
         refused. Words and numbers.
     progress
-        Called whenever answers have come, with the number of comparisons and of rounds so far,
-        and the money spent where there is any.
+        Called whenever answers have come, with the number of comparisons and of rounds so far;
+        where calls cost anything or are limited, also with the money spent and the calls made.
     workers
         So many threads put questions at the same time; or a `concurrent.futures.Executor`.
     max_in_flight
