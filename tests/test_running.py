@@ -412,6 +412,8 @@ def test_ctrl_c_stops_paying_at_once_and_keeps_what_came(tmp_path):
         ({"timeout": -1}, "timeout=-1"),
         ({"retry": "all"}, "retry='all'"),
         ({"retries": -1}, "retries=-1"),
+        ({"pause": -1}, "pause=-1"),
+        ({"workers": 4, "max_in_flight": 2}, "give one of them"),
         ({"cost": 0.01}, "cost=0.01: must be a function"),
         ({"max_cost": -1}, "max_cost=-1"),
         ({"worker": 4}, "worker=4: there is no such option"),

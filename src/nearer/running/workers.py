@@ -64,6 +64,11 @@ def crew_for(
         return _Loop(oracle, max_in_flight or _IN_FLIGHT)
     if isinstance(workers, Executor):
         return _Lent(oracle, workers, max_in_flight or _IN_FLIGHT)
+    if workers is not None and max_in_flight is not None:
+        raise InvalidInput(
+            f"workers={workers!r} and max_in_flight={max_in_flight}: each thread has one call under "
+            "way; give one of them"
+        )
     if workers is not None:
         return _Threads(oracle, checks.whole("workers", workers))
     if max_in_flight is not None:
