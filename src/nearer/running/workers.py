@@ -66,8 +66,8 @@ def crew_for(
         return _Lent(oracle, workers, max_in_flight or _IN_FLIGHT)
     if workers is not None and max_in_flight is not None:
         raise InvalidInput(
-            f"workers={workers!r} and max_in_flight={max_in_flight}: each thread has one call under "
-            "way; give one of them"
+            f"workers={workers!r} and max_in_flight={max_in_flight}: each thread has one call "
+            "under way; give one of them"
         )
     if workers is not None:
         return _Threads(oracle, checks.whole("workers", workers))
