@@ -32,6 +32,9 @@ MAY_IMPORT = {
     "metrics": {"_kernels"} | LEAVES,
     "datasets": {"asking", "triplets"} | LEAVES,
     "triplets": {"asking"} | LEAVES,
+    "_fit": {"fitting", "triplets", "metrics", "embedding", "_dimension", "_given"} | LEAVES,
+    "_given": {"triplets", "embedding", "metrics"} | LEAVES,
+    "_dimension": {"fitting", "asking", "metrics", "plotting"} | LEAVES,
     "_embed": {"running", "algorithms", "asking", "embedding"} | LEAVES,
     "plotting": {"embedding", "algorithms", "metrics", "fitting"} | LEAVES,
     "study": {"running", "embedding", "algorithms", "asking", "fitting"} | LEAVES,
@@ -46,7 +49,16 @@ MAY_IMPORT = {
         "plotting",
     }
     | LEAVES,
-    "estimators": {"running", "embedding", "algorithms", "asking", "fitting", "metrics", "_kernels"}
+    "estimators": {
+        "_fit",
+        "running",
+        "embedding",
+        "algorithms",
+        "asking",
+        "fitting",
+        "metrics",
+        "_kernels",
+    }
     | LEAVES,
 }
 QUIET = ("asking", "geometry", "fitting", "algorithms")

@@ -156,7 +156,7 @@ def choose_questions(
 def information_of(fit: Posterior, questions: Questions) -> NDArray[np.float64]:
     """Fisher information about the margin times its variance, for each question."""
     mean, variance = fit.margins(questions)
-    beta, lapse = fit.noise.sharpness, fit.noise.lapse
+    beta, lapse = fit.curve.sharpness, fit.curve.lapse
     right = expit(beta * mean)
     slope = (1 - 2 * lapse) * beta * right * (1 - right)
     p = lapse + (1 - 2 * lapse) * right
