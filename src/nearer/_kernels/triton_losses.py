@@ -9,6 +9,8 @@ Atomic additions come in any order: results agree with the processor's up to rou
 bit.
 """
 
+# mypy: disable-error-code="no-untyped-def"
+
 from __future__ import annotations
 
 from typing import Any
@@ -45,7 +47,7 @@ def _softplus(t, lapse):
 @triton.jit
 def _slopes(kind: tl.constexpr, shape, near, far):
     """Loss of each triplet and its slopes in the two squared distances."""
-    if kind == _SOE or kind == _LOGISTIC:
+    if kind <= _LOGISTIC:
         a = tl.sqrt(near)
         b = tl.sqrt(far)
         if kind == _SOE:
