@@ -21,6 +21,12 @@ def noisy_triplets(X, m, flip, seed=0):
     return np.where(near[:, None], rows, rows[:, [0, 2, 1]])
 
 
+def sizes(X, questions):
+    """How different the two distances of each question are."""
+    head, a, b = X[questions.T]
+    return np.abs(np.linalg.norm(head - a, axis=1) - np.linalg.norm(head - b, axis=1))
+
+
 @pytest.fixture(scope="module")
 def flipped():
     X = np.random.default_rng(0).normal(size=(60, 2))
@@ -105,18 +111,12 @@ def test_odds_say_how_often_questions_are_drawn():
     X = np.random.default_rng(0).normal(size=(12, 2))
     triplets = noisy_triplets(X, 150, 0.1)
     every = np.array([q for q in product(range(12), repeat=3) if len(set(q)) == 3 and q[1] < q[2]])
-    margin = np.abs(
-        np.subtract(*(np.linalg.norm(X[every[:, 0]] - X[every[:, c]], axis=1) for c in (1, 2)))
-    )
-    truth, weighed, plain = margin.mean(), [], []
-    for seed in range(200):
+    truth, weighed, plain = sizes(X, every).mean(), [], []
+    for seed in range(60):
         belief = Belief(12, 2, 0)
         belief.learn(triplets)
         questions = choose_questions(triplets, 12, 60, random_state=seed, belief=belief)
-        near, far = (
-            np.linalg.norm(X[questions[:, 0]] - X[questions[:, c]], axis=1) for c in (1, 2)
-        )
-        size = np.abs(near - far)
+        size = sizes(X, questions)
         weighed.append(np.average(size, weights=1 / belief.odds(questions)))
         plain.append(size.mean())
     assert abs(np.mean(weighed) - truth) < 0.4 * abs(np.mean(plain) - truth)
@@ -136,7 +136,7 @@ def test_what_was_chosen_can_be_told_to_another_belief():
 
 
 def test_answers_seen_again_change_nothing():
-    """A fit assumes what a review found, not what its predictions are curved by."""
+    """After a review a fit assumes what the review found, not the curve of its predictions."""
     X = np.random.default_rng(0).normal(size=(40, 2))
     triplets = noisy_triplets(X, 3000, 0.1)
     margin = np.abs(

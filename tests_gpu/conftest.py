@@ -6,6 +6,6 @@ import torch
 
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"
-    from nearer._kernels import triton_losses
+    from nearer._kernels import triton_gradients
 
-    triton_losses._BLOCK = 4096  # the interpreter pays by the program
+    triton_gradients._BLOCK = 4096  # the interpreter pays by the program

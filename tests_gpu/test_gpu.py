@@ -34,7 +34,7 @@ SHAPES = [
 @pytest.mark.parametrize("d", [1, 3, 5])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_one_pass_is_the_processors(name, shape, d, weighted):
-    from nearer._kernels.triton_losses import value_and_gradient
+    from nearer._kernels.triton_gradients import value_and_gradient
 
     rng = np.random.default_rng(d)
     loss, rows = Loss(name, shape), triplets(m=700).astype(np.int32)
@@ -122,14 +122,16 @@ def test_it_runs_without_numba_and_the_others():
 import sys
 class Missing:
     def find_spec(self, name, path=None, target=None):
-        if name.split('.')[0] in {'numba', 'moocore', 'rich', 'pyarrow', 'sklearn', 'threadpoolctl', 'pandas'}:
+        if name.split('.')[0] in missing:
             raise ModuleNotFoundError(name)
+missing = {'numba', 'moocore', 'rich', 'pyarrow', 'sklearn', 'threadpoolctl', 'pandas'}
 sys.meta_path.insert(0, Missing())
 import numpy as np, nearer
 rng = np.random.default_rng(0)
 rows = np.array([rng.choice(12, 3, replace=False) for _ in range(300)])
 for method in ('soe', 'noisy'):
-    found = nearer.fit(rows, n_components=2, method=method, device='cuda', bootstrap=0, random_state=0)
+    options = dict(method=method, device='cuda', bootstrap=0, random_state=0)
+    found = nearer.fit(rows, n_components=2, **options)
     assert found.positions.shape == (12, 2)
 print('fitted')
 """

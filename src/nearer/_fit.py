@@ -127,7 +127,7 @@ def fit(
     checks.one_of("method", method, _METHODS)
     d = None if n_components == "auto" else checks.n_components(n_components, given.n)
     most = min(checks.n_components(max_components), given.n - 1)
-    if bootstrap is not None and (bootstrap == 1 or checks.whole("bootstrap", bootstrap, least=0)):
+    if bootstrap is not None and bootstrap != 0:
         checks.whole("bootstrap", bootstrap, least=2, rule="a spread needs two draws; 0: none")
     rng = checks.generator(random_state)
     with using(device):

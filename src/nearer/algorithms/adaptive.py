@@ -1,46 +1,47 @@
 """`nearer.adaptive`: positions and dimension from as few comparisons as they take.
 
-Up to a few thousand objects are asked about and fitted together (`plan`). Of more, a random core is
-treated so, and every other object is then placed among the core by search from its heads
-(`slotting`): about log2 of the core's size comparisons for each dimension, all objects side by
-side, and nothing to fit but one position at a time.
+Up to a few thousand objects are asked about and fitted together: where answers fit in a few
+dimensions by obedience (`low_dimensional`), elsewhere by prediction (`high_dimensional`). Of more
+objects a random core is treated so, and every other object is then placed among the core by search
+from its heads (`placing`): about log2 of the core's size comparisons for each dimension, all
+objects side by side, and nothing to fit but one position at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
+from dataclasses import replace
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nearer import checks
-from nearer.algorithms.plan import ENOUGH, Plan
-from nearer.algorithms.slotting import Anchors, Slots, slot_objects, spread_heads
-from nearer.algorithms.twins import nearest_places
+from nearer.algorithms.draft import Draft
+from nearer.algorithms.high_dimensional import HighDimensional
+from nearer.algorithms.low_dimensional import ENOUGH, LowDimensional
+from nearer.algorithms.placing import place_objects
 from nearer.asking.memory import Memory
-from nearer.asking.protocol import (
-    Asking,
-    limited,
-    recorded,
-    remembered,
-)
-from nearer.asking.record import Record
+from nearer.asking.protocol import Asking, limited, recorded, remembered, renumbered
+from nearer.asking.recipe import repeatable
 from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent
-from nearer.questions import Questions
 
-__all__ = ["adaptive"]
+__all__ = ["Economy", "adaptive"]
 
-_TOGETHER = 3000  # up to so many objects are fitted together
-_CORE = 1500  # so many of more
+Economy = Literal["fewest-comparisons", "fewest-rounds"]
+
+# Up to so many objects are fitted together, so many of more: the time that a fit takes, against the
+# accuracy of what is placed among fewer.
+_TOGETHER = 3000
+_CORE = 1500
 
 
+@repeatable
 def adaptive(
     n_objects: int,
     *,
     budget: int | None = None,
+    order: Economy = "fewest-comparisons",
     random_state: int | np.random.Generator | None = None,
 ) -> Asking[Embedding]:
     """Find the dimension and the positions of objects: `nearer.embed` as an asking.
@@ -51,6 +52,9 @@ def adaptive(
         How many objects there are, at least 3.
     budget
         At most so many comparisons. None: as many as it takes.
+    order
+        ``"fewest-comparisons"``, or ``"fewest-rounds"``: about a hundred rounds, where each of them
+        is waited for, for up to 15 % more comparisons.
     random_state
         Seed or generator.
 
@@ -67,90 +71,53 @@ def adaptive(
     >>> nearer.run(asking, nearer.PointOracle(X)).n_comparisons
     500
     """
-    n_objects = checks.n_objects(n_objects)
+    n = checks.n_objects(n_objects)
+    checks.one_of("order", order, ("fewest-comparisons", "fewest-rounds"))
+    rng = checks.generator(random_state)
     budget = None if budget is None else checks.budget(budget)
-    return _adaptive(n_objects, budget, checks.generator(random_state))
+    few = n <= _TOGETHER
+    asking = _core(n, budget, order, rng) if few else _core_and_others(n, budget, order, rng)
+    return asking if budget is None else limited(asking, budget)
 
 
-def _adaptive(n: int, budget: int | None, rng: np.random.Generator) -> Asking[Embedding]:
-    job = _Job(n, budget, rng)
-    asking = job.ask() if budget is None else limited(job.ask(), budget)
+def _core(
+    n: int, budget: int | None, order: Economy, rng: np.random.Generator
+) -> Asking[Embedding]:
+    """Embed objects that are few enough to be fitted together."""
+    draft = Draft(n, rng)
+    asking = recorded(remembered(_low_or_high(draft, budget, order), Memory()), draft.record)
     with suppress(BudgetSpent):
         yield from asking
-    return job.embedding()
+    return draft.embedding()
 
 
-class _Job:
-    """A core that is embedded, and others placed in it."""
-
-    def __init__(self, n: int, budget: int | None, rng: np.random.Generator) -> None:
-        self.n = n
-        self.core = np.arange(n)
-        if n > _TOGETHER:
-            self.core = np.sort(rng.choice(n, _CORE, replace=False))
-            budget = None if budget is None else budget // 2
-        self.plan = Plan(len(self.core), budget, rng)
-        self.placed = Record()
-        self.slots: Slots | None = None
-        self.shared: NDArray[np.int64] | None = None  # in the core, whose place the others share
-
-    def ask(self) -> Asking[None]:
-        plan = self.plan
-        few = recorded(remembered(plan.ask(), Memory()), plan.record)
-        if len(self.core) == self.n:
-            yield from few
-            return
-        yield from _renumbered(few, self.core)
-        positions = plan.finish()
-        d = positions.shape[1]
-        others = np.setdiff1d(np.arange(self.n), self.core)
-        if plan.places is not None:
-            asking = nearest_places(others, self.core[plan.places])
-            self.shared = plan.places[(yield from recorded(asking, self.placed))]
-            return
-        heads = plan.heads if plan.fits else spread_heads(positions, d + 3)
-        self.slots = Slots(Anchors(self.core, positions, heads), others)
-        most = int(ENOUGH * d * np.log2(self.n))
-        yield from recorded(slot_objects(self.slots, most=most, pairs=True), self.placed)
-
-    def embedding(self) -> Embedding:
-        plan = self.plan
-        positions, phases = plan.finish(), list(plan.phases)
-        if len(self.core) < self.n:
-            few = positions
-            positions = np.tile(few.mean(axis=0), (self.n, 1))
-            positions[self.core] = few
-            others = np.setdiff1d(np.arange(self.n), self.core)
-            if self.slots is not None:
-                positions[others] = self.slots.positions
-            elif self.shared is not None:
-                positions[others] = few[self.shared]
-            if self.placed.n_comparisons:
-                note = f"{len(others)} objects among a core of {len(self.core)}"
-                phases.append(Phase("place", self.placed.n_comparisons, self.placed.n_rounds, note))
-        details = {"heads": self.core[plan.heads]}
-        if plan.places is not None:
-            details["places"] = self.core[plan.places]
-        return Embedding(
-            positions=positions,
-            triplets=np.concatenate([self.core[plan.record.triplets], self.placed.triplets]),
-            n_comparisons=plan.record.n_comparisons + self.placed.n_comparisons,
-            n_rounds=plan.record.n_rounds + self.placed.n_rounds,
-            history=tuple(phases),
-            evidence=dict(sorted(plan.evidence.items())),
-            details=details,
-        )
+def _low_or_high(draft: Draft, budget: int | None, order: Economy) -> Asking[None]:
+    if not (yield from LowDimensional(draft, budget, order).ask()):
+        yield from HighDimensional(draft, budget).ask()
 
 
-def _renumbered(asking: Asking[None], objects: NDArray[np.int64]) -> Asking[None]:
-    """Ask about these objects what an asking asks about 0, 1, 2, …."""
-    advance: Callable[[], Questions] = partial(next, asking)
-    while True:
-        try:
-            questions = advance()
-        except StopIteration:
-            return
-        try:
-            advance = partial(asking.send, (yield objects[questions]))
-        except BudgetSpent as spent:
-            advance = partial(asking.throw, spent)
+def _core_and_others(
+    n: int, budget: int | None, order: Economy, rng: np.random.Generator
+) -> Asking[Embedding]:
+    """Embed a random core, then place the others among it."""
+    objects = rng.permutation(n)  # the core first
+    asking = _core(_CORE, None if budget is None else budget // 2, order, rng)
+    if budget is not None:
+        asking = limited(asking, budget // 2)
+    core = yield from renumbered(asking, objects)
+    others = np.arange(_CORE, n)
+    placed = yield from renumbered(
+        place_objects(core, others, most=ENOUGH * np.log2(n) / np.log2(_CORE), pairs=True), objects
+    )
+    note = f"{len(others)} objects among a core of {_CORE}"
+    positions = np.empty((n, core.dimension))
+    positions[objects] = np.concatenate([core.positions, placed.positions])
+    return replace(
+        core,
+        positions=positions,
+        triplets=objects[np.concatenate([core.triplets, placed.triplets])],
+        n_comparisons=core.n_comparisons + placed.n_comparisons,
+        n_rounds=core.n_rounds + placed.n_rounds,
+        history=(*core.history, Phase("place", placed.n_comparisons, placed.n_rounds, note)),
+        details={name: objects[places] for name, places in core.details.items()},
+    )

@@ -3,7 +3,8 @@
 An oracle breaks ties somehow, if always in the same way, so what it says about objects that
 coincide looks like any other answer; yet no positions obey it. Objects share a place when the
 rankings from them are the same. The twins of an object come first in its own ranking, before all
-others, so a few questions to the nearest tell whether it has any, and bisection tells how many.
+others, so a few questions to the third nearest tell whether it has at least three, and bisection
+tells how many.
 
 Objects that only nearly coincide may pass for twins. That does no harm: who is dropped here is
 placed later, like everyone else.
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearer.asking.protocol import Asking
-from nearer.asking.sorting import sort_objects
+from nearer.asking.sorting import Order, sort_objects
 
 __all__ = ["nearest_places", "without_twins"]
 
@@ -23,15 +24,20 @@ Objects = NDArray[np.int64]
 
 _CHECKS = 8  # pairs of members 1, 2, 4, … apart that a twin must put in the same order
 _FEWEST = 12  # among fewer objects, an agreement says too little
+_PASSED = 2  # the nearest of the end of a line rank others as it does, the third nearest does not
 
 
-def without_twins(objects: Objects, rng: np.random.Generator) -> Asking[tuple[Objects, int]]:
+def without_twins(
+    objects: Objects, order: Order, rng: np.random.Generator
+) -> Asking[tuple[Objects, int]]:
     """Drop twins, one object after another, until one has none.
 
     Parameters
     ----------
     objects
         At least 2, each once.
+    order
+        As for `nearer.rank_objects`.
     rng
         Source of the sorts.
 
@@ -45,7 +51,7 @@ def without_twins(objects: Objects, rng: np.random.Generator) -> Asking[tuple[Ob
     --------
     >>> import nearer, numpy as np
     >>> X = np.repeat([[0.0], [1.0]], 40, axis=0)
-    >>> asking = without_twins(np.arange(80), np.random.default_rng(0))
+    >>> asking = without_twins(np.arange(80), "fewest-rounds", np.random.default_rng(0))
     >>> left, dropped = nearer.run(asking, nearer.PointOracle(X))
     >>> sorted(X[left].ravel().tolist()), dropped
     ([0.0, 1.0], 78)
@@ -54,7 +60,7 @@ def without_twins(objects: Objects, rng: np.random.Generator) -> Asking[tuple[Ob
     done: list[int] = []
     while True:
         head = int(rest[0])
-        chain = yield from sort_objects(head, rest[1:], random_state=rng)
+        chain = yield from sort_objects(head, rest[1:], order=order, random_state=rng)
         twins = yield from _count_twins(head, chain)
         rest = chain[twins:]
         if not twins or not len(rest):
@@ -83,8 +89,8 @@ def nearest_places(objects: Objects, places: Objects) -> Asking[Objects]:
 
 def _count_twins(head: int, chain: Objects) -> Asking[int]:
     """How many of the first in its chain share the head's place."""
-    low, high = 0, len(chain)
-    if not (yield from _is_twin(0, chain)):
+    low, high = min(_PASSED, len(chain) - 1), len(chain)
+    if not (yield from _is_twin(low, chain)):
         return 0
     while high - low > 1:  # the member at `low` is a twin, the one at `high` is none
         middle = (low + high) // 2
@@ -100,10 +106,11 @@ def _is_twin(place: int, chain: Objects) -> Asking[bool]:
     others = np.delete(chain, place)
     if len(others) <= _FEWEST:
         return False
-    pairs, step = [], 1
-    while step < len(others):  # neighbours tell near places apart, far members far ones
+    step = 1
+    while step < len(others):  # neighbours tell most places apart, far members far ones
         first = np.linspace(0, len(others) - 1 - step, _CHECKS).astype(np.int64)
-        pairs.append(np.stack([others[first], others[first + step]], axis=1))
+        pairs = np.stack([others[first], others[first + step]], axis=1)
+        if not (yield np.insert(pairs, 0, chain[place], axis=1)).all():
+            return False
         step *= 2
-    questions = np.insert(np.concatenate(pairs), 0, chain[place], axis=1)
-    return bool((yield questions).all())
+    return True

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from nearer.cli.output import Outcome, report
+from nearer.algorithms.methods import METHODS
+from nearer.cli.output import print_run
 from nearer.cli.running import run_method
 
 __all__ = ["command"]
@@ -14,9 +17,7 @@ __all__ = ["command"]
 @click.argument("data")
 @click.option(
     "--method",
-    type=click.Choice(
-        ["adaptive", "basis", "basis+soe", "extra+soe", "rand+soe", "crowd-kernel", "paper"]
-    ),
+    type=click.Choice(list(METHODS)),
     default="adaptive",
     show_default=True,
     help="How to choose questions and find positions.",
@@ -50,13 +51,17 @@ __all__ = ["command"]
     type=click.Choice(["sort", "select"]),
     help="Method extra+soe: sort (default) or select the neighbours of every object.",
 )
+@click.option(
+    "--journal",
+    type=click.Path(dir_okay=False),
+    help="Keep every answer in this file; the same command goes on from it.",
+)
 @click.option("--out", default="out/embed", show_default=True, help="Folder for the results.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
-def command(data: str, out: str, as_json: bool, **options: object) -> None:
+def command(data: str, out: str, as_json: bool, **options: Any) -> None:
     """Embed the objects of DATA from comparisons alone.
 
     DATA is a file of points (.csv, .npy, .npz, .parquet), from which every comparison is answered,
     or the name of a built-in data set: 3dgmm, 5dgmm, 5dcube, cities.
     """
-    outcome: Outcome = run_method(data, out, **options)  # type: ignore[arg-type]
-    report(outcome, as_json=as_json)
+    print_run(run_method(data, out, **options), as_json=as_json)

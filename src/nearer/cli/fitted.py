@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import secrets
 import time
@@ -15,11 +14,12 @@ import numpy as np
 
 from nearer._dimension import DimensionEstimate
 from nearer._fit import fit
-from nearer.cli.output import check_folder, written_whole
-from nearer.cli.progress import step_progress
+from nearer.cli.output import check_folder
 from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
+from nearer.files import positions_text, table_text, written_whole
 from nearer.metrics import triplet_accuracy
+from nearer.running.progress import step_progress
 from nearer.triplets import Triplets
 
 __all__ = ["Fitted", "fit_file", "report_fit"]
@@ -141,9 +141,11 @@ def report_fit(fitted: Fitted, *, as_json: bool) -> None:
     """Write the files, then print the figures."""
     summary = fitted.summary()
     with written_whole(fitted.folder) as part:
-        _write_positions(part / "embedding.csv", fitted)
-        if fitted.embedding.people is not None:
-            _write_people(part / "people.csv", fitted.embedding)
+        e = fitted.embedding
+        text = positions_text(e.positions, labels=fitted.names, covariances=e.covariances)
+        (part / "embedding.csv").write_text(text, encoding="utf-8")
+        if e.people is not None:
+            (part / "people.csv").write_text(_people_text(e), encoding="utf-8")
         (part / "fit.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
         _draw(part, fitted)
     if as_json:
@@ -181,32 +183,14 @@ def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
 
 
-def _write_positions(path: Path, fitted: Fitted) -> None:
-    positions, spread = fitted.embedding.positions, fitted.embedding.covariances
-    d = positions.shape[1]
-    header = ["object", "label", *(f"x{j + 1}" for j in range(d))]
-    columns = [np.arange(len(positions)), fitted.names, *positions.T]
-    if spread is not None:
-        header += [f"sd{j + 1}" for j in range(d)]
-        columns += [np.sqrt(spread[:, j, j]) for j in range(d)]
-    _write_table(path, header, columns)
-
-
-def _write_people(path: Path, embedding: Embedding) -> None:
+def _people_text(embedding: Embedding) -> str:
     people, rated = embedding.people, embedding.details["reliability"]
     assert people is not None
     header = ["person", "reliability", "error", "answers", "agreement", "low", "high", "flag"]
     errors = np.full(len(people), np.nan) if rated is None else rated.errors
     columns = [people["id"], people["reliability"], errors, people["n_trials"]]
     columns += [people[name] for name in header[4:]]
-    _write_table(path, header, columns)
-
-
-def _write_table(path: Path, header: list[str], columns: list[Any]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(zip(*columns, strict=True))
+    return table_text(header, zip(*columns, strict=True))
 
 
 def _draw(part: Path, fitted: Fitted) -> None:

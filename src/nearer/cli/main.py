@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from nearer import __version__
+from nearer.cli.stopping import Stopped
 from nearer.errors import NearerError
 
 __all__ = ["main"]
@@ -20,6 +21,7 @@ _COMMANDS = {
     "plan": ("nearer.cli.plan", "Say how many answers a study needs, from simulation."),
     "reproduce": ("nearer.cli.reproduce", "The paper's tables and figures, ours beside them."),
     "data": ("nearer.cli.data", "List the data sets and whether they are at hand."),
+    "judge": ("nearer.cli.judge", "Ask a person at this terminal, or a language model in batches."),
     "study": ("nearer.cli.study", "Ask people: make a study, serve it, read it out."),
 }
 
@@ -45,6 +47,8 @@ class _OnDemand(click.Group):
             return super().invoke(ctx)
         except NearerError as error:
             raise _Refused(str(error)) from error
+        except KeyboardInterrupt:
+            raise Stopped("interrupted") from None
 
 
 class _Refused(click.ClickException):

@@ -8,9 +8,12 @@ sure that they are not mixed up with those of another run.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import secrets
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +24,13 @@ from numpy.typing import NDArray
 from nearer.algorithms.methods import make_asking
 from nearer.asking.memory import Memory
 from nearer.asking.oracles import PointOracle
-from nearer.cli.output import Outcome, check_folder
-from nearer.cli.progress import asking_progress
+from nearer.cli.output import MethodRun, check_folder, write_run
+from nearer.cli.stopping import Stopped
 from nearer.datasets import load_points
 from nearer.errors import InvalidInput
+from nearer.files import write_bytes
+from nearer.running.load import journal_seed
+from nearer.running.progress import asking_progress
 from nearer.running.run import run
 
 __all__ = ["run_method"]
@@ -38,49 +44,87 @@ def run_method(
     metric: str = "euclidean",
     seed: int | None = None,
     budget: int | None = None,
+    journal: str | None = None,
     **options: Any,
-) -> Outcome:
-    """Load, ask, embed; what comes back is ready to be reported."""
+) -> MethodRun:
+    """Load, ask, embed and write; what comes back is ready to be printed."""
     points = load_points(data, random_state=seed)
     if points.shape[0] < 3:
         raise InvalidInput(f"{data}: has {points.shape[0]} objects; at least 3 are needed")
     oracle = PointOracle(points, metric)
     folder = check_folder(out)
-    interrupted = _Interrupted(folder, points, [seed, method, metric, budget, options])
+    told = [seed, method, metric, budget, options]
+    answers = (
+        _PaidAnswers(folder, points, told)
+        if journal is None
+        else _Journalled(Path(journal), points, seed, metric)
+    )
     asking = make_asking(
-        method, points.shape[0], random_state=interrupted.seed, budget=budget, **options
+        method, points.shape[0], random_state=answers.seed, budget=budget, **options
     )
     start = time.perf_counter()
-    try:
-        with asking_progress(method) as progress:
-            embedding = run(
-                asking, oracle, budget=budget, memory=interrupted.memory, progress=progress
-            )
-    except KeyboardInterrupt:
-        raise interrupted.keep() from None
-    seconds = time.perf_counter() - start
-    interrupted.forget()
-    return Outcome(data, method, folder, points, metric, embedding, seconds, interrupted.seed)
+    with answers.kept_when_interrupted(), asking_progress(method) as progress:
+        embedding = run(asking, oracle, progress=progress, **answers.how(budget))
+        seconds = time.perf_counter() - start
+        done = MethodRun(
+            data, method, folder, points, metric, embedding, seconds, answers.seed_used()
+        )
+        write_run(done)
+    return done
 
 
-class _Stopped(click.ClickException):
-    """Ended by Ctrl-C, with the exit code that shells use for it."""
+def _fingerprint(points: Any, options: list[Any]) -> str:
+    dense = points if isinstance(points, np.ndarray) else points.toarray()
+    digest = hashlib.sha256(np.ascontiguousarray(dense).tobytes())
+    digest.update(json.dumps([dense.shape, options]).encode())
+    return digest.hexdigest()
 
-    exit_code = 130
+
+class _Journalled:
+    """The answers of a run in a file that the user has named, and that stays."""
+
+    def __init__(self, file: Path, points: Any, seed: int | None, metric: str) -> None:
+        self._file, self.seed = file, seed
+        self._about = {"data": _fingerprint(points, [metric])}
+
+    def how(self, budget: int | None) -> dict[str, Any]:
+        """What `run` is told."""
+        return {"journal": self._file, "about": self._about, "budget": budget}
+
+    def seed_used(self) -> int:
+        """The seed that was drawn where none was given."""
+        return int(journal_seed(self._file) or 0)
+
+    @contextmanager
+    def kept_when_interrupted(self) -> Iterator[None]:
+        """The answers are in the file already; say so on Ctrl-C."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            raise Stopped(
+                f"interrupted; the answers are kept in {self._file}, and the same command goes on"
+            ) from None
 
 
-class _Interrupted:
-    """Answers of an interrupted run, kept in the output folder until the run is complete."""
+class _PaidAnswers:
+    """The answers of a run; an interrupted one leaves them in the output folder for the next."""
 
     def __init__(self, folder: Path, points: NDArray[np.float64], options: list[Any]) -> None:
-        digest = hashlib.sha256(np.ascontiguousarray(points).tobytes())
-        digest.update(json.dumps([points.shape, options]).encode())
-        self._fingerprint = digest.hexdigest()
+        self._fingerprint = _fingerprint(points, options)
         self._file = folder / "interrupted.npz"
         self.memory = Memory()
         self.seed = options[0] if options[0] is not None else secrets.randbits(32)
         if self._file.exists():
             self._take_up()
+
+    def how(self, budget: int | None) -> dict[str, Any]:
+        """What `run` is told: what an interrupted run has paid for counts."""
+        left = None if budget is None else max(0, budget - len(self.memory))
+        return {"memory": self.memory, "budget": left}
+
+    def seed_used(self) -> int:
+        """The seed, drawn where none was given."""
+        return int(self.seed)
 
     def _take_up(self) -> None:
         try:
@@ -94,16 +138,20 @@ class _Interrupted:
             return
         click.echo(f"going on from {len(self.memory):,} answers of an interrupted run", err=True)
 
-    def keep(self) -> click.ClickException:
-        """Save the answers; return the message to end with."""
-        part = self._file.with_suffix(".part.npz")
-        np.savez(part, triplets=self.memory.triplets, fingerprint=self._fingerprint, seed=self.seed)
-        part.replace(self._file)
-        return _Stopped(
-            f"interrupted; {len(self.memory):,} answers are kept in {self._file}, and the same "
-            "command goes on from there"
-        )
-
-    def forget(self) -> None:
-        """The run is complete: nothing needs to be taken up again."""
+    @contextmanager
+    def kept_when_interrupted(self) -> Iterator[None]:
+        """Save the answers on Ctrl-C; once all is done nothing needs to be taken up again."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self._save()
+            raise Stopped(
+                f"interrupted; {len(self.memory):,} answers are kept in {self._file}, and the same "
+                "command goes on from there"
+            ) from None
         self._file.unlink(missing_ok=True)
+
+    def _save(self) -> None:
+        sink = io.BytesIO()
+        np.savez(sink, triplets=self.memory.triplets, fingerprint=self._fingerprint, seed=self.seed)
+        write_bytes(self._file, sink.getvalue())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearer.datasets.catalogue import CATALOGUE, entry
-from nearer.datasets.files import find
+from nearer.datasets.folders import find
 from nearer.errors import DroppedRows, InvalidInput
-from nearer.files import read_bytes
 from nearer.triplets import Triplets, read_triplets
+from nearer.triplets.table import read_table
 
 __all__ = ["HUMAN", "HumanData", "load_human"]
 
@@ -95,5 +94,5 @@ def load_human(name: str) -> HumanData:
 
 def _pairs(path: Path) -> list[tuple[str, str]]:
     """The rows of a file of two columns, without its header."""
-    rows = list(csv.reader(read_bytes(path).decode("utf-8").splitlines()))
-    return [(number, value) for number, value in rows[1:]]
+    table = read_table(path).below()
+    return list(zip(table.column(0), table.column(1), strict=True))

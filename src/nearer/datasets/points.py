@@ -6,8 +6,8 @@ column that is numbers in some rows and something else in others is an error wit
 
 from __future__ import annotations
 
-import csv
 import difflib
+import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,8 @@ from nearer.datasets.cities import load_cities
 from nearer.datasets.synthetic import make_cube, make_mixture
 from nearer.distances import as_points
 from nearer.errors import InvalidInput
+from nearer.files import content_suffix, read_bytes, read_numpy
+from nearer.triplets.table import read_table
 
 __all__ = ["BUILT_IN", "load_points", "read_points"]
 
@@ -82,16 +84,13 @@ def read_points(path: str | Path) -> Points:
         ".npz": _read_numpy,
         ".parquet": _read_parquet,
     }
-    reader = readers.get(path.suffix.lower())
-    if reader is None:
+    suffix = content_suffix(path)
+    if suffix not in readers:
         raise InvalidInput(
             f"{path}: files of points are {', '.join(readers)}; this one ends in "
-            f"{path.suffix or 'nothing'}"
+            f"{suffix or 'nothing'}"
         )
-    try:
-        values = reader(path)
-    except OSError as error:
-        raise InvalidInput(f"{path}: cannot be read: {error.strerror or error}") from error
+    values = readers[suffix](path)
     try:
         points: Points = as_points(values)
     except InvalidInput as error:
@@ -100,16 +99,10 @@ def read_points(path: str | Path) -> Points:
 
 
 def _read_numpy(path: Path) -> Any:
-    try:
-        loaded = np.load(path, allow_pickle=False)
-        if not isinstance(loaded, np.ndarray):
-            names = loaded.files
-            if len(names) != 1 and "X" not in names:
-                raise InvalidInput(f"{path}: holds {names}; name the array of points X")
-            loaded = loaded["X" if "X" in names else names[0]]
-    except (ValueError, EOFError, KeyError) as error:
-        raise InvalidInput(f"{path}: is no readable NumPy file of numbers: {error}") from error
-    return loaded
+    held = read_numpy(path)
+    if len(held) != 1 and "X" not in held:
+        raise InvalidInput(f"{path}: holds {', '.join(held)}; name the array of points X")
+    return held.get("X", next(iter(held.values())))
 
 
 def _read_parquet(path: Path) -> Any:
@@ -121,7 +114,7 @@ def _read_parquet(path: Path) -> Any:
             f"{path}: reading Parquet needs pyarrow; pip install 'nearer[parquet]'"
         ) from error
     try:
-        table = pq.read_table(path)
+        table = pq.read_table(io.BytesIO(read_bytes(path)))
     except pa.ArrowInvalid as error:
         raise InvalidInput(f"{path}: is no readable Parquet file: {error}") from error
     numbers = [
@@ -135,33 +128,19 @@ def _read_parquet(path: Path) -> Any:
 
 
 def _read_csv(path: Path) -> Any:
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            lines = [(i, row) for i, row in enumerate(csv.reader(file), start=1) if any(row)]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InvalidInput(f"{path}: is no readable CSV file in UTF-8: {error}") from error
-    if not lines:
-        raise InvalidInput(f"{path}: is empty; one line an object is needed")
-    width = len(lines[0][1])
-    for number, row in lines:
-        if len(row) != width:
-            raise InvalidInput(
-                f"{path}, line {number}: has {len(row)} values where the first line has {width}; "
-                "every line must have as many"
-            )
-    if len(lines) > 1 and not any(_is_number(cell) for cell in lines[0][1]):
-        lines = lines[1:]
-    columns = [j for j in range(width) if any(_is_number(row[j]) for _, row in lines)]
+    table = read_table(path)
+    if len(table.rows) > 1 and not any(map(_is_number, table.rows[0])):
+        table = table.below()
+    columns = [j for j in range(table.width) if any(map(_is_number, table.column(j)))]
     if not columns:
         raise InvalidInput(f"{path}: has no column of numbers")
-    for number, row in lines:
+    for i, row in enumerate(table.rows):
         for j in columns:
             if not _is_number(row[j]):
-                raise InvalidInput(
-                    f"{path}, line {number}, column {j + 1}: {row[j]!r} is not a number, as other "
-                    "values of that column are"
+                raise table.error(
+                    i, f"column {j + 1}: {row[j]!r} is not a number, as others of that column are"
                 )
-    return np.array([[float(row[j]) for j in columns] for _, row in lines])
+    return np.array([[float(row[j]) for j in columns] for row in table.rows])
 
 
 def _is_number(cell: str) -> bool:

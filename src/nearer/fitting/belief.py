@@ -172,8 +172,10 @@ class Belief:
 
         Questions that nobody notes count as random ones. What was noted first stays.
         """
+        if not len(questions):
+            return
         keys = np.concatenate([self._keys, pack(questions)[0]])
-        values = checks.weights(odds, len(keys) - len(self._keys))
+        values = checks.weights(odds, len(questions))
         self._keys, first = np.unique(keys, return_index=True)
         self._odds = np.concatenate([self._odds, values])[first]
 

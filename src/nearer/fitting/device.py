@@ -150,7 +150,7 @@ class GpuPasses:
         callback: Callable[[int, float], object] | None,
     ) -> Fit:
         """Minimise a loss from one start."""
-        from nearer._kernels.triton_losses import value_and_gradient  # noqa: PLC0415
+        from nearer._kernels.triton_gradients import value_and_gradient  # noqa: PLC0415
         from nearer.fitting.lbfgs import minimise  # noqa: PLC0415
 
         torch = _torch()
@@ -204,12 +204,12 @@ class GpuPasses:
 def information(X: Floats, passes: Any, lapse: float, tail: float) -> Floats:
     """Fisher information of each object's position, one ``(d, d)`` block an object."""
     if isinstance(passes, GpuPasses):
-        from nearer._kernels.torch_posterior import information as on_gpu  # noqa: PLC0415
+        from nearer._kernels.torch_margins import information as on_gpu  # noqa: PLC0415
 
         Z = _torch().as_tensor(X, device=_name())
         found = on_gpu(Z, passes._rows, passes._weights, lapse, tail)
         return np.asarray(found.cpu().numpy())
-    from nearer._kernels.posterior import information as on_processor  # noqa: PLC0415
+    from nearer._kernels.margins import information as on_processor  # noqa: PLC0415
 
     return np.asarray(on_processor(X, passes.rows, passes.weights, lapse, tail))
 
@@ -219,12 +219,12 @@ def margins(
 ) -> tuple[Floats, Floats]:
     """Mean and variance of each question's margin when objects vary independently."""
     if wants_gpu(len(questions), len(X), X.shape[1] ** 2):
-        from nearer._kernels.torch_posterior import margins as on_gpu  # noqa: PLC0415
+        from nearer._kernels.torch_margins import margins as on_gpu  # noqa: PLC0415
 
         X, C, q = (_torch().as_tensor(part, device=_name()) for part in (X, covariances, questions))
         mean, variance = on_gpu(X, C, q, tail)
         return np.asarray(mean.cpu().numpy()), np.asarray(variance.cpu().numpy())
-    from nearer._kernels.posterior import margins as on_processor  # noqa: PLC0415
+    from nearer._kernels.margins import margins as on_processor  # noqa: PLC0415
 
     mean, variance = on_processor(X, covariances, questions, tail)
     return np.asarray(mean), np.asarray(variance)

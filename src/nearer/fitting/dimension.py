@@ -17,6 +17,7 @@ likely; ``python -m benchmarks dimension`` shows that the probabilities hold on 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -168,7 +169,7 @@ def advantage(one: Floats, other: Floats) -> float:
     """
     difference = one - other
     gain = float(difference.mean())
-    error = float(difference.std()) / np.sqrt(max(1, len(difference)))
+    error = float(difference.std()) / math.sqrt(max(1, len(difference)))
     return 0.0 if abs(gain) <= _WORTH else gain / max(error, _WORTH)
 
 
@@ -185,7 +186,7 @@ class HeldOutJudge:
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> line, plane, space = rng.normal(0, 1, 400), rng.normal(1, 1, 400), rng.normal(0.9, 1, 400)
+    >>> line, plane, space = rng.normal(0, 1, 400), rng.normal(1, 1, 400), rng.normal(0.7, 1, 400)
     >>> judge = HeldOutJudge({1: line, 2: plane, 3: space})
     >>> judge.best, judge.span()
     (2, (2, 2))

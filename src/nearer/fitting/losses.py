@@ -82,7 +82,7 @@ class Loss:
         self, X: Floats, triplets: NDArray[np.integer], weights: Floats | None = None
     ) -> tuple[float, Floats]:
         """Weighted mean of the loss over triplets, and its gradient in the positions."""
-        from nearer._kernels import losses as kernel  # noqa: PLC0415 - a GPU needs no Numba
+        from nearer._kernels import gradients as kernel  # noqa: PLC0415 - a GPU needs no Numba
 
         if weights is None:
             weights = np.ones(len(triplets))

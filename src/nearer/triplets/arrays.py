@@ -8,7 +8,6 @@ in the last column. ``.npz`` holds ``triplets``, or ``questions`` and ``answers`
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearer.errors import InvalidInput
-from nearer.files import read_bytes
+from nearer.files import read_numpy
 
 __all__ = ["Arrays", "read_arrays"]
 
@@ -48,14 +47,7 @@ class Arrays:
 def read_arrays(path: str | os.PathLike[str]) -> Arrays:
     """Read a ``.npy`` or ``.npz`` file, compressed or not."""
     name = os.fspath(path)
-    try:
-        found = np.load(io.BytesIO(read_bytes(path)), allow_pickle=False)
-        held = {"triplets": found} if isinstance(found, np.ndarray) else dict(found)
-    except (ValueError, OSError, EOFError, KeyError) as error:
-        raise InvalidInput(
-            f"{name}: is not a NumPy file of plain numbers ({error}); save it with numpy.save or "
-            "numpy.savez"
-        ) from error
+    held = read_numpy(path)
     keys = {part: next((k for k in known if k in held), None) for part, known in _NAMES.items()}
     if keys["triplets"] is None:
         raise InvalidInput(

@@ -1,0 +1,75 @@
+"""A draft: what an asking that embeds knows so far, good at any moment for an embedding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from nearer.asking.protocol import Asking
+from nearer.asking.record import Record
+from nearer.embedding import Embedding, Phase
+from nearer.questions import Floats, Objects
+
+__all__ = ["Draft"]
+
+
+@dataclass
+class Draft:
+    """What is known so far about objects 0 to n − 1.
+
+    Attributes
+    ----------
+    n
+        How many objects there are.
+    rng
+        Source of all choices.
+    record
+        What was asked; whoever drives the asking has it recorded here.
+    phases, evidence
+        As in `nearer.Embedding`.
+    positions
+        ``(n, d)`` of the last fit, or None.
+    heads
+        Objects whose distances to the others are known best.
+    places
+        Where all objects share a few places, one object for each; else None.
+    """
+
+    n: int
+    rng: np.random.Generator
+    record: Record = field(default_factory=Record)
+    phases: list[Phase] = field(default_factory=list)
+    evidence: dict[int, dict[str, Any]] = field(default_factory=dict)
+    positions: Floats | None = None
+    heads: Objects = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    places: Objects | None = None
+
+    def phase(self, name: str, asking: Asking[str]) -> Asking[None]:
+        """Run part of an asking as a phase of the history; its result is the phase's note."""
+        comparisons, rounds = self.record.n_comparisons, self.record.n_rounds
+        note = "the budget is spent"
+        try:
+            note = yield from asking
+        finally:
+            spent = self.record.n_comparisons - comparisons
+            self.phases.append(Phase(name, spent, self.record.n_rounds - rounds, note))
+
+    def embedding(self) -> Embedding:
+        """The best so far; positions that mean nothing where nothing is known."""
+        positions = self.positions
+        if positions is None:
+            positions = self.rng.standard_normal((self.n, 1))
+        details: dict[str, Any] = {"heads": self.heads}
+        if self.places is not None:
+            details["places"] = self.places
+        return Embedding(
+            positions=positions,
+            triplets=self.record.triplets,
+            n_comparisons=self.record.n_comparisons,
+            n_rounds=self.record.n_rounds,
+            history=tuple(self.phases),
+            evidence=dict(sorted(self.evidence.items())),
+            details=details,
+        )

@@ -1,0 +1,232 @@
+"""Objects in few dimensions: rank from a few heads, place the others, ask about near ties.
+
+1. *Frame.* Some objects, all where there are few, are ranked from one far head after another until
+   the dimension is known (`frame`).
+2. *Slots.* The other objects are placed by search in the heads' chains (`slotting`).
+3. *Detail.* Everything is fitted; then comes what the fit cannot tell (`near_ties`), another fit,
+   and so on. A dimension that few heads do not show comes to light here: near ties cannot be obeyed
+   without it, and answers that no fit has seen are predicted better with it (`obeying`).
+
+The natural unit of cost is n·d·log2 n comparisons: each of n objects has d coordinates, each worth
+log2 n bits.
+
+Where the frame finds no dimension, its answers are kept and `high_dimensional` takes over.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nearer.algorithms.draft import Draft
+from nearer.algorithms.frame import Frame, build_frame
+from nearer.algorithms.near_ties import near_ties
+from nearer.algorithms.obeying import one_more_dimension
+from nearer.algorithms.slotting import Anchors, Slots, slot_objects
+from nearer.algorithms.twins import nearest_places, without_twins
+from nearer.asking.protocol import Asking
+from nearer.asking.sorting import Order
+from nearer.errors import BudgetSpent
+from nearer.fitting.centre import fit_centre
+from nearer.fitting.solver import disobeyed
+from nearer.questions import Floats, Triplets
+
+__all__ = ["ENOUGH", "LowDimensional"]
+
+ENOUGH = 1.35  # n·d·log2 n comparisons
+_DETAIL = 12  # comparisons an object about near ties, at least, …
+_MOST, _MOST_EACH = 1.5, 20  # … but in all no more than so many n·d·log2 n and so many an object
+_MEMBERS = 100
+_REFITS = 6  # rounds of detail
+_LOCAL = 0.3  # of the detail, among the nearest of each head
+_SPREAD = 0.4  # of the prior over n: two objects next to each other in a ranking are a unit apart
+_LEAST_SPREAD = 100.0
+_WIDER, _WIDEST = 4.0, 10_000.0  # … and wider while answers are disobeyed
+_STEPS = 500  # of the optimiser
+_BENT = 0.003  # share of them that a prior is too narrow for
+_FEWEST_MEMBERS = 30  # of the frame, where a budget is small
+_RANKINGS = 6  # of them, as many as three dimensions take
+_SLOT = 25  # comparisons an object placed, likewise
+_FRAME = 3.1  # n·log2 n comparisons that rankings may cost before a dimension is given up
+_DOUBTFUL = 0.005  # share of answers disobeyed, above which another dimension is tried
+
+
+class LowDimensional:
+    """The asking, with what it has found so far in a draft.
+
+    Parameters
+    ----------
+    draft
+        Filled while asking.
+    budget
+        How many comparisons there will be; None: as many as it takes.
+    order
+        As for `nearer.rank_objects`.
+    """
+
+    def __init__(self, draft: Draft, budget: int | None, order: Order) -> None:
+        self.draft, self.budget, self.order = draft, budget, order
+        self._frame = Frame(np.empty(0, dtype=np.int64))
+        self._slots: Slots | None = None
+        self._spread = max(_LEAST_SPREAD, _SPREAD * draft.n)
+
+    def ask(self) -> Asking[bool]:
+        """Find positions; whether there is a dimension that fits."""
+        draft, n = self.draft, self.draft.n
+        size = _members(n, self.budget)
+        if not size:
+            return False
+        try:
+            yield from draft.phase("frame", self._build(size))
+            if self._frame.dimension is None:
+                return False
+            if len(self._frame.objects) < min(size, np.log2(n)):
+                yield from draft.phase("places", self._share())
+                return True
+            yield from draft.phase("slots", self._slot())
+            self.fit()
+            yield from draft.phase("detail", self._refine())
+        except BudgetSpent:
+            if self._frame.positions is not None and draft.places is None:
+                self.fit()
+            raise
+        return True
+
+    def _build(self, size: int) -> Asking[str]:
+        draft, rng = self.draft, self.draft.rng
+        objects = rng.permutation(draft.n)[:size]
+        objects, dropped = yield from without_twins(objects, self.order, rng)
+        frame, m = Frame(objects), len(objects)
+        self._frame = frame
+        if m < 3:
+            frame.heads = list(range(m))
+            frame.chains = [np.delete(np.arange(m), head) for head in frame.heads]
+            frame.positions, frame.dimension = np.arange(float(m))[:, None], 1
+            return f"{m} places hold all of {m + dropped} objects"
+        if not dropped:
+            frame.heads, frame.chains = [0], [np.arange(1, m)]
+        draft.evidence = frame.evidence
+        try:
+            yield from build_frame(frame, _most_heads(draft.n, m), self.order, rng)
+        finally:
+            draft.heads = objects[frame.heads]
+        if frame.dimension is None:
+            return f"{len(frame.heads)} heads need more than {len(frame.heads) - 1} dimensions"
+        return f"{len(frame.heads)} heads fit in {frame.dimension} dimensions"
+
+    def _share(self) -> Asking[str]:
+        """All objects share the few places of the frame: ask each which is nearest to it."""
+        draft, frame = self.draft, self._frame
+        assert frame.positions is not None
+        draft.places = frame.objects
+        others = np.setdiff1d(np.arange(draft.n), frame.objects)
+        draft.positions = np.tile(frame.positions[:1], (draft.n, 1))
+        draft.positions[frame.objects] = frame.positions
+        at = yield from nearest_places(others, frame.objects)
+        draft.positions[others] = frame.positions[at]
+        return f"{draft.n} objects share {len(frame.objects)} places"
+
+    def _slot(self) -> Asking[str]:
+        frame = self._frame
+        assert frame.positions is not None
+        others = np.setdiff1d(np.arange(self.draft.n), frame.objects)
+        if len(others):
+            frame.positions = fit_centre(
+                frame.local_triplets(), frame.positions, _LEAST_SPREAD
+            ).positions
+            anchors = Anchors(frame.objects, frame.positions, np.array(frame.heads))
+            self._slots = Slots(anchors, others)
+            yield from slot_objects(self._slots, pairs=self.order == "fewest-rounds")
+        return f"{len(others)} objects placed"
+
+    def _refine(self) -> Asking[str]:
+        draft, d, to_go, least = self.draft, 0, 0, 0
+        while True:
+            assert draft.positions is not None
+            if draft.positions.shape[1] > d:  # also where near ties have called for another
+                d, to_go = draft.positions.shape[1], _REFITS
+                least = draft.record.n_comparisons + _DETAIL * draft.n
+            left = self._enough(least) - draft.record.n_comparisons
+            if left < 1 or not to_go:
+                return f"{draft.record.n_comparisons} comparisons are enough"
+            each = max(1, -(-left // (to_go * draft.n)))
+            local = int(np.ceil(_LOCAL * each))
+            questions = near_ties(draft.positions, local, each - local, draft.rng)
+            before = draft.record.n_comparisons
+            yield draft.rng.permutation(questions)[: min(left, -(-left // to_go))]
+            self.fit(draft.record.n_comparisons - before)
+            to_go -= 1
+
+    def _enough(self, least: int) -> int:
+        """How many comparisons to stop at: the one place where that is decided."""
+        if self.budget is not None:
+            return self.budget
+        draft = self.draft
+        assert draft.positions is not None
+        unit = draft.positions.shape[1] * draft.n * np.log2(draft.n)
+        return max(int(ENOUGH * unit), min(least, int(_MOST * unit) + _MOST_EACH * draft.n))
+
+    def fit(self, n_fresh: int = 0) -> None:
+        """Fit all answers, from where the objects are known to be; the last no fit has seen."""
+        draft, triplets = self.draft, self._triplets()
+        before = self._start() if draft.positions is None else draft.positions
+        X, share = self._centre(before, triplets)
+        if share > _DOUBTFUL and n_fresh:  # something is stuck, or a dimension is missing
+            seen, fresh = triplets[:-n_fresh], triplets[-n_fresh:]
+            other = one_more_dimension(seen, fresh, before, draft.evidence, draft.rng)
+            other, less = self._centre(other, triplets)
+            if other.shape[1] > X.shape[1] or less < share:
+                X, share = other, less
+        draft.evidence.setdefault(X.shape[1], {})["disobeyed"] = share
+        draft.positions = X
+
+    def _centre(self, X: Floats, triplets: Triplets) -> tuple[Floats, float]:
+        """The middle of what the answers allow, with a prior wide enough to obey them."""
+        X = fit_centre(triplets, X, self._spread, max_iter=_STEPS).positions
+        share = float(disobeyed(X, triplets).mean())
+        while share > _BENT and self._spread < _WIDEST:
+            wider = fit_centre(triplets, X, _WIDER * self._spread, max_iter=_STEPS).positions
+            less = float(disobeyed(wider, triplets).mean())
+            if less > share / 2:  # equal distances, which no prior is wide enough for
+                break
+            X, share = wider, less
+            self._spread *= _WIDER
+        return X, share
+
+    def _triplets(self) -> Triplets:
+        """What rankings and searches imply, then what was asked, in order."""
+        implied = [self._frame.triplets()]
+        if self._slots is not None:
+            implied.append(self._slots.triplets())
+        return np.concatenate([*implied, self.draft.record.triplets])
+
+    def _start(self) -> Floats:
+        frame, n, rng = self._frame, self.draft.n, self.draft.rng
+        assert frame.positions is not None
+        X = np.empty((n, frame.positions.shape[1]))
+        X[:] = frame.positions.mean(axis=0)
+        X += 0.1 * frame.positions.std() * rng.standard_normal(X.shape)
+        X[frame.objects] = frame.positions
+        if self._slots is not None:
+            X[self._slots.objects] = self._slots.positions
+        return X
+
+
+def _members(n: int, budget: int | None) -> int:
+    """How many objects are ranked; 0: there is no budget for it."""
+    size = min(n, _MEMBERS)
+    if budget is None:
+        return size
+    while size >= min(n, _FEWEST_MEMBERS):
+        if _RANKINGS * size * np.log2(size) + _SLOT * (n - size) <= budget:
+            return size
+        size -= 1
+    return 0
+
+
+def _most_heads(n: int, m: int) -> int:
+    """How many heads may be ranked from before a dimension is given up.
+
+    An object in ten for each dimension, and a few: fewer objects than that do not determine a
+    dimension. More where the rankings are a small part of all that is asked.
+    """
+    return max(min(m, 8), m // 10 + 3, min(30, int(_FRAME * n * np.log2(n) / (m * np.log2(m)))))

@@ -1,0 +1,100 @@
+import hashlib
+import warnings
+
+import numpy as np
+import pytest
+
+from nearer.datasets import CATALOGUE, load_digits_mnist, load_human
+from nearer.datasets.catalogue import DataFile, Entry, entry
+from nearer.datasets.folders import cache_folder, data_folder, fetch, find, where
+from nearer.errors import InvalidInput, MissingData
+
+CONTENT = b"0,1,2\n"
+FILE = DataFile("small.csv", len(CONTENT), hashlib.sha256(CONTENT).hexdigest())
+DATA = Entry("small", "a test", 3, "answers", "none", "here", "load_small()", (FILE,), "fetch_it")
+
+
+@pytest.fixture(autouse=True)
+def folders(tmp_path, monkeypatch):
+    for name in ("data", "cache"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setenv("NEARER_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("NEARER_CACHE", str(tmp_path / "cache"))
+    return tmp_path
+
+
+def test_data_folder_before_cache(folders):
+    with pytest.raises(MissingData, match=r"put small\.csv \(here; .* into .*data or .*cache"):
+        find(DATA, FILE)
+    (folders / "cache" / "small.csv").write_bytes(CONTENT)
+    assert find(DATA, FILE) == folders / "cache" / "small.csv"
+    (folders / "data" / "small.csv").write_bytes(CONTENT)
+    assert find(DATA, FILE) == folders / "data" / "small.csv"
+
+
+def test_a_wrong_file_is_refused(folders):
+    (folders / "data" / "small.csv").write_bytes(b"0,2,1\n")
+    assert where(FILE) is not None
+    with pytest.raises(InvalidInput, match=r"SHA-256 \w{12}… is not \w{12}… of small; remove it"):
+        find(DATA, FILE)
+
+
+def test_folders_by_default(monkeypatch, tmp_path):
+    monkeypatch.delenv("NEARER_DATA")
+    monkeypatch.delenv("NEARER_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert data_folder() is None  # the package looks into no folder that was not named
+    assert cache_folder() == tmp_path / "xdg" / "nearer"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / ".cache" / "nearer"
+
+
+def test_downloads(folders):
+    assert fetch(DATA, True, lambda home: home) == str(folders / "cache" / "scikit-learn")
+    with pytest.raises(MissingData, match="or pass download=True"):
+        fetch(DATA, False, lambda home: home)
+
+    def offline(home):
+        warnings.warn("trying once more", RuntimeWarning, stacklevel=1)
+        raise OSError("Name or service not known")
+
+    with pytest.raises(MissingData, match=r"fetch_it of scikit-learn could not .*Name or service"):
+        fetch(DATA, True, offline)
+
+
+def test_loaders_say_what_to_put_where(monkeypatch):
+    def offline(*args, **options):
+        raise OSError("no network")
+
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", offline)
+    with pytest.raises(MissingData, match=r"put mnist_5000\.npz .*\(no network\)"):
+        load_digits_mnist()
+    with pytest.raises(MissingData, match=r"put human_zappos85\.csv\.gz"):
+        load_human("zappos85")
+    with pytest.raises(InvalidInput, match="'shoes' is no set of answers; there are zappos85"):
+        load_human("shoes")
+    with pytest.raises(InvalidInput, match="'shoes' is no data set; there are cities"):
+        entry("shoes")
+
+
+def test_a_download_of_something_else_is_refused(monkeypatch):
+    class Held:
+        data = np.zeros((6000, 784))
+        target = np.array(["7"] * 6000)
+
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda *args, **options: Held)
+    with pytest.raises(InvalidInput, match="is not the data that the paper's tables need"):
+        load_digits_mnist()
+
+
+def test_the_catalogue_is_in_order():
+    import nearer.datasets
+
+    assert len({data.name for data in CATALOGUE}) == len(CATALOGUE)
+    for data in CATALOGUE:
+        assert hasattr(nearer.datasets, data.loader.partition("(")[0]), data.loader
+        assert data.holds in ("points", "answers")
+        for file in data.files:
+            assert len(file.sha256) == 64
+            assert file.size > 0
