@@ -150,20 +150,12 @@ class GpuPasses:
         callback: Callable[[int, float], object] | None,
     ) -> Fit:
         """Minimise a loss from one start."""
-        from nearer._kernels.triton_gradients import value_and_gradient  # noqa: PLC0415
         from nearer.fitting.lbfgs import minimise  # noqa: PLC0415
 
         torch = _torch()
 
-        def mean_loss(Z: Any) -> tuple[float, Any]:
-            gradient = torch.zeros_like(Z)
-            total = value_and_gradient(
-                loss.kind, loss.number, Z, self._rows, self._weights, gradient
-            )
-            return float(total) / self._total, gradient.div_(self._total)
-
         def objective(Z: Any) -> tuple[float, Any]:
-            value, gradient = mean_loss(Z)
+            value, gradient = self._pass(loss, Z)
             if ridge:
                 value += 0.5 * ridge * float((Z.double() * Z).sum())
                 gradient += ridge * Z
@@ -174,8 +166,21 @@ class GpuPasses:
             objective, start, max_iter=max_iter, tol=tol, callback=callback
         )
         if ridge:
-            value, _ = mean_loss(Z)
+            value, _ = self._pass(loss, Z)
         return Fit(Z.double().cpu().numpy(), value, steps, converged)
+
+    def mean_loss(self, loss: Loss, X: Floats) -> float:
+        """What the positions cost, on average."""
+        torch = _torch()
+        return self._pass(loss, torch.as_tensor(X, dtype=torch.float32, device=_name()))[0]
+
+    def _pass(self, loss: Loss, Z: Any) -> tuple[float, Any]:
+        """Mean loss and its gradient."""
+        from nearer._kernels.triton_gradients import value_and_gradient  # noqa: PLC0415
+
+        gradient = _torch().zeros_like(Z)
+        total = value_and_gradient(loss.kind, loss.number, Z, self._rows, self._weights, gradient)
+        return float(total) / self._total, gradient.div_(self._total)
 
     def disobeyed(self, X: Floats) -> NDArray[np.bool_]:
         """Which answers the positions contradict, in the order in which they were given."""

@@ -255,7 +255,7 @@ def fit_posterior(
 
 def log_posterior(evidence: Evidence, fit: Posterior) -> float:
     """How probable the positions of a fit are, but for a constant."""
-    loss, _ = fit.noise.loss.value_and_gradient(fit.positions, evidence.triplets, evidence.weights)
+    loss = evidence.passes.mean_loss(fit.noise.loss, fit.positions)
     distance = float(np.vdot(fit.positions, fit.positions)) / fit.noise.prior**2
     return -loss * float(evidence.weights.sum()) - 0.5 * distance
 

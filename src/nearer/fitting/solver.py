@@ -64,6 +64,10 @@ class Passes:
         objective = _Objective(loss, self._rows, self._weights, X.shape, ridge)
         return _descend(objective, X, max_iter, tol, callback)
 
+    def mean_loss(self, loss: Loss, X: Floats) -> float:
+        """What the positions cost, on average."""
+        return loss.value_and_gradient(X, self._rows, self._weights)[0]
+
     def disobeyed(self, X: Floats) -> NDArray[np.bool_]:
         """Which answers the positions contradict, in the order in which they were given."""
         return disobeyed(X, self.rows)
