@@ -27,6 +27,7 @@ from nearer._given import Given, gather
 from nearer.embedding import Embedding, Phase
 from nearer.fitting.belief import Belief
 from nearer.fitting.bootstrap import bootstrap_covariances
+from nearer.fitting.device import Device, using
 from nearer.fitting.heldout import hold_out_once
 from nearer.fitting.losses import LOSSES, Floats, Loss
 from nearer.fitting.posterior import Curve, Noise, Posterior
@@ -64,6 +65,7 @@ def fit(
     bootstrap: int | None = None,
     max_iter: int = 1000,
     tol: float = 1e-8,
+    device: Device = "auto",
     random_state: int | np.random.Generator | None = None,
 ) -> Embedding:
     """Find positions, their dimension and how sure they are from answers that are given.
@@ -96,6 +98,9 @@ def fit(
         but not for ``"noisy"``, which knows how sure it is.
     max_iter, tol
         Steps of the optimiser in the last fit, and the gain of a step that ends it.
+    device
+        ``"cuda"``: fit on a GPU (needs ``nearer[gpu]``). ``"auto"``: where there is one and the
+        problem is large enough to gain. ``"cpu"``: never.
     random_state
         Seed or generator.
 
@@ -125,12 +130,13 @@ def fit(
     if bootstrap is not None and bootstrap != 0:
         checks.whole("bootstrap", bootstrap, least=2, rule="a spread needs two draws; 0: none")
     rng = checks.generator(random_state)
-    found = _find(given, _Wanted(method, d, most, max_iter, tol), rng)
-    if found.method != "noisy" and bootstrap != 0:
-        found = _drawn_again(given, found, bootstrap or _DRAWS, rng)
-    elif bootstrap:
-        found = _drawn_again(given, found, bootstrap, rng)
-    return _embedding(given, found)
+    with using(device):
+        found = _find(given, _Wanted(method, d, most, max_iter, tol), rng)
+        if found.method != "noisy" and bootstrap != 0:
+            found = _drawn_again(given, found, bootstrap or _DRAWS, rng)
+        elif bootstrap:
+            found = _drawn_again(given, found, bootstrap, rng)
+        return _embedding(given, found)
 
 
 @dataclass(frozen=True)
