@@ -192,3 +192,20 @@ def test_the_examples_of_the_page_on_noise_run():
     names = {}
     exec(block, names)  # as a reader would
     assert names["found"].dimension == 2
+
+
+def test_an_iterator_of_blocks_is_its_rows():
+    rng = np.random.default_rng(0)
+    rows = np.array([rng.choice(15, 3, replace=False) for _ in range(600)])
+    whole = nearer.fit(rows, n_components=2, random_state=0)
+    blocks = nearer.fit(iter(np.split(rows, 4)), n_components=2, random_state=0)
+    np.testing.assert_array_equal(blocks.positions, whole.positions)
+    with pytest.raises(nearer.errors.InvalidInput, match="without a block"):
+        nearer.fit(iter([]), n_components=2)
+
+
+def test_triplets_of_a_run_can_be_left_out():
+    oracle = nearer.PointOracle(np.random.default_rng(0).normal(size=(30, 2)))
+    found = nearer.embed(oracle, 30, keep_triplets=False, random_state=0, progress=False)
+    assert found.triplets.shape == (0, 3)
+    assert found.n_comparisons > 0

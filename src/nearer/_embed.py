@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -35,6 +36,7 @@ def embed(
     quality: float = 0.99,
     random_state: int | np.random.Generator | None = None,
     journal: str | os.PathLike[str] | None = None,
+    keep_triplets: bool = True,
     progress: bool | Callable[..., object] = True,
     **how: Unpack[Dispatch],
 ) -> Embedding:
@@ -73,6 +75,8 @@ def embed(
     journal
         A file in which every answer is kept as it comes. After an interruption the same call goes
         on where it stopped, pays for nothing twice, and gives the uninterrupted result.
+    keep_triplets
+        False: the result is without its ``triplets``, which take 24 bytes a comparison.
     progress
         True: a line on the terminal, if there is one, that counts comparisons, rounds and money. A
         callable gets the counts whenever answers have come. False: silence.
@@ -100,7 +104,7 @@ def embed(
     )
     shown = asking_progress("asking") if progress is True else nullcontext(progress or None)
     with shown as count:
-        return run(
+        found = run(
             asking,
             oracle,
             objects=None if names is None else names.objects,
@@ -108,3 +112,4 @@ def embed(
             progress=count,
             **how,
         )
+    return found if keep_triplets else replace(found, triplets=found.triplets[:0].copy())

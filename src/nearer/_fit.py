@@ -75,7 +75,7 @@ def fit(
     answers
         What `nearer.read_triplets` returns, an ``(m, 3)`` array of rows (head, near, far), a pandas
         or polars frame, or the path of a file; the last two in any form `nearer.read_triplets`
-        reads.
+        reads. Also an iterator of ``(m, 3)`` blocks.
     n_components
         A number of dimensions, or ``"auto"``: as many as the answers need.
     people

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,6 +74,8 @@ def gather(
         answers = read_triplets(answers)
     elif hasattr(answers, "columns") and not isinstance(answers, np.ndarray):
         answers = _from_frame(answers)
+    elif isinstance(answers, Iterator):
+        answers = _from_blocks(answers)
     labels: Sequence[Any] | None = None
     if isinstance(answers, Triplets):
         labels = answers.labels
@@ -102,6 +104,14 @@ def gather(
         who,
         _trials(rows) if trials is None else np.asarray(trials),
     )
+
+
+def _from_blocks(blocks: Iterator[Any]) -> NDArray[np.int32]:
+    """Blocks of ``(m, 3)`` rows, one after the other, without a copy in a wider type."""
+    parts = [checks.triplets(block)[0] for block in blocks]
+    if not parts:
+        raise InvalidInput("an iterator without a block: must yield (m, 3) rows, at least once")
+    return np.concatenate(parts)
 
 
 def _from_frame(frame: Any) -> Triplets:

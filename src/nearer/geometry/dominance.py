@@ -21,7 +21,6 @@ search for the object above most is cut off when no bound left exceeds the best 
 
 from __future__ import annotations
 
-import moocore
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -76,6 +75,8 @@ def hull_estimate(rankings: ArrayLike) -> Mask:
         second = r[1, order]
         front[order] = second == np.minimum.accumulate(second)
         return front
+    import moocore  # noqa: PLC0415 - not on every node that only fits
+
     return np.asarray(moocore.is_nondominated(r.T.astype(np.float64)), dtype=np.bool_)
 
 

@@ -1,0 +1,160 @@
+"""Fits on a GPU: seconds, passes, held-out error and memory, from 10⁵ objects to 10⁹ answers.
+
+The protocol is that of Vankadara et al. 2019: positions uniform in a cube, 2·n·d·⌊log2 n⌋ triplets,
+and one problem of 10⁹ triplets in four dimensions. `SOE(init="random", tol=1e-4)` is given triplets
+that lie on the device, with the kernels compiled; ``above`` starts in more dimensions, as it does
+by default. A pass moves at least 12 bytes a triplet: beside it stands how long the device takes to
+copy as many bytes. Needs a CUDA device and the extra ``nearer[gpu]``.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nearer
+from benchmarks.harness import Cell, Rows, cell, pick, summary, table
+from nearer.fitting.device import GpuPasses, using
+from nearer.fitting.losses import LOSSES, Loss
+
+TIMED = True
+_HELD_OUT = 1_000_000
+
+
+def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
+    for seed in range(seeds or (5 if full else 3)):
+        for n in (100_000, 1_000_000):
+            for init in ("random", "above"):
+                yield cell("soe", fitted, n=n, m=_answers(n, 2), d=2, init=init, seed=seed)
+        yield cell("soe", fitted, n=1_000_000, m=10**9, d=4, init="random", seed=seed)
+    for loss in LOSSES:
+        yield cell("pass", passed, n=1_000_000, m=_answers(1_000_000, 2), d=2, loss=loss)
+    yield cell("door", door, n=100_000, m=_answers(100_000, 2), d=2)
+
+
+def _answers(n: int, d: int) -> int:
+    return 2 * n * d * (n.bit_length() - 1)
+
+
+def _torch() -> Any:
+    import torch
+
+    return torch
+
+
+def _triplets(X: Any, m: int, seed: int) -> Any:
+    """Random triplets, answered by positions, made where they lie."""
+    torch, n = _torch(), len(X)
+    source = torch.Generator(device=X.device).manual_seed(seed)
+    out = torch.empty((m, 3), dtype=torch.int32, device=X.device)
+    for start in range(0, m, 1 << 25):
+        part = out[start : start + (1 << 25)]
+        head, a, b = (
+            torch.randint(n - k, (len(part),), generator=source, device=X.device) for k in range(3)
+        )
+        b += b >= a
+        a, b = a + (a >= head), b + (b >= head)
+        near = (X[head] - X[a]).square().sum(1) < (X[head] - X[b]).square().sum(1)
+        part[:, 0] = head
+        part[:, 1], part[:, 2] = torch.where(near, a, b), torch.where(near, b, a)
+    return out
+
+
+def _problem(n: int, m: int, d: int, seed: int) -> tuple[Any, Any]:
+    torch = _torch()
+    torch.manual_seed(seed)
+    X = torch.rand(n, d, device="cuda")
+    return _triplets(X, m, seed + 1), _triplets(X, _HELD_OUT, seed + 2)
+
+
+def fitted(n: int, m: int, d: int, init: str, seed: int) -> dict[str, float]:
+    torch = _torch()
+    small, _ = _problem(1_000, 20_000, d, 0)
+    _model(d, init).fit(small)  # compile
+    rows, test = _problem(n, m, d, seed)
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    start = time.perf_counter()
+    model = _model(d, init).fit(rows)
+    seconds = time.perf_counter() - start
+    with using("cuda"):
+        wrong = GpuPasses(test, None, n).disobeyed(model.embedding_).mean()
+    return {
+        "seconds": seconds,
+        "steps": model.n_iter_,
+        "loss": float(model.stress_),
+        "held_out_error": float(wrong),
+        "gib": torch.cuda.max_memory_allocated() / 2**30,
+    }
+
+
+def _model(d: int, init: str) -> Any:
+    warnings.simplefilter("ignore")
+    return nearer.SOE(d, init=init, tol=1e-4, device="cuda", random_state=0)
+
+
+def passed(n: int, m: int, d: int, loss: str) -> dict[str, float]:
+    """Milliseconds of one pass, and those that the device takes to copy as many bytes."""
+    torch = _torch()
+    rows, _ = _problem(n, m, d, 0)
+    passes = GpuPasses(rows, None, n)
+    Z = torch.rand(n, d, device="cuda")
+    copied = torch.empty(12 * m // 8, dtype=torch.int32, device="cuda")
+
+    def clocked(work: Any) -> float:
+        work()
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        for _ in range(10):
+            work()
+        torch.cuda.synchronize()
+        return 100 * (time.perf_counter() - start)
+
+    return {
+        "ms": clocked(lambda: passes._pass(Loss(loss), Z)),
+        "limit_ms": clocked(copied.clone),  # half of the bytes read, half of them written
+    }
+
+
+def door(n: int, m: int, d: int) -> dict[str, float]:
+    """`nearer.fit` of answers that lie on the processor, at a given dimension."""
+    rows, test = _problem(n, m, d, 0)
+    rows = rows.cpu().numpy()
+    start = time.perf_counter()
+    found = nearer.fit(
+        rows, n_components=d, method="soe", bootstrap=0, n_objects=n, device="cuda", random_state=0
+    )
+    seconds = time.perf_counter() - start
+    with using("cuda"):
+        wrong = GpuPasses(test, None, n).disobeyed(found.positions).mean()
+    return {"seconds": seconds, "held_out_error": float(wrong)}
+
+
+def page(rows: Rows, folder: Path) -> str:
+    torch = _torch()
+    name = torch.cuda.get_device_name() if torch.cuda.is_available() else "no device here"
+    text = [f"Device: {name}, PyTorch {torch.__version__}.\n"]
+    heads = ["objects", "triplets", "d", "start", "seconds", "steps", "held-out error", "GiB"]
+    keys = dict.fromkeys((r["n"], r["m"], r["d"], r["init"]) for r in pick(rows, "soe"))
+    lines = []
+    for n, m, d, init in keys:
+        some = pick(rows, "soe", n=n, m=m, d=d, init=init)
+        figures = [summary(some, key, 3) for key in ("seconds", "steps", "held_out_error", "gib")]
+        lines.append([f"{n:,}", f"{m:,}", d, init, *figures])
+    text.append(table(heads, lines))
+    text.append("")
+    text.append(
+        table(
+            ["loss", "ms a pass", "ms to copy as many bytes"],
+            ([r["loss"], f"{r['ms']:.2f}", f"{r['limit_ms']:.2f}"] for r in pick(rows, "pass")),
+        )
+    )
+    text += [
+        f"\n`nearer.fit` of {r['m']:,} triplets of {r['n']:,} objects, from an array: "
+        f"{r['seconds']:.2f} s, held-out error {r['held_out_error']:.4f}."
+        for r in pick(rows, "door")
+    ]
+    return "\n".join(text)
