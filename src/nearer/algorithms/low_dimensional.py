@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from nearer.algorithms.draft import Draft
-from nearer.algorithms.frame import Frame, build_frame
+from nearer.algorithms.frame import Frame, build_frame, rank_more
 from nearer.algorithms.near_ties import near_ties
 from nearer.algorithms.obeying import one_more_dimension
 from nearer.algorithms.slotting import Anchors, Slots, slot_objects
@@ -27,15 +27,17 @@ from nearer.asking.protocol import Asking
 from nearer.asking.sorting import Order
 from nearer.errors import BudgetSpent
 from nearer.fitting.centre import fit_centre
+from nearer.fitting.misplaced import relocate
 from nearer.fitting.solver import disobeyed
 from nearer.questions import Floats, Triplets
 
 __all__ = ["ENOUGH", "LowDimensional"]
 
 ENOUGH = 1.35  # n·d·log2 n comparisons
-_DETAIL = 12  # comparisons an object about near ties, at least, …
+_DETAIL = 12  # comparisons about near ties, at least, for each object of the frame, …
 _MOST, _MOST_EACH = 1.5, 20  # … but in all no more than so many n·d·log2 n and so many an object
 _MEMBERS = 100
+_TO_SLOT = 2  # heads more than dimensions, that others are placed from: fewer leave mirror images
 _REFITS = 6  # rounds of detail
 _LOCAL = 0.3  # of the detail, among the nearest of each head
 _SPREAD = 0.4  # of the prior over n: two objects next to each other in a ranking are a unit apart
@@ -107,6 +109,8 @@ class LowDimensional:
         draft.evidence = frame.evidence
         try:
             yield from build_frame(frame, _most_heads(draft.n, m), self.order, rng)
+            if frame.dimension is not None and size < draft.n:
+                yield from rank_more(frame, frame.dimension + _TO_SLOT, self.order, rng)
         finally:
             draft.heads = objects[frame.heads]
         if frame.dimension is None:
@@ -144,7 +148,7 @@ class LowDimensional:
             assert draft.positions is not None
             if draft.positions.shape[1] > d:  # also where near ties have called for another
                 d, to_go = draft.positions.shape[1], _REFITS
-                least = draft.record.n_comparisons + _DETAIL * draft.n
+                least = draft.record.n_comparisons + self._detail(d)
             left = self._enough(least) - draft.record.n_comparisons
             if left < 1 or not to_go:
                 return f"{draft.record.n_comparisons} comparisons are enough"
@@ -155,6 +159,14 @@ class LowDimensional:
             yield draft.rng.permutation(questions)[: min(left, -(-left // to_go))]
             self.fit(draft.record.n_comparisons - before)
             to_go -= 1
+
+    def _detail(self, d: int) -> int:
+        """How many comparisons near ties are worth, at least.
+
+        An object that was slotted has been asked about some, the more the more dimensions it has.
+        """
+        members = len(self._frame.objects)
+        return int(_DETAIL * (members + (self.draft.n - members) / d))
 
     def _enough(self, least: int) -> int:
         """How many comparisons to stop at: the one place where that is decided."""
@@ -170,6 +182,10 @@ class LowDimensional:
         draft, triplets = self.draft, self._triplets()
         before = self._start() if draft.positions is None else draft.positions
         X, share = self._centre(before, triplets)
+        moved = relocate(X, triplets.astype(np.int32), disobeyed(X, triplets), draft.rng)
+        if (moved != X).any():
+            again, less = self._centre(moved, triplets)
+            X, share = (again, less) if less < share else (X, share)
         if share > _DOUBTFUL and n_fresh:  # something is stuck, or a dimension is missing
             seen, fresh = triplets[:-n_fresh], triplets[-n_fresh:]
             other = one_more_dimension(seen, fresh, before, draft.evidence, draft.rng)
