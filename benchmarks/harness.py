@@ -16,7 +16,6 @@ Where the module says ``TIMED = True`` its cells run one at a time, with all thr
 from __future__ import annotations
 
 import os
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -32,6 +31,7 @@ from nearer.cells.computing import compute_cells
 from nearer.cells.digest import code_digest
 from nearer.cells.finished import Figures, FinishedCells
 from nearer.cli.progress import cells_progress
+from nearer.errors import InvalidInput
 from nearer.files import write_bytes
 
 __all__ = [
@@ -104,7 +104,7 @@ def measure(
     listed = list(module.cells(full, seeds))
     wanted = [c for c in listed if fnmatchcase(c.name, f"*{only}*")]
     if not wanted:
-        sys.exit(f"--cells {only}: matches none of {len(listed)}, such as {listed[0].name!r}")
+        raise InvalidInput(f"--cells {only}: none of {len(listed)}, such as {listed[0].name!r}")
     with cells_progress() as (begin, step):
         begin(len(wanted), sum(finished.figures(c) is not None for c in wanted))
         alone = getattr(module, "TIMED", False)

@@ -10,7 +10,6 @@ equal the state built step by step as things happened; and the study must have g
 from __future__ import annotations
 
 import asyncio
-import heapq
 import json
 import sys
 import tempfile
@@ -21,52 +20,46 @@ from typing import Any
 
 import numpy as np
 
-from nearer.study.board import Board, Lease, Question
+from nearer.study.board import Board
 from nearer.study.config import Config
 from nearer.study.create import new_study
 from nearer.study.imports import Item
-from nearer.study.log import replay
+from nearer.study.log import read_config, read_items, replay
+from nearer.study.rows import Answered, Batch, Event, Joined, Leased, Posed, read_rows
 from nearer.study.simulate import Crowd, Outcome, Server, crowd
 from nearer.study.store import connect
 
 
-def as_it_happened(db: Any, rule: str) -> Board:
-    """The board of a server that was never interrupted: one event after the other, by the clock."""
-    board = Board(rule)
-    for (person,) in db.execute("SELECT id FROM people ORDER BY id"):
-        board.add_person(person)
-    posed = {
-        row[0]: row
-        for row in db.execute("SELECT id, head, a, b, purpose, person, repeats FROM posed")
-    }
-    pending = iter(sorted(posed))
-    next_question = next(pending, None)
-    leases = (
-        (issued, 0, row)
-        for issued, *row in db.execute(
-            "SELECT issued, id, question, person, a_left, expires FROM leases ORDER BY id"
-        )
+def as_it_happened(db: Any) -> Board:
+    """The board of a server that was never interrupted: one row after the other, by the clock."""
+    board = Board(read_config(db), read_items(db))
+    rows = list(read_rows(db))
+    posed = iter([row for row in rows if isinstance(row, Posed)])
+    waiting = next(posed, None)
+    for row in rows:
+        if isinstance(row, Joined | Batch):
+            board.apply(row)
+    timed = sorted(
+        (row for row in rows if isinstance(row, Leased | Answered | Event)),
+        key=lambda row: (_when(row), isinstance(row, Answered), row.id),
     )
-    answers = (
-        (received, 1, row)
-        for received, *row in db.execute(
-            "SELECT received, lease, choice, near FROM answers ORDER BY id"
-        )
-    )
-    for at, kind, row in heapq.merge(leases, answers, key=lambda event: event[:2]):
-        board.expire(at)
-        if kind == 0:
-            lease, question, person, a_left, expires = row
-            while next_question is not None and next_question <= question:
-                board.add_question(Question(*posed[next_question]))
-                next_question = next(pending, None)
-            board.add_lease(Lease(lease, question, person, bool(a_left), expires))
-        else:
-            board.add_answer(*row)
-    while next_question is not None:
-        board.add_question(Question(*posed[next_question]))
-        next_question = next(pending, None)
+    for row in timed:
+        board.expire(_when(row))
+        if isinstance(row, Leased):
+            while waiting is not None and waiting.id <= row.question:
+                board.apply(waiting)
+                waiting = next(posed, None)
+        board.apply(row)
+    while waiting is not None:
+        board.apply(waiting)
+        waiting = next(posed, None)
     return board
+
+
+def _when(row: Leased | Answered | Event) -> float:
+    if isinstance(row, Event):
+        return row.at
+    return row.issued if isinstance(row, Leased) else row.received
 
 
 def drill(
@@ -78,7 +71,11 @@ def drill(
     n = 60
     items = [Item(f"item {k}", "text", f"item {k}") for k in range(n)]
     new_study(
-        path, items, Config.of({"method": "random", "questions": 100_000, "lease_seconds": 5})
+        path,
+        items,
+        Config.of(
+            {"method": "random", "questions": 100_000, "lease_seconds": 5, "joins_per_minute": 0}
+        ),
     )
     people = Crowd(rng.normal(size=(n, 2)), seconds=0.05 * n_people / 20, dropout=0.2)
     stop = threading.Event()
@@ -121,7 +118,7 @@ def drill(
         "stored": len(stored),
         "lost": len(set(acknowledged) - set(stored)),
         "twice": len(stored) - len(set(stored)),
-        "same_state": replay(db, "1").snapshot(now) == as_it_happened(db, "1").snapshot(now),
+        "same_state": replay(db).snapshot(now) == as_it_happened(db).snapshot(now),
         "after_last_kill": int(
             db.execute("SELECT count(*) FROM answers WHERE received > ?", (restarted,)).fetchone()[
                 0

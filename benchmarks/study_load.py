@@ -16,11 +16,15 @@ from typing import Any
 
 import numpy as np
 
+from nearer.study.answering import Given, answer
+from nearer.study.asking import hand_out, pose
 from nearer.study.config import Config
 from nearer.study.create import new_study
-from nearer.study.desk import Desk
 from nearer.study.imports import Item
+from nearer.study.joining import join
+from nearer.study.lists import EarlierAnswer, import_answers
 from nearer.study.simulate import Crowd, answer_all, served
+from nearer.study.steering import set_state
 from nearer.study.store import Store
 
 N_OBJECTS = 60
@@ -28,32 +32,36 @@ N_OBJECTS = 60
 
 def make(path: Path, **settings: Any) -> Path:
     items = [Item(f"item {k}", "text", f"item {k}") for k in range(N_OBJECTS)]
-    new_study(path, items, Config.of({"method": "random", "questions": 100_000, **settings}))
+    new_study(
+        path,
+        items,
+        Config.of({"method": "random", "questions": 100_000, "joins_per_minute": 0, **settings}),
+    )
     return path
 
 
 def store_rate(folder: Path, *, n_people: int = 200, seconds: float = 5.0) -> dict[str, float]:
     """Answers a second that the store commits, each with the next question, synced to the disk."""
-    desk = Desk(time.time, np.random.default_rng(0))
-    store = Store(
-        make(folder / "store.db", holdout_share=0.0, repeat_share=0.0, catch_share=0.0), desk
-    )
-    store.write(lambda db: desk.set_state(db, "running"))
+    path = make(folder / "store.db", holdout_share=0.0, repeat_share=0.0, catch_share=0.0)
+    store = Store(path, rng=np.random.default_rng(0))
+    store.write(lambda journal: set_state(journal, "running"))
     rng = np.random.default_rng(1)
     rows = np.array([rng.choice(N_OBJECTS, 3, replace=False) for _ in range(60_000)])
-    store.write(lambda db: desk.pose(db, rows, seen=0, seconds=0.0))
-    people = [store.write(lambda db: desk.join(db, consent="1")) for _ in range(n_people)]
+    store.write(lambda journal: pose(journal, rows, seen=0, seconds=0.0))
+    people = [
+        store.write(lambda journal: join(journal, consent="1")).person for _ in range(n_people)
+    ]
     ends = time.perf_counter() + seconds
     waits: list[float] = []
 
     def take_part(person: int) -> None:
-        trials = store.write(lambda db: desk.hand_out(db, person))
+        trials = store.write(lambda journal: hand_out(journal, person))
         while time.perf_counter() < ends:
             lease = trials[0].lease
 
-            def change(db: Any, lease: int = lease) -> Any:
-                desk.answer(db, person, lease, "left", 800.0)
-                return desk.hand_out(db, person)
+            def change(journal: Any, lease: int = lease) -> Any:
+                answer(journal, person, Given(lease, "left", 800.0))
+                return hand_out(journal, person)
 
             began = time.perf_counter()
             trials = store.write(change)
@@ -93,6 +101,32 @@ def http_load(
     }
 
 
+def aged(folder: Path, *, n_answers: int = 100_000) -> dict[str, float]:
+    """How long a server takes to start on a study with many answers, and what it then holds."""
+    path = make(folder / "aged.db")
+    store = Store(path, rng=np.random.default_rng(0))
+    rng = np.random.default_rng(1)
+    rows = [rng.choice(N_OBJECTS, 3, replace=False).tolist() for _ in range(n_answers)]
+    earlier = [EarlierAnswer(*row, person=str(k // 50)) for k, row in enumerate(rows)]
+    store.write(lambda journal: import_answers(journal, earlier))
+    store.close()
+    began = time.perf_counter()
+    store = Store(path)
+    replay = time.perf_counter() - began
+    store.close()
+    began = time.perf_counter()
+    with served(path) as server:
+        start = time.perf_counter() - began
+        status = Path(f"/proc/{server.process.pid}/status").read_text()
+    memory = next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS"))
+    return {
+        "answers": n_answers,
+        "replay_s": replay,
+        "start_s": start,
+        "memory_mb": int(memory) / 1024,
+    }
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -100,6 +134,7 @@ def main() -> None:
             "store": store_rate(folder),
             "thinking": http_load(folder, think=1.0, n_answers=5000),
             "no thinking": http_load(folder, think=0.0, n_answers=8000),
+            "aged": aged(folder),
         }
     print(json.dumps(found, indent=2))
     met = found["store"]["answers_per_second"] > 1000 and found["thinking"]["p99_ms"] < 200

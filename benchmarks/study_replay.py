@@ -26,7 +26,9 @@ from nearer.questions import pack
 from nearer.study.config import Config
 from nearer.study.create import new_study
 from nearer.study.imports import Item
-from nearer.study.maps import Draughtsman
+from nearer.study.log import triplets as triplets_of
+from nearer.study.maps import MapMaker
+from nearer.study.pieces import COUNTED
 from nearer.study.simulate import Crowd, Outcome, crowd, served
 from nearer.study.store import connect
 
@@ -60,7 +62,7 @@ def replay(
         return "left" if oracle(question)[0] else "right"
 
     path = folder / f"{method}.db"
-    settings = {"method": method, "questions": 100, "seed": seed}
+    settings = {"method": method, "questions": 100, "seed": seed, "joins_per_minute": 0}
     settings |= {"holdout_share": 0.0, "repeat_share": 0.0, "catch_share": 0.0}
     new_study(path, [Item(f"shoe {k}", "text", f"shoe {k}") for k in range(n)], Config.of(settings))
 
@@ -77,14 +79,12 @@ def replay(
     took = time.perf_counter() - began
     db = connect(path, read_only=True)
     # Every answer that a person was asked for counts, whatever it was asked for.
-    told = np.array(
-        db.execute(
-            "SELECT q.head, a.near, a.far FROM answers a JOIN questions q ON q.id = a.question"
-            " WHERE a.near IS NOT NULL AND q.purpose IN ('main', 'holdout') ORDER BY a.id"
-        ).fetchall()
-    )
+    told = triplets_of(db, (*COUNTED, "holdout"))
     asked = np.array(
-        db.execute("SELECT head, a, b FROM questions WHERE purpose != 'catch'").fetchall()
+        db.execute(
+            "SELECT query, json_extract(shown, '$[0]'), json_extract(shown, '$[1]') FROM questions"
+            " WHERE purpose != 'catch'"
+        ).fetchall()
     )
     if keep is not None:
         np.savez(keep / f"{method}-{seed}.npz", told=told, asked=asked)
@@ -95,7 +95,7 @@ def replay(
     ).fetchone()
     curve = []
     for m in [m for m in CUTS if m <= min(len(told), n_answers)]:
-        found = Draughtsman(n, seed=seed).draw(told[:m], never, seen=m, last=True)
+        found = MapMaker(n, seed=seed).draw(told[:m], never, seen=m, last=True)
         curve.append({"answers": m, "dimension": found["dimension"], "accuracy": found["accuracy"]})
     return {
         "method": method,

@@ -9,6 +9,7 @@ os.environ.setdefault("NEARER_DATA", str(_DATA) if _DATA.is_dir() else "")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # test processes share the cores already
 
 import matplotlib as mpl  # noqa: E402
+import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
 mpl.use("Agg")
@@ -20,3 +21,14 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("nearer")
+
+
+@pytest.fixture(scope="module")  # its event loop lives in this thread and must end with the file
+def browser():
+    from browserkit import BROWSER, FLAGS
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        made = playwright.chromium.launch(executable_path=BROWSER, args=FLAGS)
+        yield made
+        made.close()

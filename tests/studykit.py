@@ -8,10 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
+from nearer.study import answering, asking, joining
+from nearer.study.answering import Given
 from nearer.study.config import Config
 from nearer.study.create import new_study
-from nearer.study.desk import Desk
+from nearer.study.identities import Identity
 from nearer.study.imports import Item
+from nearer.study.steering import set_state
 from nearer.study.store import Store
 
 
@@ -41,37 +44,39 @@ def only_real() -> dict[str, float]:
 
 
 class Bench:
-    """A store and a desk on a fresh study, without web and without worker."""
+    """A store on a fresh study, without web and without worker."""
 
     def __init__(
         self, path: Path, n: int = 8, seed: int = 0, *, sync: bool = False, **settings: object
     ) -> None:
-        self.path = make_study(path, n, **settings)
+        self.path = path if path.exists() else make_study(path, n, **settings)
         self.clock = Clock()
-        self.desk = Desk(self.clock, np.random.default_rng(seed))
-        self.store = Store(self.path, self.desk)
+        self.store = Store(self.path, self.clock, np.random.default_rng(seed))
         if not sync:  # most tests are not about power cuts
             self.store._db.execute("PRAGMA synchronous = OFF")
-        self.write(lambda db: self.desk.set_state(db, "running"))
+        self.write(set_state, "running")
 
-    def write(self, change):
-        return self.store.write(change)
+    def write(self, change, *args, **options):
+        return self.store.write(lambda journal: change(journal, *args, **options))
 
-    def join(self, **options: object) -> int:
-        return self.write(lambda db: self.desk.join(db, consent="1", **options))
+    def join(self, panel: str = "", external: str = "", **options: object) -> int:
+        identity = Identity(panel, external) if external else Identity()
+        return self.write(joining.join, consent="1", identity=identity, **options).person
 
     def pose(self, rows, **options: object) -> int:
-        rows = np.asarray(rows)
-        return self.write(lambda db: self.desk.pose(db, rows, seen=0, seconds=0.0, **options))
+        return self.write(asking.pose, np.asarray(rows), seen=0, seconds=0.0, **options)
 
     def hand_out(self, person: int):
-        return self.write(lambda db: self.desk.hand_out(db, person))
+        return self.write(asking.hand_out, person)
 
-    def answer(self, person: int, lease: int, choice: str = "left", ms: float = 700.0) -> bool:
-        return self.write(lambda db: self.desk.answer(db, person, lease, choice, ms))
+    def answer(
+        self, person: int, lease: int, choice: str = "left", ms: float = 700.0, **more: object
+    ) -> bool:
+        return self.write(answering.answer, person, Given(lease, choice, ms, **more))
 
+    @property
     def board(self):
-        return self.desk.board
+        return self.store._board
 
     def close(self) -> None:
         self.store.close()
@@ -110,7 +115,7 @@ class Web:
         self.setup = self.study.setup
         self.study.store._db.execute("PRAGMA synchronous = OFF")
         if start:
-            self.study.store.write(lambda db: self.study.desk.set_state(db, "running"))
+            self.study.store.write(lambda journal: set_state(journal, "running"))
         self.client = TestClient(create_app(self.study), follow_redirects=False)
         self.client.__enter__()
 

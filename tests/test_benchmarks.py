@@ -13,7 +13,7 @@ from benchmarks import __main__ as command
 from benchmarks import harness
 from benchmarks.harness import cell, counted, distinct, grid, measure, pick, summary, table
 from nearer.cells.digest import code_digest
-from nearer.errors import MissingData
+from nearer.errors import InvalidInput, MissingData
 
 ROOT = Path(__file__).parents[1]
 OPTIONS = {"full": False, "seeds": None, "only": "", "jobs": 1}
@@ -73,7 +73,7 @@ def test_data_that_is_not_at_hand_is_said_on_the_page(bench, tmp_path):
 
 
 def test_a_pattern_that_matches_nothing_is_refused(bench):
-    with pytest.raises(SystemExit, match=r"--cells x=9: matches none of 4, such as 'square x=2"):
+    with pytest.raises(InvalidInput, match=r"--cells x=9: none of 4, such as 'square x=2"):
         measure(bench, "small", **OPTIONS | {"only": "x=9"})
 
 

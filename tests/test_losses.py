@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nearer._kernels import losses as kernel
+from nearer._kernels import gradients as kernel
 from nearer.errors import InvalidInput
 from nearer.fitting.losses import LOSSES, Loss, as_loss
 

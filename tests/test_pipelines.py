@@ -1,5 +1,7 @@
 """The paper's pipelines: quality, books, budgets, options."""
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -131,6 +133,32 @@ def test_nearest_leaves_out_the_object_itself_among_duplicates():
     rows = _nearest(np.zeros((6, 2)), 3)
     assert rows.shape == (6, 3)
     assert all(x not in row for x, row in enumerate(rows))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"n_objects": wrong} for wrong in ("ten", None, 2.5, 2, np.zeros(3))]
+    + [{"n_components": 2.5}, {"n_components": "two"}, {"random_state": "x"}, {"budget": "many"}],
+    ids=str,
+)
+def test_wrong_types_are_named(options):
+    name = next(iter(options))
+    options = dict(options)
+    n = options.pop("n_objects", 10)
+    for make in (nearer.basis_soe, nearer.extra_soe, nearer.rand_soe, nearer.crowd_kernel):
+        takes = inspect.signature(make).parameters
+        if set(options) <= set(takes):
+            with pytest.raises(InvalidInput, match=f"{name}="):
+                make(n, **options)
+
+
+def test_the_registry_says_what_each_method_takes():
+    assert METHODS["informative"].needs_budget
+    assert not METHODS["rand+soe"].needs_budget
+    assert "extra" in METHODS["extra+soe"].takes
+    assert all(method.about and name == method.name for name, method in METHODS.items())
+    with pytest.raises(InvalidInput, match=r"method='magic'.*'adaptive'"):
+        make_asking("magic", 10)
 
 
 def test_options_that_a_method_has_not_are_refused():

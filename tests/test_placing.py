@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from scipy.stats import kendalltau, norm
+from scipy.stats import kendalltau, norm, truncnorm
 
 import nearer
-from nearer._kernels.shells import _inside, _invert
+from nearer.algorithms.placing import place_among
 from nearer.algorithms.slotting import Anchors, Slots, slot_objects
 from nearer.errors import InvalidInput
 
@@ -51,6 +51,20 @@ def test_wrong_objects_are_named(embedded, new, message):
         nearer.place_objects(embedded[1], new)
 
 
+def test_something_else_than_an_embedding_is_named():
+    with pytest.raises(InvalidInput, match="embedding is a ndarray"):
+        nearer.place_objects(np.zeros((5, 2)), [5])
+
+
+def test_objects_are_placed_among_others_of_any_numbers():
+    X = np.random.default_rng(2).normal(size=(220, 2))
+    old, new = np.arange(0, 400, 2)[:200], np.arange(1, 41, 2)
+    points = np.zeros((400, 2))
+    points[old], points[new] = X[:200], X[200:]
+    placed = nearer.run(place_among(X[:200], new, ids=old, pairs=True), nearer.PointOracle(points))
+    assert np.median(np.linalg.norm(placed.positions - X[200:], axis=1)) < 0.05
+
+
 def test_searches_end_inside_their_shells():
     X = np.random.default_rng(1).random((250, 2))
     anchors = Anchors(np.arange(200), X[:200], np.array([0, 1, 2, 3, 4]))
@@ -64,17 +78,69 @@ def test_searches_end_inside_their_shells():
     assert nearer.PointOracle(X)(slots.triplets()).all()
 
 
-@pytest.mark.parametrize(("low", "high"), [(-1.0, 0.5), (2.0, 2.5), (-9.0, 9.0), (-3.0, -2.9)])
-def test_moments_inside_an_interval(low, high):
-    grid = np.linspace(low, high, 200_001)
-    weight = norm.pdf(grid, 0.3, 1.7)
-    mean = (grid * weight).sum() / weight.sum()
-    variance = ((grid - mean) ** 2 * weight).sum() / weight.sum()
-    assert _inside(0.3, 1.7**2, low, high) == pytest.approx((mean, variance), rel=1e-3)
+def slow_update(slots, x, low, high, precision, target):
+    """One sweep of expectation propagation for one object, and what each question would tell."""
+    chain, heads = slots.chain, slots.heads
+
+    def solve(mean):
+        r = np.linalg.norm(mean - heads, axis=1)
+        direction = (mean - heads) / r[:, None]
+        covariance = np.linalg.inv(slots.prior + (direction.T * precision) @ direction)
+        step = slots.prior @ (slots.centre - mean) + direction.T @ (precision * (target - r))
+        return mean + covariance @ step, covariance
+
+    mean, covariance = solve(slots.positions[x])
+    for h in range(len(heads)):
+        r = np.linalg.norm(mean - heads[h])
+        direction = (mean - heads[h]) / r
+        variance = direction @ covariance @ direction
+        others = 1 / variance - precision[h]
+        new = flat = 12 / (high[h] - low[h]) ** 2
+        at = (low[h] + high[h]) / 2
+        if others > 1e-3 / variance:
+            expected, s = (r / variance - precision[h] * target[h]) / others, others**-0.5
+            inside = truncnorm((low[h] - expected) / s, (high[h] - expected) / s, expected, s)
+            m, v = inside.mean(), inside.var()
+            new = min(1 / v - others, 4 * flat)
+            new = 0.0 if new < 1e-6 * others else new
+            at = m if new in (0.0, 4 * flat) else (m / v - expected * others) / new
+        blend = 0.3 * precision[h] + 0.7 * new
+        target[h] = (0.3 * precision[h] * target[h] + 0.7 * new * at) / blend
+        precision[h] = blend
+    mean, covariance = solve(mean)
+    information = np.zeros(chain.shape)
+    for h in range(len(heads)):
+        r = np.linalg.norm(mean - heads[h])
+        direction = (mean - heads[h]) / r
+        curve = norm(r, np.sqrt(direction @ covariance @ direction)).cdf
+        span = slice(slots.first[x, h], slots.last[x, h])
+        p = (curve(chain[h, span]) - curve(low[h])) / (curve(high[h]) - curve(low[h]))
+        p = np.clip(p, 1e-300, 1 - 1e-16)
+        information[h, span] = -p * np.log2(p) - (1 - p) * np.log2(1 - p)
+    return mean, information
 
 
-def test_inverse():
-    A = np.cov(np.random.default_rng(2).normal(size=(4, 50)))
-    B = A.copy()
-    _invert(B)
-    assert np.allclose(A @ B, np.eye(4))
+@pytest.mark.parametrize("d", [1, 2, 4])
+def test_the_kernel_against_its_slow_twin(d):
+    X = np.random.default_rng(d).normal(size=(340, d))
+    anchors = Anchors(np.arange(300), X[:300], np.arange(d + 3))
+    slots = Slots(anchors, np.arange(300, 340))
+    for h in range(d + 3):  # a shell of 40 members around each true distance, inside the chain
+        true = np.searchsorted(slots.chain[h], np.linalg.norm(X[300:] - X[h], axis=1))
+        slots.first[:, h] = np.clip(true - 20, 1, 255)
+        slots.last[:, h] = slots.first[:, h] + 40
+    slots.positions[:] = X[300:] + 0.01
+    low = np.stack([slots.chain[h, slots.first[:, h] - 1] for h in range(d + 3)], axis=1)
+    high = np.stack([slots.chain[h, slots.last[:, h]] for h in range(d + 3)], axis=1)
+    slots.precisions[:], slots.targets[:] = 12 / (high - low) ** 2, (low + high) / 2
+    sites = zip(low, high, slots.precisions.copy(), slots.targets.copy(), strict=True)
+    expected = [slow_update(slots, x, *site) for x, site in enumerate(sites)]
+    head, member, information = slots.choose(np.arange(40), anew=False)
+    for x, (mean, entropies) in enumerate(expected):
+        np.testing.assert_allclose(slots.positions[x], mean, atol=1e-6)
+        assert information[x] == pytest.approx(entropies[head[x], member[x]], abs=1e-6)
+        assert information[x, 0] > entropies.max() - 0.5
+        assert head[x, 0] != head[x, 1]
+        span = slots.first[x, head[x]], slots.last[x, head[x]]
+        assert (span[0] <= member[x]).all()
+        assert (member[x] < span[1]).all()

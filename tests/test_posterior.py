@@ -10,7 +10,7 @@ from scipy.special import expit
 
 import nearer
 from benchmarks._calibration import reliability_diagram
-from nearer._kernels import posterior as kernel
+from nearer._kernels import margins as kernel
 from nearer.asking.people import CrowdOracle, Person
 from nearer.fitting.belief import Belief
 from nearer.fitting.heldout import fit_curve, hold_out, tune

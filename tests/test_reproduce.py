@@ -198,11 +198,11 @@ def test_a_store_survives_a_crash_and_does_not_mix_versions(tmp_path, monkeypatc
 
 def test_the_digest_of_a_method_covers_what_it_imports_and_no_more():
     basis, fitted, own = (
-        modules_reached([METHODS[REGISTERED[method]].__module__])
+        modules_reached([METHODS[REGISTERED[method]].make.__module__])
         for method in ("Basis", "Extra+SOE", "nearer")
     )
-    assert {"nearer.geometry.axes", "nearer._kernels.dominance"} <= basis & fitted
-    assert {"nearer.fitting.starts", "nearer._kernels.losses"} <= fitted - basis
+    assert {"nearer.geometry.axes", "nearer._kernels.dominance_counts"} <= basis & fitted
+    assert {"nearer.fitting.starts", "nearer._kernels.gradients"} <= fitted - basis
     assert "nearer.algorithms.adaptive" in own - fitted
     digests = {Experiment("table2", "", m, 1, 0).code for m in REGISTERED}
     assert len(digests) == len(REGISTERED)

@@ -4,96 +4,31 @@ Debian's chromium, headless, at the size of a phone and of a desk; every page is
 accessibility by axe. ``NEARER_SCREENSHOTS=docs/images`` makes the pictures of the tutorial anew.
 """
 
-import io
-import math
-import os
-import shutil
-import struct
 import threading
-import wave
 from pathlib import Path
 
 import numpy as np
 import pytest
+from browserkit import (
+    HUES,
+    SIZES,
+    choose,
+    look,
+    needs_browser,
+    open_page,
+    shapes,
+    shown,
+    wait_for_question,
+)
 
 from nearer.study.config import Config
 from nearer.study.create import new_study
 from nearer.study.imports import read_files
 from nearer.study.simulate import Crowd, answer_all, served
 
-HUES = np.random.default_rng(3).random(20)
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = pytest.mark.skipif(
-    BROWSER is None, reason="no chromium on this machine: `apt-get install chromium` as root"
-)
+pytestmark = needs_browser
 
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--autoplay-policy=no-user-gesture-required",
-]
-SIZES = {"phone": {"width": 390, "height": 844}, "desk": {"width": 1280, "height": 800}}
 QUESTIONS = 6
-SHOWN_IN_DOCS = {
-    "consent-phone",
-    "question-phone",
-    "question-desk",
-    "overview-desk",
-    "map-desk",
-    "people-desk",
-}
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=BROWSER, args=FLAGS)
-        yield made
-        made.close()
-
-
-def shapes(n: int) -> list[tuple[str, bytes]]:
-    """Pictures of flowers that differ in colour, size and number of petals."""
-    import colorsys
-
-    from PIL import Image, ImageDraw
-
-    made = []
-    for k, hue in enumerate(HUES[:n]):
-        size, petals = (0.55, 0.75, 0.95)[k % 3], 3 + k % 4
-        image = Image.new("RGB", (320, 320), (251, 250, 247))
-        colour = tuple(int(255 * v) for v in colorsys.hsv_to_rgb(hue, 0.55, 0.75))
-        turn = [2 * math.pi * t / 240 for t in range(240)]
-        reach = [118 * size * (1 + 0.25 * math.cos(petals * t)) for t in turn]
-        outline = [
-            (160 + r * math.cos(t), 160 + r * math.sin(t)) for r, t in zip(reach, turn, strict=True)
-        ]
-        ImageDraw.Draw(image).polygon(outline, fill=colour)
-        out = io.BytesIO()
-        image.save(out, "PNG")
-        made.append((f"flower-{k:02d}.png", out.getvalue()))
-    return made
-
-
-def tones(n: int) -> list[tuple[str, bytes]]:
-    made = []
-    for k in range(n):
-        out = io.BytesIO()
-        with wave.open(out, "wb") as sound:
-            sound.setnchannels(1)
-            sound.setsampwidth(2)
-            sound.setframerate(8000)
-            samples = (int(8000 * math.sin(t * (0.2 + 0.1 * k))) for t in range(1200))
-            sound.writeframes(b"".join(struct.pack("<h", s) for s in samples))
-        made.append((f"tone-{k}.wav", out.getvalue()))
-    return made
 
 
 @pytest.fixture(scope="module")
@@ -104,53 +39,13 @@ def server(tmp_path_factory):
         "questions": QUESTIONS,
         "practice": 2,
         "title": "Which flowers are alike?",
+        "show_names": True,  # simulated people read them
+        "joins_per_minute": 0,
     }
     new_study(path, read_files(shapes(20)), Config.of(config))
     with served(path) as running:
         yield running
         assert running.said() == ""
-
-
-def open_page(browser, size: str):
-    context = browser.new_context(viewport=SIZES[size], has_touch=size == "phone")
-    page = context.new_page()
-    page.set_default_timeout(120_000)  # a loaded machine draws its first map slowly
-    page.faults = []
-    page.on("pageerror", lambda error: page.faults.append(str(error)))
-    page.on("console", lambda m: m.type == "error" and page.faults.append(m.text))
-    return page
-
-
-def look(page, name: str) -> None:
-    """Check a page with axe, and that it fits its width; keep a picture if asked to."""
-    from axe_playwright_python.sync_playwright import Axe
-
-    found = Axe().run(page)
-    assert found.violations_count == 0, found.generate_report()
-    wide = page.evaluate(
-        "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    )
-    assert wide <= 0, f"{name} is {wide} pixels wider than the screen"
-    folder = os.environ.get("NEARER_SCREENSHOTS")
-    if folder and name in SHOWN_IN_DOCS:
-        page.screenshot(path=Path(folder) / f"study-{name}.png")
-
-
-def shown(page, section: str) -> None:
-    page.wait_for_selector(f"#{section}:not([hidden])")
-
-
-def wait_for_question(page, number: int) -> None:
-    page.wait_for_selector(f'#count:text-matches("^{number} of")')
-    page.wait_for_selector("#triad:not(.loading)")
-    page.wait_for_timeout(220)  # a choice within 150 ms is taken for a slip
-
-
-def choose(page, size: str, side: str) -> None:
-    if size == "phone":
-        page.tap(f"#{side}")
-    else:
-        page.keyboard.press({"left": "ArrowLeft", "right": "ArrowRight"}[side])
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -164,9 +59,11 @@ def test_a_participant_from_consent_to_the_code(browser, server, size):
     look(page, f"instructions-{size}")
     page.click("#begin")
     for _ in range(2):
-        page.wait_for_selector("#triad:not(.loading)")
-        page.wait_for_timeout(220)
-        same = page.get_attribute("#head img", "src") == page.get_attribute("#left img", "src")
+        page.wait_for_selector("#things:not(.loading)")
+        page.wait_for_timeout(360)
+        same = page.get_attribute("#head img", "data-src") == page.get_attribute(
+            "#left img", "data-src"
+        )
         choose(page, size, "right" if same else "left")
         assert "Look again" in page.inner_text("#feedback")
         choose(page, size, "left" if same else "right")
@@ -174,7 +71,7 @@ def test_a_participant_from_consent_to_the_code(browser, server, size):
     wait_for_question(page, 1)
     look(page, f"question-{size}")
     sizes = page.eval_on_selector_all(
-        "#triad img", "all => all.map((i) => `${i.width} ${i.height}`)"
+        "#things img", "all => all.map((i) => `${i.width} ${i.height}`)"
     )
     assert len(set(sizes)) == 1, "all three are shown at the same size"
     assert page.eval_on_selector(
@@ -185,10 +82,13 @@ def test_a_participant_from_consent_to_the_code(browser, server, size):
     choose(page, size, "right")
 
     wait_for_question(page, 3)
-    pair = page.get_attribute("#left img", "src"), page.get_attribute("#right img", "src")
+    pair = page.get_attribute("#left img", "data-src"), page.get_attribute("#right img", "data-src")
     page.reload()
     wait_for_question(page, 3)
-    assert pair == (page.get_attribute("#left img", "src"), page.get_attribute("#right img", "src"))
+    assert pair == (
+        page.get_attribute("#left img", "data-src"),
+        page.get_attribute("#right img", "data-src"),
+    )
 
     page.context.set_offline(True)
     choose(page, size, "left")
@@ -210,6 +110,97 @@ def test_a_participant_from_consent_to_the_code(browser, server, size):
     page.reload()
     shown(page, "finished")
     assert page.faults == []
+    page.context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_whole_way_by_keyboard_alone(browser, server, scheme):
+    page = open_page(browser, "desk", color_scheme=scheme)
+    page.goto(f"http://127.0.0.1:{server.port}/?participant=keys-{scheme}")
+    for section in ("consent", "instructions"):
+        shown(page, section)
+        look(page, f"{section}-keys-{scheme}")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+    for _ in range(2):
+        page.wait_for_selector("#things:not(.loading)")
+        page.wait_for_timeout(360)
+        same = page.get_attribute("#head img", "data-src")
+        right = same == page.get_attribute("#right img", "data-src")
+        page.keyboard.press("ArrowRight" if right else "ArrowLeft")
+        look(page, f"practice-keys-{scheme}")
+        page.wait_for_timeout(1000)
+    ways = [("ArrowLeft",), ("ArrowRight",), ("ArrowDown",), ("Tab", "Enter"), ("Tab", "Space")]
+    for number, keys in enumerate([*ways, ("Tab", "Tab", "Tab", "Tab", "Enter")], start=1):
+        wait_for_question(page, number)
+        look(page, f"question-keys-{scheme}")
+        for key in keys:
+            page.keyboard.press(key)
+    shown(page, "finished")
+    look(page, f"finished-keys-{scheme}")
+    assert page.faults == []
+    page.context.close()
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_on_which_it_does_not_go_on(browser, server, size, scheme):
+    page = open_page(browser, size, color_scheme=scheme)
+    base = f"http://127.0.0.1:{server.port}/"
+
+    def but(**told):
+        def change(route):
+            reply = route.fetch()
+            route.fulfill(response=reply, json={**reply.json(), **told})
+
+        return change
+
+    page.route("**/api/study", but(open=False))
+    page.goto(base)
+    shown(page, "paused")
+    assert "not open" in page.inner_text("#paused-title")
+    look(page, f"closed-{scheme}-{size}")
+    page.unroute("**/api/study")
+
+    page.route("**/api/join", but(stage="paused", trials=[]))
+    page.goto(base)
+    page.click("#agree")
+    shown(page, "paused")
+    assert "break" in page.inner_text("#paused-title")
+    look(page, f"paused-{scheme}-{size}")
+
+    page.route("**/api/me", lambda route: route.fulfill(status=410, json={"detail": "gone"}))
+    page.goto(base)
+    shown(page, "paused")
+    assert "withdrew" in page.inner_text("#paused-title")
+    look(page, f"withdrawn-{scheme}-{size}")
+    page.goto(base + "nothing-here")
+    look(page, f"missing-{scheme}-{size}")
+    page.context.close()
+
+
+def test_a_personal_link_and_an_early_end_are_told(browser, server):
+    page = open_page(browser, "phone")
+
+    def told(route, **more):
+        reply = route.fetch()
+        route.fulfill(response=reply, json={**reply.json(), **more})
+
+    end = {"stage": "finished", "trials": [], "completion": {"code": "C0DE", "redirect": None}}
+    page.route("**/api/join", lambda route: told(route, resume="?resume=abc"))
+    page.route("**/api/me", lambda route: told(route, enough=True, **end))
+    page.goto(f"http://127.0.0.1:{server.port}/")
+    page.click("#agree")
+    shown(page, "instructions")
+    link = f"http://127.0.0.1:{server.port}/?resume=abc"
+    assert page.inner_text("#resume-link") == link
+    look(page, "resume-phone")
+    page.goto(link)  # somebody else's, for all that this browser knows
+    shown(page, "consent")
+    page.goto(link.partition("?")[0])
+    shown(page, "finished")
+    assert page.is_visible("#enough")
+    look(page, "enough-phone")
     page.context.close()
 
 
@@ -293,49 +284,3 @@ def judge_people(page, size: str) -> None:
     page.wait_for_selector("#people tr:first-child.out")
     page.click("#people tr:first-child button >> nth=0")
     page.wait_for_selector("#people tr:first-child:not(.out)")
-
-
-def test_sound_must_be_played_before_a_choice(browser, tmp_path):
-    new_study(
-        tmp_path / "s.db",
-        read_files(tones(4)),
-        Config.of({"method": "random", "questions": 2, "practice": 0}),
-    )
-    with served(tmp_path / "s.db") as server:
-        page = open_page(browser, "desk")
-        page.goto(f"http://127.0.0.1:{server.port}/")
-        page.click("#agree")
-        page.click("#begin")
-        wait_for_question(page, 1)
-        assert page.is_disabled("#left button")
-        assert page.is_disabled("#right button")
-        page.keyboard.press("ArrowLeft")
-        assert page.inner_text("#count").startswith("1 of")
-        page.evaluate("for (const a of document.querySelectorAll('audio')) a.play()")
-        page.wait_for_selector("#left button:not([disabled])")
-        page.click("#left button")
-        wait_for_question(page, 2)
-        assert page.faults == []
-        page.context.close()
-
-
-def test_scripts_in_labels_are_shown_as_text(browser, tmp_path):
-    from nearer.study.imports import Item
-
-    evil = "<img src=x onerror=\"document.title='hacked'\"><script>document.title='hacked'</script>"
-    items = [Item(f"{evil}{k}", "text", f"{evil}{k}") for k in range(4)]
-    new_study(
-        tmp_path / "s.db",
-        items,
-        Config.of({"method": "random", "practice": 0, "title": f"T{evil}"}),
-    )
-    with served(tmp_path / "s.db") as server:
-        page = open_page(browser, "phone")
-        page.goto(f"http://127.0.0.1:{server.port}/")
-        page.click("#agree")
-        page.click("#begin")
-        wait_for_question(page, 1)
-        assert "<script>" in page.inner_text("#left")
-        assert page.title() != "hacked"
-        assert page.query_selector("#left img") is None
-        page.context.close()

@@ -35,7 +35,9 @@ def answered(tmp_path):
     while trials := bench.hand_out(person):
         t = trials[0]
         bench.answer(
-            person, t.lease, "left" if abs(t.left - t.head) < abs(t.right - t.head) else "right"
+            person,
+            t.lease,
+            "left" if abs(t.shown[0] - t.query) < abs(t.shown[1] - t.query) else "right",
         )
     bench.close()
     return bench.path

@@ -5,6 +5,7 @@ import pytest
 from studykit import Bench
 
 from nearer.study.exports import export_csv, positions_csv
+from nearer.study.joining import exclude
 from nearer.study.log import triplets
 from nearer.study.statistics import people_report
 
@@ -91,7 +92,7 @@ def test_names_from_outside_appear_only_on_request(bench):
 
 
 def test_excluded_people_are_left_out_of_what_is_fitted_but_not_of_the_record(bench):
-    bench.write(lambda db: bench.desk.exclude(db, 1, True))
+    bench.write(exclude, 1, True)
     excluded = {r["person"] for r in table(bench, "answers") if r["excluded"] == "1"}
     assert len(excluded) == 1
     assert excluded.isdisjoint({r["person"] for r in table(bench, "triplets")})
@@ -124,11 +125,14 @@ def test_a_careful_and_a_careless_person_can_be_told_apart(tmp_path):
     bench.pose([(h, a, b) for h in range(4) for a in range(4, 8) for b in range(8, 12)])
     careful, careless = bench.join(), bench.join()
     for _ in range(60):
+        bench.clock.now += 1.0
         trial = bench.hand_out(careful)[0]
         bench.answer(
             careful,
             trial.lease,
-            "left" if abs(trial.left - trial.head) < abs(trial.right - trial.head) else "right",
+            "left"
+            if abs(trial.shown[0] - trial.query) < abs(trial.shown[1] - trial.query)
+            else "right",
         )
         bench.answer(careless, bench.hand_out(careless)[0].lease, "left", 120.0)
     bad, good = people_report(bench.store.reader())

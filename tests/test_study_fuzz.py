@@ -21,7 +21,7 @@ EXAMPLES = settings(
 
 @pytest.fixture(scope="module")
 def web(tmp_path_factory):
-    made = Web(tmp_path_factory.mktemp("fuzz") / "s.db", questions=10_000)
+    made = Web(tmp_path_factory.mktemp("fuzz") / "s.db", questions=10_000, joins_per_minute=0)
     made.headers = {"nobody": {}}
     other = made.join(participant="victim")
     made.victim = {t["lease"] for t in made.client.get("/api/me", headers=other).json()["trials"]}
@@ -29,7 +29,7 @@ def web(tmp_path_factory):
     token = made.log_in()
     made.headers["researcher"] = {
         **token,
-        "cookie": f"nearer_session={made.client.cookies['nearer_session']}",
+        "cookie": f"{made.study.cookie}={made.client.cookies[made.study.cookie]}",
     }
     made.client.cookies.clear()
     yield made

@@ -1,10 +1,12 @@
+import io
+
 import pytest
 from studykit import picture, zipped
 
 from nearer.errors import InvalidInput
 from nearer.study.config import Config
 from nearer.study.imports import read_files, read_items, read_zip
-from nearer.study.media import check_media
+from nearer.study.media import take_media
 
 
 def test_a_folder_of_pictures(tmp_path):
@@ -13,9 +15,7 @@ def test_a_folder_of_pictures(tmp_path):
     (tmp_path / "notes.txt").write_text("not an item")
     (tmp_path / ".hidden.png").write_bytes(b"not looked at")
     items, settings = read_items(tmp_path)
-    assert [(i.name, i.kind, i.alt) for i in items] == [
-        (f"red_{k}", "image", f"red {k}") for k in range(3)
-    ]
+    assert [(i.name, i.kind, i.alt) for i in items] == [(f"red_{k}", "image", "") for k in range(3)]
     assert settings == {}
 
 
@@ -101,7 +101,7 @@ def test_salmons_older_file_with_pictures(tmp_path):
         ("a.yaml", "targets: 5", "targets=5: must be a list"),
         ("a.yaml", "- a\n- b", "holds a list; must be"),
         ("a.yaml", "a: [", "cannot be read as YAML"),
-        ("a.txt", "x", "must be a folder or ZIP"),
+        ("a.rtf", "x", "must be a folder or ZIP"),
     ],
 )
 def test_what_cannot_be_used_is_refused_with_the_reason(tmp_path, name, text, match):
@@ -124,20 +124,145 @@ def test_a_missing_path_is_refused(tmp_path):
         ("a.mp3", b"<html>"),
         ("a.wav", b"RIFF\x00\x00\x00\x00WEBP"),
         ("a.svg", b"<svg/>"),
+        ("a.svg", picture()),
+        ("a.avif", b"\0\0\0\x20ftypisom" + bytes(50)),
+        ("a.mp4", picture(kind="AVIF")),
+        ("a.tif", picture()),
+        ("a.bmp", picture(kind="BMP")),
         ("a", b"x"),
     ],
 )
 def test_media_that_are_not_what_their_name_says_are_refused(name, content):
     with pytest.raises(InvalidInput):
-        check_media(name, content)
+        take_media(name, content)
 
 
 @pytest.mark.parametrize(
-    ("suffix", "kind"), [("png", "PNG"), ("jpg", "JPEG"), ("gif", "GIF"), ("webp", "WEBP")]
+    ("suffix", "kind"),
+    [("png", "PNG"), ("jpg", "JPEG"), ("gif", "GIF"), ("webp", "WEBP"), ("avif", "AVIF")],
 )
 def test_pictures_that_are_what_they_say(suffix, kind):
     (item,) = read_files([(f"a.{suffix}", picture(kind=kind))])
     assert item.kind == "image"
+
+
+def tiff(mode, value, **options):
+    from PIL import Image
+
+    out = io.BytesIO()
+    Image.new(mode, (6, 4), value).save(out, "TIFF", **options)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "value"),
+    [
+        (tiff("RGB", (9, 8, 7)), "RGB", (9, 8, 7)),
+        (tiff("RGBA", (9, 8, 7, 6), compression="tiff_lzw"), "RGBA", (9, 8, 7, 6)),
+        (tiff("CMYK", (0, 0, 0, 255)), "RGB", (0, 0, 0)),
+        (tiff("I;16", 0x8123), "L", 0x81),
+    ],
+)
+def test_tiff_becomes_a_picture_that_browsers_show(content, mode, value):
+    from PIL import Image
+
+    (item,) = read_files([("a.tif", content)])
+    assert item.mime == "image/png"
+    with Image.open(io.BytesIO(item.content)) as image:
+        assert (image.format, image.mode, image.size) == ("PNG", mode, (6, 4))
+        assert image.getpixel((0, 0)) == value
+
+
+def test_tiff_that_cannot_be_shown_is_refused():
+    from PIL import Image
+
+    pages = Image.new("L", (4, 4))
+    with pytest.raises(InvalidInput, match="has several pages"):
+        read_files([("a.tif", tiff("L", 0, save_all=True, append_images=[pages]))])
+    with pytest.raises(InvalidInput, match="has values of mode F"):
+        read_files([("a.tif", tiff("F", 0.5))])
+
+
+SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9" {}>{}<rect id="r"/></svg>'
+
+
+@pytest.mark.parametrize(
+    ("attributes", "inside"),
+    [
+        ('onload="evil()"', ""),
+        ('ONLOAD="evil()"', ""),
+        ("", "<script>evil()</script>"),
+        ("", "<a href='javascript:evil()'><circle r='3'/></a>"),
+        ("", '<g xmlns:i="http://x.example/evil" i:evil="1"><i:evil/></g>'),
+        ("", "<metadata><evil/></metadata><!-- evil -->"),
+    ],
+)
+def test_what_cannot_be_seen_of_a_drawing_is_dropped(attributes, inside):
+    (item,) = read_files([("a.svg", SVG.format(attributes, inside).encode())])
+    assert item.mime == "image/svg+xml"
+    assert b"evil" not in item.content
+    assert b"rect" in item.content
+    assert read_files([("a.svg", item.content)])[0].content == item.content
+
+
+@pytest.mark.parametrize(
+    ("attributes", "inside", "match"),
+    [
+        ("", "<foreignObject><b/></foreignObject>", "holds <foreignObject>"),
+        ("", "<animate attributeName='x'/>", "holds <animate>"),
+        ("", "<set attributeName='href' to='javascript:x'/>", "holds <set>"),
+        ("", "<image href='https://x.example/a.png'/>", "embed it"),
+        ("", "<image href='data:image/svg+xml;base64,AAAA'/>", "embed it"),
+        ("", "<use href='//x.example/a.svg#b'/>", "embed it"),
+        ("", "<style>@import 'x.css';</style>", "style fetches"),
+        ("", "<style>rect { fill: url(x.svg#a) }</style>", "style fetches"),
+        ("", "<style>rect { fill: u\\72l(x.svg#a) }</style>", "style fetches"),
+        ("style='fill: url(\"//x.example\")'", "", "fetches something"),
+    ],
+)
+def test_what_could_be_seen_and_not_kept_of_a_drawing_is_refused(attributes, inside, match):
+    with pytest.raises(InvalidInput, match=match):
+        read_files([("a.svg", SVG.format(attributes, inside).encode())])
+
+
+@pytest.mark.parametrize(
+    ("content", "match"),
+    [
+        (b"<!DOCTYPE svg [<!ENTITY a 'b'>]>" + SVG.encode(), "has entities"),
+        (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "how large it is"),
+        (b"<html xmlns='http://www.w3.org/1999/xhtml'/>", "is no SVG"),
+        (b"<svg", "damaged"),
+        (SVG.format("", "<g>" * 5_000 + "</g>" * 5_000).encode(), "without end"),
+        (b"<?xml version='1.0' encoding='nope'?><svg/>", "damaged"),
+    ],
+)
+def test_drawings_that_are_none_are_refused(content, match):
+    with pytest.raises(InvalidInput, match=match):
+        read_files([("a.svg", content)])
+
+
+def test_a_drawing_keeps_what_it_draws_with():
+    inside = (
+        '<defs><linearGradient id="g"><stop offset="1"/></linearGradient></defs>'
+        '<style>rect { fill: url(#g) }</style><use href="#r" style="mask: url(\'#m\')"/>'
+        '<image href="data:image/png;base64,iVBORw0KGgo="/>'
+    )
+    (item,) = read_files([("a.svg", SVG.format("", inside).encode())])
+    for kept in (b"url(#g)", b'href="#r"', b"data:image/png", b"linearGradient"):
+        assert kept in item.content
+
+
+def test_what_is_left_out_is_named(tmp_path):
+    from nearer.study.imports import left_out
+
+    folder = tmp_path / "in"
+    folder.mkdir()
+    files = {"a.png": picture(), "b.heic": b"x", "notes.txt": b"x", ".hidden": b"x"}
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    (tmp_path / "a.zip").write_bytes(zipped(files))
+    assert left_out(folder) == left_out(tmp_path / "a.zip") == ["b.heic", "notes.txt"]
+    assert left_out(tmp_path / "words.csv") == []
 
 
 @pytest.mark.parametrize(

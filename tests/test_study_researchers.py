@@ -3,6 +3,8 @@ import io
 import pytest
 from studykit import Web, picture, zipped
 
+from nearer.study.steering import set_state
+
 
 @pytest.fixture
 def web(tmp_path):
@@ -189,14 +191,14 @@ def test_uploads_that_are_not_what_they_say_are_refused(tmp_path):
     for name, content in bad.items():
         reply = upload(web, token, (name, content))
         assert reply.status_code == 422, (name, reply.text)
-    assert web.study.desk.n_objects == 8
+    assert web.study.facts.n_objects == 8
     good = upload(
         web, token, ("new.png", picture()), ("more.zip", zipped({"x/a.png": picture((1, 2, 3))}))
     )
     assert good.json() == {"added": 2}
     assert upload(web, token, ("new.png", picture())).status_code == 409
-    assert web.study.desk.n_objects == 10
-    web.study.store.write(lambda db: web.study.desk.set_state(db, "running"))
+    assert web.study.facts.n_objects == 10
+    web.study.store.write(lambda journal: set_state(journal, "running"))
     web.join()
     assert upload(web, token, ("late.png", picture())).status_code == 409
     web.close()

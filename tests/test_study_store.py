@@ -1,3 +1,4 @@
+import json
 import sqlite3
 import threading
 
@@ -7,6 +8,7 @@ from studykit import Bench, make_study
 from nearer.errors import InvalidInput
 from nearer.study.create import back_up
 from nearer.study.errors import Refusal, StoreTrouble
+from nearer.study.joining import join
 from nearer.study.log import replay
 from nearer.study.store import connect, serving
 
@@ -30,7 +32,7 @@ def test_many_who_wait_share_one_commit(bench):
     bench.store._db.set_trace_callback(lambda sql: sql == "COMMIT" and commits.append(sql))
     gate = threading.Event()
     futures = [bench.store.submit(lambda _: gate.wait(5))]
-    futures += [bench.store.submit(lambda db: bench.desk.join(db, consent="1")) for _ in range(100)]
+    futures += [bench.store.submit(lambda journal: join(journal, consent="1")) for _ in range(100)]
     gate.set()
     people = [future.result(timeout=10) for future in futures[1:]]
     assert len(set(people)) == 100
@@ -40,9 +42,9 @@ def test_many_who_wait_share_one_commit(bench):
 def test_a_refused_change_leaves_its_neighbours_alone(bench):
     gate = threading.Event()
     first = bench.store.submit(lambda _: gate.wait(5))
-    good = bench.store.submit(lambda db: bench.desk.join(db, consent="1"))
-    bad = bench.store.submit(lambda db: bench.desk.join(db, consent="no"))
-    also_good = bench.store.submit(lambda db: bench.desk.join(db, consent="1"))
+    good = bench.store.submit(lambda journal: join(journal, consent="1"))
+    bad = bench.store.submit(lambda journal: join(journal, consent="no"))
+    also_good = bench.store.submit(lambda journal: join(journal, consent="1"))
     gate.set()
     assert first.result()
     assert good.result() != also_good.result()
@@ -52,27 +54,27 @@ def test_a_refused_change_leaves_its_neighbours_alone(bench):
 
 
 def test_a_broken_change_is_taken_out_and_the_others_run_again(bench):
-    def broken(db):
-        bench.desk.join(db, consent="1")
+    def broken(journal):
+        join(journal, consent="1")
         raise ZeroDivisionError("a fault in the program")
 
     gate = threading.Event()
     bench.store.submit(lambda _: gate.wait(5))
-    good = bench.store.submit(lambda db: bench.desk.join(db, consent="1"))
+    good = bench.store.submit(lambda journal: join(journal, consent="1"))
     bad = bench.store.submit(broken)
-    also_good = bench.store.submit(lambda db: bench.desk.join(db, consent="1"))
+    also_good = bench.store.submit(lambda journal: join(journal, consent="1"))
     gate.set()
-    people = {good.result(), also_good.result()}
+    people = {good.result().person, also_good.result().person}
     with pytest.raises(ZeroDivisionError):
         bad.result()
-    assert set(bench.desk.board.people) == people
+    assert set(bench.board.people) == people
     assert count(bench, "people") == 2
 
 
 def test_a_caller_who_goes_away_harms_nobody(bench):
     gate = threading.Event()
     first = bench.store.submit(lambda _: gate.wait(5))
-    gone = bench.store.submit(lambda db: bench.desk.join(db, consent="1"))
+    gone = bench.store.submit(lambda journal: join(journal, consent="1"))
     assert gone.cancel()
     gate.set()
     assert first.result(timeout=5)
@@ -90,8 +92,9 @@ def test_a_closed_store_says_so_instead_of_waiting_for_ever(tmp_path):
 def fill(bench):
     while True:  # until the last free page is used up
         bench.write(
-            lambda db: db.execute(
-                "INSERT INTO events (at, kind, detail) VALUES (0, 'x', ?)", ("x" * 3000,)
+            lambda journal: journal.db.execute(
+                "INSERT INTO events (at, kind, detail) VALUES (0, 'x', ?)",
+                (json.dumps({"x": "x" * 3000}),),
             )
         )
 
@@ -103,13 +106,13 @@ def test_a_full_disk_is_reported_and_nothing_is_acknowledged(bench):
     bench.store._db.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(StoreTrouble, match="cannot be written: database or disk is full"):
         fill(bench)
-    bench.write(lambda db: db.execute("SELECT 1").fetchone())
+    bench.write(lambda journal: journal.db.execute("SELECT 1").fetchone())
     assert "full" in bench.store.trouble, "reading does not take it back"
     bench.store._db.execute("PRAGMA max_page_count = 1000000")
     assert bench.answer(person, trial.lease) is True
     assert bench.store.trouble is None
     now = bench.clock()
-    assert replay(bench.store.reader(), "1").snapshot(now) == bench.desk.board.snapshot(now)
+    assert replay(bench.store.reader()).snapshot(now) == bench.board.snapshot(now)
 
 
 def test_a_read_only_file_is_reported(bench):
@@ -127,16 +130,19 @@ def test_a_read_only_file_is_reported(bench):
 def test_a_change_by_another_process_is_noticed(bench):
     person = bench.join()
     with connect(bench.path) as other:
-        other.execute("UPDATE people SET excluded = 1 WHERE id = ?", (person,))
-    bench.write(lambda db: None)
-    assert bench.desk.board.people[person].excluded
+        other.execute(
+            "INSERT INTO events (at, kind, person, detail) VALUES (0, 'exclude', ?, '{}')",
+            (person,),
+        )
+    bench.write(lambda _: None)
+    assert bench.board.people[person].excluded
 
 
 def test_the_file_itself_keeps_answers(bench):
     person = bench.join()
     bench.answer(person, bench.hand_out(person)[0].lease)
     db = connect(bench.path)
-    for sql in ("DELETE FROM answers", "UPDATE answers SET choice = 'right'"):
+    for sql in ("DELETE FROM answers", "UPDATE answers SET choice = 'skip'"):
         with pytest.raises(sqlite3.IntegrityError, match="append-only"):
             db.execute(sql)
     db.close()
@@ -153,8 +159,8 @@ def test_a_backup_of_a_study_in_use_is_complete_and_can_be_served(bench, tmp_pat
     bench.answer(person, bench.hand_out(person)[0].lease)
     back_up(bench.path, tmp_path / "copy.db")
     now = bench.clock()
-    copy = replay(connect(tmp_path / "copy.db"), "1")
-    assert copy.snapshot(now) == bench.desk.board.snapshot(now)
+    copy = replay(connect(tmp_path / "copy.db"))
+    assert copy.snapshot(now) == bench.board.snapshot(now)
     with pytest.raises(InvalidInput, match="exists already"):
         back_up(bench.path, tmp_path / "copy.db")
 

@@ -1,6 +1,7 @@
 """How questions are chosen: methods, the worker's jobs, and what is due when."""
 
 import json
+import time
 
 import numpy as np
 import pytest
@@ -8,9 +9,12 @@ from studykit import Bench, only_real
 
 import nearer
 from nearer.questions import pack
+from nearer.study.asking import lease as lease_to
+from nearer.study.asking import pose
 from nearer.study.conductor import Conductor, map_is_due, questions_due
 from nearer.study.config import METHODS
 from nearer.study.methods import CHOOSERS, SORTERS, Choosing, Sorting
+from nearer.study.steering import add_map, set_state
 from nearer.study.worker import Worker
 
 
@@ -64,22 +68,23 @@ def bench(tmp_path):
 
 
 def test_what_is_due_when(bench):
-    desk = bench.desk
-    assert questions_due(desk, -1) == {"job": "choose", "person": None, "n_questions": 20}
+    assert questions_due(bench.board, {}) == {"job": "choose", "person": None, "n_questions": 20}
     bench.pose([(0, k, k + 1) for k in range(1, 11)])
-    assert questions_due(desk, -1) is None
+    assert questions_due(bench.board, {}) is None
     people = [bench.join() for _ in range(8)]
     for person in people:
         bench.hand_out(person)
-    assert questions_due(desk, -1)["n_questions"] == 20, "two for each of eight, or the batch"
-    assert questions_due(desk, -1, taken=50)["n_questions"] == 100, (
+    assert questions_due(bench.board, {})["n_questions"] == 20, (
+        "two for each of eight, or the batch"
+    )
+    assert questions_due(bench.board, {}, taken=50)["n_questions"] == 100, (
         "people are faster than the worker"
     )
-    bench.write(lambda db: desk.set_state(db, "paused"))
-    assert questions_due(desk, -1) is None
-    desk.board.mains = 100
-    assert map_is_due(desk, 0)
-    assert not map_is_due(desk, 95)
+    bench.write(set_state, "paused")
+    assert questions_due(bench.board, {}) is None
+    bench.board.answers = 100
+    assert map_is_due(bench.board, 0)
+    assert not map_is_due(bench.board, 95)
 
 
 def test_the_same_log_and_seed_choose_the_same_questions(bench):
@@ -106,37 +111,36 @@ def test_the_map_says_how_well_it_predicts(tmp_path):
     assert worker.do({"job": "map"}) == {"map": None}
     while trials := bench.hand_out(person):
         t = trials[0]
-        near = np.linalg.norm(X[t.head] - X[t.left]) < np.linalg.norm(X[t.head] - X[t.right])
+        left, right = t.shown
+        near = np.linalg.norm(X[t.query] - X[left]) < np.linalg.norm(X[t.query] - X[right])
         bench.answer(person, t.lease, "left" if near else "right")
     found = worker.do({"job": "map"})["map"]
     assert found["accuracy"] > 0.85
     assert np.array(found["positions"]).shape[0] == 10
     assert found["n_holdout"] >= 20
-    bench.write(lambda db: bench.desk.add_map(db, found))
+    bench.write(add_map, found)
     stored = bench.store.reader().execute("SELECT positions FROM maps").fetchone()[0]
     assert json.loads(stored) == found["positions"]
     bench.close()
 
 
 def test_the_conductor_keeps_a_stock_and_reports_a_method_that_fails(bench, monkeypatch):
-    conductor = Conductor(bench.store, bench.desk)
+    conductor = Conductor(bench.store)
     conductor.start()
     assert conductor.stocked.wait(30)
-    assert bench.desk.board.stock() == 20
+    assert bench.board.stock() == 20
     conductor.close()
 
-    failing = Conductor(bench.store, bench.desk)
+    failing = Conductor(bench.store)
     monkeypatch.setattr(
         failing._chooser, "ask", lambda job: (_ for _ in ()).throw(RuntimeError("no"))
     )
-    bench.write(
-        lambda db: [bench.desk.board.close_question(q) for q in list(bench.desk.board.questions)]
-    )
+    bench.write(lambda journal: journal.event("close", questions=list(journal.board.questions)))
     failing.start()
     for _ in range(200):
         if failing.trouble:
             break
-        failing._stop.wait(0.02)
+        time.sleep(0.02)
     assert failing.trouble == "choosing questions failed: no"
     assert bench.hand_out(bench.join()), "people are served all the same"
     failing.close()
@@ -154,17 +158,20 @@ def test_a_sort_by_several_people_finds_the_truth(tmp_path, votes):
     while True:
         reply = worker.do({"job": "choose", "person": None})
         questions = np.array(reply.pop("questions")).reshape(-1, 3)
+        reply.pop("done")
         if not len(questions):
             break
-        bench.write(lambda db, q=questions, r=reply: bench.desk.pose(db, q, **r))
-        while bench.desk.board.stock():
+        bench.write(pose, questions, **reply)
+        while bench.board.stock():
             for person in people:
-                question = bench.desk.board.next_main(person)
+                question = bench.board.next_main(person)
                 if question is None:
                     continue
-                lease = bench.write(lambda db, p=person, q=question: bench.desk._lease(db, p, q))
-                near = nearer.PointOracle(X)(np.array([[question.head, question.a, question.b]]))[0]
-                bench.answer(person, lease.id, "left" if near == lease.a_left else "right")
+                lease = bench.write(lease_to, person, question)
+                near = nearer.PointOracle(X)(np.array([[question.query, *question.shown]]))[0]
+                bench.answer(
+                    person, lease.id, "left" if near == (lease.shown == question.shown) else "right"
+                )
     found = worker._sortings[None]._session.result
     whole = nearer.run(nearer.choose_basis(9, random_state=0), nearer.PointOracle(X))
     assert np.array_equal(found.coordinates(), whole.coordinates())
@@ -174,13 +181,14 @@ def test_a_sort_by_several_people_finds_the_truth(tmp_path, votes):
 def test_everyone_can_have_questions_of_their_own(tmp_path):
     bench = Bench(tmp_path / "s.db", n=12, scope="person", questions=60, **only_real())
     one, other = bench.join(), bench.join()
-    bench.hand_out(one)  # a hold-out, since nothing is chosen yet; from now on they are here
-    job = questions_due(bench.desk, -1)
+    bench.hand_out(one)  # by chance, since nothing is chosen yet; from now on they are here
+    job = questions_due(bench.board, {})
     assert job == {"job": "choose", "person": one, "n_questions": 4}
     reply = Worker(bench.path).do(job)
     questions = np.array(reply.pop("questions"))
-    bench.write(lambda db: bench.desk.pose(db, questions, **reply))
-    assert bench.board().next_main(one) is not None
-    assert bench.board().next_main(other) is None
-    assert questions_due(bench.desk, -1) is None
+    reply.pop("done")
+    bench.write(pose, questions, **reply)
+    assert bench.board.next_main(one) is not None
+    assert bench.board.next_main(other) is None
+    assert questions_due(bench.board, {}) is None
     bench.close()

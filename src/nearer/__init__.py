@@ -12,6 +12,8 @@ __version__ = "0.1.0.dev0"
 _HOME = {
     # asking: how questions are put and answered
     "run": "nearer.running.run",
+    "load_journal": "nearer.running.load",
+    "PricedAnswers": "nearer.running.costs",
     "together": "nearer.asking.protocol",
     "recorded": "nearer.asking.protocol",
     "remembered": "nearer.asking.protocol",
@@ -69,13 +71,14 @@ _HOME = {
     "read_triplets": "nearer.triplets",
     "write_triplets": "nearer.triplets",
 }
-_MODULES = ("datasets", "errors", "metrics", "plotting")
+_MODULES = ("datasets", "errors", "judges", "metrics", "plotting")
 
 __all__ = [*_HOME, *_MODULES]  # noqa: PLE0604 - every entry is a string
 
 if TYPE_CHECKING:
     from nearer import datasets as datasets
     from nearer import errors as errors
+    from nearer import judges as judges
     from nearer import metrics as metrics
     from nearer import plotting as plotting
     from nearer._dimension import estimate_dimension as estimate_dimension
@@ -127,6 +130,8 @@ if TYPE_CHECKING:
     from nearer.estimators.ordinal_embedding import OrdinalEmbedding as OrdinalEmbedding
     from nearer.fitting.belief import Belief as Belief
     from nearer.questions import UNSURE as UNSURE
+    from nearer.running.costs import PricedAnswers as PricedAnswers
+    from nearer.running.load import load_journal as load_journal
     from nearer.running.run import run as run
     from nearer.triplets import Triplets as Triplets
     from nearer.triplets import read_triplets as read_triplets

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -11,36 +14,48 @@ from nearer.algorithms.adaptive import Economy
 from nearer.algorithms.exact_or_noisy import Expected, exact_or_noisy
 from nearer.asking.protocol import Oracle
 from nearer.embedding import Embedding
+from nearer.errors import InvalidInput
+from nearer.running.names import as_names
 from nearer.running.progress import asking_progress
-from nearer.running.run import run
+from nearer.running.run import Dispatch, run
+from nearer.running.workers import is_async
 
 __all__ = ["embed"]
 
+_SOME = 0.1  # any rate above 0 says that answers may be wrong; how often, the answers tell
+
 
 def embed(
-    oracle: Oracle,
-    n_objects: int,
+    oracle: Oracle | Callable[..., Any],
+    objects: Any,
     *,
     budget: int | None = None,
     noise: Expected = "auto",
     order: Economy = "fewest-comparisons",
     random_state: int | np.random.Generator | None = None,
-    progress: bool | Callable[[int, int], object] = True,
+    journal: str | os.PathLike[str] | None = None,
+    progress: bool | Callable[..., object] = True,
+    **how: Unpack[Dispatch],
 ) -> Embedding:
     """Find the dimension and the positions of objects by asking an oracle.
 
     Parameters
     ----------
     oracle
-        Any callable from ``(m, 3)`` questions to ``(m,)`` booleans.
-    n_objects
-        How many objects there are, at least 3.
+        Any callable from ``(m, 3)`` questions to ``(m,)`` booleans, also an ``async def``; None
+        for "I don't know".
+    objects
+        How many objects there are, at least 3; or what they are: a list of names, texts or paths,
+        a pandas column. The oracle then gets a list of tuples ``(head, a, b)`` of them, and the
+        result carries them as ``names``.
     budget
         At most so many comparisons; the best embedding for them is returned. None: as many as it
         takes, about 1.35·n·d·log2 n where the answers of many objects fit in d dimensions, at most
         1.5·n·d·log2 n + 25·n where those of few do, and 8.4 to 16·n·log2 n where they fit in none.
     noise
-        ``"auto"`` asks a few cyclic and repeated questions to see whether answers are exact.
+        ``"auto"`` asks a few cyclic and repeated questions to see whether answers are exact, except
+        where they cannot be expected to be: from an async oracle, or one that says of itself that
+        it ``expects_noise``, as language models do.
         0: they are, and are sorted by (`nearer.adaptive`). A rate above 0: they are wrong about so
         often, and only shift a posterior (`nearer.informative`). The history says what was done.
     order
@@ -49,9 +64,15 @@ def embed(
         more comparisons. Noisy answers come in few rounds anyway.
     random_state
         Seed or generator.
+    journal
+        A file in which every answer is kept as it comes. After an interruption the same call goes
+        on where it stopped, pays for nothing twice, and gives the uninterrupted result.
     progress
-        True: a line on the terminal, if there is one, that counts comparisons and rounds. A
-        callable gets both counts after every round. False: silence.
+        True: a line on the terminal, if there is one, that counts comparisons, rounds and money. A
+        callable gets the counts whenever answers have come. False: silence.
+    how
+        How questions are put: ``workers=16``, ``max_in_flight=``, ``retry=``, ``timeout=``,
+        ``cost=``, ``max_cost=`` and the others of `nearer.run`.
 
     Examples
     --------
@@ -62,10 +83,20 @@ def embed(
     (2, True)
     """
     checks.oracle(oracle)
-    asking = exact_or_noisy(
-        n_objects, budget=budget, noise=noise, order=order, random_state=random_state
-    )
-    if progress is not True:
-        return run(asking, oracle, progress=progress or None)
-    with asking_progress("asking") as count:
-        return run(asking, oracle, progress=count)
+    n, names = as_names(objects)
+    known = getattr(oracle, "n_objects", None)
+    if known is not None and n > known:
+        raise InvalidInput(f"{n} objects: the oracle knows only {known}; ask for at most so many")
+    if noise == "auto" and getattr(oracle, "expects_noise", is_async(oracle)):
+        noise = _SOME
+    asking = exact_or_noisy(n, budget=budget, noise=noise, order=order, random_state=random_state)
+    shown = asking_progress("asking") if progress is True else nullcontext(progress or None)
+    with shown as count:
+        return run(
+            asking,
+            oracle,
+            objects=None if names is None else names.objects,
+            journal=journal,
+            progress=count,
+            **how,
+        )

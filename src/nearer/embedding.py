@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from nearer.asking.protocol import Oracle
 from nearer.distances import Distances
@@ -124,27 +124,44 @@ class Embedding:
         p = posterior.probability(np.asarray(questions).reshape(-1, 3))
         return np.stack([1 - p, p], axis=1)
 
-    def place(self, oracle: Oracle, new: ArrayLike) -> Placed:
+    def place(self, oracle: Oracle | Callable[..., Any], new: Any, **how: Any) -> Placed:
         """Find the positions of unseen objects by comparing them with those that have one.
+
+        Where the answers were found to be noisy, questions are chosen as `nearer.informative`
+        chooses them; where they were exact, the new objects are sorted in.
 
         Parameters
         ----------
         oracle
-            It must know the old objects by their numbers, and the new ones by `new`.
+            It must know the old objects by their numbers, and the new ones by `new`; or both by
+            their names, where the embedding has names.
         new
-            The new objects' numbers, none of them below ``len(positions)``.
+            The new objects: what they are, where the embedding has names; otherwise their numbers,
+            none of them below ``len(positions)``.
+
+        how
+            How questions are put, see `nearer.run`; also ``journal=``.
 
         Returns
         -------
         placed
             Positions of the new objects, and what they cost. See `nearer.place_objects`.
         """
-        from nearer.algorithms.placing import place_objects  # noqa: PLC0415 - it needs this module
+        from nearer.algorithms.noisy_placing import place_noisily  # noqa: PLC0415 - rooms above
+        from nearer.algorithms.placing import place_objects  # noqa: PLC0415 - this one
 
-        return run(place_objects(self, new), oracle)
+        place = place_noisily if "posterior" in self.details else place_objects
+        things = None if self.names is None else [*self.names, *new]
+        if things is not None:
+            new = np.arange(len(self.positions), len(things))
+        placed: Placed = run(place(self, new), oracle, objects=things, **how)
+        return placed
 
     def plot(self, **options: Any) -> Axes:
         """Draw a map of the positions, with the options of `nearer.plotting.plot_positions`."""
-        plotting = import_module("nearer.plotting")  # a room above this one, needed only here
+        from nearer import plotting  # noqa: PLC0415 - a room above this one, needed only here
+
+        if self.names is not None:
+            options.setdefault("labels", [str(name) for name in self.names])
         axes: Axes = plotting.plot_positions(self.positions, **options)
         return axes

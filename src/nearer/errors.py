@@ -12,6 +12,8 @@ __all__ = [
     "ContradictoryAnswers",
     "DroppedRows",
     "InvalidInput",
+    "JournalError",
+    "JudgeError",
     "MissingAnswer",
     "MissingData",
     "NearerError",
@@ -40,6 +42,14 @@ class OracleError(NearerError, ValueError):
     """An oracle answered in a form that is not one boolean a question."""
 
 
+class JournalError(NearerError, OSError):
+    """A journal that cannot be read or written; what is in it stays there."""
+
+
+class JudgeError(NearerError, ConnectionError):
+    """A judge elsewhere that cannot be reached, refuses, or needs a key that is not there."""
+
+
 class MissingAnswer(NearerError, LookupError):
     """A recorded oracle was asked a question nobody answered."""
 
@@ -61,15 +71,15 @@ class BudgetSpent(NearerError):
     Attributes
     ----------
     budget
-        How many comparisons were allowed.
+        How many comparisons were allowed, or the words for another limit, such as ``max_cost=5``.
     answers
         Answers to the first questions of the round that was cut, in order; may be empty.
     """
 
-    def __init__(self, budget: int, answers: Answers) -> None:
+    def __init__(self, budget: int | str, answers: Answers) -> None:
+        limit = f"budget={budget}" if isinstance(budget, int) else budget
         super().__init__(
-            f"budget={budget}: all comparisons are spent before the algorithm had a result; "
-            "raise the budget"
+            f"{limit}: it is spent before the algorithm had a result; allow more of it"
         )
         self.budget = budget
         self.answers = answers

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nearer import checks
-from nearer._kernels.rankings import kendall_tau_rows
+from nearer._kernels.kendall import kendall_tau_rows
 from nearer.distances import Distances, as_points
 from nearer.errors import InvalidInput
 

@@ -22,31 +22,43 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit, prange
 from numpy.typing import NDArray
+
+from nearer._kernels.compiling import helper, kernel
 
 __all__ = ["next_questions"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Few = NDArray[np.int32]
+# k heads with chains of m members, in d dimensions; with one more axis for n objects:
+# mean (d,), covariance (d, d), which follows from all else, precisions and means (k,) of the sites
+Belief = tuple[Floats, Floats, Floats, Floats]
+Span = tuple[Few, Few]  # (k,) members of each chain that are nearer; that might be
+Best = tuple[Ints, Ints, Floats]  # (2,) head, −1: none; member of its chain; entropy in bits
+Shells = tuple[Floats, Floats, Floats]  # heads (k, d); least and greatest distances (k,)
+Prior = tuple[Floats, Floats]  # mean (d,) and precision (d, d) before anything is asked
+# …, chains (k, m), …, anchors (a, d) to begin anew from, the heads' principal axes and mean
+Scene = tuple[Shells, Floats, Prior, Floats, Floats]
+Work = tuple[Floats, Floats, Floats, Ints]  # direction (d,), step (d,), axes (d, d), order (k,)
+Room = tuple[Belief, Work]
 
 _DAMPING = 0.7  # share of a site that a sweep replaces
 _TOLERATED = 0.01  # squared distance outside a shell, relative to its width
-_ANEW = 8  # sweeps after a new beginning
+_ANEW = 8  # times as many sweeps after a new beginning
 _BEYOND = 1.25  # how far objects may lie outside the chain, relative to its last member
 
 
-@njit(cache=True, inline="always")
+@helper
 def _below(x: float) -> float:
     """The standard normal distribution function."""
     return 0.5 * math.erfc(-x * 0.7071067811865476)
 
 
-@njit(cache=True)
+@helper
 def _inside(mean: float, variance: float, low: float, high: float) -> tuple[float, float]:
     """Mean and variance of a normal variable known to lie between low and high."""
-    width = high - low
-    s = math.sqrt(variance)
+    width, s = high - low, math.sqrt(variance)
     a, b = (low - mean) / s, (high - mean) / s
     mass = _below(-a) - _below(-b) if a > 0.0 else _below(b) - _below(a)
     if mass < 1e-9 or b - a < 1e-6:  # hardly possible: an edge, or nothing but the interval
@@ -63,37 +75,40 @@ def _inside(mean: float, variance: float, low: float, high: float) -> tuple[floa
     return mean + s * shift, max(variance * spread, 1e-9 * min(variance, width * width))
 
 
-@njit(cache=True)
+@helper
 def _invert(A: Floats) -> None:
     """Replace a positive definite matrix by its inverse (Gauss–Jordan, no pivoting needed)."""
     d = len(A)
     for i in range(d):
-        pivot = 1.0 / A[i, i]
-        A[i, i] = 1.0
+        pivot, A[i, i] = 1.0 / A[i, i], 1.0
         for c in range(d):
             A[i, c] *= pivot
         for r in range(d):
             if r != i:
-                factor = A[r, i]
-                A[r, i] = 0.0
+                factor, A[r, i] = A[r, i], 0.0
                 for c in range(d):
                     A[r, c] -= factor * A[i, c]
 
 
-@njit(cache=True, inline="always")
-def _away(x: Floats, head: Floats, direction: Floats) -> float:
-    """Distance of x from a head; `direction` becomes the unit vector from the head to x."""
+@helper
+def _distance(x: Floats, heads: Floats, h: int) -> float:
+    """Distance of x from a head, above 0."""
     r = 0.0
     for j in range(len(x)):
-        direction[j] = x[j] - head[j]
-        r += direction[j] * direction[j]
-    r = math.sqrt(r) + 1e-12
+        r += (x[j] - heads[h, j]) * (x[j] - heads[h, j])
+    return math.sqrt(r) + 1e-12
+
+
+@helper
+def _away(x: Floats, heads: Floats, h: int, direction: Floats) -> float:
+    """Distance of x from a head; `direction` becomes the unit vector from the head to x."""
+    r = _distance(x, heads, h)
     for j in range(len(x)):
-        direction[j] /= r
+        direction[j] = (x[j] - heads[h, j]) / r
     return r
 
 
-@njit(cache=True, inline="always")
+@helper
 def _along(covariance: Floats, direction: Floats) -> float:
     """Variance of a position along a direction."""
     total = 0.0
@@ -103,35 +118,39 @@ def _along(covariance: Floats, direction: Floats) -> float:
     return max(total, 1e-300)
 
 
-@njit(cache=True)
-def _solve(mean, covariance, heads, centre, prior, precision, target, work, step):  # type: ignore[no-untyped-def]
+@helper
+def _solve(belief: Belief, shells: Shells, prior: Prior, work: Work) -> None:
     """One Gauss–Newton step to the position that the prior and the sites agree on."""
+    mean, covariance, precision, target = belief
+    (centre, sure), (direction, step, _, _) = prior, work
     d = len(mean)
     for i in range(d):
         step[i] = 0.0
         for j in range(d):
-            covariance[i, j] = prior[i, j]
-            step[i] += prior[i, j] * (centre[j] - mean[j])
-    for h in range(len(heads)):
+            covariance[i, j] = sure[i, j]
+            step[i] += sure[i, j] * (centre[j] - mean[j])
+    for h in range(len(precision)):
         if precision[h] > 0.0:
-            error = target[h] - _away(mean, heads[h], work)
+            error = target[h] - _away(mean, shells[0], h, direction)
             for i in range(d):
-                weight = precision[h] * work[i]
+                weight = precision[h] * direction[i]
                 step[i] += weight * error
                 for j in range(d):
-                    covariance[i, j] += weight * work[j]
+                    covariance[i, j] += weight * direction[j]
     _invert(covariance)
     for i in range(d):
         for j in range(d):
             mean[i] += covariance[i, j] * step[j]
 
 
-@njit(cache=True)
-def _sweep(mean, covariance, heads, precision, target, low, high, work):  # type: ignore[no-untyped-def]
+@helper
+def _sweep(belief: Belief, shells: Shells, direction: Floats) -> None:
     """Replace every site by the one its interval asks for, the others being as they are."""
+    mean, covariance, precision, target = belief
+    heads, low, high = shells
     for h in range(len(heads)):
-        r = _away(mean, heads[h], work)
-        variance = _along(covariance, work)
+        r = _away(mean, heads, h, direction)
+        variance = _along(covariance, direction)
         width = max(high[h] - low[h], 1e-9 * high[h] + 1e-300)
         flat = 12.0 / (width * width)  # the precision of a uniform distribution
         new, at = flat, low[h] + 0.5 * width
@@ -153,129 +172,156 @@ def _sweep(mean, covariance, heads, precision, target, low, high, work):  # type
         precision[h] = blend
 
 
-@njit(cache=True)
-def _violation(x, heads, low, high, work):  # type: ignore[no-untyped-def]
-    """How far outside the shells x is: the sum of squares, in units of the distances."""
+@helper
+def _violation(x: Floats, shells: Shells, most: float) -> float:
+    """How far outside the shells x is: sum of squared distances; no need to know beyond `most`."""
+    heads, low, high = shells
     total = 0.0
     for h in range(len(heads)):
-        r = _away(x, heads[h], work)
+        r = _distance(x, heads, h)
         outside = max(low[h] - r, r - high[h], 0.0)
         total += outside * outside
+        if total > most:
+            break
     return total
 
 
-@njit(cache=True)
-def _settle(mean, covariance, heads, centre, prior, precision, target, low, high, sweeps):  # type: ignore[no-untyped-def]
+@helper
+def _settle(belief: Belief, shells: Shells, prior: Prior, sweeps: int, work: Work) -> float:
     """Sweep over the sites; return how far outside the shells the position comes to lie."""
-    work, step = np.empty(len(centre)), np.empty(len(centre))
-    for _ in range(sweeps):
-        _solve(mean, covariance, heads, centre, prior, precision, target, work, step)
-        _sweep(mean, covariance, heads, precision, target, low, high, work)
-    _solve(mean, covariance, heads, centre, prior, precision, target, work, step)
-    return _violation(mean, heads, low, high, work)
+    for sweep in range(sweeps + 1):
+        if sweep:
+            _sweep(belief, shells, work[0])
+        _solve(belief, shells, prior, work)
+    return _violation(belief[0], shells, math.inf)
 
 
-@njit(cache=True)
-def _begin_at(  # type: ignore[no-untyped-def]
-    x, mean, covariance, heads, centre, prior, precision, target, low, high, outside
-):
-    """Settle again from x, and stay there where that is less far outside the shells."""
-    mean2, covariance2 = x.copy(), covariance.copy()
-    precision2, target2 = np.zeros_like(precision), np.zeros_like(target)
-    for h in range(len(heads)):
-        width = max(high[h] - low[h], 1e-9 * high[h] + 1e-300)
-        precision2[h], target2[h] = 12.0 / (width * width), low[h] + 0.5 * width
-    again = _settle(mean2, covariance2, heads, centre, prior, precision2, target2, low, high, _ANEW)
-    if again >= outside:
-        return outside
-    mean[:], covariance[:] = mean2, covariance2
-    precision[:], target[:] = precision2, target2
-    return again
+@helper
+def _take_off(axes: Floats, i: int, j: int) -> None:
+    """Take from row i its part along row j, a unit vector."""
+    along = 0.0
+    for c in range(axes.shape[1]):
+        along += axes[i, c] * axes[j, c]
+    for c in range(axes.shape[1]):
+        axes[i, c] -= along * axes[j, c]
 
 
-@njit(cache=True)
-def _reflected(x, heads, low, high):  # type: ignore[no-untyped-def]
-    """The reflection of x in the hyperplane through the d heads with the thinnest shells.
-
-    Those shells meet in x and there, and only the others can tell the two apart.
-    """
+@helper
+def _reflect(x: Floats, shells: Shells, reflected: Floats, work: Work) -> None:
+    """Reflect x in the hyperplane through the d heads of thinnest shells, which meet there, too."""
+    (heads, low, high), (_, _, axes, order) = shells, work
     d = len(x)
-    thinnest = np.argsort(high - low)[:d]
-    axes = np.empty((d, d))  # orthonormal, of the hyperplane
-    residual = x - heads[thinnest[0]]
-    for i in range(1, len(thinnest)):
-        axis = heads[thinnest[i]] - heads[thinnest[0]]
+    for h in range(len(heads)):  # by the width of the shells
+        i = h
+        while i > 0 and high[order[i - 1]] - low[order[i - 1]] > high[h] - low[h]:
+            order[i] = order[i - 1]
+            i -= 1
+        order[i] = h
+    for c in range(d):
+        axes[0, c] = x[c] - heads[order[0], c]  # what is left of this is normal to the others
+    for i in range(1, min(d, len(heads))):  # orthonormal axes of the hyperplane
+        for c in range(d):
+            axes[i, c] = heads[order[i], c] - heads[order[0], c]
         for j in range(1, i):
-            axis -= (axis * axes[j]).sum() * axes[j]
-        axes[i] = axis / (math.sqrt((axis * axis).sum()) + 1e-12)
-        residual -= (residual * axes[i]).sum() * axes[i]
-    return x - 2.0 * residual
+            _take_off(axes, i, j)
+        length = 0.0
+        for c in range(d):
+            length += axes[i, c] * axes[i, c]
+        for c in range(d):
+            axes[i, c] /= math.sqrt(length) + 1e-12
+        _take_off(axes, 0, i)
+    for c in range(d):
+        reflected[c] = x[c] - 2.0 * axes[0, c]
 
 
-@njit(cache=True)
-def _begin_elsewhere(  # type: ignore[no-untyped-def]
-    mean,
-    covariance,
-    heads,
-    centre,
-    prior,
-    precision,
-    target,
-    low,
-    high,
-    anchors,
-    mirrors,
-    outside,
-    tolerated,
-):
-    """The shells may meet on the other side of the heads: try there.
-
-    Beginnings are the anchor that fits the shells best, and reflections of the position: in the
-    hyperplane through the heads with the thinnest shells, and in those through the heads' mean
-    that their principal axes are normal to.
-    """
-    d = len(mean)
-    work = np.empty(d)
-    best, at = 1e300, 0
+@helper
+def _begin_at_anchor(anchors: Floats, shells: Shells, prior: Prior, mean: Floats) -> None:
+    """Fill in the anchor that fits the shells best, moved a little since it may be a head."""
+    best, at = math.inf, 0
     for a in range(len(anchors)):
-        violation = _violation(anchors[a], heads, low, high, work)
+        violation = _violation(anchors[a], shells, best)
         if violation < best:
             best, at = violation, a
-    belief = (covariance, heads, centre, prior, precision, target, low, high)
-    outside = _begin_at(anchors[at] + 1e-6 * (centre - anchors[at]), mean, *belief, outside)
-    if outside > tolerated:
-        outside = _begin_at(_reflected(mean, heads, low, high), mean, *belief, outside)
-    for axis in range(d):
+    for j in range(len(mean)):
+        mean[j] = anchors[at, j] + 1e-6 * (prior[0][j] - anchors[at, j])
+
+
+@helper
+def _look_elsewhere(
+    belief: Belief, scene: Scene, room: Room, sweeps: int, outside: float, tolerated: float
+) -> None:
+    """The shells may meet on the other side of the heads: settle there where that fits better.
+
+    Tried are the anchor that fits best and reflections: in the hyperplane through the heads with
+    the thinnest shells, and in those through the heads' mean normal to their principal axes.
+    """
+    (shells, _, prior, anchors, mirrors), (there, work) = scene, room
+    (mean, covariance, precision, target), (_, low, high) = belief, shells
+    mean2, covariance2, precision2, target2 = there
+    d, k = len(mean), len(low)
+    for beginning in range(-2, d):
+        if beginning == -2:
+            _begin_at_anchor(anchors, shells, prior, mean2)
+        elif beginning == -1:
+            _reflect(mean, shells, mean2, work)
+        else:
+            shift = 0.0
+            for j in range(d):
+                shift += (mean[j] - mirrors[d, j]) * mirrors[beginning, j]
+            for j in range(d):
+                mean2[j] = mean[j] - 2.0 * shift * mirrors[beginning, j]
+        for h in range(k):
+            width = max(high[h] - low[h], 1e-9 * high[h] + 1e-300)
+            precision2[h], target2[h] = 12.0 / (width * width), low[h] + 0.5 * width
+        again = _settle(there, shells, prior, sweeps, work)
+        if again < outside:
+            outside = again
+            for i in range(d):
+                mean[i] = mean2[i]
+                for j in range(d):
+                    covariance[i, j] = covariance2[i, j]
+            for h in range(k):
+                precision[h], target[h] = precision2[h], target2[h]
         if outside <= tolerated:
             return
-        shift = 0.0
-        for j in range(d):
-            shift += (mean[j] - mirrors[d, j]) * mirrors[axis, j]
-        outside = _begin_at(mean - 2.0 * shift * mirrors[axis], mean, *belief, outside)
 
 
-@njit(cache=True, inline="always")
+@helper
 def _entropy(p: float) -> float:
     if p <= 0.0 or p >= 1.0:
         return 0.0
     return -(p * math.log2(p) + (1.0 - p) * math.log2(1.0 - p))
 
 
-@njit(cache=True)
-def _best_questions(  # type: ignore[no-untyped-def]
-    mean, covariance, heads, chain, first, last, low, high, work, head, member, information
-):
+@helper
+def _place(chain: Floats, h: int, first: int, last: int, r: float) -> int:
+    """How many members of a head's chain are nearer than r, known to be from first to last."""
+    while first < last:
+        middle = (first + last) // 2
+        if chain[h, middle] < r:
+            first = middle + 1
+        else:
+            last = middle
+    return first
+
+
+@helper
+def _best_questions(
+    belief: Belief, scene: Scene, span: Span, direction: Floats, best: Best
+) -> None:
     """The two questions that tell most, the better first, from different heads; head −1: none."""
-    head[:], information[:] = -1, 0.0
-    best, second = -1e300, -1e300
+    ((heads, low, high), chain, _, _, _), (first, last) = scene, span
+    head, member, information = best
+    head[0], head[1], information[0], information[1] = -1, -1, 0.0, 0.0
+    top, second = -1e300, -1e300
     for h in range(len(heads)):
         if first[h] >= last[h]:
             continue
-        r = _away(mean, heads[h], work)
-        s = math.sqrt(_along(covariance, work))
+        r = _away(belief[0], heads, h, direction)
+        s = math.sqrt(_along(belief[1], direction))
         outside = _below((low[h] - r) / s)
         mass = max(_below((high[h] - r) / s) - outside, 1e-12)
-        middle = np.searchsorted(chain[h, first[h] : last[h]], r) + first[h]
+        middle = _place(chain, h, first[h], last[h], r)
         most, at = -1.0, first[h]
         for c in range(middle - 1, middle + 1):
             candidate = min(max(c, first[h]), last[h] - 1)
@@ -283,112 +329,72 @@ def _best_questions(  # type: ignore[no-untyped-def]
             if e > most:
                 most, at = e, candidate
         score = most + 0.1 * math.log2(s)
-        if score > best:
-            head[1], member[1], information[1], second = head[0], member[0], information[0], best
-            head[0], member[0], information[0], best = h, at, most, score
+        if score > top:
+            head[1], member[1], information[1], second = head[0], member[0], information[0], top
+            head[0], member[0], information[0], top = h, at, most, score
         elif score > second:
             head[1], member[1], information[1], second = h, at, most, score
 
 
-@njit(cache=True)
-def _doubt(mean, heads, chain, first, last, low, high, work, outside):  # type: ignore[no-untyped-def]
-    """Head and member of its chain whose answer could show that the place is wrong; −1: none."""
-    m = chain.shape[1]
+@helper
+def _doubt(mean: Floats, scene: Scene, span: Span, room: Room, outside: float, best: Best) -> None:
+    """Put first a question whose answer could show that the place is wrong, if there is one."""
+    (shells, chain, _, _, _), (first, last), ((other, _, _, _), work) = scene, span, room
+    heads, m = shells[0], chain.shape[1]
+    head, member, widest = -1, m - 1, 0.0
     for h in range(len(heads)):
-        if first[h] < last[h] == m and _away(mean, heads[h], work) > chain[h, m - 1]:
-            return h, m - 1  # believed to be beyond all of the chain
-    other = _reflected(mean, heads, low, high)
-    widest, head, member = 0.0, -1, 0
-    if _violation(other, heads, low, high, work) > outside:
-        return head, member
-    for h in range(len(heads)):
-        a, b = _away(mean, heads[h], work), _away(other, heads[h], work)
-        at = first[h] + np.searchsorted(chain[h, first[h] : last[h]], 0.5 * (a + b))
-        for c in range(at - 1, at + 1):
-            between = first[h] <= c < last[h] and min(a, b) < chain[h, c] < max(a, b)
-            if between and abs(a - b) > widest:
-                widest, head, member = abs(a - b), h, c
-    return head, member
+        if first[h] < last[h] == m and _distance(mean, heads, h) > chain[h, m - 1]:
+            head = h  # believed to be beyond all of the chain
+            break
+    _reflect(mean, shells, other, work)
+    if head < 0 and _violation(other, shells, outside) <= outside:
+        for h in range(len(heads)):
+            a, b = _distance(mean, heads, h), _distance(other, heads, h)
+            at = _place(chain, h, first[h], last[h], 0.5 * (a + b))
+            for c in range(at - 1, at + 1):
+                between = first[h] <= c < last[h] and min(a, b) < chain[h, c] < max(a, b)
+                if between and abs(a - b) > widest:
+                    widest, head, member = abs(a - b), h, c
+    if head >= 0:
+        best[0][0], best[1][0], best[2][0] = head, member, 1.0
 
 
-@njit(cache=True, parallel=True, nogil=True)
+@kernel
 def next_questions(
     objects: Ints,
-    means: Floats,
-    covariances: Floats,
-    precisions: Floats,
-    targets: Floats,
-    first: Ints,
-    last: Ints,
-    anchors: Floats,
-    mirrors: Floats,
-    heads: Floats,
-    chain: Floats,
-    centre: Floats,
-    prior: Floats,
+    beliefs: Belief,
+    spans: Span,
+    bests: Best,
+    scene: Scene,
+    room: Room,
     sweeps: int,
     anew: bool,
     enough: float,
-) -> tuple[Ints, Ints, Floats]:
+) -> None:
     """Bring the beliefs about some objects up to date and choose the next questions for each.
 
-    Parameters
-    ----------
-    objects
-        Rows of the arrays that follow, each once.
-    means, covariances, precisions, targets
-        ``(n, d)``, ``(n, d, d)``, ``(n, k)``, ``(n, k)``: positions, their uncertainty, and the
-        sites of the k heads; changed in place.
-    first, last
-        ``(n, k)``: how many members of the chain are known to be nearer to the head than the
-        object, and how many might be.
-    anchors
-        ``(a, d)`` positions from which a search may begin anew.
-    mirrors
-        ``(d + 1, d)``: the principal axes of the heads, the weakest first, then their mean.
-    heads, chain
-        ``(k, d)`` positions, and ``(k, m)`` distances of the chain's members, rising.
-    centre, prior
-        Mean ``(d,)`` and precision ``(d, d)`` of a position before anything is asked.
-    sweeps
-        How often all sites are replaced.
-    anew
-        Whether to look elsewhere for every object that is outside its shells; otherwise only for
-        those whose best question tells no more than `enough` bits.
-
-    Returns
-    -------
-    head, member, information
-        ``(n, 2)``, for each of `objects` the best question and the best from another head: the
-        head (−1 where nothing is left to ask), the place in its chain, and the entropy of the
-        answer in bits.
+    `objects` are rows of `beliefs`, changed in place, and of `spans`. `bests` is filled with the
+    best question of each and the best from another head. All sites are replaced `sweeps` times.
+    `anew` says to look elsewhere for every object that is outside its shells; otherwise that is
+    done only for those whose best question tells no more than `enough` bits.
     """
-    n, k = len(objects), len(heads)
-    m = chain.shape[1]
-    head = np.empty((n, 2), dtype=np.int64)
-    member = np.zeros((n, 2), dtype=np.int64)
-    information = np.empty((n, 2))
-    for i in prange(n):
-        x = objects[i]
-        low, high = np.empty(k), np.empty(k)
-        for h in range(k):
-            low[h] = chain[h, first[x, h] - 1] if first[x, h] > 0 else 0.0
-            high[h] = chain[h, last[x, h]] if last[x, h] < m else _BEYOND * chain[h, m - 1]
-        belief = (means[x], covariances[x], heads, centre, prior, precisions[x], targets[x])
-        outside = _settle(*belief, low, high, sweeps)
-        choice = (first[x], last[x], low, high, np.empty(len(centre)))
-        best = (head[i], member[i], information[i])
-        _best_questions(means[x], covariances[x], heads, chain, *choice, *best)
-        if (anew or information[i, 0] <= enough) and outside > 0.0:
-            smallest = high[0] - low[0]
-            for h in range(k):
-                smallest = min(smallest, high[h] - low[h])
-            tolerated = _TOLERATED * smallest * smallest
-            if outside > tolerated:
-                _begin_elsewhere(*belief, low, high, anchors, mirrors, outside, tolerated)
-                _best_questions(means[x], covariances[x], heads, chain, *choice, *best)
-        if information[i, 0] <= enough:
-            h, c = _doubt(means[x], heads, chain, *choice, outside)
-            if h >= 0:
-                head[i, 0], member[i, 0], information[i, 0] = h, c, 1.0
-    return head, member, information
+    (shells, chain, prior, _, _), work = scene, room[1]
+    (_, low, high), m = shells, chain.shape[1]
+    for i in range(len(objects)):
+        x, smallest = objects[i], 1e300
+        first, last = span = (spans[0][x], spans[1][x])
+        belief = (beliefs[0][x], beliefs[1], beliefs[2][x], beliefs[3][x])
+        best = (bests[0][i], bests[1][i], bests[2][i])
+        for h in range(len(low)):
+            low[h] = chain[h, first[h] - 1] if first[h] > 0 else 0.0
+            high[h] = chain[h, last[h]] if last[h] < m else _BEYOND * chain[h, m - 1]
+            smallest = min(smallest, high[h] - low[h])
+        tolerated = _TOLERATED * smallest * smallest
+        outside = _settle(belief, shells, prior, sweeps, work)
+        for again in range(2):
+            _best_questions(belief, scene, span, work[0], best)
+            if again or outside <= tolerated or not (anew or best[2][0] <= enough):
+                break
+            _look_elsewhere(belief, scene, room, _ANEW * sweeps, outside, tolerated)
+        if best[2][0] <= enough:
+            _doubt(belief[0], scene, span, room, outside, best)

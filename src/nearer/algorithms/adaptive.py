@@ -22,6 +22,7 @@ from nearer.algorithms.low_dimensional import ENOUGH, LowDimensional
 from nearer.algorithms.placing import place_objects
 from nearer.asking.memory import Memory
 from nearer.asking.protocol import Asking, limited, recorded, remembered, renumbered
+from nearer.asking.recipe import repeatable
 from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent
 
@@ -35,6 +36,7 @@ _TOGETHER = 3000
 _CORE = 1500
 
 
+@repeatable
 def adaptive(
     n_objects: int,
     *,

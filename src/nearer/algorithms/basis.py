@@ -19,13 +19,15 @@ it reproduces the paper's Table 1, the literal reading does not.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nearer.asking.noisy_sorting import check_noise, repeated
+from nearer import checks
+from nearer.asking.noisy_sorting import repeated
 from nearer.asking.protocol import Asking, recorded
+from nearer.asking.recipe import repeatable
 from nearer.asking.record import Record
 from nearer.asking.selection import farthest_object
 from nearer.asking.sorting import Order, rank_objects
@@ -91,6 +93,7 @@ class Basis:
         )
 
 
+@repeatable
 def choose_basis(
     n_objects: int,
     *,
@@ -134,21 +137,17 @@ def choose_basis(
     >>> basis.dimension, basis.coordinates().shape, basis.stopped
     (2, (300, 2), 'the next endpoint is not affinely independent')
     """
-    if n_objects < 3:
-        raise InvalidInput(
-            f"n_objects={n_objects}: at least 3 objects are needed, a head and two to compare"
-        )
-    if endpoints not in ("above", "farthest-rank"):
-        raise InvalidInput(f"endpoints={endpoints!r}: must be 'above' or 'farthest-rank'")
-    if order not in ("fewest-comparisons", "fewest-rounds"):
-        raise InvalidInput(f"order={order!r}: must be 'fewest-comparisons' or 'fewest-rounds'")
-    if check_noise(noise) and order != "fewest-comparisons":
+    n_objects = checks.n_objects(n_objects)
+    checks.one_of("endpoints", endpoints, get_args(Endpoints))
+    checks.one_of("order", order, ("fewest-comparisons", "fewest-rounds"))
+    noise = checks.rate("noise", noise)
+    if noise and order != "fewest-comparisons":
         raise InvalidInput(
             f"noise={noise} with order={order!r}: wrong answers are only overcome by "
             "order='fewest-comparisons'"
         )
-    rng = np.random.default_rng(random_state)
-    return _choose_basis(int(n_objects), endpoints, order, float(noise), rank_start, rng)
+    rng = checks.generator(random_state)
+    return _choose_basis(n_objects, endpoints, order, noise, rank_start, rng)
 
 
 def _choose_basis(

@@ -19,8 +19,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from nearer import checks
 from nearer.algorithms.basis import Basis, Endpoints, choose_basis
 from nearer.asking.protocol import Asking, recorded, together
+from nearer.asking.recipe import repeatable
 from nearer.asking.record import Record
 from nearer.asking.selection import best_of
 from nearer.asking.sorting import Order
@@ -57,8 +59,9 @@ def locate_objects(
     >>> nearer.run(nearer.locate_objects(basis), oracle).shape
     (100, 2)
     """
-    if search not in ("linear", "binary"):
-        raise InvalidInput(f"search={search!r}: must be 'linear' or 'binary'")
+    checks.one_of("search", search, ("linear", "binary"))
+    if not isinstance(basis, Basis):
+        raise InvalidInput(f"basis is a {type(basis).__name__}: must be what choose_basis returned")
     return _locate(basis, search)
 
 
@@ -101,6 +104,7 @@ def _turning_point(basis: Basis, axis: Axis) -> Asking[NDArray[np.float64]]:
     return places
 
 
+@repeatable
 def basis_embedding(
     n_objects: int,
     *,
@@ -111,21 +115,28 @@ def basis_embedding(
     random_state: int | np.random.Generator | None = None,
 ) -> Asking[Embedding]:
     """The paper's ``Basis``: coordinates on the axes found."""
-    if locate not in ("median", "linear", "binary"):
-        raise InvalidInput(f"locate={locate!r}: must be 'median', 'linear' or 'binary'")
-    record = Record()
-    basis = yield from choose_basis(
+    checks.one_of("locate", locate, ("median", "linear", "binary"))
+    search = choose_basis(
         n_objects,
         random_state=random_state,
         endpoints=endpoints,
         order=order,
         rank_start=rank_start,
     )
+    return _basis_embedding(search, locate)
+
+
+def _basis_embedding(
+    search: Asking[Basis], locate: Literal["median", "linear", "binary"]
+) -> Asking[Embedding]:
+    record = Record()
+    basis = yield from search
+    n = basis.n_objects
     if not basis.axes:
         raise InvalidInput(
             f"the budget was spent after {basis.n_comparisons} comparisons, before one axis was "
-            f"complete; two rankings of {n_objects} objects take about "
-            f"{2 * n_objects * int(np.log2(n_objects))} comparisons; raise the budget"
+            f"complete; two rankings of {n} objects take about "
+            f"{2 * n * int(np.log2(n))} comparisons; raise the budget"
         )
     history = [Phase("basis", basis.n_comparisons, basis.n_rounds, basis.stopped)]
     positions = basis.coordinates()

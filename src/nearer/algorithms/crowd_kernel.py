@@ -18,12 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nearer import checks
 from nearer._kernels.information import most_informative
 from nearer.algorithms.budgets import default_budget
 from nearer.asking.protocol import Asking, recorded
+from nearer.asking.recipe import repeatable
 from nearer.asking.record import Record
 from nearer.embedding import Embedding, Phase
-from nearer.errors import BudgetSpent, InvalidInput
+from nearer.errors import BudgetSpent
 from nearer.fitting.dimension import fit_smallest
 from nearer.fitting.losses import Loss
 from nearer.fitting.solver import Fit, fit_positions
@@ -36,9 +38,11 @@ _FIRST = 10  # random questions an object before the first fit
 _GROWTH = 0.1  # questions before the next fit, as a part of those so far
 _PLACES = 60  # where a head might be
 _CANDIDATES = 40  # pairs weighed for a head
-_LOSS = Loss("ckl")
+_MU = 0.05  # of the likelihood
+_LOSS = Loss("ckl", _MU)
 
 
+@repeatable
 def crowd_kernel(
     n_objects: int,
     *,
@@ -69,16 +73,10 @@ def crowd_kernel(
     >>> embedding.n_comparisons, nearer.metrics.mean_kendall_tau(X, embedding.positions) > 0.7
     (1500, True)
     """
-    if n_objects < 3:
-        raise InvalidInput(f"n_objects={n_objects}: at least 3 are needed")
-    if budget is None:
-        budget = default_budget(n_objects)
-    if budget < 1:
-        raise InvalidInput(f"budget={budget}: must be at least 1 comparison")
-    if n_components is not None and n_components < 1:
-        raise InvalidInput(f"n_components={n_components}: must be at least 1")
-    rng = np.random.default_rng(random_state)
-    return _crowd_kernel(n_objects, budget, n_components, rng)
+    n = checks.n_objects(n_objects)
+    budget = default_budget(n) if budget is None else checks.budget(budget, 1)
+    d = None if n_components is None else checks.n_components(n_components, n)
+    return _crowd_kernel(n, budget, d, checks.generator(random_state))
 
 
 def _crowd_kernel(
@@ -181,9 +179,8 @@ def _choose(
     lengths = (first[1:] - first[:-1])[heads[order]]
     starts = np.concatenate([[0], np.cumsum(lengths)])
     rows = np.repeat(first[heads[order]] - starts[:-1], lengths) + np.arange(starts[-1])
-    best = most_informative(
-        positions, 0.05, heads[order], places[order], starts, triplets[rows, 1:], candidates[order]
-    )
+    answered = np.ascontiguousarray(triplets[rows, 1:])
+    best = most_informative(positions, _MU, places[order], starts, answered, candidates[order])
     pairs = candidates[order][np.arange(len(heads)), best]
     questions = np.concatenate([heads[order, None], pairs], axis=1)
     return _replace_repeats(questions, triplets, n, rng)

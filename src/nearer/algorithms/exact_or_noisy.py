@@ -18,7 +18,16 @@ from nearer.algorithms.adaptive import Economy, adaptive
 from nearer.algorithms.informative import informative
 from nearer.algorithms.noise_check import NoiseCheck, detect_noise
 from nearer.asking.memory import Memory
-from nearer.asking.protocol import Asking, limited, recorded, remembered
+from nearer.asking.protocol import (
+    Asking,
+    Ties,
+    decided,
+    doubtful,
+    limited,
+    recorded,
+    remembered,
+)
+from nearer.asking.recipe import repeatable
 from nearer.asking.record import Record
 from nearer.embedding import Embedding, Phase
 
@@ -36,6 +45,8 @@ _BITS = 6.4
 _LEAST_RATE, _MOST_RATE = 0.02, 0.35  # of wrong answers, that a default budget reckons with
 
 
+@repeatable
+@doubtful
 def exact_or_noisy(
     n_objects: int,
     *,
@@ -62,12 +73,12 @@ def exact_or_noisy(
     rng = checks.generator(random_state)
     if noise != "auto":
         rate = checks.rate("noise", noise)
-        return _noisy(n, budget, rate, None, rng) if rate else _exact(n, budget, order, rng)
+        return _noisy(n, budget, rate, None, rng) if rate else _sorting(n, budget, order, rng)
     n_cycles = min(_CYCLES, n)
     if budget is not None:
         n_cycles = min(n_cycles, budget // (4 * _SHARE))
     if n < 4 or n_cycles < 1:
-        return _exact(n, budget, order, rng)
+        return _sorting(n, budget, order, rng)
     return _check_first(n, budget, n_cycles, order, rng)
 
 
@@ -84,12 +95,6 @@ def noisy_budget(n: int, rate: float) -> int:
     return round(float(_BITS / capacity * n * np.log2(n)))
 
 
-def _exact(
-    n: int, budget: int | None, order: Economy, rng: np.random.Generator
-) -> Asking[Embedding]:
-    return adaptive(n, budget=budget, order=order, random_state=rng)
-
-
 def _noisy(
     n: int,
     budget: int | None,
@@ -103,21 +108,33 @@ def _noisy(
     return informative(n, budget=max(1, budget), noise=rate, known=known, random_state=rng)
 
 
+def _sorting(
+    n: int, budget: int | None, order: Economy, rng: np.random.Generator
+) -> Asking[Embedding]:
+    """The exact way, which needs every answer: what nobody knows is asked again, then decided."""
+    ties = Ties()
+    asking = decided(adaptive(n, budget=budget, order=order, random_state=rng), ties)
+    found = yield from (asking if budget is None else limited(asking, budget))
+    if not ties.n_broken:
+        return found
+    return replace(found, details={**found.details, "n_ties_broken": ties.n_broken})
+
+
 def _check_first(
     n: int, budget: int | None, n_cycles: int, order: Economy, rng: np.random.Generator
 ) -> Asking[Embedding]:
     record = Record()
     check: NoiseCheck = yield from recorded(
-        detect_noise(n, n_cycles=n_cycles, random_state=rng), record
+        decided(detect_noise(n, n_cycles=n_cycles, random_state=rng)), record
     )
     phase = Phase("check", record.n_comparisons, record.n_rounds, str(check))
     left = None if budget is None else budget - record.n_comparisons
     if not check.exact:
         rest = _noisy(n, left, check.error_rate, check.triplets, rng)
     elif n <= _FEW:
-        rest = remembered(_exact(n, left, order, rng), Memory(check.triplets))
+        rest = remembered(_sorting(n, left, order, rng), Memory(check.triplets))
     else:
-        rest = _exact(n, left, order, rng)
+        rest = _sorting(n, left, order, rng)
     found = yield from recorded(rest if left is None else limited(rest, left), record)
     return replace(
         found,

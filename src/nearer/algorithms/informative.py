@@ -33,7 +33,8 @@ from scipy.special import expit
 
 from nearer import checks
 from nearer.algorithms.candidates import Askable, Candidates
-from nearer.asking.protocol import Asking
+from nearer.asking.protocol import Asking, doubtful
+from nearer.asking.recipe import repeatable
 from nearer.asking.record import Record
 from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent
@@ -49,6 +50,8 @@ _CANDIDATES = 200  # drawn for each question that is asked
 _POWER = 2.0
 
 
+@repeatable
+@doubtful
 def informative(
     n_objects: int,
     *,
@@ -87,7 +90,8 @@ def informative(
     Returns
     -------
     asking
-        Its result is an `Embedding`. No question is asked twice. ``details`` holds the
+        Its result is an `Embedding`. No question is asked twice. "Don't know" counts as a near
+        tie, a graded answer as much for either side as it says. ``details`` holds the
         `Posterior`, its ``covariances``, the ``noise``, the ``learning_curve`` of honest
         predictions, and the objects nobody was asked about.
 
@@ -256,13 +260,15 @@ def _informative(
         except BudgetSpent as cut:
             answers, spent = cut.answers, True
             questions, random = questions[: len(answers)], random[: len(answers)]
-        triplets = answered(questions, answers)
         if record.n_comparisons:
-            curve.add(record.n_comparisons, belief.fit, triplets[random])
+            predicted = answered(questions[random], answers[random])
+            curve.add(record.n_comparisons, belief.fit, predicted)
         record.add(questions, answers)
         candidates.exclude(questions)
-        if len(triplets):
-            belief.learn(np.concatenate([known, record.triplets]))
+        if len(questions):
+            triplets, weights = record.weighted
+            told = None if weights is None else np.concatenate([np.ones(len(known)), weights])
+            belief.learn(np.concatenate([known, triplets]), weights=told)
         if spent:
             break
     if record.n_comparisons or len(known):

@@ -1,37 +1,74 @@
-"""Every way to embed by asking, under the name that ``nearer embed --method`` takes.
+"""Every way to embed by asking: its name, its maker, what it needs and takes, a line about it.
 
-One signature for all: ``make(n_objects, random_state=…, budget=…, n_components=…, …)`` returns an
-asking whose result is an `Embedding`. A method takes the options it has a use for; one that is
-given and not among them is an error, never ignored.
+The library, the command and the studies read this one list. A maker is called as
+``make(n_objects, random_state=…, **options)`` and returns an asking whose result is an `Embedding`.
+Its signature says which options it takes and which of them it needs; an option that is given and
+not among them is an error, never ignored.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
+from nearer import checks
 from nearer.algorithms.adaptive import adaptive
+from nearer.algorithms.budgets import default_budget
 from nearer.algorithms.coordinates import basis_embedding
 from nearer.algorithms.crowd_kernel import crowd_kernel
+from nearer.algorithms.informative import informative
 from nearer.algorithms.pipelines import basis_soe, extra_soe, paper_protocol, rand_soe
 from nearer.asking.protocol import Asking
 from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
 
-__all__ = ["METHODS", "make_asking"]
+__all__ = ["METHODS", "Method", "make_asking"]
 
-Method = Callable[..., Asking[Embedding]]
+
+@dataclass(frozen=True)
+class Method:
+    """A way to embed by asking.
+
+    Examples
+    --------
+    >>> METHODS["rand+soe"].takes
+    ('budget', 'n_components')
+    """
+
+    name: str
+    make: Callable[..., Asking[Embedding]]
+    about: str
+
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """The options that may be given."""
+        return tuple(self._options())
+
+    @property
+    def needs_budget(self) -> bool:
+        """Whether it cannot do without a budget."""
+        option = self._options().get("budget")
+        return option is not None and option.default is inspect.Parameter.empty
+
+    def _options(self) -> dict[str, inspect.Parameter]:
+        options = dict(inspect.signature(self.make).parameters)
+        return {k: v for k, v in options.items() if k not in ("n_objects", "random_state")}
 
 
 METHODS: dict[str, Method] = {
-    "adaptive": adaptive,
-    "basis": basis_embedding,
-    "basis+soe": basis_soe,
-    "extra+soe": extra_soe,
-    "rand+soe": rand_soe,
-    "crowd-kernel": crowd_kernel,
-    "paper": paper_protocol,
+    method.name: method
+    for method in (
+        Method("adaptive", adaptive, "as few comparisons as positions and dimension take"),
+        Method("informative", informative, "answers may be wrong: asks what teaches most"),
+        Method("basis", basis_embedding, "the paper's Basis: places on the axes found"),
+        Method("basis+soe", basis_soe, "Basis, then soft ordinal embedding of its answers"),
+        Method("extra+soe", extra_soe, "the same, then every object's neighbourhood"),
+        Method("rand+soe", rand_soe, "random comparisons, then soft ordinal embedding"),
+        Method("crowd-kernel", crowd_kernel, "the adaptive Crowd Kernel"),
+        Method("paper", paper_protocol, "the paper's Basis+SOE with its own restarts"),
+    )
 }
 
 
@@ -41,7 +78,7 @@ def make_asking(
     """Make a method's asking from the options that were given; None means not given.
 
     `budget` may be given to any method: one that does not plan with it is simply cut off by
-    ``run(..., budget=)``.
+    ``run(..., budget=)``. One that needs it and is given none gets `default_budget`.
 
     Examples
     --------
@@ -50,22 +87,16 @@ def make_asking(
     >>> nearer.run(make_asking("basis", 60, random_state=0), oracle).dimension
     2
     """
-    make = METHODS[method]
-    takes = inspect.signature(make).parameters
+    way = METHODS[checks.one_of("method", method, tuple(METHODS))]
     given = {name: value for name, value in options.items() if value is not None}
-    foreign = sorted(name for name in given if name not in takes and name != "budget")
+    foreign = sorted(set(given) - {"budget", *way.takes})
     if foreign:
-        fit = [name for name, other in METHODS.items() if _takes(other, foreign)]
+        fit = [other.name for other in METHODS.values() if set(foreign) <= set(other.takes)]
         raise InvalidInput(
             f"{', '.join(f'{name}={given[name]!r}' for name in foreign)}: the method {method!r} "
             f"has no such option; {', '.join(fit) or 'none'} has"
         )
-    return make(
-        n_objects,
-        random_state=random_state,
-        **{name: value for name, value in given.items() if name in takes},
-    )
-
-
-def _takes(method: Method, names: list[str]) -> bool:
-    return set(names) <= set(inspect.signature(method).parameters)
+    if way.needs_budget:
+        given.setdefault("budget", default_budget(checks.n_objects(n_objects)))
+    known = {name: value for name, value in given.items() if name in way.takes}
+    return way.make(n_objects, random_state=random_state, **known)

@@ -16,7 +16,7 @@ answers call for.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,11 +27,12 @@ from nearer.algorithms.basis import Basis, Endpoints, choose_basis
 from nearer.algorithms.budgets import default_budget
 from nearer.asking.lists import sort_lists
 from nearer.asking.protocol import Asking, recorded, together
+from nearer.asking.recipe import repeatable
 from nearer.asking.record import Record
 from nearer.asking.selection import nearest_objects
 from nearer.asking.sorting import Order
 from nearer.embedding import Embedding, Phase
-from nearer.errors import BudgetSpent, InvalidInput
+from nearer.errors import BudgetSpent
 from nearer.fitting.dimension import fit_onwards, fit_smallest
 from nearer.fitting.solver import Fit, fit_positions
 from nearer.fitting.starts import fit_from_above
@@ -45,6 +46,7 @@ Extra = Literal["sort", "select"]
 ZERO_LOSS = 1e-3  # the paper's threshold
 
 
+@repeatable
 def basis_soe(
     n_objects: int,
     *,
@@ -72,22 +74,21 @@ def basis_soe(
     >>> embedding.dimension, nearer.metrics.mean_kendall_tau(X, embedding.positions) > 0.97
     (2, True)
     """
-    _check(n_objects, n_components)
-    return _basis_soe(
-        n_objects, n_components, endpoints, order, np.random.default_rng(random_state)
-    )
+    d, rng = _check(n_objects, n_components), checks.generator(random_state)
+    return _basis_soe(_search(n_objects, endpoints, order, rng), d, rng)
 
 
-def _basis_soe(
-    n: int, d: int | None, endpoints: Endpoints, order: Order, rng: np.random.Generator
-) -> Asking[Embedding]:
-    basis = yield from choose_basis(
-        n, random_state=rng, endpoints=endpoints, order=order, rank_start=True
-    )
-    fit, evidence = _fit(basis.triplets, n, d, max(1, basis.dimension), rng)
+def _search(n: int, endpoints: Endpoints, order: Order, rng: np.random.Generator) -> Asking[Basis]:
+    return choose_basis(n, random_state=rng, endpoints=endpoints, order=order, rank_start=True)
+
+
+def _basis_soe(search: Asking[Basis], d: int | None, rng: np.random.Generator) -> Asking[Embedding]:
+    basis = yield from search
+    fit, evidence = _fit(basis.triplets, basis.n_objects, d, max(1, basis.dimension), rng)
     return _embedding(fit, evidence, basis.triplets, (_phase_of(basis),), basis=basis)
 
 
+@repeatable
 def extra_soe(
     n_objects: int,
     *,
@@ -115,22 +116,16 @@ def extra_soe(
     >>> nearer.metrics.knn_precision(X, embedding.positions) > 0.9
     True
     """
-    _check(n_objects, n_components)
-    if extra not in ("sort", "select"):
-        raise InvalidInput(f"extra={extra!r}: must be 'sort' or 'select'")
-    rng = np.random.default_rng(random_state)
-    return _extra_soe(n_objects, n_components, extra, endpoints, order, rng)
+    d, rng = _check(n_objects, n_components), checks.generator(random_state)
+    checks.one_of("extra", extra, get_args(Extra))
+    return _extra_soe(_search(n_objects, endpoints, order, rng), d, extra, rng)
 
 
 def _extra_soe(
-    n: int,
-    d: int | None,
-    extra: Extra,
-    endpoints: Endpoints,
-    order: Order,
-    rng: np.random.Generator,
+    search: Asking[Basis], d: int | None, extra: Extra, rng: np.random.Generator
 ) -> Asking[Embedding]:
-    first = yield from _basis_soe(n, d, endpoints, order, rng)
+    first = yield from _basis_soe(search, d, rng)
+    n = len(first.positions)
     k = int(np.ceil(np.log2(n)))
     near = _nearest(first.positions, min(2 * k, n - 1))
     near = rng.permuted(near, axis=1)
@@ -159,6 +154,7 @@ def _extra_soe(
     return _embedding(fit, first.evidence, triplets, history, basis=first.details["basis"])
 
 
+@repeatable
 def rand_soe(
     n_objects: int,
     *,
@@ -183,12 +179,9 @@ def rand_soe(
     >>> nearer.run(asking, nearer.PointOracle(X)).dimension
     2
     """
-    _check(n_objects, n_components)
-    if budget is None:
-        budget = default_budget(n_objects)
-    if budget < 1:
-        raise InvalidInput(f"budget={budget}: must be at least 1 comparison")
-    return _rand_soe(n_objects, budget, n_components, np.random.default_rng(random_state))
+    d, n = _check(n_objects, n_components), int(n_objects)
+    budget = default_budget(n) if budget is None else checks.budget(budget, 1)
+    return _rand_soe(n, budget, d, checks.generator(random_state))
 
 
 def _rand_soe(n: int, budget: int, d: int | None, rng: np.random.Generator) -> Asking[Embedding]:
@@ -207,6 +200,7 @@ def _ask(questions: NDArray[np.int64]) -> Asking[None]:
     yield questions
 
 
+@repeatable
 def paper_protocol(
     n_objects: int, *, n_starts: int = 20, random_state: Seed = None
 ) -> Asking[Embedding]:
@@ -227,14 +221,15 @@ def paper_protocol(
     >>> nearer.run(asking, nearer.PointOracle(X)).dimension
     2
     """
-    _check(n_objects, None)
-    if n_starts < 1:
-        raise InvalidInput(f"n_starts={n_starts}: must be at least 1")
-    return _paper_protocol(n_objects, n_starts, np.random.default_rng(random_state))
+    rng, n_starts = checks.generator(random_state), checks.whole("n_starts", n_starts)
+    return _paper_protocol(_search(n_objects, "above", "fewest-comparisons", rng), n_starts, rng)
 
 
-def _paper_protocol(n: int, n_starts: int, rng: np.random.Generator) -> Asking[Embedding]:
-    basis = yield from choose_basis(n, random_state=rng, rank_start=True)
+def _paper_protocol(
+    search: Asking[Basis], n_starts: int, rng: np.random.Generator
+) -> Asking[Embedding]:
+    basis = yield from search
+    n = basis.n_objects
     triplets, evidence, used = basis.triplets, dict[int, Any](), 0
     best: Fit | None = None
     for d in (max(1, basis.dimension), max(2, 2 * basis.dimension)):
@@ -308,13 +303,7 @@ def _embedding(
     )
 
 
-def _check(n_objects: int, n_components: int | None) -> None:
-    if n_objects < 3:
-        raise InvalidInput(
-            f"n_objects={n_objects}: at least 3 objects are needed, a head and two to compare"
-        )
-    if n_components is not None and not 1 <= n_components < n_objects:
-        raise InvalidInput(
-            f"n_components={n_components}: must be from 1 to {n_objects - 1}, one fewer than "
-            "there are objects"
-        )
+def _check(n_objects: int, n_components: int | None) -> int | None:
+    """The dimension that was asked for, if any, of a number of objects that will do."""
+    n = checks.n_objects(n_objects)
+    return None if n_components is None else checks.n_components(n_components, n)

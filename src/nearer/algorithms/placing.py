@@ -12,16 +12,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from nearer.algorithms.slotting import Anchors, Slots, slot_objects, spread_heads
 from nearer.algorithms.twins import nearest_places
 from nearer.asking.protocol import Asking, recorded
+from nearer.asking.recipe import repeatable
 from nearer.asking.record import Record
 from nearer.embedding import Embedding
 from nearer.errors import BudgetSpent, InvalidInput
+from nearer.questions import Floats, Objects
 
-__all__ = ["Placed", "place_objects"]
+__all__ = ["Placed", "place_among", "place_objects"]
 
 
 @dataclass(frozen=True)
@@ -40,13 +42,14 @@ class Placed:
         What was asked, and in how many rounds.
     """
 
-    objects: NDArray[np.int64]
-    positions: NDArray[np.float64]
-    triplets: NDArray[np.int64]
+    objects: Objects
+    positions: Floats
+    triplets: Objects
     n_comparisons: int
     n_rounds: int
 
 
+@repeatable
 def place_objects(
     embedding: Embedding, new: ArrayLike, *, most: float = 3.0, pairs: bool = False
 ) -> Asking[Placed]:
@@ -77,14 +80,72 @@ def place_objects(
     >>> placed.positions.shape, placed.n_comparisons <= 10 * 3 * 2 * 7
     ((10, 2), True)
     """
+    if not isinstance(embedding, Embedding):
+        raise InvalidInput(f"embedding is a {type(embedding).__name__}: must be an Embedding")
+    if (n := len(embedding.positions)) < 3:
+        raise InvalidInput(f"an embedding of {n} objects: at least 3 are needed to place others")
+    return place_among(
+        embedding.positions,
+        _check_new(new, n),
+        heads=embedding.details.get("heads"),
+        places=embedding.details.get("places"),
+        most=most,
+        pairs=pairs,
+    )
+
+
+def place_among(
+    positions: Floats,
+    new: Objects,
+    *,
+    ids: Objects | None = None,
+    heads: Objects | None = None,
+    places: Objects | None = None,
+    most: float = 3.0,
+    pairs: bool = False,
+) -> Asking[Placed]:
+    """`place_objects` among objects with these positions, nothing checked.
+
+    Parameters
+    ----------
+    positions, ids
+        ``(m, d)`` positions, and the ``(m,)`` numbers of whom they belong to; None: 0, 1, 2, ….
+    new
+        The numbers of the new objects.
+    heads
+        Rows of `positions` to compare from; None or fewer than d + 2: well-spread ones.
+    places
+        Rows of `positions`, one for each place, where objects share a few places; None: they
+        do not.
+    most, pairs
+        As for `place_objects`.
+    """
+    ids = np.arange(len(positions)) if ids is None else ids
+    n, d = positions.shape
+    record = Record()
+    if places is not None:
+        at = np.zeros(len(new), dtype=np.int64)
+        with suppress(BudgetSpent):
+            at = yield from recorded(nearest_places(new, ids[np.asarray(places)]), record)
+        where = positions[np.asarray(places)[at]]
+    else:
+        if heads is None or len(heads) < d + 2:
+            heads = spread_heads(positions, d + 3)
+        slots = Slots(Anchors(ids, positions, np.asarray(heads, dtype=np.int64)), new)
+        with suppress(BudgetSpent):
+            asking = slot_objects(slots, most=int(most * d * np.log2(n)), pairs=pairs)
+            yield from recorded(asking, record)
+        where = slots.positions
+    return Placed(new, where, record.triplets, record.n_comparisons, record.n_rounds)
+
+
+def _check_new(new: ArrayLike, n: int) -> Objects:
     objects = np.asarray(new)
-    n, d = embedding.positions.shape
     if objects.ndim != 1 or not (np.issubdtype(objects.dtype, np.integer) or not len(objects)):
         raise InvalidInput(
             f"new of shape {objects.shape} and type {objects.dtype}: must be a list of objects' "
             "numbers"
         )
-    objects = objects.astype(np.int64)
     if len(objects) and objects.min() < n:
         raise InvalidInput(
             f"new holds object {objects.min()}: the embedding has objects 0 to {n - 1} already; "
@@ -92,30 +153,4 @@ def place_objects(
         )
     if len(np.unique(objects)) < len(objects):
         raise InvalidInput("new holds an object twice: each is placed once")
-    if n < 3:
-        raise InvalidInput(f"an embedding of {n} objects: at least 3 are needed to place others")
-    if "places" in embedding.details:
-        return _share(embedding.positions, objects, np.asarray(embedding.details["places"]))
-    heads = embedding.details.get("heads", ())
-    if len(heads) < d + 2:
-        heads = spread_heads(embedding.positions, d + 3)
-    anchors = Anchors(np.arange(n), embedding.positions, np.asarray(heads, dtype=np.int64))
-    return _place(anchors, objects, int(most * d * np.log2(n)), pairs)
-
-
-def _place(anchors: Anchors, new: NDArray[np.int64], most: int, pairs: bool) -> Asking[Placed]:
-    record = Record()
-    slots = Slots(anchors, new)
-    with suppress(BudgetSpent):
-        yield from recorded(slot_objects(slots, most=most, pairs=pairs), record)
-    return Placed(new, slots.positions, record.triplets, record.n_comparisons, record.n_rounds)
-
-
-def _share(
-    positions: NDArray[np.float64], new: NDArray[np.int64], places: NDArray[np.int64]
-) -> Asking[Placed]:
-    record, at = Record(), np.zeros(len(new), dtype=np.int64)
-    with suppress(BudgetSpent):
-        at = yield from recorded(nearest_places(new, places), record)
-    where = positions[places[at]]
-    return Placed(new, where, record.triplets, record.n_comparisons, record.n_rounds)
+    return objects.astype(np.int64)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from nearer._kernels.compiling import side_by_side
 from nearer._kernels.shells import next_questions
 from nearer.asking.protocol import Asking
 from nearer.errors import BudgetSpent
@@ -28,10 +29,11 @@ Objects = NDArray[np.int64]
 
 _WORTH_ASKING = 0.5  # bits; an object whose best question tells fewer is done
 _WORTH_A_SECOND = 0.8  # bits; the same for a second question in one round
-_SWEEPS = 1
+_SWEEPS = 1  # a round
 _COARSE = 3  # rounds of plain bisection
 _ANEW = 24  # rounds after which all searches may begin elsewhere
 _BEGINNINGS = 150  # anchors at which a search may begin anew
+_PART = 1000  # objects that make a second thread worth waking: some milliseconds
 
 
 @dataclass(frozen=True)
@@ -93,32 +95,35 @@ class Slots:
         middle = self.heads.mean(axis=0)
         axes = np.linalg.eigh((self.heads - middle).T @ (self.heads - middle))[1].T
         self.mirrors = np.vstack([axes, middle])
-        self.covariances = np.zeros((q, d, d))
+        self.beginnings = np.array(anchors.positions[:_BEGINNINGS])
         self.precisions = np.zeros((q, k))
         self.targets = np.zeros((q, k))
-        self.first = np.zeros((q, k), dtype=np.int64)
-        self.last = np.full((q, k), self.chain.shape[1], dtype=np.int64)
+        self.first = np.zeros((q, k), dtype=np.int32)
+        self.last = np.full((q, k), self.chain.shape[1], dtype=np.int32)
 
     def choose(self, rows: Objects, *, anew: bool = True) -> tuple[Objects, Objects, Floats]:
         """The next two questions of some objects: head, member of its chain, information."""
-        return next_questions(
-            rows,
-            self.positions,
-            self.covariances,
-            self.precisions,
-            self.targets,
-            self.first,
-            self.last,
-            self.anchors.positions[:_BEGINNINGS],
-            self.mirrors,
-            self.heads,
-            self.chain,
-            self.centre,
-            self.prior,
-            _SWEEPS,
-            anew,
-            _WORTH_ASKING,
-        )
+        q, (k, d) = len(rows), self.heads.shape
+        bests = (np.empty((q, 2), np.int64), np.zeros((q, 2), np.int64), np.empty((q, 2)))
+
+        def update(_: int, part: slice) -> None:
+            shells = (self.heads, np.empty(k), np.empty(k))
+            there = (np.empty(d), np.empty((d, d)), np.empty(k), np.empty(k))
+            work = (np.empty(d), np.empty(d), np.empty((d, d)), np.empty(k, np.int64))
+            next_questions(
+                rows[part],
+                (self.positions, np.empty((d, d)), self.precisions, self.targets),
+                (self.first, self.last),
+                (bests[0][part], bests[1][part], bests[2][part]),
+                (shells, self.chain, (self.centre, self.prior), self.beginnings, self.mirrors),
+                (there, work),
+                _SWEEPS,
+                anew,
+                _WORTH_ASKING,
+            )
+
+        side_by_side(update, q, 1 + q // _PART)
+        return bests
 
     def questions(self, rows: Objects, head: Objects, member: Objects) -> Questions:
         """Questions whether objects are nearer to the head than that member of its chain."""

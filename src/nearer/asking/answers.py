@@ -35,7 +35,7 @@ def as_answers(said: Any, questions: Questions) -> Said:
     """
     width = questions.shape[1]
     shape = (len(questions),) if width == 3 else (len(questions), width - 1)
-    answers = said if isinstance(said, np.ma.MaskedArray) else np.asarray(said)
+    answers = said if isinstance(said, np.ma.MaskedArray) else _as_array(said)
     if answers.shape != shape and answers.size:
         answers = _rows_of_none(said, shape)
     if answers.shape != shape:
@@ -67,11 +67,18 @@ def partly_known(answers: Said, known: Answers) -> Said:
     return np.ma.MaskedArray(answers, mask=mask)
 
 
+def _as_array(said: Any) -> Any:
+    try:
+        return np.asarray(said)
+    except ValueError:  # rows of different lengths, None among them
+        return np.array([None, *said], dtype=object)[1:]
+
+
 def _rows_of_none(said: Any, shape: tuple[int, ...]) -> Any:
     """Screens where "don't know" stands for a whole row."""
     rows = list(said)
     if len(shape) < 2 or len(rows) != shape[0]:
-        return np.asarray(said)
+        return _as_array(said)
     return np.array([[None] * shape[1] if row is None else list(row) for row in rows], dtype=object)
 
 

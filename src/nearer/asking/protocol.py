@@ -68,6 +68,8 @@ _AGAIN = 2  # times that a question nobody could answer is put again
 class _Doubtful(Generator[Questions, Answers, T]):
     """An asking that can use answers with doubt."""
 
+    takes_doubt = True
+
     def __init__(self, asking: Asking[T]) -> None:
         self._asking = asking
 
@@ -100,7 +102,7 @@ def doubtful(make: Callable[P, Asking[T]]) -> Callable[P, Asking[T]]:
 
 def takes_doubt(asking: Asking[Any]) -> bool:
     """Whether an asking can use "don't know" and graded answers."""
-    return isinstance(asking, _Doubtful)
+    return bool(getattr(asking, "takes_doubt", False))
 
 
 def wrapped(asking: Asking[T], answer: Callable[[Questions], Asking[Answers]]) -> Asking[T]:

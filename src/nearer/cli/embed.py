@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from nearer.algorithms.methods import METHODS
 from nearer.cli.output import print_run
 from nearer.cli.running import run_method
 
@@ -16,9 +17,7 @@ __all__ = ["command"]
 @click.argument("data")
 @click.option(
     "--method",
-    type=click.Choice(
-        ["adaptive", "basis", "basis+soe", "extra+soe", "rand+soe", "crowd-kernel", "paper"]
-    ),
+    type=click.Choice(list(METHODS)),
     default="adaptive",
     show_default=True,
     help="How to choose questions and find positions.",
@@ -51,6 +50,11 @@ __all__ = ["command"]
     "--extra",
     type=click.Choice(["sort", "select"]),
     help="Method extra+soe: sort (default) or select the neighbours of every object.",
+)
+@click.option(
+    "--journal",
+    type=click.Path(dir_okay=False),
+    help="Keep every answer in this file; the same command goes on from it.",
 )
 @click.option("--out", default="out/embed", show_default=True, help="Folder for the results.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")

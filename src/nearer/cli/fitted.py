@@ -15,11 +15,11 @@ import numpy as np
 from nearer._dimension import DimensionEstimate
 from nearer._fit import fit
 from nearer.cli.output import check_folder
-from nearer.cli.progress import step_progress
 from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
 from nearer.files import positions_text, table_text, written_whole
 from nearer.metrics import triplet_accuracy
+from nearer.running.progress import step_progress
 from nearer.triplets import Triplets
 
 __all__ = ["Fitted", "fit_file", "report_fit"]

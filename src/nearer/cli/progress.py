@@ -11,39 +11,13 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
-    SpinnerColumn,
     TextColumn,
     TimeElapsedColumn,
 )
 
 from nearer.cells.finished import Computable
 
-__all__ = ["asking_progress", "cells_progress", "step_progress"]
-
-
-@contextmanager
-def step_progress(what: str = "") -> Iterator[Callable[[str], None]]:
-    """Show what is being done, on standard error; yields a function that takes the words."""
-    console = Console(stderr=True)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
-        task = bar.add_task(what)
-
-        def update(text: str) -> None:
-            bar.update(task, description=text)
-
-        yield update
-
-
-@contextmanager
-def asking_progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Show how many comparisons were asked, on standard error; yields what `run` calls."""
-    with step_progress(what) as step:
-        yield lambda comparisons, rounds: step(
-            f"{what}: {comparisons:,} comparisons in {rounds:,} rounds"
-        )
+__all__ = ["cells_progress"]
 
 
 @contextmanager

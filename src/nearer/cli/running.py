@@ -25,11 +25,12 @@ from nearer.algorithms.methods import make_asking
 from nearer.asking.memory import Memory
 from nearer.asking.oracles import PointOracle
 from nearer.cli.output import MethodRun, check_folder, write_run
-from nearer.cli.progress import asking_progress
 from nearer.cli.stopping import Stopped
 from nearer.datasets import load_points
 from nearer.errors import InvalidInput
 from nearer.files import write_bytes
+from nearer.running.load import journal_seed
+from nearer.running.progress import asking_progress
 from nearer.running.run import run
 
 __all__ = ["run_method"]
@@ -43,6 +44,7 @@ def run_method(
     metric: str = "euclidean",
     seed: int | None = None,
     budget: int | None = None,
+    journal: str | None = None,
     **options: Any,
 ) -> MethodRun:
     """Load, ask, embed and write; what comes back is ready to be printed."""
@@ -51,33 +53,78 @@ def run_method(
         raise InvalidInput(f"{data}: has {points.shape[0]} objects; at least 3 are needed")
     oracle = PointOracle(points, metric)
     folder = check_folder(out)
-    answers = _PaidAnswers(folder, points, [seed, method, metric, budget, options])
+    told = [seed, method, metric, budget, options]
+    answers = (
+        _PaidAnswers(folder, points, told)
+        if journal is None
+        else _Journalled(Path(journal), points, seed, metric)
+    )
     asking = make_asking(
         method, points.shape[0], random_state=answers.seed, budget=budget, **options
     )
     start = time.perf_counter()
     with answers.kept_when_interrupted(), asking_progress(method) as progress:
-        # what the interrupted run has paid for counts
-        left = None if budget is None else max(0, budget - len(answers.memory))
-        embedding = run(asking, oracle, budget=left, memory=answers.memory, progress=progress)
+        embedding = run(asking, oracle, progress=progress, **answers.how(budget))
         seconds = time.perf_counter() - start
-        done = MethodRun(data, method, folder, points, metric, embedding, seconds, answers.seed)
+        done = MethodRun(
+            data, method, folder, points, metric, embedding, seconds, answers.seed_used()
+        )
         write_run(done)
     return done
+
+
+def _fingerprint(points: Any, options: list[Any]) -> str:
+    dense = points if isinstance(points, np.ndarray) else points.toarray()
+    digest = hashlib.sha256(np.ascontiguousarray(dense).tobytes())
+    digest.update(json.dumps([dense.shape, options]).encode())
+    return digest.hexdigest()
+
+
+class _Journalled:
+    """The answers of a run in a file that the user has named, and that stays."""
+
+    def __init__(self, file: Path, points: Any, seed: int | None, metric: str) -> None:
+        self._file, self.seed = file, seed
+        self._about = {"data": _fingerprint(points, [metric])}
+
+    def how(self, budget: int | None) -> dict[str, Any]:
+        """What `run` is told."""
+        return {"journal": self._file, "about": self._about, "budget": budget}
+
+    def seed_used(self) -> int:
+        """The seed that was drawn where none was given."""
+        return int(journal_seed(self._file) or 0)
+
+    @contextmanager
+    def kept_when_interrupted(self) -> Iterator[None]:
+        """The answers are in the file already; say so on Ctrl-C."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            raise Stopped(
+                f"interrupted; the answers are kept in {self._file}, and the same command goes on"
+            ) from None
 
 
 class _PaidAnswers:
     """The answers of a run; an interrupted one leaves them in the output folder for the next."""
 
     def __init__(self, folder: Path, points: NDArray[np.float64], options: list[Any]) -> None:
-        digest = hashlib.sha256(np.ascontiguousarray(points).tobytes())
-        digest.update(json.dumps([points.shape, options]).encode())
-        self._fingerprint = digest.hexdigest()
+        self._fingerprint = _fingerprint(points, options)
         self._file = folder / "interrupted.npz"
         self.memory = Memory()
         self.seed = options[0] if options[0] is not None else secrets.randbits(32)
         if self._file.exists():
             self._take_up()
+
+    def how(self, budget: int | None) -> dict[str, Any]:
+        """What `run` is told: what an interrupted run has paid for counts."""
+        left = None if budget is None else max(0, budget - len(self.memory))
+        return {"memory": self.memory, "budget": left}
+
+    def seed_used(self) -> int:
+        """The seed, drawn where none was given."""
+        return int(self.seed)
 
     def _take_up(self) -> None:
         try:

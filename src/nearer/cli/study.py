@@ -6,7 +6,8 @@ import json
 import socket
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -48,29 +49,53 @@ def _needs_extra(function: Callable[..., Any]) -> Callable[..., Any]:
               help="Folder or ZIP of pictures, sound or film; CSV with a text or file column; "
                    "Salmon's init.yaml.")  # fmt: skip
 @click.option("--config", type=click.Path(path_type=Path), help="YAML with the study's settings.")
+@click.option(
+    "--questions",
+    type=click.Path(path_type=Path),
+    help="CSV of own questions: head, a, b, and if you like position, answer.",
+)
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
               help="One setting, over those of --config; can be repeated.")  # fmt: skip
 @_needs_extra
-def new(study: Path, items: Path, config: Path | None, settings: tuple[str, ...]) -> None:
+def new(study: Path, items: Path, config: Path | None, questions: Path | None,
+        settings: tuple[str, ...]) -> None:  # fmt: skip
     """Make the file STUDY from things to compare."""
-    import yaml
-
     from nearer.study.config import Config, read_yaml
     from nearer.study.create import new_study
-    from nearer.study.imports import read_items
+    from nearer.study.imports import left_out, read_items
+    from nearer.study.lists import read_questions, read_salmon_questions
+    from nearer.study.media import SUFFIXES
 
     found, given = read_items(items)
-    given = {**given, **(read_yaml(config) if config else {})}
-    for setting in settings:
-        name, equals, value = setting.partition("=")
-        if not equals:
-            raise InvalidInput(f"--set {setting!r}: must be NAME=VALUE")
-        given[name] = yaml.safe_load(value)
+    own = read_questions(questions, [item.name for item in found]) if questions else []
+    if items.suffix.lower() in (".yaml", ".yml"):
+        asked, sampling, notes = read_salmon_questions(items, len(found))
+        own, given = own or asked, {**given, **sampling}
+        for note in notes:
+            click.echo(f"{items}: {note}", err=True)
+    given = {**given, **(read_yaml(config) if config else {}), **_settings(settings, "--set ")}
     checked = Config.of(given)
-    new_study(study, found, checked)
+    new_study(study, found, checked, own)
     click.echo(f"{study}: {len(found)} items, method {checked.method}, "
                f"{checked.questions} questions a person.")  # fmt: skip
+    if skipped := left_out(items):
+        named = ", ".join(skipped[:10]) + (" …" if len(skipped) > 10 else "")
+        click.echo(f"Left out {len(skipped)} files that are no pictures, sound or film of a kind "
+                   f"that is taken ({' '.join(SUFFIXES)}): {named}", err=True)  # fmt: skip
     click.echo(f"Serve it: nearer study serve {study}")
+
+
+def _settings(given: tuple[str, ...], where: str = "") -> dict[str, Any]:
+    """NAME=VALUE, the value as YAML reads it."""
+    import yaml
+
+    found = {}
+    for setting in given:
+        name, equals, value = setting.partition("=")
+        if not equals:
+            raise InvalidInput(f"{where}{setting!r}: must be NAME=VALUE")
+        found[name] = yaml.safe_load(value)
+    return found
 
 
 @command.command()
@@ -80,15 +105,22 @@ def new(study: Path, items: Path, config: Path | None, settings: tuple[str, ...]
               help="Port; 0 takes a free one.")  # fmt: skip
 @click.option("--start", is_flag=True, help="Let people take part at once.")
 @click.option("--new-login", is_flag=True, help="Print a set-up link although an account exists.")
+@click.option(
+    "--prefix", default="", metavar="PATH", help="Path below which a proxy serves it, as /flowers."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the addresses as one line of JSON.")
 @_needs_extra
-def serve(study: Path, host: str, port: int, start: bool, new_login: bool, as_json: bool) -> None:
+def serve(study: Path, host: str, port: int, start: bool, new_login: bool, prefix: str,
+          as_json: bool) -> None:  # fmt: skip
     """Serve STUDY: the participants' page and the dashboard."""
     import uvicorn
 
     from nearer.study.app import create_app, open_study
+    from nearer.study.steering import set_state
     from nearer.study.store import serving
+    from nearer.study.wire import Wire, may_hold
 
+    prefix = "/" + prefix.strip("/") if prefix.strip("/") else ""
     listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -96,14 +128,17 @@ def serve(study: Path, host: str, port: int, start: bool, new_login: bool, as_js
     except OSError as error:
         raise InvalidInput(f"cannot listen on {host}:{port}: {error.strerror}") from error
     with listener, serving(study):
-        opened = open_study(study, new_login=new_login)
-        if start and opened.desk.state != "running":
-            opened.store.write(lambda db: opened.desk.set_state(db, "running"))
+        opened = open_study(study, new_login=new_login, prefix=prefix)
+        if start:
+            opened.store.write(lambda journal: set_state(journal, "running"))
+        Wire.most = may_hold()
         port = listener.getsockname()[1]
-        base = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        base = f"http://{f'[{host}]' if ':' in host else host}:{port}{prefix}"
         setup = f"{base}/setup/{opened.setup}" if opened.setup else None
         config = uvicorn.Config(
             create_app(opened),
+            http=Wire,
+            ws="none",
             log_level="warning",
             access_log=False,
             server_header=False,
@@ -133,17 +168,14 @@ def serve(study: Path, host: str, port: int, start: bool, new_login: bool, as_js
 @click.option("--json", "as_json", is_flag=True, help="Everything as JSON.")
 def status(study: Path, show_people: bool, as_json: bool) -> None:
     """How a study stands; also while it is being served."""
-    from nearer.study.config import Config
     from nearer.study.log import replay
     from nearer.study.statistics import overview, people_report
-    from nearer.study.store import connect, read_header
+    from nearer.study.store import connect
 
     db = connect(study, read_only=True)
-    header = read_header(db)
-    board = replay(db, Config.from_json(header["config"]).rule)
     now = time.time()
-    found = overview(db, board.summary(now), header["state"], int(header["quota"]), now)
-    people = people_report(db) if show_people or as_json else []
+    people = people_report(db)
+    found = overview(db, replay(db).summary(now), now, people)
     if as_json:
         click.echo(json.dumps({**found, "participants": [p.as_dict() for p in people]}))
         return
@@ -153,13 +185,19 @@ def status(study: Path, show_people: bool, as_json: bool) -> None:
                + (f", {found['quota']} wanted" if found["quota"] else ""))  # fmt: skip
     click.echo("  questions  " + ", ".join(f"{count} {name}" for name, count in questions.items()))
     click.echo("  people     " + ", ".join(f"{count} {name}" for name, count in who.items()))
+    if found["enough"] or found["exhausted"]:
+        click.echo("  enough     " + ("the quota is met" if found["enough"] and found["quota"]
+                   else "every question has its votes"))  # fmt: skip
+    flags = (f"{name}: {flag['flagged']} of {flag['judged']}"
+             for name, flag in found["flags"].items())  # fmt: skip
+    click.echo("  flags      " + ", ".join(flags) + " people it can judge")
     if found["map"]:
         share = found["map"]["accuracy"]
         shown = "unknown" if share is None else f"{share:.1%} of {found['map']['n_holdout']}"
         click.echo(
             f"  map        {found['map']['dimension']} dimensions, hold-out accuracy {shown}"
         )
-    for person in people:
+    for person in people if show_people else []:
         median = "-" if person.median_ms is None else f"{person.median_ms / 1000:.1f} s"
         click.echo(f"  {person.pseudonym}  {person.answered} answers, {median}, catch failed "
                    f"{person.catch_failed}/{person.catch_total}, repeats agree "
@@ -170,16 +208,20 @@ def status(study: Path, show_people: bool, as_json: bool) -> None:
 @command.command()
 @click.argument("study", type=_STUDY)
 @click.option("--format", "name", default="triplets", show_default=True,
-              type=click.Choice(["triplets", "answers", "salmon", "triplettools"]))  # fmt: skip
+              type=click.Choice(["triplets", "answers", "salmon", "triplettools",
+                                 "replies"]))  # fmt: skip
 @click.option("--identities", is_flag=True, help="Panel names instead of pseudonyms.")
 @click.option("--out", type=click.Path(path_type=Path), help="File; without it, standard output.")
 def export(study: Path, name: str, identities: bool, out: Path | None) -> None:
     """Write the answers as CSV."""
-    from nearer.study.exports import export_csv
+    from nearer.study.exports import export_csv, replies_csv
     from nearer.study.store import connect
 
-    text = export_csv(connect(study, read_only=True), name, identities=identities)
-    _write(out, text)
+    db = connect(study, read_only=True)
+    if name == "replies":
+        _write(out, replies_csv(db, identities=identities))
+    else:
+        _write(out, export_csv(db, name, identities=identities))
 
 
 @command.command()
@@ -190,18 +232,18 @@ def export(study: Path, name: str, identities: bool, out: Path | None) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON.")
 def embed(study: Path, dim: int | None, seed: int, out: Path | None, as_json: bool) -> None:
     """Fit positions to the answers and write them as CSV."""
-    from nearer.study.config import Config
     from nearer.study.exports import positions_csv
-    from nearer.study.log import last_answer, read_items, triplets
-    from nearer.study.maps import FEWEST, Draughtsman
-    from nearer.study.store import connect, read_header
+    from nearer.study.log import EVERY_KIND, last_answer, read_config, read_items, triplets
+    from nearer.study.maps import FEWEST, final_map
+    from nearer.study.store import connect
 
     db = connect(study, read_only=True)
     items = read_items(db)
-    config = Config.from_json(read_header(db)["config"])
-    answers, holdout = triplets(db), triplets(db, "holdout")
-    draughtsman = Draughtsman(len(items), n_components=dim or config.n_components, seed=seed)
-    found = draughtsman.draw(answers, holdout, seen=last_answer(db), last=True)
+    answers = triplets(db, EVERY_KIND)
+    found = final_map(
+        answers, len(items), seen=last_answer(db), seed=seed,
+        n_components=dim or read_config(db).n_components,
+    )  # fmt: skip
     if found is None:
         raise InvalidInput(f"{study}: has {len(answers)} answers; a map needs at least {FEWEST}")
     _write(out, positions_csv([item["name"] for item in items], found["positions"]), quiet=as_json)
@@ -228,23 +270,86 @@ def backup(study: Path, copy: Path) -> None:
 @click.confirmation_option(prompt="Delete this person's identity and answers for good?")
 def withdraw(study: Path, person: str) -> None:
     """Erase a PERSON, named by pseudonym or by the panel's name, and all their answers."""
-    import numpy as np
+    from nearer.study.joining import withdraw as erase
 
-    from nearer.study.desk import Desk
+    with _changing(study) as store:
+        number = _person(store.reader(), study, person)
+        erased = store.write(lambda journal: erase(journal, number))
+    click.echo(f"{person}: {erased} answers erased. Older backups still hold them.")
+
+
+@command.command("set")
+@click.argument("study", type=_STUDY)
+@click.argument("settings", nargs=-1, required=True, metavar="NAME=VALUE...")
+def set_settings(study: Path, settings: tuple[str, ...]) -> None:
+    """Change settings of STUDY, also while it is being served; every change is recorded."""
+    from nearer.study.steering import change_settings
+
+    given = _settings(settings)
+    with _changing(study) as store:
+        changes = store.write(lambda journal: change_settings(journal, given))
+    for name, value in changes.items():
+        click.echo(f"{name}: {value!r}")
+    if not changes:
+        click.echo("Nothing changed: the study has these settings already.")
+
+
+@command.command("import")
+@click.argument("study", type=_STUDY)
+@click.argument("answers", type=click.Path(path_type=Path))
+def import_(study: Path, answers: Path) -> None:
+    """Add earlier ANSWERS to STUDY: a CSV with head, winner, loser, and if you like person."""
+    from nearer.study.lists import import_answers, read_answers
+    from nearer.study.log import read_items
+
+    with _changing(study) as store:
+        names = [item["name"] for item in read_items(store.reader())]
+        found = read_answers(answers, names)
+        added = store.write(lambda journal: import_answers(journal, found))
+    click.echo(f"{study}: {added} answers added")
+
+
+@command.command()
+@click.argument("study", type=_STUDY)
+@click.argument("person")
+def link(study: Path, person: str) -> None:
+    """Print the end of a personal link, with which a PERSON goes on from another browser.
+
+    Put it after the study's address. It is like a key: send it to that person only.
+    """
+    from nearer.study.auth import Signer
+    from nearer.study.store import connect
+
+    db = connect(study, read_only=True)
+    number = _person(db, study, person)
+    key = db.execute("SELECT value FROM secrets WHERE name = 'sign'").fetchone()[0]
+    click.echo(f"?resume={Signer(key, time.time).sign('resume', {'id': number})}")
+
+
+@contextmanager
+def _changing(study: Path) -> Iterator[Any]:
+    """The study's writer, closed at the end; what it refuses is a message."""
+    from nearer.study.errors import Refusal
     from nearer.study.store import Store
 
-    desk = Desk(time.time, np.random.default_rng())
-    store = Store(study, desk)
+    store = Store(study)
     try:
-        row = store.reader().execute(
-            "SELECT p.id FROM people p LEFT JOIN identities i ON i.person = p.id"
-            " WHERE p.pseudonym = ? OR i.external = ?", (person, person)).fetchone()  # fmt: skip
-        if row is None:
-            raise InvalidInput(f"{person!r}: nobody of that name takes part in {study}")
-        erased = store.write(lambda db: desk.withdraw(db, row[0]))
+        yield store
+    except Refusal as refusal:
+        raise InvalidInput(str(refusal)) from refusal
     finally:
         store.close()
-    click.echo(f"{person}: {erased} answers erased. Older backups still hold them.")
+
+
+def _person(db: Any, study: Path, name: str) -> int:
+    rows = db.execute(
+        "SELECT p.id FROM people p LEFT JOIN identities i ON i.person = p.id"
+        " WHERE p.pseudonym = ? OR i.external = ?", (name, name)).fetchall()  # fmt: skip
+    if not rows:
+        raise InvalidInput(f"{name!r}: nobody of that name takes part in {study}")
+    if len(rows) > 1:
+        raise InvalidInput(f"{name!r}: {len(rows)} people have that name; use the pseudonym")
+    return int(rows[0][0])
 
 
 @command.command()
@@ -280,13 +385,17 @@ def simulate(study: Path, n_answers: int, n_people: int, positions: Path | None,
     if as_json:
         click.echo(json.dumps(found))
         return
-    click.echo(f"{found['answers']} answers in {found['seconds']:.0f} s, {found['people']} people; "
+    click.echo(f"{found['stored']} answers in {found['seconds']:.0f} s, {found['people']} people; "
                f"a reply took {found['reply_ms']['median']:.0f} ms, at most "
                f"{found['reply_ms']['p99']:.0f} ms for 99 of 100")  # fmt: skip
-    click.echo(f"{'answers':>8}  {'agrees with the truth':>22}  {'agrees with people':>19}")
+    click.echo(f"{found['counted']} of them count; the others are hold-outs, repeats and checks. "
+               f"Hours are people's, at {found['seconds_an_answer']:g} s an answer.")  # fmt: skip
+    click.echo(f"{'counted':>8}  {'answers':>8}  {'people':>7}  {'hours':>6}  "
+               f"{'agrees with the truth':>22}  {'agrees with people':>19}")  # fmt: skip
     for row in found["curve"]:
         held = "-" if row["holdout"] is None else f"{row['holdout']:.1%}"
-        click.echo(f"{row['n_triplets']:>8}  {row['truth']:>22.1%}  {held:>19}")
+        click.echo(f"{row['n_triplets']:>8}  {row['answers']:>8}  {row['people']:>7}  "
+                   f"{row['hours']:>6.1f}  {row['truth']:>22.1%}  {held:>19}")  # fmt: skip
 
 
 def _write(out: Path | None, text: str, *, quiet: bool = False) -> None:

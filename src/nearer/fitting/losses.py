@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from nearer._kernels import losses as kernel
+from nearer._kernels import gradients as kernel
 from nearer.errors import InvalidInput
 
 __all__ = ["LOSSES", "Loss", "as_loss"]

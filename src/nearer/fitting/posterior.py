@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from nearer import checks
-from nearer._kernels import posterior as kernel
+from nearer._kernels import margins as kernel
 from nearer.fitting.descent import principal_axes
 from nearer.fitting.losses import Floats, Loss
 from nearer.fitting.solver import Fit, fit_positions

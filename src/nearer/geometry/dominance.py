@@ -25,7 +25,7 @@ import moocore
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nearer._kernels import dominance as _kernels
+from nearer._kernels.dominance_counts import count_below, most_below
 from nearer.errors import InvalidInput
 
 __all__ = ["above", "count_above", "hull_estimate", "lens", "most_above"]
@@ -88,7 +88,7 @@ def count_above(rankings: ArrayLike, among: Mask | None = None) -> NDArray[np.in
     array([0, 1, 1, 3])
     """
     r = _check(rankings)
-    return _kernels.count_below(*_bounds(r, among))
+    return count_below(*_bounds(r, among))
 
 
 def most_above(rankings: ArrayLike, among: Mask | None = None) -> tuple[int, int]:
@@ -104,7 +104,7 @@ def most_above(rankings: ArrayLike, among: Mask | None = None) -> tuple[int, int
     r = _check(rankings)
     ranks, members, short, bound = _bounds(r, among)
     order = np.lexsort((-ranks.sum(axis=1), -bound))
-    best, most = _kernels.most_below(ranks, members, short, bound, order)
+    best, most = most_below(ranks, members, short, bound, order)
     return int(best), int(most)
 
 

@@ -87,7 +87,8 @@ class Experiment:
     @property
     def code(self) -> str:
         """The digest of the code that its figures come from."""
-        method = METHODS[REGISTERED[self.method]] if self.method in REGISTERED else choose_basis
+        known = self.method in REGISTERED
+        method = METHODS[REGISTERED[self.method]].make if known else choose_basis
         return code_digest(_COMPUTE[self.table], method, without=_WITHOUT, files=_DATA)
 
     def compute(self) -> Figures:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from nearer._kernels.compiling import COMPILING, when_compiling
 
 __all__ = ["asking_progress", "step_progress"]
 
@@ -24,13 +27,18 @@ def step_progress(what: str = "") -> Iterator[Callable[[str], None]]:
         def update(text: str) -> None:
             bar.update(task, description=text)
 
-        yield update
+        say = partial(console.print, COMPILING) if console.is_terminal else bool
+        with when_compiling(say):
+            yield update
 
 
 @contextmanager
-def asking_progress(what: str) -> Iterator[Callable[[int, int], None]]:
+def asking_progress(what: str) -> Iterator[Callable[..., None]]:
     """Show how many comparisons were asked, on standard error; yields what `run` calls."""
     with step_progress(what) as step:
-        yield lambda comparisons, rounds: step(
-            f"{what}: {comparisons:,} comparisons in {rounds:,} rounds"
-        )
+
+        def count(comparisons: int, rounds: int, money: float | None = None) -> None:
+            spent = "" if money is None else f", {money:,.2f} spent"
+            step(f"{what}: {comparisons:,} comparisons in {rounds:,} rounds{spent}")
+
+        yield count

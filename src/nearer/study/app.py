@@ -7,40 +7,41 @@ from the package, media from the study's file.
 from __future__ import annotations
 
 import asyncio
-import re
 import secrets
-import sqlite3
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import numpy as np
-from fastapi import FastAPI, Form, Request
+from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
 import nearer
-from nearer.study import participants, researchers
-from nearer.study.auth import MIN_PASSWORD, Signer, Throttle, check_password, hash_password
+from nearer.study import doors, participants, researchers
+from nearer.study.accounts import Guesses
+from nearer.study.auth import Signer
 from nearer.study.conductor import Conductor
-from nearer.study.desk import Desk
 from nearer.study.errors import StoreTrouble
-from nearer.study.researchers import COOKIE, form_token, session_of
+from nearer.study.log import read_header
+from nearer.study.researchers import form_token, session_of
+from nearer.study.rows import Journal
+from nearer.study.spool import Spool
 from nearer.study.store import Store
-from nearer.study.web import Guard, Study, add_error_handlers, current, page, same_site
+from nearer.study.web import Guard, Study, add_error_handlers, current, page
+from nearer.study.words import read_words
 
 __all__ = ["create_app", "open_study"]
 
-_SESSION_SECONDS = 7 * 24 * 3600
-_RANGE = re.compile(r"bytes=(\d*)-(\d*)")
 _TABS = {"overview": "Overview", "map": "Map", "people": "People", "items": "Items", "data": "Data"}
 
 
-def open_study(path: Path, *, work: bool = True, new_login: bool = False) -> Study:
+def open_study(
+    path: Path, *, work: bool = True, new_login: bool = False, prefix: str = ""
+) -> Study:
     """Open a study for serving.
 
     Parameters
@@ -51,19 +52,24 @@ def open_study(path: Path, *, work: bool = True, new_login: bool = False) -> Stu
         Whether to start the process that chooses questions and draws maps.
     new_login
         Make a set-up link although an account exists, for a forgotten password.
+    prefix
+        The path below which a proxy serves it.
     """
-    desk = Desk(time.time, np.random.default_rng())
-    store = Store(path, desk)
-    key = store.reader().execute("SELECT value FROM secrets WHERE name = 'sign'").fetchone()[0]
-    has_account = store.reader().execute("SELECT 1 FROM accounts LIMIT 1").fetchone() is not None
+    store = Store(path)
+    db = store.reader()
+    key = db.execute("SELECT value FROM secrets WHERE name = 'sign'").fetchone()[0]
+    has_account = db.execute("SELECT 1 FROM accounts LIMIT 1").fetchone() is not None
+    signer = Signer(key, time.time)
     return Study(
         store=store,
-        desk=desk,
-        conductor=Conductor(store, desk) if work else None,
-        signer=Signer(key, time.time),
+        conductor=Conductor(store) if work else None,
+        signer=signer,
         clock=time.time,
-        throttle=Throttle(time.time),
+        guesses=Guesses(signer),
+        spool=Spool(path),
+        cookie=f"nearer_{read_header(db)['study'][:8]}",
         setup=secrets.token_urlsafe(24) if new_login or not has_account else None,
+        prefix=prefix,
     )
 
 
@@ -74,12 +80,14 @@ def create_app(study: Study) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         if study.conductor is not None:
             study.conductor.start()
-            if study.desk.state == "running":  # rather a moment now than hold-outs for the first
+            if study.facts.state == "running":  # rather a moment now than chance for the first
                 await asyncio.to_thread(study.conductor.stocked.wait, 10)
         yield
         if study.conductor is not None:
             await asyncio.to_thread(study.conductor.close)
+        study.guesses.close()
         await asyncio.to_thread(study.store.close)
+        study.spool.close()
 
     app = FastAPI(
         title="nearer study",
@@ -95,10 +103,10 @@ def create_app(study: Study) -> FastAPI:
     add_error_handlers(app)
     app.include_router(participants.router)
     app.include_router(researchers.router)
+    app.include_router(doors.router)
     static = files("nearer.study") / "pages" / "static"
     app.mount("/static", StaticFiles(directory=str(static)), name="static")
     _add_public(app)
-    _add_doors(app)
     _add_dashboard(app)
     return app
 
@@ -106,15 +114,16 @@ def create_app(study: Study) -> FastAPI:
 def _add_public(app: FastAPI) -> None:
     @app.get("/", include_in_schema=False)
     def participant_page(request: Request) -> Response:
-        return page(request, "participant.html")
+        config = current(request).facts.config
+        return page(request, "participant.html", words=read_words(config.language, config.words))
 
     @app.get("/healthz", tags=["service"], responses={503: {"description": "cannot store answers"}})
     async def healthz(request: Request) -> JSONResponse:
         """Whether answers can be stored: something is stored to find out."""
         study = current(request)
 
-        def check(db: sqlite3.Connection) -> None:
-            db.execute(
+        def check(journal: Journal) -> None:
+            journal.db.execute(
                 "INSERT INTO header VALUES ('checked', ?) ON CONFLICT (key)"
                 " DO UPDATE SET value = excluded.value",
                 (str(study.clock()),),
@@ -127,143 +136,22 @@ def _add_public(app: FastAPI) -> None:
         return JSONResponse({"status": "ok", "detail": None})
 
     @app.get("/media/{sha}", tags=["service"], response_class=Response)
-    def media(request: Request, sha: str) -> Response:
+    async def media(request: Request, sha: str) -> Response:
         """A picture, sound or film of the study; parts of it where a player asks for them."""
-        db = current(request).store.reader()
-        row = db.execute(
-            "SELECT rowid, mime, length(bytes) FROM media WHERE sha = ?", (sha,)
-        ).fetchone()
-        if row is None:
-            raise HTTPException(404, "no such file")
-        rowid, mime, size = row
-        headers = {
-            "cache-control": "private, max-age=31536000",
-            "accept-ranges": "bytes",
-        }
-        wanted = _RANGE.fullmatch(request.headers.get("range", ""))
-        with db.blobopen("media", "bytes", rowid, readonly=True) as blob:
-            if wanted is None or wanted.groups() == ("", ""):
-                return Response(blob.read(), media_type=mime, headers=headers)
-            first, last = _span(wanted[1], wanted[2], size)
-            if first > last:
-                return Response(status_code=416, headers={"content-range": f"bytes */{size}"})
-            blob.seek(first)
-            part = blob.read(last - first + 1)
-        headers["content-range"] = f"bytes {first}-{last}/{size}"
-        return Response(part, 206, media_type=mime, headers=headers)
-
-
-def _span(first: str, last: str, size: int) -> tuple[int, int]:
-    """First and last byte that a range header means."""
-    if not first:
-        return max(size - int(last[:18]), 0), size - 1
-    return int(first[:18]), min(int(last[:18]), size - 1) if last else size - 1
-
-
-def _add_doors(app: FastAPI) -> None:
-    """Set-up, login, logout."""
-
-    @app.get("/setup/{token}", include_in_schema=False)
-    def setup_page(request: Request, token: str) -> Response:
-        _check_setup(current(request), token)
-        return page(request, "setup.html", error=None, least=MIN_PASSWORD)
-
-    @app.post("/setup/{token}", tags=["service"], response_class=Response)
-    def set_up(
-        request: Request,
-        token: str,
-        name: Annotated[str, Form(max_length=100)],
-        password: Annotated[str, Form(max_length=1000)],
-    ) -> Response:
-        """Make the account, once; the link is used up by it."""
-        study = current(request)
-        same_site(request)
-        _check_setup(study, token)
-        name = name.strip()
-        if not name or len(password) < MIN_PASSWORD:
-            error = f"Choose a name, and a password of at least {MIN_PASSWORD} characters."
-            return page(request, "setup.html", status=422, error=error, least=MIN_PASSWORD)
-        hashed = hash_password(password)
-        study.setup = None
-        study.store.write(
-            lambda db: db.execute(
-                "INSERT INTO accounts (name, password) VALUES (?, ?) ON CONFLICT (name) DO UPDATE"
-                " SET password = excluded.password, generation = generation + 1",
-                (name, hashed),
-            )
-        )
-        return RedirectResponse("/login?new=1", 303)
-
-    @app.get("/login", include_in_schema=False)
-    def login_page(request: Request, new: str = "") -> Response:
-        return page(request, "login.html", error=None, new=bool(new))
-
-    @app.post("/login", tags=["service"], response_class=Response)
-    def log_in(
-        request: Request,
-        name: Annotated[str, Form(max_length=100)],
-        password: Annotated[str, Form(max_length=1000)],
-    ) -> Response:
-        """Log in; after some wrong passwords, each further try has to wait longer."""
-        study = current(request)
-        same_site(request)
-        who = request.client.host if request.client else ""
-        wait = max(study.throttle.remaining(who), study.throttle.remaining(f"name {name}"))
-        if wait > 0:
-            error = f"Too many wrong passwords. Try again in {int(wait) + 1} seconds."
-            reply = page(request, "login.html", status=429, error=error, new=False)
-            reply.headers["retry-after"] = str(int(wait) + 1)
-            return reply
-        row = (
-            study.store.reader()
-            .execute(
-                "SELECT id, password, generation FROM accounts WHERE name = ?", (name.strip(),)
-            )
-            .fetchone()
-        )
-        if not check_password(password, row[1] if row else None):
-            study.throttle.fail(who)
-            study.throttle.fail(f"name {name}")
-            error = "Name or password is wrong."
-            return page(request, "login.html", status=401, error=error, new=False)
-        study.throttle.succeed(who)
-        study.throttle.succeed(f"name {name}")
-        payload = {"account": row[0], "generation": row[2], "nonce": secrets.token_urlsafe(16)}
-        answer = RedirectResponse("/dashboard", 303)
-        answer.set_cookie(
-            COOKIE,
-            study.signer.sign("session", payload, _SESSION_SECONDS),
-            max_age=_SESSION_SECONDS,
-            httponly=True,
-            samesite="lax",
-            secure=request.url.scheme == "https",
-        )
-        return answer
-
-    @app.post("/logout", tags=["service"], response_class=Response)
-    def log_out(request: Request) -> Response:
-        """Forget the session in this browser."""
-        same_site(request)
-        answer = RedirectResponse("/login", 303)
-        answer.delete_cookie(COOKIE)
-        return answer
-
-
-def _check_setup(study: Study, token: str) -> None:
-    if study.setup is None or not secrets.compare_digest(study.setup.encode(), token.encode()):
-        raise HTTPException(404, "this set-up link is used up or wrong")
+        study, wanted = current(request), request.headers.get("range", "")
+        return await study.spool.reply(study.faces.sha(sha), wanted)
 
 
 def _add_dashboard(app: FastAPI) -> None:
     @app.get("/dashboard", include_in_schema=False)
     @app.get("/dashboard/{tab}", include_in_schema=False)
     def dashboard(request: Request, tab: str = "overview") -> Response:
-        session = session_of(request, request.cookies.get(COOKIE))
+        study = current(request)
+        session = session_of(request)
         if session is None:
-            return RedirectResponse("/login", 303)
+            return RedirectResponse(f"{study.prefix}/login", 303)
         if tab not in _TABS:
             raise HTTPException(404, f"there is no page {tab!r}")
-        study = current(request)
         return page(
             request,
             f"{tab}.html",
@@ -271,7 +159,8 @@ def _add_dashboard(app: FastAPI) -> None:
             tabs=_TABS,
             who=session.name,
             form_token=form_token(study, session),
-            desk=study.desk,
+            facts=study.facts,
+            items=study.items,
             link=str(request.base_url),
         )
 

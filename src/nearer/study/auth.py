@@ -1,8 +1,8 @@
-"""Who is asking: signed tokens, passwords, forms, and how often one may guess.
+"""Who is asking: signed tokens, passwords, and how often one may try.
 
 Tokens are ``payload.signature`` with HMAC-SHA256 under a key that each study file makes for
-itself; nothing else is needed to check one, so a restart logs nobody out. Passwords are kept as
-scrypt hashes (RFC 7914). There is no account until the one-time set-up link was used.
+itself; nothing else is needed to check one, and nothing that a stranger sends is kept. Passwords
+are kept as scrypt hashes (RFC 7914), see `nearer.study.accounts`.
 """
 
 from __future__ import annotations
@@ -10,16 +10,21 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import ipaddress
 import json
 import secrets
+import threading
+import time
+from collections import OrderedDict
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
-__all__ = ["Signer", "Throttle", "check_password", "hash_password"]
+__all__ = ["Rate", "Signer", "Throttle", "check_password", "hash_password", "network_of"]
 
 _SCRYPT = {"n": 1 << 14, "r": 8, "p": 1}
 MIN_PASSWORD = 10
+_LONGEST = 512  # characters of a token; ours have about 80
+_REMEMBERED = 10_000  # addresses and names whose tries are remembered
 
 
 class Signer:
@@ -38,7 +43,6 @@ class Signer:
     def __init__(self, key: bytes, clock: Callable[[], float]) -> None:
         self._key = key
         self._clock = clock
-        self._mac = lru_cache(maxsize=4096)(self._compute_mac)  # a person sends theirs every time
 
     def sign(self, purpose: str, payload: dict[str, Any], seconds: float | None = None) -> str:
         """A token for a purpose, which ends after some seconds, or never."""
@@ -48,8 +52,10 @@ class Signer:
 
     def read(self, purpose: str, token: str) -> dict[str, Any] | None:
         """What a token holds; None when it is false, over, or made for another purpose."""
+        if len(token) > _LONGEST or not token.isascii():
+            return None
         body, _, signature = token.partition(".")
-        if not token.isascii() or not hmac.compare_digest(self._mac(purpose, body), signature):
+        if not hmac.compare_digest(self._mac(purpose, body), signature):
             return None
         payload, ends = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
         if ends is not None and ends < self._clock():
@@ -61,7 +67,7 @@ class Signer:
         """A word that only this study can derive from a text: form tokens, completion codes."""
         return self._mac(purpose, text)[:length]
 
-    def _compute_mac(self, purpose: str, body: str) -> str:
+    def _mac(self, purpose: str, body: str) -> str:
         return _encode(hmac.digest(self._key, f"{purpose}\n{body}".encode(), "sha256"))
 
 
@@ -89,21 +95,24 @@ def check_password(password: str, stored: str | None) -> bool:
 
 
 class Throttle:
-    """Allows some failures, then makes each further one wait twice as long.
+    """Allows some tries, then makes each further one wait twice as long; a success forgets.
+
+    A try counts when it begins, so that many at the same time are not checked at once. Time is a
+    clock that is never set back.
 
     Examples
     --------
     >>> now = [0.0]
     >>> throttle = Throttle(lambda: now[0], free=1, wait=10.0)
-    >>> throttle.fail("x"); throttle.fail("x"); throttle.remaining("x")
-    10.0
-    >>> now[0] = 10.0; throttle.remaining("x")
+    >>> throttle.admit("x"), throttle.admit("x"), throttle.admit("y")
+    (0.0, 10.0, 0.0)
+    >>> now[0] = 10.0; throttle.admit("x")
     0.0
     """
 
     def __init__(
         self,
-        clock: Callable[[], float],
+        clock: Callable[[], float] = time.monotonic,
         free: int = 5,
         wait: float = 2.0,
         longest: float = 900.0,
@@ -112,22 +121,74 @@ class Throttle:
         self._free = free
         self._wait = wait
         self._longest = longest
-        self._failures: dict[str, tuple[int, float]] = {}
+        self._lock = threading.Lock()
+        self._tries: OrderedDict[str, tuple[int, float]] = OrderedDict()
 
-    def remaining(self, who: str) -> float:
-        """Seconds until another try is allowed."""
-        return max(0.0, self._failures.get(who, (0, 0.0))[1] - self._clock())
-
-    def fail(self, who: str) -> None:
-        """Note a failure."""
-        now = self._clock()
-        if len(self._failures) > 10_000:  # forget those who have long been allowed again
-            self._failures = {k: v for k, v in self._failures.items() if v[1] > now - self._longest}
-        count = self._failures.get(who, (0, 0.0))[0] + 1
-        extra = count - self._free
-        wait = min(self._wait * 2.0 ** (extra - 1), self._longest) if extra > 0 else 0.0
-        self._failures[who] = (count, now + wait)
+    def admit(self, who: str) -> float:
+        """0.0 and the try is counted, or the seconds until another one is allowed."""
+        with self._lock:
+            now = self._clock()
+            count, until = self._tries.get(who, (0, now))
+            if until > now:
+                return until - now
+            extra = count + 1 - self._free
+            wait = min(self._wait * 2.0 ** min(extra, 60), self._longest) if extra >= 0 else 0.0
+            self._tries[who] = (count + 1, now + wait)
+            self._tries.move_to_end(who)
+            while len(self._tries) > _REMEMBERED:
+                self._tries.popitem(last=False)
+            return 0.0
 
     def succeed(self, who: str) -> None:
-        """Forget the failures of somebody who got in."""
-        self._failures.pop(who, None)
+        """Forget the tries of somebody who got in."""
+        with self._lock:
+            self._tries.pop(who, None)
+
+
+class Rate:
+    """Allows so many at once, and then so many a minute, for each address.
+
+    Examples
+    --------
+    >>> now = [0.0]
+    >>> rate = Rate(lambda: now[0], burst=2)
+    >>> [rate.admit("x", per_minute=60) for _ in range(3)]
+    [True, True, False]
+    >>> now[0] = 1.0; rate.admit("x", per_minute=60)
+    True
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic, burst: float = 300.0) -> None:
+        self._clock = clock
+        self._burst = burst
+        self._lock = threading.Lock()
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def admit(self, who: str, per_minute: float) -> bool:
+        """Whether one more is allowed now."""
+        with self._lock:
+            now = self._clock()
+            left, at = self._left.pop(who, (self._burst, now))
+            left = min(self._burst, left + (now - at) * per_minute / 60)
+            allowed = left >= 1
+            self._left[who] = (left - allowed, now)
+            while len(self._left) > _REMEMBERED:
+                self._left.popitem(last=False)
+            return allowed
+
+
+def network_of(address: str) -> str:
+    """What counts as one address: of IPv6 the half that one house or lab shares.
+
+    Examples
+    --------
+    >>> network_of("2001:db8:1:2::99"), network_of("192.0.2.7"), network_of("?")
+    ('2001:db8:1:2::/64', '192.0.2.7', '?')
+    """
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address[:100]
+    if found.version == 6:
+        return str(ipaddress.ip_network((found, 64), strict=False))
+    return str(found)

@@ -1,9 +1,9 @@
-"""Where every question and every person stands: the state that a replay of the log gives.
+"""Where every question and every person stands: what the rows of the log come to.
 
-The board holds no connection and reads no clock. It is told what was written (a person joined, a
-question was posed, a lease issued, an answer stored) and answers what may happen next. Everything
-on it is a function of the log's rows and of the time, so a board built row by row as the study
-ran equals a board built from the finished file; `snapshot` is what is compared.
+The board holds no connection and reads no clock. `apply` is told each row once, when it is written
+and again in a replay, and the rest answers what may happen next. Everything on it is a function of
+the rows and of the time, so a board built row by row as the study ran equals a board built from
+the finished file; `snapshot` is what is compared.
 
 Leases end by the clock, looked at when somebody needs a question: a closed tab blocks nobody. An
 answer that comes after its lease ended is kept like any other.
@@ -12,73 +12,15 @@ answer that comes after its lease ended is kept like any other.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator
 from typing import Any
 
-from nearer.study.votes import Verdict, tally
+from nearer.study.config import SORTS, Config
+from nearer.study.pieces import COUNTED, Lease, Person, Question
+from nearer.study.rows import Answered, Batch, Event, Joined, Leased, Posed, Promoted, Row
+from nearer.study.votes import tally
 
-__all__ = ["Board", "Lease", "Person", "Question", "fact"]
-
-_BITS = 21
-_OPEN = Verdict(None, 1, False)
-
-
-def fact(head: int, a: int, b: int) -> int:
-    """One number for a question and its mirror image."""
-    low, high = (a, b) if a < b else (b, a)
-    return head << 2 * _BITS | low << _BITS | high
-
-
-@dataclass(slots=True)
-class Question:
-    """A question that was posed, and who has it."""
-
-    id: int
-    head: int
-    a: int
-    b: int
-    purpose: str
-    person: int | None = None
-    repeats: int | None = None
-    closed: bool = False
-    live: int = 0  # leases that have neither ended nor been answered
-    votes: list[tuple[int, bool | None]] = field(default_factory=list)
-    verdict: Verdict = _OPEN
-    counted_as: str = ""
-
-    @property
-    def fact(self) -> int:
-        """The question without its direction."""
-        return fact(self.head, self.a, self.b)
-
-
-@dataclass(slots=True)
-class Lease:
-    """A question in somebody's hands."""
-
-    id: int
-    question: int
-    person: int
-    a_left: bool
-    expires: float
-    live: bool = True
-    choice: str | None = None
-
-
-@dataclass(slots=True)
-class Person:
-    """What a person has answered and holds."""
-
-    id: int
-    excluded: bool = False
-    withdrawn: bool = False
-    answered: int = 0
-    seen: set[int] = field(default_factory=set)
-    holds: dict[int, None] = field(default_factory=dict)
-    #: questions this person answered, oldest first, that could be repeated
-    repeatable: list[int] = field(default_factory=list)
-    repeated: set[int] = field(default_factory=set)
+__all__ = ["Board"]
 
 
 class Board:
@@ -86,105 +28,194 @@ class Board:
 
     Parameters
     ----------
-    rule
-        How many people a real question is put to, see `nearer.study.votes`.
+    config
+        The settings it was made with; later changes are rows.
+    items
+        What is compared, as pages show it.
     """
 
-    def __init__(self, rule: str = "1") -> None:
-        self.rule = rule
+    def __init__(self, config: Config, items: list[dict[str, Any]]) -> None:
+        self.config = config
+        self.items = items
+        self.state = "draft"
         self.people: dict[int, Person] = {}
         self.questions: dict[int, Question] = {}
         self.leases: dict[int, Lease] = {}
-        self.asked: dict[int, int] = {}  # fact: the question that asks it, for main and holdout
-        self.mains = 0  # answers to real questions that count
+        #: what is asked already: for everybody (None) or of one person
+        self.asked: dict[int | None, dict[Hashable, int]] = {None: {}}
+        self.counted: list[int] = []  # questions whose answers make the map
+        self.own: list[int] = []  # the researcher's questions, in their order
+        self.answers = 0  # answers that count
+        self.news = 0  # grows whenever a vote comes or goes
+        self.all_asked = False  # a method said that it has no more questions
+        self.used = 0  # the newest answer that a method has seen
         self._free: dict[int | None, dict[int, None]] = {}  # real questions somebody could take
         self._free_holdouts: dict[int, None] = {}
         self._ending: list[tuple[float, int]] = []
         self._active: dict[int, int] = {}  # person: live leases
         self._counts = dict.fromkeys(("open", "leased", "decided", "given_up", "dropped"), 0)
+        self._apply: dict[type[Row], Callable[[Any], None]] = {
+            Joined: self._joined,
+            Batch: self._batch,
+            Posed: self._posed,
+            Promoted: self._promoted,
+            Leased: self._leased,
+            Answered: self._answered,
+            Event: self._event,
+        }
 
-    # What was written ----------------------------------------------------------------------
+    def apply(self, row: Row) -> None:
+        """Take in a row that was written."""
+        self._apply[type(row)](row)
 
-    def add_person(self, person: int, excluded: bool = False, withdrawn: bool = False) -> None:
-        """Somebody joined."""
-        self.people[person] = Person(person, excluded, withdrawn)
+    # What a row does -----------------------------------------------------------------------
 
-    def add_question(self, question: Question) -> None:
-        """A question was posed."""
+    def _joined(self, row: Joined) -> None:
+        self.people[row.id] = Person(row.id)
+
+    def _batch(self, row: Batch) -> None:
+        if self.config.method in SORTS:
+            self.used = max(self.used, row.seen)
+
+    def _posed(self, row: Posed) -> None:
+        question = Question(
+            row.id, row.task, row.query, row.shown, row.purpose, row.choose, row.person,
+            row.repeats, row.position,
+        )  # fmt: skip
         self.questions[question.id] = question
         question.verdict = tally(self._rule_of(question), ())
-        if question.purpose in ("main", "holdout"):
-            self.asked[question.fact] = question.id
-        if question.purpose == "repeat" and question.repeats is not None:
-            person = self.people[question.person or 0]
-            person.repeated.add(question.repeats)
-            if question.repeats in person.repeatable:
-                person.repeatable.remove(question.repeats)
+        if row.purpose in (*COUNTED, "holdout"):
+            asked_of = row.person if row.purpose == "main" else None
+            self.asked.setdefault(asked_of, {})[question.fact] = question.id
+        if row.purpose in COUNTED:
+            self.counted.append(question.id)
+        if row.purpose == "own":
+            self.own.append(question.id)
+        if row.repeats is not None:
+            person = self.people[row.person or 0]
+            person.repeated.add(row.repeats)
+            if row.repeats in person.repeatable:
+                person.repeatable.remove(row.repeats)
         self._shelve(question)
 
-    def promote(self, question_id: int) -> None:
-        """A hold-out has become a real question; the answers it has are votes on it."""
-        question = self.questions[question_id]
-        self._free_holdouts.pop(question_id, None)
+    def _promoted(self, row: Promoted) -> None:
+        question = self.questions[row.question]
+        if question.purpose == "holdout":
+            self._free_holdouts.pop(question.id, None)
+            self.counted.append(question.id)
+            self.answers += sum(
+                vote is not None and not self.people[who].excluded
+                for who, vote in question.votes.values()
+            )
         question.purpose = "main"
-        self.mains += sum(
-            vote is not None and not self.people[who].excluded for who, vote in question.votes
-        )
         self._count(question)
 
-    def close_question(self, question: int) -> None:
-        """The method no longer needs a question; it is not handed out again."""
-        self.questions[question].closed = True
-        self._shelve(self.questions[question])
-
-    def add_lease(self, lease: Lease) -> None:
-        """A person was given a question."""
+    def _leased(self, row: Leased) -> None:
+        lease = Lease(row.id, row.question, row.person, row.shown, row.issued, row.expires)
         self.leases[lease.id] = lease
-        person = self.people[lease.person]
+        person, question = self.people[lease.person], self.questions[lease.question]
+        person.leases.append(lease.id)
         person.holds[lease.id] = None
-        question = self.questions[lease.question]
+        person.given[question.posed_as] += 1
         question.live += 1
         heapq.heappush(self._ending, (lease.expires, lease.id))
         self._active[lease.person] = self._active.get(lease.person, 0) + 1
         self._shelve(question)
 
-    def add_answer(self, lease_id: int, choice: str, near: int | None) -> None:
-        """An answer was stored."""
-        lease = self.leases[lease_id]
-        question = self.questions[lease.question]
-        person = self.people[lease.person]
-        lease.choice = choice
-        self._end(lease)
-        person.answered += 1
-        vote = None if near is None else near == question.a
-        question.votes.append((lease.person, vote))
-        if question.purpose in ("main", "holdout"):
+    def _answered(self, row: Answered) -> None:
+        self.news += 1
+        lease = self.leases[row.lease]
+        question, person = self.questions[lease.question], self.people[lease.person]
+        if row.supersedes is None:
+            if not lease.live:  # it came late, and is given all the same
+                person.given[question.posed_as] += 1
+            lease.choice = row.choice
+            self._end(lease)
+            person.answered += 1
+        else:
+            self._take_back(question, person, lease.id)
+        lease.choice, lease.chosen = row.choice, row.chosen
+        person.last = row
+        vote = None if row.chosen is None else row.chosen[0] == question.shown[0]
+        question.votes[lease.id] = (lease.person, vote)
+        if question.purpose in (*COUNTED, "holdout"):
             person.seen.add(question.fact)
             if vote is not None and question.id not in person.repeated:
                 person.repeatable.append(question.id)
-        if question.purpose == "main":
-            self.mains += vote is not None and not person.excluded
+        if question.purpose in COUNTED:
+            self.answers += vote is not None and not person.excluded
         self._count(question)
 
-    def mark_person(self, person_id: int, *, excluded: bool | None = None) -> None:
+    def _take_back(self, question: Question, person: Person, lease: int) -> None:
+        """An answer no longer counts; its place among the votes stays."""
+        vote = question.votes[lease][1]
+        if question.purpose in COUNTED:
+            self.answers -= vote is not None and not person.excluded
+        if question.id in person.repeatable:
+            person.repeatable.remove(question.id)
+
+    def _event(self, row: Event) -> None:
+        detail = row.detail
+        if row.kind == "state":
+            self.state = detail["state"]
+        elif row.kind == "settings":
+            self.config = self.config.changed(detail)
+        elif row.kind == "close":
+            for question in detail["questions"]:
+                self.questions[question].closed = True
+                self._shelve(self.questions[question])
+        elif row.kind == "all_asked":
+            self.all_asked = True
+        if row.person is None:
+            return
+        person = self.people[row.person]
+        if row.kind == "consent":
+            person.consent = detail["version"]
+        elif row.kind == "ready":
+            person.ready = True
+        elif row.kind == "finish":
+            person.finished = True
+        elif row.kind in ("exclude", "include"):
+            self._exclude(person, row.kind == "exclude")
+        elif row.kind == "withdraw":
+            self._withdraw(person)
+
+    def _exclude(self, person: Person, excluded: bool) -> None:
         """Leave a person's votes out, or count them again."""
-        person = self.people[person_id]
-        if excluded is not None and excluded != person.excluded:
-            person.excluded = excluded
-            for question in self.questions.values():
-                mine = [vote for who, vote in question.votes if who == person_id]
-                if mine:
-                    cast = sum(vote is not None for vote in mine)
-                    if question.purpose == "main":
-                        self.mains += -cast if excluded else cast
-                    self._count(question)
+        if excluded == person.excluded:
+            return
+        person.excluded = excluded
+        self.news += 1
+        for i in person.leases:
+            question = self.questions[self.leases[i].question]
+            if i in question.votes:
+                if question.purpose in COUNTED and question.votes[i][1] is not None:
+                    self.answers += -1 if excluded else 1
+                self._count(question)
+
+    def _withdraw(self, person: Person) -> None:
+        """Forget a person's leases and votes; costs what that person did, not what all did."""
+        self._exclude(person, True)
+        for i in person.leases:
+            lease = self.leases[i]
+            self._end(lease)
+            question = self.questions[lease.question]
+            question.votes.pop(i, None)
+            self._count(question)
+            del self.leases[i]
+        gone = Person(person.id)
+        gone.excluded = gone.withdrawn = True
+        gone.repeated = person.repeated
+        self.people[person.id] = gone
 
     # What may happen next ------------------------------------------------------------------
 
     def expire(self, now: float) -> None:
         """End the leases whose time is over."""
         while self._ending and self._ending[0][0] <= now:
-            self._end(self.leases[heapq.heappop(self._ending)[1]])
+            lease = self.leases.get(heapq.heappop(self._ending)[1])
+            if lease is not None:
+                self._end(lease)
 
     def held(self, person: int) -> list[Lease]:
         """The live leases of a person, oldest first."""
@@ -201,6 +232,10 @@ class Board:
         """A hold-out question that was handed out and came back."""
         return self._first(person, self._free_holdouts)
 
+    def next_own(self, person: int) -> Question | None:
+        """The first question of the researcher's list that has no place of its own."""
+        return self._first(person, (i for i in self.own if self.questions[i].position is None))
+
     def next_repeat(self, person: int, gap: int = 5) -> Question | None:
         """The oldest own question that was not repeated yet and is at least `gap` answers old."""
         mine = self.people[person].repeatable
@@ -215,66 +250,70 @@ class Board:
         """The people who hold a question now."""
         return list(self._active)
 
+    @property
+    def full(self) -> bool:
+        """Whether the quota is met."""
+        return bool(self.config.quota) and self.answers >= self.config.quota
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether every question there is has its votes."""
+        return self.all_asked and not self._counts["open"] and not self._counts["leased"]
+
     def decided(self) -> Iterator[tuple[Question, bool]]:
         """Real questions that are closed by votes, with the answer; a tie people gave up on too."""
         for question in self.questions.values():
             if question.purpose == "main" and question.verdict.wanted == 0:
                 answer = question.verdict.answer
-                # A sort cannot go on without an answer; one nobody could decide goes either way.
-                yield (
-                    question,
-                    (question.fact * 0x9E3779B97F4A7C15 >> 40 & 1 == 1)
-                    if (answer is None)
-                    else answer,
-                )
-
-    def counts(self) -> dict[str, int]:
-        """Real questions by where they stand."""
-        return dict(self._counts)
+                if answer is None:
+                    # A sort cannot go on without one; what nobody could decide goes either way.
+                    answer = hash(question.fact) * 0x9E3779B97F4A7C15 >> 40 & 1 == 1
+                yield question, answer
 
     def summary(self, now: float) -> dict[str, Any]:
         """What an overview needs of the board, without looking at every question."""
         self.expire(now)
-        return {"questions": self.counts(), "mains": self.mains, "active": len(self._active)}
+        return {
+            "questions": dict(self._counts),
+            "answers": self.answers,
+            "active": len(self._active),
+            "state": self.state,
+            "quota": self.config.quota,
+            "enough": self.full or (self.exhausted and self.config.when_all_asked == "finish"),
+            "exhausted": self.exhausted,
+        }
 
     def snapshot(self, now: float) -> dict[str, Any]:
         """Everything on the board, in a form that can be compared."""
         self.expire(now)
         return {
-            "mains": self.mains,
-            "people": {
-                p.id: (p.excluded, p.withdrawn, p.answered, sorted(p.seen), sorted(p.holds))
-                for p in self.people.values()
-            },
-            "repeatable": {p.id: list(p.repeatable) for p in self.people.values()},
-            "questions": {
-                q.id: (q.fact, q.purpose, q.closed, q.live, tuple(q.votes), q.verdict)
-                for q in self.questions.values()
-            },
-            "leases": {x.id: (x.person, x.live, x.choice) for x in self.leases.values()},
+            "settings": (self.config, self.state, self.answers, self.all_asked, self.used),
+            "people": {p.id: p.snapshot() for p in self.people.values()},
+            "questions": {q.id: q.snapshot() for q in self.questions.values()},
+            "leases": {x.id: (x.person, x.live, x.choice, x.chosen) for x in self.leases.values()},
             "free": {k: sorted(v) for k, v in self._free.items() if v},
             "free_holdouts": sorted(self._free_holdouts),
             "active": dict(sorted(self._active.items())),
-            "counts": self.counts(),
+            "counts": dict(self._counts),
         }
 
     # How it is kept ------------------------------------------------------------------------
 
     def _rule_of(self, question: Question) -> str:
-        return self.rule if question.purpose == "main" else "1"
+        return self.config.rule if question.purpose == "main" else "1"
 
     def _count(self, question: Question) -> None:
-        votes = (vote for who, vote in question.votes if not self.people[who].excluded)
+        votes = (vote for who, vote in question.votes.values() if not self.people[who].excluded)
         question.verdict = tally(self._rule_of(question), votes)
         self._shelve(question)
 
     def _shelve(self, question: Question) -> None:
         """Put a question where `next_main` or `next_holdout` finds it, or take it away."""
-        if question.purpose == "main":
+        if question.purpose in ("main", "extra"):
             shelf = self._free.setdefault(question.person, {})
             if question.counted_as:
                 self._counts[question.counted_as] -= 1
-            question.counted_as = _standing(question)
+            question.counted_as = question.standing
             self._counts[question.counted_as] += 1
         elif question.purpose == "holdout":
             shelf = self._free_holdouts
@@ -289,28 +328,35 @@ class Board:
         if not lease.live:
             return
         lease.live = False
-        self.people[lease.person].holds.pop(lease.id, None)
+        person, question = self.people[lease.person], self.questions[lease.question]
+        person.holds.pop(lease.id, None)
+        if lease.choice is None:
+            person.given[question.posed_as] -= 1
         self._active[lease.person] -= 1
         if not self._active[lease.person]:
             del self._active[lease.person]
-        question = self.questions[lease.question]
         question.live -= 1
         self._shelve(question)
 
     def _first(self, person: int, candidates: Iterable[int]) -> Question | None:
-        seen = self.people[person].seen
-        holds = {self.leases[i].question for i in self.people[person].holds}
+        taken = self.taken(person)
         for i in candidates:
-            if i not in holds and self.questions[i].fact not in seen:
+            if self.questions[i].fact not in taken:
                 return self.questions[i]
         return None
 
+    def taken(self, person: int) -> Container[Hashable]:
+        """The questions that a person has answered or holds, by their facts."""
+        who = self.people[person]
+        holds = {self.questions[self.leases[i].question].fact for i in who.holds}
+        return _Either(who.seen, holds)
 
-def _standing(question: Question) -> str:
-    if question.verdict.given_up:
-        return "given_up"
-    if question.verdict.wanted == 0:
-        return "decided"
-    if question.closed:
-        return "dropped"
-    return "leased" if question.live else "open"
+
+class _Either:
+    """What is in one of two sets, without building a third of many."""
+
+    def __init__(self, many: set[Hashable], few: set[Hashable]) -> None:
+        self._sets = (many, few)
+
+    def __contains__(self, fact: object) -> bool:
+        return fact in self._sets[0] or fact in self._sets[1]

@@ -1,14 +1,15 @@
 """Keeps questions in stock and the map up to date, by two processes that compute.
 
 Two threads, each with a worker process of its own, so that drawing a map never delays the next
-questions. Each asks the desk what is due, its worker for it, and the store to keep it.
+questions. After every commit the writer looks at the board and says what is due, and wakes the
+thread whose turn it is; the thread asks its worker for it, and the store to keep it.
 
 The stock is two questions for each person who is here, or what people answered while the last
 batch was being chosen, whichever is more: small batches for the few and slow, which keeps the
 choice close to the newest answers, and no waiting for the many and fast.
 
 A worker that dies is started again; a job that fails is reported as `Conductor.trouble` and tried
-again after a pause, and until then people are given hold-out questions, repeats and catch trials.
+again after a pause, and until then people are given further votes and questions drawn at random.
 """
 
 from __future__ import annotations
@@ -19,22 +20,24 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypedDict
 
 import numpy as np
 
 from nearer.errors import NearerError
-from nearer.study.desk import AHEAD, Desk
+from nearer.study.asking import AHEAD, all_asked, pose
+from nearer.study.board import Board
+from nearer.study.config import SORTS
+from nearer.study.rows import Journal
+from nearer.study.steering import add_map
 from nearer.study.store import Store
 
 __all__ = ["Conductor", "Job", "map_is_due", "questions_due"]
 
-_PAUSE = 0.02
 _AFTER_NOTHING = 0.5  # a study of few objects runs out of questions to choose
 _AFTER_FAILURE = 5.0
-_SORTS = ("adaptive", "basis")
 
 
 class Job(TypedDict, total=False):
@@ -45,53 +48,60 @@ class Job(TypedDict, total=False):
     n_questions: int
 
 
-def questions_due(desk: Desk, sorted_at: int, taken: int = 0) -> Job | None:
+def questions_due(board: Board, sorted_at: Mapping[int | None, int], taken: int = 0) -> Job | None:
     """Which questions should be chosen now, if any.
 
     Parameters
     ----------
     sorted_at
-        Answers that counted when a sort was last asked; it has nothing to add before the next.
+        The board's `news` when a sort, everybody's or one person's, was last asked; it has nothing
+        to add before there are further ones.
     taken
         Questions that were taken while the last batch was being chosen.
     """
-    board, config = desk.board, desk.config
-    if desk.state != "running" or desk.full:
+    config = board.config
+
+    def has_news(person: int | None) -> bool:
+        return config.method not in SORTS or board.news != sorted_at.get(person)
+
+    if board.state != "running" or board.full or config.task != "two":
         return None
-    news = config.method not in _SORTS or board.mains != sorted_at
     if config.scope == "person":
-        for person in board.active:
-            if news and board.stock(person) < AHEAD:
-                return {"job": "choose", "person": person, "n_questions": 2 * AHEAD}
+        short = [who for who in board.active if board.stock(who) < AHEAD and has_news(who)]
+        return {"job": "choose", "person": short[0], "n_questions": 2 * AHEAD} if short else None
+    if board.exhausted and not board.stock():
         return None
-    if config.method in _SORTS:
-        return {"job": "choose", "person": None} if news and not board.stock() else None
+    if config.method in SORTS:
+        return {"job": "choose", "person": None} if has_news(None) and not board.stock() else None
     need = max(AHEAD * len(board.active), 2 * taken)
     if board.stock() > need // 2:
         return None
     return {"job": "choose", "person": None, "n_questions": max(config.batch, need)}
 
 
-def map_is_due(desk: Desk, mapped: int) -> bool:
+def map_is_due(board: Board, mapped: int) -> bool:
     """Whether enough has changed since a map of `mapped` answers to draw another."""
-    answers = desk.board.mains
-    return answers >= 10 and abs(answers - mapped) >= max(20, mapped // 10)
+    return board.answers >= 10 and abs(board.answers - mapped) >= max(20, mapped // 10)
 
 
 class Conductor:
     """Runs the workers of a study."""
 
-    def __init__(self, store: Store, desk: Desk) -> None:
+    def __init__(self, store: Store) -> None:
         self.stocked = threading.Event()  # the first questions are there
         self._store = store
-        self._desk = desk
-        self._stop = threading.Event()
+        self._stopped = False
         self._troubles: dict[str, str | None] = {}
-        self._mapped = 0
-        self._sorted_at = -1
-        self._taken = 0
         self._chooser = _Process(store.path, nice=5)
         self._drawer = _Process(store.path, nice=10)
+        # What the writer found due, guarded by `_news`, which wakes the threads.
+        self._news = threading.Condition()
+        self._job: Job | None = None
+        self._answers = self._board_news = 0
+        self._map_due = False
+        self._mapped = 0
+        self._sorted_at: dict[int | None, int] = {}
+        self._taken = 0
         self._threads = [
             threading.Thread(target=self._run, args=(name, turn), name=name, daemon=True)
             for name, turn in (("choosing questions", self._stock), ("drawing the map", self._draw))
@@ -104,56 +114,91 @@ class Conductor:
 
     def start(self) -> None:
         """Begin."""
+        self._store.watch(self._look)
+        self._store.write(lambda _: None)  # so that the board is looked at once
         for thread in self._threads:
             thread.start()
 
     def close(self) -> None:
         """End the workers."""
-        self._stop.set()
+        with self._news:
+            self._stopped = True
+            self._news.notify_all()
         self._chooser.close()
         self._drawer.close()
         for thread in self._threads:
             thread.join(timeout=5)
 
+    def _look(self, board: Board) -> None:
+        """After a commit, in the writer's thread: note what is due and wake who is to do it."""
+        with self._news:
+            self._answers, self._board_news = board.answers, board.news
+            self._job = questions_due(board, self._sorted_at, self._taken)
+            self._map_due = map_is_due(board, self._mapped)
+            if self._job is None:
+                self.stocked.set()
+            if self._job is not None or self._map_due:
+                self._news.notify_all()
+
     def _run(self, name: str, turn: Callable[[], float]) -> None:
-        pause = 0.0
-        while not self._stop.wait(pause):
+        while not self._stopped:
             try:
                 pause = turn()
                 self._troubles[name] = None
             except (NearerError, OSError, RuntimeError, ValueError) as error:
-                if self._stop.is_set():
+                if self._closing():
                     return
                 self._troubles[name] = f"{name} failed: {error}"
                 pause = _AFTER_FAILURE
+            with self._news:
+                if pause:
+                    self._news.wait_for(lambda: self._stopped, pause)
+
+    def _closing(self) -> bool:
+        return self._stopped
+
+    def _has_job(self) -> bool:
+        return self._stopped or self._job is not None
 
     def _stock(self) -> float:
-        """Have questions chosen if they are due; how long to wait before looking again."""
-        job, answers = self._store.write(
-            lambda _: (
-                questions_due(self._desk, self._sorted_at, self._taken),
-                self._desk.board.mains,
-            )
-        )
+        """Wait until questions are due and have them chosen; how long to pause then."""
+        with self._news:
+            self._news.wait_for(self._has_job)
+            job, answers, news = self._job, self._answers, self._board_news
+            self._job = None
         if job is None:
-            self.stocked.set()
-            return _PAUSE
+            return 0.0
         reply = self._chooser.ask(job)
-        self._sorted_at = answers
-        self._taken = max(self._desk.board.mains - answers, self._taken * 3 // 4)
+        done = reply.pop("done")
         questions = np.array(reply.pop("questions"), dtype=np.int64).reshape(-1, 3)
-        new = self._store.write(lambda db: self._desk.pose(db, questions, **reply))
+
+        def keep(journal: Journal) -> int:
+            with self._news:
+                self._sorted_at[job.get("person")] = news
+                self._taken = max(journal.board.answers - answers, self._taken * 3 // 4)
+            new = pose(journal, questions, **reply)
+            if done and not new and job.get("person") is None:
+                all_asked(journal)
+            return new
+
+        new = self._store.write(keep)
         self.stocked.set()
-        return _PAUSE if new else _AFTER_NOTHING
+        return 0.0 if new else _AFTER_NOTHING
 
     def _draw(self) -> float:
-        if not map_is_due(self._desk, self._mapped):
-            return 0.25
+        """Wait until a map is due and have it drawn."""
+        with self._news:
+            self._news.wait_for(lambda: self._stopped or self._map_due)
+            answers = self._answers
+        if self._closing():
+            return 0.0
         found = self._drawer.ask({"job": "map"})["map"]
+        with self._news:
+            self._mapped = found["n_triplets"] if found else answers
+            self._map_due = False
         if found is not None:
-            self._mapped = found["n_triplets"]
-            self._store.write(lambda db: self._desk.add_map(db, found))
-        return 0.25
+            self._store.write(lambda journal: add_map(journal, found))
+        return 0.0 if found else _AFTER_NOTHING
 
 
 class _Process:

@@ -9,29 +9,33 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import json
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from nearer.errors import InvalidInput
+from nearer.study.questionnaire import read_pages
+from nearer.study.tasks import TASKS
 from nearer.study.votes import RULES
+from nearer.study.words import default_texts, read_words
 
-__all__ = ["METHODS", "Config", "read_yaml"]
+__all__ = ["CHANGEABLE", "METHODS", "SORTS", "Config", "read_yaml"]
 
 METHODS = ("informative", "adaptive", "basis", "random")
-_SCOPES = ("pooled", "person")
+SORTS = ("adaptive", "basis")  # they ask in rounds and trust what was decided
+#: settings of which a study that has begun depends on the first value
+_FIXED = ("task", "things", "choose", "method", "scope", "votes", "n_components", "seed")
+_WORDS = {
+    "task": TASKS,
+    "scope": ("pooled", "person"),
+    "when_all_asked": ("more", "finish"),
+    "returning": ("browser", "link", "visit"),
+}
 
-_CONSENT = (
-    "You will compare things and say which look or sound more alike. Your answers are stored "
-    "without your name. Taking part is voluntary: you can stop at any time by closing this page, "
-    "and ask for your answers to be deleted."
-)
-_INSTRUCTIONS = (
-    "At the top you see one thing, below it two others. Choose the one that is more like the one "
-    "at the top. There is no right or wrong: your first impression counts."
-)
+_COLOUR = re.compile("#[0-9a-f]{6}")
 
 
 @dataclass(frozen=True)
@@ -47,18 +51,34 @@ class Config:
     nearer.errors.InvalidInput: setting 'qestions' is not known; did you mean 'questions'?
     """
 
-    title: str = "Which are more alike?"
-    question: str = "Which of the two is more like this one?"
-    instructions: str = _INSTRUCTIONS
-    consent: str = _CONSENT
+    #: the texts are Markdown where they are long; empty: what the language says
+    title: str = ""
+    question: str = ""
+    instructions: str = ""
+    consent: str = ""
     consent_version: str = "1"
     contact: str = ""
-    debrief: str = "That was the last question. Thank you very much!"
+    debrief: str = ""
+    #: one that is shipped, or the name of one whose words are all given
+    language: str = "en"
+    #: words of the page that differ from the language's, see ``pages/words/en.yaml``
+    words: dict[str, str] = field(default_factory=dict)
+    #: the colour that every stimulus stands on, in light and in dark surroundings
+    surround: str = "#ffffff"
+    #: whether people may hear or read what the items are called; else only a given description
+    show_names: bool = False
     #: questions a person answers, catch trials and repeats included
     questions: int = 50
     practice: int = 2
     #: answers the whole study wants; 0 for no limit
     quota: int = 0
+    #: "two": which of two is more like the one on top; "choose": which k of m; "rank": which k,
+    #: best first; "odd": which one is least like the others. More than two things need `random`
+    task: str = "two"
+    #: things to choose from
+    things: int = 2
+    #: how many of them are chosen
+    choose: int = 1
     method: str = "informative"
     scope: str = "pooled"
     #: "1", "2+1", "3", "5"; empty: what suits the method
@@ -70,6 +90,21 @@ class Config:
     catch_share: float = 0.04
     repeat_share: float = 0.06
     holdout_share: float = 0.1
+    #: own questions among a person's, where there is a list of them
+    own_share: float = 0.2
+    #: "more": when every question has its votes, ask for further ones; "finish": thank people
+    when_all_asked: str = "more"
+    #: who may go on under an id that is taken: "browser", the one it began in; "link", who has
+    #: the personal link too; "visit", everybody with the id, who can add answers but erase none
+    returning: str = "browser"
+    #: answers that come faster than this by the server's clock must wait; 0 takes all
+    fastest_ms: int = 0
+    #: refuse an answer whose response time is longer than the question was out
+    refuse_false_times: bool = False
+    #: people who may join from one address in a minute, after the first 300; 0 for no limit
+    joins_per_minute: int = 60
+    #: sites that may show the study in a frame of theirs, as MTurk does
+    frame_ancestors: str = ""
     can_skip: bool = True
     can_be_undecided: bool = True
     #: audio and video must be played to the end before a choice can be made
@@ -78,12 +113,25 @@ class Config:
     completion_code: str = ""
     #: where a person is sent at the end; {code} and {id} are filled in
     completion_redirect: str = ""
+    #: pages of a questionnaire, see `nearer.study.questionnaire`
+    before: list[Any] = field(default_factory=list)
+    after: list[Any] = field(default_factory=list)
+    #: what those see and get who are screened out; the text is Markdown
+    screen_out: str = ""
+    screen_out_code: str = ""
+    screen_out_redirect: str = ""
     seed: int = 0
 
     def __post_init__(self) -> None:
+        words = read_words(self.language, self.words)
+        for name, text in default_texts(words, self.task, self.choose).items():
+            if not getattr(self, name):
+                object.__setattr__(self, name, text)  # written out, as every default is
+        good = bool(_COLOUR.fullmatch(self.surround))
+        _check(good, "surround", self.surround, "must be a colour like #808080, in small letters")
         for name in ("questions", "lease_seconds", "batch"):
             _check(getattr(self, name) >= 1, name, getattr(self, name), "must be at least 1")
-        for name in ("practice", "quota", "seed"):
+        for name in ("practice", "quota", "seed", "fastest_ms", "joins_per_minute"):
             _check(getattr(self, name) >= 0, name, getattr(self, name), "must be at least 0")
         shares = (self.catch_share, self.repeat_share, self.holdout_share)
         for name, share in zip(("catch", "repeat", "holdout"), shares, strict=True):
@@ -92,28 +140,50 @@ class Config:
         _check(
             self.method in METHODS, "method", self.method, "must be one of " + ", ".join(METHODS)
         )
-        _check(self.scope in _SCOPES, "scope", self.scope, "must be pooled or person")
-        known = self.votes in ("", *RULES)
-        _check(known, "votes", self.votes, "must be one of " + ", ".join(RULES))
+        for name, known in _WORDS.items():
+            value = getattr(self, name)
+            _check(value in known, name, value, "must be one of " + ", ".join(known))
+        self._check_task()
+        _check(0 <= self.own_share <= 1, "own_share", self.own_share, "must be from 0 to 1")
+        odd = set(self.frame_ancestors) & set(";,'\"\r\n")
+        _check(not odd, "frame_ancestors", self.frame_ancestors, "must be addresses, with spaces")
+        _check(
+            self.votes in ("", *RULES), "votes", self.votes, "must be one of " + ", ".join(RULES)
+        )
         alone = self.scope == "person"
         _check(
             not alone or self.rule == "1", "votes", self.votes, "must be 1 where scope is person"
         )
         dims = self.n_components
         _check(dims is None or dims >= 1, "n_components", dims, "must be at least 1")
-        if self.completion_redirect:
-            parts = urlsplit(self.completion_redirect)
+        for name in ("completion_redirect", "screen_out_redirect"):
+            parts = urlsplit(getattr(self, name))
             good = parts.scheme in ("https", "http") and bool(parts.netloc)
-            _check(
-                good, "completion_redirect", self.completion_redirect, "must be an http(s) address"
-            )
+            good = good or not getattr(self, name)
+            _check(good, name, getattr(self, name), "must be an http(s) address")
+        read_pages(self.before, "before")
+        read_pages(self.after, "after")
+
+    def _check_task(self) -> None:
+        least = 3 if self.task == "odd" else 2
+        most = 2 if self.task == "two" else 20
+        _check(least <= self.things <= most, "things", self.things, f"must be {least} to {most}")
+        fewer = 1 <= self.choose < self.things
+        _check(fewer, "choose", self.choose, "must be at least 1, and fewer than things")
+        single = self.choose == 1 or self.task in ("choose", "rank")
+        _check(single, "choose", self.choose, f"must be 1 where task is {self.task}")
+        wide = self.task != "two"
+        _check(not wide or self.method == "random", "method", self.method,
+               f"must be random where task is {self.task}")  # fmt: skip
+        _check(not wide or (self.scope, self.rule) == ("pooled", "1"), "task", self.task,
+               "needs scope pooled and one vote a question")  # fmt: skip
 
     @property
     def rule(self) -> str:
         """How many people a question is put to."""
         if self.votes:
             return self.votes
-        sorts = self.method in ("adaptive", "basis") and self.scope == "pooled"
+        sorts = self.method in SORTS and self.scope == "pooled"
         return "2+1" if sorts else "1"
 
     @classmethod
@@ -126,8 +196,18 @@ class Config:
                 near = difflib.get_close_matches(str(name), fields, n=1)
                 hint = f"did you mean {near[0]!r}?" if near else "known are: " + ", ".join(fields)
                 raise InvalidInput(f"setting {name!r} is not known; {hint}")
-            values[name] = _coerce(name, value, fields[name].default)
+            values[name] = _coerce(name, value, fields[name])
         return cls(**values)
+
+    def changed(self, settings: Mapping[str, Any]) -> Config:
+        """These settings with some others in their place.
+
+        Examples
+        --------
+        >>> Config().changed({"questions": 7}).questions
+        7
+        """
+        return Config.of({**dataclasses.asdict(self), **settings})
 
     def to_json(self) -> str:
         """All settings, defaults written out, so that a later version changes nothing."""
@@ -139,10 +219,16 @@ class Config:
         return cls.of(json.loads(text))
 
 
-def _coerce(name: str, value: Any, default: Any) -> Any:
+#: settings that can be changed while people answer
+CHANGEABLE = tuple(f.name for f in dataclasses.fields(Config) if f.name not in _FIXED)
+
+
+def _coerce(name: str, value: Any, known: dataclasses.Field[Any]) -> Any:
     """A value in the type of its default; what cannot be one is refused."""
     if name == "n_components" and value is None:
         return None
+    made = known.default_factory
+    default = known.default if made is dataclasses.MISSING else made()
     kind = int if name == "n_components" else type(default)
     if kind is str and isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)  # YAML reads `votes: 3` and `consent_version: 2` as numbers

@@ -12,13 +12,16 @@ import nearer
 from nearer.errors import InvalidInput
 from nearer.study.config import Config
 from nearer.study.imports import Item
+from nearer.study.lists import OwnQuestion, insert_questions
 from nearer.study.schema import FORMAT, SCHEMA
 from nearer.study.store import connect
 
-__all__ = ["add_items", "back_up", "new_study"]
+__all__ = ["back_up", "insert_items", "new_study"]
 
 
-def new_study(path: Path, items: Sequence[Item], config: Config) -> None:
+def new_study(
+    path: Path, items: Sequence[Item], config: Config, questions: Sequence[OwnQuestion] = ()
+) -> None:
     """Write a study file; it appears whole or not at all, and replaces nothing."""
     path = Path(path)
     if path.exists():
@@ -37,12 +40,11 @@ def new_study(path: Path, items: Sequence[Item], config: Config) -> None:
                 "seed": str(config.seed),
                 "method": config.method,
                 "config": config.to_json(),
-                "state": "draft",
-                "quota": str(config.quota),
             }
             db.executemany("INSERT INTO header VALUES (?, ?)", header.items())
             db.execute("INSERT INTO secrets VALUES ('sign', ?)", (secrets.token_bytes(32),))
-            add_items(db, items)
+            insert_items(db, items)
+            insert_questions(db, questions)
             db.execute("COMMIT")
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         finally:
@@ -55,7 +57,7 @@ def new_study(path: Path, items: Sequence[Item], config: Config) -> None:
             left.unlink(missing_ok=True)
 
 
-def add_items(db: sqlite3.Connection, items: Iterable[Item]) -> None:
+def insert_items(db: sqlite3.Connection, items: Iterable[Item]) -> None:
     """Add things to compare, numbered on from those that are there."""
     first = db.execute("SELECT count(*) FROM items").fetchone()[0]
     for i, item in enumerate(items, start=first):

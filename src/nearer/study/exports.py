@@ -10,43 +10,64 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-__all__ = ["EXPORTS", "export_csv", "positions_csv"]
+from nearer.study.answering import is_false
+from nearer.study.pieces import COUNTED
+from nearer.study.tasks import triplets_of
+
+__all__ = ["EXPORTS", "completions_csv", "export_csv", "positions_csv", "replies_csv"]
 
 _SQL = """
-SELECT a.id, p.pseudonym, a.person, q.purpose, q.head, a.near, a.far, a.choice, l.a_left,
-       q.a, q.b, a.response_ms, a.received, l.issued, l.expires, p.excluded, b.method,
-       ih.name, ia.name, ib.name, i.panel, i.external
+SELECT a.id, p.pseudonym, q.purpose, q.task, q.query, q.shown, l.shown, a.choice, a.chosen,
+       a.response_ms, a.elapsed_ms, a.received, l.issued, l.expires,
+       a.person IN (SELECT person FROM excluded), b.method, i.panel, i.external,
+       EXISTS (SELECT 1 FROM answers c WHERE c.supersedes = a.id)
 FROM answers a JOIN posed q ON q.id = a.question JOIN leases l ON l.id = a.lease
-JOIN people p ON p.id = a.person JOIN items ih ON ih.id = q.head
-JOIN items ia ON ia.id = q.a JOIN items ib ON ib.id = q.b
+JOIN people p ON p.id = a.person
 LEFT JOIN batches b ON b.id = q.batch LEFT JOIN identities i ON i.person = a.person
 ORDER BY a.id
 """
 
 
+_RUN = ("=", "+", "-", "@")  # what makes a spreadsheet take a text for a formula
+
+
 class _Row:
     """One stored answer, with the words that exports need."""
 
-    def __init__(self, row: tuple[Any, ...]) -> None:
-        (self.id, self.pseudonym, self.person, self.purpose, self.head, self.near, self.far) = row[
-            :7
-        ]
-        (self.choice, a_left, a, b, self.ms, self.received, self.issued, self.expires) = row[7:15]
-        self.excluded = bool(row[15])
-        self.method = row[16] or ""
-        self.names = {self.head: row[17], a: row[18], b: row[19]}
-        self.left, self.right = (a, b) if a_left else (b, a)
-        self.panel, self.external = row[20] or "", row[21] or ""
+    def __init__(self, row: tuple[Any, ...], names: list[str]) -> None:
+        (self.id, self.pseudonym, self.purpose, self.task, self.head, shown, on_screen) = row[:7]
+        (self.choice, chosen, self.ms, self.elapsed, self.received) = row[7:12]
+        (self.issued, self.expires, excluded, method, panel, external, replaced) = row[12:]
+        self.shown: list[int] = json.loads(on_screen)
+        self.chosen: list[int] = json.loads(chosen) if chosen else []
+        self.triplets = triplets_of(self.task, self.head, json.loads(shown), self.chosen)
+        self.excluded, self.replaced = bool(excluded), bool(replaced)
+        self.method, self.panel, self.external = method or "", panel or "", external or ""
+        self.names = names
+        self.left, self.right = self.shown[:2]
+        if self.task == "two" and self.chosen:
+            self.choice = "left" if self.chosen[0] == self.left else "right"
 
     @property
     def fits(self) -> bool:
         """Whether the answer belongs to the triplets of the study."""
-        return self.near is not None and not self.excluded and self.purpose in ("main", "holdout")
+        return self.stands and self.purpose in (*COUNTED, "holdout")
+
+    @property
+    def stands(self) -> bool:
+        """Whether something was chosen, not taken back, by somebody who counts."""
+        return bool(self.chosen) and not self.excluded and not self.replaced
+
+    @property
+    def kind(self) -> str:
+        """What other programs tell apart: fitted, or held out."""
+        return "main" if self.purpose in COUNTED else self.purpose
 
     @property
     def when(self) -> str:
@@ -55,25 +76,26 @@ class _Row:
 
 def _triplets(rows: Iterator[_Row], identities: bool) -> Iterable[dict[str, Any]]:
     for r in rows:
-        if r.fits:
-            yield {"head": r.head, "winner": r.near, "loser": r.far, "person": r.pseudonym,
-                   "purpose": r.purpose}  # fmt: skip
+        for head, near, far in r.triplets if r.fits else ():
+            yield {"head": head, "winner": near, "loser": far, "person": r.pseudonym,
+                   "purpose": r.kind}  # fmt: skip
 
 
 def _salmon(rows: Iterator[_Row], identities: bool) -> Iterable[dict[str, Any]]:
     start: float | None = None
     done: dict[str, int] = {}
-    for n, r in enumerate((r for r in rows if r.fits), start=1):
+    for n, r in enumerate((r for r in rows if r.fits and r.task == "two"), start=1):
+        ((head, near, far),) = r.triplets
         start = r.received if start is None else start
         done[r.pseudonym] = done.get(r.pseudonym, 0) + 1
-        spots = {"head": r.head, "winner": r.near, "loser": r.far, "left": r.left, "right": r.right}
+        spots = {"head": head, "winner": near, "loser": far, "left": r.left, "right": r.right}
         yield {
             **spots,
             "puid": r.external if identities and r.external else r.pseudonym,
             "response_time": "" if r.ms is None else r.ms / 1000,
             "network_latency": -1,
             "time_received": r.received,
-            "sampler": r.method if r.purpose == "main" else "Validation",
+            "sampler": (r.method or r.purpose) if r.kind == "main" else "Validation",
             "score": 0,
             **{f"{key}_html": r.names[value] for key, value in spots.items()},
             **{f"{key}_filename": r.names[value] for key, value in spots.items()},
@@ -88,41 +110,49 @@ def _salmon(rows: Iterator[_Row], identities: bool) -> Iterable[dict[str, Any]]:
 def _triplettools(rows: Iterator[_Row], identities: bool) -> Iterable[dict[str, Any]]:
     algorithm = {"main": "random", "holdout": "validation", "repeat": "check", "catch": "check"}
     for r in rows:
-        if r.near is None or r.excluded:
+        if not r.stands or r.task != "two":
             continue
+        ((head, near, far),) = r.triplets
         yield {
             "worker_id": r.external if identities and r.external else r.pseudonym,
             "rt": "" if r.ms is None else round(r.ms),
-            "Center": r.names[r.head],
+            "Center": r.names[head],
             "Left": r.names[r.left],
             "Right": r.names[r.right],
-            "Answer": r.names[r.near],
-            "sampleAlg": algorithm[r.purpose],
-            "sampleSet": "train" if r.purpose == "main" else "test",
-            "head": r.head,
-            "winner": r.near,
-            "loser": r.far,
+            "Answer": r.names[near],
+            "sampleAlg": algorithm[r.kind],
+            "sampleSet": "train" if r.kind == "main" else "test",
+            "head": head,
+            "winner": near,
+            "loser": far,
         }
 
 
 def _answers(rows: Iterator[_Row], identities: bool) -> Iterable[dict[str, Any]]:
     for r in rows:
+        two = r.triplets[0] if r.task == "two" and r.triplets else ("", "", "")
         row = {
             "answer": r.id,
             "person": r.pseudonym,
             "purpose": r.purpose,
             "method": r.method,
-            "head": r.head,
+            "task": r.task,
+            "head": "" if r.head is None else r.head,
             "left": r.left,
             "right": r.right,
+            "shown": " ".join(map(str, r.shown)),
             "choice": r.choice,
-            "winner": "" if r.near is None else r.near,
-            "loser": "" if r.far is None else r.far,
+            "chosen": " ".join(map(str, r.chosen)),
+            "winner": two[1],
+            "loser": two[2],
             "response_ms": "" if r.ms is None else r.ms,
+            "elapsed_ms": "" if r.elapsed is None else round(r.elapsed, 1),
             "received": r.when,
             "late": int(r.received > r.expires),
+            "false_time": int(is_false(r.ms, r.issued, r.received)),
+            "taken_back": int(r.replaced),
             "excluded": int(r.excluded),
-            "head_name": r.names[r.head],
+            "head_name": "" if r.head is None else r.names[r.head],
             "left_name": r.names[r.left],
             "right_name": r.names[r.right],
         }
@@ -136,14 +166,20 @@ EXPORTS: dict[str, Callable[[Iterator[_Row], bool], Iterable[dict[str, Any]]]] =
     "triplettools": _triplettools,
     "answers": _answers,
 }
-#: what a table without rows has for a header
-_HEADERS = {"triplets": ["head", "winner", "loser", "person", "purpose"]}
 
 
 def export_csv(db: sqlite3.Connection, name: str, *, identities: bool = False) -> str:
-    """A table as CSV text."""
-    rows = (_Row(row) for row in db.execute(_SQL))
-    return _csv(EXPORTS[name](rows, identities), _HEADERS.get(name, []))
+    """A table as CSV text; one without rows has its header all the same."""
+    names = [row[0] for row in db.execute("SELECT name FROM items ORDER BY id")]
+    rows = (_Row(row, names) for row in db.execute(_SQL))
+    header = next(iter(EXPORTS[name](iter([_sample()]), identities)))
+    return _csv(EXPORTS[name](rows, identities), list(header))
+
+
+def _sample() -> _Row:
+    """An answer that was never given, whose columns are those of every answer."""
+    told = (0, "", "main", "two", 0, "[1,2]", "[1,2]", "chosen", "[1]", 0.0, 0.0, 0.0)
+    return _Row((*told, 0.0, 0.0, 0, "", "", "", 0), ["", "", ""])
 
 
 def completions_csv(db: sqlite3.Connection, code: Callable[[int], str]) -> str:
@@ -153,12 +189,29 @@ def completions_csv(db: sqlite3.Connection, code: Callable[[int], str]) -> str:
          "answers": answers, "code": code(person) if finished is not None else ""}
         for person, panel, external, finished, answers in db.execute(
             """SELECT p.id, coalesce(i.panel, ''), coalesce(i.external, p.pseudonym), p.finished,
-                      (SELECT count(*) FROM answers a WHERE a.person = p.id)
-               FROM people p LEFT JOIN identities i ON i.person = p.id
+                      (SELECT count(*) FROM standing a WHERE a.person = p.id)
+               FROM persons p LEFT JOIN identities i ON i.person = p.id
                WHERE NOT p.withdrawn ORDER BY p.id"""
         )
     )  # fmt: skip
     return _csv(rows, ["panel", "external", "finished", "answers", "code"])
+
+
+def replies_csv(db: sqlite3.Connection, *, identities: bool = False) -> str:
+    """What people wrote on pages of a questionnaire, one field a line."""
+    rows = (
+        {"person": external if identities and external else pseudonym, "page": page,
+         "name": name, "reply": reply, "screened_out": int(told["screened_out"]),
+         "received": datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")}
+        for pseudonym, external, page, at, text in db.execute(
+            """SELECT p.pseudonym, i.external, r.page, r.at, r.reply
+               FROM replies r JOIN people p ON p.id = r.person
+               LEFT JOIN identities i ON i.person = r.person ORDER BY r.id"""
+        )
+        for told in [json.loads(text)]
+        for name, reply in told["replies"].items()
+    )  # fmt: skip
+    return _csv(rows, ["person", "page", "name", "reply", "screened_out", "received"])
 
 
 def positions_csv(names: list[str], positions: Iterable[Iterable[float]]) -> str:
@@ -182,5 +235,14 @@ def _csv(rows: Iterable[dict[str, Any]], header: list[str]) -> str:
 
 
 def _tame(value: Any) -> Any:
-    """A text that a spreadsheet would run as a formula is quoted."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "@", "\t") else value
+    r"""A text that a spreadsheet would run is quoted, and one that would break the line made flat.
+
+    Examples
+    --------
+    >>> _tame("=1+1"), _tame("-2+3"), _tame("a\r\nb"), _tame(-1.5)
+    ("'=1+1", "'-2+3", 'a  b', -1.5)
+    """
+    if not isinstance(value, str):
+        return value
+    flat = "".join(c if c.isprintable() else " " for c in value)
+    return f"'{flat}" if value.lstrip()[:1] in _RUN or value[:1] in ("\t", "\r") else flat

@@ -1,13 +1,13 @@
 """What is compared, read from what researchers have.
 
-A folder or a ZIP of pictures, sound or film; a CSV with a column of texts or of file names; or
-the ``init.yaml`` of Salmon (Sievert, Nowak and Rogers 2023), whose targets, instructions,
-``max_queries`` and skip button are taken over. Everything is checked before anything is kept.
+A folder or a ZIP of pictures, sound or film; a CSV with a column of texts or of file names; a text
+file with one item a line; or the ``init.yaml`` of Salmon (Sievert, Nowak and Rogers 2023), whose
+targets, instructions, ``max_queries`` and skip button are taken over. Everything is checked before
+anything is kept.
 """
 
 from __future__ import annotations
 
-import csv
 import html
 import io
 import re
@@ -19,9 +19,10 @@ from typing import Any
 
 from nearer.errors import InvalidInput
 from nearer.study.config import read_yaml
-from nearer.study.media import MAX_BYTES, check_media, is_media_name, kind_of
+from nearer.study.media import MAX_BYTES, is_media_name, kind_of, take_media
+from nearer.study.tables import column, read_lines, read_table
 
-__all__ = ["Item", "read_files", "read_items", "read_zip"]
+__all__ = ["Item", "left_out", "read_files", "read_items", "read_zip"]
 
 _TEXT_COLUMNS = ("text", "label", "name", "item", "target", "word")
 _FILE_COLUMNS = ("file", "filename", "path", "image", "audio", "video")
@@ -58,24 +59,38 @@ def read_items(source: Path) -> tuple[list[Item], dict[str, Any]]:
         items = read_zip(source.read_bytes(), source.name)
     elif source.suffix.lower() in (".csv", ".tsv"):
         items = _read_table(source)
+    elif source.suffix.lower() == ".txt":
+        items = [Item(line, "text", line) for line in read_lines(source)]
     elif source.suffix.lower() in (".yaml", ".yml"):
         items, settings = _read_salmon(source)
     else:
         raise InvalidInput(
             f"{source}: must be a folder or ZIP of pictures, sound or film, a CSV, "
-            "or Salmon's init.yaml"
+            "a text file with one item a line, or Salmon's init.yaml"
         )
     return _checked(items, str(source)), settings
+
+
+def left_out(source: Path) -> list[str]:
+    """Files in a folder or ZIP that are not taken, since they are no media of a known kind."""
+    if source.is_dir():
+        files = [p for p in sorted(source.rglob("*")) if p.is_file()]
+        names = [p.relative_to(source).as_posix() for p in files]
+    elif source.suffix.lower() == ".zip":
+        with zipfile.ZipFile(source) as archive:
+            names = sorted(info.filename for info in archive.infolist() if not info.is_dir())
+    else:
+        return []
+    return [name for name in names if not is_media_name(name) and not _hidden(name)]
 
 
 def read_files(files: Iterable[tuple[str, bytes]]) -> list[Item]:
     """Media files, each checked to be what its name says; the name without suffix is the label."""
     items = []
-    for name, content in files:
-        mime = check_media(name, content)
+    for name, given in files:
+        mime, content = take_media(name, given)
         label = PurePosixPath(name).with_suffix("").as_posix()
-        alt = PurePosixPath(name).stem.replace("_", " ").replace("-", " ")
-        items.append(Item(label, kind_of(mime), "", alt, mime, content))
+        items.append(Item(label, kind_of(mime), "", "", mime, content))
     return items
 
 
@@ -121,18 +136,13 @@ def _hidden(path: str) -> bool:
 
 
 def _read_table(source: Path) -> list[Item]:
-    try:
-        text = source.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{source}: cannot be read: {error}") from error
-    rows = list(csv.DictReader(io.StringIO(text), delimiter="\t" if "\t" in text[:500] else ","))
-    columns = {(c or "").strip().lower(): c for c in (rows[0] if rows else {})}
-    file_column = next((columns[c] for c in _FILE_COLUMNS if c in columns), None)
-    text_column = next((columns[c] for c in _TEXT_COLUMNS if c in columns), None)
-    alt_column = next((columns[c] for c in _ALT_COLUMNS if c in columns), None)
+    columns, rows = read_table(source)
+    file_column = column(columns, _FILE_COLUMNS)
+    text_column = column(columns, _TEXT_COLUMNS)
+    alt_column = column(columns, _ALT_COLUMNS)
     if file_column is None and text_column is None:
         raise InvalidInput(
-            f"{source}: has columns {list(columns)}; one must be called "
+            f"{source}: has columns {columns}; one must be called "
             f"{' or '.join(_TEXT_COLUMNS[:2])} (a text) or {_FILE_COLUMNS[0]} (a file name)"
         )
     items = []
@@ -146,9 +156,7 @@ def _read_table(source: Path) -> list[Item]:
         if not path.is_file():
             raise InvalidInput(f"{source}: names {row[file_column]!r}, which is not beside it")
         (item,) = read_files([(path.name, path.read_bytes())])
-        items.append(
-            Item(label or item.name, item.kind, label, alt or item.alt, item.mime, item.content)
-        )
+        items.append(Item(label or item.name, item.kind, label, alt, item.mime, item.content))
     return items
 
 

@@ -1,8 +1,12 @@
 """The map of the objects from the answers so far, and how far it can be trusted.
 
-Positions, their dimension and people's noise are what `nearer.fitting.belief` makes of all answers
-to real questions; a further map goes on from the last one. The hold-out questions, which no method
-chose and no fit saw, say how often the map predicts what people answer.
+Positions, their dimension and people's noise are what `nearer.fitting.belief` makes of the answers
+that count; a further map goes on from the last one. While a study runs, the hold-out questions,
+which no method chose and no fit saw, say how often the map predicts what people answer.
+
+At the end nothing is held back: the final map is fitted to answers of every kind, and how far it
+can be trusted comes from folds. A fold leaves out whole questions, with all answers to them: two
+answers to the same question on both sides would make a map that only remembers look good.
 """
 
 from __future__ import annotations
@@ -14,10 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearer.fitting.belief import Belief
+from nearer.questions import pack
 
-__all__ = ["FEWEST", "Draughtsman", "accuracy"]
+__all__ = ["FEWEST", "MapMaker", "accuracy", "final_map"]
 
 FEWEST = 10  # answers below which no map is drawn
+_FOLDS = 5
 
 
 def accuracy(X: NDArray[np.float64], triplets: NDArray[np.int64]) -> float | None:
@@ -30,7 +36,7 @@ def accuracy(X: NDArray[np.float64], triplets: NDArray[np.int64]) -> float | Non
     return float((to_near < to_far).mean())
 
 
-class Draughtsman:
+class MapMaker:
     """Draws the maps of one study, one after the other.
 
     Parameters
@@ -77,3 +83,38 @@ class Draughtsman:
             "seconds": time.perf_counter() - began,
             "positions": np.round(X, 4).tolist(),
         }
+
+
+def final_map(
+    triplets: NDArray[np.int64],
+    n_objects: int,
+    *,
+    seen: int,
+    n_components: int | None = None,
+    seed: int = 0,
+) -> dict[str, Any] | None:
+    """The map of all answers, with the accuracy that folds by question give it.
+
+    Parameters
+    ----------
+    triplets
+        Answers of every kind, see `nearer.study.log.EVERY_KIND`.
+    """
+
+    def fitted(rows: NDArray[np.int64], held: NDArray[np.int64]) -> dict[str, Any] | None:
+        maker = MapMaker(n_objects, n_components=n_components, seed=seed)
+        return maker.draw(rows, held, seen=seen, last=True)
+
+    whole = fitted(triplets, triplets[:0])
+    if whole is None:
+        return None
+    asked, question = np.unique(pack(triplets)[0], return_inverse=True)
+    fold_of = np.random.default_rng(seed).permutation(len(asked)) % _FOLDS
+    right, held = 0.0, 0
+    for fold in range(_FOLDS):
+        out = fold_of[question.ravel()] == fold
+        part = fitted(triplets[~out], triplets[out])
+        if part is not None and part["accuracy"] is not None:
+            right += part["accuracy"] * int(out.sum())
+            held += int(out.sum())
+    return {**whole, "accuracy": right / held if held else None, "n_holdout": held}

@@ -1,20 +1,21 @@
 """Pictures, sound and film: what a file is, told from its bytes and never from its name.
 
 A file is taken only when its name, its first bytes and, for pictures, a full decoding agree.
-SVG and HTML are refused: they can carry scripts.
+Drawings (SVG) are rewritten so that they only draw, and TIFF, which browsers do not show, becomes
+PNG without loss of what a screen can show. HTML is refused: it can carry scripts.
 """
 
 from __future__ import annotations
 
-import io
 from pathlib import PurePath
+from typing import Any
 
 from nearer.errors import InvalidInput
+from nearer.study.svg import clean_svg
 
-__all__ = ["MAX_BYTES", "SUFFIXES", "check_media", "is_media_name", "kind_of"]
+__all__ = ["MAX_BYTES", "SUFFIXES", "is_media_name", "kind_of", "shown", "take_media"]
 
 MAX_BYTES = 64 * 1024 * 1024
-_MAX_PIXELS = 50_000_000
 
 #: suffix: MIME type
 SUFFIXES = {
@@ -23,6 +24,10 @@ SUFFIXES = {
     ".jpeg": "image/jpeg",
     ".gif": "image/gif",
     ".webp": "image/webp",
+    ".avif": "image/avif",
+    ".svg": "image/svg+xml",
+    ".tif": "image/tiff",
+    ".tiff": "image/tiff",
     ".mp3": "audio/mpeg",
     ".wav": "audio/wav",
     ".ogg": "audio/ogg",
@@ -44,12 +49,34 @@ def kind_of(mime: str) -> str:
     return mime.partition("/")[0]
 
 
-def check_media(name: str, content: bytes) -> str:
-    """The MIME type of a file; one that is not what its name says is refused.
+def shown(item: dict[str, Any], *, names: bool) -> dict[str, Any]:
+    """An item as people see it: without its name, which is often a file's and tells too much.
+
+    A description that was given stays; one that only repeats the name (as old study files hold)
+    goes with it. The page then says where the thing stands instead.
 
     Examples
     --------
-    >>> check_media("a.png", b"<script>alert(1)</script>")
+    >>> shown({"kind": "image", "name": "liar_07", "alt": "liar 07"}, names=False)["alt"]
+    ''
+    >>> shown({"kind": "image", "name": "liar_07", "alt": "a man"}, names=False)["alt"]
+    'a man'
+    """
+    if names or item["kind"] == "text":
+        return item
+    told = PurePath(item["name"]).name
+    repeats = item["alt"] in (item["name"], told, told.replace("_", " ").replace("-", " "))
+    return {**item, "name": "", "text": "", "alt": "" if repeats else item["alt"]}
+
+
+def take_media(name: str, content: bytes) -> tuple[str, bytes]:
+    """The MIME type of a file, and its content as browsers are to get it.
+
+    One that is not what its name says is refused.
+
+    Examples
+    --------
+    >>> take_media("a.png", b"<script>alert(1)</script>")
     Traceback (most recent call last):
     nearer.errors.InvalidInput: a.png: the content is not image/png; ...
     """
@@ -64,6 +91,8 @@ def check_media(name: str, content: bytes) -> str:
             f"{name}: has {len(content)} bytes; at most {MAX_BYTES} are taken, make it smaller"
         )
     mime = SUFFIXES[suffix]
+    if mime == "image/svg+xml":
+        return mime, clean_svg(name, content)
     found = _sniff(content)
     if found != mime and (found, mime) != ("video/mp4", "audio/mp4"):
         raise InvalidInput(
@@ -71,8 +100,12 @@ def check_media(name: str, content: bytes) -> str:
             "Give the file the right name or convert it"
         )
     if mime.startswith("image/"):
-        _decode(name, content)
-    return mime
+        from nearer.study.pictures import as_png, check_picture  # noqa: PLC0415 - slow to load
+
+        if mime == "image/tiff":
+            return "image/png", as_png(name, content)
+        check_picture(name, content)
+    return mime, content
 
 
 def _sniff(content: bytes) -> str | None:
@@ -88,26 +121,9 @@ def _sniff(content: bytes) -> str | None:
         "audio/flac": head.startswith(b"fLaC"),
         "audio/mpeg": head.startswith(b"ID3")
         or (len(head) > 2 and head[0] == 0xFF and head[1] & 0xE6 == 0xE2),
+        "image/tiff": head[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"),
+        "image/avif": head[4:12] in (b"ftypavif", b"ftypavis"),
         "video/mp4": head[4:8] == b"ftyp",
         "video/webm": head.startswith(b"\x1a\x45\xdf\xa3"),
     }
     return next((mime for mime, fits in signs.items() if fits), None)
-
-
-def _decode(name: str, content: bytes) -> None:
-    from PIL import Image, UnidentifiedImageError  # noqa: PLC0415 - slow to load
-
-    try:
-        with Image.open(io.BytesIO(content)) as image:
-            if image.width * image.height > _MAX_PIXELS:
-                raise InvalidInput(
-                    f"{name}: is {image.width} x {image.height} pixels; at most {_MAX_PIXELS} "
-                    "in all are taken, make it smaller"
-                )
-            image.load()
-    except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
-        if isinstance(error, InvalidInput):
-            raise
-        raise InvalidInput(f"{name}: the picture is damaged: {error}") from error
-    except Image.DecompressionBombError as error:
-        raise InvalidInput(f"{name}: {error}") from error

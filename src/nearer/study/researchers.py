@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
+import dataclasses
+import json
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -14,48 +15,33 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from nearer.study.create import add_items
+from nearer.study import accounts, joining, steering
+from nearer.study.accounts import Session
+from nearer.study.config import CHANGEABLE
 from nearer.study.errors import Refusal, StoreTrouble
-from nearer.study.exports import completions_csv, export_csv, positions_csv
+from nearer.study.exports import completions_csv, export_csv, positions_csv, replies_csv
 from nearer.study.imports import read_files, read_zip
-from nearer.study.participants import completion_code
+from nearer.study.rows import Journal
+from nearer.study.standing import completion_code, resume_link
 from nearer.study.statistics import latest_map, overview, people_report
 from nearer.study.web import Study, current, problem
 
-__all__ = ["COOKIE", "Gate", "Session", "form_token", "router", "session_of"]
+__all__ = ["Gate", "form_token", "router", "session_of"]
 
-COOKIE = "nearer_session"
 T = TypeVar("T")
 
 router = APIRouter(prefix="/api/researcher", tags=["researcher"])
-_cookie = APIKeyCookie(name=COOKIE, auto_error=False, description="what logging in sets")
+_cookie = APIKeyCookie(name="nearer_…", auto_error=False, description="what logging in sets")
 _header = APIKeyHeader(name="X-Form-Token", auto_error=False, description="from the page's head")
 
 PersonId = Annotated[int, Path(ge=0, le=1 << 53)]
 
 
-class Session(BaseModel):
-    """Who is logged in."""
-
-    account: int
-    name: str
-    nonce: str
-
-
-def session_of(request: Request, cookie: str | None) -> Session | None:
-    """The session of a cookie, if the account still has the password it was made with."""
+def session_of(request: Request) -> Session | None:
+    """The session of a request's cookie."""
     study = current(request)
-    payload = study.signer.read("session", cookie or "")
-    if payload is None:
-        return None
-    row = (
-        study.store.reader()
-        .execute("SELECT name, generation FROM accounts WHERE id = ?", (payload["account"],))
-        .fetchone()
-    )
-    if row is None or row[1] != payload["generation"]:
-        return None
-    return Session(account=payload["account"], name=row[0], nonce=payload["nonce"])
+    word = request.cookies.get(study.cookie, "")
+    return accounts.find(study.store.reader(), word, study.clock())
 
 
 class Gate:
@@ -66,9 +52,9 @@ class Gate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        if scope["type"] == "http" and scope["path"].startswith(router.prefix):
+        if scope["type"] == "http" and router.prefix in scope["path"]:
             request = Request(scope)
-            if session_of(request, request.cookies.get(COOKIE)) is None:
+            if session_of(request) is None:
                 await problem(401, "log in first, at /login")(scope, receive, send)
                 return
         await self._app(scope, receive, send)
@@ -76,12 +62,12 @@ class Gate:
 
 def form_token(study: Study, session: Session) -> str:
     """What a form of this session must carry."""
-    return study.signer.tag("form", session.nonce)
+    return study.signer.tag("form", session.key)
 
 
-def logged_in(request: Request, cookie: Annotated[str | None, Depends(_cookie)]) -> Session:
+def logged_in(request: Request, _: Annotated[str | None, Depends(_cookie)]) -> Session:
     """Insist on a login."""
-    session = session_of(request, cookie)
+    session = session_of(request)
     if session is None:
         raise HTTPException(401, "log in first, at /login")
     return session
@@ -118,6 +104,12 @@ class Quota(_Strict):
     quota: int = Field(ge=0, le=1_000_000_000)
 
 
+class Settings(_Strict):
+    """Settings by name, with their new values."""
+
+    settings: dict[str, str | int | float | bool | None] = Field(min_length=1, max_length=100)
+
+
 class Why(_Strict):
     """A note on a decision."""
 
@@ -129,15 +121,17 @@ async def status(request: Request, session: Reader) -> JSONResponse:
     """The study in numbers."""
     study = current(request)
 
-    desk, now = study.desk, study.clock()
+    now = study.clock()
 
     def read(board: dict[str, Any]) -> dict[str, Any]:
-        return overview(study.store.reader(), board, desk.state, desk.quota, now)
+        db = study.store.reader()
+        return overview(db, board, now, study.people(db))
 
     try:
-        board = await _write(study, lambda _: desk.board.summary(now))
+        board = await _write(study, lambda journal: journal.board.summary(now))
     except StoreTrouble:
-        return JSONResponse({"state": desk.state, "quota": desk.quota, "trouble": study.trouble})
+        facts = study.facts
+        return JSONResponse({"state": facts.state, "quota": facts.quota, "trouble": study.trouble})
     found = await asyncio.to_thread(read, board)
     return JSONResponse({**found, "trouble": study.trouble})
 
@@ -152,14 +146,14 @@ def people(request: Request, session: Reader) -> list[dict[str, Any]]:
 def live_map(request: Request, session: Reader) -> dict[str, Any]:
     """The newest map and the objects on it."""
     study = current(request)
-    return {"map": latest_map(study.store.reader()), "items": study.desk.items}
+    return {"map": latest_map(study.store.reader()), "items": study.items}
 
 
 @router.post("/state")
 async def set_state(request: Request, session: Changer, body: State) -> dict[str, str]:
     """Start or pause."""
     study = current(request)
-    await _write(study, lambda db: study.desk.set_state(db, body.state))
+    await _write(study, lambda journal: steering.set_state(journal, body.state))
     return {"state": body.state}
 
 
@@ -167,8 +161,30 @@ async def set_state(request: Request, session: Changer, body: State) -> dict[str
 async def set_quota(request: Request, session: Changer, body: Quota) -> dict[str, int]:
     """Set the number of answers that the whole study wants."""
     study = current(request)
-    await _write(study, lambda db: study.desk.set_quota(db, body.quota))
+    await _write(study, lambda journal: steering.change_settings(journal, {"quota": body.quota}))
     return {"quota": body.quota}
+
+
+@router.get("/settings")
+def settings(request: Request, session: Reader) -> dict[str, Any]:
+    """The settings, which of them can be changed now, and every change so far."""
+    study = current(request)
+    changes = study.store.reader().execute(
+        "SELECT at, detail FROM events WHERE kind = 'settings' ORDER BY id"
+    )
+    return {
+        "settings": dataclasses.asdict(study.facts.config),
+        "changeable": list(CHANGEABLE),
+        "changes": [{"at": at, "settings": json.loads(detail)} for at, detail in changes],
+    }
+
+
+@router.post("/settings")
+async def set_settings(request: Request, session: Changer, body: Settings) -> dict[str, Any]:
+    """Change settings while people answer; each change is recorded with its time."""
+    study = current(request)
+    changes = await _write(study, lambda journal: steering.change_settings(journal, body.settings))
+    return {"changed": changes}
 
 
 @router.post("/people/{person}/exclude")
@@ -177,7 +193,7 @@ async def exclude(
 ) -> dict[str, int]:
     """Leave a person's answers out; votes are counted again without them."""
     study = current(request)
-    await _write(study, lambda db: study.desk.exclude(db, person, True, body.why))
+    await _write(study, lambda journal: joining.exclude(journal, person, True, body.why))
     return {"excluded": person}
 
 
@@ -185,7 +201,7 @@ async def exclude(
 async def include(request: Request, session: Changer, person: PersonId) -> dict[str, int]:
     """Count a person's answers again."""
     study = current(request)
-    await _write(study, lambda db: study.desk.exclude(db, person, False))
+    await _write(study, lambda journal: joining.exclude(journal, person, False))
     return {"included": person}
 
 
@@ -193,7 +209,15 @@ async def include(request: Request, session: Changer, person: PersonId) -> dict[
 async def withdraw(request: Request, session: Changer, person: PersonId) -> dict[str, int]:
     """Erase a person's identity and answers for good."""
     study = current(request)
-    return {"erased": await _write(study, lambda db: study.desk.withdraw(db, person))}
+    return {"erased": await _write(study, lambda journal: joining.withdraw(journal, person))}
+
+
+@router.post("/people/{person}/link")
+async def link(request: Request, session: Changer, person: PersonId) -> dict[str, str]:
+    """A personal link, with which a person goes on from another browser; it is like a key."""
+    study = current(request)
+    await _write(study, lambda journal: joining.present(journal, person) and None)
+    return {"link": f"{str(request.base_url).rstrip('/')}/{resume_link(study, person)}"}
 
 
 @router.post("/items")
@@ -211,28 +235,17 @@ async def upload(
         else:
             items += await asyncio.to_thread(read_files, [(name, content)])
 
-    def change(db: sqlite3.Connection) -> int:
-        if db.execute("SELECT 1 FROM questions LIMIT 1").fetchone():
-            raise Refusal(409, "people have been asked already; items cannot be added any more")
-        taken = {item["name"] for item in study.desk.items}
-        for item in items:
-            if item.name in taken:
-                raise Refusal(
-                    409, f"an item called {item.name!r} is there already; rename the file"
-                )
-            taken.add(item.name)
-        add_items(db, items)
-        study.desk.reload(db)
-        return len(items)
-
-    return {"added": await _write(study, change)}
+    added = await _write(study, lambda journal: steering.add_items(journal, items))
+    return {"added": added}
 
 
 @router.get("/export/{name}.csv", response_class=Response)
 async def export(
     request: Request,
     session: Reader,
-    name: Literal["triplets", "salmon", "triplettools", "answers", "positions", "completions"],
+    name: Literal[
+        "triplets", "salmon", "triplettools", "answers", "positions", "completions", "replies"
+    ],
     identities: Annotated[
         bool, Query(description="names from outside instead of pseudonyms")
     ] = False,
@@ -244,11 +257,13 @@ async def export(
         db = study.store.reader()
         if name == "completions":
             return completions_csv(db, lambda person: completion_code(study, person))
+        if name == "replies":
+            return replies_csv(db, identities=identities)
         if name == "positions":
             found = latest_map(db)
             if found is None:
                 raise Refusal(409, "there is no map yet; it is drawn from the first answers on")
-            return positions_csv([item["name"] for item in study.desk.items], found["positions"])
+            return positions_csv([item["name"] for item in study.facts.items], found["positions"])
         return export_csv(db, name, identities=identities)
 
     return Response(
@@ -258,5 +273,5 @@ async def export(
     )
 
 
-async def _write(study: Study, change: Callable[[sqlite3.Connection], T]) -> T:
+async def _write(study: Study, change: Callable[[Journal], T]) -> T:
     return await asyncio.wrap_future(study.store.submit(change))

@@ -5,9 +5,9 @@ join, take the questions they are handed, think, err, and some of them leave. Th
 process of its own with a fresh file made from the study's items and settings; the study itself is
 not touched.
 
-A simulated person says that a is nearer with probability 1/(1 + exp((δa − δb)/s)), where δ are
-distances to the head: near ties are guessed, plain cases are not. The scale s is set so that the
-wanted share of all possible answers differs from the truth.
+A simulated person is the library's `PsychometricOracle`: near ties are guessed, plain cases are
+not. Its scale is set so that the wanted share of all possible answers differs from the truth. What
+they see is what a browser is told, so they know an object by its text.
 """
 
 from __future__ import annotations
@@ -28,12 +28,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nearer.asking.oracles import PointOracle
+from nearer.asking.people import PsychometricOracle
 from nearer.errors import InvalidInput
 from nearer.study.client import Client
 
 __all__ = ["Crowd", "Outcome", "answer_all", "crowd", "served"]
 
 Floats = NDArray[np.float64]
+_FEW = 100  # objects whose answers' odds are kept in a table
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,8 @@ class Crowd:
         Probability that a person leaves for good before finishing.
     undecided
         Probability of "can't decide".
+    names
+        The text of every object, by which a person recognises it; without it, its last number.
     """
 
     positions: Floats
@@ -59,26 +64,47 @@ class Crowd:
     seconds: float = 0.0
     dropout: float = 0.0
     undecided: float = 0.0
-    scale: float = field(init=False, default=0.0)
+    names: tuple[str, ...] | None = None
+    oracle: Callable[[NDArray[np.int64]], NDArray[np.bool_]] = field(init=False, repr=False)
+    numbers: dict[str, int] = field(init=False, repr=False)
+    table: Floats | None = field(init=False, repr=False, default=None)
 
     def __post_init__(self) -> None:
         if not 0 <= self.error < 0.5:
             raise InvalidInput(f"error={self.error}: must be from 0 to below 0.5")
-        object.__setattr__(self, "scale", _scale(self.positions, self.error))
+        scale = _scale(self.positions, self.error)
+        oracle: Any = PointOracle(self.positions)
+        if scale:
+            oracle = PsychometricOracle(self.positions, scale=scale, noise="fresh", random_state=0)
+        object.__setattr__(self, "oracle", oracle)
+        if scale and len(self.positions) <= _FEW:  # looked up, since many share a core
+            n = len(self.positions)
+            every = np.stack(np.meshgrid(*[np.arange(n)] * 3, indexing="ij"), -1).reshape(-1, 3)
+            table = oracle.probability(every).reshape(n, n, n)
+            object.__setattr__(self, "table", table)
+        numbers = {name: k for k, name in enumerate(self.names or ())}
+        object.__setattr__(self, "numbers", numbers)
+
+    def recognise(self, thing: dict[str, Any]) -> int:
+        """Which object is shown."""
+        text = thing["text"] or thing["alt"]
+        if self.numbers:
+            return self.numbers[text]
+        return int(re.findall(r"\d+", text)[-1])
 
     def says(self, head: int, left: int, right: int, rng: np.random.Generator) -> str:
         """One person's choice."""
         if self.undecided and rng.random() < self.undecided:
             return "undecided"
-        X = self.positions
-        gap = float(np.linalg.norm(X[head] - X[right]) - np.linalg.norm(X[head] - X[left]))
-        if self.scale == 0:
-            return "left" if gap > 0 else "right"
-        return "left" if rng.random() < 1 / (1 + np.exp(-gap / self.scale)) else "right"
+        if head in (left, right):  # a catch trial, which everybody gets right
+            return "left" if head == left else "right"
+        if self.table is not None:
+            return "left" if rng.random() < self.table[head, left, right] else "right"
+        return "left" if self.oracle(np.array([[head, left, right]]))[0] else "right"
 
 
 def _scale(X: Floats, error: float) -> float:
-    """The s at which the wanted share of random answers is wrong, by bisection."""
+    """The scale at which the wanted share of random answers is wrong, by bisection."""
     rng = np.random.default_rng(0)
     q = rng.integers(len(X), size=(4000, 3))
     q = q[(q[:, 0] != q[:, 1]) & (q[:, 0] != q[:, 2]) & (q[:, 1] != q[:, 2])]
@@ -100,6 +126,7 @@ class Outcome:
 
     acknowledged: list[int] = field(default_factory=list)  # leases whose answers were confirmed
     seconds: list[float] = field(default_factory=list)  # how long each reply took
+    people: int = 0  # who joined
     finished: int = 0
     left: int = 0
     unreached: int = 0  # calls without a reply, tried again
@@ -115,6 +142,7 @@ async def crowd(
     answer: Callable[[int, int, int], str] | None = None,
     replace: bool = True,
     patience: float = 30.0,
+    outcome: Outcome | None = None,
 ) -> Outcome:
     """Have simulated people take part, `n_people` at a time, until enough is answered.
 
@@ -128,8 +156,10 @@ async def crowd(
         Whether somebody new comes for everyone who finishes or leaves.
     patience
         Seconds for which a person tries again when the server cannot be reached.
+    outcome
+        Where to write down what people see, for somebody who watches.
     """
-    outcome = Outcome()
+    outcome = Outcome() if outcome is None else outcome
     seeds = np.random.SeedSequence(seed)
 
     async def seat() -> None:
@@ -170,15 +200,20 @@ class _Person:
 
     async def take_part(self) -> None:
         about = await self._call("GET", "/api/study")
-        name = f"sim-{self._rng.integers(1 << 62)}"  # known by name, so joining twice is one person
+        number = self._rng.integers(1 << 62)
         joined = await self._call(
             "POST",
             "/api/join",
-            {"consent_version": about["consent_version"], "parameters": {"participant": name}},
+            {
+                "consent_version": about["consent_version"],
+                "parameters": {"participant": f"sim-{number}"},
+                "browser": f"browser-{number}",  # so joining twice is one person
+            },
         )
         if joined is None:
             self.turned_away = True
             return
+        self._outcome.people += 1
         self._headers = {"authorization": f"Bearer {joined['token']}"}
         standing = await self._call("POST", "/api/ready", {})
         stays = self._rng.random() >= self._people.dropout
@@ -194,11 +229,11 @@ class _Person:
         think = float(self._rng.exponential(self._people.seconds)) if self._people.seconds else 0.0
         if think:
             await asyncio.sleep(think)
-        spots = (trial["head"]["id"], trial["left"]["id"], trial["right"]["id"])
+        head, left, right = (self._people.recognise(trial[k]) for k in ("head", "left", "right"))
         if self._answer is not None:
-            choice = self._answer(*spots)
+            choice = self._answer(head, left, right)
         else:
-            choice = self._people.says(*spots, self._rng)
+            choice = self._people.says(head, left, right, self._rng)
         answer = {"lease": trial["lease"], "choice": choice, "response_ms": round(1000 * think, 1)}
         began = time.perf_counter()
         standing = await self._call("POST", "/api/answers", {"answers": [answer]})

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
-__all__ = ["PersonReport", "overview", "people_report"]
+from nearer.study.answering import is_false
+from nearer.study.checks import FEWEST_CATCH, FEWEST_REPEATS
+
+__all__ = ["PersonReport", "latest_map", "overview", "people_report"]
 
 
 @dataclass
@@ -22,16 +26,26 @@ class PersonReport:
     finished: bool
     excluded: bool
     withdrawn: bool
+    panel: str = ""
+    external: str = ""
     answered: int = 0
     median_ms: float | None = None
     fastest_ms: float | None = None
+    #: by the server's clock
+    median_elapsed_ms: float | None = None
+    #: response times longer than the question was out
+    false_times: int = 0
     catch_failed: int = 0
     catch_total: int = 0
     repeats_agreed: int = 0
     repeats_total: int = 0
+    #: share of repeats that agree, and where it lies with 95 %
+    agreement: float | None = None
+    agreement_interval: tuple[float, float] | None = None
     left_share: float | None = None
     undecided: int = 0
     skipped: int = 0
+    taken_back: int = 0
     warnings: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
@@ -39,92 +53,161 @@ class PersonReport:
         return asdict(self)
 
 
+class Flag(NamedTuple):
+    """Something that a researcher should look at; nobody is excluded by a number alone."""
+
+    name: str
+    judges: Callable[[PersonReport], bool]  # whether there is enough to judge a person by
+    fires: Callable[[PersonReport], bool]
+
+
+_FLAGS = (
+    Flag(
+        "fails catch trials",
+        lambda r: r.catch_total >= FEWEST_CATCH,
+        lambda r: r.catch_failed * 3 > r.catch_total,
+    ),
+    Flag(
+        "repeats disagree",
+        lambda r: r.repeats_total >= FEWEST_REPEATS,
+        lambda r: r.repeats_agreed * 10 < r.repeats_total * 6,
+    ),
+    Flag(
+        "very fast",
+        lambda r: r.answered >= 10,
+        lambda r: any(ms is not None and ms < 300 for ms in (r.median_ms, r.median_elapsed_ms)),
+    ),
+    Flag(
+        "times are not true",
+        lambda r: r.answered >= 3,
+        lambda r: r.false_times * 10 > r.answered,
+    ),
+    Flag(
+        "keeps to one side",
+        lambda r: r.answered >= 20,
+        lambda r: r.left_share is not None and not 0.2 <= r.left_share <= 0.8,
+    ),
+)
+
+
 def people_report(db: sqlite3.Connection) -> list[PersonReport]:
     """Everybody who joined, newest first."""
     people = {
-        row[0]: PersonReport(row[0], row[1], row[2], row[3] is not None, bool(row[4]), bool(row[5]))
+        row[0]: PersonReport(
+            row[0], row[1], row[2], row[3] is not None, bool(row[4]), bool(row[5]), row[6], row[7]
+        )
         for row in db.execute(
-            "SELECT id, pseudonym, joined, finished, excluded, withdrawn FROM people"
-            " ORDER BY id DESC"
+            "SELECT p.id, p.pseudonym, p.joined, p.finished, p.excluded, p.withdrawn,"
+            " coalesce(i.panel, ''), coalesce(i.external, '')"
+            " FROM persons p LEFT JOIN identities i ON i.person = p.id ORDER BY p.id DESC"
         )
     }
     times: dict[int, list[float]] = defaultdict(list)
+    elapsed: dict[int, list[float]] = defaultdict(list)
     lefts: dict[int, list[bool]] = defaultdict(list)
-    first: dict[tuple[int, int], int] = {}
-    for person, question, purpose, repeats, head, choice, near, ms in db.execute(
-        """SELECT a.person, a.question, q.purpose, q.repeats, q.head, a.choice, a.near,
-                  a.response_ms
-           FROM answers a JOIN posed q ON q.id = a.question ORDER BY a.id"""
+    first: dict[tuple[int, int], str] = {}
+    for (
+        person,
+        question,
+        purpose,
+        repeats,
+        expected,
+        choice,
+        chosen,
+        left,
+        ms,
+        took,
+        out,
+    ) in db.execute(
+        """SELECT a.person, a.question, q.purpose, q.repeats, q.expected, a.choice, a.chosen,
+                      json_extract(l.shown, '$[0]') = json_extract(a.chosen, '$[0]'),
+                      a.response_ms, a.elapsed_ms, a.received - l.issued
+               FROM standing a JOIN posed q ON q.id = a.question JOIN leases l ON l.id = a.lease
+               ORDER BY a.id"""
     ):
         report = people[person]
         report.answered += 1
         report.undecided += choice == "undecided"
         report.skipped += choice == "skip"
+        report.false_times += is_false(ms, 0.0, out)
         if ms is not None:
             times[person].append(ms)
-        if near is not None and purpose != "catch":
-            lefts[person].append(choice == "left")
-        if purpose == "catch":
+        if took is not None:
+            elapsed[person].append(took)
+        if chosen is not None and purpose != "catch":
+            lefts[person].append(bool(left))
+        if expected is not None:
             report.catch_total += 1
-            report.catch_failed += near != head
-        elif purpose in ("main", "holdout") and near is not None:
-            first[person, question] = near
-        elif purpose == "repeat" and near is not None and (person, repeats) in first:
+            report.catch_failed += chosen is None or json.loads(chosen)[0] != expected
+        if purpose == "repeat" and chosen is not None and (person, repeats) in first:
             report.repeats_total += 1
-            report.repeats_agreed += near == first[person, repeats]
+            report.repeats_agreed += chosen == first[person, repeats]
+        elif chosen is not None:
+            first[person, question] = chosen
+    for person, count in db.execute(
+        "SELECT person, count(*) FROM answers WHERE supersedes IS NOT NULL GROUP BY person"
+    ):
+        people[person].taken_back = count
     for person, report in people.items():
-        if times[person]:
-            report.median_ms = median(times[person])
-            report.fastest_ms = min(times[person])
-        if lefts[person]:
-            report.left_share = sum(lefts[person]) / len(lefts[person])
-        report.warnings = _warnings(report)
+        _summarise(report, times[person], elapsed[person], lefts[person])
     return list(people.values())
 
 
-def _warnings(r: PersonReport) -> list[str]:
-    """What a researcher should look at; nobody is excluded by a number alone."""
-    found = []
-    if r.catch_total >= 2 and r.catch_failed * 3 > r.catch_total:
-        found.append("fails catch trials")
-    if r.repeats_total >= 4 and r.repeats_agreed * 10 < r.repeats_total * 6:
-        found.append("repeats disagree")
-    if r.median_ms is not None and r.answered >= 10 and r.median_ms < 300:
-        found.append("very fast")
-    if r.left_share is not None and r.answered >= 20 and not 0.2 <= r.left_share <= 0.8:
-        found.append("keeps to one side")
-    return found
+def _summarise(
+    report: PersonReport, times: list[float], elapsed: list[float], lefts: list[bool]
+) -> None:
+    if times:
+        report.median_ms, report.fastest_ms = median(times), min(times)
+    if elapsed:
+        report.median_elapsed_ms = median(elapsed)
+    if lefts:
+        report.left_share = sum(lefts) / len(lefts)
+    if report.repeats_total:
+        report.agreement = report.repeats_agreed / report.repeats_total
+        report.agreement_interval = interval(report.repeats_agreed, report.repeats_total)
+    report.warnings = [f.name for f in _FLAGS if f.judges(report) and f.fires(report)]
+
+
+def interval(some: int, of: int) -> tuple[float, float]:
+    """Where a share lies with 95 %, by Wilson's score.
+
+    Examples
+    --------
+    >>> [round(x, 2) for x in interval(1, 1)]
+    [0.21, 1.0]
+    """
+    z = 1.96
+    middle = (some + z * z / 2) / (of + z * z)
+    half = z / (of + z * z) * (some * (of - some) / of + z * z / 4) ** 0.5
+    return max(middle - half, 0.0), min(middle + half, 1.0)
 
 
 def overview(
-    db: sqlite3.Connection, board: dict[str, Any], state: str, quota: int, now: float
+    db: sqlite3.Connection, board: dict[str, Any], now: float, people: list[PersonReport]
 ) -> dict[str, Any]:
     """The study in numbers, as the dashboard and ``nearer study status`` show it.
 
     `board` is the board's `summary`.
     """
-    counted = board["mains"]
+    counted, quota = board["answers"], board["quota"]
     kinds = dict(
         db.execute(
-            "SELECT q.purpose, count(*) FROM answers a JOIN posed q ON q.id = a.question"
+            "SELECT q.purpose, count(*) FROM standing a JOIN posed q ON q.id = a.question"
             " GROUP BY q.purpose"
         ).fetchall()
     )
-    since = now - 3600
     recent, oldest = db.execute(
-        "SELECT count(*), min(received) FROM answers WHERE received > ?", (since,)
+        "SELECT count(*), min(received) FROM standing WHERE received > ?", (now - 3600,)
     ).fetchone()
     hours = max((now - oldest) / 3600, 1 / 60) if recent else 1.0
     per_hour = recent / hours
     left = max(quota - counted, 0) if quota else None
     share = counted / max(sum(kinds.values()), 1)
-    joined, finished, excluded, withdrawn = db.execute(
-        "SELECT count(*), coalesce(sum(finished IS NOT NULL), 0), coalesce(sum(excluded), 0),"
-        " coalesce(sum(withdrawn), 0) FROM people"
-    ).fetchone()
     return {
-        "state": state,
+        "state": board["state"],
         "quota": quota,
+        "enough": board["enough"],
+        "exhausted": board["exhausted"],
         "answers": {"counted": counted, "all": sum(kinds.values()), **kinds},
         "questions": board["questions"],
         "answers_per_hour": round(per_hour, 1),
@@ -135,11 +218,18 @@ def overview(
             else None,
         },
         "people": {
-            "joined": joined,
+            "joined": len(people),
             "now": board["active"],
-            "finished": finished,
-            "excluded": excluded,
-            "withdrawn": withdrawn,
+            "finished": sum(p.finished for p in people),
+            "excluded": sum(p.excluded for p in people),
+            "withdrawn": sum(p.withdrawn for p in people),
+        },
+        "flags": {
+            flag.name: {
+                "judged": sum(flag.judges(p) for p in people),
+                "flagged": sum(flag.name in p.warnings for p in people),
+            }
+            for flag in _FLAGS
         },
         "map": latest_map(db, positions=False),
     }
@@ -155,6 +245,11 @@ def latest_map(db: sqlite3.Connection, *, positions: bool = True) -> dict[str, A
         return None
     names = ("at", "seen", "n_triplets", "dimension", "accuracy", "n_holdout", "seconds")
     found = dict(zip(names, row, strict=False))
+    found["accuracy_interval"] = None
+    if found["n_holdout"]:
+        found["accuracy_interval"] = interval(
+            round(found["accuracy"] * found["n_holdout"]), found["n_holdout"]
+        )
     if positions:
         found["positions"] = json.loads(row[7])
         found["history"] = [

@@ -10,8 +10,15 @@ others go on. A function that fails in any other way is taken out and the rest o
 again. When the file itself cannot be written, the whole group gets `StoreTrouble`, nobody is told
 "stored", and `Store.trouble` says why until a later group succeeds.
 
-The state in memory belongs to the writer's thread as well. It is rebuilt from the file whenever a
-group was rolled back, or another process changed the file (SQLite's ``data_version`` says so).
+The board, which is the state in memory, belongs to the writer's thread: a change gets it with its
+`Journal`, and nobody else reads it. What everybody may know at any time (settings, items, whether
+the study is open) is published after every commit as `Store.facts`, which never changes itself. The
+board is rebuilt from the file whenever a group was rolled back, or another process changed the file
+(SQLite's ``data_version`` says so).
+
+What was erased is overwritten in the file at once (``secure_delete``), but older pages stay in the
+write-ahead log until it is emptied. So after an erasure the writer empties it, as soon as nobody
+reads an older state, and at most once a second.
 """
 
 from __future__ import annotations
@@ -20,30 +27,53 @@ import os
 import queue
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
+
+import numpy as np
 
 from nearer.errors import InvalidInput
+from nearer.study.board import Board
+from nearer.study.config import Config
 from nearer.study.errors import Refusal, StoreTrouble
+from nearer.study.log import read_header, replay
+from nearer.study.rows import Journal
 from nearer.study.schema import FORMAT
 
-__all__ = ["Store", "connect", "read_header"]
+__all__ = ["Change", "Facts", "Store", "connect", "serving"]
 
 T = TypeVar("T")
-Change = Callable[[sqlite3.Connection], T]
+Change = Callable[[Journal], T]
+Waiting = tuple[Change[Any], "Future[Any]"]
 
 _GROUP = 512  # changes in one transaction at most, so that nobody waits for a long one
 _CACHE_KIB = 16_384
+_BETWEEN_SCRUBS = 1.0  # seconds; emptying the write-ahead log costs a few syncs
 
 
-class State(Protocol):
-    """What is rebuilt from the file."""
+@dataclass(frozen=True)
+class Facts:
+    """What everybody may know of a study at any time."""
 
-    def reload(self, db: sqlite3.Connection) -> None:
-        """Forget everything and read the file."""
+    config: Config
+    state: str
+    items: list[dict[str, Any]]
+    full: bool
+
+    @property
+    def n_objects(self) -> int:
+        """How many things are compared."""
+        return len(self.items)
+
+    @property
+    def quota(self) -> int:
+        """Answers the whole study wants."""
+        return self.config.quota
 
 
 class Store:
@@ -53,22 +83,34 @@ class Store:
     ----------
     path
         A file that `nearer.study.create.new_study` made.
-    state
-        Rebuilt from the file when it is opened and whenever it may have come apart from it.
+    clock
+        Seconds since the epoch.
+    rng
+        Sides, hold-out questions and catch trials are drawn from it.
     """
 
-    def __init__(self, path: Path, state: State) -> None:
+    facts: Facts
+    _board: Board
+
+    def __init__(
+        self,
+        path: Path,
+        clock: Callable[[], float] = time.time,
+        rng: np.random.Generator | None = None,
+    ) -> None:
         self.path = Path(path)
         self.trouble: str | None = None
-        self._state = state
-        self._stale = False
-        self._waiting: queue.SimpleQueue[tuple[Change[Any], Future[Any]] | None] = (
-            queue.SimpleQueue()
-        )
+        self._clock = clock
+        self._rng = rng or np.random.default_rng()
+        self._stale = True
+        self._watchers: list[Callable[[Board], None]] = []
+        self._scrub_at: float | None = None
+        self._scrubbed = 0.0
+        self._waiting: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
         self._readers = threading.local()
         self._db = connect(self.path, check_same_thread=False)
         self._version = self._data_version()
-        state.reload(self._db)
+        self._refresh()
         self._thread = threading.Thread(target=self._work, name="study-writer", daemon=True)
         self._thread.start()
 
@@ -85,10 +127,16 @@ class Store:
         """Have a change made and wait for it."""
         return self.submit(change).result()
 
+    def watch(self, watcher: Callable[[Board], None]) -> None:
+        """Have something look at the board after every commit, in the writer's thread."""
+        self._watchers.append(watcher)
+
     def close(self) -> None:
         """Make all waiting changes, then close the file."""
         self._waiting.put(None)
         self._thread.join()
+        if self._scrub_at is not None:
+            self._scrub()
         self._db.close()
 
     def reader(self) -> sqlite3.Connection:
@@ -101,20 +149,24 @@ class Store:
     def _work(self) -> None:
         running = True
         while running:
-            group: list[tuple[Change[Any], Future[Any]]] = []
-            first = True
-            while first or (len(group) < _GROUP and not self._waiting.empty()):
-                first = False
-                taken = self._waiting.get()
-                if taken is None:
-                    running = False
-                    break
-                # From here on a caller who went away can no longer cancel: it is made or not.
-                if taken[1].set_running_or_notify_cancel():
-                    group.append(taken)
+            group: list[Waiting] = []
+            try:
+                taken = self._waiting.get(timeout=self._until_scrub())
+                while taken is not None:
+                    # From here on a caller who went away can no longer cancel: it is made or not.
+                    if taken[1].set_running_or_notify_cancel():
+                        group.append(taken)
+                    if len(group) >= _GROUP or self._waiting.empty():
+                        break
+                    taken = self._waiting.get()
+                running = taken is not None
+            except queue.Empty:
+                pass
             self._commit(group)
+            if self._scrub_at is not None and time.monotonic() >= self._scrub_at:
+                self._scrub()
 
-    def _commit(self, group: list[tuple[Change[Any], Future[Any]]]) -> None:
+    def _commit(self, group: list[Waiting]) -> None:
         """Run a group until all that remains of it is committed, then tell everyone."""
         while group:
             results: list[tuple[Future[Any], Any, Refusal | None]] = []
@@ -122,10 +174,11 @@ class Store:
             try:
                 self._begin()
                 before = self._db.total_changes
+                journal = Journal(self._db, self._board, self._clock, self._rng)
                 for change, future in group:
                     current = future
                     try:
-                        results.append((future, change(self._db), None))
+                        results.append((future, change(journal), None))
                     except Refusal as refusal:
                         results.append((future, None, refusal))
                 current = None
@@ -144,6 +197,9 @@ class Store:
                 continue
             if self._db.total_changes > before:  # reading alone proves nothing about the disk
                 self.trouble = None
+            if journal.erased:
+                self._scrub_at = max(time.monotonic(), self._scrubbed + _BETWEEN_SCRUBS)
+            self._publish()
             for future, result, refused in results:
                 if refused is None:
                     future.set_result(result)
@@ -155,16 +211,25 @@ class Store:
         self._db.execute("BEGIN IMMEDIATE")
         version = self._data_version()
         if self._stale or version != self._version:
-            self._state.reload(self._db)
-            self._stale = False
+            self._refresh()
             self._version = version
 
+    def _refresh(self) -> None:
+        self._board = replay(self._db)
+        self._stale = False
+        self._publish()
+
+    def _publish(self) -> None:
+        board = self._board
+        facts = Facts(board.config, board.state, board.items, board.full)
+        if not hasattr(self, "facts") or facts != self.facts:
+            self.facts = facts
+        for watcher in self._watchers:
+            watcher(board)
+
     def _without(
-        self,
-        group: list[tuple[Change[Any], Future[Any]]],
-        culprit: Future[Any] | None,
-        error: Exception,
-    ) -> list[tuple[Change[Any], Future[Any]]]:
+        self, group: list[Waiting], culprit: Future[Any] | None, error: Exception
+    ) -> list[Waiting]:
         self._roll_back()
         for _, future in group:
             if culprit is None or future is culprit:
@@ -179,45 +244,86 @@ class Store:
     def _data_version(self) -> int:
         return int(self._db.execute("PRAGMA data_version").fetchone()[0])
 
+    def _until_scrub(self) -> float | None:
+        return None if self._scrub_at is None else max(self._scrub_at - time.monotonic(), 0.0)
+
+    def _scrub(self) -> None:
+        """Empty the write-ahead log; later, if somebody reads from it just now."""
+        try:
+            self._db.execute("PRAGMA busy_timeout = 0")
+            busy = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        except sqlite3.OperationalError:
+            busy = 1
+        finally:
+            self._db.execute(f"PRAGMA busy_timeout = {_PATIENCE * 1000}")
+        self._scrubbed = time.monotonic()
+        self._scrub_at = self._scrubbed + _BETWEEN_SCRUBS if busy else None
+
+
+_PATIENCE = 10  # seconds to wait for another process that writes
+
 
 def connect(
     path: Path, *, read_only: bool = False, check_same_thread: bool = True
 ) -> sqlite3.Connection:
-    """Open a study file; one that is missing, no study, or of another format is refused."""
+    """Open a study file; one that is missing, no study, or of another format is refused.
+
+    A file of an earlier format is brought to the present one first, see `nearer.study.migrate`.
+    """
     path = Path(path)
-    if not path.is_file():
-        raise InvalidInput(f"{path}: there is no such study; make one with `nearer study new`")
-    mode = "ro" if read_only else "rw"
-    try:
-        db = sqlite3.connect(
-            f"{path.resolve().as_uri()}?mode={mode}",
-            uri=True,
-            isolation_level=None,
-            timeout=10,
-            check_same_thread=check_same_thread,
-        )
-        db.execute("PRAGMA foreign_keys = ON")
-        db.execute("PRAGMA secure_delete = ON")
-        db.execute("PRAGMA synchronous = FULL")
-        db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
-        found = read_header(db).get("format")
-    except sqlite3.Error as error:
-        raise InvalidInput(f"{path}: is not a study that can be opened: {error}") from error
-    if found != str(FORMAT):
+    found = _format_of(path)
+    if found == "1":
+        from nearer.study.migrate import migrate  # noqa: PLC0415 - rarely needed
+
+        if path.resolve() in _served:  # by this process
+            migrate(path)
+        else:
+            with serving(path):
+                migrate(path)
+    elif found != str(FORMAT):
         raise InvalidInput(
             f"{path}: has study format {found}; this version of nearer reads {FORMAT}"
         )
+    return _open(path, "ro" if read_only else "rw", check_same_thread)
+
+
+def _format_of(path: Path) -> str | None:
+    if not path.is_file():
+        raise InvalidInput(f"{path}: there is no such study; make one with `nearer study new`")
+    db = None
+    try:
+        db = _open(path, "ro")
+        return read_header(db).get("format")
+    except sqlite3.Error as error:
+        raise InvalidInput(f"{path}: is not a study that can be opened: {error}") from error
+    finally:
+        if db is not None:
+            db.close()
+
+
+def _open(path: Path, mode: str, check_same_thread: bool = True) -> sqlite3.Connection:
+    db = sqlite3.connect(
+        f"{path.resolve().as_uri()}?mode={mode}",
+        uri=True,
+        isolation_level=None,
+        timeout=_PATIENCE,
+        check_same_thread=check_same_thread,
+    )
+    db.execute("PRAGMA foreign_keys = ON")
+    db.execute("PRAGMA secure_delete = ON")
+    db.execute("PRAGMA synchronous = FULL")
+    db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
     return db
 
 
-def read_header(db: sqlite3.Connection) -> dict[str, str]:
-    """The header's lines: format, version, seed, configuration."""
-    return dict(db.execute("SELECT key, value FROM header").fetchall())
+_served: set[Path] = set()
 
 
 @contextmanager
 def serving(path: Path) -> Iterator[None]:
     """Hold the right to serve a study; a second server of the same file is refused."""
+    if not Path(path).is_file():
+        raise InvalidInput(f"{path}: there is no such study; make one with `nearer study new`")
     lock = Path(f"{path}-serving")
     try:
         held = lock.open("w", encoding="ascii")
@@ -236,5 +342,9 @@ def serving(path: Path) -> Iterator[None]:
             ) from error
         held.write(str(os.getpid()))
         held.flush()
-        yield
+        _served.add(Path(path).resolve())
+        try:
+            yield
+        finally:
+            _served.discard(Path(path).resolve())
     lock.unlink(missing_ok=True)

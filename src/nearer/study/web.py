@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import sqlite3
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,28 +21,33 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from nearer.errors import InvalidInput
-from nearer.study.auth import Signer, Throttle
+from nearer.study.accounts import Guesses
+from nearer.study.auth import Rate, Signer
 from nearer.study.conductor import Conductor
-from nearer.study.desk import Desk
 from nearer.study.errors import Refusal, StoreTrouble
-from nearer.study.store import Store
+from nearer.study.faces import Faces
+from nearer.study.spool import Spool
+from nearer.study.statistics import PersonReport, people_report
+from nearer.study.store import Facts, Store
 
 __all__ = ["Guard", "Study", "add_error_handlers", "current", "page", "problem", "same_site"]
 
 _HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
-        "media-src 'self' blob:; connect-src 'self'; form-action 'self'; base-uri 'none'; "
-        "frame-ancestors 'none'"
+        "media-src 'self' blob:; connect-src 'self'; form-action 'self'; base-uri 'self'"
     ),
     "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
     "referrer-policy": "no-referrer",
     "cross-origin-opener-policy": "same-origin",
     "permissions-policy": "camera=(), microphone=(), geolocation=()",
 }
 _BODY = 256 * 1024
 _UPLOAD = 512 * 1024 * 1024
+_BODY_SECONDS = 30  # until all of a request must be here
+_UPLOAD_SECONDS = 3600
+_REPORT_SECONDS = 30.0  # counting over 100,000 answers takes a second
+_FEW = 50  # people of whom a report costs nothing
 
 
 @dataclass
@@ -46,13 +55,48 @@ class Study:
     """A study that is being served."""
 
     store: Store
-    desk: Desk
     conductor: Conductor | None
     signer: Signer
     clock: Callable[[], float]
-    throttle: Throttle
+    guesses: Guesses
+    spool: Spool
+    #: names of its cookies, so that several studies on one host leave each other alone
+    cookie: str
+    joins: Rate = field(default_factory=Rate)
     #: the one-time set-up token; None once it was used
     setup: str | None = None
+    #: the path below which it is served, as /flowers; empty at the top
+    prefix: str = ""
+    _faces: Faces | None = None
+    _people: tuple[float, list[PersonReport]] = (-_REPORT_SECONDS, [])
+
+    def people(self, db: sqlite3.Connection) -> list[PersonReport]:
+        """How people do, counted at most every half minute, as an overview needs it."""
+        now = time.monotonic()
+        if now - self._people[0] >= _REPORT_SECONDS or len(self._people[1]) < _FEW:
+            self._people = (now, people_report(db))
+        return self._people[1]
+
+    @property
+    def facts(self) -> Facts:
+        """Settings, items and whether it is open, as of the last commit."""
+        return self.store.facts
+
+    @property
+    def faces(self) -> Faces:
+        """How the items look from outside."""
+        items, names = self.facts.items, self.facts.config.show_names
+        found = self._faces
+        if found is None or found.items is not items or found.names != names:
+            found = Faces(items, self.signer, prefix=self.prefix, names=names)
+            self._faces = found
+        return found
+
+    @property
+    def items(self) -> list[dict[str, Any]]:
+        """The items as researchers see them, with the files' own addresses."""
+        items = self.store.facts.items
+        return [{**i, "src": i["src"] and self.prefix + i["src"]} for i in items]
 
     @property
     def trouble(self) -> str | None:
@@ -67,34 +111,66 @@ def current(request: Request) -> Study:
 
 
 class Guard:
-    """Adds the security headers to every reply and refuses bodies that are too long."""
+    """Adds the security headers to every reply; refuses bodies that are too long or too slow.
+
+    A HEAD request is answered as GET would be, without the body; and what is served below a path
+    answers there, whether or not a proxy took the path away.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._headers = [(k.encode(), v.encode()) for k, v in _HEADERS.items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        limit = _UPLOAD if scope["path"] == "/api/researcher/items" else _BODY
-        left = limit
+        uploads = scope["path"].endswith("/api/researcher/items")
+        limit, seconds = (_UPLOAD, _UPLOAD_SECONDS) if uploads else (_BODY, _BODY_SECONDS)
+        left, ends = limit, time.monotonic() + seconds
+        asked_for_head = scope["method"] == "HEAD"
+        study: Study = scope["app"].state.study
+        headers = _headers(study.facts.config.frame_ancestors)
+        whole = False
 
         async def guarded_receive() -> Message:
-            nonlocal left
-            message = await receive()
+            nonlocal left, whole
+            if whole:  # what comes now is only that the other side went away
+                return await receive()
+            try:
+                message = await asyncio.wait_for(receive(), max(ends - time.monotonic(), 0.001))
+            except TimeoutError as error:
+                raise HTTPException(408, f"the request did not come in {seconds} s") from error
             left -= len(message.get("body", b""))
+            whole = not message.get("more_body", False)
             if left < 0:
                 raise HTTPException(413, f"the request is longer than {limit} bytes")
             return message
 
         async def guarded_send(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", []), *self._headers]
+                message["headers"] = [*message.get("headers", []), *headers]
+            elif asked_for_head:
+                message = {**message, "body": b""}
             await send(message)
 
+        if study.prefix:  # the path may come with it or without
+            path = study.prefix + scope["path"].removeprefix(study.prefix)
+            scope = {**scope, "root_path": study.prefix, "path": path}
+        if asked_for_head:
+            scope = {**scope, "method": "GET"}
         await self._app(scope, guarded_receive, guarded_send)
+
+
+@lru_cache(maxsize=8)
+def _headers(ancestors: str) -> list[tuple[bytes, bytes]]:
+    """The headers of every reply; `ancestors` are sites that may show it in a frame."""
+    found = dict(_HEADERS)
+    allowed = ancestors or "'none'"
+    found["content-security-policy"] += f"; frame-ancestors {allowed}"
+    if not ancestors:
+        found["x-frame-options"] = "DENY"
+    return [(k.encode(), v.encode()) for k, v in found.items()]
 
 
 def problem(status: int, detail: str, headers: dict[str, str] | None = None) -> JSONResponse:
@@ -107,7 +183,7 @@ def add_error_handlers(app: FastAPI) -> None:
 
     async def refused(request: Request, error: Exception) -> JSONResponse:
         status = error.status if isinstance(error, Refusal) else 422
-        return problem(status, str(error))
+        return problem(status, str(error), {"retry-after": "1"} if status == 429 else None)
 
     async def troubled(request: Request, error: Exception) -> JSONResponse:
         return problem(
@@ -151,7 +227,11 @@ def page(request: Request, name: str, *, status: int = 200, **values: Any) -> HT
     """A page from a template; everything put into it is shown as text."""
     study = current(request)
     text = _TEMPLATES.get_template(name).render(
-        title=study.desk.config.title, status=status, trouble=study.trouble, **values
+        title=study.facts.config.title,
+        base=study.prefix,
+        status=status,
+        trouble=study.trouble,
+        **values,
     )
     return HTMLResponse(text, status, {"cache-control": "no-store"})
 

@@ -20,12 +20,12 @@ import numpy as np
 
 from nearer.questions import answered
 from nearer.study.config import Config
-from nearer.study.log import asked_facts, last_answer, replay, triplets
+from nearer.study.log import asked_facts, last_answer, read_config, replay, triplets
 from nearer.study.methods import CHOOSERS, Choosing, Sorting
-from nearer.study.store import connect, read_header
+from nearer.study.store import connect
 
 if TYPE_CHECKING:
-    from nearer.study.maps import Draughtsman
+    from nearer.study.maps import MapMaker
 
 __all__ = ["Worker", "main"]
 
@@ -37,13 +37,13 @@ class Worker:
         self._db = connect(path, read_only=True)
         self._choosings: dict[int | None, Choosing] = {}
         self._sortings: dict[int | None, Sorting] = {}
-        self._draughtsman: Draughtsman | None = None
+        self._maps: MapMaker | None = None
 
     def do(self, job: dict[str, Any]) -> dict[str, Any]:
         """One job, ``choose`` or ``map``, on one consistent state of the file."""
         self._db.execute("BEGIN")
         try:
-            config = Config.from_json(read_header(self._db)["config"])
+            config = read_config(self._db)
             n = int(self._db.execute("SELECT count(*) FROM items").fetchone()[0])
             if job["job"] == "map":
                 return self._map(config, n)
@@ -69,6 +69,7 @@ class Worker:
         )
         return {
             "questions": np.asarray(questions).tolist(),
+            "done": not len(questions),
             "seen": seen,
             "person": person,
             "whole_round": False,
@@ -78,9 +79,10 @@ class Worker:
     def _sort(self, job: dict[str, Any], config: Config, n: int) -> dict[str, Any]:
         began = time.perf_counter()
         person = job.get("person")
-        board = replay(self._db, config.rule)
         decided = [
-            ((q.head, q.a, q.b), answer) for q, answer in board.decided() if q.person == person
+            ((q.query, *q.shown), answer)
+            for q, answer in replay(self._db).decided()
+            if q.person == person
         ]
         told = answered(
             np.array([row for row, _ in decided], dtype=np.int64).reshape(-1, 3),
@@ -92,6 +94,7 @@ class Worker:
         questions = self._sortings[person].open(told)
         return {
             "questions": questions.tolist(),
+            "done": self._sortings[person].done,
             "seen": last_answer(self._db),
             "person": person,
             "whole_round": person is None,
@@ -99,12 +102,12 @@ class Worker:
         }
 
     def _map(self, config: Config, n: int) -> dict[str, Any]:
-        if self._draughtsman is None:
-            from nearer.study.maps import Draughtsman  # noqa: PLC0415 - slow to load
+        if self._maps is None:
+            from nearer.study.maps import MapMaker  # noqa: PLC0415 - slow to load
 
-            self._draughtsman = Draughtsman(n, n_components=config.n_components, seed=config.seed)
-        answers, holdout = triplets(self._db), triplets(self._db, "holdout")
-        return {"map": self._draughtsman.draw(answers, holdout, seen=last_answer(self._db))}
+            self._maps = MapMaker(n, n_components=config.n_components, seed=config.seed)
+        answers, holdout = triplets(self._db), triplets(self._db, ["holdout"])
+        return {"map": self._maps.draw(answers, holdout, seen=last_answer(self._db))}
 
 
 def main() -> None:

@@ -1,1 +1,1 @@
-import "./desk.js";
+import "./dashboard.js";

@@ -1,4 +1,4 @@
-import { $, call } from "./desk.js";
+import { $, call } from "./dashboard.js";
 
 $("upload").addEventListener("submit", async (event) => {
   event.preventDefault();

@@ -1,5 +1,5 @@
 // The live map: pictures at their fitted places, with zoom, pan, and the nearest neighbours on hover.
-import { $, attempt, call, percent } from "./desk.js";
+import { $, attempt, call, percent } from "./dashboard.js";
 
 const NS = "http://www.w3.org/2000/svg";
 const svg = $("map");

@@ -1,5 +1,6 @@
-import { $, attempt, call, element, percent, trouble } from "./desk.js";
+import { $, attempt, call, element, percent, trouble } from "./dashboard.js";
 
+const span = (map) => map.accuracy_interval.map((share) => Math.round(100 * share)).join("–");
 const plural = (n, word) => `${n} ${word}`;
 
 function draw(status) {
@@ -14,12 +15,15 @@ function draw(status) {
   trouble(status.trouble);
   if (!status.questions) return;
   const { questions: q, people, answers, map, remaining } = status;
+  const trusted = map && map.n_holdout >= 10;
+  $("enough").hidden = !status.enough && !status.exhausted;
+  $("enough").textContent = status.enough ? "The study has all the answers it needs: people are thanked and paid." : "Every question has its votes; people give further ones where they teach most.";
   const cards = [
     ["Answers that count", answers.counted, `${answers.all} stored, with repeats and checks`],
     ["Questions decided", q.decided, `${q.open} open, ${q.leased} being answered`],
     ["People now", people.now, `${people.joined} joined, ${people.finished} finished, ${people.excluded} excluded`],
     ["Answers an hour", Math.round(status.answers_per_hour), remaining.hours === null ? "of the last hour" : `about ${remaining.hours} hours to go`],
-    ["Hold-out accuracy", map ? percent(map.accuracy) : "–", map ? `on ${map.n_holdout} answers no fit has seen` : "from the first answers on"],
+    ["Hold-out accuracy", trusted ? percent(map.accuracy) : "–", !map ? "from the first answers on" : trusted ? `${span(map)} with 95 %, on ${map.n_holdout} answers no fit has seen` : `${map.n_holdout} answers that no fit has seen say too little`],
     ["Dimensions", map ? map.dimension : "–", map ? `estimated from ${map.n_triplets} answers` : ""],
   ];
   $("cards").replaceChildren(...cards.map(([name, figure, more]) => element("div", { class: "card" },
@@ -35,6 +39,31 @@ $("quota-form").addEventListener("submit", (event) => {
   event.preventDefault();
   change("quota", { quota: Number($("quota").value) });
 });
+
+// Settings that can be changed while people answer; each change is kept with its time.
+let settings = {};
+
+async function readSettings() {
+  const found = await call("settings");
+  settings = found.settings;
+  const simple = found.changeable.filter((name) => typeof settings[name] !== "object");
+  const chosen = $("setting").value || simple[0];
+  $("setting").replaceChildren(...simple.map((name) => element("option", { value: name }, name)));
+  $("setting").value = chosen;
+  $("value").value = String(settings[chosen]);
+  $("changes").replaceChildren(...found.changes.reverse().slice(0, 10).map((change) => element("li", {},
+    `${new Date(1000 * change.at).toLocaleString()}: ` + Object.entries(change.settings).map(([name, value]) => `${name} = ${JSON.stringify(value)}`).join(", "))));
+}
+
+$("setting").addEventListener("change", () => { $("value").value = String(settings[$("setting").value]); });
+$("settings-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const [name, text] = [$("setting").value, $("value").value];
+  const kind = typeof settings[name];
+  const value = kind === "number" ? Number(text) : kind === "boolean" ? text.trim() === "true" : text;
+  attempt(async () => { await call("settings", { settings: { [name]: value } }); await readSettings(); await refresh(); });
+});
+attempt(readSettings);
 
 async function loop() {
   try { await refresh(); } catch (error) { trouble(error.message || "The server cannot be reached."); }

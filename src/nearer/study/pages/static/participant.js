@@ -1,31 +1,31 @@
 // The participant's page. Answers go into a queue in the browser first and leave it only when the
 // server says that they are stored, so neither a lost connection nor a closed tab loses one.
 
-const $ = (id) => document.getElementById(id);
-const sections = ["loading", "consent", "instructions", "trial", "paused", "finished"];
-const parameters = Object.fromEntries(new URLSearchParams(location.search));
+import { $, say, why } from "./words.js";
+import { memory, Queue } from "./storage.js";
+import { keepOnly, preload } from "./media.js";
+import { clear, draw, rest, surroundedBy, thingsOf } from "./question.js";
+import { drawForm, readForm } from "./form.js";
 
-const memory = {
-  get(key) { try { return JSON.parse(localStorage.getItem("nearer." + key)); } catch { return null; } },
-  set(key, value) { try { localStorage.setItem("nearer." + key, JSON.stringify(value)); } catch { /* private mode */ } },
-};
+const sections = ["loading", "consent", "form", "instructions", "trial", "paused", "finished"];
+const parameters = Object.fromEntries(new URLSearchParams(location.search));
 
 let about = null;        // the study's texts
 let token = null;        // who I am
-let queue = [];          // answers that the server has not confirmed
+let queue = null;        // answers that the server has not confirmed
 let trials = [];         // questions in hand, the first one is shown
 let standing = null;     // what the server said last
-let shownAt = null;      // when all three were visible
 let busy = false;        // a request for sending is under way
 let wait = 500;          // milliseconds until the next try
 let practice = null;     // questions to practise on, while practising
 let current = null;      // the trial on the page
+let again = false;       // whether that is the last one, to be answered once more
 
 function show(name) {
   for (const id of sections) $(id).hidden = id !== name;
-  const heading = $(name).querySelector("h1");
-  if (heading && name !== "trial") heading.focus({ preventScroll: true });
-  if (name !== "trial") window.scrollTo(0, 0);
+  if (name === "trial") return;
+  $(name).querySelector("h1")?.focus({ preventScroll: true });
+  window.scrollTo(0, 0);
 }
 
 async function call(path, body) {
@@ -35,10 +35,9 @@ async function call(path, body) {
     options.headers["content-type"] = "application/json";
     options.body = JSON.stringify(body);
   }
-  const reply = await fetch("/api/" + path, options);
-  const data = await reply.json().catch(() => ({}));
-  if (!reply.ok) throw Object.assign(new Error(data.detail || reply.statusText), { status: reply.status });
-  return data;
+  const reply = await fetch("api/" + path, options);
+  if (!reply.ok) throw Object.assign(new Error(reply.statusText), { status: reply.status });
+  return reply.json();
 }
 
 // Start ---------------------------------------------------------------------------------------
@@ -51,67 +50,101 @@ function panelIdentity() {
 async function start() {
   try {
     about = await call("study");
-  } catch (error) {
-    $("loading").firstElementChild.textContent = "The study cannot be reached. Trying again …";
+  } catch {
+    $("loading").firstElementChild.textContent = say("unreachable_waiting");
     setTimeout(start, 3000);
     return;
   }
   document.title = about.title;
+  surroundedBy(about.surround);
   const known = memory.get("me");
-  if (known && (!panelIdentity() || known.identity === panelIdentity())) token = known.token;
+  if (known && isMe(known)) become(known.token);
   if (!token) return askConsent();
-  queue = memory.get("queue") || [];
   await resume();
+}
+
+// Whether the link is of the person whom this browser knows: the panel's name or personal link in
+// it, where it has one, must be theirs.
+function isMe(known) {
+  if (parameters.resume) return known.resume === parameters.resume;
+  return !panelIdentity() || known.identity === panelIdentity();
+}
+
+function become(who) {
+  token = who;
+  queue = new Queue(token);
+  queue.watch(answeredElsewhere);
+}
+
+function forget() {
+  token = null;
+  queue = null;
+  Queue.forget();
+  memory.set("me", null);
+}
+
+// A word that only this browser has: whoever comes with it is the person who began here.
+function browserKey() {
+  const made = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  const key = memory.get("browser") || made;
+  memory.set("browser", key);
+  return key;
 }
 
 async function resume() {
   try {
     take(await call("me"));
-    if (queue.length) send();
+    send();
   } catch (error) {
     if ([401, 404, 410].includes(error.status)) {
-      token = null;
-      queue = [];
-      memory.set("me", null);
-      memory.set("queue", []);
-      if (error.status === 410) return stop("You withdrew", error.message);
-      return askConsent();
+      forget();
+      if (error.status !== 410) return askConsent();
+      memory.set("browser", null);
+      return stop("withdrawn_title", "withdrawn_before");
     }
     setTimeout(resume, 3000);
   }
 }
 
 function askConsent() {
-  if (!about.open && !token && !panelIdentity()) {
-    return stop("This study is not open", "It has not started, is paused, or has all the answers it needs. Thank you for coming.");
-  }
+  if (!about.open && !token && !panelIdentity() && !parameters.resume) return stop("closed_title", "closed");
   $("consent-title").textContent = about.title;
-  $("consent-text").textContent = about.consent;
-  $("consent-more").textContent = [about.contact && "Questions? " + about.contact, "Consent version " + about.consent_version + "."].filter(Boolean).join("  ·  ");
+  $("consent-text").innerHTML = about.html.consent;  // made of Markdown by the server, as below
+  const more = [about.contact && say("contact", { contact: about.contact }), say("consent_version", { version: about.consent_version })];
+  $("consent-more").textContent = more.filter(Boolean).join("  ·  ");
   show("consent");
 }
 
 $("agree").addEventListener("click", async () => {
   $("agree").disabled = true;
   try {
-    const reply = await call(token ? "consent" : "join", { consent_version: about.consent_version, parameters });
+    const reply = await call(token ? "consent" : "join", { consent_version: about.consent_version, parameters, browser: browserKey(), language: document.documentElement.lang });
     if (reply.token) {
-      token = reply.token;
-      memory.set("me", { token, identity: panelIdentity() });
-      memory.set("queue", []);
-      queue = [];
+      forget();
+      become(reply.token);
+      memory.set("me", { token, identity: panelIdentity(), resume: parameters.resume });
     }
     take(reply);
   } catch (error) {
-    $("consent-error").textContent = error.status ? error.message : "The study cannot be reached just now. Please try again.";
-    $("consent-error").hidden = false;
+    await refuse(error);
   }
   $("agree").disabled = false;
 });
 
+// Nobody is let in: because the study has closed, its consent text has changed, or for a reason.
+async function refuse(error) {
+  const before = about.consent_version;
+  if (error.status === 409) about = await call("study").catch(() => about);
+  if (error.status === 409 && !about.open) return stop("closed_title", "closed");
+  if (about.consent_version !== before) return askConsent();
+  $("consent-error").textContent = why(error);
+  $("consent-error").hidden = false;
+}
+
 function stop(title, text) {
-  $("paused-title").textContent = title;
-  $("paused-text").textContent = text;
+  current = null;
+  $("paused-title").textContent = say(title);
+  $("paused-text").textContent = say(text);
   show("paused");
 }
 
@@ -119,32 +152,66 @@ function stop(title, text) {
 
 function take(reply) {
   standing = reply;
-  const waiting = new Set(queue.map((answer) => answer.lease));
   const held = new Set(trials.map((trial) => trial.lease));
-  const fresh = reply.trials.filter((trial) => !waiting.has(trial.lease) && !held.has(trial.lease));
+  const fresh = reply.trials.filter((trial) => !queue.has(trial.lease) && !held.has(trial.lease));
   trials = trials.concat(fresh);
-  fresh.forEach(preload);
+  preload(fresh.flatMap(thingsOf));
+  offerUndo();
   if (reply.stage === "consent") return askConsent();
+  if (reply.stage === "page") return fillOut(reply.page);
   if (reply.stage === "instructions") return practice ? undefined : instruct();
+  if (reply.stage === "screened") return screenOut();
   if (reply.stage === "finished" && !queue.length) return finish();
   if (reply.stage === "paused" && !trials.length) {
     setTimeout(resume, 10000);
-    return stop("A short break", "The study is paused. Your answers are stored; this page goes on by itself when the study does.");
+    return stop("paused_title", "paused");
   }
   if (!current) next();
 }
 
+// Another tab has answered: go on from there instead of asking the same again.
+function answeredElsewhere(lease) {
+  trials = trials.filter((trial) => trial.lease !== lease);
+  if (current?.lease !== lease) return;
+  current = null;
+  next();
+  setTimeout(resume, 500);
+}
+
+function fillOut(page) {
+  current = null;
+  drawForm(page);
+  show("form");
+}
+
+$("form-fields").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const replies = readForm();
+  $("form-error").hidden = true;
+  if (!replies) return;
+  $("form-send").disabled = true;
+  try {
+    take(await call("page", { page: standing.page.id, replies }));
+  } catch (error) {
+    $("form-error").textContent = say({ 422: "check" }[error.status] ?? (error.status ? "refused" : "unreachable"));
+    $("form-error").hidden = false;
+  }
+  $("form-send").disabled = false;
+});
+
 function instruct() {
-  $("instructions-text").textContent = about.instructions;
-  $("instructions-more").textContent = about.questions + " questions. You can take a break at any time and go on later on this device.";
-  $("begin").textContent = about.practice.length ? "Try it out first" : "Start";
+  $("instructions-text").innerHTML = about.html.instructions;
+  $("instructions-more").textContent = say("length", { n: about.questions });
+  $("resume").hidden = !standing.resume;
+  if (standing.resume) $("resume-link").textContent = new URL(standing.resume, new URL(".", document.baseURI));
+  $("begin").textContent = say(about.practice.length ? "try_first" : "start");
   show("instructions");
 }
 
 $("begin").addEventListener("click", () => {
   if (!about.practice.length) return ready();
   practice = about.practice.slice();
-  practice.forEach(preload);
+  preload(practice.flatMap(thingsOf));
   next();
 });
 
@@ -160,135 +227,41 @@ async function ready() {
 
 // A question ----------------------------------------------------------------------------------
 
-const loaded = new Map();  // src: promise that its picture or sound is ready
-
-function preload(trial) {
-  for (const thing of [trial.head, trial.left, trial.right]) {
-    if (thing.kind === "image" && !loaded.has(thing.src)) {
-      const image = new Image();
-      image.src = thing.src;
-      loaded.set(thing.src, image.decode().catch(() => undefined));
-    } else if (thing.src && !loaded.has(thing.src)) {
-      loaded.set(thing.src, fetch(thing.src).then((r) => r.blob()).catch(() => undefined));
-    }
-  }
-}
-
 function next() {
-  current = (practice || trials)[0] || null;
-  if (!current) {
-    $("triad").classList.add("loading");
-    return;
-  }
-  show("trial");
-  draw(current);
-}
-
-async function draw(trial) {
-  shownAt = null;
-  $("triad").classList.add("loading");
-  $("feedback").hidden = true;
+  current = again ? standing.last : (practice || trials)[0] || null;
+  if (!current) return clear();
+  keepOnly([current, ...trials, ...(practice || [])].flatMap(thingsOf));
   const total = practice ? about.practice.length : standing.questions;
-  $("count").textContent = practice ? `Practice ${trial.number} of ${total}` : `${trial.number} of ${total}`;
+  const count = say(practice ? "practice_count" : "count", { number: current.number, total });
+  $("feedback").hidden = true;
+  $("count").textContent = count;
   $("bar").max = total;
-  $("bar").value = trial.number - 1;
-  $("ask").textContent = about.question;
+  $("bar").value = current.number - 1;
   $("undecided").hidden = Boolean(practice) || !about.can_be_undecided;
-  $("down-key").hidden = $("undecided").hidden;
   $("skip").hidden = Boolean(practice) || !about.can_skip;
-  const players = [];
-  fill("head", trial.head, null, players);
-  fill("left", trial.left, "left", players);
-  fill("right", trial.right, "right", players);
-  const images = [...$("triad").querySelectorAll("img")];
-  await Promise.all(images.map((image) => image.decode().catch(() => undefined)));
-  if (trial !== current) return;
-  $("triad").classList.remove("loading");
-  enable(!about.must_play || !players.length);
-  requestAnimationFrame(() => requestAnimationFrame(() => {
-    if (trial === current) shownAt = performance.now();
-  }));
-  $("spoken").textContent = `${$("count").textContent}. ${about.question} ${name(trial.head)}: ${name(trial.left)}, or ${name(trial.right)}?`;
+  offerUndo();
+  show("trial");
+  draw(current, { question: about.question, task: about.task, count, mustPlay: about.must_play, onAnswer: practice ? practise : answer });
 }
 
-const name = (thing) => thing.text || thing.alt;
-
-function fill(id, thing, side, players) {
-  const simple = thing.kind === "text" || thing.kind === "image";
-  const box = document.createElement(side && simple ? "button" : "div");
-  box.id = id;
-  box.className = side ? "thing choice" : "thing head";
-  if (thing.kind === "image") {
-    const image = document.createElement("img");
-    image.src = thing.src;
-    image.alt = thing.alt;
-    image.draggable = false;
-    box.append(image);
-  } else if (thing.kind === "text") {
-    const text = document.createElement("span");
-    text.className = "text";
-    text.textContent = thing.text;
-    box.append(text);
-  } else {
-    const player = document.createElement(thing.kind);
-    player.controls = true;
-    player.preload = "auto";
-    player.src = thing.src;
-    player.setAttribute("aria-label", thing.alt);
-    player.dataset.played = "";
-    player.addEventListener("ended", () => {
-      player.dataset.played = "yes";
-      enable(players.every((p) => p.dataset.played));
-    });
-    players.push(player);
-    box.append(player);
-  }
-  if (side && !simple) {
-    const button = document.createElement("button");
-    button.textContent = "Choose this one";
-    button.dataset.side = side;
-    button.addEventListener("click", () => choose(side));
-    box.append(button);
-  } else if (side) {
-    box.dataset.side = side;
-    box.addEventListener("click", () => choose(side));
-  }
-  $(id).replaceWith(box);
-}
-
-function enable(on) {
-  for (const button of $("triad").querySelectorAll("button")) button.disabled = !on;
-  $("triad").dataset.ready = on ? "yes" : "";
-}
-
-function choose(choice) {
-  if (!current || shownAt === null) return;
-  if ((choice === "left" || choice === "right") && !$("triad").dataset.ready) return;
-  const elapsed = performance.now() - shownAt;
-  if (elapsed < 150) return;  // a key or a click that was meant for the question before
-  if (practice) return practise(choice);
-  queue.push({ lease: current.lease, choice, response_ms: Math.round(elapsed * 10) / 10 });
-  memory.set("queue", queue);
-  trials.shift();
+function answer(given, response_ms) {
+  queue.add({ lease: current.lease, ...given, response_ms, ...(again ? { instead: true } : {}) });
+  trials = trials.filter((trial) => trial.lease !== current.lease);
+  again = false;
   current = null;
-  document.activeElement?.blur?.();
   next();
   send();
 }
 
-function practise(choice) {
-  const chosen = choice === "left" ? current.left : current.right;
-  const right = chosen.id === current.head.id;
+function practise({ choice, chosen }) {
+  const picked = chosen ?? [current[choice].id];
+  const same = picked.includes(current.head.id);
   $("feedback").hidden = false;
-  $("feedback").className = right ? "note" : "note warn";
-  if (!right) {
-    $("feedback").textContent = "Look again: one of the two is the very same as the one above.";
-    return;
-  }
+  $("feedback").className = same ? "note" : "note warn";
   const last = practice.length === 1;
-  $("feedback").textContent = last ? "Exactly. Now the real questions, which have no right or wrong answer." : "Exactly, it is the same one.";
-  $(choice).classList.add("chosen");
-  shownAt = null;
+  $("feedback").textContent = say(same ? (last ? "exactly_last" : "exactly") : "look_again");
+  if (!same) return;
+  rest();
   setTimeout(() => {
     practice.shift();
     current = null;
@@ -296,30 +269,33 @@ function practise(choice) {
   }, last ? 1800 : 900);
 }
 
-$("undecided").addEventListener("click", () => choose("undecided"));
-$("skip").addEventListener("click", () => choose("skip"));
-document.addEventListener("keydown", (event) => {
-  if ($("trial").hidden || event.repeat || event.ctrlKey || event.altKey || event.metaKey) return;
-  if (/^(AUDIO|VIDEO|INPUT)$/.test(event.target.tagName)) return;
-  const choice = { ArrowLeft: "left", ArrowRight: "right", ArrowDown: "undecided" }[event.key];
-  if (!choice || (choice === "undecided" && $("undecided").hidden)) return;
-  event.preventDefault();
-  choose(choice);
+// As long as the server says so, and until the next answer, the last question can be answered again.
+function offerUndo() {
+  const offered = !practice && !again && standing?.last && !queue?.length;
+  $("undo").hidden = !offered;
+}
+
+$("undo").addEventListener("click", () => {
+  again = true;
+  next();
+  $("feedback").className = "note";
+  $("feedback").textContent = say("undone");
+  $("feedback").hidden = false;
 });
 
 // Sending -------------------------------------------------------------------------------------
 
 async function send() {
-  if (busy || !queue.length) return;
+  if (busy || !queue?.length) return;
   busy = true;
-  const batch = queue.slice(0, 50);
+  const batch = queue.waiting.slice(0, 50);
   try {
     const reply = await call("answers", { answers: batch });
     settle(new Set([...reply.stored, ...Object.keys(reply.refused).map(Number)]));
     wait = 500;
     busy = false;
     take(reply);
-    if (queue.length) send();
+    send();
   } catch (error) {
     busy = false;
     if ([403, 409, 422].includes(error.status)) {  // it will never be taken; the others may be
@@ -327,7 +303,7 @@ async function send() {
       return queue.length ? send() : resume();
     }
     if ([401, 404, 410].includes(error.status)) return resume();
-    $("waiting").textContent = `${queue.length} answer${queue.length > 1 ? "s are" : " is"} kept on this device until the study can be reached again.`;
+    $("waiting").textContent = say("kept", { n: queue.length });
     $("waiting").hidden = false;
     setTimeout(send, wait);
     wait = Math.min(wait * 2, 15000);
@@ -335,8 +311,7 @@ async function send() {
 }
 
 function settle(done) {
-  queue = queue.filter((answer) => !done.has(answer.lease));
-  memory.set("queue", queue);
+  queue.settle(done);
   $("waiting").hidden = true;
 }
 
@@ -345,9 +320,23 @@ window.addEventListener("online", () => { wait = 500; send(); });
 // End -----------------------------------------------------------------------------------------
 
 function finish() {
+  end(say("done"), about.html.debrief);
+  $("enough").hidden = !standing.enough;
+}
+
+function screenOut() {
+  const text = document.createElement("p");
+  text.textContent = say("screened");
+  end(say("screened_title"), about.html.screen_out || text.outerHTML);
+  $("stored").hidden = true;
+}
+
+function end(title, html) {
   current = null;
   trials = [];
-  $("debrief").textContent = about.debrief;
+  $("finished-title").textContent = title;
+  $("debrief").innerHTML = html;
+  $("code-box").hidden = !standing.completion.code;
   $("code").textContent = standing.completion.code;
   const back = standing.completion.redirect;
   $("return").hidden = !back;
@@ -356,16 +345,15 @@ function finish() {
 }
 
 $("withdraw").addEventListener("click", async () => {
-  if (!confirm("Delete all your answers for good?")) return;
+  if (!confirm(say("withdraw_sure"))) return;
   try {
-    const reply = await call("withdraw", {});
-    memory.set("me", null);
-    memory.set("queue", []);
-    $("withdraw").hidden = true;
-    $("code-box").hidden = true;
-    $("withdrawn").textContent = `${reply.erased} answers were deleted.`;
-  } catch (error) {
-    $("withdrawn").textContent = "That did not work just now: " + error.message;
+    await call("withdraw", {});
+    forget();
+    memory.set("browser", null);
+    for (const id of ["withdraw", "code-box", "stored", "enough"]) $(id).hidden = true;
+    $("withdrawn").textContent = say("withdrawn");
+  } catch {
+    $("withdrawn").textContent = say("withdraw_failed");
   }
   $("withdrawn").hidden = false;
 });

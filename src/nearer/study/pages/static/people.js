@@ -1,7 +1,10 @@
-import { $, attempt, call, element, percent } from "./desk.js";
+import { $, attempt, call, element, percent } from "./dashboard.js";
 
 const seconds = (ms) => (ms === null ? "–" : (ms / 1000).toFixed(1) + " s");
 const of = (some, all) => (all ? `${some} of ${all}` : "–");
+// A share of few repeats says little, and the interval says how little.
+const agreement = ({ agreement: share, agreement_interval: span, repeats_total: total }) =>
+  share === null ? "–" : `${percent(share)} (${Math.round(100 * span[0])}–${Math.round(100 * span[1])}) of ${total}`;
 const cell = (text) => element("td", { class: "number" }, String(text));
 
 function row(person) {
@@ -18,17 +21,54 @@ function row(person) {
   erase.setAttribute("aria-label", `Erase ${person.pseudonym}`);
   return element("tr", { class: person.excluded ? "out" : null },
     element("th", { scope: "row" }, person.pseudonym),
+    element("td", {}, person.external),
     cell(person.answered), cell(seconds(person.median_ms)),
-    cell(of(person.catch_failed, person.catch_total)), cell(of(person.repeats_agreed, person.repeats_total)),
+    cell(of(person.catch_failed, person.catch_total)), cell(agreement(person)),
     cell(percent(person.left_share)), cell(`${person.undecided}, ${person.skipped}`),
     element("td", {}, ...flags),
     element("td", {}, element("div", { class: "row" }, ...(person.withdrawn ? [] : [toggle, erase]))));
 }
 
-async function refresh() {
-  const people = await call("people");
-  $("people").replaceChildren(...people.map(row));
+let people = [];
+let key = null;       // the column by which they are sorted; newest first without one
+let upwards = true;
+
+const value = (person) => (key === "flags" ? -person.warnings.length : person[key]);
+
+function compare(one, other) {
+  const [a, b] = [value(one), value(other)];
+  if (a === b) return 0;
+  if (a === null || a === "") return 1;  // who has none comes last either way
+  if (b === null || b === "") return -1;
+  return (a < b ? -1 : 1) * (upwards ? 1 : -1);
+}
+
+function draw() {
+  const wanted = $("search").value.trim().toLowerCase();
+  const text = (p) => [p.pseudonym, p.panel, p.external, ...p.warnings, p.excluded ? "excluded" : ""].join(" ").toLowerCase();
+  const found = people.filter((person) => text(person).includes(wanted));
+  if (key) found.sort(compare);
+  $("people").replaceChildren(...found.map(row));
   $("nobody").hidden = people.length > 0;
+  $("found").textContent = wanted ? `${found.length} of ${people.length}` : "";
+}
+
+async function refresh() {
+  people = await call("people");
+  draw();
+  const { flags } = await call("status");
+  $("judged").textContent = Object.entries(flags || {}).map(([name, flag]) => `${name}: ${flag.flagged} of ${flag.judged}`).join(" · ") + " people it can judge";
+}
+
+$("search").addEventListener("input", draw);
+for (const button of document.querySelectorAll(".sort")) {
+  button.addEventListener("click", () => {
+    upwards = key === button.dataset.key ? !upwards : true;
+    key = button.dataset.key;
+    for (const other of document.querySelectorAll(".sort")) other.closest("th").removeAttribute("aria-sort");
+    button.closest("th").setAttribute("aria-sort", upwards ? "ascending" : "descending");
+    draw();
+  });
 }
 
 async function loop() {

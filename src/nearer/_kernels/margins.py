@@ -11,8 +11,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from nearer._kernels.compiling import helper, kernel
 
 __all__ = ["information", "margins"]
 
@@ -20,7 +21,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.integer]
 
 
-@njit(cache=True, inline="always")
+@helper
 def _counted(squared: float, tail: float) -> tuple[float, float]:
     """What a distance counts, and the factor that makes its gradient of the difference vector."""
     if tail > 0.0:
@@ -29,7 +30,7 @@ def _counted(squared: float, tail: float) -> tuple[float, float]:
     return distance, 1.0 / distance if distance > 0.0 else 0.0
 
 
-@njit(cache=True, inline="always")
+@helper
 def _directions(X: Floats, h: int, a: int, b: int, tail: float, u: Floats, w: Floats) -> float:
     """Fill the gradients, in the head, of what its two distances count; return the margin."""
     to_a = to_b = 0.0
@@ -45,7 +46,7 @@ def _directions(X: Floats, h: int, a: int, b: int, tail: float, u: Floats, w: Fl
     return far - near
 
 
-@njit(cache=True)
+@kernel
 def information(X: Floats, triplets: Ints, weights: Floats, lapse: float, tail: float) -> Floats:
     """Fisher information of each object's position, one ``(d, d)`` block an object.
 
@@ -75,7 +76,7 @@ def information(X: Floats, triplets: Ints, weights: Floats, lapse: float, tail: 
     return blocks
 
 
-@njit(cache=True)
+@kernel
 def margins(X: Floats, covariance: Floats, questions: Ints, tail: float) -> tuple[Floats, Floats]:
     """Mean and variance of each question's margin when objects vary independently."""
     m, d = len(questions), X.shape[1]

@@ -8,14 +8,17 @@ and how many. Only those members need be looked at.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
 from numpy.typing import NDArray
+
+from nearer._kernels.compiling import helper, kernel
 
 __all__ = ["count_below", "most_below"]
 
+Ints = NDArray[np.int64]
 
-@njit(cache=True, nogil=True)
-def _count(ranks, members, x, column, bound, needed):  # type: ignore[no-untyped-def]
+
+@helper
+def _count(ranks: Ints, members: Ints, x: int, column: int, bound: int, needed: int) -> int:
     """How many of the first `bound` members, in the order of that column, x is above.
 
     Gives up with less than `needed` as soon as that many are out of reach.
@@ -36,28 +39,19 @@ def _count(ranks, members, x, column, bound, needed):  # type: ignore[no-untyped
     return total
 
 
-@njit(cache=True, parallel=True, nogil=True)
-def count_below(
-    ranks: NDArray[np.int64],
-    members: NDArray[np.int64],
-    short: NDArray[np.int64],
-    bound: NDArray[np.int64],
-) -> NDArray[np.int64]:
+@kernel
+def count_below(ranks: Ints, members: Ints, short: Ints, bound: Ints) -> Ints:
     """For each object, how many members it is above."""
     n = ranks.shape[0]
     counts = np.zeros(n, dtype=np.int64)
-    for x in prange(n):
+    for x in range(n):
         counts[x] = _count(ranks, members, x, short[x], bound[x], 0)
     return counts
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def most_below(
-    ranks: NDArray[np.int64],
-    members: NDArray[np.int64],
-    short: NDArray[np.int64],
-    bound: NDArray[np.int64],
-    order: NDArray[np.int64],
+    ranks: Ints, members: Ints, short: Ints, bound: Ints, order: Ints
 ) -> tuple[int, int]:
     """The first object, in `order` of falling bound, that is above most members; and how many."""
     best, most = order[0], -1

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
-from numba import njit, prange
 from numpy.typing import NDArray
+
+from nearer._kernels.compiling import helper, kernel, side_by_side
 
 __all__ = ["kendall_tau_rows"]
 
+Floats = NDArray[np.float64]
 
-@njit(cache=True, nogil=True)
-def _tied_pairs(values):  # type: ignore[no-untyped-def]
+_PART = 8  # rows that make a second thread worth waking, of a thousand objects a millisecond
+
+
+@helper
+def _tied_pairs(values: Floats) -> int:
     """Pairs of equal values in a sorted array."""
     pairs, run = 0, 1
     for i in range(1, len(values)):
@@ -22,9 +29,9 @@ def _tied_pairs(values):  # type: ignore[no-untyped-def]
     return pairs + run * (run - 1) // 2
 
 
-@njit(cache=True, nogil=True)
-def _sort_counting_swaps(values):  # type: ignore[no-untyped-def]
-    """Merge sort in place; the number of pairs that stood in the wrong order."""
+@helper
+def _sort_counting_swaps(values: Floats) -> tuple[int, Floats]:
+    """Merge sort, which uses up its argument; the number of pairs that stood in the wrong order."""
     n = len(values)
     swaps = 0
     for start in range(0, n, 8):  # short stretches by insertion, the rest by merging
@@ -54,8 +61,8 @@ def _sort_counting_swaps(values):  # type: ignore[no-untyped-def]
     return swaps, values
 
 
-@njit(cache=True, nogil=True)
-def _kendall_tau(x, y):  # type: ignore[no-untyped-def]
+@helper
+def _kendall_tau(x: Floats, y: Floats) -> float:
     order = np.argsort(x)
     xs, ys = x[order], y[order]
     n = len(xs)
@@ -74,13 +81,20 @@ def _kendall_tau(x, y):  # type: ignore[no-untyped-def]
     if pairs in (tied_x, tied_y):
         return np.nan
     score = pairs - tied_x - tied_y + both - 2 * swaps
-    return score / (np.sqrt(float(pairs - tied_x)) * np.sqrt(float(pairs - tied_y)))
+    return score / (math.sqrt(pairs - tied_x) * math.sqrt(pairs - tied_y))
 
 
-@njit(cache=True, parallel=True, nogil=True)
-def kendall_tau_rows(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
-    """τ-b between each row of x and the same row of y; NaN where a row is constant."""
-    out = np.empty(len(x))
-    for i in prange(len(x)):
+@kernel
+def _tau_rows(x: Floats, y: Floats, out: Floats) -> None:
+    for i in range(len(x)):
         out[i] = _kendall_tau(x[i], y[i])
+
+
+def kendall_tau_rows(x: Floats, y: Floats) -> Floats:
+    """τ-b between each row of x and the same row of y; NaN where a row is constant."""
+    x, y = np.ascontiguousarray(x, np.float64), np.ascontiguousarray(y, np.float64)
+    out = np.empty(len(x))
+    side_by_side(
+        lambda _, rows: _tau_rows(x[rows], y[rows], out[rows]), len(x), 1 + len(x) // _PART
+    )
     return out

@@ -1,5 +1,6 @@
 // What all pages of the dashboard use.
 export const $ = (id) => document.getElementById(id);
+export const base = document.querySelector('meta[name="base"]').content;
 const token = document.querySelector('meta[name="form-token"]').content;
 
 export async function call(path, body) {
@@ -13,8 +14,8 @@ export async function call(path, body) {
       options.body = JSON.stringify(body);
     }
   }
-  const reply = await fetch("/api/researcher/" + path, options);
-  if (reply.status === 401) location.assign("/login");
+  const reply = await fetch(base + "/api/researcher/" + path, options);
+  if (reply.status === 401) location.assign(base + "/login");
   const data = await reply.json().catch(() => ({}));
   if (!reply.ok) throw new Error(data.detail || reply.statusText);
   return data;

@@ -1,10 +1,10 @@
 """Value and gradient of a triplet loss in one pass over the triplets.
 
 Every loss of `nearer.fitting.losses` is a function of two squared distances, head to near and
-head to far. `slopes` knows the six functions; the passes know how a slope in a squared distance
+head to far. `_slopes` knows the six functions; a pass knows how a slope in a squared distance
 moves three positions: d‖h − a‖²/dh = 2(h − a).
 
-The pass over many triplets is cut into chunks with a gradient each, summed at the end, so threads
+A pass over many triplets is cut into chunks with a gradient each, summed at the end, so threads
 never write to the same place. How many chunks there are depends on the sizes alone: a fit gives
 the same bits on any number of cores. Nothing of size n × n is built.
 """
@@ -16,8 +16,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit, prange
 from numpy.typing import NDArray
+
+from nearer._kernels.compiling import helper, kernel, side_by_side
 
 __all__ = ["CKL", "GNMDS", "LOGISTIC", "SOE", "STE", "TSTE", "value_and_gradient"]
 
@@ -30,8 +31,8 @@ _CHUNK = 1 << 16  # triplets that make a second thread worth waking: about half 
 _MOST_CHUNKS = 16
 
 
-@njit(cache=True, inline="always")
-def slopes(kind: int, shape: float, near: float, far: float) -> tuple[float, float, float]:
+@helper
+def _slopes(kind: int, shape: float, near: float, far: float) -> tuple[float, float, float]:
     """Loss of one triplet and its slopes in the two squared distances."""
     if kind == SOE:
         a, b = math.sqrt(near), math.sqrt(far)
@@ -62,7 +63,7 @@ def slopes(kind: int, shape: float, near: float, far: float) -> tuple[float, flo
     return value, slope * power / (shape + near), -slope * power / (shape + far)
 
 
-@njit(cache=True, inline="always")
+@helper
 def _softplus(t: float, lapse: float) -> tuple[float, float]:
     """-log(lapse + (1 - 2 lapse) / (1 + exp(t))) and its derivative in t."""
     small = math.exp(-abs(t))
@@ -74,28 +75,26 @@ def _softplus(t: float, lapse: float) -> tuple[float, float]:
     return -math.log(p), (1.0 - 2.0 * lapse) * right * wrong / p
 
 
-@njit(cache=True, inline="always")
-def _over_rows(
+@kernel
+def _add_rows(
     kind: int,
     shape: float,
     X: Floats,
     triplets: Ints,
     weights: Floats,
-    start: int,
-    stop: int,
     gradient: Floats,
 ) -> float:
     """Sum of the losses of some rows; their gradient is added to `gradient`."""
     d = X.shape[1]
     total = 0.0
-    for t in range(start, stop):
+    for t in range(len(triplets)):
         h, i, j = triplets[t, 0], triplets[t, 1], triplets[t, 2]
         near = far = 0.0
         for k in range(d):
             to_near, to_far = X[h, k] - X[i, k], X[h, k] - X[j, k]
             near += to_near * to_near
             far += to_far * to_far
-        value, pull, push = slopes(kind, shape, near, far)
+        value, pull, push = _slopes(kind, shape, near, far)
         total += value * weights[t]
         if pull == 0.0 and push == 0.0:
             continue
@@ -107,38 +106,6 @@ def _over_rows(
             gradient[i, k] -= to_near
             gradient[j, k] -= to_far
     return total
-
-
-@njit(cache=True)
-def _alone(
-    kind: int, shape: float, X: Floats, triplets: Ints, weights: Floats, gradient: Floats
-) -> float:
-    return _over_rows(kind, shape, X, triplets, weights, 0, len(triplets), gradient)
-
-
-@njit(cache=True, parallel=True)
-def _side_by_side(
-    kind: int,
-    shape: float,
-    X: Floats,
-    triplets: Ints,
-    weights: Floats,
-    parts: Floats,
-    gradient: Floats,
-) -> float:
-    m, chunks = len(triplets), len(parts)
-    totals = np.zeros(chunks)
-    for c in prange(chunks):
-        parts[c] = 0.0
-        start, stop = c * m // chunks, (c + 1) * m // chunks
-        totals[c] = _over_rows(kind, shape, X, triplets, weights, start, stop, parts[c])
-    for i in prange(len(gradient)):
-        for k in range(gradient.shape[1]):
-            entry = 0.0
-            for c in range(chunks):
-                entry += parts[c, i, k]
-            gradient[i, k] = entry
-    return float(totals.sum())
 
 
 def value_and_gradient(
@@ -155,11 +122,13 @@ def value_and_gradient(
     triplets, weights
         ``(m, 3)`` integers and ``(m,)`` float64; fastest when sorted by head.
     """
+    triplets = np.ascontiguousarray(triplets, dtype=np.int32)
     m, n = len(triplets), len(X)
-    chunks = min(_MOST_CHUNKS, m // max(_CHUNK, n))
-    if chunks < 2:
-        gradient = np.zeros_like(X)
-        return _alone(kind, shape, X, triplets, weights, gradient), gradient
-    gradient = np.empty_like(X)
-    parts = np.empty((chunks, *X.shape))
-    return _side_by_side(kind, shape, X, triplets, weights, parts, gradient), gradient
+    chunks = max(1, min(_MOST_CHUNKS, m // max(_CHUNK, n)))
+    parts, values = np.zeros((chunks, *X.shape)), np.empty(chunks)
+
+    def add(c: int, rows: slice) -> None:
+        values[c] = _add_rows(kind, shape, X, triplets[rows], weights[rows], parts[c])
+
+    side_by_side(add, m, chunks)
+    return float(values.sum()), parts[0] if chunks == 1 else parts.sum(axis=0)

@@ -1,8 +1,13 @@
+from collections import Counter
+
 import numpy as np
 import pytest
 from studykit import Bench, only_real
 
 from nearer.study.errors import Refusal
+from nearer.study.joining import agree, join, stage, withdraw
+from nearer.study.log import triplets
+from nearer.study.steering import change_settings, set_state
 
 
 @pytest.fixture
@@ -22,17 +27,13 @@ def plain(tmp_path):
 def test_a_closed_tab_blocks_nobody(plain):
     plain.pose([(0, 1, 2)])
     gone, here = plain.join(), plain.join()
-    assert plain.hand_out(gone)[0].head == 0
-    assert all(
-        plain.board().questions[x.question].purpose != "main" for x in plain.board().held(here)
-    )
-    plain.clock.now += plain.desk.config.lease_seconds + 1
-    assert (plain.hand_out(here)[0].head, plain.board().stock()) == (0, 0)
+    assert plain.hand_out(gone)[0].query == 0
+    assert all(plain.board.questions[x.question].purpose != "main" for x in plain.board.held(here))
+    plain.clock.now += plain.board.config.lease_seconds + 1
+    assert (plain.hand_out(here)[0].query, plain.board.stock()) == (0, 0)
 
 
 def test_a_late_answer_is_kept_and_used_for_fitting(plain):
-    from nearer.study.log import triplets
-
     plain.pose([(0, 1, 2)])
     late, here = plain.join(), plain.join()
     trial = plain.hand_out(late)[0]
@@ -53,7 +54,7 @@ def test_an_answer_is_stored_once_however_often_it_is_sent(bench):
     lease = bench.hand_out(person)[0].lease
     assert bench.answer(person, lease, "left") is True
     assert bench.answer(person, lease, "left") is False
-    with pytest.raises(Refusal, match="answered 'left' before; that stays"):
+    with pytest.raises(Refusal, match="was answered before; that stays"):
         bench.answer(person, lease, "right")
     assert bench.store.reader().execute("SELECT count(*) FROM answers").fetchone() == (1,)
 
@@ -67,33 +68,34 @@ def test_nobody_can_answer_for_a_lease_they_do_not_hold(bench):
 
 
 def test_nobody_waits_and_nobody_is_asked_the_same_again_except_as_a_planned_repeat(bench):
-    """With no real question at all, forty trials are hold-outs, repeats and catch trials."""
+    """With eight real questions only, the others are extra ones, which count, and checks."""
     bench.pose([(k % 8, (k + 1) % 8, (k + 3) % 8) for k in range(8)])
     person = bench.join()
     seen = []
     while trials := bench.hand_out(person):
-        question = bench.board().questions[bench.board().leases[trials[0].lease].question]
+        question = bench.board.questions[bench.board.leases[trials[0].lease].question]
         seen.append((question.purpose, question.fact))
         bench.answer(person, trials[0].lease)
     assert len(seen) == 40
-    asked = [f for purpose, f in seen if purpose in ("main", "holdout")]
+    asked = [f for purpose, f in seen if purpose in ("main", "extra", "holdout")]
     assert len(asked) == len(set(asked))
-    assert {purpose for purpose, _ in seen} == {"main", "holdout", "repeat", "catch"}
+    kinds = Counter(purpose for purpose, _ in seen)
+    assert kinds == {"main": 8, "extra": 21, "holdout": 4, "repeat": 5, "catch": 2}
 
 
 def test_repeats_swap_the_sides(tmp_path):
     bench = Bench(tmp_path / "s.db", questions=80, repeat_share=0.5, catch_share=0.0)
     bench.pose([(h, a, b) for h in range(4) for a in range(4, 6) for b in range(6, 8)])
     person = bench.join()
-    shown: dict[int, tuple[int, int]] = {}
+    shown: dict[int, tuple[int, ...]] = {}
     repeats = 0
     while trials := bench.hand_out(person):
         trial = trials[0]
-        question = bench.board().questions[bench.board().leases[trial.lease].question]
+        question = bench.board.questions[bench.board.leases[trial.lease].question]
         if question.repeats is not None:
             repeats += 1
-            assert (trial.right, trial.left) == shown[question.repeats]
-        shown[question.id] = (trial.left, trial.right)
+            assert trial.shown[::-1] == shown[question.repeats]
+        shown[question.id] = trial.shown
         bench.answer(person, trial.lease)
     assert repeats >= 5
     bench.close()
@@ -107,7 +109,7 @@ def test_sides_are_drawn_evenly(tmp_path):
     left = 0
     for _ in range(400):
         trial = bench.hand_out(person)[0]
-        left += trial.left < trial.right
+        left += trial.shown[0] < trial.shown[1]
         bench.answer(person, trial.lease)
     assert 160 < left < 240
     bench.close()
@@ -116,28 +118,28 @@ def test_sides_are_drawn_evenly(tmp_path):
 def test_pausing_keeps_answers_coming_in_but_hands_nothing_out(bench):
     person = bench.join()
     first, second = bench.hand_out(person)
-    bench.write(lambda db: bench.desk.set_state(db, "paused"))
+    bench.write(set_state, "paused")
     assert bench.answer(person, first.lease) is True
     assert [t.lease for t in bench.hand_out(person)] == [second.lease]
     with pytest.raises(Refusal, match="not open"):
         bench.join()
 
 
-def test_quota_closes_the_door_but_lets_people_finish(plain):
+def test_quota_closes_the_door_and_thanks_who_is_there(plain):
     plain.pose([(k % 8, (k + 1) % 8, (k + 3) % 8) for k in range(20)])
     person = plain.join()
-    plain.write(lambda db: plain.desk.set_quota(db, 2))
-    for _ in range(12):
-        plain.answer(person, plain.hand_out(person)[0].lease)
-    assert plain.hand_out(person) == []
-    assert plain.board().mains in (2, 3)  # one more was in hand already
+    plain.write(change_settings, {"quota": 2})
+    while trials := plain.hand_out(person):
+        plain.answer(person, trials[0].lease)
+    assert plain.board.answers in (2, 3)  # one more was in hand already
+    assert plain.write(stage, person) == "finished"
     with pytest.raises(Refusal, match="all the answers it needs"):
         plain.join()
 
 
-def test_a_person_sent_by_a_panel_again_goes_on_as_the_same(bench):
-    first = bench.join(panel="prolific", external="abc")
-    assert bench.join(panel="prolific", external="abc") == first
+def test_a_person_sent_by_a_panel_again_goes_on_as_the_same_in_their_browser(bench):
+    first = bench.join(panel="prolific", external="abc", browser="secret")
+    assert bench.join(panel="prolific", external="abc", browser="secret") == first
     assert bench.join(panel="mturk", external="abc") != first
 
 
@@ -146,11 +148,11 @@ def test_withdrawing_erases_identity_and_answers_and_is_final(plain):
     person = plain.join(panel="prolific", external="abc")
     for _ in range(3):
         plain.answer(person, plain.hand_out(person)[0].lease)
-    assert plain.write(lambda db: plain.desk.withdraw(db, person)) == 3
+    assert plain.write(withdraw, person) == 3
     db = plain.store.reader()
     for table in ("answers", "identities", "leases"):
         assert db.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
-    assert plain.board().mains == 0
+    assert plain.board.answers == 0
     with pytest.raises(Refusal, match="withdrew") as refusal:
         plain.hand_out(person)
     assert refusal.value.status == 410
@@ -159,37 +161,36 @@ def test_withdrawing_erases_identity_and_answers_and_is_final(plain):
 def test_a_round_closes_what_its_method_no_longer_needs(plain):
     plain.pose([(0, 1, 2), (0, 3, 4)])
     assert plain.pose([(0, 4, 3), (5, 6, 7)], whole_round=True) == 1
-    facts = {(q.head, q.a, q.b) for q in plain.board().questions.values() if not q.closed}
+    facts = {(q.query, *q.shown) for q in plain.board.questions.values() if not q.closed}
     assert facts == {(0, 3, 4), (5, 6, 7)}
     assert plain.pose([(0, 1, 2)]) == 1, "what was closed can be asked again"
 
 
 def test_a_hold_out_that_a_sort_comes_to_need_becomes_real_with_its_answers(plain):
-    from nearer.study.log import triplets
-
+    plain.write(change_settings, {"holdout_share": 0.5})
     person = plain.join()
-    trial = plain.hand_out(person)[0]  # nothing is posed yet, so it is a hold-out
-    plain.answer(person, trial.lease)
-    held_out = triplets(plain.store.reader(), "holdout")
+    while not len(triplets(plain.store.reader(), ["holdout"])):
+        plain.answer(person, plain.hand_out(person)[0].lease)
+    held_out = triplets(plain.store.reader(), ["holdout"])
     assert len(held_out) == 1
     assert plain.pose(held_out) == 0, "a chooser leaves it alone"
     assert plain.pose(held_out, whole_round=True) == 1
-    assert plain.board().counts()["decided"] == 1
-    assert len(triplets(plain.store.reader(), "holdout")) == 0
-    assert triplets(plain.store.reader()).tolist() == held_out.tolist()
+    assert len(triplets(plain.store.reader(), ["holdout"])) == 0
+    assert triplets(plain.store.reader()).tolist()[-1:] == held_out.tolist()
+    assert plain.board.answers == len(triplets(plain.store.reader()))
 
 
 def test_consent_is_versioned(bench):
     with pytest.raises(Refusal, match="consent version '0' is not the current one, '1'"):
-        bench.write(lambda db: bench.desk.join(db, consent="0"))
+        bench.write(join, consent="0")
     person = bench.join()
-    assert bench.write(lambda db: bench.desk.stage(db, person)) == "instructions"
-    bench.desk.config = type(bench.desk.config).of(
-        {**bench.desk.config.__dict__, "consent_version": "2"}
+    assert bench.write(stage, person) == "instructions"
+    bench.board.config = type(bench.board.config).of(
+        {**bench.board.config.__dict__, "consent_version": "2"}
     )
-    assert bench.write(lambda db: bench.desk.stage(db, person)) == "consent"
-    bench.write(lambda db: bench.desk.agree(db, person, "2"))
-    assert bench.write(lambda db: bench.desk.stage(db, person)) == "instructions"
+    assert bench.write(stage, person) == "consent"
+    bench.write(agree, person, "2")
+    assert bench.write(stage, person) == "instructions"
 
 
 def test_skip_and_undecided_are_kept_apart_and_can_be_switched_off(tmp_path):
@@ -199,6 +200,6 @@ def test_skip_and_undecided_are_kept_apart_and_can_be_switched_off(tmp_path):
     with pytest.raises(Refusal, match="choice='skip': this study does not offer it"):
         bench.answer(person, lease, "skip")
     bench.answer(person, lease, "undecided")
-    row = bench.store.reader().execute("SELECT choice, near, far FROM answers").fetchone()
-    assert row == ("undecided", None, None)
+    row = bench.store.reader().execute("SELECT choice, chosen FROM answers").fetchone()
+    assert row == ("undecided", None)
     bench.close()

@@ -1,0 +1,88 @@
+"""How kernels are compiled, and run side by side.
+
+Compiling costs seconds and is done once a machine. Much of that is avoidable: whole-array
+expressions and assignments bring loops of their own, and errors that format shapes; every type of
+arguments is another compilation; a helper needs no door to Python; a check for zero at each
+division is code, too (here it gives what NumPy gives). Numba's own way to run a loop on all cores
+compiles the loop once more: instead kernels let go of the interpreter, and each thread calls them
+for a part.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache, partial
+from typing import Any, TypeVar, cast
+
+import numba
+from numba.core import event
+
+__all__ = ["COMPILING", "helper", "kernel", "side_by_side", "when_compiling"]
+
+COMPILING = "compiling, once for this machine: some seconds"
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_CORES: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
+_compiled = partial(numba.njit, nogil=True, error_model="numpy")
+
+
+def kernel(function: _Function) -> _Function:
+    """Compile a function that Python calls."""
+    return cast(_Function, _compiled(function, cache=True))
+
+
+def helper(function: _Function) -> _Function:
+    """Compile a function that only kernels of the same module call."""
+    return cast(_Function, _compiled(function, no_cpython_wrapper=True, no_cfunc_wrapper=True))
+
+
+def side_by_side(work: Callable[[int, slice], object], n_rows: int, n_parts: int) -> None:
+    """Call work(part, rows) for each part, on as many cores as ``NUMBA_NUM_THREADS`` allows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> squares = np.arange(5)
+    >>> side_by_side(lambda part, rows: np.square(squares[rows], out=squares[rows]), 5, 2)
+    >>> squares
+    array([ 0,  1,  4,  9, 16])
+    """
+    ends = [part * n_rows // n_parts for part in range(n_parts + 1)]
+    rows = list(map(slice, ends[:-1], ends[1:]))
+    if min(n_parts, _CORES) < 2:
+        for part in range(n_parts):
+            work(part, rows[part])
+    else:
+        list(_threads().map(work, range(n_parts), rows))
+
+
+@contextmanager
+def when_compiling(say: Callable[[], object]) -> Iterator[None]:
+    """While this lasts, `say` is called once if one of our kernels must be compiled."""
+    with event.install_listener("numba:compile", _Compiling(say)):
+        yield
+
+
+class _Compiling(event.Listener):
+    def __init__(self, say: Callable[[], object]) -> None:
+        self._unsaid = [say]
+
+    def on_start(self, event: Any) -> None:
+        ours = event.data["dispatcher"].py_func.__module__.startswith(__package__)
+        if ours and self._unsaid:
+            self._unsaid.pop()()
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_CORES, thread_name_prefix="nearer")
+
+
+if hasattr(os, "register_at_fork"):  # a child has no threads but the one that forked it
+    os.register_at_fork(after_in_child=_threads.cache_clear)

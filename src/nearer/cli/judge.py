@@ -1,0 +1,214 @@
+"""`nearer judge`: a person at the terminal, and batch endpoints of language models."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+__all__ = ["command"]
+
+
+@click.group("judge")
+def command() -> None:
+    """Have a person at this terminal, or a language model a batch at a time, compare things."""
+
+
+def _common(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What every sub-command needs to make the same run again."""
+    for option in (
+        click.option("--question", default="Which is more like {head}?", show_default=True),
+        click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True),
+        click.option("--budget", type=click.IntRange(min=1), help="Questions; 8 an object."),
+        click.option(
+            "--journal",
+            type=click.Path(dir_okay=False),
+            help="Where answers are kept; OBJECTS with the ending .answers.db by default.",
+        ),
+        click.argument("objects", type=click.Path(dir_okay=False)),
+    ):
+        function = option(function)
+    return function
+
+
+@command.command("ask")
+@_common
+@click.option("--out", help="Write the positions to this .csv file.")
+def ask(
+    objects: str, journal: str | None, budget: int | None, seed: int, question: str, out: str | None
+) -> None:
+    """Ask whoever sits here about OBJECTS, a text file with one object a line.
+
+    A question a line; the arrow keys answer. The same command goes on where it was left.
+    """
+    from nearer.judges.terminal import TerminalJudge
+    from nearer.running.run import run
+
+    names = _objects(objects)
+    file = _journal(objects, journal)
+    judge = TerminalJudge(question, random_state=seed)
+    try:
+        found = run(_asking(names, budget, seed), judge, objects=names, journal=file)
+    except KeyboardInterrupt:
+        raise _Left(f"the answers are in {file}; the same command goes on from there") from None
+    _finish(found, file, out)
+
+
+@command.command("export")
+@_common
+@click.option("--model", required=True, help="The model's name, as the endpoint knows it.")
+@click.option("--out", required=True, help="The file of requests to submit, JSON lines.")
+def export(
+    objects: str,
+    journal: str | None,
+    budget: int | None,
+    seed: int,
+    question: str,
+    model: str,
+    out: str,
+) -> None:
+    """Write the open questions about OBJECTS as requests for a batch endpoint."""
+    from nearer.files import write_bytes
+    from nearer.judges.chat import ChatJudge
+    from nearer.running.batches import open_batch
+
+    names = _objects(objects)
+    file = _journal(objects, journal)
+    batch = open_batch(_asking(names, budget, seed), file, names)
+    if batch.result is not None:
+        _finish(batch.result, file, None)
+        return
+    judge = ChatJudge(model, question=question, key=None, random_state=seed)
+    lines = []
+    for row, (head, a, b) in zip(batch.rows.tolist(), batch.questions.tolist(), strict=True):
+        shown = judge.prompt.show((names[head], names[a], names[b]))
+        lines.append(
+            {
+                "custom_id": f"{batch.number}-{row}-{'ba' if shown.swapped else 'ab'}",
+                "method": "POST",
+                "url": "/v1/chat/completions",
+                "body": judge.request([shown]),
+            }
+        )
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    write_bytes(out, text.encode())
+    click.echo(f"{len(lines)} questions of round {batch.number + 1} in {out}")
+
+
+@command.command("import")
+@_common
+@click.argument("replies", type=click.Path(dir_okay=False))
+@click.option("--out", help="Write the positions to this .csv file when the run is complete.")
+def import_(
+    objects: str,
+    replies: str,
+    journal: str | None,
+    budget: int | None,
+    seed: int,
+    question: str,
+    out: str | None,
+) -> None:
+    """Take in REPLIES, the file that a batch endpoint gave back for OBJECTS."""
+    from nearer.running.batches import add_answers, open_batch
+
+    names = _objects(objects)
+    file = _journal(objects, journal)
+    asking = _asking(names, budget, seed)
+    batch = open_batch(asking, file, names)
+    answers = _replies(replies, batch.number, set(batch.rows.tolist()))
+    add_answers(file, batch, answers)
+    unsure = sum(answer is None for answer in answers.values())
+    click.echo(f"{len(answers)} answers taken in, {unsure} of them don't know")
+    batch = open_batch(_asking(names, budget, seed), file, names)
+    if batch.result is not None:
+        _finish(batch.result, file, out)
+    else:
+        click.echo(f"{len(batch.rows)} questions are open: export them")
+
+
+def _replies(path: str, number: int, open_rows: set[int]) -> dict[int, Any]:
+    """Answers by row; what cannot be read is don't know, what is not open is left out."""
+    from nearer.errors import InvalidInput
+    from nearer.files import read_bytes
+    from nearer.judges.chat import first_options
+
+    answers: dict[int, Any] = {}
+    for line_number, line in enumerate(read_bytes(path).decode("utf-8").splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            reply = json.loads(line)
+            round_number, row, order = reply["custom_id"].split("-")
+            place = int(round_number), int(row)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise InvalidInput(
+                f"{path}, line {line_number}: is no reply to an exported question; give the file "
+                "that the endpoint wrote, JSON lines with custom_id"
+            ) from None
+        if place[0] != number or place[1] not in open_rows:
+            continue
+        body = (reply.get("response") or {}).get("body")
+        (first,) = first_options(body, 1)
+        if first is None or math.isnan(first):
+            answers[place[1]] = None
+        else:
+            answers[place[1]] = 1 - first if order == "ba" else first
+    return answers
+
+
+def _objects(path: str) -> list[str]:
+    from nearer.errors import InvalidInput
+    from nearer.files import read_bytes
+
+    names = [line.strip() for line in read_bytes(path).decode("utf-8-sig").splitlines()]
+    names = [name for name in names if name]
+    if len(names) < 3:
+        raise InvalidInput(f"{path}: has {len(names)} objects; at least 3 are needed, one a line")
+    return names
+
+
+def _journal(objects: str, journal: str | None) -> Path:
+    return Path(journal) if journal else Path(objects).with_suffix(".answers.db")
+
+
+def _asking(names: list[str], budget: int | None, seed: int) -> Any:
+    from nearer.algorithms.informative import informative
+
+    return informative(len(names), budget=budget or 8 * len(names), random_state=seed)
+
+
+class _Left(click.ClickException):
+    """Ended by whoever answers, with the exit code that shells use for Ctrl-C."""
+
+    exit_code = 130
+
+
+def _finish(found: Any, file: Path, out: str | None) -> None:
+    from nearer.files import write_bytes
+
+    names = found.names or _names(file)
+    click.echo(
+        f"{found.n_comparisons} answers place {len(found.positions)} objects in "
+        f"{found.dimension} dimensions; the answers are in {file}"
+    )
+    if out is not None:
+        sheet = io.StringIO()
+        writer = csv.writer(sheet, lineterminator="\n")
+        writer.writerow(["object", *(f"x{j + 1}" for j in range(found.dimension))])
+        for name, row in zip(names, found.positions.tolist(), strict=True):
+            writer.writerow([name, *row])
+        write_bytes(out, sheet.getvalue().encode())
+        click.echo(f"their positions are in {out}")
+
+
+def _names(file: Path) -> tuple[str, ...]:
+    """What the objects of a journal are called."""
+    from nearer.running.load import load_journal
+
+    return load_journal(file).labels

@@ -1,0 +1,17 @@
+"""Oracles that live elsewhere: language models, similarities, a person at the terminal."""
+
+from nearer.judges.chat import ChatJudge, ChatReport
+from nearer.judges.inbox import Inbox
+from nearer.judges.panel import Panel, PanelReport
+from nearer.judges.similarity import from_similarity
+from nearer.judges.stub import StubServer
+
+__all__ = [
+    "ChatJudge",
+    "ChatReport",
+    "Inbox",
+    "Panel",
+    "PanelReport",
+    "StubServer",
+    "from_similarity",
+]

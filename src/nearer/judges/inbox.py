@@ -1,0 +1,124 @@
+"""A file of answers that grows: somebody else writes it, and the run goes on as it does.
+
+Questions are appended to one file as JSON lines, ``{"id": 7, "head": …, "a": …, "b": …}``; answers
+are awaited in another, ``{"id": 7, "answer": true}``, in any order and from any program. The answer
+is true where a is nearer, false where b is, null for don't know, or a number from 0.0 to 1.0.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from nearer.errors import InvalidInput, JudgeError
+
+__all__ = ["Inbox"]
+
+
+class Inbox:
+    r"""An async oracle that writes questions to one file and waits for answers in another.
+
+    Parameters
+    ----------
+    questions, answers
+        The two files. What they hold already is taken up: a question that was answered is not
+        written again.
+    every
+        Seconds between looks at the answers.
+
+    Examples
+    --------
+    >>> import json, nearer, pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     out, back = (pathlib.Path(folder) / name for name in ("out.jsonl", "back.jsonl"))
+    ...     _ = back.write_text('{"id": 0, "answer": true}\n{"id": 1, "answer": true}\n'
+    ...                         '{"id": 2, "answer": true}\n')
+    ...     ranking = nearer.run(nearer.rank_objects(0, 3, random_state=0),
+    ...                          nearer.judges.Inbox(out, back), objects=["ox", "gnu", "bee"])
+    ...     [sorted(json.loads(line)) for line in out.read_text().splitlines()]
+    [['a', 'b', 'head', 'id']]
+    """
+
+    expects_noise = True
+
+    def __init__(self, questions: str | Path, answers: str | Path, *, every: float = 0.2) -> None:
+        self._out, self._in, self._every = Path(questions), Path(answers), every
+        if not every > 0:
+            raise InvalidInput(f"every={every!r}: must be a number of seconds above 0")
+        self._answers: dict[int, Any] = {}
+        self._read = 0  # bytes of the answers
+        self._ids: dict[str, list[int]] = {}  # by question, those not taken up yet
+        self._next = 0
+        for row in _lines(self._out):
+            key = json.dumps([row["head"], row["a"], row["b"]])
+            self._ids.setdefault(key, []).append(row["id"])
+            self._next = max(self._next, row["id"] + 1)
+
+    async def __call__(self, questions: Sequence[Sequence[Any]]) -> list[Any]:
+        """Write questions, then wait until all of them are answered."""
+        wanted = [self._put(question) for question in questions]
+        while True:
+            self._look()
+            if all(number in self._answers for number in wanted):
+                return [self._answers[number] for number in wanted]
+            await asyncio.sleep(self._every)
+
+    def _put(self, question: Sequence[Any]) -> int:
+        head, a, b = (_plain(thing) for thing in question)
+        before = self._ids.get(json.dumps([head, a, b]))
+        if before:
+            return before.pop(0)
+        number, self._next = self._next, self._next + 1
+        try:
+            with self._out.open("a", encoding="utf-8") as file:
+                row = {"id": number, "head": head, "a": a, "b": b}
+                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        except OSError as error:
+            raise JudgeError(
+                f"{self._out}: cannot be written ({error.strerror}); the folder must exist"
+            ) from error
+        return number
+
+    def _look(self) -> None:
+        """Take in what was added since the last look, whole lines only."""
+        if not self._in.exists():
+            return
+        with self._in.open("rb") as file:
+            file.seek(self._read)
+            added = file.read()
+        whole = added[: added.rfind(b"\n") + 1]
+        for line in whole.decode("utf-8").splitlines():
+            row = _row(line, self._in) if line.strip() else {}
+            if {"id", "answer"} <= set(row):
+                said = row["answer"]
+                certain = isinstance(said, int) and not isinstance(said, bool)
+                self._answers.setdefault(row["id"], float(said) if certain else said)
+        self._read += len(whole)  # a line that cannot be read stops everybody who waits
+
+
+def _plain(thing: Any) -> Any:
+    thing = thing.item() if hasattr(thing, "item") else thing
+    return thing if isinstance(thing, int | float | str) else str(thing)
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    if not path.exists():
+        return []
+    text = path.read_text(encoding="utf-8")
+    return [_row(line, path) for line in text.splitlines() if line.strip()]
+
+
+def _row(line: str, path: Path) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except ValueError:
+        row = None
+    if not isinstance(row, dict):
+        raise InvalidInput(
+            f"{path}: the line {line[:80]!r} is no JSON object; every line must be one, such as "
+            '{"id": 7, "answer": true}'
+        )
+    return row

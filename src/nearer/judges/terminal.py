@@ -1,0 +1,83 @@
+"""A person at the terminal: one question a line, an arrow key for an answer.
+
+The smallest possible study. ← or 1 takes the left one, → or 2 the right one, ↑, space or ? is
+"don't know", and q or Ctrl-C leaves; answers are in the journal by then. Where there is no
+terminal, lines are read in the place of keys.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+__all__ = ["TerminalJudge"]
+
+_LEFT = {"1", "a", "l", "\x1b[D", "\x1bOD", "\xe0K"}
+_RIGHT = {"2", "b", "r", "\x1b[C", "\x1bOC", "\xe0M"}
+_PASS = {"?", " ", "0", "\x1b[A", "\x1bOA", "\xe0H"}
+_LEAVE = {"q", "\x03", "\x04"}
+
+
+class TerminalJudge:
+    """An oracle that asks whoever sits there.
+
+    Parameters
+    ----------
+    question
+        What is asked, with ``{head}`` where the head belongs.
+    read
+        Returns one key.
+    show
+        Takes one line of text.
+    random_state
+        Seed of who is on the left.
+    """
+
+    expects_noise = True
+    block_size = 1
+
+    def __init__(
+        self,
+        question: str = "Which is more like {head}?",
+        *,
+        read: Callable[[], str] | None = None,
+        show: Callable[[str], object] | None = None,
+        random_state: int = 0,
+    ) -> None:
+        self._question, self._seed = question, random_state
+        self._show: Callable[[str], object] = click.echo if show is None else show
+        self._read: Callable[[], str] = _key if read is None else read
+        self._told = False
+
+    def __call__(self, questions: Sequence[Sequence[Any]]) -> list[bool | None]:
+        """Ask one question after the other."""
+        if not self._told:
+            self._show("← or 1: the left one; → or 2: the right one; ?: cannot tell; q: leave")
+            self._told = True
+        return [self._one(*question) for question in questions]
+
+    def _one(self, head: Any, a: Any, b: Any) -> bool | None:
+        drawn = hashlib.blake2b(f"{self._seed} {head} {a} {b}".encode(), digest_size=1).digest()
+        turned = bool(drawn[0] & 1)
+        left, right = (b, a) if turned else (a, b)
+        self._show(f"{self._question.format(head=head)}   ← {left}   {right} →")
+        while True:
+            key = self._read()
+            if key in _LEAVE:
+                raise KeyboardInterrupt
+            if key in _PASS:
+                return None
+            if key in _LEFT | _RIGHT:
+                return (key in _LEFT) ^ turned
+
+
+def _key() -> str:
+    """One key, arrow keys as the few characters they send; a line where there is no terminal."""
+    if sys.stdin.isatty():
+        return str(click.getchar())
+    line = sys.stdin.readline()
+    return line.strip().lower() or ("q" if not line else " ")

@@ -1,0 +1,237 @@
+"""Lists that a researcher brings: questions to ask, and answers that were given before.
+
+A table of questions has the columns ``head``, ``a``, ``b``, with names or numbers of items. A
+column ``position`` fixes the trial in which everybody is asked a question; those without one are
+mixed in by the setting ``own_share``, in the order of the list. A column ``answer`` says what a
+careful person chooses, which makes the question a check that no program can tell from the others.
+
+A table of answers is what `nearer study export` writes, Salmon's responses, or tripletTools' file.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from nearer.errors import InvalidInput
+from nearer.study.config import read_yaml
+from nearer.study.errors import Refusal
+from nearer.study.rows import Answered, Batch, Joined, Journal, Leased, Posed
+from nearer.study.tables import column, read_table
+from nearer.study.tasks import fact
+
+__all__ = [
+    "EarlierAnswer",
+    "OwnQuestion",
+    "import_answers",
+    "insert_questions",
+    "read_answers",
+    "read_questions",
+    "read_salmon_questions",
+]
+
+_HEAD = ("head", "query", "center")
+_NEAR = ("winner", "near", "answer")
+_FAR = ("loser", "far")
+_PERSON = ("person", "puid", "worker_id", "participant")
+
+
+class OwnQuestion(NamedTuple):
+    """A question of the researcher's."""
+
+    head: int
+    a: int
+    b: int
+    position: int | None = None
+    expected: int | None = None
+
+
+class EarlierAnswer(NamedTuple):
+    """An answer from another study."""
+
+    head: int
+    near: int
+    far: int
+    person: str = ""
+    response_ms: float | None = None
+
+
+class _Finder:
+    """Finds items by name, or by number where no item has that name."""
+
+    def __init__(self, path: Path, names: Sequence[str]) -> None:
+        self._path = path
+        self._numbers = {name: k for k, name in enumerate(names)}
+        self._n = len(names)
+
+    def __call__(self, cell: str | None, line: int) -> int:
+        text = (cell or "").strip()
+        if text in self._numbers:
+            return self._numbers[text]
+        if text.isdecimal() and int(text) < self._n:
+            return int(text)
+        raise InvalidInput(
+            f"{self._path}: line {line} names {text!r}; must be an item's name, or a number "
+            f"from 0 to {self._n - 1}"
+        )
+
+
+def read_questions(path: Path, names: Sequence[str]) -> list[OwnQuestion]:
+    """A table of questions to ask."""
+    columns, rows = read_table(path)
+    head = column(columns, _HEAD)
+    if head is None or not {"a", "b"} <= set(columns):
+        raise InvalidInput(f"{path}: has columns {columns}; must have head, a and b")
+    find = _Finder(path, names)
+    found = []
+    for line, row in enumerate(rows, start=2):
+        h, a, b = find(row[head], line), find(row.get("a"), line), find(row.get("b"), line)
+        place = (row.get("position") or "").strip()
+        if place and (not place.isdecimal() or int(place) < 1):
+            raise InvalidInput(f"{path}: line {line}: position={place!r}: must be 1, 2, …")
+        expected = find(row["answer"], line) if (row.get("answer") or "").strip() else None
+        found.append(OwnQuestion(h, a, b, int(place) if place else None, expected))
+    return _checked(found, str(path))
+
+
+def _checked(questions: list[OwnQuestion], where: str) -> list[OwnQuestion]:
+    seen: set[Any] = set()
+    for q in questions:
+        if len({q.head, q.a, q.b}) < 3:
+            raise InvalidInput(f"{where}: {q[:3]} compares a thing with itself")
+        if q.expected is not None and q.expected not in (q.a, q.b):
+            raise InvalidInput(f"{where}: {q[:3]}: the answer must be one of the two")
+        if fact(q.head, (q.a, q.b)) in seen:
+            raise InvalidInput(f"{where}: {q[:3]} is listed twice")
+        seen.add(fact(q.head, (q.a, q.b)))
+    return questions
+
+
+def insert_questions(db: sqlite3.Connection, questions: Iterable[OwnQuestion]) -> None:
+    """Put own questions into a new study."""
+    db.executemany(
+        "INSERT INTO questions (task, query, shown, purpose, position, expected)"
+        " VALUES ('two', ?, json_array(?, ?), 'own', ?, ?)",
+        questions,
+    )
+
+
+def read_salmon_questions(
+    path: Path, n_items: int
+) -> tuple[list[OwnQuestion], dict[str, Any], list[str]]:
+    """What Salmon's file says about sampling: questions, settings, and what is left out, in words.
+
+    ``details`` fix questions at places, queries of ``Validation`` are asked of everybody, ``probs``
+    say in which shares; every sampler that learns becomes `informative`.
+    """
+    given = read_yaml(path)
+    sampling, samplers = given.get("sampling") or {}, given.get("samplers") or {}
+    questions: list[OwnQuestion] = []
+    settings: dict[str, Any] = {}
+    notes: list[str] = []
+    for place, detail in (sampling.get("details") or {}).items():
+        query = detail.get("query") if isinstance(detail, dict) else None
+        if query is None:
+            notes.append(f"sampling.details.{place}: has no query of its own")
+            continue
+        questions.append(OwnQuestion(*_three(path, query, n_items), position=int(place)))
+    probs = {str(k): float(v) for k, v in (sampling.get("probs") or {}).items()}
+    total = sum(probs.values()) or 1.0
+    for name, given_options in samplers.items():
+        options = given_options or {}
+        if "validation" not in f"{name} {options.get('class', '')}".lower():
+            continue
+        listed = [OwnQuestion(*_three(path, q, n_items)) for q in options.get("queries") or ()]
+        share = probs.get(str(name), 0.0) / total
+        if listed:
+            questions += [q for q in listed if q not in questions]
+            settings["own_share"] = round(share, 4) or 0.2
+        elif share:
+            settings["holdout_share"] = min(round(share, 4), 0.5)
+        if "n_queries" in options:
+            notes.append(f"samplers.{name}.n_queries: hold-outs are drawn anew for everybody")
+    others = [n for n in samplers if "validation" not in f"{n}".lower()]
+    learning = [n for n in others if "random" not in n.lower() and "roundrobin" not in n.lower()]
+    if others and not learning:
+        settings["method"] = "random"
+    if len(others) > 1:
+        notes.append(f"samplers {', '.join(others)}: asked as one method, not side by side")
+    known = {"probs", "details", "common"}
+    notes += [f"sampling.{key}: is not read" for key in sampling if key not in known]
+    unread = set(given) - {
+        "targets", "html", "sampling", "samplers", "d", "title", "instructions", "debrief",
+        "max_queries", "skip_button",
+    }  # fmt: skip
+    notes += [f"{key}: is not read" for key in sorted(unread)]
+    return _checked(questions, str(path)), settings, notes
+
+
+def _three(path: Path, query: Any, n_items: int) -> tuple[int, int, int]:
+    good = isinstance(query, list) and len(query) == 3 and all(isinstance(i, int) for i in query)
+    if not good or not all(0 <= i < n_items for i in query):
+        raise InvalidInput(
+            f"{path}: query {query!r}: must be three numbers from 0 to {n_items - 1}"
+        )
+    head, a, b = query
+    return head, a, b
+
+
+def read_answers(path: Path, names: Sequence[str]) -> list[EarlierAnswer]:
+    """A table of answers: head, winner, loser; or tripletTools' Center, Left, Right, Answer."""
+    columns, rows = read_table(path)
+    head, near, far = (column(columns, names) for names in (_HEAD, _NEAR, _FAR))
+    sides = {"left", "right"} <= set(columns)
+    if head is None or near is None or (far is None and not sides):
+        raise InvalidInput(f"{path}: has columns {columns}; must have head, winner and loser")
+    person = column(columns, _PERSON)
+    find = _Finder(path, names)
+    found = []
+    for line, row in enumerate(rows, start=2):
+        h, w = find(row[head], line), find(row.get(near), line)
+        if far is not None:
+            loser = find(row.get(far), line)
+        else:
+            left, right = find(row.get("left"), line), find(row.get("right"), line)
+            loser = right if w == left else left
+        if len({h, w, loser}) == 3:  # a catch trial says nothing about the items
+            who = (row.get(person) or "").strip() if person else ""
+            found.append(EarlierAnswer(h, w, loser, who, _milliseconds(row)))
+    return found
+
+
+def _milliseconds(row: dict[str, str]) -> float | None:
+    for name, unit in (("response_ms", 1.0), ("rt", 1.0), ("response_time", 1000.0)):
+        try:
+            return float(row[name]) * unit
+        except (KeyError, TypeError, ValueError):
+            continue
+    return None
+
+
+def import_answers(journal: Journal, answers: Sequence[EarlierAnswer]) -> int:
+    """Add earlier answers, under people of their own; they count like all others."""
+    board, now = journal.board, journal.now
+    if board.config.scope == "person":
+        raise Refusal(409, "in this study everybody has questions of their own; nothing to add to")
+    people: dict[str, int] = {}
+    batch = journal.add(Batch(0, now, None, "import", 0, 0.0)).id
+    for answer in answers:
+        if answer.person not in people:
+            pseudonym = f"i{journal.rng.integers(1 << 40):010x}"
+            people[answer.person] = journal.add(Joined(0, pseudonym, now)).id
+        person = people[answer.person]
+        pair = (answer.near, answer.far)
+        there = board.asked[None].get(fact(answer.head, pair))
+        if there is None:
+            there = journal.add(Posed(0, "two", answer.head, pair, "extra", 1, None, batch)).id
+        lease = journal.add(Leased(0, there, person, pair, now, now)).id
+        journal.add(
+            Answered(
+                0, lease, there, person, "chosen", (answer.near,), answer.response_ms, None, now
+            )
+        )
+    for person in people.values():
+        journal.event("finish", person, imported=True)
+    return len(answers)

@@ -1,0 +1,60 @@
+// What the browser keeps: who I am, and answers that the server has not confirmed. Studies below
+// different paths of one host keep apart.
+//
+// Every answer has a key of its own, so tabs never write over each other's. A tab sends what it was
+// told, and what it finds when another was closed; an answer that is sent twice is stored once.
+
+const here = new URL(".", location).pathname;
+const prefix = here === "/" ? "nearer." : `nearer.${here}.`;
+
+export const memory = {
+  get(key) { try { return JSON.parse(localStorage.getItem(prefix + key)); } catch { return null; } },
+  set(key, value) {
+    try {
+      if (value === null) localStorage.removeItem(prefix + key);
+      else localStorage.setItem(prefix + key, JSON.stringify(value));
+    } catch { /* private mode: then this page's own memory has to do */ }
+  },
+  keys(start) {
+    try { return Object.keys(localStorage).filter((key) => key.startsWith(prefix + start)).map((key) => key.slice(prefix.length)); }
+    catch { return []; }
+  },
+};
+
+export class Queue {
+  constructor(token) {
+    this.start = `answer.${token.slice(-16)}.`;  // somebody else's answers in this browser are not mine
+    this.waiting = memory.keys(this.start).map((key) => memory.get(key)).filter(Boolean);
+    this.waiting.sort((one, other) => one.lease - other.lease);
+  }
+
+  get length() { return this.waiting.length; }
+
+  has(lease) { return this.waiting.some((answer) => answer.lease === lease); }
+
+  add(answer) {
+    this.waiting.push(answer);
+    memory.set(this.start + answer.lease, answer);
+  }
+
+  settle(leases) {
+    this.waiting = this.waiting.filter((answer) => !leases.has(answer.lease));
+    for (const lease of leases) memory.set(this.start + lease, null);
+  }
+
+  // What another tab of this person is told is kept here too, until that tab has sent it.
+  watch(answered) {
+    window.addEventListener("storage", (event) => {
+      const key = prefix + this.start;
+      if (!event.key?.startsWith(key)) return;
+      const lease = Number(event.key.slice(key.length));
+      if (!event.newValue) this.waiting = this.waiting.filter((answer) => answer.lease !== lease);
+      else if (!this.has(lease)) {
+        this.waiting.push(JSON.parse(event.newValue));
+        answered(lease);
+      }
+    });
+  }
+
+  static forget() { for (const key of memory.keys("answer.")) memory.set(key, null); }
+}

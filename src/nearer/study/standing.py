@@ -1,0 +1,106 @@
+"""Where a person stands, as their page is told: the stage, the questions in hand, code and link."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from nearer.study import answering, asking, joining
+from nearer.study.asking import Trial
+from nearer.study.faces import Faces
+from nearer.study.joining import Entry
+from nearer.study.questionnaire import Page, next_page
+from nearer.study.rows import Journal
+from nearer.study.web import Study
+
+__all__ = ["completion_code", "practice", "resume_link", "stage_of", "standing_of"]
+
+
+def standing_of(study: Study, journal: Journal, entry: Entry) -> dict[str, Any]:
+    """Where a person stands. Runs in the writer's thread, after what was just stored."""
+    board, faces = journal.board, study.faces
+    trials: list[Trial] = []
+    stage, due = stage_of(journal, entry.person)
+    if stage == "trials":
+        trials = asking.hand_out(journal, entry.person)
+        stage, due = stage_of(journal, entry.person)  # nothing may have been left to ask
+    person = board.people[entry.person]
+    ended = stage in ("finished", "screened")
+    last = None
+    if entry.proved and not ended and answering.may_take_back(journal, person) and person.last:
+        lease = board.leases[person.last.lease]
+        last = _shown(faces, asking.trial_of(journal, lease, person.answered))
+    return {
+        "stage": stage,
+        "page": due.shown() if due else None,
+        "answered": person.answered,
+        "questions": board.config.questions,
+        "trials": [_shown(faces, t) for t in trials],
+        "completion": _completion(study, journal, entry.person, stage) if ended else None,
+        "last": last,
+        "enough": stage == "finished" and person.answered < board.config.questions,
+    }
+
+
+def stage_of(journal: Journal, person: int) -> tuple[str, Page | None]:
+    """What a person should see now, pages of a questionnaire among it."""
+    config = journal.board.config
+    stage = joining.stage(journal, person)
+    return next_page(journal.db, person, stage, config.before, config.after)
+
+
+def _shown(faces: Faces, trial: Trial) -> dict[str, Any]:
+    shown = [faces.choices[i] for i in trial.shown]
+    found = {
+        "lease": trial.lease,
+        "number": trial.number,
+        "task": trial.task,
+        "head": None if trial.query is None else faces.queries[trial.query],
+        "left": None,
+        "right": None,
+    }
+    if trial.task == "two":
+        return {**found, "left": shown[0], "right": shown[1]}
+    return {**found, "shown": shown, "choose": trial.choose}
+
+
+def practice(faces: Faces, k: int) -> dict[str, Any]:
+    """A question with a plain answer, the head itself, on the left and the right by turns.
+
+    It is one of two things whatever the task: what it teaches is where to press.
+    """
+    n = len(faces.items)
+    head, other = (3 * k) % n, (3 * k + 1 + k % max(n - 1, 1)) % n
+    if head == other:
+        other = (other + 1) % n
+    pair = (head, other) if k % 2 else (other, head)
+    trial = _shown(faces, Trial(0, k + 1, "two", head, pair))
+    return {**trial, "head": faces.choices[head]}  # here everybody may see that it is the same
+
+
+def completion_code(study: Study, person: int) -> str:
+    """The code a person shows to the panel."""
+    own = study.signer.tag("completion", str(person), 10).upper()
+    return study.facts.config.completion_code or own.replace("-", "7").replace("_", "3")
+
+
+def _completion(study: Study, journal: Journal, person: int, stage: str) -> dict[str, Any]:
+    config = journal.board.config
+    code, template = completion_code(study, person), config.completion_redirect
+    if stage == "screened":
+        code, template = config.screen_out_code, config.screen_out_redirect
+    if not template:
+        return {"code": code, "redirect": None}
+    row = journal.db.execute(
+        "SELECT external FROM identities WHERE person = ?", (person,)
+    ).fetchone()
+    filled = template.replace("{code}", quote(code, safe=""))
+    return {
+        "code": code,
+        "redirect": filled.replace("{id}", quote(row[0] if row else "", safe="")),
+    }
+
+
+def resume_link(study: Study, person: int) -> str:
+    """What a personal link ends with; whoever has it is that person."""
+    return f"?resume={study.signer.sign('resume', {'id': person})}"

@@ -1,0 +1,65 @@
+"""What people are asked to do, and what an answer says about distances.
+
+==========  ====================================  =====================================
+task        shown                                 chosen
+==========  ====================================  =====================================
+``two``     a query and two things                the one that is more like the query
+``choose``  a query and m things                  the k that are most like it
+``rank``    a query and m things                  the k most like it, best first
+``odd``     three or more things                  the one that is least like the others
+==========  ====================================  =====================================
+
+Every answer is worth some triplets ``(head, near, far)``: what was chosen is nearer to the query
+than what was not; the odd one is farther from each of the others than they are from each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from itertools import combinations, product
+
+__all__ = ["TASKS", "fact", "triplets_of"]
+
+TASKS = ("two", "choose", "rank", "odd")
+_BITS = 21
+
+
+def fact(query: int | None, shown: Sequence[int]) -> Hashable:
+    """One key for a question however its things are ordered; a plain number for two of them.
+
+    Examples
+    --------
+    >>> fact(3, (1, 2)) == fact(3, (2, 1)) != fact(1, (3, 2))
+    True
+    """
+    if query is not None and len(shown) == 2:
+        a, b = shown
+        low, high = (a, b) if a < b else (b, a)
+        return query << 2 * _BITS | low << _BITS | high
+    return (query, tuple(sorted(shown)))
+
+
+def triplets_of(
+    task: str, query: int | None, shown: Sequence[int], chosen: Sequence[int]
+) -> list[tuple[int, int, int]]:
+    """What an answer says, as rows ``(head, near, far)``.
+
+    Examples
+    --------
+    >>> triplets_of("two", 7, [1, 2], [2])
+    [(7, 2, 1)]
+    >>> triplets_of("rank", 7, [1, 2, 3], [3, 1])
+    [(7, 3, 1), (7, 3, 2), (7, 1, 2)]
+    >>> triplets_of("odd", None, [1, 2, 3], [2])
+    [(1, 3, 2), (3, 1, 2)]
+    """
+    rest = [i for i in shown if i not in chosen]
+    if task == "odd" or query is None:
+        return [
+            row for a, b in combinations(rest, 2) for o in chosen for row in ((a, b, o), (b, a, o))
+        ]
+    if task == "rank":
+        return [
+            (query, near, far) for k, near in enumerate(chosen) for far in [*chosen[k + 1 :], *rest]
+        ]
+    return [(query, near, far) for near, far in product(chosen, rest)]

@@ -1,0 +1,110 @@
+"""`nearer judge`: a person at the terminal, and batches of a language model."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import nearer
+from nearer.cli import main
+from nearer.judges import StubServer
+from nearer.judges.terminal import TerminalJudge
+
+X = np.random.default_rng(0).normal(size=(8, 2))
+WORDS = [f"word{i}" for i in range(8)]
+AT = dict(zip(WORDS, X, strict=True))
+
+
+@pytest.fixture
+def objects(tmp_path):
+    path = tmp_path / "objects.txt"
+    path.write_text("\n".join(WORDS) + "\n\n")
+    return path
+
+
+def nearer_judge(*args, keys=None):
+    return CliRunner().invoke(main, ["judge", *map(str, args)], input=keys)
+
+
+def test_whoever_sits_there_can_leave_and_come_back(objects, tmp_path):
+    first = nearer_judge("ask", objects, "--budget", 20, keys="1\n2\n?\nnonsense\n1\nq\n")
+    assert first.exit_code == 130
+    assert "objects.answers.db; the same command goes on" in first.output
+    journal = tmp_path / "objects.answers.db"
+    assert nearer.load_journal(journal).weights.sum() == 4
+    out = tmp_path / "map.csv"
+    second = nearer_judge("ask", objects, "--budget", 20, "--out", out, keys="1\n" * 16)
+    assert second.exit_code == 0, second.output
+    assert second.output.count("Which is more like") == 16
+    with out.open() as file:
+        assert [row["object"] for row in csv.DictReader(file)] == WORDS
+    third = nearer_judge("ask", objects, "--budget", 20)
+    assert "Which is more like" not in third.output
+    assert third.exit_code == 0
+
+
+def test_arrow_keys_answer_for_the_side_that_is_shown():
+    lines = []
+    for key, side in (("\x1b[D", 0), ("\x1b[C", 1)):
+        judge = TerminalJudge(read=lambda key=key: key, show=lines.append)
+        for question in ([("ox", "gnu", "bee")], [("ox", "bee", "gnu")], [("bee", "ox", "gnu")]):
+            (said,) = judge(question)
+            left, right = lines[-1].split("←")[1].removesuffix("→").split()
+            assert question[0][1 if said else 2] == (left, right)[side]
+    assert TerminalJudge(read=lambda: "\x1b[A", show=lines.append)([("a", "b", "c")]) == [None]
+
+
+def batch_endpoint(requests, server):
+    """Answer a file of requests as a batch endpoint does a day later."""
+    lines = []
+    for line in requests.read_text().splitlines():
+        request = json.loads(line)
+        _, body = server.reply(request["body"], None)
+        lines.append({"custom_id": request["custom_id"], "response": {"body": body}})
+    return lines
+
+
+def test_batches_go_out_and_come_back_until_the_map_is_there(objects, tmp_path):
+    requests, replies, out = (tmp_path / name for name in ("q.jsonl", "r.jsonl", "map.csv"))
+    server, rounds = StubServer(AT), 0
+    call = ["--budget", 60, "--seed", 3]
+    while not out.exists():
+        told = nearer_judge("export", objects, "--model", "m", "--out", requests, *call)
+        assert told.exit_code == 0, told.output
+        lines = batch_endpoint(requests, server)
+        if rounds == 0:  # half of them come later, one says nothing that can be read
+            lines[0]["response"]["body"] = {"choices": []}
+            lines = lines[: len(lines) // 2]
+        replies.write_text("\n".join(map(json.dumps, lines)))
+        told = nearer_judge("import", objects, replies, "--out", out, *call)
+        assert told.exit_code == 0, told.output
+        rounds += 1
+    asked = server.n_questions
+    answers = nearer.load_journal(tmp_path / "objects.answers.db")
+    right = nearer.metrics.triplet_accuracy(np.asarray(answers)[answers.weights == 1], X)
+    assert right == 1
+    assert answers.weights.sum() == 60
+    done = nearer_judge("export", objects, "--model", "m", "--out", requests, *call)
+    assert "place 8 objects" in done.output
+    assert server.n_questions == asked
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [("no json\n", "line 1: is no reply"), ('{"custom_id": 7}\n', "line 1: is no reply")],
+)
+def test_files_that_are_no_replies_are_named(content, message, objects, tmp_path):
+    replies = tmp_path / "r.jsonl"
+    replies.write_text(content)
+    told = nearer_judge("import", objects, replies)
+    assert told.exit_code == 2
+    assert message in told.output
+
+
+def test_too_few_objects_are_named(tmp_path):
+    (tmp_path / "two.txt").write_text("a\nb\n")
+    told = nearer_judge("ask", tmp_path / "two.txt")
+    assert told.exit_code == 2
+    assert "at least 3" in told.output

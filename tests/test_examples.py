@@ -1,0 +1,46 @@
+"""The examples run, and say what they should."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def run(name, *args, cwd):
+    command = [sys.executable, str(EXAMPLES / name), *args]
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_llm_judge(tmp_path):
+    out = run("llm_judge.py", "--stub", "--budget", "200", "--plot", "map.png", cwd=tmp_path)
+    assert out.startswith("200 answers, ")
+    assert "200 questions in" in out
+    assert (tmp_path / "map.png").stat().st_size > 1000
+    again = run("llm_judge.py", "--stub", "--budget", "200", cwd=tmp_path)
+    assert "0 questions in 0 calls" in again
+    assert out.splitlines()[2:] == again.splitlines()[2:]
+
+
+def test_resume(tmp_path):
+    out = run("resume.py", cwd=tmp_path)
+    paid, needed = re.search(r"(\d+) answers paid for, (\d+) needed", out).groups()
+    assert paid == needed
+    assert out.count("stopped after") >= 1
+    assert out.endswith("the same map: True\n")
+
+
+def test_dask_oracle(tmp_path):
+    pytest.importorskip("distributed")
+    out = run("dask_oracle.py", cwd=tmp_path)
+    assert out == "300 answers from 2 workers; the same map as here: True\n"
+
+
+def test_no_example_is_left_out():
+    tested = re.findall(r"run\(\"(\w+\.py)\"", Path(__file__).read_text("utf-8"))
+    assert {path.name for path in EXAMPLES.glob("*.py")} == set(tested)

@@ -1,0 +1,393 @@
+"""Judges: language models against a stand-in with every fault, panels, similarities, files."""
+
+import asyncio
+import json
+import math
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nearer
+from nearer.errors import InvalidInput, JudgeError, OracleError
+from nearer.judges import ChatJudge, Inbox, Panel, StubServer, from_similarity
+from nearer.judges.prompts import Prompt
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(20, 2))
+WORDS = [f"word{i:02d}" for i in range(20)]
+AT = dict(zip(WORDS, X, strict=True))
+KEY = "sk-very-secret-0123456789"
+
+
+def truth(question):
+    h, a, b = (AT[word] for word in question)
+    return bool(np.linalg.norm(h - a) < np.linalg.norm(h - b))
+
+
+def some_questions(count=40, seed=0):
+    rng = np.random.default_rng(seed)
+    return [tuple(rng.choice(WORDS, 3, replace=False).tolist()) for _ in range(count)]
+
+
+def ask(judge, questions):
+    """Answers of an async judge to one block at a time."""
+
+    async def all_of_them():
+        size = judge.block_size
+        blocks = [questions[i : i + size] for i in range(0, len(questions), size)]
+        try:
+            replies = [await judge(block) for block in blocks]
+        finally:
+            await judge.aclose()
+            await asyncio.sleep(0)
+        return [answer for reply in replies for answer in reply]
+
+    return asyncio.run(all_of_them())
+
+
+# prompts
+
+
+@pytest.mark.parametrize(
+    ("reply", "letter"),
+    [("A", "A"), (" b.\n", "B"), ('"A"', "A"), ("(B)", "B"), ("**A**", "A"), ("?", "?")]
+    + [(text, None) for text in ("", "AB", "Answer: A", "Both", "A or B", "C", None, 3)],
+)
+def test_a_reply_is_a_letter_and_nothing_else(reply, letter):
+    assert Prompt.read(reply, 1) == [letter]
+
+
+def test_replies_to_several_questions_are_read_line_by_line():
+    assert Prompt.read("1: A\n2) b\n3. ?", 3) == ["A", "B", "?"]
+    assert Prompt.read("1: A\n1: B\n3: B", 3) == [None, None, "B"]
+    assert Prompt.read("A\nB\nA", 3) == [None, None, None]
+
+
+def test_each_object_is_shown_first_about_half_of_the_time():
+    prompt = Prompt(salt=3)
+    shown = [prompt.show(question) for question in some_questions(2000)]
+    assert 0.46 < np.mean([one.swapped for one in shown]) < 0.54
+    again = [prompt.show(("x", "y", "z")).first for _ in range(200)]
+    mirrored = [prompt.show(("x", "z", "y")).first for _ in range(200)]
+    assert 0.35 < np.mean([first == "y" for first in again + mirrored]) < 0.65
+    assert not any(Prompt(order="fixed").show(q).swapped for q in some_questions())
+
+
+def test_the_same_seed_shows_the_same_order_in_every_process():
+    first, second = Prompt(salt=3), Prompt(salt=3)
+    questions = some_questions(50)
+    assert [first.show(q) for q in questions] == [second.show(q) for q in questions]
+
+
+@pytest.mark.parametrize("question", ["Which?", "{tail}", "{head", "{}"])
+def test_a_question_must_hold_its_head(question):
+    with pytest.raises(InvalidInput, match="head"):
+        ChatJudge("m", key=None, question=question)
+
+
+def test_pictures_travel_by_path(tmp_path):
+    paths = [tmp_path / f"{i}.png" for i in range(3)]
+    for path in paths:
+        path.write_bytes(b"\x89PNG" + path.name.encode())
+    judge = ChatJudge("m", key=None)
+    parts = judge.request([judge.prompt.show(paths)])["messages"][1]["content"]
+    pictures = [part["image_url"]["url"] for part in parts if part["type"] == "image_url"]
+    assert len(pictures) == 3
+    assert all(url.startswith("data:image/png;base64,") for url in pictures)
+    with pytest.raises(InvalidInput, match=r"none\.png: cannot be read"):
+        judge.request([judge.prompt.show([*paths[:2], Path("none.png")])])
+
+
+# the language model
+
+
+@pytest.mark.parametrize("together", [1, 7])
+def test_right_answers_come_back_whatever_the_order(together):
+    with StubServer(AT) as server:
+        judge = ChatJudge("m", endpoint=server.url, key=None, together=together)
+        questions = some_questions()
+        assert ask(judge, questions) == [truth(question) for question in questions]
+    assert server.n_calls == math.ceil(40 / together)
+    assert judge.report().n_questions == 40
+
+
+def test_a_map_from_a_language_model():
+    with StubServer(AT, lapse=0.1, bias=0.1) as server:
+        judge = ChatJudge("m", endpoint=server.url, key=None, price=(1.0, 2.0))
+        found = nearer.embed(judge, WORDS, budget=500, random_state=0, progress=False)
+    assert found.names == tuple(WORDS)
+    assert found.history[0].name == "informative"
+    assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.7
+    report = found.details["judge"]
+    assert report.n_questions == 500
+    assert report.cost > 0
+    assert abs(report.position_bias - 0.05) < 3 * report.position_error
+    assert "the option shown first was chosen" in str(report)
+
+
+def test_position_bias_is_measured():
+    with StubServer(AT, bias=0.6) as server:
+        judge = ChatJudge("m", endpoint=server.url, key=None)
+        ask(judge, some_questions(300))
+    report = judge.report()
+    assert report.position_bias > 5 * report.position_error
+
+
+def test_busy_broken_and_chattering_endpoints_are_borne():
+    with StubServer(AT, busy=0.2, broken=0.2, chatter=0.2, random_state=1) as server:
+        judge = ChatJudge("m", endpoint=server.url, key=None, pause=0.001, attempts=12)
+        questions = some_questions(60)
+        answers = ask(judge, questions)
+    report = judge.report()
+    wrong = [a for a, q in zip(answers, questions, strict=True) if a not in (truth(q), None)]
+    assert not wrong
+    assert report.n_failed > 5
+    assert report.n_malformed > 5
+    assert report.n_unsure == answers.count(None)
+
+
+def test_what_cannot_be_read_twice_is_dont_know():
+    with StubServer(AT, chatter=1) as server:
+        judge = ChatJudge("m", endpoint=server.url, key=None)
+        assert ask(judge, some_questions(5)) == [None] * 5
+    assert server.n_calls == 10
+    assert judge.report().n_unsure == 5
+
+
+def test_a_hanging_endpoint_is_given_up():
+    with StubServer(AT, hang=1) as server:
+        judge = ChatJudge("m", endpoint=server.url, key=None, timeout=0.1, attempts=2, pause=0.001)
+        with pytest.raises(JudgeError, match=r"no answer in 2 attempts .*Timeout"):
+            ask(judge, some_questions(1))
+
+
+def test_grades_are_probabilities_of_a():
+    with StubServer(AT, lapse=0.4) as server:
+        judge = ChatJudge("m", endpoint=server.url, key=None, grades=True)
+        questions = some_questions(20)
+        answers = ask(judge, questions)
+    assert answers == pytest.approx([0.8 if truth(question) else 0.2 for question in questions])
+
+
+def test_an_unreachable_endpoint_is_named():
+    judge = ChatJudge("m", endpoint="http://127.0.0.1:9", key=None, attempts=2, pause=0.001)
+    with pytest.raises(JudgeError, match=r"http://127\.0\.0\.1:9 gave no answer in 2 attempts"):
+        nearer.embed(judge, WORDS, budget=50, progress=False)
+
+
+def test_no_key_is_said_before_anything_is_asked(monkeypatch):
+    monkeypatch.delenv("SOME_KEY", raising=False)
+    with pytest.raises(JudgeError, match="SOME_KEY is not set"):
+        ChatJudge("m", key="SOME_KEY")
+
+
+def test_the_key_reaches_the_endpoint_and_nobody_else(monkeypatch, tmp_path, capfd, caplog):
+    caplog.set_level(0)
+    monkeypatch.setenv("SOME_KEY", KEY)
+    journal = tmp_path / "answers.db"
+    with StubServer(AT, key=KEY) as server:
+        judge = ChatJudge("m", endpoint=server.url, key="SOME_KEY")
+        nearer.embed(judge, WORDS, budget=30, random_state=0, journal=journal, progress=False)
+    assert KEY not in repr(judge) + str(vars(judge)) + str(judge.report())
+    with StubServer(AT, key="another") as server:  # it repeats what it was given
+        judge = ChatJudge("m", endpoint=server.url, key="SOME_KEY")
+        with pytest.raises(JudgeError, match=r"refuses .HTTP 401") as refused:
+            ask(judge, some_questions(1))
+    error = refused.value
+    while error is not None:
+        assert KEY not in str(error)
+        error = error.__cause__ or error.__context__
+    assert "SOME_KEY" in str(refused.value)
+    assert KEY.encode() not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    out, err = capfd.readouterr()
+    assert KEY not in out + err + caplog.text
+
+
+def test_a_refusal_keeps_what_was_paid_for(tmp_path):
+    journal = tmp_path / "answers.db"
+    with StubServer(AT, broken=0.02, random_state=4) as server:
+        judge = ChatJudge("m", endpoint=server.url, key=None, attempts=1)
+        with pytest.raises(JudgeError) as failed:
+            nearer.embed(judge, WORDS, budget=300, random_state=0, journal=journal, progress=False)
+    kept = len(nearer.load_journal(journal))
+    assert f"{kept} answers are kept" in failed.value.__notes__[0]
+    with StubServer(AT) as server:
+        judge = ChatJudge("m", endpoint=server.url, key=None)
+        nearer.embed(judge, WORDS, budget=300, random_state=0, journal=journal, progress=False)
+    assert server.n_questions == 300 - kept
+
+
+def test_money_is_kept_to():
+    with StubServer(AT) as server:
+        judge = ChatJudge("m", endpoint=server.url, key=None, price=(1e6, 0.0))
+        found = nearer.embed(
+            judge, WORDS, budget=300, random_state=0, max_cost=900, max_in_flight=4, progress=False
+        )
+    assert found.n_comparisons < 300
+    assert 800 < judge.report().cost < 1000
+
+
+def test_many_are_in_flight():
+    with StubServer(AT, latency=0.05) as server:
+        judge = ChatJudge("m", endpoint=server.url, key=None)
+        nearer.run(
+            nearer.rand_soe(20, budget=64, random_state=0), judge, objects=WORDS, max_in_flight=32
+        )
+    assert server.most_at_once > 16
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"endpoint": "example.org"}, "must begin with http"),
+        ({"together": 0}, "together=0"),
+        ({"together": 3, "grades": True}, "choose one of them"),
+        ({"order": "sorted"}, "order='sorted'"),
+        ({"attempts": 0}, "attempts=0"),
+    ],
+)
+def test_bad_options_are_named(options, message):
+    with pytest.raises(InvalidInput, match=message):
+        ChatJudge("m", key=None, **options)
+
+
+# panels
+
+
+def guessing(questions):
+    rng = np.random.default_rng(abs(hash(str(questions))) % 2**32)
+    return (rng.random(len(questions)) < 0.5).tolist()
+
+
+def knowing(questions):
+    return [truth(question) for question in questions]
+
+
+@pytest.mark.parametrize("votes", [1, 2])
+def test_a_panel_knows_whom_to_believe(votes, tmp_path):
+    panel = Panel({"good": knowing, "also good": knowing, "guesses": guessing}, votes=votes)
+    journal = tmp_path / "answers.db"
+    found = nearer.embed(panel, WORDS, budget=600, random_state=0, journal=journal, progress=False)
+    report = found.details["judge"]
+    assert sum(report.votes.values()) == 600 * votes
+    assert min(report.votes.values()) > 150 * votes
+    assert report.reliability["guesses"] < 0.5 < report.reliability["good"]
+    answers = nearer.load_journal(journal)
+    assert set(answers.person_labels) == set(report.votes)
+    assert len(answers) == 600 * votes
+
+
+def test_a_question_that_comes_again_goes_to_somebody_else():
+    asked = []
+
+    def shrugs(name):
+        def judge(questions):
+            asked.extend((name, question) for question in questions)
+            return [None] * len(questions)
+
+        return judge
+
+    panel = Panel({name: shrugs(name) for name in "abc"})
+    with pytest.warns(nearer.errors.AnswersWarning):
+        nearer.run(nearer.rank_objects(0, 3, random_state=0), panel, objects=["x", "y", "z"])
+    assert sorted(name for name, _ in asked) == ["a", "b", "c"]
+
+
+def test_a_panel_must_have_somebody():
+    with pytest.raises(InvalidInput, match="at least one"):
+        Panel([])
+    with pytest.raises(InvalidInput, match="votes=3"):
+        Panel([knowing, guessing], votes=3)
+
+
+def test_a_panel_of_language_models():
+    with StubServer(AT) as one, StubServer(AT, lapse=0.5) as other:
+        panel = Panel(
+            {s.url: ChatJudge("m", endpoint=s.url, key=None, price=(1, 1)) for s in (one, other)}
+        )
+        found = nearer.embed(panel, WORDS, budget=300, random_state=0, progress=False)
+    report = found.details["judge"]
+    assert one.n_questions + other.n_questions == 300
+    assert {told.n_questions for told in report.reports.values()} == set(report.votes.values())
+
+
+# similarities and files
+
+
+def test_a_similarity_answers_about_numbers_and_about_things():
+    by_number = from_similarity(lambda i, j: -np.linalg.norm(X[i] - X[j], axis=1))
+    by_name = from_similarity(
+        lambda x, y: [-np.linalg.norm(AT[p] - AT[q]) for p, q in zip(x, y, strict=True)]
+    )
+    one = nearer.embed(by_number, 20, random_state=0, progress=False)
+    two = nearer.embed(by_name, WORDS, random_state=0, progress=False)
+    np.testing.assert_array_equal(one.positions, two.positions)
+
+
+def test_ties_of_a_similarity_are_dont_know():
+    oracle = from_similarity(lambda i, j: np.where(j == 3, np.nan, j // 2), tie=0.5)
+    rows = np.array([[9, 0, 1], [9, 2, 4], [9, 4, 2], [9, 3, 5]])
+    assert oracle(rows) == [None, False, True, None]
+    with pytest.raises(OracleError, match=r"shape \(\) for 4 pairs"):
+        from_similarity(lambda i, j: 1.0)(rows)
+    with pytest.raises(InvalidInput, match="tie=-1"):
+        from_similarity(len, tie=-1)
+
+
+class Tensor:
+    """What a PyTorch tensor on another device looks like from here."""
+
+    def __init__(self, values):
+        self._values = values
+
+    def detach(self):
+        return self
+
+    cpu = detach
+
+    def numpy(self):
+        return self._values
+
+    def __array__(self, *_, **__):
+        raise TypeError("on another device")
+
+
+def test_tensors_are_brought_home():
+    oracle = from_similarity(lambda i, j: Tensor(-np.linalg.norm(X[i] - X[j], axis=1)))
+    rows = np.array([[0, 1, 2], [3, 4, 5]])
+    assert oracle(rows) == nearer.PointOracle(X)(rows).tolist()
+
+
+def test_a_file_of_answers_grows(tmp_path):
+    out, back = tmp_path / "questions.jsonl", tmp_path / "answers.jsonl"
+    stop = threading.Event()
+
+    def somebody():
+        done = 0
+        while not stop.is_set():
+            lines = out.read_text().splitlines() if out.exists() else []
+            with back.open("a") as file:
+                for line in lines[done:]:
+                    row = json.loads(line)
+                    answer = truth((row["head"], row["a"], row["b"]))
+                    file.write(json.dumps({"id": row["id"], "answer": answer}) + "\n")
+            done = len(lines)
+            time.sleep(0.005)
+
+    thread = threading.Thread(target=somebody)
+    thread.start()
+    try:
+        call = {"budget": 100, "random_state": 0, "progress": False, "max_in_flight": 50}
+        found = nearer.embed(Inbox(out, back, every=0.01), WORDS, **call)
+    finally:
+        stop.set()
+        thread.join()
+    again = nearer.embed(Inbox(out, back, every=0.01), WORDS, **call)  # nobody writes any more
+    np.testing.assert_array_equal(found.positions, again.positions)
+    assert len(out.read_text().splitlines()) == 100
+    back.write_text("no json\n")
+    with pytest.raises(InvalidInput, match="'no json' is no JSON object"):
+        nearer.embed(Inbox(out, back), WORDS, **call)

@@ -1,0 +1,227 @@
+"""Answers that count: small studies, waiting people, checks by plan, taking back."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from studykit import Bench, only_real
+
+from nearer.study.asking import all_asked, pose
+from nearer.study.conductor import questions_due
+from nearer.study.config import Config
+from nearer.study.errors import Refusal
+from nearer.study.joining import stage
+from nearer.study.log import EVERY_KIND, triplets
+from nearer.study.maps import final_map
+from nearer.study.statistics import overview, people_report
+from nearer.study.steering import change_settings
+from nearer.study.worker import Worker
+
+
+def finish(bench, person, choose=lambda trial: "left"):
+    """Answer until there is nothing more; the purposes."""
+    kinds = []
+    while trials := bench.hand_out(person):
+        bench.clock.now += 2.0
+        lease = bench.board.leases[trials[0].lease]
+        kinds.append(bench.board.questions[lease.question].purpose)
+        bench.answer(person, lease.id, choose(trials[0]))
+    return kinds
+
+
+def stocked(bench):
+    """What the conductor does, once."""
+    worker = Worker(bench.path)
+    while job := questions_due(bench.board, {}):
+        reply = worker.do(job)
+        done = reply.pop("done")
+        rows = np.array(reply.pop("questions"), dtype=np.int64).reshape(-1, 3)
+        if not bench.write(pose, rows, **reply):
+            if done:
+                bench.write(all_asked)
+            break
+
+
+@pytest.mark.parametrize("n", [4, 6, 10])
+def test_in_a_small_study_everybody_gets_questions_that_count(tmp_path, n):
+    bench = Bench(tmp_path / "s.db", n=n, questions=50)
+    for k in range(12):
+        stocked(bench)
+        person = bench.join()
+        kinds = Counter(finish(bench, person))
+        possible = n * (n - 1) * (n - 2) // 2
+        assert kinds["catch"] <= 2, f"person {k}"
+        assert kinds["main"] + kinds["extra"] >= min(35, possible - kinds["holdout"] - 1)
+        assert bench.write(stage, person) == "finished"
+    assert bench.board.exhausted
+    bench.close()
+
+
+def test_further_votes_go_where_they_teach_most(tmp_path):
+    bench = Bench(tmp_path / "s.db", n=4, questions=12, **only_real())
+    bench.write(all_asked)
+    for _ in range(20):
+        finish(bench, bench.join())
+    votes = [len(q.votes) for q in bench.board.questions.values()]
+    assert max(votes) - min(votes) <= 2, "nobody votes where there are many votes already"
+    assert sum(votes) == 20 * 12
+    bench.close()
+
+
+def test_or_the_study_ends_and_says_so(tmp_path):
+    bench = Bench(tmp_path / "s.db", n=4, questions=50, when_all_asked="finish", **only_real())
+    finish(bench, bench.join())
+    bench.write(all_asked)
+    person = bench.join()
+    assert bench.hand_out(person) == []
+    assert bench.write(stage, person) == "finished"
+    db = bench.store.reader()
+    found = overview(db, bench.board.summary(0.0), 0.0, people_report(db))
+    assert found["exhausted"]
+    assert found["enough"]
+    bench.close()
+
+
+def test_people_who_wait_for_a_sort_are_not_wasted(tmp_path):
+    """Ten people on one sort: most answers count, hold-outs keep to their share."""
+    bench = Bench(tmp_path / "s.db", n=20, method="basis", questions=48, **{"lease_seconds": 5})
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    worker = Worker(bench.path)
+    people = [bench.join() for _ in range(10)]
+    for _ in range(48):
+        for person in people:
+            if questions_due(bench.board, {}):
+                reply = worker.do({"job": "choose", "person": None})
+                reply.pop("done")
+                rows = np.array(reply.pop("questions"), dtype=np.int64).reshape(-1, 3)
+                bench.write(pose, rows, **reply)
+            trials = bench.hand_out(person)
+            if not trials:
+                continue
+            trial = trials[0]
+            bench.clock.now += 0.2
+            head, left, right = trial.query, *trial.shown
+            near = np.linalg.norm(X[head] - X[left]) < np.linalg.norm(X[head] - X[right])
+            bench.answer(person, trial.lease, "left" if near else "right")
+    db = bench.store.reader()
+    kinds = dict(
+        db.execute(
+            "SELECT q.purpose, count(*) FROM answers a JOIN posed q ON q.id = a.question GROUP BY 1"
+        ).fetchall()
+    )
+    assert kinds["holdout"] <= 0.12 * sum(kinds.values())
+    assert kinds["main"] + kinds.get("extra", 0) >= 0.7 * sum(kinds.values())
+    found = final_map(triplets(db, EVERY_KIND), 20, seen=0, n_components=2)
+    assert found["n_triplets"] == len(triplets(db, EVERY_KIND)) > 400
+    assert found["n_holdout"] == found["n_triplets"], "folds judge every answer once"
+    assert found["accuracy"] > 0.85
+    bench.close()
+
+
+def test_everybodys_own_sort_poses_nothing_twice(tmp_path):
+    settings = {"method": "basis", "scope": "person", "questions": 60, **only_real()}
+    bench = Bench(tmp_path / "s.db", n=8, **settings)
+    worker = Worker(bench.path)
+    person = bench.join()
+    while trials := bench.hand_out(person):
+        if job := questions_due(bench.board, {}):
+            reply = worker.do(job)
+            reply.pop("done")
+            rows = np.array(reply.pop("questions"), dtype=np.int64).reshape(-1, 3)
+            bench.write(pose, rows, **reply)
+        bench.clock.now += 1.0
+        bench.answer(person, trials[0].lease)
+    mine = [q for q in bench.board.questions.values() if q.purpose == "main"]
+    assert len(mine) == len({q.fact for q in mine}) >= 15
+    bench.close()
+
+
+@pytest.mark.parametrize("questions", [20, 50, 60, 120])
+def test_every_flag_can_judge_everybody(tmp_path, questions):
+    bench = Bench(tmp_path / "s.db", n=30, questions=questions)
+    for _ in range(6):
+        bench.join()
+        finish(bench, len(bench.board.people))
+    db = bench.store.reader()
+    found = overview(db, bench.board.summary(0.0), 0.0, people_report(db))
+    assert {flag["judged"] for flag in found["flags"].values()} == {6}
+    given = [Counter(p.given) for p in bench.board.people.values()]
+    assert len({(c["catch"], c["repeat"], c["holdout"]) for c in given}) == 1, "by plan"
+    bench.close()
+
+
+def test_shares_are_kept_over_many_questions(tmp_path):
+    bench = Bench(tmp_path / "s.db", n=30, questions=400)
+    bench.join()
+    kinds = Counter(finish(bench, 1))
+    assert (kinds["holdout"], kinds["catch"], kinds["repeat"]) == (40, 16, 40)
+    bench.close()
+
+
+# Taking back -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def bench(tmp_path):
+    made = Bench(tmp_path / "s.db", **only_real())
+    yield made
+    made.close()
+
+
+def test_the_last_answer_can_be_given_again_until_the_next(bench):
+    person = bench.join()
+    first, second = bench.hand_out(person)
+    bench.answer(person, first.lease, "left")
+    assert bench.answer(person, first.lease, "right", instead=True)
+    rows = bench.store.reader().execute("SELECT chosen, supersedes FROM answers").fetchall()
+    assert rows == [(f"[{first.shown[0]}]", None), (f"[{first.shown[1]}]", 1)]
+    near = [int(row[1]) for row in triplets(bench.store.reader())]
+    assert near == [first.shown[1]], "only the new one counts"
+    assert bench.board.answers == 1
+    assert bench.answer(person, first.lease, "undecided", instead=True)
+    assert bench.board.answers == 0
+    bench.answer(person, second.lease, "left")
+    with pytest.raises(Refusal, match="only the last answer can be taken back"):
+        bench.answer(person, first.lease, "left", instead=True)
+    assert people_report(bench.store.reader())[0].taken_back == 2
+
+
+def test_a_slip_of_the_network_takes_nothing_back(bench):
+    person = bench.join()
+    lease = bench.hand_out(person)[0].lease
+    bench.answer(person, lease, "left")
+    with pytest.raises(Refusal, match="was answered before; that stays"):
+        bench.answer(person, lease, "right")
+
+
+def test_what_a_sort_has_used_stays(tmp_path):
+    bench = Bench(tmp_path / "s.db", method="basis", votes="1", **only_real())
+    bench.pose([(0, 1, 2)])
+    person = bench.join()
+    lease = bench.hand_out(person)[0].lease
+    bench.answer(person, lease, "left")
+    bench.write(pose, np.array([[3, 4, 5]]), seen=1, seconds=0.0)
+    with pytest.raises(Refusal, match="only the last answer can be taken back"):
+        bench.answer(person, lease, "right", instead=True)
+    bench.close()
+
+
+# Settings while people answer ------------------------------------------------------------------
+
+
+def test_settings_change_while_people_answer_and_every_change_is_kept(bench):
+    person = bench.join()
+    bench.answer(person, bench.hand_out(person)[0].lease)
+    changes = bench.write(
+        change_settings, {"questions": 2, "title": "New", "catch_share": 0.1, "practice": 1}
+    )
+    assert changes == {"questions": 2, "title": "New", "catch_share": 0.1}
+    assert bench.store.facts.config.title == "New"
+    bench.write(change_settings, {"consent_version": "2"})
+    assert bench.write(stage, person) == "consent"
+    events = bench.store.reader().execute("SELECT detail FROM events WHERE kind = 'settings'")
+    assert len(events.fetchall()) == 2
+    for wrong in ({"seed": 3}, {"questions": 0}, {"qestions": 3}):
+        with pytest.raises(Refusal):
+            bench.write(change_settings, wrong)
+    assert bench.board.config == Config.of({**bench.board.config.__dict__})

@@ -1,0 +1,108 @@
+"""Behind nginx, as the page on deployment says: two studies below two paths of one host."""
+
+import contextlib
+import re
+import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import httpx2 as httpx
+import pytest
+from studykit import make_study
+
+from nearer.study.simulate import served
+
+NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+pytestmark = pytest.mark.skipif(
+    NGINX is None, reason="no nginx on this machine: `apt-get install nginx-light` as root"
+)
+WHO = {"name": "ada", "password": "correct horse"}
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+@contextlib.contextmanager
+def nginx(folder, locations):
+    """nginx with the headers of the page on deployment; its address."""
+    page = (Path(__file__).parents[1] / "docs" / "study-deployment.md").read_text()
+    headers = "\n".join(re.findall(r"^ +(proxy_set_header .*?;)", page, re.M))
+    assert headers.count("proxy_set_header") == 3
+    port = free_port()
+    blocks = "\n".join(
+        f"location {path} {{ proxy_pass {target}; {headers} }}" for path, target in locations
+    )
+    config = folder / "nginx.conf"
+    config.write_text(
+        f"""daemon off; pid {folder}/nginx.pid; error_log {folder}/error.log;
+events {{}}
+http {{
+  access_log off;
+  client_body_temp_path {folder}; proxy_temp_path {folder}; fastcgi_temp_path {folder};
+  uwsgi_temp_path {folder}; scgi_temp_path {folder};
+  server {{
+    listen 127.0.0.1:{port};
+    client_max_body_size 512m;
+    {blocks}
+  }}
+}}"""
+    )
+    running = subprocess.Popen([NGINX, "-c", str(config), "-p", str(folder)])
+    try:
+        for _ in range(100):
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                break
+            time.sleep(0.05)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        running.terminate()
+        running.wait()
+
+
+def test_two_studies_on_one_host(tmp_path):
+    one, other = (make_study(tmp_path / name, questions=5) for name in ("a.db", "b.db"))
+    with (
+        served(one, "--prefix", "/flowers") as first,
+        served(other, "--prefix", "tones") as second,
+        nginx(
+            tmp_path,
+            [  # one proxy takes the path away, the other leaves it
+                ("/flowers/", f"http://127.0.0.1:{first.port}"),
+                ("/tones/", f"http://127.0.0.1:{second.port}/"),
+            ],
+        ) as base,
+        httpx.Client(base_url=base) as client,
+    ):
+        for server, path in ((first, "/flowers"), (second, "/tones")):
+            page = client.get(f"{path}/")
+            assert page.status_code == 200
+            for address in re.findall(r'(?:src|href)="([^"#]+)"', page.text):
+                found = client.get(str(httpx.URL(f"{base}{path}/").join(address)))
+                assert found.status_code == 200, address
+            setup = server.setup.partition(path)[2]
+            assert client.post(f"{path}{setup}", data=WHO).headers["location"] == (
+                f"{path}/login?new=1"
+            )
+            reply = client.post(f"{path}/login", data=WHO)
+            assert reply.headers["location"] == f"{path}/dashboard"
+            cookie = reply.headers["set-cookie"].lower()
+            assert f"path={path}/" in cookie
+            assert "secure" in cookie, "the proxy says that it speaks https"
+            joined = client.post(
+                f"{path}/api/join", json={"consent_version": "1", "parameters": {}}
+            )
+            assert joined.json()["stage"] == "instructions"
+            words = {
+                "cookie": "; ".join(p.split(";")[0] for p in reply.headers.get_list("set-cookie"))
+            }
+            for tab in ("", "/people", "/map", "/items", "/data"):
+                page = client.get(f"{path}/dashboard{tab}", headers=words)
+                assert page.status_code == 200
+                for address in re.findall(r'(?:src|href)="([^"#]+)"', page.text):
+                    assert address.startswith(f"{path}/"), address
+            assert client.get(f"{path}/api/researcher/status", headers=words).status_code == 200
