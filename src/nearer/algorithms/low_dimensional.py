@@ -20,7 +20,7 @@ import numpy as np
 from nearer.algorithms.draft import Draft
 from nearer.algorithms.frame import Frame, build_frame, rank_more
 from nearer.algorithms.near_ties import near_ties
-from nearer.algorithms.obeying import one_more_dimension
+from nearer.algorithms.obeying import OBEYED, one_more_dimension
 from nearer.algorithms.slotting import Anchors, Slots, slot_objects
 from nearer.algorithms.twins import nearest_places, without_twins
 from nearer.asking.protocol import Asking
@@ -29,27 +29,37 @@ from nearer.errors import BudgetSpent
 from nearer.fitting.centre import fit_centre
 from nearer.fitting.misplaced import relocate
 from nearer.fitting.solver import disobeyed
-from nearer.questions import Floats, Triplets
+from nearer.questions import Floats, Triplets, answered, balanced_questions
 
 __all__ = ["ENOUGH", "LowDimensional"]
 
-ENOUGH = 1.35  # n·d·log2 n comparisons
+# What each number trades; `python -m benchmarks sensitivity` halves and doubles them.
+#
+# Comparisons against accuracy. Set on normal points, 500 in three dimensions.
+ENOUGH = 1.35  # n·d·log2 n comparisons, where there are many objects
 _DETAIL = 12  # comparisons about near ties, at least, for each object of the frame, …
 _MOST, _MOST_EACH = 1.5, 20  # … but in all no more than so many n·d·log2 n and so many an object
+_LOCAL = 0.3  # of the near ties, among the nearest of each head: kNN against tau
+# Objects that are ranked: too few do not show the dimension (ten for each), too many cost more than
+# slotting them would.
 _MEMBERS = 100
 _TO_SLOT = 2  # heads more than dimensions, that others are placed from: fewer leave mirror images
-_REFITS = 6  # rounds of detail
-_LOCAL = 0.3  # of the detail, among the nearest of each head
-_SPREAD = 0.4  # of the prior over n: two objects next to each other in a ranking are a unit apart
+_REFITS = 6  # rounds of detail: each is chosen by a better fit than the one before, and takes one
+# Spread of the prior, in units of the distance difference that is answered right with odds e : 1.
+# Two objects next to each other in a ranking are then about a unit apart; in small sets so narrow a
+# prior pulls harder than the answers.
+_SPREAD = 0.4  # times n
 _LEAST_SPREAD = 100.0
-_WIDER, _WIDEST = 4.0, 10_000.0  # … and wider while answers are disobeyed
-_STEPS = 500  # of the optimiser
-_BENT = 0.003  # share of them that a prior is too narrow for
-_FEWEST_MEMBERS = 30  # of the frame, where a budget is small
-_RANKINGS = 6  # of them, as many as three dimensions take
+_WIDER, _WIDEST = 4.0, 10_000.0  # wider by steps, up to that, for far clusters and heavy tails …
+_BENT = 0.003  # … while a larger share of the answers is disobeyed and each step halves it
+_STEPS = 500  # of the optimiser: time against convergence, which lines of 1,000 objects need
+_CHECKS, _CERTAIN = 500, 0.98  # random answers at the end, and the share of them to be predicted
+_DOUBTFUL = 0.005  # share of answers disobeyed, above which another dimension is tried: time
+# With a budget: a frame that is cheap enough to leave some of it.
+_FEWEST_MEMBERS = 30
+_RANKINGS = 6  # of the frame, as many as three dimensions take
 _SLOT = 25  # comparisons an object placed, likewise
 _FRAME = 3.1  # n·log2 n comparisons that rankings may cost before a dimension is given up
-_DOUBTFUL = 0.005  # share of answers disobeyed, above which another dimension is tried
 
 
 class LowDimensional:
@@ -70,6 +80,7 @@ class LowDimensional:
         self._frame = Frame(np.empty(0, dtype=np.int64))
         self._slots: Slots | None = None
         self._spread = max(_LEAST_SPREAD, _SPREAD * draft.n)
+        self._good = True  # as far as is known
 
     def ask(self) -> Asking[bool]:
         """Find positions; whether there is a dimension that fits."""
@@ -143,7 +154,7 @@ class LowDimensional:
         return f"{len(others)} objects placed"
 
     def _refine(self) -> Asking[str]:
-        draft, d, to_go, least = self.draft, 0, 0, 0
+        draft, d, to_go, least, checked = self.draft, 0, 0, 0, False
         while True:
             assert draft.positions is not None
             if draft.positions.shape[1] > d:  # also where near ties have called for another
@@ -151,6 +162,11 @@ class LowDimensional:
                 least = draft.record.n_comparisons + self._detail(d)
             left = self._enough(least) - draft.record.n_comparisons
             if left < 1 or not to_go:
+                if self._good and not checked and self.budget is None:
+                    checked, self._good = True, (yield from self._predicts())
+                    if not self._good:
+                        to_go = _REFITS
+                        continue
                 return f"{draft.record.n_comparisons} comparisons are enough"
             each = max(1, -(-left // (to_go * draft.n)))
             local = int(np.ceil(_LOCAL * each))
@@ -159,6 +175,15 @@ class LowDimensional:
             yield draft.rng.permutation(questions)[: min(left, -(-left // to_go))]
             self.fit(draft.record.n_comparisons - before)
             to_go -= 1
+
+    def _predicts(self) -> Asking[bool]:
+        """Whether the positions predict random answers that no fit has seen."""
+        draft = self.draft
+        assert draft.positions is not None
+        questions = balanced_questions(draft.n, min(_CHECKS, draft.n // 2), draft.rng)
+        right = 1 - float(disobeyed(draft.positions, answered(questions, (yield questions))).mean())
+        draft.evidence[draft.positions.shape[1]]["predicted"] = right
+        return right >= _CERTAIN
 
     def _detail(self, d: int) -> int:
         """How many comparisons near ties are worth, at least.
@@ -175,7 +200,10 @@ class LowDimensional:
         draft = self.draft
         assert draft.positions is not None
         unit = draft.positions.shape[1] * draft.n * np.log2(draft.n)
-        return max(int(ENOUGH * unit), min(least, int(_MOST * unit) + _MOST_EACH * draft.n))
+        most = int(_MOST * unit) + _MOST_EACH * draft.n
+        if not self._good:  # there is more to find out than so many dimensions hold
+            return most
+        return max(int(ENOUGH * unit), min(least, most))
 
     def fit(self, n_fresh: int = 0) -> None:
         """Fit all answers, from where the objects are known to be; the last no fit has seen."""
@@ -194,6 +222,7 @@ class LowDimensional:
                 X, share = other, less
         draft.evidence.setdefault(X.shape[1], {})["disobeyed"] = share
         draft.positions = X
+        self._good = share <= OBEYED
 
     def _centre(self, X: Floats, triplets: Triplets) -> tuple[Floats, float]:
         """The middle of what the answers allow, with a prior wide enough to obey them."""
