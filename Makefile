@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SETUP := .venv/.ready
 
-.PHONY: setup browser demo test bench format clean
+.PHONY: setup browser demo test test-gpu bench format clean
 
 setup: $(SETUP)
 
@@ -27,6 +27,15 @@ test: $(SETUP) browser
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pytest -n auto
+
+# PyTorch is no part of .venv: the GPU's code has an environment of its own, with one exact build for processors.
+.venv-gpu/.ready: pyproject.toml
+	$(PYTHON) -m venv .venv-gpu
+	.venv-gpu/bin/pip install --quiet --disable-pip-version-check 'torch==2.13.0' 'triton>=3.2' pytest --editable .
+	@touch $@
+
+test-gpu: .venv-gpu/.ready
+	.venv-gpu/bin/pytest tests_gpu
 
 bench: $(SETUP)
 	$(BIN)/python -m benchmarks

@@ -24,7 +24,7 @@ from nearer.questions import random_questions
 TIMED = True
 N = 60
 WORDS = [f"text number {i:02d}" for i in range(N)]
-FLIGHTS, BUDGETS = (1, 16, 64), (300, 600, 1200)
+FLIGHTS, BUDGETS = (1, 16, 64), (600, 1200, 2400)
 _QUESTIONS, _ROUND = 240, 80  # of the timed run
 _KILLS, _IN_FLIGHT = 10, 16
 
@@ -192,6 +192,6 @@ def _killed(r: dict[str, float]) -> str:
     return (
         f"\n## Killed with -9\n\n{r['kills']:.0f} kills, {_IN_FLIGHT} in flight: "
         f"{r['answers']:.0f} answers in the journal, {r['lost']:.0f} lost in flight, at most "
-        f"{r['most_lost']:.0f} by "
-        f"one kill, {r['again']:.0f} asked again that had been kept; the result is {same}."
+        f"{r['most_lost']:.0f} by one kill, {r['again']:.0f} asked again that had been kept; "
+        f"the result is {same}."
     )

@@ -91,6 +91,18 @@ def test_batches_go_out_and_come_back_until_the_map_is_there(objects, tmp_path):
     assert server.n_questions == asked
 
 
+def test_people_and_models_do_not_share_a_journal(objects, tmp_path):
+    requests = tmp_path / "q.jsonl"
+    assert nearer_judge("export", objects, "--model", "m", "--out", requests).exit_code == 0
+    told = nearer_judge("ask", objects, keys="1\n")
+    assert told.exit_code == 2
+    assert 'judge was "batches"' in told.output
+    told = nearer_judge("export", objects, "--model", "other", "--out", requests)
+    assert 'model was "m" and is "other"' in told.output
+    told = nearer_judge("import", objects, requests, "--question", "Is {head} this?")
+    assert "question was" in told.output
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [("no json\n", "line 1: is no reply"), ('{"custom_id": 7}\n', "line 1: is no reply")],

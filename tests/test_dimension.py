@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 import nearer
 from nearer import estimate_dimension
 from nearer.errors import InvalidInput
+from nearer.questions import answered, random_questions
 
 
 def triplets_of(X, m, flip=0.0, seed=0):
@@ -19,7 +21,9 @@ def triplets_of(X, m, flip=0.0, seed=0):
 def test_exact_answers(d):
     X = np.random.default_rng(d).normal(size=(60, d))
     found = estimate_dimension(triplets_of(X, 6000), 60, max_dimension=7, random_state=0)
-    assert (found.dimension, found.method, found.determined) == (d, "exact", True)
+    assert (found.dimension, found.method, found.dimension_low) == (d, "exact", d)
+    assert found.determined == (found.dimension_high == d)
+    assert found.determined or d == 4
     assert found.positions.shape == (60, d)
 
 
@@ -27,7 +31,12 @@ def test_exact_answers(d):
 def test_noisy_answers(d):
     X = np.random.default_rng(d).normal(size=(60, d))
     found = estimate_dimension(triplets_of(X, 8000, 0.1), 60, max_dimension=6, random_state=0)
-    assert (found.dimension, found.method, found.determined) == (d, "held-out", True)
+    assert (found.dimension, found.method) == (d, "held-out")
+    assert found.dimension_low <= d <= found.dimension_high
+    assert found.evidence[d]["probability"] == max(
+        e["probability"] for e in found.evidence.values()
+    )
+    assert sum(e["probability"] for e in found.evidence.values()) == pytest.approx(1)
     assert found.dimensions[found.scores.argmin()] == d
     assert found.positions.shape == (60, d)
 
@@ -55,6 +64,30 @@ def test_the_cross_validated_test_agrees_on_an_easy_case():
         rows, 25, method="cross-validated test", max_dimension=3, random_state=0
     )
     assert found.dimension == 2
+
+
+def test_one_answer_and_answers_that_anything_obeys_determine_nothing():
+    one = estimate_dimension([[0, 1, 2]])
+    assert (one.determined, one.dimension_low, one.dimension_high) == (False, 1, 2)
+    for seed in range(3):
+        rows = random_questions(100, 150, np.random.default_rng(seed))
+        found = estimate_dimension(rows, 100, random_state=0)
+        assert (found.method, found.determined) == ("held-out", False)
+        assert found.dimension_low < found.dimension_high
+
+
+def test_doubtful_answers_that_many_dimensions_obey_are_not_exact():
+    """In enough dimensions everything is obeyed; answers nobody fitted are not."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 1))
+    questions = random_questions(60, 3000, rng)
+    head, a, b = X[questions.T]
+    margin = np.linalg.norm(head - b, axis=1) - np.linalg.norm(head - a, axis=1)
+    rows = answered(questions, rng.random(3000) < expit(4 * margin))
+    found = estimate_dimension(rows, 60, random_state=0)
+    assert found.method == "held-out"
+    assert found.dimension_low == found.dimension == 1
+    assert found.dimension_high <= 3
 
 
 def test_bad_options():

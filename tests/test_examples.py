@@ -41,6 +41,16 @@ def test_dask_oracle(tmp_path):
     assert out == "300 answers from 2 workers; the same map as here: True\n"
 
 
+def test_the_page_about_oracles_runs(tmp_path):
+    page = (EXAMPLES.parent / "docs" / "oracles.md").read_text("utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert len(blocks) == 3
+    command = [sys.executable, "-c", "\n".join(blocks)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "answers.db").exists()
+
+
 def test_no_example_is_left_out():
     tested = re.findall(r"run\(\"(\w+\.py)\"", Path(__file__).read_text("utf-8"))
     assert {path.name for path in EXAMPLES.glob("*.py")} == set(tested)

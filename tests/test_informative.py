@@ -84,6 +84,27 @@ def test_a_budget_from_outside_cuts_a_round_and_still_gives_positions():
     assert np.isfinite(found.positions).all()
 
 
+def test_it_stops_when_it_expects_to_be_good_enough():
+    X = nearer.datasets.make_gaussian(30, 1, random_state=2)
+    told = {}
+    for quality in (0.9, 0.98, 1.0):
+        asking = nearer.informative(30, budget=2500, quality=quality, random_state=0)
+        found = nearer.run(asking, people(X, 0.05))
+        told[quality] = found.n_comparisons
+        if quality < 1:
+            assert "τ is expected" in found.history[-1].note
+            assert found.details["expected_tau"] >= quality - 0.01
+            assert nearer.metrics.mean_kendall_tau(X, found.positions) > quality - 0.03
+    assert told[0.9] < told[0.98] < told[1.0] == 2500
+
+
+def test_dimensions_are_no_more_than_answers_can_carry():
+    X = np.random.default_rng(0).normal(size=(40, 12))
+    found = nearer.run(nearer.informative(40, budget=400, random_state=0), people(X, 0.0))
+    assert found.dimension <= 400 // (3 * 40)
+    assert found.dimension_low <= found.dimension <= found.dimension_high
+
+
 def test_chosen_questions_teach_more_than_random_ones():
     X = nearer.datasets.make_gaussian(60, 2, random_state=5)
     tau = nearer.metrics.mean_kendall_tau
@@ -108,6 +129,8 @@ def test_dimension_is_chosen():
         nearer.informative(50, budget=6000, round_size=600, random_state=0), people(X, 0.05)
     )
     assert found.dimension == 3
+    held = found.held_out
+    assert 0.7 < held.low < held.accuracy < held.high < 1
     assert found.evidence[3]["log_likelihood"] > found.evidence[2]["log_likelihood"]
 
 

@@ -220,6 +220,18 @@ def test_a_refusal_keeps_what_was_paid_for(tmp_path):
     assert server.n_questions == 300 - kept
 
 
+def test_another_model_does_not_go_on_with_the_journal(tmp_path):
+    call = {"budget": 20, "random_state": 0, "journal": tmp_path / "a.db", "progress": False}
+    with StubServer(AT) as server:
+        one, other = (ChatJudge(name, endpoint=server.url, key=None) for name in ("one", "other"))
+        nearer.embed(one, WORDS, **call)
+        with pytest.raises(InvalidInput, match='model was "one" and is "other"'):
+            nearer.embed(other, WORDS, **call)
+        nearer.embed(Panel([one, other]), WORDS, **{**call, "journal": tmp_path / "b.db"})
+        with pytest.raises(InvalidInput, match="judges was"):
+            nearer.embed(Panel([one]), WORDS, **{**call, "journal": tmp_path / "b.db"})
+
+
 def test_money_is_kept_to():
     with StubServer(AT) as server:
         judge = ChatJudge("m", endpoint=server.url, key=None, price=(1e6, 0.0))

@@ -78,6 +78,8 @@ def test_an_oracle_that_counts_its_objects_speaks_of_numbers():
         ("30", "n_objects='30'"),
         (2.5, "n_objects=2.5"),
         (X, r"array of shape \(30, 2\)"),
+        (set(NAMES), "objects is a set"),
+        (pd.DataFrame({"name": NAMES}), "pass one column"),
     ],
 )
 def test_bad_objects_are_named(objects, message):
@@ -317,6 +319,7 @@ def test_money_runs_out_and_the_best_so_far_is_returned():
     assert found.n_comparisons == 200
     assert seen[-1][0] == 200
     assert seen[-1][2] == pytest.approx(50)
+    assert seen[-1][3] == 200
     calls = nearer.run(
         nearer.rand_soe(30, budget=100, random_state=0), EXACT, block_size=5, max_calls=7
     )
@@ -409,8 +412,11 @@ def test_ctrl_c_stops_paying_at_once_and_keeps_what_came(tmp_path):
         ({"timeout": -1}, "timeout=-1"),
         ({"retry": "all"}, "retry='all'"),
         ({"retries": -1}, "retries=-1"),
+        ({"pause": -1}, "pause=-1"),
+        ({"workers": 4, "max_in_flight": 2}, "give one of them"),
         ({"cost": 0.01}, "cost=0.01: must be a function"),
         ({"max_cost": -1}, "max_cost=-1"),
+        ({"worker": 4}, "worker=4: there is no such option"),
     ],
 )
 def test_bad_options_are_named(how, message):
@@ -444,3 +450,19 @@ def test_noise_is_expected_where_it_is_likely():
             return judge(questions)
 
     assert nearer.embed(Model(), NAMES, **call).history[0].name == "informative"
+
+
+def test_a_line_on_the_terminal_counts_what_is_paid_for(monkeypatch):
+    from nearer.running import progress
+
+    said = []
+
+    class Bar(progress.Progress):
+        def update(self, task_id, *, description, **options):
+            said.append(description)
+
+    monkeypatch.setattr(progress, "Progress", Bar)
+    nearer.embed(EXACT, 30, budget=50, noise=0.1, cost=len, random_state=0)
+    assert said[-1] == "asking: 50 comparisons in 3 rounds; 3 calls, 50.00 spent"
+    nearer.embed(EXACT, 30, budget=50, noise=0.1, random_state=0)
+    assert said[-1] == "asking: 50 comparisons in 3 rounds"

@@ -423,32 +423,52 @@ def test_joining_has_a_limit(tmp_path):
 
 
 def test_a_request_that_never_ends_is_given_up(monkeypatch):
-    from nearer.study import web as module
+    """The head came, the body does not; or it comes in drops."""
+    from nearer.study import wire
 
-    monkeypatch.setattr(module, "_BODY_SECONDS", 0.1)
-    said = []
+    monkeypatch.setattr(wire, "_BODY_SECONDS", 0.3)
 
     async def app(scope, receive, send):
-        with pytest.raises(module.HTTPException) as error:
-            await receive()
-        said.append(error.value.status_code)
+        while (await receive()).get("more_body"):
+            pass
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"here"})
 
-    class State:
-        prefix = ""
-        facts = type("F", (), {"config": type("C", (), {"frame_ancestors": ""})})
+    async def use(port):
+        ends = []
+        for drops in (False, True):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n")
+            for _ in range(10 if drops else 0):
+                writer.write(b"x")
+                await asyncio.sleep(0.1)
+            with contextlib.suppress(OSError):
+                ends.append(await asyncio.wait_for(reader.read(10), 5))
+            writer.close()
+        return ends
 
-    scope = {
-        "type": "http",
-        "method": "POST",
-        "path": "/api/join",
-        "app": type("A", (), {"state": type("S", (), {"study": State})}),
-    }
+    assert set(asyncio.run(on_wire(app, use))) <= {b""}
 
-    async def never():
-        await asyncio.sleep(60)
 
-    asyncio.run(module.Guard(app)(scope, never, None))
-    assert said == [408]
+async def on_wire(app, use):
+    """Serve an app on our connections and use it."""
+    import uvicorn
+
+    from nearer.study.wire import Wire
+
+    config = uvicorn.Config(app, http=Wire, ws="none", lifespan="off", log_level="critical")
+    server = uvicorn.Server(config)
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    running = asyncio.create_task(server.serve(sockets=[listener]))
+    while not server.started:
+        await asyncio.sleep(0.01)
+    try:
+        return await use(listener.getsockname()[1])
+    finally:
+        server.should_exit = True
+        await running
+        listener.close()
 
 
 # Tables --------------------------------------------------------------------------------------
@@ -489,10 +509,37 @@ def test_no_setting_can_be_slipped_in(web):
     assert changes == {"quota": 7}
 
 
+def test_a_connection_that_was_used_may_rest_and_a_long_reply_is_not_cut(monkeypatch):
+    """Only the head of a request is timed: not the reply, and not the pause after it."""
+    from nearer.study import wire
+
+    monkeypatch.setattr(wire, "_HEAD_SECONDS", 0.3)
+
+    async def app(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for k in range(6):
+            await asyncio.sleep(0.1)
+            await send({"type": "http.response.body", "body": b"x", "more_body": k < 5})
+
+    async def use(port):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        replies = []
+        for _ in range(2):
+            writer.write(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+            replies.append(await asyncio.wait_for(reader.readuntil(b"\r\n0\r\n\r\n"), 5))
+            await asyncio.sleep(0.6)
+        writer.write(b"GET / HT")
+        ended = await asyncio.wait_for(reader.read(10), 5)
+        writer.close()
+        return replies, ended
+
+    replies, ended = asyncio.run(on_wire(app, use))
+    assert [reply.count(b"x\r\n") for reply in replies] == [6, 6]
+    assert ended == b"", "half a head is hung up on"
+
+
 def test_whoever_is_silent_longest_makes_room(monkeypatch):
     """A server that may hold twenty connections, sixty half requests, and one whole one."""
-    import uvicorn
-
     from nearer.study.wire import Wire
 
     monkeypatch.setattr(Wire, "most", 20)
@@ -501,15 +548,7 @@ def test_whoever_is_silent_longest_makes_room(monkeypatch):
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b"here"})
 
-    async def attack():
-        config = uvicorn.Config(app, http=Wire, ws="none", lifespan="off", log_level="error")
-        server = uvicorn.Server(config)
-        listener = socket.socket()
-        listener.bind(("127.0.0.1", 0))
-        running = asyncio.create_task(server.serve(sockets=[listener]))
-        while not server.started:
-            await asyncio.sleep(0.01)
-        port = listener.getsockname()[1]
+    async def attack(port):
         wires = []
         for _ in range(60):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -522,12 +561,9 @@ def test_whoever_is_silent_longest_makes_room(monkeypatch):
         open_now = len(Wire._open)
         for _, other in [*wires, (reader, writer)]:
             other.close()
-        server.should_exit = True
-        await running
-        listener.close()
         return said, first, open_now
 
-    said, first, open_now = asyncio.run(attack())
+    said, first, open_now = asyncio.run(on_wire(app, attack))
     assert b" 200 " in said.splitlines()[0]
     assert first == b"", "the first of the silent was hung up on"
     assert open_now <= 20

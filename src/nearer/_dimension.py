@@ -1,9 +1,10 @@
 """How many dimensions answers need: `nearer.estimate_dimension`, and what `nearer.fit` asks too.
 
-Answers are *exact* where one dimension obeys them all, several answers a coordinate, and answers
-that were held out are obeyed as well as learning without errors allows. Otherwise dimensions are
-compared by how well they predict answers held out. Either way each dimension gets a probability,
-and those that cannot be told apart are said. See `nearer.fitting.dimension`.
+One belief about the answers compares dimensions by how well they predict answers held out. Where
+answers have no errors there is more: they are *exact* where positions in one of the dimensions that
+remain obey all of them, with several answers a coordinate, and obey answers held out as well as
+learning without errors allows. Fewer dimensions are then out of the question. See
+`nearer.fitting.dimension`.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ from nearer import checks
 from nearer.errors import InvalidInput
 from nearer.fitting.baselines import cross_validated_test, fit_low_rank
 from nearer.fitting.belief import Belief
-from nearer.fitting.dimension import HeldOutJudge, is_exact, obeys, smallest_obeyed
+from nearer.fitting.dimension import MANY, HeldOutJudge, is_exact, obeys
 from nearer.fitting.heldout import HeldOut, hold_out_once
 from nearer.fitting.losses import Floats, Loss
 from nearer.fitting.solver import Fit
 from nearer.fitting.starts import fit_from_above
+from nearer.questions import pack
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,7 +40,6 @@ __all__ = [
 
 SETTLED = 100_000  # answers that settle the dimension, where not all can be obeyed
 _METHODS = ("auto", "exact", "held-out", "cross-validated test", "low-rank")
-_SOE = Loss("soe")
 
 
 @dataclass(frozen=True)
@@ -54,11 +55,11 @@ class DimensionEstimate:
     dimensions
         Those tried, ascending.
     scores
-        For each: share of disobeyed answers (exact), held-out log-loss, mean accuracy, or the size
-        of the direction relative to the first (low-rank).
+        For each: held-out log-loss, mean accuracy, or the size of the direction relative to the
+        first (low-rank).
     errors
         Standard error of each score's difference from the estimate's or, in the cross-validated
-        test, the best; zero for exact answers.
+        test, the best.
     determined
         Whether the answers single out this dimension.
     dimension_low, dimension_high
@@ -140,127 +141,92 @@ def estimate_dimension(
         return _tested(rows, n, most, rng)
     if method == "low-rank":
         return _low_rank(rows, n, most, rng)
-    weights = np.ones(len(rows))
+    belief = Belief(n, None, rng, max_components=most)
+    some = rows
+    if len(rows) > SETTLED:
+        some = rows[rng.choice(len(rows), SETTLED, replace=False)]
+    belief.learn(some)
+    exact = None
     if method != "held-out":
-        estimate, _ = fit_exactly(rows, weights, n, None, most, rng)
-        if estimate is not None:
-            return estimate
-        if method == "exact":
+        exact = fit_exactly(belief, rows, np.ones(len(rows)), rng)
+        if exact is None and method == "exact":
             raise InvalidInput(
                 f"max_dimension={most}: not all answers can be obeyed, or answers held out are "
                 "not; raise max_dimension or use method='held-out'"
             )
-    belief = Belief(n, None, rng, max_components=most)
-    if len(rows) > SETTLED:
-        rows = rows[rng.choice(len(rows), SETTLED, replace=False)]
-    belief.learn(rows)
-    return find_dimension(belief, most)
+    return find_dimension(belief, most, exact)
 
 
 def fit_exactly(
-    rows: NDArray[np.int32],
-    weights: Floats,
-    n: int,
-    d: int | None,
-    most: int,
-    rng: np.random.Generator,
-) -> tuple[DimensionEstimate | None, ExactFit | None]:
+    belief: Belief, rows: NDArray[np.int32], weights: Floats, rng: np.random.Generator
+) -> ExactFit | None:
     """Positions that obey every answer that counts, where answers not seen are obeyed, too.
 
-    `d` None: in the smallest dimension, at most `most`. Both are None where answers are not exact;
-    there is no estimate where the dimension was given.
+    They are looked for in the belief's dimension, and, where it chose that, in those that are
+    about as probable.
     """
     counted = weights > 0
-    rows, weights = rows[counted], weights[counted]
-    shares: dict[int, float] = {}
-    fit: Fit | None
-    if d is None:
-        fit, shares = smallest_obeyed(rows, n, most, rng)
-    else:
-        fit = fit_from_above(rows, n, d, weights=weights, rng=rng, max_iter=1000)
-        fit = fit if obeys(fit, rows) else None
-    if fit is None:
-        return None, None
-    e = fit.positions.shape[1]
-    held = hold_out_once(rows, weights, n, e, _SOE, rng)
-    if held is None:
-        return None, None
-    wrong, asked = int((held.margins <= 0).sum()), len(held.rows)
-    if not is_exact(wrong, asked, len(rows) - asked, n * e):
-        return None, None
-    at = np.flatnonzero(counted)[held.rows]  # rows as the caller counts them
-    exact = ExactFit(fit, replace(held, rows=at))
-    if d is not None:
-        return None, exact
-    tried = {e: held}
-    for f in (e - 1, e + 1):
-        if 1 <= f <= most:
-            other = hold_out_once(rows, weights, n, f, _SOE, rng)
-            tried |= {} if other is None else {f: other}
-    return _exact_estimate(fit, shares, tried, most), exact
+    at = np.flatnonzero(counted)
+    rows, weights, n = rows[counted], weights[counted], len(belief.fit.positions)
+    keys, mirrored = pack(rows)
+    both = np.unique(2 * keys + mirrored)
+    if belief.held_out is None or (np.diff(both >> 1) == 0).any():
+        return None  # too few answers, or some that contradict each other
+    chances, d = belief.probabilities, belief.dimension
+    for e in range(d, belief.judge.span(chances)[1] + 1) if chances else (d,):
+        if len(rows) < MANY * n * e:
+            break
+        fit = fit_from_above(rows, n, e, weights=weights, rng=rng, max_iter=1000)
+        if not obeys(fit, rows):
+            continue
+        held = hold_out_once(rows, weights, n, e, Loss("soe"), rng)
+        if held is None:
+            break
+        wrong, asked = int((held.margins <= 0).sum()), len(held.rows)
+        if is_exact(wrong, asked, len(rows) - asked, n * e):
+            return ExactFit(fit, replace(held, rows=at[held.rows]))
+        break
+    return None
 
 
-def _exact_estimate(
-    fit: Fit, shares: dict[int, float], tried: dict[int, HeldOut], most: int
-) -> DimensionEstimate:
-    judge = HeldOutJudge({d: held.pieces for d, held in tried.items()})
-    chances, (low, high) = judge.probabilities(), judge.span()
-    d = fit.positions.shape[1]
-    evidence: dict[int, Any] = {
-        e: {
-            "probability": chances.get(e, 0.0),
-            "disobeyed": shares.get(e),
-            "accuracy": tried[e].accuracy if e in tried else None,
-        }
-        for e in sorted({*shares, *tried})
-    }
-    dimensions = np.array(sorted(shares))
-    return DimensionEstimate(
-        d,
-        "exact",
-        dimensions,
-        np.array([shares[e] for e in sorted(shares)]),
-        np.zeros(len(shares)),
-        bool(low == high == d and d < most),
-        fit.positions,
-        min(low, d),
-        max(high, d),
-        evidence,
-    )
-
-
-def find_dimension(belief: Belief, most: int) -> DimensionEstimate:
+def find_dimension(belief: Belief, most: int, exact: ExactFit | None = None) -> DimensionEstimate:
     """What a belief that chose its dimension says about it."""
-    chosen, n, d = belief.held_out, len(belief.fit.positions), belief.dimension
-    if chosen is None:
-        nothing = np.array([np.log(2)])
-        return DimensionEstimate(
-            d, "held-out", np.array([d]), nothing, np.zeros(1), False, None, 1, most
-        )
-    judge, evidence = belief.judge, belief.evidence
-    low, high = judge.span()
+    n, held, judge = len(belief.fit.positions), belief.held_out, belief.judge
+    positions = belief.fit.positions if exact is None else exact.fit.positions
+    d = positions.shape[1]
+    chances = judge.probabilities(most, least=1 if exact is None else d)
+    low, high = judge.span(chances)
+    low, high = min(low, d), max(high, d)
     # four standard errors above a coin: the best of some ten settings exceeds three by chance
-    if chosen.accuracy <= 0.5 + 2 / np.sqrt(len(chosen.pieces)):
+    if held is None or held.accuracy <= 0.5 + 2 / np.sqrt(len(held.pieces)):
         low, high = 1, most
-    elif d == max(judge.scores):  # nothing wider was tried: more cannot be excluded
-        high = max(high, min(n - 1, most) if d < most else n - 1)
-    tried = np.array(sorted(judge.scores))
-    scores = np.array([-evidence[k]["log_likelihood"] for k in tried])
-    size = len(chosen.rows)
-    errors = np.array(
-        [(judge.scores[k] - judge.scores[d]).std() * len(judge.scores[d]) ** 0.5 for k in tried]
-    )
+    if high == most:  # more cannot be excluded
+        high = n - 1
+    evidence = belief.evidence
+    for e, found in evidence.items():
+        found["probability"] = chances.get(e, 0.0)
+    tried = np.array(sorted(judge.scores) or [d])
+    scores = np.array([-evidence[e].get("log_likelihood", -np.log(2)) for e in tried.tolist()])
     return DimensionEstimate(
         d,
-        "held-out",
+        "held-out" if exact is None else "exact",
         tried,
         scores,
-        errors / size,
-        bool(low == high),
-        belief.fit.positions,
+        _errors(judge, tried, d),
+        low == high,
+        positions,
         low,
         high,
         evidence,
+    )
+
+
+def _errors(judge: HeldOutJudge, tried: NDArray[np.int64], d: int) -> Floats:
+    """Standard errors of the differences between mean scores, of each dimension and d."""
+    if d not in judge.scores:
+        return np.zeros(len(tried))
+    return np.array(
+        [(judge.scores[e] - judge.scores[d]).std() / len(judge.scores[d]) ** 0.5 for e in tried]
     )
 
 

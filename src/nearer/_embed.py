@@ -32,6 +32,7 @@ def embed(
     budget: int | None = None,
     noise: Expected = "auto",
     order: Economy = "fewest-comparisons",
+    quality: float = 0.99,
     random_state: int | np.random.Generator | None = None,
     journal: str | os.PathLike[str] | None = None,
     progress: bool | Callable[..., object] = True,
@@ -51,7 +52,9 @@ def embed(
     budget
         At most so many comparisons; the best embedding for them is returned. None: as many as it
         takes, about 1.35·n·d·log2 n where the answers of many objects fit in d dimensions, at most
-        1.5·n·d·log2 n + 25·n where those of few do, and 8.4 to 16·n·log2 n where they fit in none.
+        1.5·n·d·log2 n + 25·n where those of few do, 8.4 to 16·n·log2 n where they fit in none, and
+        at most 6.4·n·log2 n for each bit that a doubtful answer carries: 12·n·log2 n where a tenth
+        of them is wrong.
     noise
         ``"auto"`` asks a few cyclic and repeated questions to see whether answers are exact, except
         where they cannot be expected to be: from an async oracle, or one that says of itself that
@@ -62,6 +65,9 @@ def embed(
         ``"fewest-comparisons"``, or ``"fewest-rounds"`` where each round is waited for, as by an
         oracle that takes seconds or by many people at once: about a hundred rounds, for up to 15 %
         more comparisons. Noisy answers come in few rounds anyway.
+    quality
+        Where answers are doubtful, stop when Kendall's τ between predicted and true distances from
+        a head is expected to be this, or when the budget is spent; 1: when it is spent.
     random_state
         Seed or generator.
     journal
@@ -89,7 +95,9 @@ def embed(
         raise InvalidInput(f"{n} objects: the oracle knows only {known}; ask for at most so many")
     if noise == "auto" and getattr(oracle, "expects_noise", is_async(oracle)):
         noise = _SOME
-    asking = exact_or_noisy(n, budget=budget, noise=noise, order=order, random_state=random_state)
+    asking = exact_or_noisy(
+        n, budget=budget, noise=noise, order=order, quality=quality, random_state=random_state
+    )
     shown = asking_progress("asking") if progress is True else nullcontext(progress or None)
     with shown as count:
         return run(

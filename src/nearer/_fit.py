@@ -27,6 +27,7 @@ from nearer._given import Given, gather
 from nearer.embedding import Embedding, Phase
 from nearer.fitting.belief import Belief
 from nearer.fitting.bootstrap import bootstrap_covariances
+from nearer.fitting.device import Device, using
 from nearer.fitting.heldout import hold_out_once
 from nearer.fitting.losses import LOSSES, Floats, Loss
 from nearer.fitting.posterior import Curve, Noise, Posterior
@@ -64,6 +65,7 @@ def fit(
     bootstrap: int | None = None,
     max_iter: int = 1000,
     tol: float = 1e-8,
+    device: Device = "auto",
     random_state: int | np.random.Generator | None = None,
 ) -> Embedding:
     """Find positions, their dimension and how sure they are from answers that are given.
@@ -96,6 +98,9 @@ def fit(
         but not for ``"noisy"``, which knows how sure it is.
     max_iter, tol
         Steps of the optimiser in the last fit, and the gain of a step that ends it.
+    device
+        ``"cuda"``: fit on a GPU (needs ``nearer[gpu]``). ``"auto"``: where there is one and the
+        problem is large enough to gain. ``"cpu"``: never.
     random_state
         Seed or generator.
 
@@ -115,8 +120,8 @@ def fit(
     >>> near = nearer.NoisyOracle(nearer.PointOracle(X), flip=0.1, random_state=0)(questions)
     >>> answers = np.where(near[:, None], questions, questions[:, [0, 2, 1]])
     >>> found = nearer.fit(answers, random_state=0)
-    >>> found.dimension, found.determined, round(found.held_out.accuracy, 1)
-    (2, True, 0.9)
+    >>> found.dimension, found.dimension_low, round(found.held_out.accuracy, 1)
+    (2, 2, 0.9)
     """
     given = gather(answers, people, weights, n_objects, objects)
     checks.one_of("method", method, _METHODS)
@@ -125,12 +130,13 @@ def fit(
     if bootstrap is not None and bootstrap != 0:
         checks.whole("bootstrap", bootstrap, least=2, rule="a spread needs two draws; 0: none")
     rng = checks.generator(random_state)
-    found = _find(given, _Wanted(method, d, most, max_iter, tol), rng)
-    if found.method != "noisy" and bootstrap != 0:
-        found = _drawn_again(given, found, bootstrap or _DRAWS, rng)
-    elif bootstrap:
-        found = _drawn_again(given, found, bootstrap, rng)
-    return _embedding(given, found)
+    with using(device):
+        found = _find(given, _Wanted(method, d, most, max_iter, tol), rng)
+        if found.method != "noisy" and bootstrap != 0:
+            found = _drawn_again(given, found, bootstrap or _DRAWS, rng)
+        elif bootstrap:
+            found = _drawn_again(given, found, bootstrap, rng)
+        return _embedding(given, found)
 
 
 @dataclass(frozen=True)
@@ -159,28 +165,22 @@ class _Found:
 
 
 def _find(given: Given, wanted: _Wanted, rng: np.random.Generator) -> _Found:
-    method, d, most = wanted.method, wanted.d, wanted.most
-    estimate = None
-    if method == "auto" or (d is None and method != "noisy"):
-        estimate, exact = fit_exactly(given.rows, given.weights, given.n, d, most, rng)
-        if method == "auto" and exact is not None:
-            return _obeyed(given, exact, estimate)
-    if method in ("auto", "noisy"):
-        return _believed(given, wanted, rng)
-    if d is None:
-        estimate = estimate or _settled(given, most, rng)[1]
-        d = estimate.dimension
-    return replace(_minimised(given, replace(wanted, d=d), rng), estimate=estimate)
-
-
-def _believed(given: Given, wanted: _Wanted, rng: np.random.Generator) -> _Found:
-    d, estimate, belief = wanted.d, None, None
-    if d is None:
-        belief, estimate = _settled(given, wanted.most, rng)
-        d = estimate.dimension
-    if belief is None or len(given.rows) > SETTLED:
-        belief = Belief(given.n, d, rng)
-        belief.learn(given.rows, given.people, given.weights)
+    method, d = wanted.method, wanted.d
+    if d is not None and method not in ("auto", "noisy"):
+        return _minimised(given, wanted, rng)
+    belief, some = _believed(given, wanted, rng)
+    exact = None
+    if method != "noisy":
+        exact = fit_exactly(belief, given.rows, given.weights, rng)
+    estimate = find_dimension(belief, wanted.most, exact) if d is None else None
+    if method == "auto" and exact is not None:
+        return _obeyed(given, exact, estimate, belief.reliability)
+    if method not in ("auto", "noisy"):
+        assert estimate is not None
+        found = _minimised(given, replace(wanted, d=estimate.dimension), rng)
+        return replace(found, estimate=estimate)
+    if some < len(given.rows):  # those settled the dimension; all of them are fitted
+        belief, _ = _believed(given, replace(wanted, d=belief.dimension), rng)
     evidence = belief.evidence if estimate is None else estimate.evidence
     belief.conclude(max_iter=wanted.max_iter, tol=wanted.tol)
     return _Found(
@@ -195,21 +195,27 @@ def _believed(given: Given, wanted: _Wanted, rng: np.random.Generator) -> _Found
     )
 
 
-def _settled(given: Given, most: int, rng: np.random.Generator) -> tuple[Belief, DimensionEstimate]:
-    """A belief that chose its dimension, from as many answers as settle it."""
+def _believed(given: Given, wanted: _Wanted, rng: np.random.Generator) -> tuple[Belief, int]:
+    """What the answers make believe, and from how many: enough to settle the dimension."""
     some = np.arange(len(given.rows))
-    if len(some) > SETTLED:
+    if wanted.d is None and len(some) > SETTLED:
         some = np.sort(rng.choice(len(some), SETTLED, replace=False))
+    belief = Belief(given.n, wanted.d, rng, max_components=wanted.most if not wanted.d else None)
     people = None if given.people is None else given.people[some]
-    belief = Belief(given.n, None, rng, max_components=most)
     belief.learn(given.rows[some], people, given.weights[some])
-    return belief, find_dimension(belief, most)
+    return belief, len(some)
 
 
-def _obeyed(given: Given, exact: ExactFit, estimate: DimensionEstimate | None) -> _Found:
+def _obeyed(
+    given: Given,
+    exact: ExactFit,
+    estimate: DimensionEstimate | None,
+    reliability: Reliability | None,
+) -> _Found:
     margins = np.full(len(given.rows), np.nan)
     margins[exact.held_out.rows] = exact.held_out.margins
-    return _plain(given, "soe", exact.fit, margins, exact.held_out.curve, estimate)
+    found = _plain(given, "soe", exact.fit, margins, exact.held_out.curve)
+    return replace(found, estimate=estimate, reliability=reliability)
 
 
 def _minimised(given: Given, wanted: _Wanted, rng: np.random.Generator) -> _Found:
@@ -228,7 +234,7 @@ def _minimised(given: Given, wanted: _Wanted, rng: np.random.Generator) -> _Foun
     margins = np.full(len(given.rows), np.nan)
     if held is not None:
         margins[held.rows] = held.margins
-    return _plain(given, method, found, margins, Curve() if held is None else held.curve, None)
+    return _plain(given, method, found, margins, Curve() if held is None else held.curve)
 
 
 def _plain(
@@ -237,7 +243,6 @@ def _plain(
     found: Fit,
     margins: Floats,
     curve: Curve,
-    estimate: DimensionEstimate | None,
 ) -> _Found:
     n, d = found.positions.shape
     posterior = Posterior(
@@ -251,7 +256,7 @@ def _plain(
     )
     wrong = disobeyed(found.positions, given.rows)
     rate = float(np.average(wrong, weights=given.weights))
-    return _Found(method, posterior, margins, rate, estimate, weights=given.weights)
+    return _Found(method, posterior, margins, rate, weights=given.weights)
 
 
 def _drawn_again(given: Given, found: _Found, n_draws: int, rng: np.random.Generator) -> _Found:

@@ -118,7 +118,8 @@ def _from_frame(frame: Any) -> Triplets:
 def _persons(answers: Triplets) -> NDArray[Any] | None:
     if answers.persons is None:
         return None
-    return np.asarray(answers.person_labels)[answers.persons] if answers.person_labels else None
+    labels = np.asarray(answers.person_labels)
+    return labels[answers.persons] if len(labels) else answers.persons
 
 
 def _trials(rows: NDArray[np.int32]) -> Objects:

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nearer import checks
-from nearer._kernels.kendall import kendall_tau_rows
 from nearer.distances import Distances, as_points
 from nearer.errors import InvalidInput
 
@@ -95,6 +94,8 @@ def mean_kendall_tau(
     1.0
     """
     blocks = _blocks(truth, embedding, metric, n_heads, random_state)
+    from nearer._kernels.kendall import kendall_tau_rows  # noqa: PLC0415 - a GPU needs no Numba
+
     values = np.concatenate([kendall_tau_rows(x, y) for x, y in blocks])
     return _summary(np.nan_to_num(values), len(as_points(embedding)), return_error)
 

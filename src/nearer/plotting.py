@@ -41,7 +41,7 @@ _NAMED = ("London", "New York City", "São Paulo", "Lagos", "Moscow", "Beijing",
 
 
 _SCORES = {  # what the scores of a dimension estimate are, by its method
-    "exact": "share of answers disobeyed",
+    "exact": "log-loss of held-out answers",
     "held-out": "log-loss of held-out answers",
     "cross-validated test": "accuracy on held-out answers",
     "low-rank": "size of the direction",

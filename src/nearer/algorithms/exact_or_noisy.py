@@ -53,6 +53,7 @@ def exact_or_noisy(
     budget: int | None = None,
     noise: Expected = "auto",
     order: Economy = "fewest-comparisons",
+    quality: float = 0.99,
     random_state: int | np.random.Generator | None = None,
 ) -> Asking[Embedding]:
     """Find positions whether or not answers can be trusted.
@@ -70,16 +71,19 @@ def exact_or_noisy(
     """
     n = checks.n_objects(n_objects)
     budget = None if budget is None else checks.budget(budget)
+    checks.probability("quality", quality)
     rng = checks.generator(random_state)
     if noise != "auto":
         rate = checks.rate("noise", noise)
-        return _noisy(n, budget, rate, None, rng) if rate else _sorting(n, budget, order, rng)
+        if not rate:
+            return _sorting(n, budget, order, rng)
+        return _noisy(n, budget, rate, None, quality, rng)
     n_cycles = min(_CYCLES, n)
     if budget is not None:
         n_cycles = min(n_cycles, budget // (4 * _SHARE))
     if n < 4 or n_cycles < 1:
         return _sorting(n, budget, order, rng)
-    return _check_first(n, budget, n_cycles, order, rng)
+    return _check_first(n, budget, n_cycles, order, quality, rng)
 
 
 def noisy_budget(n: int, rate: float) -> int:
@@ -100,12 +104,19 @@ def _noisy(
     budget: int | None,
     rate: float,
     known: NDArray[np.int64] | None,
+    quality: float,
     rng: np.random.Generator,
 ) -> Asking[Embedding]:
     if budget is None:
         budget = noisy_budget(n, rate)
-    rate = min(rate, _MOST_RATE)
-    return informative(n, budget=max(1, budget), noise=rate, known=known, random_state=rng)
+    return informative(
+        n,
+        budget=max(1, budget),
+        noise=min(rate, _MOST_RATE),
+        known=known,
+        quality=quality,
+        random_state=rng,
+    )
 
 
 def _sorting(
@@ -121,7 +132,12 @@ def _sorting(
 
 
 def _check_first(
-    n: int, budget: int | None, n_cycles: int, order: Economy, rng: np.random.Generator
+    n: int,
+    budget: int | None,
+    n_cycles: int,
+    order: Economy,
+    quality: float,
+    rng: np.random.Generator,
 ) -> Asking[Embedding]:
     record = Record()
     check: NoiseCheck = yield from recorded(
@@ -130,7 +146,7 @@ def _check_first(
     phase = Phase("check", record.n_comparisons, record.n_rounds, str(check))
     left = None if budget is None else budget - record.n_comparisons
     if not check.exact:
-        rest = _noisy(n, left, check.error_rate, check.triplets, rng)
+        rest = _noisy(n, left, check.error_rate, check.triplets, quality, rng)
     elif n <= _FEW:
         rest = remembered(_sorting(n, left, order, rng), Memory(check.triplets))
     else:

@@ -36,10 +36,11 @@ from nearer.algorithms.candidates import Askable, Candidates
 from nearer.asking.protocol import Asking, doubtful
 from nearer.asking.recipe import repeatable
 from nearer.asking.record import Record
-from nearer.embedding import Embedding, Phase
+from nearer.embedding import Embedding, HeldOutAccuracy, Phase
 from nearer.errors import BudgetSpent
 from nearer.fitting.belief import Belief
 from nearer.fitting.posterior import Posterior
+from nearer.metrics import share_interval
 from nearer.questions import Questions, answered
 
 __all__ = ["choose_questions", "information_of", "informative"]
@@ -61,6 +62,7 @@ def informative(
     askable: Askable | None = None,
     noise: float = 0.0,
     known: ArrayLike | None = None,
+    quality: float = 0.99,
     random_state: int | np.random.Generator | None = None,
 ) -> Asking[Embedding]:
     """Find positions from answers that may be wrong, asking what teaches most.
@@ -84,6 +86,9 @@ def informative(
     known
         Answers to random questions that are there already, rows (head, near, far): they are learned
         and not asked again, and are no part of the budget or of the result's triplets.
+    quality
+        Stop when Kendall's τ between predicted and true distances from a head is expected to be
+        this; 1: never, the budget is spent.
     random_state
         Seed or generator.
 
@@ -93,7 +98,7 @@ def informative(
         Its result is an `Embedding`. No question is asked twice. "Don't know" counts as a near
         tie, a graded answer as much for either side as it says. ``details`` holds the
         `Posterior`, its ``covariances``, the ``noise``, the ``learning_curve`` of honest
-        predictions, and the objects nobody was asked about.
+        predictions, the ``expected_tau``, and the objects nobody was asked about.
 
     Examples
     --------
@@ -115,7 +120,8 @@ def informative(
     if known is not None and len(np.asarray(known)):
         told = checks.triplets(known, n_objects)[0].astype(np.int64)
         candidates.exclude(told)
-    return _informative(belief, told, budget, int(round_size), candidates, rng)
+    limits = _Limits(budget, int(round_size), checks.probability("quality", quality))
+    return _informative(belief, told, limits, candidates, rng)
 
 
 def choose_questions(
@@ -236,11 +242,17 @@ class _Curve:
         return np.array(self.points, dtype=kinds)
 
 
+@dataclass(frozen=True)
+class _Limits:
+    budget: int
+    round_size: int
+    quality: float
+
+
 def _informative(
     belief: Belief,
     known: NDArray[np.int64],
-    budget: int,
-    round_size: int,
+    limits: _Limits,
     candidates: Candidates,
     rng: np.random.Generator,
 ) -> Asking[Embedding]:
@@ -248,8 +260,8 @@ def _informative(
     stopped = "the budget is spent"
     if len(known):
         belief.learn(known)
-    while record.n_comparisons < budget:
-        size = min(round_size, budget - record.n_comparisons)
+    while record.n_comparisons < limits.budget:
+        size = min(limits.round_size, limits.budget - record.n_comparisons)
         questions, random = draw_round(belief, candidates, size, rng)
         if not len(questions):
             stopped = "no further question that may be asked was found"
@@ -271,6 +283,10 @@ def _informative(
             belief.learn(np.concatenate([known, triplets]), weights=told)
         if spent:
             break
+        good = limits.quality < 1 and belief.expected_tau >= limits.quality
+        if good and not belief.may_lack_dimensions:
+            stopped = f"τ is expected to be {belief.expected_tau:.3f}"
+            break
     if record.n_comparisons or len(known):
         belief.conclude()
     return _result(belief, known, record, curve, stopped)
@@ -282,12 +298,13 @@ def _result(
     fit = belief.fit
     seen = np.zeros(len(fit.positions), dtype=np.bool_)
     seen[np.concatenate([known, record.triplets]).ravel()] = True
-    low, high = belief.judge.span() if belief.held_out is not None else (1, len(seen) - 1)
+    low, high = belief.span
     details = {
         "posterior": fit,
         "covariances": fit.covariances,
         "noise": fit.noise,
         "error_rate": belief.error_rate,
+        "expected_tau": belief.expected_tau,
         "learning_curve": curve.table(),
         "never_asked": np.flatnonzero(~seen),
     }
@@ -302,6 +319,16 @@ def _result(
         dimension_low=low,
         dimension_high=high,
         covariances=fit.covariances,
+        held_out=_held_out(belief),
         error_rate=belief.error_rate,
         details=details,
     )
+
+
+def _held_out(belief: Belief) -> HeldOutAccuracy | None:
+    """How well fits to a part predict the other answers, as if questions had been random."""
+    held = belief.held_out
+    if held is None:
+        return None
+    low, high = share_interval(held.accuracy, held.effective_share * len(held.rows))
+    return HeldOutAccuracy(held.accuracy, low, high, len(held.rows))

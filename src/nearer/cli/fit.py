@@ -37,6 +37,13 @@ __all__ = ["command"]
     help="Fits to answers drawn again, for the uncertainty of each position; 0 leaves it out. "
     "Default: 20; none where the fit expects wrong answers, it knows how sure it is.",
 )
+@click.option(
+    "--device",
+    type=click.Choice(["auto", "cpu", "cuda"]),
+    default="auto",
+    show_default=True,
+    help="auto: a GPU where there is one and the file is large enough to gain.",
+)
 @click.option("--seed", type=click.IntRange(min=0), help="Makes the fit repeatable.")
 @click.option("--out", default="out/fit", show_default=True, help="Folder for the results.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")

@@ -103,6 +103,7 @@ def fit_file(
     method: Any,
     dim: str,
     bootstrap: int | None,
+    device: Any,
     seed: int | None,
 ) -> Fitted:
     """Fit the answers of a file."""
@@ -119,6 +120,7 @@ def fit_file(
             n_components=wanted,
             method=method,
             bootstrap=bootstrap,
+            device=device,
             random_state=seed,
         )
     return Fitted(answers, source, folder, embedding, time.perf_counter() - start, seed)

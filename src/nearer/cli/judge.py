@@ -80,7 +80,8 @@ def export(
 
     names = _objects(objects)
     file = _journal(objects, journal)
-    batch = open_batch(_asking(names, budget, seed), file, names)
+    about = {"judge": "batches", "model": model, "question": question}
+    batch = open_batch(_asking(names, budget, seed), file, names, about)
     if batch.result is not None:
         _finish(batch.result, file, None)
         return
@@ -119,13 +120,13 @@ def import_(
 
     names = _objects(objects)
     file = _journal(objects, journal)
-    asking = _asking(names, budget, seed)
-    batch = open_batch(asking, file, names)
+    about = {"judge": "batches", "question": question}
+    batch = open_batch(_asking(names, budget, seed), file, names, about)
     answers = _replies(replies, batch.number, set(batch.rows.tolist()))
     add_answers(file, batch, answers)
     unsure = sum(answer is None for answer in answers.values())
     click.echo(f"{len(answers)} answers taken in, {unsure} of them don't know")
-    batch = open_batch(_asking(names, budget, seed), file, names)
+    batch = open_batch(_asking(names, budget, seed), file, names, about)
     if batch.result is not None:
         _finish(batch.result, file, out)
     else:

@@ -6,24 +6,26 @@ import json
 import socket
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
 
+from nearer.cli.study_changes import COMMANDS, STUDY, read_settings
 from nearer.errors import InvalidInput
 
 __all__ = ["command"]
-
-_STUDY = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.group("study")
 def command() -> None:
     """Ask people: make a study, serve it, read it out."""
+
+
+for _made in COMMANDS:
+    command.add_command(_made)
 
 
 def _needs_extra(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -44,7 +46,7 @@ def _needs_extra(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @command.command()
-@click.argument("study", type=_STUDY)
+@click.argument("study", type=STUDY)
 @click.option("--items", required=True, type=click.Path(path_type=Path),
               help="Folder or ZIP of pictures, sound or film; CSV with a text or file column; "
                    "Salmon's init.yaml.")  # fmt: skip
@@ -73,7 +75,7 @@ def new(study: Path, items: Path, config: Path | None, questions: Path | None,
         own, given = own or asked, {**given, **sampling}
         for note in notes:
             click.echo(f"{items}: {note}", err=True)
-    given = {**given, **(read_yaml(config) if config else {}), **_settings(settings, "--set ")}
+    given = {**given, **(read_yaml(config) if config else {}), **read_settings(settings, "--set ")}
     checked = Config.of(given)
     new_study(study, found, checked, own)
     click.echo(f"{study}: {len(found)} items, method {checked.method}, "
@@ -85,21 +87,8 @@ def new(study: Path, items: Path, config: Path | None, questions: Path | None,
     click.echo(f"Serve it: nearer study serve {study}")
 
 
-def _settings(given: tuple[str, ...], where: str = "") -> dict[str, Any]:
-    """NAME=VALUE, the value as YAML reads it."""
-    import yaml
-
-    found = {}
-    for setting in given:
-        name, equals, value = setting.partition("=")
-        if not equals:
-            raise InvalidInput(f"{where}{setting!r}: must be NAME=VALUE")
-        found[name] = yaml.safe_load(value)
-    return found
-
-
 @command.command()
-@click.argument("study", type=_STUDY)
+@click.argument("study", type=STUDY)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65535),
               help="Port; 0 takes a free one.")  # fmt: skip
@@ -163,7 +152,7 @@ def serve(study: Path, host: str, port: int, start: bool, new_login: bool, prefi
 
 
 @command.command()
-@click.argument("study", type=_STUDY)
+@click.argument("study", type=STUDY)
 @click.option("--people", "show_people", is_flag=True, help="One line for each person, too.")
 @click.option("--json", "as_json", is_flag=True, help="Everything as JSON.")
 def status(study: Path, show_people: bool, as_json: bool) -> None:
@@ -206,7 +195,7 @@ def status(study: Path, show_people: bool, as_json: bool) -> None:
 
 
 @command.command()
-@click.argument("study", type=_STUDY)
+@click.argument("study", type=STUDY)
 @click.option("--format", "name", default="triplets", show_default=True,
               type=click.Choice(["triplets", "answers", "salmon", "triplettools",
                                  "replies"]))  # fmt: skip
@@ -225,7 +214,7 @@ def export(study: Path, name: str, identities: bool, out: Path | None) -> None:
 
 
 @command.command()
-@click.argument("study", type=_STUDY)
+@click.argument("study", type=STUDY)
 @click.option("--dim", type=click.IntRange(1), help="Dimensions; without it, estimated.")
 @click.option("--seed", default=0, show_default=True)
 @click.option("--out", type=click.Path(path_type=Path), help="CSV; without it, standard output.")
@@ -254,8 +243,8 @@ def embed(study: Path, dim: int | None, seed: int, out: Path | None, as_json: bo
 
 
 @command.command()
-@click.argument("study", type=_STUDY)
-@click.argument("copy", type=_STUDY)
+@click.argument("study", type=STUDY)
+@click.argument("copy", type=STUDY)
 def backup(study: Path, copy: Path) -> None:
     """Copy STUDY to COPY, consistently, also while it is being served."""
     from nearer.study.create import back_up
@@ -265,95 +254,7 @@ def backup(study: Path, copy: Path) -> None:
 
 
 @command.command()
-@click.argument("study", type=_STUDY)
-@click.argument("person")
-@click.confirmation_option(prompt="Delete this person's identity and answers for good?")
-def withdraw(study: Path, person: str) -> None:
-    """Erase a PERSON, named by pseudonym or by the panel's name, and all their answers."""
-    from nearer.study.joining import withdraw as erase
-
-    with _changing(study) as store:
-        number = _person(store.reader(), study, person)
-        erased = store.write(lambda journal: erase(journal, number))
-    click.echo(f"{person}: {erased} answers erased. Older backups still hold them.")
-
-
-@command.command("set")
-@click.argument("study", type=_STUDY)
-@click.argument("settings", nargs=-1, required=True, metavar="NAME=VALUE...")
-def set_settings(study: Path, settings: tuple[str, ...]) -> None:
-    """Change settings of STUDY, also while it is being served; every change is recorded."""
-    from nearer.study.steering import change_settings
-
-    given = _settings(settings)
-    with _changing(study) as store:
-        changes = store.write(lambda journal: change_settings(journal, given))
-    for name, value in changes.items():
-        click.echo(f"{name}: {value!r}")
-    if not changes:
-        click.echo("Nothing changed: the study has these settings already.")
-
-
-@command.command("import")
-@click.argument("study", type=_STUDY)
-@click.argument("answers", type=click.Path(path_type=Path))
-def import_(study: Path, answers: Path) -> None:
-    """Add earlier ANSWERS to STUDY: a CSV with head, winner, loser, and if you like person."""
-    from nearer.study.lists import import_answers, read_answers
-    from nearer.study.log import read_items
-
-    with _changing(study) as store:
-        names = [item["name"] for item in read_items(store.reader())]
-        found = read_answers(answers, names)
-        added = store.write(lambda journal: import_answers(journal, found))
-    click.echo(f"{study}: {added} answers added")
-
-
-@command.command()
-@click.argument("study", type=_STUDY)
-@click.argument("person")
-def link(study: Path, person: str) -> None:
-    """Print the end of a personal link, with which a PERSON goes on from another browser.
-
-    Put it after the study's address. It is like a key: send it to that person only.
-    """
-    from nearer.study.auth import Signer
-    from nearer.study.store import connect
-
-    db = connect(study, read_only=True)
-    number = _person(db, study, person)
-    key = db.execute("SELECT value FROM secrets WHERE name = 'sign'").fetchone()[0]
-    click.echo(f"?resume={Signer(key, time.time).sign('resume', {'id': number})}")
-
-
-@contextmanager
-def _changing(study: Path) -> Iterator[Any]:
-    """The study's writer, closed at the end; what it refuses is a message."""
-    from nearer.study.errors import Refusal
-    from nearer.study.store import Store
-
-    store = Store(study)
-    try:
-        yield store
-    except Refusal as refusal:
-        raise InvalidInput(str(refusal)) from refusal
-    finally:
-        store.close()
-
-
-def _person(db: Any, study: Path, name: str) -> int:
-    rows = db.execute(
-        "SELECT p.id FROM people p LEFT JOIN identities i ON i.person = p.id"
-        " WHERE p.pseudonym = ? OR i.external = ?", (name, name)).fetchall()  # fmt: skip
-    if not rows:
-        raise InvalidInput(f"{name!r}: nobody of that name takes part in {study}")
-    if len(rows) > 1:
-        raise InvalidInput(f"{name!r}: {len(rows)} people have that name; use the pseudonym")
-    return int(rows[0][0])
-
-
-@command.command()
-@click.argument("study", type=_STUDY)
+@click.argument("study", type=STUDY)
 @click.option("--answers", "n_answers", default=1000, show_default=True, type=click.IntRange(10),
               help="Answers to collect.")  # fmt: skip
 @click.option("--people", "n_people", default=10, show_default=True, type=click.IntRange(1, 1000),

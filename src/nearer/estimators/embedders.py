@@ -10,13 +10,14 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from nearer import checks
 from nearer.errors import InvalidInput
 from nearer.estimators.triplet_estimator import TripletEstimator
+from nearer.fitting.device import GpuPasses
 from nearer.fitting.losses import Floats, Loss
-from nearer.fitting.solver import Fit, fit_positions
+from nearer.fitting.solver import Fit, Passes, fit_positions
 from nearer.fitting.starts import fit_from_above, random_start, ranking_start, triplet_ranks
 
 __all__ = ["CKL", "GNMDS", "SOE", "STE", "TSTE"]
@@ -34,23 +35,17 @@ class _LossEstimator(TripletEstimator):
     tol: float = 1e-9
     random_state: Any = None
     n_objects: int | None = None
+    device: str = "auto"
     verbose: bool = False
 
     def _loss(self) -> Loss:
         return Loss(type(self).__name__.lower())
 
     def _embed(
-        self,
-        rows: NDArray[np.int32],
-        n: int,
-        d: int,
-        weights: Floats,
-        rng: np.random.Generator,
-        init: Any,
+        self, passes: Passes | GpuPasses, d: int, rng: np.random.Generator, init: Any
     ) -> Fit:
         options: dict[str, Any] = {
             "loss": self._loss(),
-            "weights": weights,
             "max_iter": self.max_iter,
             "tol": self.tol,
             "callback": _report if self.verbose else None,
@@ -58,10 +53,10 @@ class _LossEstimator(TripletEstimator):
         fits = []
         for start_rng in rng.spawn(checks.whole("n_init", self.n_init)):
             if isinstance(init, str) and init == "above":
-                fits.append(fit_from_above(rows, n, d, rng=start_rng, **options))
+                fits.append(fit_from_above(passes, n_components=d, rng=start_rng, **options))
             else:
-                start = _start(init, rows, n, d, start_rng)
-                fits.append(fit_positions(rows, n, start=start, **options))
+                start = _start(init, passes, d, start_rng)
+                fits.append(fit_positions(passes, start=start, **options))
             if not isinstance(init, str):
                 break  # the same array again would give the same positions again
         return min(fits, key=lambda fit: fit.loss)
@@ -83,6 +78,9 @@ _COMMON = """
         Seed, `numpy.random.RandomState` or None.
     n_objects
         How many objects there are; None: the largest index plus one.
+    device
+        ``"cuda"``: fit on a GPU (needs ``nearer[gpu]``). ``"auto"``: where there is one and the
+        problem is large enough to gain. ``"cpu"``: never.
     verbose
         Print the loss after every hundredth step.
 
@@ -154,7 +152,8 @@ class TSTE(_LossEstimator):  # noqa: D101 - it is built below
         return Loss("tste", self.alpha)
 
 
-def _start(init: Any, rows: NDArray[np.int32], n: int, d: int, rng: np.random.Generator) -> Floats:
+def _start(init: Any, passes: Passes | GpuPasses, d: int, rng: np.random.Generator) -> Floats:
+    n = passes.n_objects
     if not isinstance(init, str):
         start = np.asarray(init, dtype=np.float64)
         if start.shape != (n, d):
@@ -163,7 +162,7 @@ def _start(init: Any, rows: NDArray[np.int32], n: int, d: int, rng: np.random.Ge
     if init == "random":
         return random_start(n, d, rng)
     if init == "rankings":
-        return ranking_start(triplet_ranks(rows, n), d)
+        return ranking_start(triplet_ranks(passes.rows, n), d)
     raise InvalidInput(f"init={init!r}: must be 'above', 'random', 'rankings' or an array")
 
 

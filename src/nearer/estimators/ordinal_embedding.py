@@ -6,15 +6,16 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from nearer import checks
 from nearer._fit import fit
 from nearer.errors import InvalidInput
 from nearer.estimators.triplet_estimator import TripletEstimator
+from nearer.fitting.device import Device, GpuPasses
 from nearer.fitting.losses import Floats
-from nearer.fitting.solver import Fit
+from nearer.fitting.solver import Fit, Passes
 
 __all__ = ["OrdinalEmbedding"]
 
@@ -36,6 +37,8 @@ class OrdinalEmbedding(TripletEstimator):
         Seed, `numpy.random.RandomState` or None.
     n_objects
         How many objects there are; None: the largest index plus one.
+    device
+        As in `SOE`.
 
     Attributes
     ----------
@@ -68,24 +71,20 @@ class OrdinalEmbedding(TripletEstimator):
     tol: float = 1e-7
     random_state: Any = None
     n_objects: int | None = None
+    device: Device = "auto"
 
     def _embed(
-        self,
-        rows: NDArray[np.int32],
-        n: int,
-        d: int,
-        weights: Floats,
-        rng: np.random.Generator,
-        init: Any,
+        self, passes: Passes | GpuPasses, d: int, rng: np.random.Generator, init: Any
     ) -> Fit:
         if init is not None:
             raise InvalidInput("init: OrdinalEmbedding finds its own start; use SOE for yours")
         found = fit(
-            rows,
+            passes.rows,
             n_components=d,
-            weights=weights,
+            weights=passes.weights,
             method="noisy",
-            n_objects=n,
+            n_objects=passes.n_objects,
+            device=self.device,
             max_iter=self.max_iter,
             tol=self.tol,
             random_state=rng,

@@ -17,17 +17,22 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from nearer import checks
 from nearer.errors import AnswersWarning, InvalidInput
+from nearer.fitting.device import GpuPasses, is_tensor, using
 from nearer.fitting.losses import Floats
-from nearer.fitting.solver import Fit, disobeyed
+from nearer.fitting.solver import Fit, Passes, disobeyed, prepare
 from nearer.questions import pack
 
 __all__ = ["TripletEstimator", "answered", "warn_about"]
+
+_MOST_SORTED = 10_000_000  # answers; sorting more would take longer than a fit on a GPU
 
 
 class TripletEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """What all embedders of triplets share."""
 
     embedding_: Floats
+    n_contradictions_: int | None
+    device: str = "cpu"
 
     def fit(
         self,
@@ -51,14 +56,13 @@ class TripletEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         init, n_objects
             Where given, they go before the constructor's.
         """
-        rows = answered(triplets, y)
-        rows, n = checks.triplets(rows, n_objects if n_objects is not None else self.n_objects)
-        d = checks.n_components(self.n_components, n)
-        weights = checks.weights(sample_weight, len(rows))
-        self.n_contradictions_ = warn_about(rows, n)
         generator = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         start = getattr(self, "init", None) if init is None else init
-        fit = self._embed(rows, n, d, weights, generator, start)
+        n = n_objects if n_objects is not None else self.n_objects
+        with using(self.device):
+            passes = self._prepared(triplets, y, sample_weight, n)
+            d = checks.n_components(self.n_components, passes.n_objects)
+            fit = self._embed(passes, d, generator, start)
         self.embedding_ = fit.positions
         self.stress_ = fit.loss
         self.n_iter_ = fit.n_iter
@@ -72,14 +76,19 @@ class TripletEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         return self
 
+    def _prepared(
+        self, triplets: Any, y: ArrayLike | None, sample_weight: ArrayLike | None, n: int | None
+    ) -> Passes | GpuPasses:
+        """Answers, checked and laid out for passes over them."""
+        if is_tensor(triplets) and y is None:
+            self.n_contradictions_ = None  # what lies on the device already is not sorted
+            return GpuPasses.of_tensor(triplets, sample_weight, n)
+        rows, n = checks.triplets(answered(triplets, y), n)
+        self.n_contradictions_ = warn_about(rows, n)
+        return prepare(rows, n, sample_weight)
+
     def _embed(
-        self,
-        rows: NDArray[np.int32],
-        n: int,
-        d: int,
-        weights: Floats,
-        rng: np.random.Generator,
-        init: Any,
+        self, passes: Passes | GpuPasses, d: int, rng: np.random.Generator, init: Any
     ) -> Fit:
         raise NotImplementedError
 
@@ -132,18 +141,26 @@ def answered(triplets: ArrayLike, y: ArrayLike | None) -> NDArray[Any]:
     return np.where((answers == 1)[:, None], rows, rows[:, [0, 2, 1]])
 
 
-def warn_about(rows: NDArray[np.int32], n: int) -> int:
-    """Warn of contradictions and objects never compared; return how many contradict."""
-    keys, mirrored = pack(rows)
-    seen = np.unique(2 * keys + mirrored)
-    contradictions = int(np.sum((seen[1:] ^ seen[:-1]) == 1))
+def warn_about(rows: NDArray[np.int32], n: int) -> int | None:
+    """Warn of contradictions and objects never compared; return how many contradict.
+
+    Very many answers are not sorted just for that: None.
+    """
+    contradictions = None
+    if len(rows) <= _MOST_SORTED:
+        keys, mirrored = pack(rows)
+        seen = np.unique(2 * keys + mirrored)
+        contradictions = int(np.sum((seen[1:] ^ seen[:-1]) == 1))
     if contradictions:
         warnings.warn(
             f"{contradictions} questions have both answers; the fit weighs one against the other",
             AnswersWarning,
             stacklevel=3,
         )
-    unseen = np.flatnonzero(np.bincount(rows.ravel(), minlength=n) == 0)
+    told = np.zeros(n, dtype=np.bool_)
+    for column in rows.T:
+        told[column] = True
+    unseen = np.flatnonzero(~told)
     if len(unseen):
         some = ", ".join(map(str, unseen[:10])) + (", …" if len(unseen) > 10 else "")
         warnings.warn(

@@ -24,7 +24,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from nearer._kernels import gradients as kernel
 from nearer.errors import InvalidInput
 
 __all__ = ["LOSSES", "Loss", "as_loss"]
@@ -44,6 +43,11 @@ class Loss:
         ε of logistic (default 0), μ of ckl (default 0.05), α of tste (default 1); None takes the
         default. The other losses have none.
 
+    Attributes
+    ----------
+    kind, number
+        The loss and its shape as the kernels know them.
+
     Examples
     --------
     >>> import numpy as np
@@ -55,8 +59,8 @@ class Loss:
 
     name: str
     shape: float | None = None
-    _kind: int = field(init=False, repr=False, compare=False)
-    _shape: float = field(init=False, repr=False, compare=False)
+    kind: int = field(init=False, repr=False, compare=False)
+    number: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.name not in LOSSES:
@@ -71,16 +75,18 @@ class Loss:
             raise InvalidInput(
                 f"shape={shape}: the loss {self.name!r} needs a number from {low} to below {high}"
             )
-        object.__setattr__(self, "_kind", kind)
-        object.__setattr__(self, "_shape", 0.0 if shape is None else float(shape))
+        object.__setattr__(self, "kind", kind)
+        object.__setattr__(self, "number", 0.0 if shape is None else float(shape))
 
     def value_and_gradient(
         self, X: Floats, triplets: NDArray[np.integer], weights: Floats | None = None
     ) -> tuple[float, Floats]:
         """Weighted mean of the loss over triplets, and its gradient in the positions."""
+        from nearer._kernels import gradients as kernel  # noqa: PLC0415 - a GPU needs no Numba
+
         if weights is None:
             weights = np.ones(len(triplets))
-        total, gradient = kernel.value_and_gradient(self._kind, self._shape, X, triplets, weights)
+        total, gradient = kernel.value_and_gradient(self.kind, self.number, X, triplets, weights)
         scale = 1.0 / max(float(weights.sum()), np.finfo(float).tiny)
         gradient *= scale
         return float(total) * scale, gradient
@@ -93,28 +99,28 @@ class Loss:
         with np.errstate(over="ignore"):
             match self.name:
                 case "ckl":
-                    mu = self._shape
+                    mu = self.number
                     return np.asarray((mu + far**2) / (2 * mu + near**2 + far**2))
                 case "ste" | "gnmds":
                     return np.asarray(1 / (1 + np.exp(near**2 - far**2)))
                 case "tste":
-                    alpha = self._shape
+                    alpha = self.number
                     ratio = (alpha + near**2) / (alpha + far**2)
                     return np.asarray(1 / (1 + ratio ** ((alpha + 1) / 2)))
                 case _:
-                    lapse = self._shape
+                    lapse = self.number
                     return np.asarray(lapse + (1 - 2 * lapse) / (1 + np.exp(near - far)))
 
 
 _TINY = float(np.finfo(float).tiny)
-#: name -> kernel number, default shape (None: has none), lowest and first too high shape
+#: name -> number in the kernels, default shape (None: has none), lowest and first too high shape
 LOSSES: dict[str, tuple[int, float | None, float, float]] = {
-    "soe": (kernel.SOE, None, 0, 0),
-    "logistic": (kernel.LOGISTIC, 0.0, 0.0, 0.5),
-    "ckl": (kernel.CKL, 0.05, _TINY, np.inf),
-    "gnmds": (kernel.GNMDS, None, 0, 0),
-    "ste": (kernel.STE, None, 0, 0),
-    "tste": (kernel.TSTE, 1.0, _TINY, np.inf),
+    "soe": (0, None, 0, 0),
+    "logistic": (1, 0.0, 0.0, 0.5),
+    "ckl": (2, 0.05, _TINY, np.inf),
+    "gnmds": (3, None, 0, 0),
+    "ste": (4, None, 0, 0),
+    "tste": (5, 1.0, _TINY, np.inf),
 }
 
 

@@ -22,16 +22,17 @@ rate of its own. See `nearer.fitting.heldout` for how they are found.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from nearer import checks
-from nearer._kernels import margins as kernel
 from nearer.fitting.descent import principal_axes
+from nearer.fitting.device import GpuPasses, information, margins
 from nearer.fitting.losses import Floats, Loss
-from nearer.fitting.solver import Fit, fit_positions
+from nearer.fitting.solver import Fit, Passes, fit_positions, prepare
 from nearer.questions import pack
 
 __all__ = [
@@ -123,6 +124,11 @@ class Evidence:
     def __len__(self) -> int:
         return len(self.triplets)
 
+    @cached_property
+    def passes(self) -> Passes | GpuPasses:
+        """The answers, laid out for passes over them."""
+        return prepare(self.triplets, self.n_objects, self.weights)
+
     def part(self, rows: NDArray[np.bool_]) -> Evidence:
         """Some of the rows."""
         return replace(
@@ -182,10 +188,7 @@ class Posterior:
 
     def margins(self, questions: NDArray[np.integer]) -> tuple[Floats, Floats]:
         """How much farther b is from the head than a is: mean and variance, for each question."""
-        mean, variance = kernel.margins(
-            self.positions, self.covariances, questions, self.noise.tail
-        )
-        return mean, variance
+        return margins(self.positions, self.covariances, questions, self.noise.tail)
 
     def probability(self, questions: NDArray[np.integer]) -> Floats:
         """How likely it is that people say a is nearer to head than b is."""
@@ -243,7 +246,7 @@ def fit_posterior(
         start = principal_axes(above.positions, n_components)
     fit = _climb(evidence, noise, start, max_iter, tol)
     X, lapse = fit.positions, 0.0 if noise.tail else noise.lapse
-    told = kernel.information(X, evidence.triplets, evidence.weights, lapse, noise.tail)
+    told = information(X, evidence.passes, lapse, noise.tail)
     covariances = np.linalg.inv(told + np.eye(n_components) / prior**2).astype(np.float64)
     return Posterior(
         X, covariances, noise, loss=fit.loss, n_iter=fit.n_iter, converged=fit.converged
@@ -252,18 +255,16 @@ def fit_posterior(
 
 def log_posterior(evidence: Evidence, fit: Posterior) -> float:
     """How probable the positions of a fit are, but for a constant."""
-    loss, _ = fit.noise.loss.value_and_gradient(fit.positions, evidence.triplets, evidence.weights)
+    loss = evidence.passes.mean_loss(fit.noise.loss, fit.positions)
     distance = float(np.vdot(fit.positions, fit.positions)) / fit.noise.prior**2
     return -loss * float(evidence.weights.sum()) - 0.5 * distance
 
 
 def _climb(evidence: Evidence, noise: Noise, start: Floats, max_iter: int, tol: float) -> Fit:
     return fit_positions(
-        evidence.triplets,
-        evidence.n_objects,
+        evidence.passes,
         loss=noise.loss,
         start=start,
-        weights=evidence.weights,
         ridge=noise.ridge(float(evidence.weights.sum())),
         max_iter=max_iter,
         tol=tol,

@@ -10,48 +10,94 @@ are enough. It stops early at loss zero, which soe reaches exactly where the ans
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
-from threadpoolctl import ThreadpoolController
 
 from nearer import checks
 from nearer.errors import InvalidInput
+from nearer.fitting.device import GpuPasses, wants_gpu
+from nearer.fitting.fit import Fit
 from nearer.fitting.losses import Floats, Loss, as_loss
 
-__all__ = ["Fit", "disobeyed", "fit_positions", "margins"]
+__all__ = ["Fit", "Passes", "disobeyed", "fit_positions", "margins", "prepare"]
 
 _MEMORY = 10  # past steps L-BFGS keeps
 
 
-@dataclass(frozen=True)
-class Fit:
-    """Positions and how they were found.
+class Passes:
+    """Answers laid out for many passes over them, on the processor.
 
-    Attributes
+    Parameters
     ----------
-    positions
-        ``(n_objects, n_components)``.
-    loss
-        Weighted mean loss of the triplets, without the ridge.
-    n_iter
-        Steps of the optimiser.
-    converged
-        False where `max_iter` ended it.
+    rows, weights
+        ``(m, 3)`` triplets and how much each counts, both checked.
+    n_objects
+        How many objects there are.
     """
 
-    positions: Floats
-    loss: float
-    n_iter: int
-    converged: bool
+    def __init__(self, rows: NDArray[np.int32], weights: Floats, n_objects: int) -> None:
+        self.n_objects, self.rows, self.weights = n_objects, rows, weights
+        if len(rows) and (np.diff(rows[:, 0]) < 0).any():
+            # neighbours in memory, neighbours in cache
+            by_head = np.argsort(rows[:, 0], kind="stable")
+            rows, weights = rows[by_head], weights[by_head]
+        self._rows, self._weights = rows, weights
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def fit(
+        self,
+        loss: Loss,
+        X: Floats,
+        *,
+        ridge: float,
+        max_iter: int,
+        tol: float,
+        callback: Callable[[int, float], object] | None,
+    ) -> Fit:
+        """Minimise a loss from one start."""
+        objective = _Objective(loss, self._rows, self._weights, X.shape, ridge)
+        return _descend(objective, X, max_iter, tol, callback)
+
+    def mean_loss(self, loss: Loss, X: Floats) -> float:
+        """What the positions cost, on average."""
+        return loss.value_and_gradient(X, self._rows, self._weights)[0]
+
+    def disobeyed(self, X: Floats) -> NDArray[np.bool_]:
+        """Which answers the positions contradict, in the order in which they were given."""
+        return disobeyed(X, self.rows)
+
+    def least_margin(self, X: Floats) -> float:
+        """How narrowly the most narrowly obeyed answer is obeyed."""
+        return float(margins(X, self.rows).min())
+
+    def some(self, rows: NDArray[np.int64]) -> Passes:
+        """A part of the answers."""
+        return Passes(self.rows[rows], self.weights[rows], self.n_objects)
+
+
+def prepare(
+    triplets: ArrayLike | Passes | GpuPasses,
+    n_objects: int | None = None,
+    weights: ArrayLike | None = None,
+) -> Passes | GpuPasses:
+    """Check answers and lay them out where passes over them run (`nearer.fitting.device`)."""
+    if isinstance(triplets, Passes | GpuPasses):
+        return triplets
+    rows, n = checks.triplets(triplets, n_objects)
+    row_weights = checks.weights(weights, len(rows))
+    if wants_gpu(len(rows), n):
+        return GpuPasses(rows, None if weights is None else row_weights, n)
+    return Passes(rows, row_weights, n)
 
 
 def fit_positions(
-    triplets: ArrayLike,
+    triplets: ArrayLike | Passes | GpuPasses,
     n_objects: int | None = None,
     n_components: int = 2,
     *,
@@ -69,7 +115,7 @@ def fit_positions(
     Parameters
     ----------
     triplets
-        ``(m, 3)`` rows (head, near, far).
+        ``(m, 3)`` rows (head, near, far), or what `prepare` made of them and their weights.
     n_objects
         How many objects there are; None: the largest index plus one.
     n_components
@@ -97,8 +143,8 @@ def fit_positions(
     >>> fit.positions.shape, fit.loss, fit.converged
     ((3, 1), 0.0, True)
     """
-    rows, n = checks.triplets(triplets, n_objects)
-    row_weights = checks.weights(weights, len(rows))
+    passes = prepare(triplets, n_objects, weights)
+    n = passes.n_objects
     if start is None:
         if rng is None:
             raise InvalidInput("start=None: pass rng, a NumPy Generator, for the random start")
@@ -109,9 +155,7 @@ def fit_positions(
             raise InvalidInput(
                 f"start of shape {X.shape}: must be finite numbers of shape ({n}, n_components)"
             )
-    by_head = np.argsort(rows[:, 0], kind="stable")  # neighbours in memory, neighbours in cache
-    objective = _Objective(as_loss(loss), rows[by_head], row_weights[by_head], X.shape, ridge)
-    return _descend(objective, X, max_iter, tol, callback)
+    return passes.fit(as_loss(loss), X, ridge=ridge, max_iter=max_iter, tol=tol, callback=callback)
 
 
 def disobeyed(X: Floats, triplets: NDArray[np.integer]) -> NDArray[np.bool_]:
@@ -194,6 +238,8 @@ def _descend(
 
 
 @cache
-def _blas() -> ThreadpoolController:
+def _blas() -> Any:
     """What is loaded by now; looking for it takes longer than a small fit."""
+    from threadpoolctl import ThreadpoolController  # noqa: PLC0415 - a GPU needs none
+
     return ThreadpoolController()

@@ -28,9 +28,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from nearer import checks
 from nearer.fitting.descent import descend, principal_axes
+from nearer.fitting.device import GpuPasses
 from nearer.fitting.losses import Floats, Loss, as_loss
 from nearer.fitting.misplaced import mirrored, relocate
-from nearer.fitting.solver import Fit, disobeyed, fit_positions, margins
+from nearer.fitting.solver import Fit, Passes, fit_positions, prepare
 
 __all__ = [
     "come_down",
@@ -45,6 +46,8 @@ _STEPS = 200  # of the optimiser in each of them
 _TINY = 0.1  # spread of the random cloud, in units of soe's margin
 _WIDEST = 1e6  # factor by which positions may be scaled to keep soe's margin
 _RESCUE_BELOW = 0.05  # share of disobeyed answers that a few misplaced objects can explain
+_ENOUGH = 10  # answers a coordinate on the way down; see ``python -m benchmarks scale``
+_MOST_SEARCHED = 1 << 22  # answers: a misplaced object is looked for in all of them
 
 
 def random_start(n: int, d: int, rng: np.random.Generator) -> Floats:
@@ -93,7 +96,7 @@ def triplet_ranks(triplets: ArrayLike, n_objects: int | None = None) -> dict[int
 
 
 def fit_from_above(
-    triplets: ArrayLike,
+    triplets: ArrayLike | Passes | GpuPasses,
     n_objects: int | None = None,
     n_components: int = 2,
     *,
@@ -119,18 +122,11 @@ def fit_from_above(
     >>> fit_from_above([[0, 1, 2], [1, 0, 2], [2, 1, 0]], 3, 1, rng=rng).loss
     0.0
     """
-    rows, n = checks.triplets(triplets, n_objects)
-    fit = partial(
-        fit_positions,
-        rows,
-        n,
-        weights=checks.weights(weights, len(rows)),
-        ridge=ridge,
-        callback=callback,
-    )
-    search = _Search(fit, as_loss(loss), max_iter, tol)
-    start = random_start(n, n_components + _EXTRA, rng)
-    return search.rescued(start, rows, n_components, rescues, rng)
+    passes = prepare(triplets, n_objects, weights)
+    fit = partial(fit_positions, ridge=ridge, callback=callback)
+    search = _Search(passes, fit, as_loss(loss), max_iter, tol)
+    start = random_start(passes.n_objects, n_components + _EXTRA, rng)
+    return search.rescued(start, n_components, rescues, rng)
 
 
 def come_down(
@@ -146,13 +142,13 @@ def come_down(
     middle: bool = True,
 ) -> Fit:
     """Fit soe in d dimensions, from positions in as many or more."""
-    search = _Search(partial(fit_positions, triplets, n), Loss("soe"), max_iter, tol)
-    return search.rescued(positions, triplets, d, rescues, rng, middle)
+    search = _Search(prepare(triplets, n), fit_positions, Loss("soe"), max_iter, tol)
+    return search.rescued(positions, d, rescues, rng, middle)
 
 
-def apart(fit: Fit, rows: NDArray[np.int32]) -> Fit:
+def apart(fit: Fit, passes: Passes | GpuPasses) -> Fit:
     """Scale positions that obey all answers until soe's margin is kept, so that its loss is 0."""
-    gap = float(margins(fit.positions, rows).min())
+    gap = passes.least_margin(fit.positions)
     if fit.loss == 0 or gap * _WIDEST < 1:
         return fit
     return replace(fit, positions=fit.positions * (1 + 1e-9) / gap, loss=0.0)
@@ -161,67 +157,92 @@ def apart(fit: Fit, rows: NDArray[np.int32]) -> Fit:
 class _Search:
     """Fits of the same answers, one after the other, with their steps counted."""
 
-    def __init__(self, fit: Callable[..., Fit], loss: Loss, max_iter: int, tol: float) -> None:
-        self._fit, self.loss, self._max_iter, self._tol = fit, loss, max_iter, tol
+    def __init__(
+        self,
+        passes: Passes | GpuPasses,
+        fit: Callable[..., Fit],
+        loss: Loss,
+        max_iter: int,
+        tol: float,
+    ) -> None:
+        self._passes, self._fit, self.loss = passes, fit, loss
+        self._max_iter, self._tol = max_iter, tol
         self.steps = 0
 
     def fit(self, X: Floats, steps: int, tol: float, loss: Loss | None = None) -> Fit:
-        done = self._fit(start=X, max_iter=steps, tol=tol, loss=loss or self.loss)
+        return self._fit_to(self._passes, X, steps, tol, loss)
+
+    def _fit_to(
+        self,
+        passes: Passes | GpuPasses,
+        X: Floats,
+        steps: int,
+        tol: float,
+        loss: Loss | None = None,
+    ) -> Fit:
+        done = self._fit(passes, start=X, max_iter=steps, tol=tol, loss=loss or self.loss)
         self.steps += done.n_iter
         return done
 
-    def down(self, X: Floats, d: int) -> Fit:
+    def down(self, X: Floats, d: int, rng: np.random.Generator) -> Fit:
         """Strip one axis after the other, each after a short fit; then fit to the end."""
+        few = self._few(X.size, rng) if X.shape[1] > d else self._passes
 
         def fit(start: Floats) -> Fit:
             if start.shape[1] > d:
-                return self.fit(start, _STEPS, 1e-6)
+                return self._fit_to(few, start, _STEPS, 1e-6)
+            if few is not self._passes:
+                start = self._fit_to(few, start, _STEPS, 1e-6).positions
             return self.fit(start, self._max_iter, self._tol)
 
         *_, last = descend(fit, X, d)
         return last
 
+    def _few(self, coordinates: int, rng: np.random.Generator) -> Passes | GpuPasses:
+        """As many answers as the way down needs; the last fit takes all."""
+        enough = _ENOUGH * coordinates
+        if len(self._passes) < 2 * enough:
+            return self._passes
+        return self._passes.some(np.sort(rng.integers(len(self._passes), size=enough)))
+
     def rescued(
-        self,
-        X: Floats,
-        rows: NDArray[np.int32],
-        d: int,
-        rescues: int,
-        rng: np.random.Generator,
-        middle: bool = True,
+        self, X: Floats, d: int, rescues: int, rng: np.random.Generator, middle: bool = True
     ) -> Fit:
         """Come down, help what is misplaced; then to the middle, if asked, and apart."""
-        best = self.down(X, d)
-        for _ in range(rescues):
-            wrong = float(disobeyed(best.positions, rows).mean())
-            if not 0 < wrong < _RESCUE_BELOW:
+        best = self.down(X, d, rng)
+        wrong = self._passes.disobeyed(best.positions)
+        for _ in range(rescues if len(self._passes) <= _MOST_SEARCHED else 0):
+            if not 0 < wrong.mean() < _RESCUE_BELOW:
                 break
-            best = self.moved(best, rows, rng)
-            if not disobeyed(best.positions, rows).any():
+            best, wrong = self.moved(best, wrong, rng)
+            if not wrong.any():
                 break
             lift = rng.standard_normal((len(X), 1)) * 0.3 * best.positions.std()
-            again = self.down(np.hstack([best.positions, lift]), d)
+            again = self.down(np.hstack([best.positions, lift]), d, rng)
             best = min(best, again, key=lambda f: f.loss)
-        if self.loss.name == "soe" and not disobeyed(best.positions, rows).any():
+            wrong = self._passes.disobeyed(best.positions)
+        if self.loss.name == "soe" and not wrong.any():
             if middle:
                 centred = self.centre(best)
-                if not disobeyed(centred.positions, rows).any():
+                if not self._passes.disobeyed(centred.positions).any():
                     best = centred
-            best = apart(best, rows)
+            best = apart(best, self._passes)
         return replace(best, n_iter=self.steps)
 
-    def moved(self, best: Fit, rows: NDArray[np.int32], rng: np.random.Generator) -> Fit:
+    def moved(
+        self, best: Fit, wrong: NDArray[np.bool_], rng: np.random.Generator
+    ) -> tuple[Fit, NDArray[np.bool_]]:
         """Try other places for the objects that break most of their answers."""
-        wrong = disobeyed(best.positions, rows)
+        rows = self._passes.rows
         places = relocate(best.positions, rows, wrong, rng)
         best = min(best, self.fit(places, self._max_iter, self._tol), key=lambda f: f.loss)
         for places in mirrored(best.positions, rows, wrong, rng):
             again = self.fit(places, _STEPS, 1e-6)
             if again.loss < best.loss:
                 best = self.fit(again.positions, self._max_iter, self._tol)
-                if not disobeyed(best.positions, rows).any():
+                if not self._passes.disobeyed(best.positions).any():
                     break
-        return best
+        return best, self._passes.disobeyed(best.positions)
 
     def centre(self, fit: Fit) -> Fit:
         """Move to the middle of what the answers allow."""

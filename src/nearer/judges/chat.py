@@ -172,6 +172,19 @@ class ChatJudge:
         return f"ChatJudge({self.model!r}, endpoint={self._where!r})"
 
     @property
+    def about(self) -> dict[str, Any]:
+        """What makes its answers this judge's; a journal begun with another is refused."""
+        prompt = self.prompt
+        return {
+            "model": self.model,
+            "question": prompt.question,
+            "system": prompt.system,
+            "order of options": prompt.order,
+            "together": self.block_size,
+            "grades": self._grades,
+        }
+
+    @property
     def _where(self) -> str:
         """The endpoint without what may be secret in it."""
         parts = urlsplit(self._endpoint)

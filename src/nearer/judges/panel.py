@@ -100,6 +100,14 @@ class Panel:
         self._rated_at = 0
         self._rating = False
 
+    @property
+    def about(self) -> dict[str, Any]:
+        """Who the judges are; a journal begun with others is refused."""
+        return {
+            "judges": {name: getattr(judge, "about", {}) for name, judge in self._judges.items()},
+            "votes": self._votes,
+        }
+
     def report(self) -> PanelReport:
         """Who has voted how often, and how far each can be believed."""
         if len(self._log) >= _ENOUGH:

@@ -11,6 +11,7 @@ import json
 import math
 import random
 import re
+import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -164,6 +165,11 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 256
     stub: StubServer
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Whoever asked has gone, perhaps killed: nobody is left to be told."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):

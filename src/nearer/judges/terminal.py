@@ -52,6 +52,7 @@ class TerminalJudge:
         self._show: Callable[[str], object] = click.echo if show is None else show
         self._read: Callable[[], str] = _key if read is None else read
         self._told = False
+        self.about = {"judge": "a person at the terminal", "question": question}
 
     def __call__(self, questions: Sequence[Sequence[Any]]) -> list[bool | None]:
         """Ask one question after the other."""

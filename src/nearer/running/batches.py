@@ -9,7 +9,7 @@ what `nearer.Session` does, by place in the run in the stead of by question.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,11 +52,14 @@ class Batch(Generic[T]):
 
 
 def open_batch(
-    asking: Asking[T], journal: str | os.PathLike[str], objects: Sequence[Any] | None = None
+    asking: Asking[T],
+    journal: str | os.PathLike[str],
+    objects: Sequence[Any] | None = None,
+    about: Mapping[str, Any] | None = None,
 ) -> Batch[T]:
     """The open questions of the first round that the journal does not know the whole of."""
     names: Names | None = None if objects is None else as_names(list(objects))[1]
-    with begun(asking, journal, names, {}) as (made, book):
+    with begun(asking, journal, names, dict(about or {})) as (made, book):
         assert book is not None
         inner = made if takes_doubt(made) else decided(made, Ties())
         number = 0

@@ -85,8 +85,8 @@ class Costs:
 
     @property
     def counted(self) -> bool:
-        """Whether there is any money to speak of."""
-        return self._price is not None or self._max_cost is not None or self.spent > 0
+        """Whether there is anything to speak of."""
+        return self.limited or self.spent > 0
 
     @property
     def limited(self) -> bool:

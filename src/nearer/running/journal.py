@@ -295,5 +295,6 @@ class _Lock:
             ) from error
 
     def release(self) -> None:
-        self._path.unlink(missing_ok=True)
+        with suppress(OSError):  # some systems keep a file while it is open
+            self._path.unlink(missing_ok=True)
         self._file.close()

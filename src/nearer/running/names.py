@@ -65,6 +65,11 @@ def as_names(objects: Any) -> tuple[int, Names | None]:
     """
     if isinstance(objects, str | bytes) or not hasattr(objects, "__len__"):
         return checks.n_objects(objects), None
+    if isinstance(objects, set | frozenset) or hasattr(objects, "columns"):
+        raise InvalidInput(
+            f"objects is a {type(objects).__name__}: list what the objects are, one for each, in "
+            "an order; of a table pass one column"
+        )
     things = objects.tolist() if hasattr(objects, "tolist") else list(objects)
     if np.ndim(things) != 1 and isinstance(objects, np.ndarray):
         raise InvalidInput(

@@ -37,8 +37,10 @@ def asking_progress(what: str) -> Iterator[Callable[..., None]]:
     """Show how many comparisons were asked, on standard error; yields what `run` calls."""
     with step_progress(what) as step:
 
-        def count(comparisons: int, rounds: int, money: float | None = None) -> None:
-            spent = "" if money is None else f", {money:,.2f} spent"
-            step(f"{what}: {comparisons:,} comparisons in {rounds:,} rounds{spent}")
+        def count(
+            comparisons: int, rounds: int, money: float | None = None, calls: int = 0
+        ) -> None:
+            paid = "" if money is None else f"; {calls:,} calls, {money:,.2f} spent"
+            step(f"{what}: {comparisons:,} comparisons in {rounds:,} rounds{paid}")
 
         yield count

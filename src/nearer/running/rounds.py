@@ -67,6 +67,8 @@ class Patience:
             raise InvalidInput(
                 f"retry={self.retry!r}: must be exceptions, such as (ConnectionError, TimeoutError)"
             )
+        if not (isinstance(self.pause, int | float) and self.pause >= 0):
+            raise InvalidInput(f"pause={self.pause!r}: must be a number of seconds from 0")
         timed = () if self.timeout is None else (TimeoutError,)
         object.__setattr__(self, "retry", (*kinds, *timed))
 
@@ -184,8 +186,8 @@ class Rounds:
     def _show(self, rounds: int) -> None:
         if self._progress is None:
             return
-        money = (self._costs.spent,) if self._costs.counted else ()
-        self._progress(self.n_comparisons, rounds, *money)
+        paid = (self._costs.spent, self._costs.calls) if self._costs.counted else ()
+        self._progress(self.n_comparisons, rounds, *paid)
 
 
 class _Errand:

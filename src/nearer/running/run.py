@@ -94,8 +94,8 @@ def run(
         What else makes this run this one: a journal that was begun with something else is
         refused. Words and numbers.
     progress
-        Called whenever answers have come, with the number of comparisons and of rounds so far,
-        and the money spent where there is any.
+        Called whenever answers have come, with the number of comparisons and of rounds so far;
+        where calls cost anything or are limited, also with the money spent and the calls made.
     workers
         So many threads put questions at the same time; or a `concurrent.futures.Executor`.
     max_in_flight
@@ -126,18 +126,24 @@ def run(
     array([0, 2, 1])
     """
     checks.oracle(oracle)
+    unknown = sorted(set(how) - set(Dispatch.__annotations__))
+    if unknown:
+        raise InvalidInput(
+            f"{unknown[0]}={how[unknown[0]]!r}: there is no such option; there are "  # type: ignore[literal-required]
+            f"{', '.join(Dispatch.__annotations__)}"
+        )
     if journal is not None and memory is not None:
         raise InvalidInput("memory= and journal= are both given: a journal remembers; give one")
     names = None if objects is None else as_names(list(objects))[1]
     ties = Ties()
     with (
-        begun(asking, journal, names, {**(about or {}), **_limit(budget)}) as (made, book),
+        begun(asking, journal, names, _told_of(oracle, about, budget)) as (made, book),
         _rounds(oracle, names, book, progress, how) as rounds,
     ):
         result = _driven(_sheltered(made, ties, memory, budget), rounds)
     if ties.n_broken:
         warnings.warn(str(ties), AnswersWarning, stacklevel=2)
-    return _told(result, names, rounds, ties, oracle)
+    return _finished(result, names, rounds, ties, oracle)
 
 
 def _sheltered(
@@ -151,8 +157,10 @@ def _sheltered(
     return asking if budget is None else limited(asking, budget)
 
 
-def _limit(budget: int | None) -> dict[str, Any]:
-    return {} if budget is None else {"run(budget=)": checks.budget(budget)}
+def _told_of(oracle: Any, about: Mapping[str, Any] | None, budget: int | None) -> dict[str, Any]:
+    """What a journal keeps of a run beside the asking and the objects."""
+    limit = {} if budget is None else {"run(budget=)": checks.budget(budget)}
+    return {**getattr(oracle, "about", {}), **(about or {}), **limit}
 
 
 @contextmanager
@@ -252,7 +260,7 @@ def _driven(asking: Asking[T], rounds: Rounds) -> T:
     raise AssertionError("a round was left unanswered")
 
 
-def _told(result: T, names: Names | None, rounds: Rounds, ties: Ties, oracle: Any) -> T:
+def _finished(result: T, names: Names | None, rounds: Rounds, ties: Ties, oracle: Any) -> T:
     """The result with the objects' names, the doubt there was, and what the oracle reports."""
     if not is_dataclass(result) or not isinstance(getattr(result, "details", None), dict):
         return result

@@ -20,6 +20,7 @@ from nearer.errors import InvalidInput
 
 __all__ = ["Crew", "Here", "crew_for", "is_async"]
 
+_LEAVE = 5.0  # seconds that calls under way have to end when they are given up
 _IN_FLIGHT = 16  # calls at once, where nobody says how many an endpoint bears
 
 
@@ -63,6 +64,11 @@ def crew_for(
         return _Loop(oracle, max_in_flight or _IN_FLIGHT)
     if isinstance(workers, Executor):
         return _Lent(oracle, workers, max_in_flight or _IN_FLIGHT)
+    if workers is not None and max_in_flight is not None:
+        raise InvalidInput(
+            f"workers={workers!r} and max_in_flight={max_in_flight}: each thread has one call "
+            "under way; give one of them"
+        )
     if workers is not None:
         return _Threads(oracle, checks.whole("workers", workers))
     if max_in_flight is not None:
@@ -136,10 +142,12 @@ class _Loop:
         return asyncio.run_coroutine_threadsafe(self.oracle(questions), self._loop)
 
     def close(self) -> None:
-        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
+        with suppress(TimeoutError):  # somebody blocks the loop: the thread is left behind
+            asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(_LEAVE)
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        self._thread.join(_LEAVE)
+        if not self._thread.is_alive():
+            self._loop.close()
 
     async def _end(self) -> None:
         others = asyncio.all_tasks() - {asyncio.current_task()}

@@ -133,11 +133,13 @@ class Conductor:
         """After a commit, in the writer's thread: note what is due and wake who is to do it."""
         with self._news:
             self._answers, self._board_news = board.answers, board.news
+            before = (self._job is not None, self._map_due)
             self._job = questions_due(board, self._sorted_at, self._taken)
             self._map_due = map_is_due(board, self._mapped)
             if self._job is None:
                 self.stocked.set()
-            if self._job is not None or self._map_due:
+            now = (self._job is not None, self._map_due)
+            if any(now) and now != before:  # woken once, not at every commit
                 self._news.notify_all()
 
     def _run(self, name: str, turn: Callable[[], float]) -> None:

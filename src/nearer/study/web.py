@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sqlite3
 import time
@@ -29,6 +28,7 @@ from nearer.study.faces import Faces
 from nearer.study.spool import Spool
 from nearer.study.statistics import PersonReport, people_report
 from nearer.study.store import Facts, Store
+from nearer.study.wire import UPLOADS
 
 __all__ = ["Guard", "Study", "add_error_handlers", "current", "page", "problem", "same_site"]
 
@@ -44,8 +44,6 @@ _HEADERS = {
 }
 _BODY = 256 * 1024
 _UPLOAD = 512 * 1024 * 1024
-_BODY_SECONDS = 30  # until all of a request must be here
-_UPLOAD_SECONDS = 3600
 _REPORT_SECONDS = 30.0  # counting over 100,000 answers takes a second
 _FEW = 50  # people of whom a report costs nothing
 
@@ -111,7 +109,7 @@ def current(request: Request) -> Study:
 
 
 class Guard:
-    """Adds the security headers to every reply; refuses bodies that are too long or too slow.
+    """Adds the security headers to every reply and refuses bodies that are too long.
 
     A HEAD request is answered as GET would be, without the body; and what is served below a path
     answers there, whether or not a proxy took the path away.
@@ -125,24 +123,16 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        uploads = scope["path"].endswith("/api/researcher/items")
-        limit, seconds = (_UPLOAD, _UPLOAD_SECONDS) if uploads else (_BODY, _BODY_SECONDS)
-        left, ends = limit, time.monotonic() + seconds
+        uploads = scope["path"].endswith(UPLOADS)
+        left = limit = _UPLOAD if uploads else _BODY
         asked_for_head = scope["method"] == "HEAD"
         study: Study = scope["app"].state.study
         headers = _headers(study.facts.config.frame_ancestors)
-        whole = False
 
         async def guarded_receive() -> Message:
-            nonlocal left, whole
-            if whole:  # what comes now is only that the other side went away
-                return await receive()
-            try:
-                message = await asyncio.wait_for(receive(), max(ends - time.monotonic(), 0.001))
-            except TimeoutError as error:
-                raise HTTPException(408, f"the request did not come in {seconds} s") from error
+            nonlocal left
+            message = await receive()
             left -= len(message.get("body", b""))
-            whole = not message.get("more_body", False)
             if left < 0:
                 raise HTTPException(413, f"the request is longer than {limit} bytes")
             return message

@@ -2,9 +2,10 @@
 
 uvicorn's protocol takes headers of any length and waits for them for ever; whoever opens enough
 connections and says nothing closes the door for everybody. Here the head of a request has a longest
-size and a longest time, and a reply that nobody reads is given up. When there are more connections
-than the process may hold, those are closed that have waited longest without a request in work:
-somebody who sends a whole request at once, as every browser does, is hardly ever among them.
+size and a longest time, its body a longest time, and a reply that nobody reads is given up. When
+there are more connections than the process may hold, those are closed that have waited longest
+without a request in work: somebody who sends a whole request at once, as every browser does, is
+hardly ever among them.
 """
 
 from __future__ import annotations
@@ -15,10 +16,13 @@ from typing import Any, ClassVar
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-__all__ = ["Wire", "may_hold"]
+__all__ = ["UPLOADS", "Wire", "may_hold"]
 
 _HEAD_BYTES = 32 * 1024
 _HEAD_SECONDS = 10.0
+_BODY_SECONDS = 30.0
+_UPLOAD_SECONDS = 3600.0
+UPLOADS = "/api/researcher/items"  # where long bodies are expected
 _UNREAD_SECONDS = 60.0
 _RESERVE = 128  # files that the server itself needs: study, workers, pages
 _MANY = 8192
@@ -52,16 +56,16 @@ class Wire(HttpToolsProtocol):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._in_head = True
+        self._in_head, self._in_body = True, False
         self._head = 0  # bytes of the head that is coming
         self._refused = False
-        self._head_timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle | None = None  # until the head, or the body, must be here
         self._unread_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         """Somebody connected."""
         super().connection_made(transport)
-        self._head_timer = self.loop.call_later(_HEAD_SECONDS, self._hang_up)
+        self._timer = self.loop.call_later(_HEAD_SECONDS, self._hang_up)
         Wire._open.add(self)
         Wire._idle[self] = None
         while len(Wire._open) > Wire.most and Wire._idle:
@@ -77,19 +81,28 @@ class Wire(HttpToolsProtocol):
         if self._refused:
             return
         super().data_received(data)
-        if self._in_head and not self._refused and not self.transport.is_closing():
+        if self._refused or self.transport.is_closing():
+            return
+        if self._in_head:
             self._head += len(data)
             if self._head > _HEAD_BYTES:
                 self._refuse()
-            elif self._head_timer is None:
-                self._head_timer = self.loop.call_later(_HEAD_SECONDS, self._hang_up)
+            elif self._timer is None:
+                self._timer = self.loop.call_later(_HEAD_SECONDS, self._hang_up)
+        elif self._in_body and self._timer is None:
+            uploads = self.scope["path"].endswith(UPLOADS)
+            seconds = _UPLOAD_SECONDS if uploads else _BODY_SECONDS
+            self._timer = self.loop.call_later(seconds, self._hang_up)
+
+    def on_message_begin(self) -> None:
+        """The first byte of a request."""
+        self._in_head = True
+        super().on_message_begin()
 
     def on_headers_complete(self) -> None:
         """The head of a request is whole."""
-        self._in_head, self._head = False, 0
-        if self._head_timer is not None:
-            self._head_timer.cancel()
-            self._head_timer = None
+        self._in_head, self._in_body, self._head = False, True, 0
+        self._stop_timer()
         if len(self.url) + sum(len(k) + len(v) for k, v in self.headers) > _HEAD_BYTES:
             self._refuse()
             return
@@ -103,7 +116,8 @@ class Wire(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """A request is whole."""
-        self._in_head = True
+        self._in_body = False
+        self._stop_timer()
         if not self._refused:
             super().on_message_complete()
 
@@ -142,7 +156,12 @@ class Wire(HttpToolsProtocol):
     def _forget(self) -> None:
         Wire._open.discard(self)
         Wire._idle.pop(self, None)
-        for timer in (self._head_timer, self._unread_timer):
-            if timer is not None:
-                timer.cancel()
-        self._head_timer = self._unread_timer = None
+        self._stop_timer()
+        if self._unread_timer is not None:
+            self._unread_timer.cancel()
+            self._unread_timer = None
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

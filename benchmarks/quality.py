@@ -1,0 +1,85 @@
+"""Where doubtful answers are enough: the quality that is expected beside the true one.
+
+`nearer.informative` asks people who err, at random or by doubt near ties, and stops when the τ it
+expects reaches a quality. Short: τ expected and true at growing numbers of answers. Full: more
+points, and what stopping at .99 costs and brings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import nearer
+from benchmarks.dimension import points
+from benchmarks.harness import Cell, Rows, distinct, grid, pick, table
+from nearer.algorithms.exact_or_noisy import noisy_budget
+
+FAMILIES = ("cube", "ball", "mixture")
+SIZES = ((30, 1), (60, 2), (60, 3), (150, 3))  # objects, dimensions
+RATES = (0.1, 0.2)
+SHARES = (0.2, 0.4, 0.7, 1.0)  # of the default budget
+
+
+def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
+    sizes = SIZES if full else SIZES[:3]
+    axes: dict[str, Any] = {"family": FAMILIES, "size": sizes, "rate": RATES}
+    axes["seed"] = range(seeds or (4 if full else 1))
+    yield from grid("expected", expected, share=SHARES, **axes)
+    yield from grid("stopped", stopped, **axes)
+
+
+def expected(
+    share: float, family: str, size: tuple[int, int], rate: float, seed: int
+) -> dict[str, Any]:
+    return _run(family, size, rate, seed, share, quality=1.0)
+
+
+def stopped(family: str, size: tuple[int, int], rate: float, seed: int) -> dict[str, Any]:
+    return _run(family, size, rate, seed, share=1.0, quality=0.99)
+
+
+def _run(
+    family: str, size: tuple[int, int], rate: float, seed: int, share: float, quality: float
+) -> dict[str, Any]:
+    n, d = size
+    X = points(family, n, d, np.random.default_rng(seed))
+    people = nearer.NoisyOracle(nearer.PointOracle(X), rate, random_state=seed)
+    budget = round(share * noisy_budget(n, rate))
+    asking = nearer.informative(n, budget=budget, noise=rate, quality=quality, random_state=seed)
+    found = nearer.run(asking, people)
+    return {
+        "expected": found.details["expected_tau"],
+        "tau": nearer.metrics.mean_kendall_tau(X, found.positions),
+        "dimension": found.dimension,
+        "units": found.n_comparisons / (n * np.log2(n)),
+    }
+
+
+def page(rows: Rows, folder: Path) -> str:
+    lines = []
+    for size, rate, share in distinct(pick(rows, "expected"), "size", "rate", "share"):
+        found = pick(rows, "expected", size=size, rate=rate, share=share)
+        said, true = (np.array([row[key] for row in found]) for key in ("expected", "tau"))
+        lines.append(
+            [
+                *size,
+                f"{rate:.0%}",
+                f"{found[0]['units']:.1f}",
+                f"{np.median(said):.3f}",
+                f"{np.median(true):.3f}",
+                f"{(said - true).max():+.3f}",
+            ]
+        )
+    head = ["n", "d", "wrong", "n·log2 n", "τ expected", "τ", "most too high"]
+    text = table(head, lines) + "\nStopped at .99:\n\n"
+    lines = []
+    for size, rate in distinct(pick(rows, "stopped"), "size", "rate"):
+        found = pick(rows, "stopped", size=size, rate=rate)
+        units, true = (np.median([row[key] for row in found]) for key in ("units", "tau"))
+        least = min(row["tau"] for row in found)
+        lines.append([*size, f"{rate:.0%}", f"{units:.1f}", f"{true:.3f}", f"{least:.3f}"])
+    return text + table(["n", "d", "wrong", "n·log2 n", "τ", "least τ"], lines)

@@ -1,0 +1,121 @@
+"""`nearer study set`, `import`, `link` and `withdraw`: what changes a study, also a served one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from nearer.errors import InvalidInput
+
+__all__ = ["COMMANDS", "STUDY", "read_settings"]
+
+STUDY = click.Path(path_type=Path, dir_okay=False)
+
+
+def read_settings(given: tuple[str, ...], where: str = "") -> dict[str, Any]:
+    """NAME=VALUE, the value as YAML reads it."""
+    import yaml
+
+    found = {}
+    for setting in given:
+        name, equals, value = setting.partition("=")
+        if not equals:
+            raise InvalidInput(f"{where}{setting!r}: must be NAME=VALUE")
+        found[name] = yaml.safe_load(value)
+    return found
+
+
+@click.command()
+@click.argument("study", type=STUDY)
+@click.argument("person")
+@click.confirmation_option(prompt="Delete this person's identity and answers for good?")
+def withdraw(study: Path, person: str) -> None:
+    """Erase a PERSON, named by pseudonym or by the panel's name, and all their answers."""
+    from nearer.study.joining import withdraw as erase
+
+    with _changing(study) as store:
+        number = _person(store.reader(), study, person)
+        erased = store.write(lambda journal: erase(journal, number))
+    click.echo(f"{person}: {erased} answers erased. Older backups still hold them.")
+
+
+@click.command("set")
+@click.argument("study", type=STUDY)
+@click.argument("settings", nargs=-1, required=True, metavar="NAME=VALUE...")
+def set_settings(study: Path, settings: tuple[str, ...]) -> None:
+    """Change settings of STUDY, also while it is being served; every change is recorded."""
+    from nearer.study.steering import change_settings
+
+    given = read_settings(settings)
+    with _changing(study) as store:
+        changes = store.write(lambda journal: change_settings(journal, given))
+    for name, value in changes.items():
+        click.echo(f"{name}: {value!r}")
+    if not changes:
+        click.echo("Nothing changed: the study has these settings already.")
+
+
+@click.command("import")
+@click.argument("study", type=STUDY)
+@click.argument("answers", type=click.Path(path_type=Path))
+def import_(study: Path, answers: Path) -> None:
+    """Add earlier ANSWERS to STUDY: a CSV with head, winner, loser, and if you like person."""
+    from nearer.study.lists import import_answers, read_answers
+    from nearer.study.log import read_items
+
+    with _changing(study) as store:
+        names = [item["name"] for item in read_items(store.reader())]
+        found = read_answers(answers, names)
+        added = store.write(lambda journal: import_answers(journal, found))
+    click.echo(f"{study}: {added} answers added")
+
+
+@click.command()
+@click.argument("study", type=STUDY)
+@click.argument("person")
+def link(study: Path, person: str) -> None:
+    """Print the end of a personal link, with which a PERSON goes on from another browser.
+
+    Put it after the study's address. It is like a key: send it to that person only.
+    """
+    from nearer.study.auth import Signer
+    from nearer.study.store import connect
+
+    db = connect(study, read_only=True)
+    number = _person(db, study, person)
+    key = db.execute("SELECT value FROM secrets WHERE name = 'sign'").fetchone()[0]
+    click.echo(f"?resume={Signer(key, time.time).sign('resume', {'id': number})}")
+
+
+@contextmanager
+def _changing(study: Path) -> Iterator[Any]:
+    """The study's writer, closed at the end; what it refuses is a message."""
+    from nearer.study.errors import Refusal
+    from nearer.study.store import Store
+
+    store = Store(study)
+    try:
+        yield store
+    except Refusal as refusal:
+        raise InvalidInput(str(refusal)) from refusal
+    finally:
+        store.close()
+
+
+def _person(db: Any, study: Path, name: str) -> int:
+    rows = db.execute(
+        "SELECT p.id FROM people p LEFT JOIN identities i ON i.person = p.id"
+        " WHERE p.pseudonym = ? OR i.external = ?", (name, name)).fetchall()  # fmt: skip
+    if not rows:
+        raise InvalidInput(f"{name!r}: nobody of that name takes part in {study}")
+    if len(rows) > 1:
+        raise InvalidInput(f"{name!r}: {len(rows)} people have that name; use the pseudonym")
+    return int(rows[0][0])
+
+
+COMMANDS = (withdraw, set_settings, import_, link)

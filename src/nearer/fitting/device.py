@@ -1,0 +1,281 @@
+"""Where the passes over the answers run: on the processor, or on a GPU.
+
+A door sets the device for everything that is fitted inside it (`using`). ``"auto"`` takes a GPU
+where there is one, the problem is large enough to gain from it, and it fits into its memory. The
+GPU needs PyTorch and Triton (the extra ``nearer[gpu]``); neither is imported before it is wanted,
+and Numba is not imported where it is not.
+
+Positions are float32 on a GPU: soe's unit is the margin, and a map of a million objects spans some
+thousand of them, so the last digit is a ten-thousandth of the margin.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearer import checks
+from nearer.errors import InvalidInput
+from nearer.fitting.fit import Fit
+from nearer.fitting.losses import Floats, Loss
+
+__all__ = ["Device", "GpuPasses", "information", "is_tensor", "margins", "using", "wants_gpu"]
+
+Device = Literal["auto", "cpu", "cuda"]
+
+_device: ContextVar[str] = ContextVar("device", default="cpu")
+
+_WORTH = 200_000  # answers from which on a GPU gains, see ``python -m benchmarks gpu``
+_VECTORS = 30  # arrays of the size of the positions that L-BFGS holds at most
+_BLOCK = 1 << 24  # answers looked at together outside the kernels
+
+
+@contextmanager
+def using(device: str) -> Iterator[None]:
+    """Fit on this device inside the block.
+
+    Examples
+    --------
+    >>> with using("cpu"):
+    ...     wants_gpu(10**9, 10)
+    False
+    """
+    checks.one_of("device", device, ("auto", "cpu", "cuda"))
+    if device == "cuda":
+        _torch()
+    token = _device.set(device)
+    try:
+        yield
+    finally:
+        _device.reset(token)
+
+
+def wants_gpu(n_answers: int, n_objects: int, n_components: int = 8) -> bool:
+    """Whether so large a problem is to be fitted on a GPU."""
+    device = _device.get()
+    if device == "cpu" or (device == "auto" and n_answers < _WORTH):
+        return False
+    if device == "auto" and not _at_hand():
+        return False
+    needed = 16 * n_answers + 4 * _VECTORS * n_objects * n_components
+    free = _free_memory()
+    if needed <= free:
+        return True
+    if device == "auto":
+        return False
+    raise InvalidInput(
+        f"device='cuda': {n_answers:,} answers about {n_objects:,} objects need about "
+        f"{needed / 2**30:.1f} GiB and the GPU has {free / 2**30:.1f} GiB free; use device='cpu', "
+        "or fit fewer answers"
+    )
+
+
+class GpuPasses:
+    """Answers laid out for many passes over them, on a GPU.
+
+    Parameters
+    ----------
+    rows
+        ``(m, 3)`` int32 triplets, an array or a tensor.
+    weights
+        How much each counts; None: all the same.
+    n_objects
+        How many objects there are.
+    """
+
+    def __init__(self, rows: Any, weights: Any | None, n_objects: int) -> None:
+        torch = _torch()
+        self.n_objects = n_objects
+        self._rows = torch.as_tensor(rows, dtype=torch.int32, device=_name()).contiguous()
+        self._weights: Any = None
+        self._total = float(len(rows))
+        if weights is not None:
+            self._weights = torch.as_tensor(weights, dtype=torch.float32, device=_name())
+            self._total = float(self._weights.double().sum())
+
+    @classmethod
+    def of_tensor(cls, rows: Any, weights: Any | None, n_objects: int | None) -> GpuPasses:
+        """Answers that lie on the device already; checked there, not copied."""
+        torch = _torch()
+        if rows.ndim != 2 or rows.shape[1] != 3 or not len(rows) or rows.is_floating_point():
+            raise InvalidInput(
+                f"triplets of shape {tuple(rows.shape)} and type {rows.dtype}: must be an (m, 3) "
+                "tensor of whole numbers (head, near, far), at least one"
+            )
+        low, high = int(rows.min()), int(rows.max())
+        n = high + 1 if n_objects is None else checks.whole("n_objects", n_objects)
+        if low < 0 or high >= n:
+            raise InvalidInput(
+                f"triplets hold object {low if low < 0 else high}: objects must be from 0 to "
+                f"{n - 1} (n_objects={n}); raise n_objects or mend the rows"
+            )
+        for start in range(0, len(rows), _BLOCK):
+            h, i, j = rows[start : start + _BLOCK].T
+            same = (h == i) | (h == j) | (i == j)
+            if bool(same.any()):
+                row = start + int(torch.nonzero(same)[0])
+                raise InvalidInput(
+                    f"triplet {row} is {rows[row].tolist()}: its three objects must differ; drop "
+                    "such rows"
+                )
+        return cls(rows, weights, n)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def rows(self) -> NDArray[np.int32]:
+        """The triplets, on the processor."""
+        return np.asarray(self._rows.cpu().numpy())
+
+    @property
+    def weights(self) -> Floats | None:
+        """How much each counts, on the processor; None: all the same."""
+        return None if self._weights is None else np.asarray(self._weights.double().cpu().numpy())
+
+    def fit(
+        self,
+        loss: Loss,
+        X: Floats,
+        *,
+        ridge: float,
+        max_iter: int,
+        tol: float,
+        callback: Callable[[int, float], object] | None,
+    ) -> Fit:
+        """Minimise a loss from one start."""
+        from nearer.fitting.lbfgs import minimise  # noqa: PLC0415
+
+        torch = _torch()
+
+        def objective(Z: Any) -> tuple[float, Any]:
+            value, gradient = self._pass(loss, Z)
+            if ridge:
+                value += 0.5 * ridge * float((Z.double() * Z).sum())
+                gradient += ridge * Z
+            return value, gradient
+
+        start = torch.as_tensor(X, dtype=torch.float32, device=_name()).contiguous()
+        Z, value, steps, converged = minimise(
+            objective, start, max_iter=max_iter, tol=tol, callback=callback
+        )
+        if ridge:
+            value, _ = self._pass(loss, Z)
+        return Fit(Z.double().cpu().numpy(), value, steps, converged)
+
+    def mean_loss(self, loss: Loss, X: Floats) -> float:
+        """What the positions cost, on average."""
+        torch = _torch()
+        return self._pass(loss, torch.as_tensor(X, dtype=torch.float32, device=_name()))[0]
+
+    def _pass(self, loss: Loss, Z: Any) -> tuple[float, Any]:
+        """Mean loss and its gradient."""
+        from nearer._kernels.triton_gradients import value_and_gradient  # noqa: PLC0415
+
+        gradient = _torch().zeros_like(Z)
+        total = value_and_gradient(loss.kind, loss.number, Z, self._rows, self._weights, gradient)
+        return float(total) / self._total, gradient.div_(self._total)
+
+    def disobeyed(self, X: Floats) -> NDArray[np.bool_]:
+        """Which answers the positions contradict, in the order in which they were given."""
+        parts = [(far <= near).cpu().numpy() for near, far in self._distances(X)]
+        return np.concatenate([np.empty(0, dtype=np.bool_), *parts])
+
+    def least_margin(self, X: Floats) -> float:
+        """How narrowly the most narrowly obeyed answer is obeyed."""
+        return min(float((far - near).min()) for near, far in self._distances(X))
+
+    def some(self, rows: NDArray[np.int64]) -> GpuPasses:
+        """A part of the answers."""
+        at = _torch().as_tensor(rows, device=_name())
+        weights = None if self._weights is None else self._weights[at]
+        return GpuPasses(self._rows[at], weights, self.n_objects)
+
+    def _distances(self, X: Floats) -> Iterator[tuple[Any, Any]]:
+        """The two distances of each answer, block by block."""
+        torch = _torch()
+        Z = torch.as_tensor(X, dtype=torch.float32, device=_name())
+        for start in range(0, len(self), _BLOCK):
+            h, i, j = self._rows[start : start + _BLOCK].long().T
+            yield (Z[h] - Z[i]).norm(dim=1), (Z[h] - Z[j]).norm(dim=1)
+
+
+def information(X: Floats, passes: Any, lapse: float, tail: float) -> Floats:
+    """Fisher information of each object's position, one ``(d, d)`` block an object."""
+    if isinstance(passes, GpuPasses):
+        from nearer._kernels.torch_margins import information as on_gpu  # noqa: PLC0415
+
+        Z = _torch().as_tensor(X, device=_name())
+        found = on_gpu(Z, passes._rows, passes._weights, lapse, tail)
+        return np.asarray(found.cpu().numpy())
+    from nearer._kernels.margins import information as on_processor  # noqa: PLC0415
+
+    return np.asarray(on_processor(X, passes.rows, passes.weights, lapse, tail))
+
+
+def margins(
+    X: Floats, covariances: Floats, questions: NDArray[np.integer], tail: float
+) -> tuple[Floats, Floats]:
+    """Mean and variance of each question's margin when objects vary independently."""
+    if wants_gpu(len(questions), len(X), X.shape[1] ** 2):
+        from nearer._kernels.torch_margins import margins as on_gpu  # noqa: PLC0415
+
+        X, C, q = (_torch().as_tensor(part, device=_name()) for part in (X, covariances, questions))
+        mean, variance = on_gpu(X, C, q, tail)
+        return np.asarray(mean.cpu().numpy()), np.asarray(variance.cpu().numpy())
+    from nearer._kernels.margins import margins as on_processor  # noqa: PLC0415
+
+    mean, variance = on_processor(X, covariances, questions, tail)
+    return np.asarray(mean), np.asarray(variance)
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether something is a PyTorch tensor, without importing PyTorch to find out."""
+    return type(value).__module__ == "torch" and type(value).__name__ == "Tensor"
+
+
+def _interpreted() -> bool:
+    """Whether Triton's interpreter stands in for a GPU, as in tests."""
+    return os.environ.get("TRITON_INTERPRET") == "1"
+
+
+def _name() -> str:
+    return "cpu" if _interpreted() else "cuda"
+
+
+def _at_hand() -> bool:
+    try:
+        _torch()
+    except InvalidInput:
+        return False
+    return True
+
+
+def _torch() -> Any:
+    """PyTorch with a GPU to run on, or what is missing."""
+    try:
+        import torch  # noqa: PLC0415
+        import triton  # noqa: F401, PLC0415
+    except ImportError as error:
+        raise InvalidInput(
+            f"device='cuda' needs PyTorch and Triton ({error}); install nearer[gpu], or use "
+            "device='cpu'"
+        ) from error
+    if not _interpreted() and not torch.cuda.is_available():
+        raise InvalidInput(
+            "device='cuda': PyTorch sees no CUDA device here; use device='auto', which takes one "
+            "only where there is one, or device='cpu'"
+        )
+    return torch
+
+
+def _free_memory() -> float:
+    if _interpreted():
+        return float("inf")
+    return float(_torch().cuda.mem_get_info()[0])

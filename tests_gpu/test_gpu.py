@@ -1,0 +1,148 @@
+"""Fits on a GPU agree with those on the processor."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+import nearer
+from nearer.errors import InvalidInput
+from nearer.fitting import device as devices
+from nearer.fitting.device import GpuPasses, information, margins, using
+from nearer.fitting.losses import LOSSES, Loss
+from nearer.fitting.solver import Passes, fit_positions, prepare
+from nearer.questions import answered, random_questions
+
+
+def triplets(n=25, d=2, m=1500, seed=0, flip=0.0):
+    rng = np.random.default_rng(seed)
+    oracle = nearer.PointOracle(rng.normal(size=(n, d)))
+    if flip:
+        oracle = nearer.NoisyOracle(oracle, flip, random_state=seed)
+    questions = random_questions(n, m, rng)
+    return answered(questions, oracle(questions))
+
+
+SHAPES = [
+    (name, shape) for name in LOSSES for shape in ((None, 0.1) if name == "logistic" else (None,))
+]
+
+
+@pytest.mark.parametrize(("name", "shape"), SHAPES)
+@pytest.mark.parametrize("d", [1, 3, 5])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_one_pass_is_the_processors(name, shape, d, weighted):
+    from nearer._kernels.triton_gradients import value_and_gradient
+
+    rng = np.random.default_rng(d)
+    loss, rows = Loss(name, shape), triplets(m=700).astype(np.int32)
+    X = rng.normal(size=(25, d))
+    X[3] = X[4]  # no distance, no direction
+    weights = rng.random(len(rows)) if weighted else np.ones(len(rows))
+    value, gradient = loss.value_and_gradient(X, rows, weights)
+    place = devices._name()
+    Z = torch.tensor(X, dtype=torch.float32, device=place)
+    G = torch.zeros_like(Z)
+    w = torch.tensor(weights, dtype=torch.float32, device=place) if weighted else None
+    total = value_and_gradient(loss.kind, loss.number, Z, torch.tensor(rows, device=place), w, G)
+    scale = weights.sum()
+    assert float(total) / scale == pytest.approx(value, rel=1e-5)
+    np.testing.assert_allclose(G.cpu().numpy() / scale, gradient, rtol=1e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize(("name", "shape"), SHAPES)
+def test_a_fit_from_the_same_start_is_as_good(name, shape):
+    """From a start near the truth, where there is one optimum to end in."""
+    X = np.random.default_rng(0).normal(size=(25, 2))
+    questions = random_questions(25, 2000, np.random.default_rng(1))
+    rows = answered(questions, nearer.PointOracle(X)(questions))
+    fits = []
+    for device in ("cpu", "cuda"):
+        with using(device):
+            passes = prepare(rows[:1500], 25)
+            assert isinstance(passes, GpuPasses if device == "cuda" else Passes)
+            fits.append(
+                fit_positions(passes, start=2 * X, loss=Loss(name, shape), ridge=1e-3, tol=1e-9)
+            )
+    here, there = fits
+    assert there.loss == pytest.approx(here.loss, rel=0.01, abs=1e-6)
+    wrong = [1 - nearer.metrics.triplet_accuracy(rows[1500:], f.positions) for f in fits]
+    assert wrong[1] <= wrong[0] + 0.002
+
+
+def test_every_start_works():
+    rows = triplets(m=1000)
+    for init in ("above", "random", "rankings", np.random.default_rng(0).normal(size=(25, 2))):
+        model = nearer.SOE(2, init=init, device="cuda", max_iter=200, tol=1e-5, random_state=0)
+        assert model.fit(rows).score(rows) > 0.85
+
+
+def test_a_tensor_is_fitted_where_it_lies():
+    rows = triplets(m=800)
+    tensor = torch.tensor(rows.astype(np.int32), device=devices._name())
+    model = nearer.SOE(2, init="random", device="cuda", tol=1e-4, random_state=0).fit(tensor)
+    again = nearer.SOE(2, init="random", device="cuda", tol=1e-4, random_state=0).fit(rows)
+    np.testing.assert_allclose(model.embedding_, again.embedding_, rtol=1e-2, atol=1e-2)
+    assert model.n_contradictions_ is None
+    for bad, message in (
+        (tensor[:, :2], "shape"),
+        (tensor.float(), "type"),
+        (tensor - 1, "object -1"),
+        (torch.cat([tensor, tensor[:1, [0, 0, 2]]]), "must differ"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            nearer.SOE(2, device="cuda").fit(bad)
+
+
+def test_covariances_and_margins_are_the_processors():
+    rows = triplets(m=600).astype(np.int32)
+    X = np.random.default_rng(0).normal(size=(25, 2))
+    weights = np.random.default_rng(1).random(600)
+    for lapse, tail in ((0.0, 0.0), (0.1, 0.0), (0.0, 1.0)):
+        here = information(X, Passes(rows, weights, 25), lapse, tail)
+        there = information(X, GpuPasses(rows, weights, 25), lapse, tail)
+        np.testing.assert_allclose(there, here, rtol=1e-4, atol=1e-6)
+        covariances = np.linalg.inv(here + np.eye(2))
+        expected = margins(X, covariances, rows, tail)
+        with using("cuda"):
+            np.testing.assert_allclose(margins(X, covariances, rows, tail), expected, rtol=1e-4)
+
+
+def test_the_door_gives_the_same_map():
+    rows = triplets(m=1500, flip=0.1)
+    here = nearer.fit(rows, n_components=2, method="noisy", device="cpu", random_state=0)
+    there = nearer.fit(rows, n_components=2, method="noisy", device="cuda", random_state=0)
+    assert there.held_out.accuracy == pytest.approx(here.held_out.accuracy, abs=0.01)
+    assert nearer.metrics.procrustes(here.positions, there.positions).disparity < 0.02
+
+
+def test_it_runs_without_numba_and_the_others():
+    code = """
+import sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.split('.')[0] in missing:
+            raise ModuleNotFoundError(name)
+missing = {'numba', 'moocore', 'rich', 'pyarrow', 'sklearn', 'threadpoolctl', 'pandas'}
+sys.meta_path.insert(0, Missing())
+import numpy as np, nearer
+rng = np.random.default_rng(0)
+rows = np.array([rng.choice(12, 3, replace=False) for _ in range(300)])
+for method in ('soe', 'noisy'):
+    options = dict(method=method, device='cuda', bootstrap=0, random_state=0)
+    found = nearer.fit(rows, n_components=2, **options)
+    assert found.positions.shape == (12, 2)
+print('fitted')
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "fitted\n", done.stderr
+
+
+def test_too_little_memory_is_said_or_avoided(monkeypatch):
+    monkeypatch.setattr(devices, "_free_memory", lambda: 1000.0)
+    with pytest.raises(InvalidInput, match=r"need about .* GiB and the GPU has 0.0 GiB free"):
+        nearer.fit(triplets(), n_components=2, device="cuda")
+    with using("auto"):
+        assert not devices.wants_gpu(10**9, 10**6)
