@@ -18,36 +18,48 @@ from __future__ import annotations
 import numpy as np
 
 from nearer.algorithms.draft import Draft
-from nearer.algorithms.frame import Frame, build_frame
+from nearer.algorithms.frame import Frame, build_frame, rank_more
 from nearer.algorithms.near_ties import near_ties
-from nearer.algorithms.obeying import one_more_dimension
+from nearer.algorithms.obeying import OBEYED, one_more_dimension
 from nearer.algorithms.slotting import Anchors, Slots, slot_objects
 from nearer.algorithms.twins import nearest_places, without_twins
 from nearer.asking.protocol import Asking
 from nearer.asking.sorting import Order
 from nearer.errors import BudgetSpent
 from nearer.fitting.centre import fit_centre
+from nearer.fitting.misplaced import relocate
 from nearer.fitting.solver import disobeyed
-from nearer.questions import Floats, Triplets
+from nearer.questions import Floats, Triplets, answered, balanced_questions
 
 __all__ = ["ENOUGH", "LowDimensional"]
 
-ENOUGH = 1.35  # n·d·log2 n comparisons
-_DETAIL = 12  # comparisons an object about near ties, at least, …
+# What each number trades; `python -m benchmarks sensitivity` halves and doubles them.
+#
+# Comparisons against accuracy. Set on normal points, 500 in three dimensions.
+ENOUGH = 1.35  # n·d·log2 n comparisons, where there are many objects
+_DETAIL = 12  # comparisons about near ties, at least, for each object of the frame, …
 _MOST, _MOST_EACH = 1.5, 20  # … but in all no more than so many n·d·log2 n and so many an object
+_LOCAL = 0.3  # of the near ties, among the nearest of each head: kNN against tau
+# Objects that are ranked: too few do not show the dimension (ten for each), too many cost more than
+# slotting them would.
 _MEMBERS = 100
-_REFITS = 6  # rounds of detail
-_LOCAL = 0.3  # of the detail, among the nearest of each head
-_SPREAD = 0.4  # of the prior over n: two objects next to each other in a ranking are a unit apart
+_TO_SLOT = 2  # heads more than dimensions, that others are placed from: fewer leave mirror images
+_REFITS = 6  # rounds of detail: each is chosen by a better fit than the one before, and takes one
+# Spread of the prior, in units of the distance difference that is answered right with odds e : 1.
+# Two objects next to each other in a ranking are then about a unit apart; in small sets so narrow a
+# prior pulls harder than the answers.
+_SPREAD = 0.4  # times n
 _LEAST_SPREAD = 100.0
-_WIDER, _WIDEST = 4.0, 10_000.0  # … and wider while answers are disobeyed
-_STEPS = 500  # of the optimiser
-_BENT = 0.003  # share of them that a prior is too narrow for
-_FEWEST_MEMBERS = 30  # of the frame, where a budget is small
-_RANKINGS = 6  # of them, as many as three dimensions take
+_WIDER, _WIDEST = 4.0, 10_000.0  # wider by steps, up to that, for far clusters and heavy tails …
+_BENT = 0.003  # … while a larger share of the answers is disobeyed and each step halves it
+_STEPS = 500  # of the optimiser: time against convergence, which lines of 1,000 objects need
+_CHECKS, _CERTAIN = 500, 0.98  # random answers at the end, and the share of them to be predicted
+_DOUBTFUL = 0.005  # share of answers disobeyed, above which another dimension is tried: time
+# With a budget: a frame that is cheap enough to leave some of it.
+_FEWEST_MEMBERS = 30
+_RANKINGS = 6  # of the frame, as many as three dimensions take
 _SLOT = 25  # comparisons an object placed, likewise
 _FRAME = 3.1  # n·log2 n comparisons that rankings may cost before a dimension is given up
-_DOUBTFUL = 0.005  # share of answers disobeyed, above which another dimension is tried
 
 
 class LowDimensional:
@@ -68,6 +80,7 @@ class LowDimensional:
         self._frame = Frame(np.empty(0, dtype=np.int64))
         self._slots: Slots | None = None
         self._spread = max(_LEAST_SPREAD, _SPREAD * draft.n)
+        self._good = True  # as far as is known
 
     def ask(self) -> Asking[bool]:
         """Find positions; whether there is a dimension that fits."""
@@ -107,6 +120,8 @@ class LowDimensional:
         draft.evidence = frame.evidence
         try:
             yield from build_frame(frame, _most_heads(draft.n, m), self.order, rng)
+            if frame.dimension is not None and size < draft.n:
+                yield from rank_more(frame, frame.dimension + _TO_SLOT, self.order, rng)
         finally:
             draft.heads = objects[frame.heads]
         if frame.dimension is None:
@@ -139,14 +154,19 @@ class LowDimensional:
         return f"{len(others)} objects placed"
 
     def _refine(self) -> Asking[str]:
-        draft, d, to_go, least = self.draft, 0, 0, 0
+        draft, d, to_go, least, checked = self.draft, 0, 0, 0, False
         while True:
             assert draft.positions is not None
             if draft.positions.shape[1] > d:  # also where near ties have called for another
                 d, to_go = draft.positions.shape[1], _REFITS
-                least = draft.record.n_comparisons + _DETAIL * draft.n
+                least = draft.record.n_comparisons + self._detail(d)
             left = self._enough(least) - draft.record.n_comparisons
             if left < 1 or not to_go:
+                if self._good and not checked and self.budget is None:
+                    checked, self._good = True, (yield from self._predicts())
+                    if not self._good:
+                        to_go = _REFITS
+                        continue
                 return f"{draft.record.n_comparisons} comparisons are enough"
             each = max(1, -(-left // (to_go * draft.n)))
             local = int(np.ceil(_LOCAL * each))
@@ -156,6 +176,23 @@ class LowDimensional:
             self.fit(draft.record.n_comparisons - before)
             to_go -= 1
 
+    def _predicts(self) -> Asking[bool]:
+        """Whether the positions predict random answers that no fit has seen."""
+        draft = self.draft
+        assert draft.positions is not None
+        questions = balanced_questions(draft.n, min(_CHECKS, draft.n // 2), draft.rng)
+        right = 1 - float(disobeyed(draft.positions, answered(questions, (yield questions))).mean())
+        draft.evidence[draft.positions.shape[1]]["predicted"] = right
+        return right >= _CERTAIN
+
+    def _detail(self, d: int) -> int:
+        """How many comparisons near ties are worth, at least.
+
+        An object that was slotted has been asked about some, the more the more dimensions it has.
+        """
+        members = len(self._frame.objects)
+        return int(_DETAIL * (members + (self.draft.n - members) / d))
+
     def _enough(self, least: int) -> int:
         """How many comparisons to stop at: the one place where that is decided."""
         if self.budget is not None:
@@ -163,13 +200,20 @@ class LowDimensional:
         draft = self.draft
         assert draft.positions is not None
         unit = draft.positions.shape[1] * draft.n * np.log2(draft.n)
-        return max(int(ENOUGH * unit), min(least, int(_MOST * unit) + _MOST_EACH * draft.n))
+        most = int(_MOST * unit) + _MOST_EACH * draft.n
+        if not self._good:  # there is more to find out than so many dimensions hold
+            return most
+        return max(int(ENOUGH * unit), min(least, most))
 
     def fit(self, n_fresh: int = 0) -> None:
         """Fit all answers, from where the objects are known to be; the last no fit has seen."""
         draft, triplets = self.draft, self._triplets()
         before = self._start() if draft.positions is None else draft.positions
         X, share = self._centre(before, triplets)
+        moved = relocate(X, triplets.astype(np.int32), disobeyed(X, triplets), draft.rng)
+        if (moved != X).any():
+            again, less = self._centre(moved, triplets)
+            X, share = (again, less) if less < share else (X, share)
         if share > _DOUBTFUL and n_fresh:  # something is stuck, or a dimension is missing
             seen, fresh = triplets[:-n_fresh], triplets[-n_fresh:]
             other = one_more_dimension(seen, fresh, before, draft.evidence, draft.rng)
@@ -178,6 +222,7 @@ class LowDimensional:
                 X, share = other, less
         draft.evidence.setdefault(X.shape[1], {})["disobeyed"] = share
         draft.positions = X
+        self._good = share <= OBEYED
 
     def _centre(self, X: Floats, triplets: Triplets) -> tuple[Floats, float]:
         """The middle of what the answers allow, with a prior wide enough to obey them."""

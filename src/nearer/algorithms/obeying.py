@@ -23,7 +23,7 @@ from nearer.fitting.dimension import advantage, lowest
 from nearer.fitting.solver import Fit, disobeyed, fit_positions
 from nearer.questions import Floats, Triplets
 
-__all__ = ["fewest_dimensions", "one_more_dimension"]
+__all__ = ["OBEYED", "fewest_dimensions", "one_more_dimension"]
 
 Evidence = dict[int, dict[str, Any]]
 
@@ -34,8 +34,9 @@ OBEYED = 0.015
 # Standard errors by which another dimension must predict better: where answers are disobeyed, and
 # where they are not, or only as many as ties explain.
 _BETTER, _CLEARLY = 1.0, 2.5
-_STEPS = 400  # of the optimiser, enough for most data
-_MORE_STEPS = 2000  # … where a share below _NEARLY is left: far clusters take so long
+# Steps of the optimiser: enough for most data, and for far clusters, where a share below _NEARLY is
+# disobeyed after the first. Time against dimensions too many.
+_STEPS, _MORE_STEPS = 400, 2000
 _NEARLY = 0.06
 
 
