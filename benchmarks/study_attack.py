@@ -34,7 +34,7 @@ from nearer.study.config import Config
 from nearer.study.create import new_study
 from nearer.study.exports import completions_csv
 from nearer.study.imports import Item
-from nearer.study.lists import EarlierAnswer, import_answers
+from nearer.study.researcher_lists import EarlierAnswer, import_answers
 from nearer.study.simulate import Crowd, Outcome, Server, crowd
 from nearer.study.statistics import people_report
 from nearer.study.store import Store, connect

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from nearer.study.answering import Given, answer
-from nearer.study.asking import hand_out, pose
 from nearer.study.config import Config
 from nearer.study.create import new_study
 from nearer.study.imports import Item
 from nearer.study.joining import join
-from nearer.study.lists import EarlierAnswer, import_answers
+from nearer.study.posing import hand_out, pose
+from nearer.study.researcher_lists import EarlierAnswer, import_answers
 from nearer.study.simulate import Crowd, answer_all, served
 from nearer.study.steering import set_state
 from nearer.study.store import Store

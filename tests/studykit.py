@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nearer.study import answering, asking, joining
+from nearer.study import answering, joining, posing
 from nearer.study.answering import Given
 from nearer.study.config import Config
 from nearer.study.create import new_study
@@ -64,10 +64,10 @@ class Bench:
         return self.write(joining.join, consent="1", identity=identity, **options).person
 
     def pose(self, rows, **options: object) -> int:
-        return self.write(asking.pose, np.asarray(rows), seen=0, seconds=0.0, **options)
+        return self.write(posing.pose, np.asarray(rows), seen=0, seconds=0.0, **options)
 
     def hand_out(self, person: int):
-        return self.write(asking.hand_out, person)
+        return self.write(posing.hand_out, person)
 
     def answer(
         self, person: int, lease: int, choice: str = "left", ms: float = 700.0, **more: object

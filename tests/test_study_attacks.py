@@ -12,9 +12,9 @@ from studykit import Bench, Web, make_study, only_real
 
 from nearer.study.accounts import Guesses
 from nearer.study.auth import Signer, Throttle
-from nearer.study.errors import Refusal
 from nearer.study.identities import Identity
 from nearer.study.joining import join, withdraw
+from nearer.study.refusals import Refusal
 from nearer.study.simulate import served
 from nearer.study.steering import change_settings, set_state
 

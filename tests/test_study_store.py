@@ -7,9 +7,9 @@ from studykit import Bench, make_study
 
 from nearer.errors import InvalidInput
 from nearer.study.create import back_up
-from nearer.study.errors import Refusal, StoreTrouble
 from nearer.study.joining import join
 from nearer.study.log import replay
+from nearer.study.refusals import Refusal, StoreTrouble
 from nearer.study.store import connect, serving
 
 

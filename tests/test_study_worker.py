@@ -9,11 +9,11 @@ from studykit import Bench, only_real
 
 import nearer
 from nearer.questions import pack
-from nearer.study.asking import lease as lease_to
-from nearer.study.asking import pose
+from nearer.study.choosers import CHOOSERS, SORTERS, Choosing, Sorting
 from nearer.study.conductor import Conductor, map_is_due, questions_due
 from nearer.study.config import METHODS
-from nearer.study.methods import CHOOSERS, SORTERS, Choosing, Sorting
+from nearer.study.posing import lease as lease_to
+from nearer.study.posing import pose
 from nearer.study.steering import add_map, set_state
 from nearer.study.worker import Worker
 

@@ -65,8 +65,8 @@ def set_settings(study: Path, settings: tuple[str, ...]) -> None:
 @click.argument("answers", type=click.Path(path_type=Path))
 def import_(study: Path, answers: Path) -> None:
     """Add earlier ANSWERS to STUDY: a CSV with head, winner, loser, and if you like person."""
-    from nearer.study.lists import import_answers, read_answers
     from nearer.study.log import read_items
+    from nearer.study.researcher_lists import import_answers, read_answers
 
     with _changing(study) as store:
         names = [item["name"] for item in read_items(store.reader())]
@@ -95,7 +95,7 @@ def link(study: Path, person: str) -> None:
 @contextmanager
 def _changing(study: Path) -> Iterator[Any]:
     """The study's writer, closed at the end; what it refuses is a message."""
-    from nearer.study.errors import Refusal
+    from nearer.study.refusals import Refusal
     from nearer.study.store import Store
 
     store = Store(study)

@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from nearer.study.config import SORTS
-from nearer.study.errors import Refusal
 from nearer.study.joining import present
 from nearer.study.pieces import Lease, Person
+from nearer.study.refusals import Refusal
 from nearer.study.rows import Answered, Journal
 
 __all__ = ["Given", "answer", "elapsed", "is_false", "may_take_back"]

@@ -25,8 +25,8 @@ from nearer.study import doors, participants, researchers
 from nearer.study.accounts import Guesses
 from nearer.study.auth import Signer
 from nearer.study.conductor import Conductor
-from nearer.study.errors import StoreTrouble
 from nearer.study.log import read_header
+from nearer.study.refusals import StoreTrouble
 from nearer.study.researchers import form_token, session_of
 from nearer.study.rows import Journal
 from nearer.study.spool import Spool

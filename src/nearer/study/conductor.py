@@ -27,9 +27,9 @@ from typing import Any, TypedDict
 import numpy as np
 
 from nearer.errors import NearerError
-from nearer.study.asking import AHEAD, all_asked, pose
 from nearer.study.board import Board
 from nearer.study.config import SORTS
+from nearer.study.posing import AHEAD, all_asked, pose
 from nearer.study.rows import Journal
 from nearer.study.steering import add_map
 from nearer.study.store import Store

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from nearer.study import identities
-from nearer.study.errors import Refusal
 from nearer.study.identities import Identity
 from nearer.study.pieces import Person
+from nearer.study.refusals import Refusal
 from nearer.study.rows import Joined, Journal
 
 __all__ = ["Entry", "agree", "exclude", "get_ready", "join", "present", "stage", "withdraw"]

@@ -18,13 +18,13 @@ from starlette.exceptions import HTTPException
 from nearer.study import answering, joining
 from nearer.study.answering import Given
 from nearer.study.auth import network_of
-from nearer.study.errors import Refusal
 from nearer.study.faces import Faces
 from nearer.study.identities import PANELS, Identity
 from nearer.study.joining import Entry
 from nearer.study.markup import to_html
 from nearer.study.messages import About, Answer, Answers, Filled, Join, Standing
 from nearer.study.questionnaire import find_page, keep_replies, pages_done
+from nearer.study.refusals import Refusal
 from nearer.study.rows import Journal
 from nearer.study.standing import practice, resume_link, stage_of, standing_of
 from nearer.study.web import Study, current

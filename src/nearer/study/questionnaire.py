@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from nearer.errors import InvalidInput
-from nearer.study.errors import Refusal
 from nearer.study.markup import to_html
+from nearer.study.refusals import Refusal
 
 __all__ = ["Field", "Page", "find_page", "keep_replies", "next_page", "pages_done", "read_pages"]
 

@@ -18,9 +18,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from nearer.study import accounts, joining, steering
 from nearer.study.accounts import Session
 from nearer.study.config import CHANGEABLE
-from nearer.study.errors import Refusal, StoreTrouble
 from nearer.study.exports import completions_csv, export_csv, positions_csv, replies_csv
 from nearer.study.imports import read_files, read_zip
+from nearer.study.refusals import Refusal, StoreTrouble
 from nearer.study.rows import Journal
 from nearer.study.standing import completion_code, resume_link
 from nearer.study.statistics import latest_map, overview, people_report

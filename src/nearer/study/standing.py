@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
-from nearer.study import answering, asking, joining
-from nearer.study.asking import Trial
+from nearer.study import answering, joining, posing
 from nearer.study.faces import Faces
 from nearer.study.joining import Entry
+from nearer.study.posing import Trial
 from nearer.study.questionnaire import Page, next_page
 from nearer.study.rows import Journal
 from nearer.study.web import Study
@@ -22,14 +22,14 @@ def standing_of(study: Study, journal: Journal, entry: Entry) -> dict[str, Any]:
     trials: list[Trial] = []
     stage, due = stage_of(journal, entry.person)
     if stage == "trials":
-        trials = asking.hand_out(journal, entry.person)
+        trials = posing.hand_out(journal, entry.person)
         stage, due = stage_of(journal, entry.person)  # nothing may have been left to ask
     person = board.people[entry.person]
     ended = stage in ("finished", "screened")
     last = None
     if entry.proved and not ended and answering.may_take_back(journal, person) and person.last:
         lease = board.leases[person.last.lease]
-        last = _shown(faces, asking.trial_of(journal, lease, person.answered))
+        last = _shown(faces, posing.trial_of(journal, lease, person.answered))
     return {
         "stage": stage,
         "page": due.shown() if due else None,

@@ -9,9 +9,9 @@ from typing import Any
 from nearer.errors import InvalidInput
 from nearer.study.config import CHANGEABLE
 from nearer.study.create import insert_items
-from nearer.study.errors import Refusal
 from nearer.study.imports import Item
 from nearer.study.log import read_items
+from nearer.study.refusals import Refusal
 from nearer.study.rows import Journal
 
 __all__ = ["add_items", "add_map", "change_settings", "set_state"]

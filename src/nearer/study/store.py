@@ -40,8 +40,8 @@ import numpy as np
 from nearer.errors import InvalidInput
 from nearer.study.board import Board
 from nearer.study.config import Config
-from nearer.study.errors import Refusal, StoreTrouble
 from nearer.study.log import read_header, replay
+from nearer.study.refusals import Refusal, StoreTrouble
 from nearer.study.rows import Journal
 from nearer.study.schema import FORMAT
 

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 from nearer.errors import InvalidInput
 from nearer.study.config import read_yaml
-from nearer.study.errors import Refusal
+from nearer.study.refusals import Refusal
 from nearer.study.rows import Answered, Batch, Joined, Journal, Leased, Posed
-from nearer.study.tables import column, read_table
+from nearer.study.spreadsheets import column, read_table
 from nearer.study.tasks import fact
 
 __all__ = [

@@ -1,7 +1,7 @@
 """Questions find people: what is posed, and what somebody is handed next.
 
-A person's next question is what the plan of checks says (see `nearer.study.checks`), and mostly a
-real one: the first that the method posed and they have not answered. When the method has none in
+A person's next question is what the plan of checks says (see `nearer.study.check_plan`), and mostly
+a real one: the first that the method posed and they have not answered. When the method has none in
 stock they do not wait and are not given hold-outs, which no map uses until the end, but something
 that counts: a question drawn at random that nobody was asked, and when all have been asked one more
 vote where it teaches most. Somebody for whom nothing is left has done enough and is finished, with
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from nearer.study import checks
+from nearer.study import check_plan
 from nearer.study.joining import present
 from nearer.study.pieces import Lease, Question
 from nearer.study.rows import Batch, Journal, Leased, Posed, Promoted
@@ -159,7 +159,7 @@ def _next_question(journal: Journal, person: int, number: int) -> Question | Non
         "catch": lambda: _catch(journal, person),
     }
     given = board.people[person].given
-    due = checks.due(board.config, person, number, given, bool(board.own))
+    due = check_plan.due(board.config, person, number, given, bool(board.own))
     for purpose in dict.fromkeys((due, "main")):
         question = makers[purpose]()
         if question is not None:
@@ -198,7 +198,7 @@ def _random(journal: Journal, person: int, purpose: str) -> Question | None:
 
 def _repeat(journal: Journal, person: int) -> Question | None:
     """A question this person answered before; it will be shown with the sides swapped."""
-    first = journal.board.next_repeat(person, checks.GAP)
+    first = journal.board.next_repeat(person, check_plan.GAP)
     if first is None:
         return None
     row = Posed(
