@@ -57,7 +57,7 @@ class Site:
         rng = np.random.default_rng(0)
         rows = [rng.choice(N_OBJECTS, 3, replace=False).tolist() for _ in range(n_answers)]
         earlier = [EarlierAnswer(*row, person=str(k % 400)) for k, row in enumerate(rows)]
-        store.write(lambda journal: import_answers(journal, earlier))
+        store.write(lambda ledger: import_answers(ledger, earlier))
         store.close()
         self.server = Server(self.path)
         self.port = self.server.port

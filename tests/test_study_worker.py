@@ -135,7 +135,7 @@ def test_the_conductor_keeps_a_stock_and_reports_a_method_that_fails(bench, monk
     monkeypatch.setattr(
         failing._chooser, "ask", lambda job: (_ for _ in ()).throw(RuntimeError("no"))
     )
-    bench.write(lambda journal: journal.event("close", questions=list(journal.board.questions)))
+    bench.write(lambda ledger: ledger.event("close", questions=list(ledger.board.questions)))
     failing.start()
     for _ in range(200):
         if failing.trouble:

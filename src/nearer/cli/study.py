@@ -119,7 +119,7 @@ def serve(study: Path, host: str, port: int, start: bool, new_login: bool, prefi
     with listener, serving(study):
         opened = open_study(study, new_login=new_login, prefix=prefix)
         if start:
-            opened.store.write(lambda journal: set_state(journal, "running"))
+            opened.store.write(lambda ledger: set_state(ledger, "running"))
         Wire.most = may_hold()
         port = listener.getsockname()[1]
         base = f"http://{f'[{host}]' if ':' in host else host}:{port}{prefix}"

@@ -40,7 +40,7 @@ def withdraw(study: Path, person: str) -> None:
 
     with _changing(study) as store:
         number = _person(store.reader(), study, person)
-        erased = store.write(lambda journal: erase(journal, number))
+        erased = store.write(lambda ledger: erase(ledger, number))
     click.echo(f"{person}: {erased} answers erased. Older backups still hold them.")
 
 
@@ -53,7 +53,7 @@ def set_settings(study: Path, settings: tuple[str, ...]) -> None:
 
     given = read_settings(settings)
     with _changing(study) as store:
-        changes = store.write(lambda journal: change_settings(journal, given))
+        changes = store.write(lambda ledger: change_settings(ledger, given))
     for name, value in changes.items():
         click.echo(f"{name}: {value!r}")
     if not changes:
@@ -71,7 +71,7 @@ def import_(study: Path, answers: Path) -> None:
     with _changing(study) as store:
         names = [item["name"] for item in read_items(store.reader())]
         found = read_answers(answers, names)
-        added = store.write(lambda journal: import_answers(journal, found))
+        added = store.write(lambda ledger: import_answers(ledger, found))
     click.echo(f"{study}: {added} answers added")
 
 
