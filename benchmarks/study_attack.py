@@ -34,7 +34,7 @@ from nearer.study.config import Config
 from nearer.study.create import new_study
 from nearer.study.exports import completions_csv
 from nearer.study.imports import Item
-from nearer.study.lists import EarlierAnswer, import_answers
+from nearer.study.researcher_lists import EarlierAnswer, import_answers
 from nearer.study.simulate import Crowd, Outcome, Server, crowd
 from nearer.study.statistics import people_report
 from nearer.study.store import Store, connect
@@ -57,7 +57,7 @@ class Site:
         rng = np.random.default_rng(0)
         rows = [rng.choice(N_OBJECTS, 3, replace=False).tolist() for _ in range(n_answers)]
         earlier = [EarlierAnswer(*row, person=str(k % 400)) for k, row in enumerate(rows)]
-        store.write(lambda journal: import_answers(journal, earlier))
+        store.write(lambda ledger: import_answers(ledger, earlier))
         store.close()
         self.server = Server(self.path)
         self.port = self.server.port

@@ -25,7 +25,7 @@ from nearer.study.config import Config
 from nearer.study.create import new_study
 from nearer.study.imports import Item
 from nearer.study.log import read_config, read_items, replay
-from nearer.study.rows import Answered, Batch, Event, Joined, Leased, Posed, read_rows
+from nearer.study.rows import Event, Joined, Leased, Posed, Proposed, Responded, read_rows
 from nearer.study.simulate import Crowd, Outcome, Server, crowd
 from nearer.study.store import connect
 
@@ -37,11 +37,11 @@ def as_it_happened(db: Any) -> Board:
     posed = iter([row for row in rows if isinstance(row, Posed)])
     waiting = next(posed, None)
     for row in rows:
-        if isinstance(row, Joined | Batch):
+        if isinstance(row, Joined | Proposed):
             board.apply(row)
     timed = sorted(
-        (row for row in rows if isinstance(row, Leased | Answered | Event)),
-        key=lambda row: (_when(row), isinstance(row, Answered), row.id),
+        (row for row in rows if isinstance(row, Leased | Responded | Event)),
+        key=lambda row: (_when(row), isinstance(row, Responded), row.id),
     )
     for row in timed:
         board.expire(_when(row))
@@ -56,7 +56,7 @@ def as_it_happened(db: Any) -> Board:
     return board
 
 
-def _when(row: Leased | Answered | Event) -> float:
+def _when(row: Leased | Responded | Event) -> float:
     if isinstance(row, Event):
         return row.at
     return row.issued if isinstance(row, Leased) else row.received

@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from nearer.study.answering import Given, answer
-from nearer.study.asking import hand_out, pose
+from nearer.study.answering import GivenAnswer, answer
 from nearer.study.config import Config
 from nearer.study.create import new_study
 from nearer.study.imports import Item
 from nearer.study.joining import join
-from nearer.study.lists import EarlierAnswer, import_answers
+from nearer.study.posing import hand_out, pose
+from nearer.study.researcher_lists import EarlierAnswer, import_answers
 from nearer.study.simulate import Crowd, answer_all, served
 from nearer.study.steering import set_state
 from nearer.study.store import Store
@@ -44,24 +44,22 @@ def store_rate(folder: Path, *, n_people: int = 200, seconds: float = 5.0) -> di
     """Answers a second that the store commits, each with the next question, synced to the disk."""
     path = make(folder / "store.db", holdout_share=0.0, repeat_share=0.0, catch_share=0.0)
     store = Store(path, rng=np.random.default_rng(0))
-    store.write(lambda journal: set_state(journal, "running"))
+    store.write(lambda ledger: set_state(ledger, "running"))
     rng = np.random.default_rng(1)
     rows = np.array([rng.choice(N_OBJECTS, 3, replace=False) for _ in range(60_000)])
-    store.write(lambda journal: pose(journal, rows, seen=0, seconds=0.0))
-    people = [
-        store.write(lambda journal: join(journal, consent="1")).person for _ in range(n_people)
-    ]
+    store.write(lambda ledger: pose(ledger, rows, seen=0, seconds=0.0))
+    people = [store.write(lambda ledger: join(ledger, consent="1")).person for _ in range(n_people)]
     ends = time.perf_counter() + seconds
     waits: list[float] = []
 
     def take_part(person: int) -> None:
-        trials = store.write(lambda journal: hand_out(journal, person))
+        trials = store.write(lambda ledger: hand_out(ledger, person))
         while time.perf_counter() < ends:
             lease = trials[0].lease
 
-            def change(journal: Any, lease: int = lease) -> Any:
-                answer(journal, person, Given(lease, "left", 800.0))
-                return hand_out(journal, person)
+            def change(ledger: Any, lease: int = lease) -> Any:
+                answer(ledger, person, GivenAnswer(lease, "left", 800.0))
+                return hand_out(ledger, person)
 
             began = time.perf_counter()
             trials = store.write(change)
@@ -108,7 +106,7 @@ def aged(folder: Path, *, n_answers: int = 100_000) -> dict[str, float]:
     rng = np.random.default_rng(1)
     rows = [rng.choice(N_OBJECTS, 3, replace=False).tolist() for _ in range(n_answers)]
     earlier = [EarlierAnswer(*row, person=str(k // 50)) for k, row in enumerate(rows)]
-    store.write(lambda journal: import_answers(journal, earlier))
+    store.write(lambda ledger: import_answers(ledger, earlier))
     store.close()
     began = time.perf_counter()
     store = Store(path)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from nearer.study import answering, asking, joining
-from nearer.study.answering import Given
+from nearer.study import answering, joining, posing
+from nearer.study.answering import GivenAnswer
 from nearer.study.config import Config
 from nearer.study.create import new_study
 from nearer.study.identities import Identity
@@ -57,22 +57,22 @@ class Bench:
         self.write(set_state, "running")
 
     def write(self, change, *args, **options):
-        return self.store.write(lambda journal: change(journal, *args, **options))
+        return self.store.write(lambda ledger: change(ledger, *args, **options))
 
     def join(self, panel: str = "", external: str = "", **options: object) -> int:
         identity = Identity(panel, external) if external else Identity()
         return self.write(joining.join, consent="1", identity=identity, **options).person
 
     def pose(self, rows, **options: object) -> int:
-        return self.write(asking.pose, np.asarray(rows), seen=0, seconds=0.0, **options)
+        return self.write(posing.pose, np.asarray(rows), seen=0, seconds=0.0, **options)
 
     def hand_out(self, person: int):
-        return self.write(asking.hand_out, person)
+        return self.write(posing.hand_out, person)
 
     def answer(
         self, person: int, lease: int, choice: str = "left", ms: float = 700.0, **more: object
     ) -> bool:
-        return self.write(answering.answer, person, Given(lease, choice, ms, **more))
+        return self.write(answering.answer, person, GivenAnswer(lease, choice, ms, **more))
 
     @property
     def board(self):
@@ -115,7 +115,7 @@ class Web:
         self.setup = self.study.setup
         self.study.store._db.execute("PRAGMA synchronous = OFF")
         if start:
-            self.study.store.write(lambda journal: set_state(journal, "running"))
+            self.study.store.write(lambda ledger: set_state(ledger, "running"))
         self.client = TestClient(create_app(self.study), follow_redirects=False)
         self.client.__enter__()
 

@@ -12,9 +12,9 @@ from studykit import Bench, Web, make_study, only_real
 
 from nearer.study.accounts import Guesses
 from nearer.study.auth import Signer, Throttle
-from nearer.study.errors import Refusal
 from nearer.study.identities import Identity
 from nearer.study.joining import join, withdraw
+from nearer.study.refusals import Refusal
 from nearer.study.simulate import served
 from nearer.study.steering import change_settings, set_state
 
@@ -66,7 +66,7 @@ def test_a_browser_that_somebody_used_before_does_not_speak_for_another_id(web):
 def test_ids_cannot_be_tried_out_on_a_study_that_is_closed(web, state):
     knock(web, "b", survey_code="1000")
     if state == "paused":
-        web.study.store.write(lambda journal: set_state(journal, "paused"))
+        web.study.store.write(lambda ledger: set_state(ledger, "paused"))
         replies = {knock(web, survey_code=code).text for code in ("1000", "1001")}
         assert len(replies) == 1
     else:
@@ -268,15 +268,15 @@ def test_a_bot_that_invents_its_times_is_flagged(tmp_path):
 
 
 def test_an_answer_that_waited_without_network_is_believed(tmp_path):
-    from nearer.study.answering import Given, answer, elapsed
+    from nearer.study.answering import GivenAnswer, answer, elapsed
     from nearer.study.statistics import people_report
 
     bench = Bench(tmp_path / "s.db", n=12, questions=40)
     person = bench.join()
 
-    def together(journal, leases):
-        each = elapsed(journal, person, leases)
-        return [answer(journal, person, Given(i, "left", 3000.0), each) for i in leases]
+    def together(ledger, leases):
+        each = elapsed(ledger, person, leases)
+        return [answer(ledger, person, GivenAnswer(i, "left", 3000.0), each) for i in leases]
 
     while trials := bench.hand_out(person):
         bench.clock.now += 7.0  # both were looked at, then the network came back
@@ -505,7 +505,7 @@ def test_no_setting_can_be_slipped_in(web):
         body = {"settings": settings}
         reply = web.client.post("/api/researcher/settings", json=body, headers=headers)
         assert reply.status_code in (409, 422), settings
-    changes = web.study.store.write(lambda journal: change_settings(journal, {"quota": 7}))
+    changes = web.study.store.write(lambda ledger: change_settings(ledger, {"quota": 7}))
     assert changes == {"quota": 7}
 
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from studykit import Bench, only_real
 
-from nearer.study.errors import Refusal
 from nearer.study.joining import exclude, withdraw
 from nearer.study.log import replay
+from nearer.study.refusals import Refusal
 from nearer.study.tasks import fact
 
 CHOICES = ("left", "right", "undecided", "skip")

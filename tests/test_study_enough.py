@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from studykit import Bench, only_real
 
-from nearer.study.asking import all_asked, pose
 from nearer.study.conductor import questions_due
 from nearer.study.config import Config
-from nearer.study.errors import Refusal
 from nearer.study.joining import stage
 from nearer.study.log import EVERY_KIND, triplets
 from nearer.study.maps import final_map
+from nearer.study.posing import all_asked, pose
+from nearer.study.refusals import Refusal
 from nearer.study.statistics import overview, people_report
 from nearer.study.steering import change_settings
 from nearer.study.worker import Worker

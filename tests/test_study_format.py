@@ -80,7 +80,7 @@ def test_it_is_done_once_and_the_old_file_is_kept_beside_it(old, tmp_path):
 def test_the_study_goes_on(old):
     store = Store(old, rng=np.random.default_rng(0))
     assert store.facts.state == "running"
-    before = store.write(lambda journal: len(journal.board.leases))
+    before = store.write(lambda ledger: len(ledger.board.leases))
     store.close()
     web = Web(old, start=False)
     who = {"name": "ada", "password": "correct horse"}
@@ -90,7 +90,7 @@ def test_the_study_goes_on(old):
     assert web.client.post("/api/join", json=taken).status_code == 409
     headers = web.join(PROLIFIC_PID="new")
     assert web.answer(headers).status_code == 200
-    assert web.study.store.write(lambda journal: len(journal.board.leases)) > before
+    assert web.study.store.write(lambda ledger: len(ledger.board.leases)) > before
     answered = "SELECT count(*) FROM answers"
     assert web.study.store.reader().execute(answered).fetchone()[0] == 48
     web.close()

@@ -59,7 +59,7 @@ def test_items_that_come_later_are_served_too(web):
 
     content = picture((9, 9, 9))
     late = read_files([("late.png", content)])
-    web.study.store.write(lambda journal: add_items(journal, late))
+    web.study.store.write(lambda ledger: add_items(ledger, late))
     assert web.client.get(web.study.facts.items[-1]["src"]).content == content
 
 

@@ -97,7 +97,7 @@ def test_a_session_token_is_no_participant_token(web):
 
 def test_a_paused_study_says_so_and_a_draft_lets_nobody_in(web):
     headers = web.join()
-    web.study.store.write(lambda journal: set_state(journal, "paused"))
+    web.study.store.write(lambda ledger: set_state(ledger, "paused"))
     assert web.client.get("/api/me", headers=headers).json()["stage"] in ("paused", "trials")
     body = {"consent_version": "1"}
     assert web.client.post("/api/join", json=body).status_code == 409

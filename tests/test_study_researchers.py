@@ -198,7 +198,7 @@ def test_uploads_that_are_not_what_they_say_are_refused(tmp_path):
     assert good.json() == {"added": 2}
     assert upload(web, token, ("new.png", picture())).status_code == 409
     assert web.study.facts.n_objects == 10
-    web.study.store.write(lambda journal: set_state(journal, "running"))
+    web.study.store.write(lambda ledger: set_state(ledger, "running"))
     web.join()
     assert upload(web, token, ("late.png", picture())).status_code == 409
     web.close()

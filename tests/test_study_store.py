@@ -7,9 +7,9 @@ from studykit import Bench, make_study
 
 from nearer.errors import InvalidInput
 from nearer.study.create import back_up
-from nearer.study.errors import Refusal, StoreTrouble
 from nearer.study.joining import join
 from nearer.study.log import replay
+from nearer.study.refusals import Refusal, StoreTrouble
 from nearer.study.store import connect, serving
 
 
@@ -32,7 +32,7 @@ def test_many_who_wait_share_one_commit(bench):
     bench.store._db.set_trace_callback(lambda sql: sql == "COMMIT" and commits.append(sql))
     gate = threading.Event()
     futures = [bench.store.submit(lambda _: gate.wait(5))]
-    futures += [bench.store.submit(lambda journal: join(journal, consent="1")) for _ in range(100)]
+    futures += [bench.store.submit(lambda ledger: join(ledger, consent="1")) for _ in range(100)]
     gate.set()
     people = [future.result(timeout=10) for future in futures[1:]]
     assert len(set(people)) == 100
@@ -42,9 +42,9 @@ def test_many_who_wait_share_one_commit(bench):
 def test_a_refused_change_leaves_its_neighbours_alone(bench):
     gate = threading.Event()
     first = bench.store.submit(lambda _: gate.wait(5))
-    good = bench.store.submit(lambda journal: join(journal, consent="1"))
-    bad = bench.store.submit(lambda journal: join(journal, consent="no"))
-    also_good = bench.store.submit(lambda journal: join(journal, consent="1"))
+    good = bench.store.submit(lambda ledger: join(ledger, consent="1"))
+    bad = bench.store.submit(lambda ledger: join(ledger, consent="no"))
+    also_good = bench.store.submit(lambda ledger: join(ledger, consent="1"))
     gate.set()
     assert first.result()
     assert good.result() != also_good.result()
@@ -54,15 +54,15 @@ def test_a_refused_change_leaves_its_neighbours_alone(bench):
 
 
 def test_a_broken_change_is_taken_out_and_the_others_run_again(bench):
-    def broken(journal):
-        join(journal, consent="1")
+    def broken(ledger):
+        join(ledger, consent="1")
         raise ZeroDivisionError("a fault in the program")
 
     gate = threading.Event()
     bench.store.submit(lambda _: gate.wait(5))
-    good = bench.store.submit(lambda journal: join(journal, consent="1"))
+    good = bench.store.submit(lambda ledger: join(ledger, consent="1"))
     bad = bench.store.submit(broken)
-    also_good = bench.store.submit(lambda journal: join(journal, consent="1"))
+    also_good = bench.store.submit(lambda ledger: join(ledger, consent="1"))
     gate.set()
     people = {good.result().person, also_good.result().person}
     with pytest.raises(ZeroDivisionError):
@@ -74,7 +74,7 @@ def test_a_broken_change_is_taken_out_and_the_others_run_again(bench):
 def test_a_caller_who_goes_away_harms_nobody(bench):
     gate = threading.Event()
     first = bench.store.submit(lambda _: gate.wait(5))
-    gone = bench.store.submit(lambda journal: join(journal, consent="1"))
+    gone = bench.store.submit(lambda ledger: join(ledger, consent="1"))
     assert gone.cancel()
     gate.set()
     assert first.result(timeout=5)
@@ -92,7 +92,7 @@ def test_a_closed_store_says_so_instead_of_waiting_for_ever(tmp_path):
 def fill(bench):
     while True:  # until the last free page is used up
         bench.write(
-            lambda journal: journal.db.execute(
+            lambda ledger: ledger.db.execute(
                 "INSERT INTO events (at, kind, detail) VALUES (0, 'x', ?)",
                 (json.dumps({"x": "x" * 3000}),),
             )
@@ -106,7 +106,7 @@ def test_a_full_disk_is_reported_and_nothing_is_acknowledged(bench):
     bench.store._db.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(StoreTrouble, match="cannot be written: database or disk is full"):
         fill(bench)
-    bench.write(lambda journal: journal.db.execute("SELECT 1").fetchone())
+    bench.write(lambda ledger: ledger.db.execute("SELECT 1").fetchone())
     assert "full" in bench.store.trouble, "reading does not take it back"
     bench.store._db.execute("PRAGMA max_page_count = 1000000")
     assert bench.answer(person, trial.lease) is True

@@ -9,11 +9,11 @@ from studykit import Bench, only_real
 
 import nearer
 from nearer.questions import pack
-from nearer.study.asking import lease as lease_to
-from nearer.study.asking import pose
+from nearer.study.choosers import CHOOSERS, SORTERS, Choosing, Sorting
 from nearer.study.conductor import Conductor, map_is_due, questions_due
 from nearer.study.config import METHODS
-from nearer.study.methods import CHOOSERS, SORTERS, Choosing, Sorting
+from nearer.study.posing import lease as lease_to
+from nearer.study.posing import pose
 from nearer.study.steering import add_map, set_state
 from nearer.study.worker import Worker
 
@@ -135,7 +135,7 @@ def test_the_conductor_keeps_a_stock_and_reports_a_method_that_fails(bench, monk
     monkeypatch.setattr(
         failing._chooser, "ask", lambda job: (_ for _ in ()).throw(RuntimeError("no"))
     )
-    bench.write(lambda journal: journal.event("close", questions=list(journal.board.questions)))
+    bench.write(lambda ledger: ledger.event("close", questions=list(ledger.board.questions)))
     failing.start()
     for _ in range(200):
         if failing.trouble:

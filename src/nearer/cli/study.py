@@ -65,8 +65,8 @@ def new(study: Path, items: Path, config: Path | None, questions: Path | None,
     from nearer.study.config import Config, read_yaml
     from nearer.study.create import new_study
     from nearer.study.imports import left_out, read_items
-    from nearer.study.lists import read_questions, read_salmon_questions
     from nearer.study.media import SUFFIXES
+    from nearer.study.researcher_lists import read_questions, read_salmon_questions
 
     found, given = read_items(items)
     own = read_questions(questions, [item.name for item in found]) if questions else []
@@ -119,7 +119,7 @@ def serve(study: Path, host: str, port: int, start: bool, new_login: bool, prefi
     with listener, serving(study):
         opened = open_study(study, new_login=new_login, prefix=prefix)
         if start:
-            opened.store.write(lambda journal: set_state(journal, "running"))
+            opened.store.write(lambda ledger: set_state(ledger, "running"))
         Wire.most = may_hold()
         port = listener.getsockname()[1]
         base = f"http://{f'[{host}]' if ':' in host else host}:{port}{prefix}"
@@ -276,7 +276,7 @@ def simulate(study: Path, n_answers: int, n_people: int, positions: Path | None,
 
     A copy without answers is served for real and answered over HTTP; STUDY is not changed.
     """
-    from nearer.study.planning import plan
+    from nearer.study.forecast import plan
 
     with tempfile.TemporaryDirectory() as folder:
         found = plan(

@@ -40,7 +40,7 @@ def withdraw(study: Path, person: str) -> None:
 
     with _changing(study) as store:
         number = _person(store.reader(), study, person)
-        erased = store.write(lambda journal: erase(journal, number))
+        erased = store.write(lambda ledger: erase(ledger, number))
     click.echo(f"{person}: {erased} answers erased. Older backups still hold them.")
 
 
@@ -53,7 +53,7 @@ def set_settings(study: Path, settings: tuple[str, ...]) -> None:
 
     given = read_settings(settings)
     with _changing(study) as store:
-        changes = store.write(lambda journal: change_settings(journal, given))
+        changes = store.write(lambda ledger: change_settings(ledger, given))
     for name, value in changes.items():
         click.echo(f"{name}: {value!r}")
     if not changes:
@@ -65,13 +65,13 @@ def set_settings(study: Path, settings: tuple[str, ...]) -> None:
 @click.argument("answers", type=click.Path(path_type=Path))
 def import_(study: Path, answers: Path) -> None:
     """Add earlier ANSWERS to STUDY: a CSV with head, winner, loser, and if you like person."""
-    from nearer.study.lists import import_answers, read_answers
     from nearer.study.log import read_items
+    from nearer.study.researcher_lists import import_answers, read_answers
 
     with _changing(study) as store:
         names = [item["name"] for item in read_items(store.reader())]
         found = read_answers(answers, names)
-        added = store.write(lambda journal: import_answers(journal, found))
+        added = store.write(lambda ledger: import_answers(ledger, found))
     click.echo(f"{study}: {added} answers added")
 
 
@@ -95,7 +95,7 @@ def link(study: Path, person: str) -> None:
 @contextmanager
 def _changing(study: Path) -> Iterator[Any]:
     """The study's writer, closed at the end; what it refuses is a message."""
-    from nearer.study.errors import Refusal
+    from nearer.study.refusals import Refusal
     from nearer.study.store import Store
 
     store = Store(study)

@@ -21,16 +21,16 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from nearer.study.auth import Rate, Signer, Throttle, check_password, hash_password
-from nearer.study.rows import Journal
+from nearer.study.rows import Ledger
 
-__all__ = ["SESSION_SECONDS", "Guesses", "Session", "begin", "end", "find", "set_password"]
+__all__ = ["SESSION_SECONDS", "Guesses", "Login", "begin", "end", "find", "set_password"]
 
 SESSION_SECONDS = 7 * 24 * 3600
 _WAITING = 16  # logins that may wait for their turn
 _BY_NAME = 30  # guesses a minute for one name from all addresses that are not known
 
 
-class Session(NamedTuple):
+class Login(NamedTuple):
     """Who is logged in."""
 
     account: int
@@ -47,36 +47,36 @@ def _hashed(word: str) -> str:
     return hashlib.sha256(word.encode(errors="replace")).hexdigest()
 
 
-def set_password(journal: Journal, name: str, password_hash: str) -> None:
+def set_password(ledger: Ledger, name: str, password_hash: str) -> None:
     """Make an account, or give it another password, which ends its sessions."""
-    journal.db.execute(
+    ledger.db.execute(
         "INSERT INTO accounts (name, password) VALUES (?, ?)"
         " ON CONFLICT (name) DO UPDATE SET password = excluded.password",
         (plain_name(name), password_hash),
     )
-    journal.db.execute(
+    ledger.db.execute(
         "DELETE FROM sessions WHERE account = (SELECT id FROM accounts WHERE name = ?)",
         (plain_name(name),),
     )
 
 
-def begin(journal: Journal, account: int) -> str:
+def begin(ledger: Ledger, account: int) -> str:
     """Begin a session; the word for the cookie."""
     word = secrets.token_urlsafe(32)
-    journal.db.execute("DELETE FROM sessions WHERE until < ?", (journal.now,))
-    journal.db.execute(
+    ledger.db.execute("DELETE FROM sessions WHERE until < ?", (ledger.now,))
+    ledger.db.execute(
         "INSERT INTO sessions VALUES (?, ?, ?)",
-        (_hashed(word), account, journal.now + SESSION_SECONDS),
+        (_hashed(word), account, ledger.now + SESSION_SECONDS),
     )
     return word
 
 
-def end(journal: Journal, word: str) -> None:
+def end(ledger: Ledger, word: str) -> None:
     """End a session; the cookie is worth nothing from now on."""
-    journal.db.execute("DELETE FROM sessions WHERE key = ?", (_hashed(word),))
+    ledger.db.execute("DELETE FROM sessions WHERE key = ?", (_hashed(word),))
 
 
-def find(db: sqlite3.Connection, word: str, now: float) -> Session | None:
+def find(db: sqlite3.Connection, word: str, now: float) -> Login | None:
     """The session of a cookie."""
     if not 0 < len(word) <= 100:
         return None
@@ -85,7 +85,7 @@ def find(db: sqlite3.Connection, word: str, now: float) -> Session | None:
         " WHERE s.key = ? AND s.until > ?",
         (_hashed(word), now),
     ).fetchone()
-    return None if row is None else Session(*row)
+    return None if row is None else Login(*row)
 
 
 class Guesses:

@@ -16,18 +16,18 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from nearer.study.config import SORTS
-from nearer.study.errors import Refusal
 from nearer.study.joining import present
-from nearer.study.pieces import Lease, Person
-from nearer.study.rows import Answered, Journal
+from nearer.study.pieces import Lease, Participant
+from nearer.study.refusals import Refusal
+from nearer.study.rows import Ledger, Responded
 
-__all__ = ["Given", "answer", "elapsed", "is_false", "may_take_back"]
+__all__ = ["GivenAnswer", "answer", "elapsed", "is_false", "may_take_back"]
 
 _SLACK = 1.01  # clocks of browser and server may differ in speed, though never by so much
 _SLACK_MS = 50.0
 
 
-class Given(NamedTuple):
+class GivenAnswer(NamedTuple):
     """What came from a person."""
 
     lease: int
@@ -37,14 +37,14 @@ class Given(NamedTuple):
     instead: bool = False
 
 
-def elapsed(journal: Journal, person: int, leases: Sequence[int]) -> float | None:
+def elapsed(ledger: Ledger, person: int, leases: Sequence[int]) -> float | None:
     """Milliseconds that a person can have spent on each of the answers that came together."""
-    board, last = journal.board, present(journal, person).last
+    board, last = ledger.board, present(ledger, person).last
     issued = [board.leases[i].issued for i in leases if i in board.leases]
     if not issued:
         return None
     begins = max(min(issued), last.received if last else 0.0)
-    return max(1000 * (journal.now - begins), 0.0) / len(leases)
+    return max(1000 * (ledger.now - begins), 0.0) / len(leases)
 
 
 def is_false(response_ms: float | None, issued: float, received: float) -> bool:
@@ -54,9 +54,9 @@ def is_false(response_ms: float | None, issued: float, received: float) -> bool:
     )
 
 
-def may_take_back(journal: Journal, person: Person) -> bool:
+def may_take_back(ledger: Ledger, person: Participant) -> bool:
     """Whether a person's last answer can still be replaced."""
-    last, board = person.last, journal.board
+    last, board = person.last, ledger.board
     if last is None or person.finished:
         return False
     repeated = last.question in person.repeated
@@ -64,13 +64,15 @@ def may_take_back(journal: Journal, person: Person) -> bool:
     return not repeated and not (sorts and board.used >= last.id)
 
 
-def answer(journal: Journal, person: int, given: Given, elapsed_ms: float | None = None) -> bool:
+def answer(
+    ledger: Ledger, person: int, given: GivenAnswer, elapsed_ms: float | None = None
+) -> bool:
     """Store an answer; False when the very same answer was stored before."""
-    found, board = present(journal, person), journal.board
+    found, board = present(ledger, person), ledger.board
     lease = board.leases.get(given.lease)
     if lease is None or lease.person != person:
         raise Refusal(403, f"question {given.lease} was not given to you; load the page again")
-    choice, chosen = _chosen(journal, lease, given)
+    choice, chosen = _chosen(ledger, lease, given)
     supersedes = None
     if lease.choice is not None:
         if (lease.choice, lease.chosen) == (choice, chosen):
@@ -78,32 +80,32 @@ def answer(journal: Journal, person: int, given: Given, elapsed_ms: float | None
         last = found.last
         if not given.instead:
             raise Refusal(409, f"question {lease.id} was answered before; that stays")
-        if last is None or last.lease != lease.id or not may_take_back(journal, found):
+        if last is None or last.lease != lease.id or not may_take_back(ledger, found):
             raise Refusal(409, f"question {lease.id}: only the last answer can be taken back")
         supersedes = last.id
     if (choice == "skip" and not board.config.can_skip) or (
         choice == "undecided" and not board.config.can_be_undecided
     ):
         raise Refusal(422, f"choice={choice!r}: this study does not offer it")
-    now = journal.now
+    now = ledger.now
     if elapsed_ms is None:
-        elapsed_ms = elapsed(journal, person, [lease.id])
-    _check_time(journal, given, lease, elapsed_ms, now)
-    journal.add(
-        Answered(
+        elapsed_ms = elapsed(ledger, person, [lease.id])
+    _check_time(ledger, given, lease, elapsed_ms, now)
+    ledger.add(
+        Responded(
             0, lease.id, lease.question, person, choice, chosen, given.response_ms, elapsed_ms,
             now, supersedes,
         )
     )  # fmt: skip
     if found.answered >= board.config.questions and not found.finished:
-        journal.event("finish", person, answered=found.answered)
+        ledger.event("finish", person, answered=found.answered)
     return True
 
 
 def _check_time(
-    journal: Journal, given: Given, lease: Lease, elapsed_ms: float | None, now: float
+    ledger: Ledger, given: GivenAnswer, lease: Lease, elapsed_ms: float | None, now: float
 ) -> None:
-    config = journal.board.config
+    config = ledger.board.config
     if elapsed_ms is not None and elapsed_ms < config.fastest_ms:
         raise Refusal(429, "that was faster than anybody can look; wait a moment, then go on")
     if config.refuse_false_times and is_false(given.response_ms, lease.issued, now):
@@ -114,7 +116,7 @@ def _check_time(
         )
 
 
-def _chosen(journal: Journal, lease: Lease, given: Given) -> tuple[str, tuple[int, ...] | None]:
+def _chosen(ledger: Ledger, lease: Lease, given: GivenAnswer) -> tuple[str, tuple[int, ...] | None]:
     """The choice as the file keeps it: which of the things were chosen."""
     if given.choice in ("undecided", "skip"):
         return given.choice, None
@@ -122,7 +124,7 @@ def _chosen(journal: Journal, lease: Lease, given: Given) -> tuple[str, tuple[in
         if len(lease.shown) != 2:
             raise Refusal(422, f"choice={given.choice!r}: {len(lease.shown)} things were shown")
         return "chosen", (lease.shown[given.choice == "right"],)
-    chosen, wanted = given.chosen or (), journal.board.questions[lease.question].choose
+    chosen, wanted = given.chosen or (), ledger.board.questions[lease.question].choose
     if len(set(chosen)) != wanted or len(chosen) != wanted or not set(chosen) <= set(lease.shown):
         raise Refusal(422, f"chosen: {len(chosen)} things; must be {wanted} of those shown")
     return "chosen", chosen

@@ -25,10 +25,10 @@ from nearer.study import doors, participants, researchers
 from nearer.study.accounts import Guesses
 from nearer.study.auth import Signer
 from nearer.study.conductor import Conductor
-from nearer.study.errors import StoreTrouble
 from nearer.study.log import read_header
-from nearer.study.researchers import form_token, session_of
-from nearer.study.rows import Journal
+from nearer.study.refusals import StoreTrouble
+from nearer.study.researchers import form_token, login_of
+from nearer.study.rows import Ledger
 from nearer.study.spool import Spool
 from nearer.study.store import Store
 from nearer.study.web import Guard, Study, add_error_handlers, current, page
@@ -122,8 +122,8 @@ def _add_public(app: FastAPI) -> None:
         """Whether answers can be stored: something is stored to find out."""
         study = current(request)
 
-        def check(journal: Journal) -> None:
-            journal.db.execute(
+        def check(ledger: Ledger) -> None:
+            ledger.db.execute(
                 "INSERT INTO header VALUES ('checked', ?) ON CONFLICT (key)"
                 " DO UPDATE SET value = excluded.value",
                 (str(study.clock()),),
@@ -147,8 +147,8 @@ def _add_dashboard(app: FastAPI) -> None:
     @app.get("/dashboard/{tab}", include_in_schema=False)
     def dashboard(request: Request, tab: str = "overview") -> Response:
         study = current(request)
-        session = session_of(request)
-        if session is None:
+        login = login_of(request)
+        if login is None:
             return RedirectResponse(f"{study.prefix}/login", 303)
         if tab not in _TABS:
             raise HTTPException(404, f"there is no page {tab!r}")
@@ -157,8 +157,8 @@ def _add_dashboard(app: FastAPI) -> None:
             f"{tab}.html",
             tab=tab,
             tabs=_TABS,
-            who=session.name,
-            form_token=form_token(study, session),
+            who=login.name,
+            form_token=form_token(study, login),
             facts=study.facts,
             items=study.items,
             link=str(request.base_url),

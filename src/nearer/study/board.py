@@ -16,8 +16,8 @@ from collections.abc import Callable, Container, Hashable, Iterable, Iterator
 from typing import Any
 
 from nearer.study.config import SORTS, Config
-from nearer.study.pieces import COUNTED, Lease, Person, Question
-from nearer.study.rows import Answered, Batch, Event, Joined, Leased, Posed, Promoted, Row
+from nearer.study.pieces import COUNTED, Lease, Participant, Question
+from nearer.study.rows import Event, Joined, Leased, Posed, Promoted, Proposed, Responded, Row
 from nearer.study.votes import tally
 
 __all__ = ["Board"]
@@ -38,7 +38,7 @@ class Board:
         self.config = config
         self.items = items
         self.state = "draft"
-        self.people: dict[int, Person] = {}
+        self.people: dict[int, Participant] = {}
         self.questions: dict[int, Question] = {}
         self.leases: dict[int, Lease] = {}
         #: what is asked already: for everybody (None) or of one person
@@ -56,11 +56,11 @@ class Board:
         self._counts = dict.fromkeys(("open", "leased", "decided", "given_up", "dropped"), 0)
         self._apply: dict[type[Row], Callable[[Any], None]] = {
             Joined: self._joined,
-            Batch: self._batch,
+            Proposed: self._proposed,
             Posed: self._posed,
             Promoted: self._promoted,
             Leased: self._leased,
-            Answered: self._answered,
+            Responded: self._responded,
             Event: self._event,
         }
 
@@ -71,9 +71,9 @@ class Board:
     # What a row does -----------------------------------------------------------------------
 
     def _joined(self, row: Joined) -> None:
-        self.people[row.id] = Person(row.id)
+        self.people[row.id] = Participant(row.id)
 
-    def _batch(self, row: Batch) -> None:
+    def _proposed(self, row: Proposed) -> None:
         if self.config.method in SORTS:
             self.used = max(self.used, row.seen)
 
@@ -122,7 +122,7 @@ class Board:
         self._active[lease.person] = self._active.get(lease.person, 0) + 1
         self._shelve(question)
 
-    def _answered(self, row: Answered) -> None:
+    def _responded(self, row: Responded) -> None:
         self.news += 1
         lease = self.leases[row.lease]
         question, person = self.questions[lease.question], self.people[lease.person]
@@ -146,7 +146,7 @@ class Board:
             self.answers += vote is not None and not person.excluded
         self._count(question)
 
-    def _take_back(self, question: Question, person: Person, lease: int) -> None:
+    def _take_back(self, question: Question, person: Participant, lease: int) -> None:
         """An answer no longer counts; its place among the votes stays."""
         vote = question.votes[lease][1]
         if question.purpose in COUNTED:
@@ -180,7 +180,7 @@ class Board:
         elif row.kind == "withdraw":
             self._withdraw(person)
 
-    def _exclude(self, person: Person, excluded: bool) -> None:
+    def _exclude(self, person: Participant, excluded: bool) -> None:
         """Leave a person's votes out, or count them again."""
         if excluded == person.excluded:
             return
@@ -193,7 +193,7 @@ class Board:
                     self.answers += -1 if excluded else 1
                 self._count(question)
 
-    def _withdraw(self, person: Person) -> None:
+    def _withdraw(self, person: Participant) -> None:
         """Forget a person's leases and votes; costs what that person did, not what all did."""
         self._exclude(person, True)
         for i in person.leases:
@@ -203,7 +203,7 @@ class Board:
             question.votes.pop(i, None)
             self._count(question)
             del self.leases[i]
-        gone = Person(person.id)
+        gone = Participant(person.id)
         gone.excluded = gone.withdrawn = True
         gone.repeated = person.repeated
         self.people[person.id] = gone

@@ -27,10 +27,10 @@ from typing import Any, TypedDict
 import numpy as np
 
 from nearer.errors import NearerError
-from nearer.study.asking import AHEAD, all_asked, pose
 from nearer.study.board import Board
 from nearer.study.config import SORTS
-from nearer.study.rows import Journal
+from nearer.study.posing import AHEAD, all_asked, pose
+from nearer.study.rows import Ledger
 from nearer.study.steering import add_map
 from nearer.study.store import Store
 
@@ -174,13 +174,13 @@ class Conductor:
         done = reply.pop("done")
         questions = np.array(reply.pop("questions"), dtype=np.int64).reshape(-1, 3)
 
-        def keep(journal: Journal) -> int:
+        def keep(ledger: Ledger) -> int:
             with self._news:
                 self._sorted_at[job.get("person")] = news
-                self._taken = max(journal.board.answers - answers, self._taken * 3 // 4)
-            new = pose(journal, questions, **reply)
+                self._taken = max(ledger.board.answers - answers, self._taken * 3 // 4)
+            new = pose(ledger, questions, **reply)
             if done and not new and job.get("person") is None:
-                all_asked(journal)
+                all_asked(ledger)
             return new
 
         new = self._store.write(keep)
@@ -199,7 +199,7 @@ class Conductor:
             self._mapped = found["n_triplets"] if found else answers
             self._map_due = False
         if found is not None:
-            self._store.write(lambda journal: add_map(journal, found))
+            self._store.write(lambda ledger: add_map(ledger, found))
         return 0.0 if found else _AFTER_NOTHING
 
 

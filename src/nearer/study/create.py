@@ -12,7 +12,7 @@ import nearer
 from nearer.errors import InvalidInput
 from nearer.study.config import Config
 from nearer.study.imports import Item
-from nearer.study.lists import OwnQuestion, insert_questions
+from nearer.study.researcher_lists import OwnQuestion, insert_questions
 from nearer.study.schema import FORMAT, SCHEMA
 from nearer.study.store import connect
 

@@ -42,7 +42,7 @@ async def set_up(request: Request, token: str, name: Name, password: Password) -
         return page(request, "setup.html", status=422, error=error, least=MIN_PASSWORD)
     study.setup = None  # before anything is waited for: a second use finds it gone
     hashed = await study.guesses.hash(password)
-    change = study.store.submit(lambda journal: accounts.set_password(journal, name, hashed))
+    change = study.store.submit(lambda ledger: accounts.set_password(ledger, name, hashed))
     await asyncio.wrap_future(change)
     return RedirectResponse(f"{study.prefix}/login?new=1", 303)
 
@@ -75,7 +75,7 @@ async def log_in(request: Request, name: Name, password: Password) -> Response:
     if not await study.guesses.check(name, password, row[1] if row else None, address):
         error = "Name or password is wrong."
         return page(request, "login.html", status=401, error=error, new=False)
-    change = study.store.submit(lambda journal: accounts.begin(journal, row[0]))
+    change = study.store.submit(lambda ledger: accounts.begin(ledger, row[0]))
     word = await asyncio.wrap_future(change)
     reply = RedirectResponse(f"{study.prefix}/dashboard", 303)
     for key, value, seconds in (
@@ -100,7 +100,7 @@ async def log_out(request: Request) -> Response:
     study = current(request)
     same_site(request)
     word = request.cookies.get(study.cookie, "")
-    await asyncio.wrap_future(study.store.submit(lambda journal: accounts.end(journal, word)))
+    await asyncio.wrap_future(study.store.submit(lambda ledger: accounts.end(ledger, word)))
     answer = RedirectResponse(f"{study.prefix}/login", 303)
     answer.delete_cookie(study.cookie, path=f"{study.prefix}/")
     return answer

@@ -21,7 +21,7 @@ import sqlite3
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from nearer.study.errors import Refusal
+from nearer.study.refusals import Refusal
 
 __all__ = ["PANELS", "Identity", "erase", "find", "keep", "of_browser"]
 

@@ -20,7 +20,7 @@ from typing import Any
 from nearer.errors import InvalidInput
 from nearer.study.config import read_yaml
 from nearer.study.media import MAX_BYTES, is_media_name, kind_of, take_media
-from nearer.study.tables import column, read_lines, read_table
+from nearer.study.spreadsheets import column, read_lines, read_table
 
 __all__ = ["Item", "left_out", "read_files", "read_items", "read_zip"]
 

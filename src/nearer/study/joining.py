@@ -9,15 +9,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from nearer.study import identities
-from nearer.study.errors import Refusal
 from nearer.study.identities import Identity
-from nearer.study.pieces import Person
-from nearer.study.rows import Joined, Journal
+from nearer.study.pieces import Participant
+from nearer.study.refusals import Refusal
+from nearer.study.rows import Joined, Ledger
 
-__all__ = ["Entry", "agree", "exclude", "get_ready", "join", "present", "stage", "withdraw"]
+__all__ = ["Admission", "agree", "exclude", "get_ready", "join", "present", "stage", "withdraw"]
 
 
-class Entry(NamedTuple):
+class Admission(NamedTuple):
     """Who somebody is here, and whether they have proved to be that person."""
 
     person: int
@@ -25,14 +25,14 @@ class Entry(NamedTuple):
 
 
 def join(
-    journal: Journal,
+    ledger: Ledger,
     *,
     consent: str,
     identity: Identity | None = None,
     browser: str = "",
     proved: int | None = None,
     language: str = "",
-) -> Entry:
+) -> Admission:
     """A person agrees and takes part, or goes on as who they are.
 
     Parameters
@@ -42,19 +42,19 @@ def join(
     proved
         The person whose personal link was used.
     """
-    board, identity = journal.board, identity or Identity()
+    board, identity = ledger.board, identity or Identity()
     if consent != board.config.consent_version:
         raise Refusal(
             409,
             f"consent version {consent!r} is not the current one, "
             f"{board.config.consent_version!r}: load the page again",
         )
-    known = identities.find(journal.db, identity)
-    same = proved if proved is not None else identities.of_browser(journal.db, browser)
+    known = identities.find(ledger.db, identity)
+    same = proved if proved is not None else identities.of_browser(ledger.db, browser)
     # A browser in which somebody else began, as in a lab, does not speak for this id.
     if same is not None and (proved is not None or known == same or not identity.external):
-        agree(journal, same, consent)
-        return Entry(same)
+        agree(ledger, same, consent)
+        return Admission(same)
     if board.state != "running":  # said to everybody alike, so that no id can be tried out
         raise Refusal(409, "the study is not open at the moment; please come back later")
     if known is not None:
@@ -64,34 +64,34 @@ def join(
                 "somebody with this id takes part already. Go on in the browser in which you "
                 "began, or with your personal link; if you have neither, write to the researcher",
             )
-        agree(journal, known, consent)
-        return Entry(known, proved=False)
+        agree(ledger, known, consent)
+        return Admission(known, proved=False)
     if board.full:
         raise Refusal(409, "the study has all the answers it needs; thank you for coming")
-    pseudonym = f"p{journal.rng.integers(1 << 40):010x}"
-    person = journal.add(Joined(0, pseudonym, journal.now, language[:35])).id
-    identities.keep(journal.db, person, identity, "" if same is not None else browser)
-    journal.event("consent", person, version=consent)
-    return Entry(person)
+    pseudonym = f"p{ledger.rng.integers(1 << 40):010x}"
+    person = ledger.add(Joined(0, pseudonym, ledger.now, language[:35])).id
+    identities.keep(ledger.db, person, identity, "" if same is not None else browser)
+    ledger.event("consent", person, version=consent)
+    return Admission(person)
 
 
-def agree(journal: Journal, person: int, consent: str) -> None:
+def agree(ledger: Ledger, person: int, consent: str) -> None:
     """A known person agrees to the current consent text."""
-    if consent != journal.board.config.consent_version:
+    if consent != ledger.board.config.consent_version:
         raise Refusal(409, "the consent text has changed; load the page again")
-    if present(journal, person).consent != consent:
-        journal.event("consent", person, version=consent)
+    if present(ledger, person).consent != consent:
+        ledger.event("consent", person, version=consent)
 
 
-def get_ready(journal: Journal, person: int) -> None:
+def get_ready(ledger: Ledger, person: int) -> None:
     """A person has read the instructions and done the practice."""
-    if not present(journal, person).ready:
-        journal.event("ready", person)
+    if not present(ledger, person).ready:
+        ledger.event("ready", person)
 
 
-def stage(journal: Journal, person: int) -> str:
+def stage(ledger: Ledger, person: int) -> str:
     """What a person should see now."""
-    found, board = present(journal, person), journal.board
+    found, board = present(ledger, person), ledger.board
     if found.finished:
         return "finished"
     if found.consent != board.config.consent_version:
@@ -101,36 +101,36 @@ def stage(journal: Journal, person: int) -> str:
     return "trials" if board.state == "running" else "paused"
 
 
-def exclude(journal: Journal, person: int, excluded: bool, why: str = "") -> None:
+def exclude(ledger: Ledger, person: int, excluded: bool, why: str = "") -> None:
     """Leave a person's answers out of votes and maps, or count them again."""
-    if _known(journal, person).withdrawn:
+    if _known(ledger, person).withdrawn:
         raise Refusal(409, f"person {person}: withdrew and has no answers")
-    journal.event("exclude" if excluded else "include", person, why=why)
+    ledger.event("exclude" if excluded else "include", person, why=why)
 
 
-def withdraw(journal: Journal, person: int) -> int:
+def withdraw(ledger: Ledger, person: int) -> int:
     """Erase a person: identity, replies, answers and leases. How many answers are gone."""
-    if _known(journal, person).withdrawn:
+    if _known(ledger, person).withdrawn:
         return 0
-    answers = journal.board.people[person].answered
-    journal.event("withdraw", person, answers=answers)
-    identities.erase(journal.db, person)
+    answers = ledger.board.people[person].answered
+    ledger.event("withdraw", person, answers=answers)
+    identities.erase(ledger.db, person)
     for table in ("answers", "leases"):
-        journal.db.execute(f"DELETE FROM {table} WHERE person = ?", (person,))
-    journal.erased = True
+        ledger.db.execute(f"DELETE FROM {table} WHERE person = ?", (person,))
+    ledger.erased = True
     return answers
 
 
-def _known(journal: Journal, person: int) -> Person:
-    found = journal.board.people.get(person)
+def _known(ledger: Ledger, person: int) -> Participant:
+    found = ledger.board.people.get(person)
     if found is None:
         raise Refusal(404, f"person {person}: nobody of that number takes part")
     return found
 
 
-def present(journal: Journal, person: int) -> Person:
+def present(ledger: Ledger, person: int) -> Participant:
     """Somebody who takes part, or a refusal."""
-    found = journal.board.people.get(person)
+    found = ledger.board.people.get(person)
     if found is None:
         raise Refusal(404, "you are not known here; open the study's link again")
     if found.withdrawn:

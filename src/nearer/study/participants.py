@@ -16,16 +16,16 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.exceptions import HTTPException
 
 from nearer.study import answering, joining
-from nearer.study.answering import Given
+from nearer.study.answering import GivenAnswer
 from nearer.study.auth import network_of
-from nearer.study.errors import Refusal
 from nearer.study.faces import Faces
 from nearer.study.identities import PANELS, Identity
-from nearer.study.joining import Entry
+from nearer.study.joining import Admission
 from nearer.study.markup import to_html
 from nearer.study.messages import About, Answer, Answers, Filled, Join, Standing
 from nearer.study.questionnaire import find_page, keep_replies, pages_done
-from nearer.study.rows import Journal
+from nearer.study.refusals import Refusal
+from nearer.study.rows import Ledger
 from nearer.study.standing import practice, resume_link, stage_of, standing_of
 from nearer.study.web import Study, current
 
@@ -39,16 +39,16 @@ _bearer = HTTPBearer(auto_error=False, description="the token that joining gave"
 async def person_of(
     request: Request,
     credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
-) -> Entry:
+) -> Admission:
     """The person whose token came with the request."""
     token = credentials.credentials if credentials else ""
     payload = current(request).signer.read("person", token)
     if payload is None:
         raise HTTPException(401, "no valid token came with it; open the study's link again")
-    return Entry(int(payload["id"]), proved=not payload.get("visit"))
+    return Admission(int(payload["id"]), proved=not payload.get("visit"))
 
 
-Me = Annotated[Entry, Depends(person_of)]
+Me = Annotated[Admission, Depends(person_of)]
 
 
 @router.get("/study", response_model=About)
@@ -86,110 +86,112 @@ async def join(request: Request, body: Join) -> JSONResponse:
             raise Refusal(403, "this personal link is not valid; ask for another one")
         proved = int(payload["id"])
 
-    def change(journal: Journal) -> dict[str, Any]:
-        entry = joining.join(
-            journal,
+    def change(ledger: Ledger) -> dict[str, Any]:
+        admission = joining.join(
+            ledger,
             consent=body.consent_version,
             identity=identity,
             browser=body.browser,
             proved=proved,
             language=body.language,
         )
-        standing = standing_of(study, journal, entry)
-        payload = {"id": entry.person} if entry.proved else {"id": entry.person, "visit": 1}
+        standing = standing_of(study, ledger, admission)
+        payload = (
+            {"id": admission.person} if admission.proved else {"id": admission.person, "visit": 1}
+        )
         standing["token"] = study.signer.sign("person", payload)
-        if entry.proved and journal.board.config.returning == "link":
-            standing["resume"] = resume_link(study, entry.person)
+        if admission.proved and ledger.board.config.returning == "link":
+            standing["resume"] = resume_link(study, admission.person)
         return standing
 
     return await _write(study, change)
 
 
 @router.get("/me", response_model=Standing)
-async def me(request: Request, entry: Me) -> JSONResponse:
+async def me(request: Request, admission: Me) -> JSONResponse:
     """Where I stand; hands out the questions that are due."""
     study = current(request)
-    return await _write(study, lambda journal: standing_of(study, journal, entry))
+    return await _write(study, lambda ledger: standing_of(study, ledger, admission))
 
 
 @router.post("/consent", response_model=Standing)
-async def consent(request: Request, entry: Me, body: Join) -> JSONResponse:
+async def consent(request: Request, admission: Me, body: Join) -> JSONResponse:
     """Agree again, after the consent text changed."""
     study = current(request)
 
-    def change(journal: Journal) -> dict[str, Any]:
-        joining.agree(journal, entry.person, body.consent_version)
-        return standing_of(study, journal, entry)
+    def change(ledger: Ledger) -> dict[str, Any]:
+        joining.agree(ledger, admission.person, body.consent_version)
+        return standing_of(study, ledger, admission)
 
     return await _write(study, change)
 
 
 @router.post("/ready", response_model=Standing)
-async def ready(request: Request, entry: Me) -> JSONResponse:
+async def ready(request: Request, admission: Me) -> JSONResponse:
     """The instructions are read and the practice is done."""
     study = current(request)
 
-    def change(journal: Journal) -> dict[str, Any]:
-        if stage_of(journal, entry.person)[0] in ("page", "screened"):
+    def change(ledger: Ledger) -> dict[str, Any]:
+        if stage_of(ledger, admission.person)[0] in ("page", "screened"):
             raise Refusal(409, "there is a page to fill in first; load the page again")
-        joining.get_ready(journal, entry.person)
-        return standing_of(study, journal, entry)
+        joining.get_ready(ledger, admission.person)
+        return standing_of(study, ledger, admission)
 
     return await _write(study, change)
 
 
 @router.post("/page", response_model=Standing)
-async def page(request: Request, entry: Me, body: Filled) -> JSONResponse:
+async def page(request: Request, admission: Me, body: Filled) -> JSONResponse:
     """Fill in the page that is due."""
     study = current(request)
     config = study.facts.config
     filled = find_page(config.before, config.after, body.page)
     replies, out = filled.check(body.replies)
 
-    def change(journal: Journal) -> dict[str, Any]:
-        due = stage_of(journal, entry.person)[1]
-        done = pages_done(journal.db, entry.person)
+    def change(ledger: Ledger) -> dict[str, Any]:
+        due = stage_of(ledger, admission.person)[1]
+        done = pages_done(ledger.db, admission.person)
         if (due is None or due.id != filled.id) and filled.id not in done:
             raise Refusal(409, f"page {filled.id} is not the one to fill in now; load it again")
-        keep_replies(journal.db, entry.person, filled.id, replies, out, journal.now)
-        return standing_of(study, journal, entry)
+        keep_replies(ledger.db, admission.person, filled.id, replies, out, ledger.now)
+        return standing_of(study, ledger, admission)
 
     return await _write(study, change)
 
 
 @router.post("/answers", response_model=Standing)
-async def answers(request: Request, entry: Me, body: Answers) -> JSONResponse:
+async def answers(request: Request, admission: Me, body: Answers) -> JSONResponse:
     """Store answers. The reply comes after they are on the disk, and brings the next questions."""
     study = current(request)
     given = [_given(study.faces, answer) for answer in body.answers]
 
-    def change(journal: Journal) -> dict[str, Any]:
+    def change(ledger: Ledger) -> dict[str, Any]:
         stored, refused = [], {}
-        each = answering.elapsed(journal, entry.person, [g.lease for g in given])
+        each = answering.elapsed(ledger, admission.person, [g.lease for g in given])
         for one in given:
             try:
-                if one.instead and not entry.proved:
+                if one.instead and not admission.proved:
                     raise Refusal(403, "only the browser in which you began can take back")
-                answering.answer(journal, entry.person, one, each)
+                answering.answer(ledger, admission.person, one, each)
                 stored.append(one.lease)
             except Refusal as refusal:
                 if len(given) == 1 or refusal.status == 429:  # too fast, all of them alike
                     raise
                 refused[one.lease] = str(refusal)
-        return {**standing_of(study, journal, entry), "stored": stored, "refused": refused}
+        return {**standing_of(study, ledger, admission), "stored": stored, "refused": refused}
 
     return await _write(study, change)
 
 
 @router.post("/withdraw")
-async def withdraw(request: Request, entry: Me) -> dict[str, int]:
+async def withdraw(request: Request, admission: Me) -> dict[str, int]:
     """Stop, and have all own answers and the identity erased."""
     study = current(request)
-    if not entry.proved:
+    if not admission.proved:
         raise HTTPException(
             403, "only the browser in which you began can erase; or ask the researcher"
         )
-    future = study.store.submit(lambda journal: joining.withdraw(journal, entry.person))
+    future = study.store.submit(lambda ledger: joining.withdraw(ledger, admission.person))
     return {"erased": await asyncio.wrap_future(future)}
 
 
@@ -197,11 +199,11 @@ async def _write(study: Study, change: Any) -> JSONResponse:
     return JSONResponse(await asyncio.wrap_future(study.store.submit(change)))
 
 
-def _given(faces: Faces, answer: Answer) -> Given:
+def _given(faces: Faces, answer: Answer) -> GivenAnswer:
     chosen = None
     if answer.chosen is not None:
         found = [faces.item(number) for number in answer.chosen]
         if None in found:
             raise Refusal(422, f"chosen={answer.chosen}: must be ids of things that were shown")
         chosen = tuple(k for k in found if k is not None)
-    return Given(answer.lease, answer.choice, answer.response_ms, chosen, answer.instead)
+    return GivenAnswer(answer.lease, answer.choice, answer.response_ms, chosen, answer.instead)

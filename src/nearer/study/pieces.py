@@ -7,11 +7,11 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
-from nearer.study.rows import Answered
+from nearer.study.rows import Responded
 from nearer.study.tasks import fact
 from nearer.study.votes import Verdict
 
-__all__ = ["COUNTED", "Lease", "Person", "Question"]
+__all__ = ["COUNTED", "Lease", "Participant", "Question"]
 
 #: purposes whose answers make the map; hold-outs, repeats and catch trials judge it and people
 COUNTED = ("main", "extra", "own")
@@ -83,7 +83,7 @@ class Lease:
 
 
 @dataclass(slots=True)
-class Person:
+class Participant:
     """What a person has answered and holds."""
 
     id: int
@@ -93,7 +93,7 @@ class Person:
     excluded: bool = False
     withdrawn: bool = False
     answered: int = 0
-    last: Answered | None = None
+    last: Responded | None = None
     seen: set[Hashable] = field(default_factory=set)
     holds: dict[int, None] = field(default_factory=dict)
     leases: list[int] = field(default_factory=list)

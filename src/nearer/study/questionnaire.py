@@ -20,10 +20,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from nearer.errors import InvalidInput
-from nearer.study.errors import Refusal
 from nearer.study.markup import to_html
+from nearer.study.refusals import Refusal
 
-__all__ = ["Field", "Page", "find_page", "keep_replies", "next_page", "pages_done", "read_pages"]
+__all__ = [
+    "Field",
+    "QuestionnairePage",
+    "find_page",
+    "keep_replies",
+    "next_page",
+    "pages_done",
+    "read_pages",
+]
 
 KINDS = ("choice", "number", "text", "long", "scale")
 #: characters a text may have where the field says nothing: a line, and two written pages
@@ -83,7 +91,7 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Page:
+class QuestionnairePage:
     """Fields that are shown together."""
 
     id: str
@@ -120,7 +128,7 @@ class Page:
 # From YAML -------------------------------------------------------------------------------------
 
 
-def read_pages(given: Sequence[Any], when: str) -> tuple[Page, ...]:
+def read_pages(given: Sequence[Any], when: str) -> tuple[QuestionnairePage, ...]:
     """Pages from what a YAML file holds; a fault is named with the page and field it is on.
 
     Examples
@@ -143,7 +151,7 @@ def read_pages(given: Sequence[Any], when: str) -> tuple[Page, ...]:
     return pages
 
 
-def _read_page(given: Any, when: str, number: int) -> Page:
+def _read_page(given: Any, when: str, number: int) -> QuestionnairePage:
     where = f"{when}, page {number}"
     _insist(isinstance(given, Mapping), where, "page", given, "must have title, text and ask")
     _known(given, ("title", "text", "ask"), where)
@@ -152,7 +160,9 @@ def _read_page(given: Any, when: str, number: int) -> Page:
     _insist(isinstance(text, str), where, "text", text, "must be a text")
     _insist(isinstance(ask, list), where, "ask", ask, "must be a list of questions")
     _insist(bool(text or ask), where, "ask", ask, "must ask something, or `text` say something")
-    return Page(f"{when}-{number}", title, text, tuple(_read_field(f, where) for f in ask))
+    return QuestionnairePage(
+        f"{when}-{number}", title, text, tuple(_read_field(f, where) for f in ask)
+    )
 
 
 def _read_field(given: Any, where: str) -> Field:
@@ -271,7 +281,7 @@ def keep_replies(
         )
 
 
-def find_page(before: Sequence[Any], after: Sequence[Any], page: str) -> Page:
+def find_page(before: Sequence[Any], after: Sequence[Any], page: str) -> QuestionnairePage:
     """A page of a study by its id."""
     for found in (*read_pages(before, "before"), *read_pages(after, "after")):
         if found.id == page:
@@ -285,7 +295,7 @@ def next_page(
     stage: str,
     before: Sequence[Any],
     after: Sequence[Any],
-) -> tuple[str, Page | None]:
+) -> tuple[str, QuestionnairePage | None]:
     """What a person should see now, where without pages it would be `stage`.
 
     ``page`` with the page that is due, ``screened`` for somebody who is not asked further, or the

@@ -16,17 +16,17 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from nearer.study import accounts, joining, steering
-from nearer.study.accounts import Session
+from nearer.study.accounts import Login
 from nearer.study.config import CHANGEABLE
-from nearer.study.errors import Refusal, StoreTrouble
 from nearer.study.exports import completions_csv, export_csv, positions_csv, replies_csv
 from nearer.study.imports import read_files, read_zip
-from nearer.study.rows import Journal
+from nearer.study.refusals import Refusal, StoreTrouble
+from nearer.study.rows import Ledger
 from nearer.study.standing import completion_code, resume_link
 from nearer.study.statistics import latest_map, overview, people_report
 from nearer.study.web import Study, current, problem
 
-__all__ = ["Gate", "form_token", "router", "session_of"]
+__all__ = ["Gate", "form_token", "login_of", "router"]
 
 T = TypeVar("T")
 
@@ -37,8 +37,8 @@ _header = APIKeyHeader(name="X-Form-Token", auto_error=False, description="from 
 PersonId = Annotated[int, Path(ge=0, le=1 << 53)]
 
 
-def session_of(request: Request) -> Session | None:
-    """The session of a request's cookie."""
+def login_of(request: Request) -> Login | None:
+    """The login of a request's cookie."""
     study = current(request)
     word = request.cookies.get(study.cookie, "")
     return accounts.find(study.store.reader(), word, study.clock())
@@ -54,38 +54,38 @@ class Gate:
         """Serve one request."""
         if scope["type"] == "http" and router.prefix in scope["path"]:
             request = Request(scope)
-            if session_of(request) is None:
+            if login_of(request) is None:
                 await problem(401, "log in first, at /login")(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
 
-def form_token(study: Study, session: Session) -> str:
-    """What a form of this session must carry."""
-    return study.signer.tag("form", session.key)
+def form_token(study: Study, login: Login) -> str:
+    """What a form of this login must carry."""
+    return study.signer.tag("form", login.key)
 
 
-def logged_in(request: Request, _: Annotated[str | None, Depends(_cookie)]) -> Session:
+def logged_in(request: Request, _: Annotated[str | None, Depends(_cookie)]) -> Login:
     """Insist on a login."""
-    session = session_of(request)
-    if session is None:
+    login = login_of(request)
+    if login is None:
         raise HTTPException(401, "log in first, at /login")
-    return session
+    return login
 
 
 def may_change(
     request: Request,
-    session: Annotated[Session, Depends(logged_in)],
+    login: Annotated[Login, Depends(logged_in)],
     token: Annotated[str | None, Depends(_header)],
-) -> Session:
+) -> Login:
     """Insist on a login and on a form token that belongs to it."""
-    if not token or token != form_token(current(request), session):
+    if not token or token != form_token(current(request), login):
         raise HTTPException(403, "the form token is missing or old; load the page again")
-    return session
+    return login
 
 
-Reader = Annotated[Session, Depends(logged_in)]
-Changer = Annotated[Session, Depends(may_change)]
+Reader = Annotated[Login, Depends(logged_in)]
+Changer = Annotated[Login, Depends(may_change)]
 
 
 class _Strict(BaseModel):
@@ -117,7 +117,7 @@ class Why(_Strict):
 
 
 @router.get("/status")
-async def status(request: Request, session: Reader) -> JSONResponse:
+async def status(request: Request, login: Reader) -> JSONResponse:
     """The study in numbers."""
     study = current(request)
 
@@ -128,7 +128,7 @@ async def status(request: Request, session: Reader) -> JSONResponse:
         return overview(db, board, now, study.people(db))
 
     try:
-        board = await _write(study, lambda journal: journal.board.summary(now))
+        board = await _write(study, lambda ledger: ledger.board.summary(now))
     except StoreTrouble:
         facts = study.facts
         return JSONResponse({"state": facts.state, "quota": facts.quota, "trouble": study.trouble})
@@ -137,36 +137,36 @@ async def status(request: Request, session: Reader) -> JSONResponse:
 
 
 @router.get("/people")
-def people(request: Request, session: Reader) -> list[dict[str, Any]]:
+def people(request: Request, login: Reader) -> list[dict[str, Any]]:
     """Everybody who joined, with the numbers that show how carefully they answer."""
     return [report.as_dict() for report in people_report(current(request).store.reader())]
 
 
 @router.get("/map")
-def live_map(request: Request, session: Reader) -> dict[str, Any]:
+def live_map(request: Request, login: Reader) -> dict[str, Any]:
     """The newest map and the objects on it."""
     study = current(request)
     return {"map": latest_map(study.store.reader()), "items": study.items}
 
 
 @router.post("/state")
-async def set_state(request: Request, session: Changer, body: State) -> dict[str, str]:
+async def set_state(request: Request, login: Changer, body: State) -> dict[str, str]:
     """Start or pause."""
     study = current(request)
-    await _write(study, lambda journal: steering.set_state(journal, body.state))
+    await _write(study, lambda ledger: steering.set_state(ledger, body.state))
     return {"state": body.state}
 
 
 @router.post("/quota")
-async def set_quota(request: Request, session: Changer, body: Quota) -> dict[str, int]:
+async def set_quota(request: Request, login: Changer, body: Quota) -> dict[str, int]:
     """Set the number of answers that the whole study wants."""
     study = current(request)
-    await _write(study, lambda journal: steering.change_settings(journal, {"quota": body.quota}))
+    await _write(study, lambda ledger: steering.change_settings(ledger, {"quota": body.quota}))
     return {"quota": body.quota}
 
 
 @router.get("/settings")
-def settings(request: Request, session: Reader) -> dict[str, Any]:
+def settings(request: Request, login: Reader) -> dict[str, Any]:
     """The settings, which of them can be changed now, and every change so far."""
     study = current(request)
     changes = study.store.reader().execute(
@@ -180,49 +180,47 @@ def settings(request: Request, session: Reader) -> dict[str, Any]:
 
 
 @router.post("/settings")
-async def set_settings(request: Request, session: Changer, body: Settings) -> dict[str, Any]:
+async def set_settings(request: Request, login: Changer, body: Settings) -> dict[str, Any]:
     """Change settings while people answer; each change is recorded with its time."""
     study = current(request)
-    changes = await _write(study, lambda journal: steering.change_settings(journal, body.settings))
+    changes = await _write(study, lambda ledger: steering.change_settings(ledger, body.settings))
     return {"changed": changes}
 
 
 @router.post("/people/{person}/exclude")
-async def exclude(
-    request: Request, session: Changer, person: PersonId, body: Why
-) -> dict[str, int]:
+async def exclude(request: Request, login: Changer, person: PersonId, body: Why) -> dict[str, int]:
     """Leave a person's answers out; votes are counted again without them."""
     study = current(request)
-    await _write(study, lambda journal: joining.exclude(journal, person, True, body.why))
+    await _write(study, lambda ledger: joining.exclude(ledger, person, True, body.why))
     return {"excluded": person}
 
 
 @router.post("/people/{person}/include")
-async def include(request: Request, session: Changer, person: PersonId) -> dict[str, int]:
+async def include(request: Request, login: Changer, person: PersonId) -> dict[str, int]:
     """Count a person's answers again."""
     study = current(request)
-    await _write(study, lambda journal: joining.exclude(journal, person, False))
+    await _write(study, lambda ledger: joining.exclude(ledger, person, False))
     return {"included": person}
 
 
 @router.post("/people/{person}/withdraw")
-async def withdraw(request: Request, session: Changer, person: PersonId) -> dict[str, int]:
+async def withdraw(request: Request, login: Changer, person: PersonId) -> dict[str, int]:
     """Erase a person's identity and answers for good."""
     study = current(request)
-    return {"erased": await _write(study, lambda journal: joining.withdraw(journal, person))}
+    return {"erased": await _write(study, lambda ledger: joining.withdraw(ledger, person))}
 
 
 @router.post("/people/{person}/link")
-async def link(request: Request, session: Changer, person: PersonId) -> dict[str, str]:
+async def link(request: Request, login: Changer, person: PersonId) -> dict[str, str]:
     """A personal link, with which a person goes on from another browser; it is like a key."""
     study = current(request)
-    await _write(study, lambda journal: joining.present(journal, person) and None)
+    await _write(study, lambda ledger: joining.present(ledger, person) and None)
     return {"link": f"{str(request.base_url).rstrip('/')}/{resume_link(study, person)}"}
 
 
 @router.post("/items")
 async def upload(
-    request: Request, session: Changer, upload: Annotated[list[UploadFile], File(max_length=10_000)]
+    request: Request, login: Changer, upload: Annotated[list[UploadFile], File(max_length=10_000)]
 ) -> dict[str, int]:
     """Add things to compare, files or a ZIP of them, while nobody has been asked yet."""
     study = current(request)
@@ -235,14 +233,14 @@ async def upload(
         else:
             items += await asyncio.to_thread(read_files, [(name, content)])
 
-    added = await _write(study, lambda journal: steering.add_items(journal, items))
+    added = await _write(study, lambda ledger: steering.add_items(ledger, items))
     return {"added": added}
 
 
 @router.get("/export/{name}.csv", response_class=Response)
 async def export(
     request: Request,
-    session: Reader,
+    login: Reader,
     name: Literal[
         "triplets", "salmon", "triplettools", "answers", "positions", "completions", "replies"
     ],
@@ -273,5 +271,5 @@ async def export(
     )
 
 
-async def _write(study: Study, change: Callable[[Journal], T]) -> T:
+async def _write(study: Study, change: Callable[[Ledger], T]) -> T:
     return await asyncio.wrap_future(study.store.submit(change))

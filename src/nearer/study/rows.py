@@ -1,6 +1,6 @@
 """The rows of the log: how each is written into the file, and how it is read back.
 
-A row is written and applied by the same code. `Journal.add` puts it into the file and gives it to
+A row is written and applied by the same code. `Ledger.add` puts it into the file and gives it to
 the board; `replay` reads every row from the file and gives it to a board in the same way. So there
 is one place that says what a row does, `nearer.study.board.Board.apply`, and a server that was
 killed goes on as if nothing had happened.
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from nearer.study.board import Board
 
 __all__ = [
-    "Answered",
-    "Batch",
     "Event",
     "Joined",
-    "Journal",
     "Leased",
+    "Ledger",
     "Posed",
     "Promoted",
+    "Proposed",
+    "Responded",
     "Row",
     "read_rows",
 ]
@@ -41,7 +41,7 @@ class Joined(NamedTuple):
     language: str = ""
 
 
-class Batch(NamedTuple):
+class Proposed(NamedTuple):
     """A method chose questions, having seen the answers up to `seen`."""
 
     id: int
@@ -87,7 +87,7 @@ class Leased(NamedTuple):
     expires: float
 
 
-class Answered(NamedTuple):
+class Responded(NamedTuple):
     """What somebody chose; in place of an earlier answer where `supersedes` names one."""
 
     id: int
@@ -112,17 +112,17 @@ class Event(NamedTuple):
     detail: dict[str, Any]
 
 
-Row = Joined | Batch | Posed | Promoted | Leased | Answered | Event
-R = TypeVar("R", Joined, Batch, Posed, Promoted, Leased, Answered, Event)
+Row = Joined | Proposed | Posed | Promoted | Leased | Responded | Event
+R = TypeVar("R", Joined, Proposed, Posed, Promoted, Leased, Responded, Event)
 
 #: in the order in which a replay reads them: what a row speaks of has been read before it
 _TABLES: dict[type[Row], str] = {
     Joined: "people",
-    Batch: "batches",
+    Proposed: "batches",
     Posed: "questions",
     Promoted: "promoted",
     Leased: "leases",
-    Answered: "answers",
+    Responded: "answers",
     Event: "events",
 }
 _JSON = ("shown", "chosen", "detail")
@@ -168,7 +168,7 @@ def read_rows(db: sqlite3.Connection) -> Iterator[Row]:
             yield make(values)
 
 
-class Journal:
+class Ledger:
     """What a change works with: the open transaction, the board, the time, and chance.
 
     Every change gets it from the writer (see `nearer.study.store`) and may use it only until it

@@ -5,48 +5,48 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
-from nearer.study import answering, asking, joining
-from nearer.study.asking import Trial
+from nearer.study import answering, joining, posing
 from nearer.study.faces import Faces
-from nearer.study.joining import Entry
-from nearer.study.questionnaire import Page, next_page
-from nearer.study.rows import Journal
+from nearer.study.joining import Admission
+from nearer.study.posing import Trial
+from nearer.study.questionnaire import QuestionnairePage, next_page
+from nearer.study.rows import Ledger
 from nearer.study.web import Study
 
 __all__ = ["completion_code", "practice", "resume_link", "stage_of", "standing_of"]
 
 
-def standing_of(study: Study, journal: Journal, entry: Entry) -> dict[str, Any]:
+def standing_of(study: Study, ledger: Ledger, admission: Admission) -> dict[str, Any]:
     """Where a person stands. Runs in the writer's thread, after what was just stored."""
-    board, faces = journal.board, study.faces
+    board, faces = ledger.board, study.faces
     trials: list[Trial] = []
-    stage, due = stage_of(journal, entry.person)
+    stage, due = stage_of(ledger, admission.person)
     if stage == "trials":
-        trials = asking.hand_out(journal, entry.person)
-        stage, due = stage_of(journal, entry.person)  # nothing may have been left to ask
-    person = board.people[entry.person]
+        trials = posing.hand_out(ledger, admission.person)
+        stage, due = stage_of(ledger, admission.person)  # nothing may have been left to ask
+    person = board.people[admission.person]
     ended = stage in ("finished", "screened")
     last = None
-    if entry.proved and not ended and answering.may_take_back(journal, person) and person.last:
+    if admission.proved and not ended and answering.may_take_back(ledger, person) and person.last:
         lease = board.leases[person.last.lease]
-        last = _shown(faces, asking.trial_of(journal, lease, person.answered))
+        last = _shown(faces, posing.trial_of(ledger, lease, person.answered))
     return {
         "stage": stage,
         "page": due.shown() if due else None,
         "answered": person.answered,
         "questions": board.config.questions,
         "trials": [_shown(faces, t) for t in trials],
-        "completion": _completion(study, journal, entry.person, stage) if ended else None,
+        "completion": _completion(study, ledger, admission.person, stage) if ended else None,
         "last": last,
         "enough": stage == "finished" and person.answered < board.config.questions,
     }
 
 
-def stage_of(journal: Journal, person: int) -> tuple[str, Page | None]:
+def stage_of(ledger: Ledger, person: int) -> tuple[str, QuestionnairePage | None]:
     """What a person should see now, pages of a questionnaire among it."""
-    config = journal.board.config
-    stage = joining.stage(journal, person)
-    return next_page(journal.db, person, stage, config.before, config.after)
+    config = ledger.board.config
+    stage = joining.stage(ledger, person)
+    return next_page(ledger.db, person, stage, config.before, config.after)
 
 
 def _shown(faces: Faces, trial: Trial) -> dict[str, Any]:
@@ -84,14 +84,14 @@ def completion_code(study: Study, person: int) -> str:
     return study.facts.config.completion_code or own.replace("-", "7").replace("_", "3")
 
 
-def _completion(study: Study, journal: Journal, person: int, stage: str) -> dict[str, Any]:
-    config = journal.board.config
+def _completion(study: Study, ledger: Ledger, person: int, stage: str) -> dict[str, Any]:
+    config = ledger.board.config
     code, template = completion_code(study, person), config.completion_redirect
     if stage == "screened":
         code, template = config.screen_out_code, config.screen_out_redirect
     if not template:
         return {"code": code, "redirect": None}
-    row = journal.db.execute(
+    row = ledger.db.execute(
         "SELECT external FROM identities WHERE person = ?", (person,)
     ).fetchone()
     filled = template.replace("{code}", quote(code, safe=""))

@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from nearer.study.answering import is_false
-from nearer.study.checks import FEWEST_CATCH, FEWEST_REPEATS
+from nearer.study.check_plan import FEWEST_CATCH, FEWEST_REPEATS
 
 __all__ = ["PersonReport", "latest_map", "overview", "people_report"]
 

@@ -9,26 +9,26 @@ from typing import Any
 from nearer.errors import InvalidInput
 from nearer.study.config import CHANGEABLE
 from nearer.study.create import insert_items
-from nearer.study.errors import Refusal
 from nearer.study.imports import Item
 from nearer.study.log import read_items
-from nearer.study.rows import Journal
+from nearer.study.refusals import Refusal
+from nearer.study.rows import Ledger
 
 __all__ = ["add_items", "add_map", "change_settings", "set_state"]
 
 
-def set_state(journal: Journal, state: str) -> None:
+def set_state(ledger: Ledger, state: str) -> None:
     """Start or pause."""
-    n = len(journal.board.items)
+    n = len(ledger.board.items)
     if state == "running" and n < 3:
         raise Refusal(409, f"the study has {n} items; comparing needs at least 3")
-    if state != journal.board.state:
-        journal.event("state", state=state)
+    if state != ledger.board.state:
+        ledger.event("state", state=state)
 
 
-def change_settings(journal: Journal, settings: Mapping[str, Any]) -> dict[str, Any]:
+def change_settings(ledger: Ledger, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Change settings of a study, also while people answer; those that really changed."""
-    old = journal.board.config
+    old = ledger.board.config
     fixed = [name for name in settings if name not in CHANGEABLE and hasattr(old, name)]
     if fixed:
         raise Refusal(
@@ -44,13 +44,13 @@ def change_settings(journal: Journal, settings: Mapping[str, Any]) -> dict[str, 
         name: getattr(new, name) for name in settings if getattr(new, name) != getattr(old, name)
     }
     if changes:
-        journal.event("settings", **changes)
+        ledger.event("settings", **changes)
     return changes
 
 
-def add_items(journal: Journal, items: Iterable[Item]) -> int:
+def add_items(ledger: Ledger, items: Iterable[Item]) -> int:
     """Add things to compare, while nobody has been asked yet."""
-    board, items = journal.board, list(items)
+    board, items = ledger.board, list(items)
     if board.questions:
         raise Refusal(409, "people have been asked already; items cannot be added any more")
     taken = {item["name"] for item in board.items}
@@ -58,15 +58,15 @@ def add_items(journal: Journal, items: Iterable[Item]) -> int:
         if item.name in taken:
             raise Refusal(409, f"an item called {item.name!r} is there already; rename the file")
         taken.add(item.name)
-    insert_items(journal.db, items)
-    board.items = read_items(journal.db)
+    insert_items(ledger.db, items)
+    board.items = read_items(ledger.db)
     return len(items)
 
 
-def add_map(journal: Journal, found: Mapping[str, Any]) -> None:
+def add_map(ledger: Ledger, found: Mapping[str, Any]) -> None:
     """Keep a map that the worker drew."""
     columns = ("seen", "n_triplets", "dimension", "accuracy", "n_holdout", "seconds")
-    journal.db.execute(
+    ledger.db.execute(
         f"INSERT INTO maps (at, {', '.join(columns)}, positions) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (journal.now, *(found[c] for c in columns), json.dumps(found["positions"])),
+        (ledger.now, *(found[c] for c in columns), json.dumps(found["positions"])),
     )

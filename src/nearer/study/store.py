@@ -11,7 +11,7 @@ again. When the file itself cannot be written, the whole group gets `StoreTroubl
 "stored", and `Store.trouble` says why until a later group succeeds.
 
 The board, which is the state in memory, belongs to the writer's thread: a change gets it with its
-`Journal`, and nobody else reads it. What everybody may know at any time (settings, items, whether
+`Ledger`, and nobody else reads it. What everybody may know at any time (settings, items, whether
 the study is open) is published after every commit as `Store.facts`, which never changes itself. The
 board is rebuilt from the file whenever a group was rolled back, or another process changed the file
 (SQLite's ``data_version`` says so).
@@ -40,15 +40,15 @@ import numpy as np
 from nearer.errors import InvalidInput
 from nearer.study.board import Board
 from nearer.study.config import Config
-from nearer.study.errors import Refusal, StoreTrouble
 from nearer.study.log import read_header, replay
-from nearer.study.rows import Journal
+from nearer.study.refusals import Refusal, StoreTrouble
+from nearer.study.rows import Ledger
 from nearer.study.schema import FORMAT
 
 __all__ = ["Change", "Facts", "Store", "connect", "serving"]
 
 T = TypeVar("T")
-Change = Callable[[Journal], T]
+Change = Callable[[Ledger], T]
 Waiting = tuple[Change[Any], "Future[Any]"]
 
 _GROUP = 512  # changes in one transaction at most, so that nobody waits for a long one
@@ -174,11 +174,11 @@ class Store:
             try:
                 self._begin()
                 before = self._db.total_changes
-                journal = Journal(self._db, self._board, self._clock, self._rng)
+                ledger = Ledger(self._db, self._board, self._clock, self._rng)
                 for change, future in group:
                     current = future
                     try:
-                        results.append((future, change(journal), None))
+                        results.append((future, change(ledger), None))
                     except Refusal as refusal:
                         results.append((future, None, refusal))
                 current = None
@@ -197,7 +197,7 @@ class Store:
                 continue
             if self._db.total_changes > before:  # reading alone proves nothing about the disk
                 self.trouble = None
-            if journal.erased:
+            if ledger.erased:
                 self._scrub_at = max(time.monotonic(), self._scrubbed + _BETWEEN_SCRUBS)
             self._publish()
             for future, result, refused in results:

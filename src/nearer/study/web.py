@@ -23,8 +23,8 @@ from nearer.errors import InvalidInput
 from nearer.study.accounts import Guesses
 from nearer.study.auth import Rate, Signer
 from nearer.study.conductor import Conductor
-from nearer.study.errors import Refusal, StoreTrouble
 from nearer.study.faces import Faces
+from nearer.study.refusals import Refusal, StoreTrouble
 from nearer.study.spool import Spool
 from nearer.study.statistics import PersonReport, people_report
 from nearer.study.store import Facts, Store

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nearer.questions import answered
+from nearer.study.choosers import CHOOSERS, Choosing, Sorting
 from nearer.study.config import Config
 from nearer.study.log import asked_facts, last_answer, read_config, replay, triplets
-from nearer.study.methods import CHOOSERS, Choosing, Sorting
 from nearer.study.store import connect
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 from nearer.errors import InvalidInput
 from nearer.study.config import read_yaml
-from nearer.study.errors import Refusal
-from nearer.study.rows import Answered, Batch, Joined, Journal, Leased, Posed
-from nearer.study.tables import column, read_table
+from nearer.study.refusals import Refusal
+from nearer.study.rows import Joined, Leased, Ledger, Posed, Proposed, Responded
+from nearer.study.spreadsheets import column, read_table
 from nearer.study.tasks import fact
 
 __all__ = [
@@ -210,28 +210,28 @@ def _milliseconds(row: dict[str, str]) -> float | None:
     return None
 
 
-def import_answers(journal: Journal, answers: Sequence[EarlierAnswer]) -> int:
+def import_answers(ledger: Ledger, answers: Sequence[EarlierAnswer]) -> int:
     """Add earlier answers, under people of their own; they count like all others."""
-    board, now = journal.board, journal.now
+    board, now = ledger.board, ledger.now
     if board.config.scope == "person":
         raise Refusal(409, "in this study everybody has questions of their own; nothing to add to")
     people: dict[str, int] = {}
-    batch = journal.add(Batch(0, now, None, "import", 0, 0.0)).id
+    batch = ledger.add(Proposed(0, now, None, "import", 0, 0.0)).id
     for answer in answers:
         if answer.person not in people:
-            pseudonym = f"i{journal.rng.integers(1 << 40):010x}"
-            people[answer.person] = journal.add(Joined(0, pseudonym, now)).id
+            pseudonym = f"i{ledger.rng.integers(1 << 40):010x}"
+            people[answer.person] = ledger.add(Joined(0, pseudonym, now)).id
         person = people[answer.person]
         pair = (answer.near, answer.far)
         there = board.asked[None].get(fact(answer.head, pair))
         if there is None:
-            there = journal.add(Posed(0, "two", answer.head, pair, "extra", 1, None, batch)).id
-        lease = journal.add(Leased(0, there, person, pair, now, now)).id
-        journal.add(
-            Answered(
+            there = ledger.add(Posed(0, "two", answer.head, pair, "extra", 1, None, batch)).id
+        lease = ledger.add(Leased(0, there, person, pair, now, now)).id
+        ledger.add(
+            Responded(
                 0, lease, there, person, "chosen", (answer.near,), answer.response_ms, None, now
             )
         )
     for person in people.values():
-        journal.event("finish", person, imported=True)
+        ledger.event("finish", person, imported=True)
     return len(answers)

@@ -1,7 +1,7 @@
 """Questions find people: what is posed, and what somebody is handed next.
 
-A person's next question is what the plan of checks says (see `nearer.study.checks`), and mostly a
-real one: the first that the method posed and they have not answered. When the method has none in
+A person's next question is what the plan of checks says (see `nearer.study.check_plan`), and mostly
+a real one: the first that the method posed and they have not answered. When the method has none in
 stock they do not wait and are not given hold-outs, which no map uses until the end, but something
 that counts: a question drawn at random that nobody was asked, and when all have been asked one more
 vote where it teaches most. Somebody for whom nothing is left has done enough and is finished, with
@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from nearer.study import checks
+from nearer.study import check_plan
 from nearer.study.joining import present
 from nearer.study.pieces import Lease, Question
-from nearer.study.rows import Batch, Journal, Leased, Posed, Promoted
+from nearer.study.rows import Leased, Ledger, Posed, Promoted, Proposed
 from nearer.study.tasks import fact
 
 __all__ = ["AHEAD", "Trial", "all_asked", "hand_out", "lease", "pose", "trial_of"]
@@ -42,53 +42,53 @@ class Trial:
     choose: int = 1
 
 
-def hand_out(journal: Journal, person: int) -> list[Trial]:
+def hand_out(ledger: Ledger, person: int) -> list[Trial]:
     """The questions that a person should see now and next.
 
     Empty when there are no more; then the person has finished.
     """
-    found, board = present(journal, person), journal.board
-    board.expire(journal.now)
+    found, board = present(ledger, person), ledger.board
+    board.expire(ledger.now)
     held = board.held(person)
     while (
         board.state == "running"
         and len(held) < AHEAD
         and found.answered + len(held) < board.config.questions
     ):
-        question = _next_question(journal, person, found.answered + len(held))
+        question = _next_question(ledger, person, found.answered + len(held))
         if question is None:
             break
-        held.append(lease(journal, person, question))
+        held.append(lease(ledger, person, question))
     if not held and board.state == "running" and not found.finished:
-        journal.event("finish", person, answered=found.answered)
-    return [trial_of(journal, x, found.answered + k + 1) for k, x in enumerate(held)]
+        ledger.event("finish", person, answered=found.answered)
+    return [trial_of(ledger, x, found.answered + k + 1) for k, x in enumerate(held)]
 
 
-def trial_of(journal: Journal, lease: Lease, number: int) -> Trial:
+def trial_of(ledger: Ledger, lease: Lease, number: int) -> Trial:
     """A lease as it is shown."""
-    question = journal.board.questions[lease.question]
+    question = ledger.board.questions[lease.question]
     return Trial(lease.id, number, question.task, question.query, lease.shown, question.choose)
 
 
-def lease(journal: Journal, person: int, question: Question) -> Lease:
+def lease(ledger: Ledger, person: int, question: Question) -> Lease:
     """Give a question to a person, its things in an order that is drawn."""
     shown = question.shown
     if len(shown) > 2:
-        shown = tuple(shown[k] for k in journal.rng.permutation(len(shown)))
-    elif journal.rng.random() < 0.5:
+        shown = tuple(shown[k] for k in ledger.rng.permutation(len(shown)))
+    elif ledger.rng.random() < 0.5:
         shown = shown[::-1]
     if question.repeats is not None:
-        votes = journal.board.questions[question.repeats].votes
+        votes = ledger.board.questions[question.repeats].votes
         before = next(i for i, (who, _) in votes.items() if who == person)
-        shown = journal.board.leases[before].shown[::-1]
-    now = journal.now
-    expires = now + journal.board.config.lease_seconds
-    row = journal.add(Leased(0, question.id, person, shown, now, expires))
-    return journal.board.leases[row.id]
+        shown = ledger.board.leases[before].shown[::-1]
+    now = ledger.now
+    expires = now + ledger.board.config.lease_seconds
+    row = ledger.add(Leased(0, question.id, person, shown, now, expires))
+    return ledger.board.leases[row.id]
 
 
 def pose(
-    journal: Journal,
+    ledger: Ledger,
     questions: np.ndarray[Any, np.dtype[np.int64]],
     *,
     seen: int,
@@ -102,7 +102,7 @@ def pose(
     (the votes of somebody who was excluded can lead a sort another way), and hold-outs among
     them become real, since a sort cannot go on without their answers.
     """
-    board = journal.board
+    board = ledger.board
     rows = {fact(int(h), (int(a), int(b))): (int(h), int(a), int(b)) for h, a, b in questions}
     closes = [
         q.id
@@ -114,38 +114,38 @@ def pose(
         and q.person == person
         and q.fact not in rows
     ]
-    there = {key: _asks(journal, key, person) for key in rows}
+    there = {key: _asks(ledger, key, person) for key in rows}
     new = [row for key, row in rows.items() if there[key] is None]
     needed = [q.id for q in there.values() if whole_round and q and q.purpose != "main"]
     if not new and not closes and not needed:
         return 0
     method = board.config.method
-    batch = journal.add(Batch(0, journal.now, person, method, seen, seconds)).id
+    batch = ledger.add(Proposed(0, ledger.now, person, method, seen, seconds)).id
     if closes:
-        journal.event("close", questions=closes)
+        ledger.event("close", questions=closes)
     for question in needed:
-        journal.add(Promoted(0, question, batch))
+        ledger.add(Promoted(0, question, batch))
     for head, a, b in new:
-        journal.add(Posed(0, "two", head, (a, b), "main", 1, person, batch))
+        ledger.add(Posed(0, "two", head, (a, b), "main", 1, person, batch))
     return len(new) + len(needed)
 
 
-def all_asked(journal: Journal) -> None:
+def all_asked(ledger: Ledger) -> None:
     """The method has no more questions."""
-    if not journal.board.all_asked:
-        journal.event("all_asked")
+    if not ledger.board.all_asked:
+        ledger.event("all_asked")
 
 
-def _asks(journal: Journal, key: Hashable, person: int | None) -> Question | None:
+def _asks(ledger: Ledger, key: Hashable, person: int | None) -> Question | None:
     """The question that asks this already, of this person or of everybody."""
-    earlier = journal.board.asked.get(person, {}).get(key)
-    found = None if earlier is None else journal.board.questions[earlier]
+    earlier = ledger.board.asked.get(person, {}).get(key)
+    found = None if earlier is None else ledger.board.questions[earlier]
     return None if found is None or found.closed else found
 
 
-def _next_question(journal: Journal, person: int, number: int) -> Question | None:
+def _next_question(ledger: Ledger, person: int, number: int) -> Question | None:
     """What is due for a person's next trial; None when they have done enough."""
-    board = journal.board
+    board = ledger.board
     if board.full or (board.exhausted and board.config.when_all_asked == "finish"):
         return None
     fixed = next((i for i in board.own if board.questions[i].position == number + 1), None)
@@ -154,74 +154,74 @@ def _next_question(journal: Journal, person: int, number: int) -> Question | Non
     makers: dict[str, Callable[[], Question | None]] = {
         "main": lambda: board.next_main(person),
         "own": lambda: board.next_own(person),
-        "holdout": lambda: board.next_holdout(person) or _random(journal, person, "holdout"),
-        "repeat": lambda: _repeat(journal, person),
-        "catch": lambda: _catch(journal, person),
+        "holdout": lambda: board.next_holdout(person) or _random(ledger, person, "holdout"),
+        "repeat": lambda: _repeat(ledger, person),
+        "catch": lambda: _catch(ledger, person),
     }
     given = board.people[person].given
-    due = checks.due(board.config, person, number, given, bool(board.own))
+    due = check_plan.due(board.config, person, number, given, bool(board.own))
     for purpose in dict.fromkeys((due, "main")):
         question = makers[purpose]()
         if question is not None:
             return question
-    return _random(journal, person, "extra") or _further_vote(journal, person)
+    return _random(ledger, person, "extra") or _further_vote(ledger, person)
 
 
-def _further_vote(journal: Journal, person: int) -> Question | None:
+def _further_vote(ledger: Ledger, person: int) -> Question | None:
     """The question where one more vote of this person teaches most."""
-    board = journal.board
+    board = ledger.board
     ids: Sequence[int] = board.counted
     if len(ids) > _SAMPLE:
-        ids = [ids[k] for k in journal.rng.integers(len(ids), size=_SAMPLE)]
+        ids = [ids[k] for k in ledger.rng.integers(len(ids), size=_SAMPLE)]
     taken = board.taken(person)
     questions = (board.questions[i] for i in ids)
     able = [q for q in questions if q.person in (None, person) and q.fact not in taken]
     return min(able, key=lambda q: q.contested, default=None)
 
 
-def _random(journal: Journal, person: int, purpose: str) -> Question | None:
+def _random(ledger: Ledger, person: int, purpose: str) -> Question | None:
     """A random question that nobody was asked; no method will choose it."""
-    board = journal.board
+    board = ledger.board
     config, mine = board.config, board.asked.get(person, {})
     has_query = config.task != "odd"
     if len(board.items) < config.things + has_query:
         return None
     for _ in range(_TRIES):
-        drawn = _distinct(journal, config.things + has_query)
+        drawn = _distinct(ledger, config.things + has_query)
         query, shown = (drawn[0], drawn[1:]) if has_query else (None, drawn)
         key = fact(query, shown)
         if key not in board.asked[None] and key not in mine:
             row = Posed(0, config.task, query, tuple(shown), purpose, config.choose)
-            return board.questions[journal.add(row).id]
+            return board.questions[ledger.add(row).id]
     return None
 
 
-def _repeat(journal: Journal, person: int) -> Question | None:
+def _repeat(ledger: Ledger, person: int) -> Question | None:
     """A question this person answered before; it will be shown with the sides swapped."""
-    first = journal.board.next_repeat(person, checks.GAP)
+    first = ledger.board.next_repeat(person, check_plan.GAP)
     if first is None:
         return None
     row = Posed(
         0, first.task, first.query, first.shown, "repeat", first.choose, person, None, first.id
     )
-    return journal.board.questions[journal.add(row).id]
+    return ledger.board.questions[ledger.add(row).id]
 
 
-def _catch(journal: Journal, person: int) -> Question | None:
+def _catch(ledger: Ledger, person: int) -> Question | None:
     """A question whose answer is plain: one of the choices is the head itself."""
-    config = journal.board.config
+    config = ledger.board.config
     if config.task == "odd":  # there is no head
         return None
-    head, *others = _distinct(journal, config.things)
+    head, *others = _distinct(ledger, config.things)
     row = Posed(
         0, config.task, head, (head, *others), "catch", config.choose, person, expected=head
     )
-    return journal.board.questions[journal.add(row).id]
+    return ledger.board.questions[ledger.add(row).id]
 
 
-def _distinct(journal: Journal, k: int) -> list[int]:
-    n = len(journal.board.items)
+def _distinct(ledger: Ledger, k: int) -> list[int]:
+    n = len(ledger.board.items)
     drawn: dict[int, None] = {}
     while len(drawn) < k:  # far faster than drawing without replacement
-        drawn[int(journal.rng.random() * n)] = None
+        drawn[int(ledger.rng.random() * n)] = None
     return list(drawn)

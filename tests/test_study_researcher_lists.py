@@ -13,14 +13,14 @@ from nearer.study.config import Config
 from nearer.study.create import new_study
 from nearer.study.exports import export_csv
 from nearer.study.imports import read_items
-from nearer.study.lists import (
+from nearer.study.log import triplets
+from nearer.study.researcher_lists import (
     OwnQuestion,
     import_answers,
     read_answers,
     read_questions,
     read_salmon_questions,
 )
-from nearer.study.log import triplets
 from nearer.study.statistics import people_report
 from nearer.study.store import connect
 
