@@ -165,7 +165,12 @@ def test_no_import_is_hidden(path):
 @every(MODULES)
 def test_numba_lives_in_the_kernels_alone(path):
     if room(path) != "_kernels":
-        assert not re.search(r"^\s*(import|from) numba", path.read_text(), re.MULTILINE)
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"^\s*(import|from) numba", text, re.MULTILINE)
+        # device.py asks whether there is a GPU, and hands tensors to the kernels
+        assert name(path) == "fitting/device.py" or not re.search(
+            r"^\s*(import|from) (torch|triton)", text, re.MULTILINE
+        )
 
 
 FORBIDDEN_CALLS = {"print", "open", "input"}
