@@ -60,7 +60,7 @@ def test_a_full_disk_keeps_the_answers_with_the_people_and_the_study_goes_on(tmp
         resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, limit)
         assert wait_for(server.port, 200) == {"status": "ok", "detail": None}
         enough = time.monotonic() + 60
-        while n_answers(path) < 90 + 40 and time.monotonic() < enough:  # 90 before the disk was full
+        while n_answers(path) < 90 + 40 and time.monotonic() < enough:  # 90 before
             stop.wait(0.1)
         stop.set()
         thread.join()
