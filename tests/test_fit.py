@@ -49,8 +49,25 @@ def test_exact_answers_are_obeyed():
     assert found.error_rate == 0
     assert found.held_out.accuracy > 0.95
     assert found.evidence[2]["probability"] > 0.9
-    assert (np.linalg.eigvalsh(found.covariances) > -1e-9).all()
+    assert found.covariances is None  # drawn again, the same positions would obey
+    drawn = nearer.fit(rows, n_components=2, method="ckl", random_state=0)
+    assert (np.linalg.eigvalsh(drawn.covariances) > 0).all()
     assert nearer.fit(rows, n_components=2, bootstrap=0, random_state=0).covariances is None
+
+
+def test_weights_count_where_people_are_rated():
+    rows = answers(1200, 0.1)
+    people = np.arange(len(rows)) % 4
+    contrary = rows[people == 0][:, [0, 2, 1]]
+    told = nearer.fit(
+        np.concatenate([rows, contrary]),
+        n_components=2,
+        people=np.concatenate([people, np.zeros(len(contrary), dtype=int)]),
+        weights=np.concatenate([np.ones(len(rows)), np.zeros(len(contrary))]),
+        random_state=0,
+    )
+    assert told.people["reliability"][0] > 0.5
+    assert told.people["flag"][0] == ""
 
 
 def test_every_form_of_the_same_answers_gives_the_same_positions(tmp_path):

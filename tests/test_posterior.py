@@ -142,7 +142,9 @@ def test_random_answers_are_called_random():
     rng = np.random.default_rng(0)
     belief = Belief(40, None, rng)
     belief.learn(random_questions(40, 3000, rng))
-    assert belief.error_rate > 0.45
+    assert belief.error_rate > 0.25  # positions follow what cannot be followed, as far as they can
+    assert belief.held_out.accuracy < 0.55
+    assert belief.expected_tau == 0
     assert belief.held_out.score == pytest.approx(-np.log(2), abs=0.01)
     assert belief.fit.positions.shape[1] <= 2
 

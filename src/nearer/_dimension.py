@@ -10,6 +10,7 @@ learning without errors allows. Fewer dimensions are then out of the question. S
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -19,11 +20,12 @@ from nearer import checks
 from nearer.errors import InvalidInput
 from nearer.fitting.baselines import cross_validated_test, fit_low_rank
 from nearer.fitting.belief import Belief
-from nearer.fitting.dimension import MANY, HeldOutJudge, is_exact, obeys
+from nearer.fitting.descent import descend, principal_axes
+from nearer.fitting.dimension import MANY, HeldOutJudge, is_exact, lowest, obeys
 from nearer.fitting.heldout import HeldOut, hold_out_once
 from nearer.fitting.losses import Floats, Loss
 from nearer.fitting.solver import Fit
-from nearer.fitting.starts import fit_from_above
+from nearer.fitting.starts import come_down, fit_from_above
 from nearer.questions import pack
 
 if TYPE_CHECKING:
@@ -179,6 +181,9 @@ def fit_exactly(
         fit = fit_from_above(rows, n, e, weights=weights, rng=rng, max_iter=1000)
         if not obeys(fit, rows):
             continue
+        if chances:  # chosen, so fewer may do as well
+            fit = _lowered(fit, rows, rng)
+            e = fit.positions.shape[1]  # noqa: PLW2901
         held = hold_out_once(rows, weights, n, e, Loss("soe"), rng)
         if held is None:
             break
@@ -187,6 +192,19 @@ def fit_exactly(
             return ExactFit(fit, replace(held, rows=at[held.rows]))
         break
     return None
+
+
+def _lowered(fit: Fit, rows: NDArray[np.int32], rng: np.random.Generator) -> Fit:
+    """The same answers obeyed in as few dimensions as coming down leads to."""
+    n, d = fit.positions.shape
+    if d == 1:
+        return fit
+
+    def fewer(X: Floats) -> Fit:
+        return come_down(rows, n, X, X.shape[1], rng=rng)
+
+    way = descend(fewer, principal_axes(fit.positions, d - 1), 1)
+    return lowest(way, partial(obeys, rows=rows)) or fit
 
 
 def find_dimension(belief: Belief, most: int, exact: ExactFit | None = None) -> DimensionEstimate:

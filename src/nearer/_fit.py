@@ -95,7 +95,8 @@ def fit(
         The most dimensions ``"auto"`` tries.
     bootstrap
         How often answers are drawn again for the covariances; 0 leaves them out. None: 20 times,
-        but not for ``"noisy"``, which knows how sure it is.
+        but not for ``"noisy"``, which knows how sure it is, nor where all answers are obeyed: then
+        the same positions obey them drawn again, and nothing is learned.
     max_iter, tol
         Steps of the optimiser in the last fit, and the gain of a step that ends it.
     device
@@ -126,16 +127,18 @@ def fit(
     given = gather(answers, people, weights, n_objects, objects)
     checks.one_of("method", method, _METHODS)
     d = None if n_components == "auto" else checks.n_components(n_components, given.n)
-    most = min(checks.n_components(max_components), given.n - 1)
+    most = min(checks.n_components(max_components, name="max_components"), given.n - 1)
+    checks.whole("max_iter", max_iter)
+    checks.positive("tol", tol)
     if bootstrap is not None and bootstrap != 0:
         checks.whole("bootstrap", bootstrap, least=2, rule="a spread needs two draws; 0: none")
     rng = checks.generator(random_state)
     with using(device):
         found = _find(given, _Wanted(method, d, most, max_iter, tol), rng)
-        if found.method != "noisy" and bootstrap != 0:
-            found = _drawn_again(given, found, bootstrap or _DRAWS, rng)
-        elif bootstrap:
-            found = _drawn_again(given, found, bootstrap, rng)
+        # answers that are all obeyed are obeyed by the same positions when drawn again
+        default = 0 if found.method == "noisy" or found.exact else _DRAWS
+        if draws := default if bootstrap is None else bootstrap:
+            found = _drawn_again(given, found, draws, rng)
         return _embedding(given, found)
 
 
@@ -162,6 +165,7 @@ class _Found:
     evidence: dict[int, Any] | None = None
     reliability: Reliability | None = None
     weights: Floats | None = None  # as the fit used them
+    exact: bool = False
 
 
 def _find(given: Given, wanted: _Wanted, rng: np.random.Generator) -> _Found:
@@ -215,7 +219,7 @@ def _obeyed(
     margins = np.full(len(given.rows), np.nan)
     margins[exact.held_out.rows] = exact.held_out.margins
     found = _plain(given, "soe", exact.fit, margins, exact.held_out.curve)
-    return replace(found, estimate=estimate, reliability=reliability)
+    return replace(found, estimate=estimate, reliability=reliability, exact=True)
 
 
 def _minimised(given: Given, wanted: _Wanted, rng: np.random.Generator) -> _Found:

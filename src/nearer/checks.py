@@ -23,6 +23,7 @@ __all__ = [
     "n_objects",
     "one_of",
     "oracle",
+    "positive",
     "probability",
     "rate",
     "triplets",
@@ -68,14 +69,19 @@ def budget(value: Any, least: int = 0) -> int:
     return whole("budget", value, least=least, rule="it counts comparisons")
 
 
-def n_components(value: Any, n: int | None = None) -> int:
+def n_components(value: Any, n: int | None = None, name: str = "n_components") -> int:
     """A dimension, of n objects at most n − 1."""
-    d = whole("n_components", value)
+    d = whole(name, value)
     if n is not None and d > n - 1:
-        raise InvalidInput(
-            f"n_components={d}: {n} objects span at most {n - 1} dimensions; lower n_components"
-        )
+        raise InvalidInput(f"{name}={d}: {n} objects span at most {n - 1} dimensions; lower {name}")
     return d
+
+
+def positive(name: str, value: Any) -> float:
+    """A number above 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not value > 0:
+        raise InvalidInput(f"{name}={value!r}: must be a number above 0")
+    return float(value)
 
 
 def probability(name: str, value: Any) -> float:
@@ -152,9 +158,14 @@ def triplets(value: ArrayLike, n: int | None = None) -> tuple[NDArray[np.int32],
             )
         rows = exact
     low, high = int(rows.min()), int(rows.max())
+    if low < 0 or high > np.iinfo(np.int32).max - 1:
+        raise InvalidInput(
+            f"triplets hold object {low if low < 0 else high}: objects are whole numbers from 0 to "
+            f"{np.iinfo(np.int32).max - 1}; number the objects from 0"
+        )
     n = high + 1 if n is None else whole("n_objects", n)
-    if low < 0 or high >= n:
-        row = int(np.argmax((rows < 0).any(axis=1) | (rows >= n).any(axis=1)))
+    if high >= n:
+        row = int(np.argmax((rows >= n).any(axis=1)))
         raise InvalidInput(
             f"triplet {row} is {rows[row].tolist()}: objects must be from 0 to {n - 1} "
             f"(n_objects={n}); raise n_objects or mend the row"

@@ -20,6 +20,7 @@ from nearer.errors import InvalidInput
 
 __all__ = ["Distances", "as_points"]
 
+_LARGEST = 1e140  # its square, summed over many columns, is still a number
 _ROW_BYTES = 256 << 20  # how much memory rows of recent heads may take
 
 
@@ -29,6 +30,8 @@ def as_points(X: ArrayLike | Any) -> Any:
         points = sparse.csr_matrix(X, dtype=np.float64)
         finite = bool(np.isfinite(points.data).all())
     else:
+        if np.iscomplexobj(X):
+            raise InvalidInput("points are complex numbers: give their parts as two columns")
         try:
             points = np.asarray(X, dtype=np.float64)
         except (TypeError, ValueError) as error:
@@ -46,6 +49,12 @@ def as_points(X: ArrayLike | Any) -> Any:
         raise InvalidInput(
             f"points[{row}, {column}] = {dense[row, column]}: every value must be finite (no NaN, "
             "no inf); drop or impute that row"
+        )
+    size = float(np.abs(points.data if sparse.issparse(points) else points).max(initial=0.0))
+    if size > _LARGEST or 0 < size < 1 / _LARGEST:
+        raise InvalidInput(
+            f"points as large as {size:.3g}: squares of values above {_LARGEST:.0e}, or all below "
+            f"{1 / _LARGEST:.0e}, are no numbers; rescale the points"
         )
     return points
 

@@ -150,7 +150,8 @@ class Embedding:
         from nearer.algorithms.noisy_placing import place_noisily  # noqa: PLC0415 - rooms above
         from nearer.algorithms.placing import place_objects  # noqa: PLC0415 - this one
 
-        place = place_noisily if "posterior" in self.details else place_objects
+        noisy = "posterior" in self.details and self.details.get("method", "noisy") == "noisy"
+        place = place_noisily if noisy else place_objects
         things = None if self.names is None else [*self.names, *new]
         if things is not None:
             new = np.arange(len(self.positions), len(things))

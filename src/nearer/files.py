@@ -13,7 +13,9 @@ import csv
 import gzip
 import hashlib
 import io
+import json
 import lzma
+import math
 import os
 import secrets
 import shutil
@@ -32,6 +34,7 @@ from nearer.errors import InvalidInput
 
 __all__ = [
     "content_suffix",
+    "json_text",
     "positions_text",
     "read_bytes",
     "read_numpy",
@@ -197,6 +200,25 @@ def positions_text(
         header += [f"sd{j + 1}" for j in range(d)]
         columns += [np.sqrt(covariances[:, j, j]).tolist() for j in range(d)]
     return table_text(header, zip(*columns, strict=True))
+
+
+def json_text(value: Any, **how: Any) -> str:
+    """JSON as every command prints and writes it: what is no number is null.
+
+    Examples
+    --------
+    >>> json_text({"rmse": float("nan"), "tau": 0.5})
+    '{"rmse": null, "tau": 0.5}'
+    """
+    return json.dumps(_without_nan(value), allow_nan=False, **how)
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_nan(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def sha256(path: str | os.PathLike[str]) -> str:

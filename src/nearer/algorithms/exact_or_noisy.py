@@ -37,6 +37,7 @@ Expected = float | Literal["auto"]
 
 _FEW = 3000  # of more objects, hardly a question comes again, and a memory of millions is slow
 _CYCLES = 60
+_UNSURE = 0.05  # share of "don't know" from which on sorting would build on broken ties
 _SHARE = 40  # of the budget one comparison in so many checks; a cycle takes four
 # n·log2 n comparisons for each bit that an answer carries, where answers are noisy and no budget is
 # given: with a tenth of them wrong, twelve of these were enough for τ .99 with 60 objects in three
@@ -145,8 +146,10 @@ def _check_first(
     )
     phase = Phase("check", record.n_comparisons, record.n_rounds, str(check))
     left = None if budget is None else budget - record.n_comparisons
-    if not check.exact:
-        rest = _noisy(n, left, check.error_rate, check.triplets, quality, rng)
+    unsure = record.n_unsure / max(1, record.n_comparisons)
+    if not check.exact or unsure > _UNSURE:
+        rate = max(check.error_rate, unsure / 2)  # a coin would be right half of the time
+        rest = _noisy(n, left, rate, record.triplets, quality, rng)
     elif n <= _FEW:
         rest = remembered(_sorting(n, left, order, rng), Memory(check.triplets))
     else:

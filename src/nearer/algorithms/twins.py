@@ -61,7 +61,7 @@ def without_twins(
     while True:
         head = int(rest[0])
         chain = yield from sort_objects(head, rest[1:], order=order, random_state=rng)
-        twins = yield from _count_twins(head, chain)
+        twins = yield from _count_twins(chain)
         rest = chain[twins:]
         if not twins or not len(rest):
             left = np.array([head, *rest, *done], dtype=np.int64)
@@ -87,7 +87,7 @@ def nearest_places(objects: Objects, places: Objects) -> Asking[Objects]:
     return at
 
 
-def _count_twins(head: int, chain: Objects) -> Asking[int]:
+def _count_twins(chain: Objects) -> Asking[int]:
     """How many of the first in its chain share the head's place."""
     low, high = min(_PASSED, len(chain) - 1), len(chain)
     if not (yield from _is_twin(low, chain)):

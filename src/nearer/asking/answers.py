@@ -76,8 +76,7 @@ def _as_array(said: Any) -> Any:
 
 def _rows_of_none(said: Any, shape: tuple[int, ...]) -> Any:
     """Screens where "don't know" stands for a whole row."""
-    rows = list(said)
-    if len(shape) < 2 or len(rows) != shape[0]:
+    if len(shape) < 2 or not np.iterable(said) or len(rows := list(said)) != shape[0]:
         return _as_array(said)
     return np.array([[None] * shape[1] if row is None else list(row) for row in rows], dtype=object)
 

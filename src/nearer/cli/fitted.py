@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import time
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from nearer._fit import fit
 from nearer.cli.output import check_folder
 from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
-from nearer.files import positions_text, table_text, written_whole
+from nearer.files import json_text, positions_text, table_text, written_whole
 from nearer.metrics import triplet_accuracy
 from nearer.running.progress import step_progress
 from nearer.triplets import Triplets
@@ -146,10 +145,10 @@ def report_fit(fitted: Fitted, *, as_json: bool) -> None:
         (part / "embedding.csv").write_text(text, encoding="utf-8")
         if e.people is not None:
             (part / "people.csv").write_text(_people_text(e), encoding="utf-8")
-        (part / "fit.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
+        (part / "fit.json").write_text(json_text(summary, indent=1) + "\n", encoding="utf-8")
         _draw(part, fitted)
     if as_json:
-        click.echo(json.dumps(summary))
+        click.echo(json_text(summary))
         return
     from rich.console import Console
     from rich.table import Table

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from nearer import metrics
 from nearer.algorithms.basis import Basis
 from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
-from nearer.files import positions_text, table_text, write_files
+from nearer.files import json_text, positions_text, table_text, write_files
 
 __all__ = ["MethodRun", "check_folder", "print_run", "write_run"]
 
@@ -82,7 +81,7 @@ def print_run(run: MethodRun, *, as_json: bool) -> None:
     """Print the figures: one JSON object, or one table with one row."""
     summary = run.summary()
     if as_json:
-        click.echo(json.dumps(summary))
+        click.echo(json_text(summary))
         return
     from rich.console import Console
     from rich.table import Table
@@ -123,7 +122,7 @@ def _files(run: MethodRun) -> dict[str, str | bytes]:
         "map.png": as_png(_picture(run)),
     }
     if basis is not None:
-        contents["basis.json"] = json.dumps(_basis_as_json(basis), indent=1) + "\n"
+        contents["basis.json"] = json_text(_basis_as_json(basis), indent=1) + "\n"
     return contents
 
 

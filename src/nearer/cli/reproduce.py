@@ -51,9 +51,11 @@ def command(target: str, runs: int | None, quick: bool, seed: int, out: str, job
                 target, folder, scale, seed=seed, jobs=jobs, begin=begin, progress=step
             )
     except KeyboardInterrupt:
+        kept = folder / "cells.jsonl"
         raise Stopped(
-            f"interrupted; finished cells are kept in {folder / 'cells.jsonl'}, and the same "
-            "command goes on from there"
+            f"interrupted; finished cells are kept in {kept}, and the same command goes on"
+            if kept.exists()
+            else "interrupted before a cell was finished"
         ) from None
     _print(page)
     click.echo("\n".join(str(file) for file in files))

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_softmax, logsumexp, softmax
 
+from nearer import checks
 from nearer.errors import InvalidInput
 from nearer.fitting.heldout import HeldOut
 from nearer.fitting.losses import Floats
@@ -73,7 +74,9 @@ class Reliability:
         return np.where(known, trust, 1.0)
 
 
-def rate_people(evidence: Evidence, held_out: HeldOut, people: ArrayLike) -> Reliability:
+def rate_people(
+    evidence: Evidence, held_out: HeldOut, people: ArrayLike, weights: ArrayLike | None = None
+) -> Reliability:
     """Compare each person's answers with predictions that had not seen them.
 
     Parameters
@@ -82,6 +85,8 @@ def rate_people(evidence: Evidence, held_out: HeldOut, people: ArrayLike) -> Rel
         All answers, and the predictions that `tune` made of them.
     people
         Who gave each answer, in the order in which answers were given to `as_evidence`.
+    weights
+        How much each of them counts; None: all the same.
     """
     who = np.asarray(people)
     if who.shape != evidence.row.shape:
@@ -93,17 +98,22 @@ def rate_people(evidence: Evidence, held_out: HeldOut, people: ArrayLike) -> Rel
     margin[held_out.rows] = held_out.margins
     names, index = np.unique(who, return_inverse=True)
     t = margin[evidence.row] * max(held_out.curve.sharpness, 1e-9)
-    index, t = index[np.isfinite(t)], t[np.isfinite(t)]
-    rating, errors = _believed(_log_likelihood(index, t, len(names), held_out.curve.lapse))
+    counts = checks.weights(weights, len(who))
+    seen = np.isfinite(t) & (counts > 0)
+    index, t, counts = index[seen], t[seen], counts[seen]
+    likelihood = _log_likelihood(index, t, counts, len(names), held_out.curve.lapse)
+    rating, errors = _believed(likelihood)
     return Reliability(names, rating, errors, np.bincount(index, minlength=len(names)))
 
 
-def _log_likelihood(index: NDArray[np.int64], t: Floats, n_people: int, lapse: float) -> Floats:
+def _log_likelihood(
+    index: NDArray[np.int64], t: Floats, counts: Floats, n_people: int, lapse: float
+) -> Floats:
     """Of each person's answers, for every reliability of the grid."""
     table = np.empty((n_people, len(_GRID)))
     for k, r in enumerate(_GRID):
         p = np.maximum(lapse + (1 - 2 * lapse) * expit(r * t), 1e-300)
-        table[:, k] = np.bincount(index, np.log(p), n_people)
+        table[:, k] = np.bincount(index, counts * np.log(p), n_people)
     return table
 
 

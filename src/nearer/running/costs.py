@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
 from nearer.errors import InvalidInput
 
 __all__ = ["Costs", "PricedAnswers"]
@@ -69,7 +71,8 @@ class Costs:
         calls: int = 0,
     ) -> None:
         for name, limit in {"max_cost": max_cost, "max_calls": max_calls}.items():
-            if limit is not None and (isinstance(limit, bool) or not limit >= 0):
+            number = isinstance(limit, int | float | np.number) and not isinstance(limit, bool)
+            if limit is not None and not (number and limit >= 0):
                 raise InvalidInput(f"{name}={limit!r}: must be a number from 0")
         if cost is not None and not callable(cost):
             raise InvalidInput(
@@ -95,7 +98,15 @@ class Costs:
 
     def price(self, block: Any) -> float | None:
         """What a call for this block will cost; None where nobody knows yet."""
-        return None if self._price is None else float(self._price(block))
+        if self._price is None:
+            return None
+        price = self._price(block)
+        try:
+            return float(price)
+        except (TypeError, ValueError):
+            raise InvalidInput(
+                f"cost returned {price!r} for a block: it must return its price, a number"
+            ) from None
 
     def allow(self, price: float | None) -> bool:
         """Whether a call of this price may be made; once it may not, no other may."""

@@ -203,8 +203,12 @@ class Journal:
 
 def connect(path: Path, *, new: bool = False) -> sqlite3.Connection:
     """Open the file of a journal; one that is something else is refused."""
+    if path.is_dir():
+        raise InvalidInput(f"{path}: is a folder; a journal is a file, such as answers.db")
     if not new and not path.is_file():
         raise InvalidInput(f"{path}: there is no such journal; check the path")
+    if path.is_file() and 0 < path.stat().st_size < 100:  # SQLite takes what it cannot read for new
+        raise InvalidInput(f"{path}: is not a journal; name another file")
     mode = "rwc" if new else "rw" if os.access(path, os.W_OK) else "ro"
     try:
         db = sqlite3.connect(
