@@ -30,14 +30,15 @@ def as_points(X: ArrayLike | Any) -> Any:
         points = sparse.csr_matrix(X, dtype=np.float64)
         finite = bool(np.isfinite(points.data).all())
     else:
-        if np.iscomplexobj(X):
-            raise InvalidInput("points are complex numbers: give their parts as two columns")
         try:
-            points = np.asarray(X, dtype=np.float64)
+            raw = np.asarray(X)
+            points = np.asarray(raw.real, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise InvalidInput(
                 f"points must be numbers in n rows of equal length: {error}"
             ) from error
+        if raw.dtype.kind == "c":
+            raise InvalidInput("points are complex numbers: give their parts as two columns")
         if points.ndim == 1:
             points = points[:, None]
         finite = bool(np.isfinite(points).all())
