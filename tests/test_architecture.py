@@ -42,6 +42,7 @@ MAY_IMPORT = {
     "geometry": {"_kernels"} | LEAVES,
     "fitting": {"_kernels", "asking", "metrics"} | LEAVES,
     "embedding": {"asking", "fitting", "kept", "metrics", "running", "sketch"} | LEAVES,
+    "comparing": {"embedding", "metrics"} | LEAVES,
     "algorithms": INSIDE - {"algorithms"},
     "running": {"_kernels", "asking", "triplets"} | LEAVES,
     "triplets": {"asking"} | LEAVES,
