@@ -46,6 +46,9 @@ _HOME = {
     "paper_protocol": "nearer.algorithms.pipelines",
     "crowd_kernel": "nearer.algorithms.crowd_kernel",
     "Embedding": "nearer.embedding",
+    "load": "nearer.embedding",
+    "align": "nearer.comparing",
+    "compare": "nearer.comparing",
     "adaptive": "nearer.algorithms.adaptive",
     "embed": "nearer._embed",
     "fit": "nearer._fit",
@@ -118,7 +121,10 @@ if TYPE_CHECKING:
     from nearer.asking.selection import nearest_objects as nearest_objects
     from nearer.asking.session import Session as Session
     from nearer.asking.sorting import rank_objects as rank_objects
+    from nearer.comparing import align as align
+    from nearer.comparing import compare as compare
     from nearer.embedding import Embedding as Embedding
+    from nearer.embedding import load as load
     from nearer.estimators.embedders import CKL as CKL
     from nearer.estimators.embedders import GNMDS as GNMDS
     from nearer.estimators.embedders import SOE as SOE

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import pdist
 
+from nearer import __version__, checks
 from nearer.asking.protocol import Oracle
 from nearer.distances import Distances
 from nearer.errors import InvalidInput
+from nearer.fitting.drawing import draw_positions
+from nearer.fitting.posterior import Curve, Noise, Posterior
+from nearer.fitting.reliability import Reliability
+from nearer.kept import CannotBeKept, keepable, read_kept, write_kept
 from nearer.questions import Answers, Questions
 from nearer.running.run import run
+from nearer.sketch import small_map
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from nearer.algorithms.placing import Placed
 
-__all__ = ["Embedding", "HeldOutAccuracy", "Phase"]
+__all__ = ["Embedding", "HeldOutAccuracy", "Phase", "load"]
 
 
 @dataclass(frozen=True)
@@ -158,6 +167,129 @@ class Embedding:
         placed: Placed = run(place(self, new), oracle, objects=things, **how)
         return placed
 
+    def draws(
+        self, k: int = 100, random_state: int | np.random.Generator | None = None
+    ) -> NDArray[np.float64]:
+        """Maps that the answers leave possible, ``(k, n_objects, dimension)``.
+
+        What is not known of the positions shows in how the maps differ: of any figure that is
+        computed from a map (a distance, an order), the middle 95 % of its values over the draws is
+        an interval for it. Every map is laid over the positions by the best motion and
+        scale, since the answers tell of neither. See `nearer.fitting.drawing` for how they are
+        found, and ``python -m benchmarks coverage`` for how often they are right.
+
+        Parameters
+        ----------
+        k
+            How many.
+        random_state
+            Seed or generator.
+        """
+        checks.whole("k", k)
+        posterior: Posterior | None = self.details.get("posterior")
+        noisy = self.details.get("method", "noisy") == "noisy" and len(self.triplets) > 0
+        return draw_positions(
+            self.positions,
+            self.covariances,
+            self.triplets,
+            k,
+            posterior=posterior if noisy else None,
+            weights=self.details.get("weights"),
+            rng=checks.generator(random_state),
+        )
+
+    def distances(self) -> NDArray[np.float64]:
+        """The distance of every pair of objects: 0 and 1, 0 and 2, …, as SciPy's ``pdist`` has it.
+
+        ``scipy.spatial.distance.squareform`` makes a matrix of it, SciPy's clustering takes it as
+        it is.
+        """
+        return np.asarray(pdist(self.positions))
+
+    def to_rdm(self) -> dict[str, Any]:
+        """Distances as the RSA toolbox takes them: ``rsatoolbox.rdm.RDMs(**embedding.to_rdm())``.
+
+        The objects' names are the pattern descriptor ``"name"``.
+        """
+        return {
+            "dissimilarities": self.distances()[None],
+            "dissimilarity_measure": "Euclidean",
+            "pattern_descriptors": {"name": [str(name) for name in self._called]},
+        }
+
+    def to_frame(self) -> Any:
+        """A pandas frame, one row an object: ``name``, ``x1`` …, and ``sd1`` … where known."""
+        import pandas as pd  # type: ignore[import-untyped]  # noqa: PLC0415 - needed only here
+
+        columns: dict[str, Any] = {"name": list(self._called)}
+        columns |= {f"x{j + 1}": x for j, x in enumerate(self.positions.T)}
+        if self.covariances is not None:
+            deviations = np.sqrt(np.einsum("njj->jn", self.covariances))
+            columns |= {f"sd{j + 1}": sd for j, sd in enumerate(deviations)}
+        return pd.DataFrame(columns)
+
+    def nearest(self, thing: Any, k: int = 5) -> list[Any]:
+        """The k objects nearest to one, nearest first, by their names where they have some."""
+        n = len(self.positions)
+        checks.whole("k", k, most=n - 1, rule="so many other objects there are")
+        head = self._number(thing)
+        away = Distances(self.positions).between(np.full(n, head), np.arange(n))
+        away[head] = -np.inf  # also before others at the same place
+        return [self._called[i] for i in np.argsort(away, kind="stable")[1 : k + 1].tolist()]
+
+    @property
+    def _called(self) -> tuple[Any, ...] | range:
+        """What the objects are called: their names, or their numbers."""
+        return range(len(self.positions)) if self.names is None else self.names
+
+    def _number(self, thing: Any) -> int:
+        if self.names is None:
+            return checks.whole("object", thing, least=0, most=len(self.positions) - 1)
+        for number, name in enumerate(self.names):
+            if name == thing:
+                return number
+        some = ", ".join(repr(name) for name in self.names[:3])
+        raise InvalidInput(
+            f"{thing!r}: is none of the {len(self.names)} objects, which are {some} …"
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all of it to a file, ``map.nearer.npz``, that `nearer.load` reads.
+
+        The file holds arrays and text, nothing that could run. Names that are no texts or numbers
+        are kept as the text they print. Of ``details``, what is of a class of its own is left out,
+        such as the dimension ``"estimate"`` or the ``"basis"``; its figures are in ``evidence``.
+        """
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        if self.names is not None:
+            values["names"] = tuple(_plain_name(name) for name in self.names)
+        if self.people is not None and self.people.dtype.hasobject:
+            values["people"] = _without_objects(self.people)
+        kept = {key: value for key, value in self.details.items() if keepable(value, _KEPT)}
+        try:
+            write_kept(path, values | {"details": kept}, _KEPT, by=f"nearer {__version__}")
+        except CannotBeKept as error:
+            raise InvalidInput(f"{path}: not written, {error}") from error
+
+    def __repr__(self) -> str:
+        return f"Embedding({', '.join(self._summary)})"
+
+    def _repr_html_(self) -> str:
+        """A small map with a line below it, for notebooks."""
+        line = escape(", ".join(self._summary))
+        picture = small_map(self.positions, self.names)
+        return f"<figure>{picture}<figcaption>{line}</figcaption></figure>"
+
+    @property
+    def _summary(self) -> list[str]:
+        d = f"{self.dimension} dimension{'s' if self.dimension > 1 else ''}"
+        if self.determined is False:
+            d += f" (not determined: {self.dimension_low} to {self.dimension_high})"
+        parts = [f"{len(self.positions):,} objects", d, f"{self.n_comparisons:,} comparisons"]
+        if self.held_out is not None:
+            parts.append(f"held-out accuracy {self.held_out.accuracy:.3f}")
+        return parts
+
     def plot(self, **options: Any) -> Axes:
         """Draw a map of the positions, with the options of `nearer.plotting.plot_positions`."""
         from nearer import plotting  # noqa: PLC0415 - a room above this one, needed only here
@@ -166,3 +298,44 @@ class Embedding:
             options.setdefault("labels", [str(name) for name in self.names])
         axes: Axes = plotting.plot_positions(self.positions, **options)
         return axes
+
+
+_CLASSES = (Phase, HeldOutAccuracy, Noise, Curve, Posterior, Reliability)
+_KEPT: dict[str, type[Any]] = {kind.__name__: kind for kind in _CLASSES}
+
+
+def load(path: str | os.PathLike[str]) -> Embedding:
+    """Read an embedding that `Embedding.save` wrote.
+
+    Examples
+    --------
+    >>> import nearer, tempfile
+    >>> found = nearer.fit([[0, 1, 2], [1, 0, 2], [2, 1, 0]], n_components=1, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found.save(f"{folder}/map.nearer.npz")
+    ...     again = nearer.load(f"{folder}/map.nearer.npz")
+    >>> bool((again.positions == found.positions).all()), again.nearest(0, 1)
+    (True, [1])
+    """
+    values = read_kept(path, _KEPT)
+    try:
+        return Embedding(**values)
+    except TypeError as error:
+        raise InvalidInput(
+            f"{path}: is no whole saved embedding ({error}); save it again"
+        ) from error
+
+
+def _plain_name(name: Any) -> Any:
+    value = name.item() if isinstance(name, np.generic) else name
+    return value if isinstance(value, str | int | float) else str(value)
+
+
+def _without_objects(table: NDArray[np.void]) -> NDArray[np.void]:
+    """A table whose columns of Python objects have become text."""
+    names = table.dtype.names or ()
+    columns = [table[n].astype(str) if table[n].dtype.hasobject else table[n] for n in names]
+    plain = np.empty(len(table), dtype=[(n, c.dtype) for n, c in zip(names, columns, strict=True)])
+    for name, column in zip(names, columns, strict=True):
+        plain[name] = column
+    return plain

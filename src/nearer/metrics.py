@@ -240,10 +240,22 @@ class Procrustes:
         The embedding, moved, turned, mirrored and scaled onto the truth.
     disparity
         The share of the truth's variance that is left unexplained: 0 is perfect.
+    scale, turn, centre, onto
+        What did it: ``scale * (points - centre) @ turn + onto``.
     """
 
     aligned: NDArray[np.float64]
     disparity: float
+    scale: float
+    turn: NDArray[np.float64]
+    centre: NDArray[np.float64]
+    onto: NDArray[np.float64]
+
+    def move(self, points: ArrayLike) -> NDArray[np.float64]:
+        """Move other points in the same way."""
+        y = as_points(points)
+        y = np.pad(y, [(0, 0), (0, len(self.centre) - y.shape[1])])
+        return np.asarray(self.scale * (y - self.centre) @ self.turn + self.onto)
 
 
 def procrustes(truth: ArrayLike, embedding: ArrayLike) -> Procrustes:
@@ -263,15 +275,17 @@ def procrustes(truth: ArrayLike, embedding: ArrayLike) -> Procrustes:
         raise InvalidInput(f"{len(x)} true points and {len(y)} embedded ones: must be as many")
     width = max(x.shape[1], y.shape[1])
     x, y = (np.pad(p, [(0, 0), (0, width - p.shape[1])]) for p in (x, y))
-    centre = x.mean(axis=0)
-    x, y = x - centre, y - y.mean(axis=0)
+    onto, centre = x.mean(axis=0), y.mean(axis=0)
+    x, y = x - onto, y - centre
     u, s, vt = np.linalg.svd(y.T @ x)
     spread = float(np.vdot(y, y))
     scale = s.sum() / spread if spread > 0 else 0.0
-    aligned = scale * y @ u @ vt
+    turn = u @ vt
+    aligned = scale * y @ turn
     total = float(np.vdot(x, x))
     left = float(np.vdot(x - aligned, x - aligned))
-    return Procrustes(aligned + centre, left / total if total > 0 else 0.0)
+    left = left / total if total > 0 else 0.0
+    return Procrustes(aligned + onto, left, float(scale), turn, centre, onto)
 
 
 def _summary(values: Rows, n: int, return_error: bool) -> float | tuple[float, float]:

@@ -1,0 +1,343 @@
+"""Several maps in one frame, and whether two of them are the same.
+
+Answers tell of no motion and no scale, so maps are compared after the best ones are taken out.
+
+*Aligning* (generalised Procrustes, Gower 1975). Each map is laid over the mean of all by the best
+motion and scale, and the mean is taken again, until it stays. An object may be missing in some
+maps: a map is laid over the mean of the objects that it has, and an object's mean is over the maps
+that have it. The mean is kept in the frame of the first map, without which it would shrink.
+
+*Comparing.* Do the maps agree? The correlation of their distances, beside the same with the objects
+of one of them exchanged at random (Mantel 1967). Which objects moved? One draw of each map
+(`Embedding.draws`), one laid over the other, gives a displacement of every object; many give its
+mean and covariance. An object that did not move has a mean displacement whose squared length, in
+units of that covariance, follows χ² with as many degrees of freedom as there are dimensions. By
+least squares over all objects, those that moved would pull the others along, which then seem to
+have moved the other way. So the maps are laid over each other by the half of the objects that moved
+least for its uncertainty, found step by step, and then by all that are within 99 % of chance
+(least trimmed squares, reweighted; Rousseeuw and Van Driessen 2006). Where draws are not known it
+is least squares over all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.distance import pdist, squareform
+from scipy.stats import chi2
+
+from nearer import checks
+from nearer.distances import as_points
+from nearer.embedding import Embedding
+from nearer.errors import InvalidInput
+from nearer.metrics import Procrustes, procrustes
+
+__all__ = ["Aligned", "Comparison", "align", "compare"]
+
+Floats = NDArray[np.float64]
+Map = Embedding | ArrayLike
+
+_ROUNDS = 100  # of aligning at most; the mean settles within some ten
+_CONCENTRATE = 20  # rounds at most; half of the objects is settled within some five
+_STAYED = 0.99  # an object within this part of the distribution counts as one that stayed
+_STILL = 1e-10  # change of the mean, as a share of its size, that ends it
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """Maps in one frame.
+
+    Attributes
+    ----------
+    names
+        All objects, in the order in which maps name them first.
+    positions
+        ``(maps, n_objects, dimension)``: nan where a map lacks an object. Maps with fewer
+        dimensions are filled up with zeros.
+    mean
+        ``(n_objects, dimension)``, over the maps that have the object.
+    spread
+        For each object the root mean squared distance of its places from their mean; nan where
+        one map has it.
+    """
+
+    names: tuple[Any, ...]
+    positions: Floats = field(repr=False)
+    mean: Floats = field(repr=False)
+
+    @property
+    def spread(self) -> Floats:
+        """How far an object's places are from their mean."""
+        away = np.square(self.positions - self.mean).sum(axis=2)
+        there = ~np.isnan(away)
+        squared = np.where(there, away, 0.0).sum(axis=0) / there.sum(axis=0)
+        return np.where(there.sum(axis=0) > 1, np.sqrt(squared), np.nan)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How two maps differ, over the objects that both have.
+
+    Attributes
+    ----------
+    names
+        Those objects.
+    correlation
+        Of the distances in one map with those in the other.
+    p_value
+        How often maps that have nothing in common correlate so well or better.
+    first, second
+        ``(n, dimension)`` positions; the second map is laid over the first.
+    disparity
+        Share of the first map's variance that the second does not explain.
+    displacement
+        ``(n,)``: how far each object moved, in units of the first map.
+    low, high
+        ``(n,)`` the 95 % interval of it over draws of the maps; nan where not known.
+    moved
+        ``(n,)``: for each object, how often one that did not move seems to move so far or
+        farther; nan where not known. Of 100 objects that did not move, 5 are below 0.05.
+    """
+
+    names: tuple[Any, ...] = field(repr=False)
+    correlation: float
+    p_value: float
+    disparity: float
+    first: Floats = field(repr=False)
+    second: Floats = field(repr=False)
+    displacement: Floats = field(repr=False)
+    low: Floats = field(repr=False)
+    high: Floats = field(repr=False)
+    moved: Floats = field(repr=False)
+
+
+@dataclass(frozen=True)
+class _Displaced:
+    """How the second map is laid over the first, and what that says of each object."""
+
+    laid: Procrustes
+    squared: Floats  # length of the displacement in units of its covariance
+    low: Floats
+    high: Floats
+
+
+def align(first: Map, *others: Map) -> Aligned:
+    """Lay several maps over each other.
+
+    Parameters
+    ----------
+    first, others
+        Embeddings, or ``(n, d)`` positions. Objects are the same where their names are, or their
+        numbers where there are no names. Each map must share more objects than it has dimensions
+        with those before it.
+
+    Returns
+    -------
+    Aligned
+        In the frame of the first map.
+
+    Examples
+    --------
+    >>> import nearer, numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(10, 2))
+    >>> found = nearer.align(X, 3 - 2 * X, X[:8, ::-1])
+    >>> found.positions.shape, bool(np.allclose(found.mean, X)), bool(found.spread.max() < 1e-9)
+    ((3, 10, 2), True, True)
+    """
+    if not others:
+        raise InvalidInput("align(map): one map is aligned with itself; give at least two")
+    maps = [_named(m) for m in (first, *others)]
+    names = tuple(dict.fromkeys(name for called, _ in maps for name in called))
+    number = {name: i for i, name in enumerate(names)}
+    width = max(X.shape[1] for _, X in maps)
+    places = np.full((len(maps), len(names), width), np.nan)
+    for place, (called, X) in zip(places, maps, strict=True):
+        place[[number[name] for name in called]] = np.pad(X, [(0, 0), (0, width - X.shape[1])])
+    there = ~np.isnan(places[:, :, 0])
+    reference = places[0].copy()
+    mean = _joined(places, there, [X.shape[1] for _, X in maps])
+    size = float(np.linalg.norm(reference[there[0]] - reference[there[0]].mean(axis=0))) or 1.0
+    for _ in range(_ROUNDS):
+        for place, has in zip(places, there, strict=True):
+            place[has] = procrustes(mean[has], place[has]).aligned
+        fresh = np.nanmean(places, axis=0)
+        back = procrustes(reference[there[0]], fresh[there[0]])  # the frame of the first
+        change = np.linalg.norm(back.move(fresh) - mean)
+        mean = back.move(fresh)
+        for place, has in zip(places, there, strict=True):
+            place[has] = back.move(place[has])
+        if change < _STILL * size:
+            break
+    return Aligned(names, places, mean)
+
+
+def _joined(places: Floats, there: NDArray[np.bool_], dimensions: Sequence[int]) -> Floats:
+    """A first mean: maps are laid over it one by one, the one that shares most with it next."""
+    left = set(range(1, len(places)))
+    while left:
+        known = there[[i for i in range(len(places)) if i not in left]].any(axis=0)
+        best = max(sorted(left), key=lambda i: int((there[i] & known).sum()))
+        shared = there[best] & known
+        if shared.sum() <= dimensions[best]:
+            raise InvalidInput(
+                f"map {best + 1}: shares {shared.sum()} objects with the others, by name, and has "
+                f"{dimensions[best]} dimensions; one more than dimensions are needed"
+            )
+        done = [i for i in range(len(places)) if i not in left]
+        middle = np.nanmean(places[done][:, shared], axis=0)
+        has = there[best]
+        places[best][has] = procrustes(middle, places[best][shared]).move(places[best][has])
+        left.remove(best)
+    return np.asarray(np.nanmean(places, axis=0))
+
+
+def compare(
+    a: Map,
+    b: Map,
+    *,
+    n_permutations: int = 999,
+    n_draws: int = 200,
+    random_state: int | np.random.Generator | None = None,
+) -> Comparison:
+    """How far two maps agree, and which objects moved.
+
+    Parameters
+    ----------
+    a, b
+        Embeddings, or ``(n, d)`` positions. Objects are the same where their names are, or their
+        numbers where there are no names; those that only one map has are left out.
+    n_permutations
+        How often objects are exchanged for the p-value.
+    n_draws
+        How many maps are drawn from each embedding for the displacements' uncertainty. Positions
+        alone have none.
+    random_state
+        Seed or generator.
+
+    Examples
+    --------
+    >>> import nearer, numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(12, 2))
+    >>> Y = 2 * X[:, ::-1]
+    >>> Y[3] += 3
+    >>> found = nearer.compare(X, Y, random_state=0)
+    >>> found.p_value, int(found.displacement.argmax())
+    (0.001, 3)
+    """
+    checks.whole("n_permutations", n_permutations)
+    checks.whole("n_draws", n_draws, least=20, rule="fewer give no covariance")
+    rng = checks.generator(random_state)
+    (called, X), (other, Y) = _named(a), _named(b)
+    number = {name: i for i, name in enumerate(other)}
+    rows = np.array([i for i, name in enumerate(called) if name in number], dtype=np.int64)
+    least = max(4, X.shape[1] + 2, Y.shape[1] + 2)
+    if len(rows) < least:
+        raise InvalidInput(
+            f"the maps share {len(rows)} objects, by name: at least {least} are needed to compare "
+            f"{X.shape[1]} and {Y.shape[1]} dimensions"
+        )
+    names = tuple(called[i] for i in rows)
+    columns = np.array([number[name] for name in names])
+    X, Y = X[rows], Y[columns]
+    width = max(X.shape[1], Y.shape[1])
+    laid = procrustes(X, Y)
+    X = np.pad(X, [(0, 0), (0, width - X.shape[1])])
+    correlation, p_value = _agreement(X, Y, n_permutations, rng)
+    draws = [_draws(m, which, n_draws, rng) for m, which in ((a, rows), (b, columns))]
+    aligned = laid.aligned
+    low, high, moved = (np.full(len(names), np.nan) for _ in range(3))
+    if draws[0] is not None and draws[1] is not None:
+        found = _displaced(draws[0], draws[1])
+        low, high, moved = found.low, found.high, np.asarray(chi2.sf(found.squared, width))
+        aligned = found.laid.move(Y)
+    return Comparison(
+        names,
+        correlation,
+        p_value,
+        laid.disparity,
+        X,
+        aligned,
+        np.linalg.norm(aligned - X, axis=1),
+        low,
+        high,
+        moved,
+    )
+
+
+def _agreement(X: Floats, Y: Floats, n_permutations: int, rng: np.random.Generator) -> Any:
+    """Correlation of distances, and how often exchanged objects reach it."""
+    x, y = pdist(X), pdist(Y)
+    x, y = x - x.mean(), y - y.mean()
+    size = float(np.linalg.norm(x) * np.linalg.norm(y))
+    if size == 0:
+        raise InvalidInput("all distances of a map are equal: they correlate with nothing")
+    upper = np.triu_indices(len(X), 1)
+    square = squareform(y, checks=False)
+    seen = float(x @ y)
+    reached = 1  # the order that was seen is one of them
+    for _ in range(n_permutations):
+        order = rng.permutation(len(X))
+        reached += float(x @ square[order[upper[0]], order[upper[1]]]) >= seen - 1e-9 * size
+    return seen / size, reached / (n_permutations + 1)
+
+
+def _draws(m: Map, rows: NDArray[np.int64], k: int, rng: np.random.Generator) -> Floats | None:
+    if not isinstance(m, Embedding):
+        return None
+    try:
+        return m.draws(k, rng)[:, rows]
+    except InvalidInput:  # how sure its positions are is not known
+        return None
+
+
+def _displaced(first: Floats, second: Floats) -> _Displaced:
+    """Displacements by draws of both maps, laid over each other where nothing moved."""
+    n, width = first.shape[1], max(first.shape[2], second.shape[2])
+    first = np.pad(first, [(0, 0), (0, 0), (0, width - first.shape[2])])
+    still = np.ones(n, dtype=np.bool_)
+    half = (n + width + 2) // 2
+    found = _seen_from(first, second, still)
+    for _ in range(_CONCENTRATE):
+        before, still = still, np.zeros(n, dtype=np.bool_)
+        still[np.argsort(found.squared, kind="stable")[:half]] = True
+        if np.array_equal(before, still):
+            break
+        found = _seen_from(first, second, still)
+    still = found.squared < chi2.ppf(_STAYED, width)
+    if still.sum() > half:
+        found = _seen_from(first, second, still)
+    return found
+
+
+def _seen_from(first: Floats, second: Floats, still: NDArray[np.bool_]) -> _Displaced:
+    """Displacements where these objects are taken to have stayed."""
+    laid = procrustes(first.mean(axis=0)[still], second.mean(axis=0)[still])
+    mean = laid.move(second.mean(axis=0)) - first.mean(axis=0)
+    pairs = zip(first, second, strict=True)
+    away = np.array([procrustes(x[still], y[still]).move(y) - x for x, y in pairs])
+    away -= away.mean(axis=0)  # laying draws over draws shrinks them: only their scatter counts
+    covariances = np.einsum("kni,knj->nij", away, away) / (len(away) - 1)
+    squared = np.einsum("ni,nij,nj->n", mean, np.linalg.pinv(covariances), mean)
+    low, high = np.quantile(np.linalg.norm(mean + away, axis=2), [0.025, 0.975], axis=0)
+    return _Displaced(laid, squared, low, high)
+
+
+def _named(m: Map) -> tuple[tuple[Any, ...], Floats]:
+    """Names, or numbers, and positions of a map."""
+    X = m.positions if isinstance(m, Embedding) else as_points(m)
+    names = m.names if isinstance(m, Embedding) else None
+    called = tuple(range(len(X))) if names is None else names
+    try:
+        distinct = len(set(called))
+    except TypeError:
+        raise InvalidInput(
+            f"objects are called {called[0]!r}: names that are lists or arrays cannot be matched; "
+            "dataclasses.replace(embedding, names=…) gives others"
+        ) from None
+    if distinct < len(called):
+        raise InvalidInput(f"{len(called)} objects have {distinct} names: each needs its own")
+    return called, np.asarray(X, dtype=np.float64)

@@ -1,0 +1,139 @@
+"""A result on disk: one ``.npz`` file of plain arrays, and a text that says what they are.
+
+The member ``about`` is JSON in UTF-8 with the name of the format, its version and a tree of values.
+Arrays lie beside it under numbers and are referred to by them; nothing is pickled, so that a file
+of a stranger can do no more than be wrong. Classes are those that the caller names, kept by their
+fields. What is none of these cannot be kept.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearer.errors import InvalidInput
+from nearer.files import read_numpy, write_bytes
+
+__all__ = ["CannotBeKept", "keepable", "read_kept", "write_kept"]
+
+FORMAT = "nearer.embedding"
+VERSION = 1
+
+Classes = Mapping[str, type[Any]]
+
+
+class CannotBeKept(TypeError):
+    """A value that a file has no form for."""
+
+
+class _Tree:
+    """Values on their way into a file: JSON, with numbers that stand for arrays."""
+
+    def __init__(self, classes: Classes) -> None:
+        self.classes = classes
+        self.arrays: list[NDArray[Any]] = []
+
+    def encode(self, value: Any) -> Any:
+        if value is None or isinstance(value, bool | int | float | str):
+            return value
+        if isinstance(value, np.generic):
+            return self.encode(value.item())
+        if isinstance(value, np.ndarray):
+            return self._array(value)
+        if isinstance(value, list | tuple):
+            return {type(value).__name__: [self.encode(item) for item in value]}
+        if isinstance(value, dict):
+            return {"dict": [[self.encode(k), self.encode(v)] for k, v in value.items()]}
+        name = type(value).__name__
+        if self.classes.get(name) is type(value):
+            fields = [f.name for f in dataclasses.fields(value) if f.init]
+            return {"class": name, "fields": {f: self.encode(getattr(value, f)) for f in fields}}
+        raise CannotBeKept(f"a {name} cannot be kept in a file")
+
+    def _array(self, value: NDArray[Any]) -> Any:
+        if value.dtype.hasobject:
+            raise CannotBeKept("an array of Python objects cannot be kept in a file")
+        self.arrays.append(value)
+        return {"array": len(self.arrays) - 1}
+
+
+def keepable(value: Any, classes: Classes) -> bool:
+    """Whether a file has a form for a value."""
+    try:
+        _Tree(classes).encode(value)
+    except CannotBeKept:
+        return False
+    return True
+
+
+def write_kept(path: str | os.PathLike[str], values: Any, classes: Classes, by: str) -> None:
+    """Write a tree of values, whole or not at all.
+
+    Parameters
+    ----------
+    path
+        Of the file.
+    values
+        Numbers, texts, arrays, lists, tuples, dicts, and dataclasses of these.
+    classes
+        The dataclasses that may occur, by their names.
+    by
+        Which program writes it.
+    """
+    tree = _Tree(classes)
+    encoded = tree.encode(values)
+    about = {"format": FORMAT, "version": VERSION, "by": by, "values": encoded}
+    text = np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)
+    sink = io.BytesIO()
+    members: dict[str, Any] = {str(i): array for i, array in enumerate(tree.arrays)}
+    np.savez_compressed(sink, about=text, **members)
+    write_bytes(path, sink.getvalue())
+
+
+def read_kept(path: str | os.PathLike[str], classes: Classes) -> Any:
+    """The values that `write_kept` wrote."""
+    arrays = read_numpy(path)
+    try:
+        about = json.loads(arrays["about"].astype(np.uint8, casting="equiv").tobytes())
+        what, version, by = about["format"], about["version"], about["by"]
+    except (KeyError, ValueError, TypeError, AttributeError):
+        what = None
+    if what != FORMAT:
+        held = ", ".join(sorted(arrays)[:4]) or "nothing"
+        raise InvalidInput(
+            f"{path}: holds {held}, which is no saved embedding; give a file that Embedding.save "
+            "wrote"
+        )
+    if version != VERSION:
+        raise InvalidInput(
+            f"{path}: has format {version!r}, written by {by}, and this version of nearer reads "
+            f"format {VERSION}; read it with that version, or a newer one"
+        )
+    try:
+        return _decode(about["values"], arrays, classes)
+    except (KeyError, ValueError, TypeError, AttributeError, IndexError) as error:
+        raise InvalidInput(
+            f"{path}: a part of the saved embedding is damaged ({error!r}); save it again"
+        ) from error
+
+
+def _decode(value: Any, arrays: Mapping[str, NDArray[Any]], classes: Classes) -> Any:
+    if not isinstance(value, dict):
+        return value
+    if "array" in value:
+        return arrays[str(value["array"])]
+    if "class" in value:
+        fields = {k: _decode(v, arrays, classes) for k, v in value["fields"].items()}
+        return classes[value["class"]](**fields)
+    if "dict" in value:
+        pairs = value["dict"]
+        return {_decode(k, arrays, classes): _decode(v, arrays, classes) for k, v in pairs}
+    [(kind, items)] = value.items()
+    return {"list": list, "tuple": tuple}[kind](_decode(item, arrays, classes) for item in items)

@@ -1,0 +1,133 @@
+"""Several maps in one frame, and whether two are the same."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import ortho_group
+
+import nearer
+from nearer.errors import InvalidInput
+from nearer.questions import answered, random_questions
+
+
+def moved(X, seed):
+    rng = np.random.default_rng(seed)
+    turn = ortho_group.rvs(X.shape[1], random_state=seed)
+    return rng.uniform(0.3, 3) * X @ turn + rng.normal(size=X.shape[1])
+
+
+def fitted(X, seed, *, m=800, flip=0.1, names=None):
+    rng = np.random.default_rng(seed)
+    questions = random_questions(len(X), m, rng)
+    right = nearer.PointOracle(X)(questions)
+    rows = answered(questions, right ^ (rng.random(m) < flip))
+    found = nearer.fit(rows, n_components=2, n_objects=len(X), random_state=seed)
+    return replace(found, names=names)
+
+
+def known(positions, names):
+    none = np.empty((0, 3), dtype=np.int64)
+    return nearer.Embedding(positions, none, 0, 0, (), {}, names=tuple(names))
+
+
+@pytest.fixture
+def X():
+    return np.random.default_rng(5).normal(size=(20, 2))
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_motions_and_scales_are_taken_out(d):
+    X = np.random.default_rng(d).normal(size=(9, d))
+    found = nearer.align(X, *(moved(X, seed) for seed in range(1, 4)))
+    assert found.positions == pytest.approx(np.broadcast_to(X, (4, 9, d)))
+    assert found.mean == pytest.approx(X)
+    assert found.spread == pytest.approx(0, abs=1e-9)
+
+
+def test_objects_may_be_missing_and_in_any_order(X):
+    words = [f"w{i}" for i in range(20)]
+    parts = [slice(0, 12), slice(14, 20), slice(8, 18)]  # the second meets the third alone
+    maps = [known(moved(X[p], i)[::-1], words[p][::-1]) for i, p in enumerate(parts)]
+    found = nearer.align(known(X[:12], words[:12]), *maps)
+    order = [found.names.index(word) for word in words]
+    assert found.mean[order] == pytest.approx(X)
+    assert np.isnan(found.positions[0, order[12:]]).all()
+    assert np.isnan(found.spread).sum() == 4  # in one map alone
+    alone = nearer.align(known(X[:12], words[:12]), known(X[:5], words[:5]))
+    assert np.isnan(alone.spread).sum() == 7
+
+
+def test_the_mean_is_the_same_whichever_map_comes_later(X):
+    rng = np.random.default_rng(0)
+    maps = [X + 0.1 * rng.normal(size=X.shape) for _ in range(3)]
+    there, back = (nearer.align(X, *order) for order in (maps, maps[::-1]))
+    assert there.mean == pytest.approx(back.mean)
+    assert np.linalg.norm(there.mean - X) < min(np.linalg.norm(m - X) for m in maps)
+
+
+def test_maps_of_other_dimensions_are_filled_up(X):
+    found = nearer.align(X, np.pad(X, [(0, 0), (0, 1)]))
+    assert found.positions.shape == (2, 20, 3)
+    assert found.spread == pytest.approx(0, abs=1e-9)
+    assert nearer.compare(X, X[:, :1], random_state=0).second.shape == (20, 2)
+
+
+def test_what_cannot_be_aligned_is_refused(X):
+    with pytest.raises(InvalidInput, match="give at least two"):
+        nearer.align(X)
+    with pytest.raises(InvalidInput, match=r"map 2: shares 2 objects .* has 2 dimensions"):
+        nearer.align(known(X, range(20)), known(X, range(18, 38)))
+    with pytest.raises(InvalidInput, match="20 objects have 19 names"):
+        nearer.align(X, known(X, [0, *range(19)]))
+    with pytest.raises(InvalidInput, match="cannot be matched"):
+        nearer.align(X, known(X, [[i] for i in range(20)]))
+    with pytest.raises(InvalidInput, match="share 3 objects, by name: at least 4"):
+        nearer.compare(X, X[:3])
+    with pytest.raises(InvalidInput, match="n_draws=5"):
+        nearer.compare(X, X, n_draws=5)
+    with pytest.raises(InvalidInput, match="all distances of a map are equal"):
+        nearer.compare(X, np.zeros((20, 2)))
+
+
+def test_the_same_map_agrees_and_nothing_moved(X):
+    found = nearer.compare(X, moved(X, 3), random_state=0)
+    assert found.correlation == pytest.approx(1)
+    assert found.p_value == 1 / 1000
+    assert found.displacement == pytest.approx(0, abs=1e-9)
+    assert np.isnan(found.moved).all()  # positions alone do not say how sure they are
+
+
+def test_unrelated_maps_agree_by_chance_alone():
+    rng = np.random.default_rng(0)
+    alarms = [
+        nearer.compare(*rng.normal(size=(2, 10, 2)), n_permutations=99, random_state=rng).p_value
+        <= 0.05
+        for _ in range(200)
+    ]
+    assert 2 <= sum(alarms) <= 20  # of 200 at 5 %: beyond three standard deviations either way
+
+
+def test_those_that_moved_are_found_and_the_others_stay(X):
+    Y = X.copy()
+    Y[:3] += 1.5
+    words = tuple(f"w{i}" for i in range(20))
+    a, b = fitted(X, 0, names=words), fitted(Y, 1, names=words)
+    found = nearer.compare(a, b, random_state=0)
+    assert found.names == words
+    assert np.all(found.moved[:3] < 0.01)
+    assert np.mean(found.moved[3:] < 0.05) <= 0.2
+    assert np.all(found.low <= found.high)
+    assert found.displacement[:3].min() > np.median(found.displacement[3:])
+    again = nearer.compare(a, b, random_state=0)
+    assert np.array_equal(found.moved, again.moved)
+
+
+@pytest.mark.parametrize("flip", [0.1, 0])
+def test_one_in_twenty_that_stayed_seems_to_have_moved(X, flip):
+    alarms = [
+        nearer.compare(fitted(X, 2 * seed, flip=flip), fitted(X, 2 * seed + 1, flip=flip)).moved
+        < 0.05
+        for seed in range(4)
+    ]
+    assert np.mean(alarms) <= 0.15

@@ -1,0 +1,275 @@
+"""What an embedding can be asked, kept and drawn as."""
+
+import json
+import sys
+import zipfile
+from dataclasses import fields, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import squareform
+from scipy.stats import chi2
+
+import nearer
+from nearer._kernels.wandering import wander
+from nearer.errors import InvalidInput
+from nearer.metrics import procrustes
+from nearer.questions import answered, random_questions
+
+N = 20
+NAMES = tuple(f"thing <{i}>" for i in range(N))
+
+
+def fitted(seed=0, *, n=N, d=2, m=800, flip=0.1, people=None):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    questions = random_questions(n, m, rng)
+    right = nearer.PointOracle(X)(questions)
+    rows = answered(questions, right ^ (rng.random(m) < flip))
+    who = None if people is None else rng.choice(people, m)
+    found = nearer.fit(rows, n_components=d, n_objects=n, people=who, random_state=seed)
+    return X, found
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    return replace(fitted(people=["ann", "bob", "cy"])[1], names=NAMES)
+
+
+@pytest.fixture(scope="module")
+def exact():
+    return fitted(flip=0)[1]
+
+
+def same(a, b):
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if hasattr(a, "__dataclass_fields__"):
+        return all(same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
+    return type(a) is type(b) and a == b
+
+
+def test_what_is_saved_comes_back(noisy, exact, tmp_path):
+    asked = nearer.embed(
+        nearer.PointOracle(fitted()[0]), N, random_state=0, progress=False, budget=400
+    )
+    for embedding in (noisy, exact, asked):
+        file = tmp_path / "map.nearer.npz"
+        embedding.save(file)
+        again = nearer.load(file)
+        for f in fields(embedding):
+            if f.name != "details":
+                assert same(getattr(embedding, f.name), getattr(again, f.name)), f.name
+        for key in set(embedding.details) - {"estimate", "basis", "noise_check"}:
+            assert same(embedding.details[key], again.details[key]), key
+        assert embedding._repr_html_() == again._repr_html_()
+    noisy.save(kept := tmp_path / "map.nearer.npz")
+    assert np.array_equal(noisy.draws(3, 0), nearer.load(kept).draws(3, 0))
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["map.nearer.npz"]
+
+
+def test_what_cannot_be_kept_becomes_text_or_is_left_out(noisy, tmp_path):
+    odd = replace(noisy, names=(Path("a.png"), *NAMES[1:]), details={"what": object(), "n": 3})
+    odd.save(tmp_path / "odd.npz")
+    again = nearer.load(tmp_path / "odd.npz")
+    assert again.names[0] == "a.png"
+    assert again.details == {"n": 3}
+    with pytest.raises(InvalidInput, match="not written, a object cannot be kept"):
+        replace(noisy, evidence={1: object()}).save(tmp_path / "bad.npz")
+    assert not (tmp_path / "bad.npz").exists()
+
+
+def test_people_of_any_kind_are_kept(noisy, tmp_path):
+    table = noisy.people.astype(
+        [("id", object), *((n, noisy.people.dtype[n]) for n in noisy.people.dtype.names[1:])]
+    )
+    replace(noisy, people=table).save(tmp_path / "people.npz")
+    assert nearer.load(tmp_path / "people.npz").people["id"].tolist() == ["ann", "bob", "cy"]
+
+
+def test_other_files_get_one_clear_message(noisy, tmp_path):
+    with pytest.raises(InvalidInput, match="there is no such file"):
+        nearer.load(tmp_path / "none.npz")
+    (tmp_path / "text.npz").write_text("positions")
+    with pytest.raises(InvalidInput, match=r"text\.npz: is not a NumPy file"):
+        nearer.load(tmp_path / "text.npz")
+    np.savez(tmp_path / "other.npz", X=np.eye(3))
+    with pytest.raises(InvalidInput, match="holds X, which is no saved embedding"):
+        nearer.load(tmp_path / "other.npz")
+    np.savez(tmp_path / "pickled.npz", about=np.array([{}], dtype=object))
+    with pytest.raises(InvalidInput, match="not a NumPy file of plain numbers"):
+        nearer.load(tmp_path / "pickled.npz")
+    for change, message in (
+        ({"version": 2}, "has format 2, written by nearer .* reads format 1"),
+        ({"values": {"class": "Path", "fields": {}}}, "damaged"),
+        ({"values": {"dict": [["positions", 3]]}}, "no whole saved embedding"),
+        ({"values": {"array": 99}}, "damaged"),
+        ({"format": "another"}, "no saved embedding"),
+    ):
+        changed(noisy, tmp_path / "changed.npz", change)
+        with pytest.raises(InvalidInput, match=message):
+            nearer.load(tmp_path / "changed.npz")
+
+
+def changed(embedding, file, change):
+    embedding.save(file)
+    with np.load(file) as held:
+        arrays = dict(held)
+    about = json.loads(arrays["about"].tobytes()) | change
+    np.savez(file, **arrays | {"about": np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)})
+
+
+def test_a_file_that_is_cut_off_is_refused(noisy, tmp_path):
+    file = tmp_path / "map.npz"
+    noisy.save(file)
+    assert zipfile.is_zipfile(file)
+    file.write_bytes(file.read_bytes()[:-100])
+    with pytest.raises(InvalidInput, match="not a NumPy file"):
+        nearer.load(file)
+
+
+def test_distances_are_scipys(noisy):
+    between = squareform(noisy.distances())
+    assert between[3, 7] == pytest.approx(np.linalg.norm(noisy.positions[3] - noisy.positions[7]))
+    rdm = noisy.to_rdm()
+    assert rdm["dissimilarities"].shape == (1, N * (N - 1) // 2)
+    assert rdm["pattern_descriptors"] == {"name": list(NAMES)}
+
+
+def test_the_frame_has_names_places_and_doubt(noisy, exact):
+    frame = noisy.to_frame()
+    assert list(frame) == ["name", "x1", "x2", "sd1", "sd2"]
+    assert tuple(frame["name"]) == NAMES
+    assert np.array_equal(frame[["x1", "x2"]], noisy.positions)
+    assert np.allclose(frame["sd2"] ** 2, noisy.covariances[:, 1, 1])
+    assert list(replace(exact, covariances=None).to_frame()) == ["name", "x1", "x2"]
+
+
+def test_importing_asks_for_no_pandas():
+    import subprocess
+
+    code = "import nearer, sys; nearer.load; sys.exit('pandas' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_nearest_come_first_by_name(noisy, exact):
+    away = squareform(noisy.distances())[4]
+    assert noisy.nearest(NAMES[4], 3) == [NAMES[i] for i in np.argsort(away)[1:4]]
+    assert exact.nearest(4, 19) == np.argsort(squareform(exact.distances())[4])[1:].tolist()
+    with pytest.raises(InvalidInput, match="'cat': is none of the 20 objects"):
+        noisy.nearest("cat")
+    with pytest.raises(InvalidInput, match=r"object=20: must be a whole number, from 0 to 19"):
+        exact.nearest(20)
+    with pytest.raises(InvalidInput, match=r"k=20: must be .* from 1 to 19"):
+        exact.nearest(1, 20)
+
+
+def test_it_prints_in_a_line_and_shows_in_a_notebook(noisy):
+    line = repr(noisy)
+    assert line.startswith("Embedding(20 objects, 2 dimensions, 800 comparisons, held-out")
+    assert "\n" not in line
+    assert "not determined: 1 to 3" in repr(
+        replace(noisy, determined=False, dimension_low=1, dimension_high=3)
+    )
+    page = noisy._repr_html_()
+    assert page.count("<circle") == N
+    assert "thing &lt;3&gt;" in page
+    assert "thing <3>" not in page
+    for shape in ((3, 1), (5, 4), (3, 2)):
+        flat = replace(noisy, positions=np.zeros(shape), names=None)
+        assert flat._repr_html_().count("<circle") == shape[0]
+        assert "nan" not in flat._repr_html_()
+
+
+def covered(truth, draws):
+    """The share of objects that are in the draws' 95 % regions, the truth laid over their mean."""
+    middle = draws.mean(axis=0)
+    away = draws - middle
+    covariances = np.einsum("kni,knj->nij", away, away) / (len(draws) - 1)
+    error = procrustes(middle, truth).aligned - middle
+    squared = np.einsum("ni,nij,nj->n", error, np.linalg.inv(covariances), error)
+    return np.mean(squared < chi2.ppf(0.95, draws.shape[2]))
+
+
+@pytest.mark.parametrize("flip", [0.15, 0])
+def test_regions_of_draws_hold_what_they_say(flip):
+    shares = []
+    for seed in range(6):
+        truth, found = fitted(seed, flip=flip)
+        shares.append(covered(truth, found.draws(60, seed)))
+    assert 0.88 < np.mean(shares) <= 0.995
+
+
+def test_draws_come_from_the_seed_and_are_around_the_positions(noisy):
+    draws = noisy.draws(200, 1)
+    assert draws.shape == (200, N, 2)
+    assert np.array_equal(draws, noisy.draws(200, np.random.default_rng(1)))
+    assert not np.array_equal(draws, noisy.draws(200, 2))
+    spread = draws.std(axis=0)
+    assert np.all(abs(draws.mean(axis=0) - noisy.positions) < 5 * spread / np.sqrt(200))
+
+
+def test_draws_of_obeyed_answers_obey_them(exact):
+    draws = exact.draws(5, 0)
+    for map_ in draws:
+        moved = replace(exact, positions=map_)
+        assert moved.predict(exact.triplets).all()
+    assert draws.std(axis=0).min() > 0
+
+
+def test_the_walk_steps_as_its_slow_twin_does():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(8, 2))
+    questions = random_questions(8, 60, rng)
+    rows = answered(questions, nearer.PointOracle(X)(questions)).astype(np.int64)
+    order = np.argsort(rows.ravel(), kind="stable") // 3
+    first = np.searchsorted(np.sort(rows.ravel()), np.arange(9))
+    directions = rng.normal(size=(1, 8, 2))
+    directions /= np.linalg.norm(directions, axis=2, keepdims=True)
+    chances = rng.random((1, 8, 2))
+    chances[..., 1] = 0  # every step is taken
+    slow, grid = X.copy(), np.linspace(-6, 6, 240_001)
+    for i in range(8):
+        moved = slow[i] + grid[:, None] * directions[0, i]
+        good = np.ones(len(grid), dtype=bool)
+        for row in rows[(rows == i).any(axis=1)]:
+            h, a, b = (moved if j == i else slow[j] for j in row)
+            near, far = (np.linalg.norm(np.atleast_2d(h - x), axis=1) for x in (a, b))
+            good &= near < far
+        bad = np.flatnonzero(~good)
+        low = grid[bad[bad < 120_000].max()] if (bad < 120_000).any() else -6.0
+        high = grid[bad[bad > 120_000].min()] if (bad > 120_000).any() else 6.0
+        slow[i] = slow[i] + (low + chances[0, i, 0] * (high - low)) * directions[0, i]
+    fast = X.copy()
+    wander(fast, rows, first, order, directions, chances, 1.0)
+    assert fast == pytest.approx(slow, abs=1e-3)
+
+
+def test_an_object_in_no_answer_is_as_unsure_as_the_prior():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12, 2))
+    questions = random_questions(11, 500, rng)
+    rows = answered(questions, nearer.PointOracle(X)(questions) ^ (rng.random(500) < 0.2))
+    found = nearer.fit(rows, n_components=2, n_objects=12, random_state=0, method="noisy")
+    spread = found.draws(300, 0).std(axis=0)
+    assert spread[11] == pytest.approx(found.details["posterior"].noise.prior, rel=0.25)
+    assert spread[11].min() > 2 * spread[:11].max()
+
+
+def test_other_losses_are_drawn_from_their_covariances():
+    _, found = fitted(m=400)
+    other = nearer.fit(found.triplets, n_components=2, n_objects=N, method="ckl", random_state=0)
+    draws = other.draws(500, 0)
+    variances = np.einsum("nii->ni", other.covariances)
+    assert draws.var(axis=0) == pytest.approx(variances, rel=0.4)
+
+
+def test_draws_of_what_nobody_knows_are_refused(noisy):
+    unsure = replace(noisy, covariances=None, details={})
+    with pytest.raises(InvalidInput, match="how sure these positions are is not known"):
+        unsure.draws(3)
+    with pytest.raises(InvalidInput, match="k=0"):
+        noisy.draws(0)
