@@ -15,11 +15,12 @@ import nearer
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "nearer"
 
-LEAVES = {"errors", "questions", "checks", "distances", "files"}
+LEAVES = {"errors", "questions", "checks", "distances", "files", "trials"}
 MAY_IMPORT = {
     "errors": {"questions"},  # for types only
     "questions": {"errors"},
     "checks": {"errors", "questions"},
+    "trials": {"errors", "questions", "checks"},
     "embedding": {"running", "algorithms", "asking", "plotting"} | LEAVES,
     "distances": {"errors"},
     "files": {"errors"},

@@ -33,6 +33,9 @@ _HOME = {
     "decided": "nearer.asking.protocol",
     "doubtful": "nearer.asking.protocol",
     "UNSURE": "nearer.questions",
+    # trials: choices of every kind
+    "Task": "nearer.trials",
+    "Trials": "nearer.trials",
     # algorithms: askings that find positions
     "Basis": "nearer.algorithms.basis",
     "choose_basis": "nearer.algorithms.basis",
@@ -120,6 +123,8 @@ if TYPE_CHECKING:
     from nearer.fitting.dimension import estimate_dimension as estimate_dimension
     from nearer.questions import UNSURE as UNSURE
     from nearer.running.run import run as run
+    from nearer.trials import Task as Task
+    from nearer.trials import Trials as Trials
     from nearer.triplets import Triplets as Triplets
     from nearer.triplets import read_triplets as read_triplets
     from nearer.triplets import write_triplets as write_triplets
