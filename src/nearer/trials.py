@@ -274,7 +274,7 @@ class Trials:
 
     def __getitem__(self, rows: Any) -> Trials:
         """Some of the trials, by a slice, numbers or booleans."""
-        part = {
+        part: dict[str, Any] = {
             name: None if value is None else value[rows]
             for name in ("query", "shown", "chosen", "wanted", "people", "seconds")
             for value in [getattr(self, name)]

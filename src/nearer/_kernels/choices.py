@@ -61,7 +61,7 @@ def _boundary(u: Floats, m: int, k: int) -> float:
             top[place] = top[place - 1]
             place -= 1
         top[place] = value
-    return 0.5 * (top[k - 1] + top[k])
+    return float(0.5 * (top[k - 1] + top[k]))
 
 
 @njit(cache=True)

@@ -23,7 +23,7 @@ from nearer._kernels.choices import (
     utilities,
 )
 
-__all__ = ["expected", "information"]
+__all__ = ["expected", "fisher", "information"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer]
@@ -48,7 +48,7 @@ def _joint(
 
 
 @njit(cache=True)
-def _fisher(
+def fisher(
     u: Floats,
     m: int,
     k: int,
@@ -182,7 +182,7 @@ def information(
     blocks = np.zeros((n, d, d))
     for t in range(len(wanted)):
         one, end = starts[t], starts[t + 1]
-        _fisher(
+        fisher(
             u[one:end], end - one, wanted[t], ranked[t], log_ways[t], lapse,
             share, w, before, after, J,
         )  # fmt: skip
@@ -229,7 +229,7 @@ def expected(
             steep[i] = sharpness * u[one + i]
             for j in range(shown):
                 C[i, j] = ((2.0 if i == j else 0.0) - 2.0 / shown) / (shown - 1)
-        _fisher(
+        fisher(
             steep, shown, wanted[t], ranked[t], log_ways[t], lapse, share, w, before, after, J
         )  # fmt: skip
         for place in range(_directions(X, one, end, spans, pairs, tail, objects, G)):
