@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 
 import nearer
+from benchmarks._calibration import reliability_diagram
 from benchmarks.soe import cblearn_environment
 from nearer.algorithms.candidates import Candidates
 from nearer.algorithms.informative import draw_round
 from nearer.fitting.belief import Belief
-from nearer.fitting.calibration import reliability_diagram
 from nearer.questions import answered, pack, random_questions
 from nearer.reproduce.material import draw as draw_points
 

@@ -34,7 +34,10 @@ MAY_IMPORT = {
     "datasets": {"asking", "triplets"} | LEAVES,
     "triplets": {"asking"} | LEAVES,
     "_embed": {"running", "algorithms", "asking", "embedding"} | LEAVES,
-    "plotting": {"embedding", "algorithms", "metrics", "fitting"} | LEAVES,
+    "_dimension": {"fitting", "plotting"} | LEAVES,  # it draws through plotting, when asked
+    "_given": {"embedding", "fitting", "metrics", "triplets"} | LEAVES,
+    "_fit": {"_dimension", "_given", "embedding", "fitting", "metrics"} | LEAVES,
+    "plotting": {"_dimension", "embedding", "algorithms", "metrics", "fitting"} | LEAVES,
     "study": {"running", "embedding", "algorithms", "asking", "fitting"} | LEAVES,
     "reproduce": {
         "running",
@@ -47,7 +50,16 @@ MAY_IMPORT = {
         "plotting",
     }
     | LEAVES,
-    "estimators": {"running", "embedding", "algorithms", "asking", "fitting", "metrics", "_kernels"}
+    "estimators": {
+        "running",
+        "_fit",
+        "embedding",
+        "algorithms",
+        "asking",
+        "fitting",
+        "metrics",
+        "_kernels",
+    }
     | LEAVES,
 }
 QUIET = ("asking", "geometry", "fitting", "algorithms")

@@ -1,14 +1,16 @@
 """Fits that expect noise: what they estimate, and that they beat fits that believe everything."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.special import expit
 
 import nearer
-from nearer.algorithms.informative import _odds
+from benchmarks._calibration import reliability_diagram
+from nearer.algorithms.informative import choose_questions
 from nearer.asking.people import PsychometricOracle
 from nearer.fitting.belief import Belief
-from nearer.fitting.calibration import reliability_diagram
 from nearer.questions import answered, random_questions
 
 
@@ -17,6 +19,12 @@ def noisy_triplets(X, m, flip, seed=0):
     rows = np.array([rng.choice(len(X), 3, replace=False) for _ in range(m)])
     near = nearer.PointOracle(X)(rows) ^ (rng.random(m) < flip)
     return np.where(near[:, None], rows, rows[:, [0, 2, 1]])
+
+
+def sizes(X, questions):
+    """How different the two distances of each question are."""
+    head, a, b = X[questions.T]
+    return np.abs(np.linalg.norm(head - a, axis=1) - np.linalg.norm(head - b, axis=1))
 
 
 @pytest.fixture(scope="module")
@@ -98,14 +106,61 @@ def test_answers_to_chosen_questions_stay_calibrated():
     assert np.median(errors) < 0.02
 
 
-def test_odds_are_those_of_the_draw():
-    rng = np.random.default_rng(0)
-    scores, drawn, times = rng.random(100) ** 4, np.zeros(100), 5000
-    for _ in range(times):
-        order = rng.permutation(100)  # the first ten are the random ones
-        keys = np.log(scores[order[10:]]) + rng.gumbel(size=90)
-        drawn[order[:10]] += 1
-        drawn[order[10:][np.argsort(-keys)[:20]]] += 1
-    share = drawn / times
-    np.testing.assert_allclose(_odds(scores, 10, 20) * 0.3, share, atol=0.06)
-    np.testing.assert_array_equal(_odds(scores, 100, 0), np.ones(100))
+def test_odds_say_how_often_questions_are_drawn():
+    """Each question weighed by one over its odds, chosen ones speak for all."""
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    triplets = noisy_triplets(X, 150, 0.1)
+    every = np.array([q for q in product(range(12), repeat=3) if len(set(q)) == 3 and q[1] < q[2]])
+    truth, weighed, plain = sizes(X, every).mean(), [], []
+    for seed in range(60):
+        belief = Belief(12, 2, 0)
+        belief.learn(triplets)
+        questions = choose_questions(triplets, 12, 60, random_state=seed, belief=belief)
+        size = sizes(X, questions)
+        weighed.append(np.average(size, weights=1 / belief.odds(questions)))
+        plain.append(size.mean())
+    assert abs(np.mean(weighed) - truth) < 0.4 * abs(np.mean(plain) - truth)
+
+
+def test_what_was_chosen_can_be_told_to_another_belief():
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    triplets = noisy_triplets(X, 400, 0.1)
+    told, restored, ignorant = (Belief(20, 2, 0) for _ in range(3))
+    told.expect(triplets, np.where(np.arange(400) < 300, 5.0, 0.5))
+    restored.expect(*told.expected)
+    for belief in (told, restored, ignorant):
+        belief.learn(triplets)
+    np.testing.assert_array_equal(told.fit.positions, restored.fit.positions)
+    np.testing.assert_array_equal(told.odds(triplets[:, [0, 2, 1]]), restored.odds(triplets))
+    assert told.fit.curve != ignorant.fit.curve
+
+
+def test_answers_seen_again_change_nothing():
+    """After a review a fit assumes what the review found, not the curve of its predictions."""
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    triplets = noisy_triplets(X, 3000, 0.1)
+    margin = np.abs(
+        np.subtract(
+            *(np.linalg.norm(X[triplets[:, 0]] - X[triplets[:, c]], axis=1) for c in (1, 2))
+        )
+    )
+    belief = Belief(40, 2, 0)
+    belief.expect(triplets, np.where(margin < np.median(margin), 4.0, 0.25))
+    belief.learn(triplets)
+    noise, positions = belief.fit.noise, belief.fit.positions
+    belief.learn(triplets)
+    assert belief.fit.noise == noise
+    assert np.abs(belief.fit.positions - positions).max() < 0.05 * positions.std()
+
+
+def test_a_rate_that_is_told_is_where_the_fit_begins():
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    few = noisy_triplets(X, 15, 0.3)  # too few to find the rate
+    told, untold = Belief(20, 2, 0, noise=0.3), Belief(20, 2, 0)
+    for belief in (told, untold):
+        belief.learn(few)
+    assert told.fit.noise.lapse == 0.3
+    assert untold.fit.noise.lapse == 0.0
+    many = noisy_triplets(X, 3000, 0.05)
+    told.learn(many)
+    assert told.fit.noise.lapse < 0.15

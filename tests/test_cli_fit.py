@@ -92,6 +92,7 @@ def test_labels_and_pictures(call, tmp_path):
         ("head,winner,loser\n0,1\n", [], "line 2"),
         ("head,winner,loser\n0,1,2\n1,2,0\n", ["--dim", "0"], "--dim 0"),
         ("head,winner,loser\n0,1,2\n1,2,0\n", ["--dim", "x"], "--dim x"),
+        ("head,winner,loser\n0,1,2\n1,2,0\n", ["--dim", "²"], "--dim ²"),
         ("head,winner,loser\n0,1,2\n1,2,0\n", ["--dim", "3"], "from 1 to 2"),
         ("head,winner,loser\n0,1,2\n1,2,0\n", ["--bootstrap", "1"], "--bootstrap 1"),
         ("", [], "none.csv"),

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import nearer
+from nearer import estimate_dimension
 from nearer.errors import InvalidInput
-from nearer.fitting.dimension import estimate_dimension
 
 
 def triplets_of(X, m, flip=0.0, seed=0):

@@ -5,7 +5,7 @@ import pytest
 
 import nearer
 from nearer.errors import InvalidInput
-from nearer.fitting.low_rank import fit_low_rank
+from nearer.fitting.baselines import fit_low_rank
 from nearer.questions import answered, balanced_questions
 
 

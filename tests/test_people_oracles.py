@@ -14,7 +14,6 @@ from nearer.asking.noisy_sorting import repeated
 from nearer.asking.people import CrowdOracle, Person, PsychometricOracle
 from nearer.cli.main import main
 from nearer.errors import InvalidInput
-from nearer.fitting.learning import fit_learning_curve
 from nearer.questions import random_questions
 
 
@@ -68,7 +67,6 @@ def test_a_crowd_is_reproducible_and_its_members_differ():
         lambda: detect_noise(9, n_cycles=0),
         lambda: plan_study(3, 1, 0.1),
         lambda: plan_study(9, 1, 0.5),
-        lambda: fit_learning_curve([1, 2], [1, 2], [1, 2]),
     ],
 )
 def test_senseless_arguments_are_refused(make):
@@ -132,15 +130,6 @@ def test_exact_answers_are_called_exact_and_cost_is_kept():
     assert (cut.n_cycles, cut.n_repeats) == (30, 10)
     short = nearer.run(detect_noise(40, n_cycles=30, random_state=0), exact, budget=10)
     assert (short.n_cycles, short.n_repeats) == (3, 0)
-
-
-def test_a_learning_curve_says_what_the_next_answers_bring():
-    m = np.arange(500, 5000, 250)
-    truth = 0.87 - 2.2 * m**-0.45
-    rng = np.random.default_rng(0)
-    curve = fit_learning_curve(m, np.full(len(m), 400), rng.binomial(400, truth))
-    later = 0.87 - 2.2 * 6000**-0.45
-    assert float(curve.accuracy(6000)) == pytest.approx(later, abs=0.02)
 
 
 def test_plan_prints_what_a_study_needs():

@@ -8,7 +8,7 @@ from nearer import metrics
 from nearer.algorithms.methods import METHODS, make_asking
 from nearer.algorithms.pipelines import _nearest
 from nearer.errors import InvalidInput
-from nearer.fitting.smallest import fit_onwards, fit_smallest
+from nearer.fitting.dimension import fit_onwards, fit_smallest
 
 SMALL = nearer.datasets.make_gaussian(60, 2, random_state=0)
 

@@ -1,5 +1,7 @@
 """The noise-aware fit: kernels, covariances, held-out tuning, people, calibration."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,12 +9,12 @@ from hypothesis import strategies as st
 from scipy.special import expit
 
 import nearer
+from benchmarks._calibration import reliability_diagram
 from nearer._kernels import posterior as kernel
 from nearer.asking.people import CrowdOracle, Person
 from nearer.fitting.belief import Belief
-from nearer.fitting.calibration import reliability_diagram
 from nearer.fitting.heldout import fit_curve, hold_out, tune
-from nearer.fitting.posterior import Noise, as_evidence, fit_posterior
+from nearer.fitting.posterior import Curve, Noise, as_evidence, fit_posterior
 from nearer.questions import answered, random_questions
 
 
@@ -95,11 +97,9 @@ def test_covariances_shrink_with_answers_and_stay_wide_without():
 def test_probabilities_of_mirrored_questions_add_to_one():
     X = np.random.default_rng(0).normal(size=(15, 2))
     fit = fit_posterior(
-        as_evidence(answers(X, 300), 15),
-        2,
-        Noise(lapse=0.05, sharpness=1.7),
-        rng=np.random.default_rng(0),
+        as_evidence(answers(X, 300), 15), 2, Noise(lapse=0.05), rng=np.random.default_rng(0)
     )
+    fit = replace(fit, curve=Curve(1.7, 0.05))
     questions = random_questions(15, 50, np.random.default_rng(1))
     p, q = fit.probability(questions), fit.probability(questions[:, [0, 2, 1]])
     np.testing.assert_allclose(p + q, 1)
@@ -112,9 +112,9 @@ def test_the_curve_is_found_again(sharpness, lapse):
     rng = np.random.default_rng(0)
     t = rng.normal(scale=4 / sharpness, size=50_000)
     says_so = rng.random(len(t)) < lapse + (1 - 2 * lapse) * expit(sharpness * t)
-    found = fit_curve(np.where(says_so, t, -t), np.ones(len(t)))
-    assert found[0] == pytest.approx(sharpness, rel=0.1)
-    assert found[1] == pytest.approx(lapse, abs=0.02)
+    curve, _ = fit_curve(np.where(says_so, t, -t), np.ones(len(t)))
+    assert curve.sharpness == pytest.approx(sharpness, rel=0.1)
+    assert curve.lapse == pytest.approx(lapse, abs=0.02)
 
 
 @pytest.mark.parametrize("flip", [0.05, 0.2])

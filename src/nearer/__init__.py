@@ -49,20 +49,24 @@ _HOME = {
     "Embedding": "nearer.embedding",
     "adaptive": "nearer.algorithms.adaptive",
     "embed": "nearer._embed",
+    "fit": "nearer._fit",
+    "choose_questions": "nearer.algorithms.informative",
+    "detect_noise": "nearer.algorithms.noise_check",
     "Placed": "nearer.algorithms.placing",
     "place_objects": "nearer.algorithms.placing",
     # estimators: scikit-learn faces
-    "OrdinalBasis": "nearer.estimators.basis",
-    "SOE": "nearer.estimators.triplets",
-    "CKL": "nearer.estimators.triplets",
-    "GNMDS": "nearer.estimators.triplets",
-    "STE": "nearer.estimators.triplets",
-    "TSTE": "nearer.estimators.triplets",
-    "OrdinalEmbedding": "nearer.estimators.triplets",
+    "OrdinalBasis": "nearer.estimators.ordinal_basis",
+    "SOE": "nearer.estimators.embedders",
+    "CKL": "nearer.estimators.embedders",
+    "GNMDS": "nearer.estimators.embedders",
+    "STE": "nearer.estimators.embedders",
+    "TSTE": "nearer.estimators.embedders",
+    "OrdinalEmbedding": "nearer.estimators.ordinal_embedding",
     "LOE": "nearer.estimators.graphs",
     "KNNGraphEmbedding": "nearer.estimators.graphs",
     # fitting: triplets in, positions out
-    "estimate_dimension": "nearer.fitting.dimension",
+    "estimate_dimension": "nearer._dimension",
+    "Belief": "nearer.fitting.belief",
     # triplets at the edge: whatever file somebody has
     "Triplets": "nearer.triplets",
     "read_triplets": "nearer.triplets",
@@ -77,13 +81,17 @@ if TYPE_CHECKING:
     from nearer import errors as errors
     from nearer import metrics as metrics
     from nearer import plotting as plotting
+    from nearer._dimension import estimate_dimension as estimate_dimension
     from nearer._embed import embed as embed
+    from nearer._fit import fit as fit
     from nearer.algorithms.adaptive import adaptive as adaptive
     from nearer.algorithms.basis import Basis as Basis
     from nearer.algorithms.basis import choose_basis as choose_basis
     from nearer.algorithms.coordinates import locate_objects as locate_objects
     from nearer.algorithms.crowd_kernel import crowd_kernel as crowd_kernel
+    from nearer.algorithms.informative import choose_questions as choose_questions
     from nearer.algorithms.informative import informative as informative
+    from nearer.algorithms.noise_check import detect_noise as detect_noise
     from nearer.algorithms.pipelines import basis_soe as basis_soe
     from nearer.algorithms.pipelines import extra_soe as extra_soe
     from nearer.algorithms.pipelines import paper_protocol as paper_protocol
@@ -111,16 +119,16 @@ if TYPE_CHECKING:
     from nearer.asking.session import Session as Session
     from nearer.asking.sorting import rank_objects as rank_objects
     from nearer.embedding import Embedding as Embedding
-    from nearer.estimators.basis import OrdinalBasis as OrdinalBasis
+    from nearer.estimators.embedders import CKL as CKL
+    from nearer.estimators.embedders import GNMDS as GNMDS
+    from nearer.estimators.embedders import SOE as SOE
+    from nearer.estimators.embedders import STE as STE
+    from nearer.estimators.embedders import TSTE as TSTE
     from nearer.estimators.graphs import LOE as LOE
     from nearer.estimators.graphs import KNNGraphEmbedding as KNNGraphEmbedding
-    from nearer.estimators.triplets import CKL as CKL
-    from nearer.estimators.triplets import GNMDS as GNMDS
-    from nearer.estimators.triplets import SOE as SOE
-    from nearer.estimators.triplets import STE as STE
-    from nearer.estimators.triplets import TSTE as TSTE
-    from nearer.estimators.triplets import OrdinalEmbedding as OrdinalEmbedding
-    from nearer.fitting.dimension import estimate_dimension as estimate_dimension
+    from nearer.estimators.ordinal_basis import OrdinalBasis as OrdinalBasis
+    from nearer.estimators.ordinal_embedding import OrdinalEmbedding as OrdinalEmbedding
+    from nearer.fitting.belief import Belief as Belief
     from nearer.questions import UNSURE as UNSURE
     from nearer.running.run import run as run
     from nearer.trials import Task as Task

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nearer.asking.protocol import Oracle
 from nearer.distances import Distances
+from nearer.errors import InvalidInput
 from nearer.questions import Answers, Questions
 from nearer.running.run import run
 
@@ -62,6 +63,8 @@ class Embedding:
         What the dimension rests on: for each dimension tried, how well it explained the answers.
     determined
         Whether the evidence separates the dimension from its neighbours.
+    dimension_low, dimension_high
+        The dimensions that the evidence leaves possible.
     covariances
         ``(n_objects, dimension, dimension)``: how sure each position is.
     held_out
@@ -72,6 +75,8 @@ class Embedding:
         A table, one row a person: id, n_trials, agreement, low, high, reliability, flag.
     names
         What the user calls the objects.
+    chosen
+        Whether the questions were chosen by the algorithm, or given with their answers.
     details
         What one algorithm knows and others do not (rankings, the posterior, heads …).
     """
@@ -88,6 +93,9 @@ class Embedding:
     error_rate: float | None = None
     people: NDArray[np.void] | None = field(default=None, repr=False)
     names: tuple[Any, ...] | None = field(default=None, repr=False)
+    dimension_low: int | None = None
+    dimension_high: int | None = None
+    chosen: bool = True
     details: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property
@@ -100,6 +108,21 @@ class Embedding:
         head, a, b = np.asarray(questions).reshape(-1, 3).T
         distances = Distances(self.positions)
         return distances.between(head, a) < distances.between(head, b)
+
+    def predict_proba(self, questions: Questions) -> NDArray[np.float64]:
+        """Probabilities of "b is nearer" and "a is nearer", one row a question.
+
+        Only embeddings that know how answers depart from positions have them: those of
+        `nearer.fit`, and of `nearer.embed` where answers were found to be doubtful.
+        """
+        posterior = self.details.get("posterior")
+        if posterior is None:
+            raise InvalidInput(
+                "no probabilities: these positions were found from answers taken to be exact; "
+                "fit the answers with nearer.fit(embedding.triplets, n_objects=…)"
+            )
+        p = posterior.probability(np.asarray(questions).reshape(-1, 3))
+        return np.stack([1 - p, p], axis=1)
 
     def place(self, oracle: Oracle, new: ArrayLike) -> Placed:
         """Find the positions of unseen objects by comparing them with those that have one.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -19,7 +19,10 @@ from nearer.distances import as_points
 from nearer.errors import InvalidInput
 from nearer.metrics import procrustes
 
-__all__ = ["plot_basis", "plot_positions", "plot_world", "save"]
+if TYPE_CHECKING:
+    from nearer._dimension import DimensionEstimate
+
+__all__ = ["plot_basis", "plot_dimension", "plot_positions", "plot_world", "save"]
 
 _GREY = "#b9bec6"
 _COLOURS = ["#d1495b", "#2e6f9e", "#3f8f5b", "#e09f3e", "#7d5ba6", "#4f5d75"]
@@ -33,6 +36,32 @@ _CONTINENTS = {
     "SA": ("South America", "#1b998b"),
 }
 _NAMED = ("London", "New York City", "São Paulo", "Lagos", "Moscow", "Beijing", "Tokyo", "Sydney")
+
+
+_SCORES = {  # what the scores of a dimension estimate are, by its method
+    "exact": "share of answers disobeyed",
+    "held-out": "log-loss of held-out answers",
+    "cross-validated test": "accuracy on held-out answers",
+    "low-rank": "size of the direction",
+}
+
+
+def plot_dimension(estimate: DimensionEstimate, ax: Axes | None = None) -> Axes:
+    """Draw the score of every dimension tried, with two standard errors.
+
+    The dimensions that cannot be told apart are shaded.
+    """
+    if ax is None:
+        ax = Figure(figsize=(5, 3.5), layout="constrained").subplots()
+    tried, d = estimate.dimensions, estimate.dimension
+    low, high = estimate.dimension_low, min(estimate.dimension_high, int(tried[-1]))
+    ax.errorbar(tried, estimate.scores, 2 * estimate.errors, marker="o", capsize=3)
+    ax.axvspan(low - 0.5, max(low, high) + 0.5, color="0.93", zorder=-1)
+    ax.axvline(d, linestyle="--", color="0.5")
+    span = f"{d}" if estimate.determined else f"{low} to {estimate.dimension_high}"
+    ax.set(xlabel="dimensions", ylabel=_SCORES[estimate.method], title=f"estimate: {span}")
+    ax.set_xticks(tried)
+    return ax
 
 
 def plot_positions(

@@ -24,8 +24,8 @@ from nearer.asking.protocol import Asking, recorded
 from nearer.asking.record import Record
 from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent, InvalidInput
+from nearer.fitting.dimension import fit_smallest
 from nearer.fitting.losses import Loss
-from nearer.fitting.smallest import fit_smallest
 from nearer.fitting.solver import Fit, fit_positions
 from nearer.fitting.starts import fit_from_above
 from nearer.questions import balanced_questions, pack

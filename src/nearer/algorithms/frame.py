@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from nearer.asking.protocol import Asking
 from nearer.asking.sorting import sort_objects
+from nearer.fitting.descent import principal_axes
 from nearer.fitting.solver import fit_positions
-from nearer.fitting.starts import principal_axes
 from nearer.questions import Questions, answered, balanced_questions
 
 __all__ = ["Frame", "build_frame", "chain_triplets", "rank_another"]

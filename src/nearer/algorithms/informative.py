@@ -31,11 +31,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 from scipy.special import expit
 
+from nearer import checks
 from nearer.algorithms.candidates import Askable, Candidates
 from nearer.asking.protocol import Asking
 from nearer.asking.record import Record
 from nearer.embedding import Embedding, Phase
-from nearer.errors import BudgetSpent, InvalidInput
+from nearer.errors import BudgetSpent
 from nearer.fitting.belief import Belief
 from nearer.fitting.posterior import Posterior
 from nearer.questions import Questions, answered
@@ -55,6 +56,8 @@ def informative(
     n_components: int | None = None,
     round_size: int | None = None,
     askable: Askable | None = None,
+    noise: float = 0.0,
+    known: ArrayLike | None = None,
     random_state: int | np.random.Generator | None = None,
 ) -> Asking[Embedding]:
     """Find positions from answers that may be wrong, asking what teaches most.
@@ -73,6 +76,11 @@ def informative(
     askable
         A function from ``(m, 3)`` questions to ``(m,)`` booleans: which may be asked, such as
         `RecordedOracle.knows`. None: all.
+    noise
+        How often answers are thought to be wrong; where the search begins, the answers decide.
+    known
+        Answers to random questions that are there already, rows (head, near, far): they are learned
+        and not asked again, and are no part of the budget or of the result's triplets.
     random_state
         Seed or generator.
 
@@ -92,16 +100,18 @@ def informative(
     >>> found.dimension, found.n_comparisons
     (2, 1500)
     """
-    n_objects = _check(n_objects, n_components)
-    if budget < 1:
-        raise InvalidInput(f"budget={budget}: must be at least 1 comparison")
+    n_objects, budget = checks.n_objects(n_objects), checks.budget(budget, least=1)
     if round_size is None:
         round_size = max(20, min(3 * n_objects, budget // 20))
-    elif round_size < 1:
-        raise InvalidInput(f"round_size={round_size}: must be at least 1 question")
-    rng = np.random.default_rng(random_state)
-    belief = Belief(n_objects, n_components, rng)
-    return _informative(belief, int(budget), int(round_size), Candidates(n_objects, askable), rng)
+    checks.whole("round_size", round_size, rule="questions a round")
+    rng = checks.generator(random_state)
+    belief = Belief(n_objects, n_components, rng, noise=noise)
+    candidates = Candidates(n_objects, askable)
+    told = np.empty((0, 3), dtype=np.int64)
+    if known is not None and len(np.asarray(known)):
+        told = checks.triplets(known, n_objects)[0].astype(np.int64)
+        candidates.exclude(told)
+    return _informative(belief, told, budget, int(round_size), candidates, rng)
 
 
 def choose_questions(
@@ -136,13 +146,13 @@ def choose_questions(
 
     Examples
     --------
+    >>> from nearer import choose_questions
     >>> choose_questions([[0, 1, 2], [3, 4, 0]], 10, 5, n_components=2, random_state=0).shape
     (5, 3)
     """
-    n_objects = _check(n_objects, n_components)
-    if n_questions < 0:
-        raise InvalidInput(f"n_questions={n_questions}: must be at least 0")
-    rng = np.random.default_rng(random_state)
+    n_objects = checks.n_objects(n_objects)
+    checks.whole("n_questions", n_questions, least=0)
+    rng = checks.generator(random_state)
     if belief is None:
         belief = Belief(n_objects, n_components, rng)
     candidates = Candidates(n_objects, askable)
@@ -156,21 +166,11 @@ def choose_questions(
 def information_of(fit: Posterior, questions: Questions) -> NDArray[np.float64]:
     """Fisher information about the margin times its variance, for each question."""
     mean, variance = fit.margins(questions)
-    beta, lapse = fit.noise.sharpness, fit.noise.lapse
+    beta, lapse = fit.curve.sharpness, fit.curve.lapse
     right = expit(beta * mean)
     slope = (1 - 2 * lapse) * beta * right * (1 - right)
     p = lapse + (1 - 2 * lapse) * right
     return np.asarray(slope**2 * variance / np.maximum(p * (1 - p), 1e-300))
-
-
-def _check(n_objects: int, n_components: int | None) -> int:
-    if n_objects < 3:
-        raise InvalidInput(
-            f"n_objects={n_objects}: at least 3 objects are needed, a head and two to compare"
-        )
-    if n_components is not None and n_components < 1:
-        raise InvalidInput(f"n_components={n_components}: must be at least 1")
-    return int(n_objects)
 
 
 def draw_round(
@@ -233,10 +233,17 @@ class _Curve:
 
 
 def _informative(
-    belief: Belief, budget: int, round_size: int, candidates: Candidates, rng: np.random.Generator
+    belief: Belief,
+    known: NDArray[np.int64],
+    budget: int,
+    round_size: int,
+    candidates: Candidates,
+    rng: np.random.Generator,
 ) -> Asking[Embedding]:
     record, curve = Record(), _Curve()
     stopped = "the budget is spent"
+    if len(known):
+        belief.learn(known)
     while record.n_comparisons < budget:
         size = min(round_size, budget - record.n_comparisons)
         questions, random = draw_round(belief, candidates, size, rng)
@@ -255,18 +262,21 @@ def _informative(
         record.add(questions, answers)
         candidates.exclude(questions)
         if len(triplets):
-            belief.learn(record.triplets)
+            belief.learn(np.concatenate([known, record.triplets]))
         if spent:
             break
-    if record.n_comparisons:
+    if record.n_comparisons or len(known):
         belief.conclude()
-    return _result(belief, record, curve, stopped)
+    return _result(belief, known, record, curve, stopped)
 
 
-def _result(belief: Belief, record: Record, curve: _Curve, stopped: str) -> Embedding:
+def _result(
+    belief: Belief, known: NDArray[np.int64], record: Record, curve: _Curve, stopped: str
+) -> Embedding:
     fit = belief.fit
     seen = np.zeros(len(fit.positions), dtype=np.bool_)
-    seen[record.triplets.ravel()] = True
+    seen[np.concatenate([known, record.triplets]).ravel()] = True
+    low, high = belief.judge.span() if belief.held_out is not None else (1, len(seen) - 1)
     details = {
         "posterior": fit,
         "covariances": fit.covariances,
@@ -282,5 +292,10 @@ def _result(belief: Belief, record: Record, curve: _Curve, stopped: str) -> Embe
         n_rounds=record.n_rounds,
         history=(Phase("informative", record.n_comparisons, record.n_rounds, stopped),),
         evidence=belief.evidence,
+        determined=low == high,
+        dimension_low=low,
+        dimension_high=high,
+        covariances=fit.covariances,
+        error_rate=belief.error_rate,
         details=details,
     )

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from nearer import checks
 from nearer.asking.protocol import Asking
-from nearer.asking.sorting import check_objects
-from nearer.errors import BudgetSpent, InvalidInput
+from nearer.errors import BudgetSpent
 from nearer.questions import answered
 
 __all__ = ["NoiseCheck", "detect_noise"]
@@ -91,20 +91,16 @@ def detect_noise(
     --------
     >>> import nearer, numpy as np
     >>> exact = nearer.PointOracle(np.random.default_rng(0).normal(size=(50, 2)))
-    >>> nearer.run(detect_noise(50, random_state=0), exact).exact
+    >>> nearer.run(nearer.detect_noise(50, random_state=0), exact).exact
     True
     >>> people = nearer.NoisyOracle(exact, flip=0.1, random_state=0)
-    >>> str(nearer.run(detect_noise(50, random_state=0), people))
+    >>> str(nearer.run(nearer.detect_noise(50, random_state=0), people))
     '9 of 100 cycles and 0 of 100 repeats contradict themselves: about 10% of answers are wrong'
     """
-    _, n_objects = check_objects(0, n_objects)
-    if n_objects < 4:
-        raise InvalidInput(f"n_objects={n_objects}: a cycle needs 4 objects, a head and three")
+    n_objects = checks.n_objects(n_objects, least=4)
     if n_cycles is None:
         n_cycles = min(_CYCLES, 10 * n_objects)
-    elif n_cycles < 1:
-        raise InvalidInput(f"n_cycles={n_cycles}: must be at least 1")
-    return _detect(n_objects, int(n_cycles), np.random.default_rng(random_state))
+    return _detect(n_objects, checks.whole("n_cycles", n_cycles), checks.generator(random_state))
 
 
 def _detect(n: int, n_cycles: int, rng: np.random.Generator) -> Asking[NoiseCheck]:

@@ -32,7 +32,7 @@ from nearer.asking.selection import nearest_objects
 from nearer.asking.sorting import Order
 from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent, InvalidInput
-from nearer.fitting.smallest import fit_onwards, fit_smallest
+from nearer.fitting.dimension import fit_onwards, fit_smallest
 from nearer.fitting.solver import Fit, fit_positions
 from nearer.fitting.starts import fit_from_above
 from nearer.questions import balanced_questions

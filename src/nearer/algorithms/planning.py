@@ -15,24 +15,24 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import expit
 
+from nearer import checks
 from nearer.algorithms.candidates import Candidates
 from nearer.algorithms.informative import draw_round
 from nearer.asking.people import PsychometricOracle
 from nearer.asking.record import Record
 from nearer.distances import Distances
-from nearer.errors import InvalidInput
 from nearer.fitting.belief import Belief
 from nearer.metrics import mean_kendall_tau
 from nearer.questions import random_questions
 
-__all__ = ["Plan", "plan_study"]
+__all__ = ["StudyPlan", "plan_study"]
 
 _TEST = 4000  # random questions that measure accuracy
 _POINTS = 10
 
 
 @dataclass(frozen=True)
-class Plan:
+class StudyPlan:
     """Accuracy that a study of a given size reaches, one entry a size.
 
     Attributes
@@ -69,7 +69,7 @@ def plan_study(
     most: int | None = None,
     n_repeats: int = 3,
     random_state: int | np.random.Generator | None = None,
-) -> Plan:
+) -> StudyPlan:
     """Simulate studies of growing size.
 
     Parameters
@@ -91,26 +91,18 @@ def plan_study(
     >>> bool(plan.accuracy[-1] > plan.accuracy[0]), round(plan.ceiling, 1)
     (True, 0.9)
     """
-    if n_objects < 4 or n_components < 1:
-        raise InvalidInput(
-            f"n_objects={n_objects}, n_components={n_components}: a study needs at least 4 objects "
-            "and 1 dimension"
-        )
-    if not 0 <= noise < 0.5:
-        raise InvalidInput(
-            f"noise={noise}: must be from 0 to below 0.5, the share of wrong answers"
-        )
-    if n_repeats < 1:
-        raise InvalidInput(f"n_repeats={n_repeats}: must be at least 1")
+    n_objects = checks.n_objects(n_objects, least=4)
+    checks.n_components(n_components, n_objects)
+    checks.rate("noise", noise)
+    checks.whole("n_repeats", n_repeats)
     every = n_objects * (n_objects - 1) * (n_objects - 2) // 2
     most = min(60 * n_objects * n_components if most is None else most, every)
-    if most < _POINTS:
-        raise InvalidInput(f"most={most}: must be at least {_POINTS} answers")
+    checks.whole("most", most, least=_POINTS, rule="answers of the largest study")
     sizes = np.unique(np.geomspace(max(1, most // 32), most, _POINTS).astype(np.int64))
-    rng = np.random.default_rng(random_state)
+    rng = checks.generator(random_state)
     runs = [_simulate(n_objects, n_components, noise, sizes, rng) for _ in range(n_repeats)]
     accuracy, agreement, tau = np.median([run[:3] for run in runs], axis=0)
-    return Plan(sizes, accuracy, agreement, tau, float(np.median([run[3][0] for run in runs])))
+    return StudyPlan(sizes, accuracy, agreement, tau, float(np.median([run[3][0] for run in runs])))
 
 
 def _simulate(

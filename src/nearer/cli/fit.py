@@ -17,7 +17,7 @@ __all__ = ["command"]
 @click.argument("triplets", type=click.Path(path_type=Path))
 @click.option(
     "--method",
-    type=click.Choice(["auto", "soe", "ckl", "gnmds", "ste", "tste"]),
+    type=click.Choice(["auto", "noisy", "soe", "ckl", "gnmds", "ste", "tste"]),
     default="auto",
     show_default=True,
     help="auto: soe where all answers can be obeyed, else a fit that expects wrong answers.",

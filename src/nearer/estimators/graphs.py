@@ -21,8 +21,8 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_random_state
 
+from nearer import checks
 from nearer.errors import InvalidInput
-from nearer.estimators.triplets import checked_components
 from nearer.fitting.losses import Floats
 from nearer.fitting.starts import fit_from_above
 
@@ -76,7 +76,7 @@ class LOE(BaseEstimator):  # type: ignore[misc]
         """Find positions from ``(n, k)`` lists of neighbours, or an adjacency matrix."""
         graph = as_graph(neighbours)
         n = graph.shape[0]
-        d = checked_components(self.n_components, n)
+        d = checks.n_components(self.n_components, n)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         fit = fit_from_above(
             self._triplets(graph, rng), n, d, max_iter=self.max_iter, tol=self.tol, rng=rng
@@ -145,7 +145,7 @@ class KNNGraphEmbedding(BaseEstimator):  # type: ignore[misc]
         if not self.reach > 0:
             raise InvalidInput(f"reach={self.reach}: must be above 0")
         graph = as_graph(neighbours)
-        d = checked_components(self.n_components, graph.shape[0])
+        d = checks.n_components(self.n_components, graph.shape[0])
         pieces, label = connected_components(graph, connection="strong")
         if pieces > 1:
             size = np.bincount(label)

@@ -9,14 +9,12 @@ three standard errors. This is asked only while questions are random or nearly s
 chooses most of them, later questions depend on the answers held out, and the curve that those
 favour was seen to predict random questions worse.
 
-*Which dimension.* A dimension more must make held-out answers more likely by more than one
-standard error of the paired differences; a dimension fewer must not make them less likely by more
-than that.
+*Which dimension.* The most probable one, see `nearer.fitting.dimension`. One dimension more is
+tried only with a few answers for each of its coordinates.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -24,7 +22,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from nearer.fitting.heldout import HeldOut, tune
+from nearer import checks
+from nearer.fitting.descent import principal_axes
+from nearer.fitting.dimension import HeldOutJudge, settle
+from nearer.fitting.heldout import HeldOut, hold_out, tune
 from nearer.fitting.losses import Floats
 from nearer.fitting.posterior import (
     Evidence,
@@ -32,20 +33,20 @@ from nearer.fitting.posterior import (
     Posterior,
     as_evidence,
     fit_posterior,
-    largest_axes,
     log_posterior,
 )
 from nearer.fitting.reliability import Reliability, rate_people
-from nearer.questions import Questions, find, pack
+from nearer.questions import Objects, Questions, find, pack, unpack
 
 __all__ = ["Belief"]
 
 _GROWTH = 1.5
 _FIRST_DIMENSION = 2
 _NEW = 3  # fits from nothing at a review
-_PLAIN, _TAILED = Noise(), Noise(prior=4.0, tail=1.0)
+_PRIOR, _TAILED_PRIOR = 1.0, 4.0  # where the search for the prior begins
 _FAIR = 0.8  # effective share of the held-out answers below which they do not judge curves
 _CLEARLY = 3.0  # standard errors by which heavy tails must predict better
+_ANSWERS = 3.0  # a coordinate; with fewer, one dimension more is not tried
 
 
 class Belief:
@@ -57,49 +58,84 @@ class Belief:
         How many objects there are.
     n_components
         Dimension of the positions; None chooses it from held-out answers.
-    rng
-        Source of the starts.
+    random_state
+        Seed or generator of the starts.
     max_components
         The most dimensions to try; None: as many as the objects can span.
+    noise
+        How often answers are thought to be wrong before any is seen; the answers may overrule it.
 
     Attributes
     ----------
     fit
-        The present `Posterior`.
+        The present `Posterior`: positions, covariances, noise, `probability` of answers.
     held_out
         The `HeldOut` predictions behind its noise; None before there are enough answers.
-    tried
-        `HeldOut` predictions of each dimension tried at the last review.
     reliability
         What was found about each person; None where nobody is named.
+
+    Examples
+    --------
+    >>> import nearer, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(30, 2))
+    >>> questions = np.array([rng.choice(30, 3, replace=False) for _ in range(1500)])
+    >>> near = nearer.NoisyOracle(nearer.PointOracle(X), flip=0.1, random_state=0)(questions)
+    >>> belief = nearer.Belief(30, random_state=0)
+    >>> belief.learn(np.where(near[:, None], questions, questions[:, [0, 2, 1]]))
+    >>> belief.dimension, 0.05 < belief.error_rate < 0.2
+    (2, True)
     """
 
     def __init__(
         self,
         n_objects: int,
-        n_components: int | None,
-        rng: np.random.Generator,
+        n_components: int | None = None,
+        random_state: int | np.random.Generator | None = None,
         *,
         max_components: int | None = None,
+        noise: float = 0.0,
     ) -> None:
+        n = checks.n_objects(n_objects)
         self._free = n_components is None
-        self._rng = rng
-        self._most = n_objects - 1 if max_components is None else max_components
-        d = min(_FIRST_DIMENSION, self._most) if n_components is None else n_components
-        self._answers = as_evidence(np.empty((0, 3), dtype=np.int64), n_objects)
+        self._rng = checks.generator(random_state)
+        self._most = n - 1 if max_components is None else checks.n_components(max_components, n)
+        if n_components is None:
+            d = min(_FIRST_DIMENSION, self._most)
+        else:
+            d = checks.n_components(n_components, n)
+        self._answers = as_evidence(np.empty((0, 3), dtype=np.int64), n)
+        self._plain = Noise(_PRIOR, checks.rate("noise", noise))
         self._reviewed = 0
+        self._counts = np.empty(0)
         self.reliability: Reliability | None = None
         self._keys, self._odds = np.empty(0, dtype=np.int64), np.empty(0)
-        self.tried: dict[int, HeldOut] = {}
+        self._tried: dict[int, HeldOut] = {}
         self.held_out: HeldOut | None = None
-        self.fit = fit_posterior(self._answers, d, _PLAIN)
+        self.fit = fit_posterior(self._answers, d, self._plain)
+
+    @property
+    def dimension(self) -> int:
+        """Of the present fit."""
+        return int(self.fit.positions.shape[1])
+
+    @property
+    def judge(self) -> HeldOutJudge:
+        """What held-out answers say of the dimensions tried at the last review."""
+        return HeldOutJudge({d: tried.pieces for d, tried in self._tried.items()})
 
     @property
     def evidence(self) -> dict[int, Any]:
         """Dimension → how well it predicted held-out answers at the last review."""
+        chances = self.judge.probabilities() if self._tried else {}
         return {
-            d: {"log_likelihood": tried.score, "accuracy": tried.accuracy, "noise": tried.noise}
-            for d, tried in sorted(self.tried.items())
+            d: {
+                "log_likelihood": tried.score,
+                "accuracy": tried.accuracy,
+                "noise": tried.noise,
+                "probability": chances[d],
+            }
+            for d, tried in sorted(self._tried.items())
         }
 
     @property
@@ -110,11 +146,43 @@ class Belief:
         p = self.fit.probability(self._answers.triplets)
         return float(np.average(np.minimum(p, 1 - p), weights=self._answers.weights))
 
-    def expect(self, questions: Questions, odds: Floats) -> None:
-        """Note questions about to be asked, and how much likelier than at random each was."""
+    @property
+    def weights(self) -> Floats:
+        """How much each answer counts: as given, times how far its person can be believed."""
+        return self._counts
+
+    @property
+    def margins(self) -> Floats:
+        """For each answer, the margin predicted by a fit that had not seen it; nan: by none.
+
+        It is positive where the prediction agrees with the answer.
+        """
+        rows = np.full(len(self._answers), np.nan)
+        if self.held_out is not None:
+            rows[self.held_out.rows] = self.held_out.margins
+        return rows[self._answers.row]
+
+    @property
+    def expected(self) -> tuple[Objects, Floats]:
+        """All questions noted by `expect`, and their odds: what another belief needs to know."""
+        return unpack(self._keys), self._odds
+
+    def expect(self, questions: Questions, odds: ArrayLike) -> None:
+        """Note questions that were chosen, and how much likelier than at random each was.
+
+        Questions that nobody notes count as random ones. What was noted first stays.
+        """
+        if not len(questions):
+            return
         keys = np.concatenate([self._keys, pack(questions)[0]])
+        values = checks.weights(odds, len(questions))
         self._keys, first = np.unique(keys, return_index=True)
-        self._odds = np.concatenate([self._odds, odds])[first]
+        self._odds = np.concatenate([self._odds, values])[first]
+
+    def odds(self, questions: Questions) -> Floats:
+        """How much likelier than at random each question was to be asked; 1 where nobody says."""
+        place, known = find(self._keys, pack(questions)[0])
+        return np.where(known, self._odds[place], 1.0) if len(self._keys) else np.ones(len(known))
 
     def learn(
         self,
@@ -144,6 +212,9 @@ class Belief:
             self.reliability = rate_people(self._answers, self.held_out, people)
             self._answers = self._gather(triplets, people, weights)
             self.fit = self._refit(self.fit)
+            # the same predictions once more, by fits that believe people as far as this one does
+            noise, fits = self.fit.noise, self.held_out.fits
+            self.held_out = hold_out(self._answers, self.dimension, noise, starts=fits)
 
     def _gather(
         self, triplets: ArrayLike, people: ArrayLike | None, weights: ArrayLike | None
@@ -151,32 +222,30 @@ class Belief:
         """Answers with all that is known of them: who gave them, why they were asked for."""
         counts = None if weights is None else np.asarray(weights, dtype=np.float64)
         if self.reliability is not None and people is not None:
-            trust = self.reliability.weights(people)
-            counts = trust if counts is None else counts * trust
-        odds = None
-        if len(self._keys):
-            keys, _ = pack(np.asarray(triplets))
-            place, known = find(self._keys, keys)
-            odds = np.where(known, self._odds[place], 1.0)
+            trust = self.reliability.weights(people) * (1.0 if counts is None else counts)
+            counts = trust if trust.any() else counts
+        self._counts = np.ones(len(np.asarray(triplets))) if counts is None else counts
+        odds = self.odds(np.asarray(triplets)) if len(self._keys) else None
         return as_evidence(triplets, len(self.fit.positions), counts, odds)
 
-    def conclude(self) -> None:
-        """Look at everything once more, after the last answer."""
+    def conclude(self, *, max_iter: int = 1000, tol: float = 1e-8) -> None:
+        """Look at everything once more, after the last answer, and fit to the end."""
         if len(self._answers.row) > self._reviewed:
             self._review()
-        self.fit = self._refit(self.fit, max_iter=1000, tol=1e-8)
+            self._reviewed = len(self._answers.row)
+        self.fit = self._refit(self.fit, max_iter=max_iter, tol=tol)
 
     def _refit(self, fit: Posterior, **how: Any) -> Posterior:
         d = fit.positions.shape[1]
         anew = fit_posterior(self._answers, d, fit.noise, start=fit.positions, **how)
-        return replace(anew, noise=fit.noise)
+        return replace(anew, curve=fit.curve)
 
     def _review(self) -> None:
-        before, self.tried = self.held_out, {}
-        d = self.fit.positions.shape[1]
-        fits = [fit_posterior(self._answers, d, self.fit.noise, rng=self._rng) for _ in range(_NEW)]
+        before, self._tried = self.held_out, {}
+        noise, d = self.fit.noise, self.dimension
+        fits = [fit_posterior(self._answers, d, noise, rng=self._rng) for _ in range(_NEW)]
         start = max(self._refit(self.fit), *fits, key=partial(log_posterior, self._answers))
-        fit, held = self._tuned(start, before.fits if before else ())
+        fit, held = self._tuned(start, before.fits if before is not None else ())
         if held is not None and held.effective_share >= _FAIR:
             fit, held = self._choose_curve(fit, held)
         if self._free and held is not None:
@@ -188,38 +257,37 @@ class Belief:
     ) -> tuple[Posterior, HeldOut | None]:
         fit, held = tune(self._answers, fit, starts=starts, rng=self._rng, max_steps=max_steps)
         if held is not None:
-            self.tried[fit.positions.shape[1]] = held
+            self._tried[fit.positions.shape[1]] = held
         return fit, held
 
     def _choose_curve(self, fit: Posterior, held: HeldOut) -> tuple[Posterior, HeldOut]:
         tail = fit.noise.tail
-        changed, tried = self._tuned(replace(fit, noise=_PLAIN if tail else _TAILED), held.fits)
+        other = self._plain if tail else Noise(_TAILED_PRIOR, tail=1.0)
+        changed, tried = self._tuned(replace(fit, noise=other), held.fits)
         if tried is not None and tried.advantage(held) > (-_CLEARLY if tail else _CLEARLY):
             return changed, tried
-        self.tried[fit.positions.shape[1]] = held
+        self._tried[fit.positions.shape[1]] = held
         return fit, held
 
     def _choose_dimension(self, fit: Posterior, held: HeldOut) -> tuple[Posterior, HeldOut | None]:
-        d, grown = fit.positions.shape[1], False
-        while d < self._most:
-            wider, tried = self._reshaped(fit, held, self._widened)
-            if tried is None or tried.advantage(held) <= 1:
-                break
-            fit, held, d, grown = wider, tried, d + 1, True
-        while d > 1 and not grown:
-            narrower, tried = self._reshaped(fit, held, partial(largest_axes, n_components=d - 1))
-            if tried is None or tried.advantage(held) < -1:
-                break
-            fit, held, d = narrower, tried, d - 1
-        return fit, held
+        fits = {fit.positions.shape[1]: fit}
 
-    def _reshaped(
-        self, fit: Posterior, held: HeldOut, reshape: Callable[[Floats], Floats]
-    ) -> tuple[Posterior, HeldOut | None]:
-        start = self._refit(replace(fit, positions=reshape(fit.positions)))
-        # the noise of a neighbouring dimension is close to right, so one correction is enough
-        return self._tuned(start, tuple(reshape(X) for X in held.fits), max_steps=1)
+        def attempt(d: int, neighbour: int) -> Floats | None:
+            reshape = partial(self._reshaped, d=d)
+            known = fits[neighbour]
+            start = self._refit(replace(known, positions=reshape(known.positions)))
+            starts = tuple(reshape(X) for X in self._tried[neighbour].fits)
+            # the noise of a neighbouring dimension is close to right, so one correction is enough
+            fits[d], tried = self._tuned(start, starts, max_steps=1)
+            return None if tried is None else tried.pieces
 
-    def _widened(self, X: Floats) -> Floats:
-        column = self._rng.normal(scale=0.1 * np.std(X), size=(len(X), 1))
+        carried = int(float(self._answers.weights.sum()) // (_ANSWERS * len(fit.positions)))
+        most = max(self.dimension, min(self._most, carried))
+        d = settle(self.dimension, attempt, {self.dimension: held.pieces}, most)
+        return fits[d], self._tried[d]
+
+    def _reshaped(self, X: Floats, d: int) -> Floats:
+        if d <= X.shape[1]:
+            return principal_axes(X, d)
+        column = self._rng.normal(scale=0.1 * np.std(X), size=(len(X), d - X.shape[1]))
         return np.hstack([X, column])

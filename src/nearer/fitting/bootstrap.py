@@ -21,7 +21,7 @@ __all__ = ["bootstrap_covariances"]
 
 def bootstrap_covariances(
     positions: Floats,
-    triplets: NDArray[np.int64],
+    triplets: NDArray[np.integer],
     refit: Callable[[Floats, Floats], Floats],
     *,
     weights: Floats | None = None,

@@ -35,14 +35,16 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from nearer.fitting.losses import Floats
-from nearer.fitting.posterior import Evidence, Noise, Posterior, fit_posterior, moderate
+from nearer.fitting.dimension import advantage
+from nearer.fitting.losses import Floats, Loss
+from nearer.fitting.posterior import Curve, Evidence, Noise, Posterior, fit_posterior, moderate
+from nearer.fitting.solver import margins
+from nearer.fitting.starts import fit_from_above
 
-__all__ = ["HeldOut", "fit_curve", "hold_out", "tune"]
+__all__ = ["HeldOut", "fit_curve", "hold_out", "hold_out_once", "tune"]
 
 _FOLDS = 5
 _ENOUGH = 4000  # held-out answers that settle a comparison of priors
-_WORTH = 2e-4  # differences of the score below this are none
 _SHARPENING = 3.2  # how much steeper curves are where priors predict best, see above
 _TOLERANCE = 1.25  # factor by which the sharpness may miss its aim
 _LEAST_PRIOR, _MOST_PRIOR = 0.3, 100.0
@@ -67,10 +69,14 @@ class HeldOut:
         Of each, under the best curve.
     weights
         How much each counts, one on average.
+    piece
+        A number for each, the same where they are about the same three objects.
     noise
-        The prior used, and lapse rate and sharpness of the curve for random questions.
-    own_noise
-        The same of the curve for the questions asked.
+        What the fits behind them assumed.
+    curve
+        The curve for random questions.
+    own_curve
+        The curve for the questions asked.
     fits
         Positions for each fold, from which later calls go on.
     """
@@ -79,20 +85,20 @@ class HeldOut:
     margins: Floats
     log_likelihood: Floats
     weights: Floats
+    piece: NDArray[np.int64]
     noise: Noise
-    own_noise: Noise
+    curve: Curve
+    own_curve: Curve
     fits: tuple[Floats, ...]
 
-    def gain(self, other: HeldOut) -> tuple[float, float]:
-        """How much more likely the same answers are here, and the standard error of that."""
-        weights = (self.weights + other.weights) / 2
-        gain = weights * (self.log_likelihood - other.log_likelihood)
-        return float(gain.mean()), float(gain.std()) / math.sqrt(len(gain))
+    @property
+    def pieces(self) -> Floats:
+        """Log-likelihood of the answers about the same three objects, which tell the same."""
+        return np.asarray(np.bincount(self.piece, self.weights * self.log_likelihood), np.float64)
 
     def advantage(self, other: HeldOut) -> float:
-        """The gain in standard errors; none where it is too small to matter."""
-        gain, error = self.gain(other)
-        return 0.0 if abs(gain) <= _WORTH else gain / max(error, _WORTH)
+        """By how many standard errors the same answers are more likely here."""
+        return advantage(self.pieces, other.pieces)
 
     @property
     def score(self) -> float:
@@ -124,29 +130,55 @@ def hold_out(
     noise: they never saw their fold. A fold without a start is fitted from nothing; a start
     that has seen the answers would remember them wherever the prior is weak.
     """
-    fold = _folds(evidence.triplets)
+    triple = _triples(evidence.triplets)
+    fold = _fold_of(triple)
     rng = np.random.default_rng(rng)
-    margins, rows, fits = [], [], []
+    predicted, rows, fits = [], [], []
     held = 0.0
     for k in range(_FOLDS):
         out = fold == k
         start = starts[k] if k < len(starts) else None
         fit = fit_posterior(evidence.part(~out), n_components, noise, start=start, rng=rng)
         fits.append(fit.positions)
-        margins.append(moderate(*fit.margins(evidence.triplets[out])))
+        predicted.append(moderate(*fit.margins(evidence.triplets[out])))
         rows.append(np.flatnonzero(out))
         held += float(evidence.weights[out].sum())
         if held >= _ENOUGH:
             break
-    t, at = np.concatenate(margins), np.concatenate(rows)
+    t, at = np.concatenate(predicted), np.concatenate(rows)
     asked, odds = evidence.weights[at], evidence.odds[at]
     weights = asked / odds
-    sharpness, lapse, logs = fit_curve(t, weights)
-    curve = own = Noise(noise.prior, lapse, sharpness, noise.tail)
-    if (odds != 1).any():
-        sharpness, lapse, _ = fit_curve(t, asked)
-        own = Noise(noise.prior, lapse, sharpness, noise.tail)
-    return HeldOut(at, t, logs, weights / weights.mean(), curve, own, tuple(fits))
+    curve, logs = fit_curve(t, weights)
+    own = fit_curve(t, asked)[0] if (odds != 1).any() else curve
+    piece = np.unique(triple[at], return_inverse=True)[1]
+    return HeldOut(at, t, logs, weights / weights.mean(), piece, noise, curve, own, tuple(fits))
+
+
+def hold_out_once(
+    rows: NDArray[np.int32],
+    weights: Floats,
+    n: int,
+    n_components: int,
+    loss: Loss,
+    rng: np.random.Generator,
+) -> HeldOut | None:
+    """The same for a fit that minimises a loss and knows no prior: one fold in five is predicted.
+
+    None where there are too few answers to hold any out.
+    """
+    triple = _triples(rows)
+    out = _fold_of(triple) == 0
+    if not out.any() or out.all():
+        return None
+    fit = fit_from_above(
+        rows[~out], n, n_components, loss=loss, weights=weights[~out], rng=rng, max_iter=1000
+    )
+    t = margins(fit.positions, rows[out])
+    curve, logs = fit_curve(t, weights[out])
+    piece = np.unique(triple[out], return_inverse=True)[1]
+    counts = weights[out] / weights[out].mean()
+    at = np.flatnonzero(out)
+    return HeldOut(at, t, logs, counts, piece, Noise(), curve, curve, (fit.positions,))
 
 
 def tune(
@@ -181,35 +213,35 @@ def tune(
         return fit_posterior(evidence, d, start.noise, start=start.positions), None
     per_coordinate = float(evidence.weights.sum()) / (evidence.n_objects * d)
     aim = 1 + _SHARPENING / math.sqrt(per_coordinate)
-    used = _for_fits(start.noise)
+    used = start.noise
     held = hold_out(evidence, d, used, starts=starts, rng=rng)
     for _ in range(max_steps):
-        noise = _for_fits(held.own_noise)
+        noise = _told(used, held.own_curve)
         if per_coordinate >= _TELLING and not noise.tail:
-            noise = replace(noise, prior=_corrected(noise, aim))
+            noise = replace(noise, prior=_corrected(used.prior, held.own_curve, aim))
         if noise.prior == used.prior and abs(noise.lapse - used.lapse) <= _SAME_LAPSE:
             break
         fits = tuple(noise.prior / used.prior * X for X in held.fits)
         held, used = hold_out(evidence, d, noise, starts=fits), noise
-    noise = _for_fits(held.own_noise)
+    noise = _told(used, held.own_curve)
     fit = fit_posterior(evidence, d, noise, start=start.positions * (noise.prior / prior))
-    return replace(fit, noise=held.noise), held
+    return replace(fit, curve=held.curve), held
 
 
-def fit_curve(margins: Floats, weights: Floats) -> tuple[float, float, Floats]:
-    """Sharpness and lapse rate under which answers with these margins are most likely.
+def fit_curve(margins: Floats, weights: Floats) -> tuple[Curve, Floats]:
+    """The curve under which answers with these margins are most likely.
 
     Returns
     -------
-    sharpness, lapse, log_likelihood
-        The last one for each answer.
+    curve, log_likelihood
+        The latter of each answer.
 
     Examples
     --------
     >>> import numpy as np
     >>> t = np.repeat([4.0, -4.0], [90, 10])                # nine of ten clear answers are right
-    >>> sharpness, lapse, _ = fit_curve(t, np.ones(100))
-    >>> bool(0.09 < lapse + (1 - 2 * lapse) * expit(-4 * sharpness) < 0.11)
+    >>> curve, _ = fit_curve(t, np.ones(100))
+    >>> bool(0.89 < curve.probability(np.array([4.0]))[0] < 0.91)
     True
     """
     scale = 1 / max(float(np.median(np.abs(margins))), 1e-9)
@@ -227,28 +259,32 @@ def fit_curve(margins: Floats, weights: Floats) -> tuple[float, float, Floats]:
     bounds = [(_FLATTEST, 1e3), (0, 0.499)]
     found = minimize(cost, np.array([1.0, 0.02]), jac=True, method="L-BFGS-B", bounds=bounds)
     sharpness, lapse = (float(value) for value in found.x)
-    logs = np.log(np.maximum(lapse + (1 - 2 * lapse) * expit(sharpness * t), 1e-300))
-    return sharpness * scale, lapse, logs
+    curve = Curve(sharpness * scale, lapse)
+    return curve, np.log(np.maximum(curve.probability(margins), 1e-300))
 
 
-def _folds(triplets: NDArray[np.int32]) -> NDArray[np.int64]:
-    """A fold for each answer, the same for all questions about the same three objects."""
-    folds = np.zeros(len(triplets), dtype=np.uint64)
+def _triples(triplets: NDArray[np.int32]) -> NDArray[np.uint64]:
+    """A scattered number for each answer, the same for all questions about the same objects."""
+    numbers = np.zeros(len(triplets), dtype=np.uint64)
     for column in np.sort(triplets, axis=1).astype(np.uint64).T:
-        folds = (folds + column) * np.uint64(_SPREAD)
-    return np.asarray((folds >> np.uint64(33)) % np.uint64(_FOLDS), dtype=np.int64)
+        numbers = (numbers + column) * np.uint64(_SPREAD)
+    return numbers
 
 
-def _corrected(noise: Noise, aim: float) -> float:
+def _fold_of(triple: NDArray[np.uint64]) -> NDArray[np.int64]:
+    return np.asarray((triple >> np.uint64(33)) % np.uint64(_FOLDS), dtype=np.int64)
+
+
+def _corrected(prior: float, curve: Curve, aim: float) -> float:
     """A prior under which the sharpness comes nearer to its aim."""
-    off = noise.sharpness / aim
+    off = curve.sharpness / aim
     if 1 / _TOLERANCE < off < _TOLERANCE:
-        return noise.prior
-    prior = noise.prior * min(max(off**1.5, 0.2), 5.0)  # sharpness falls as about prior^(-2/3)
+        return prior
+    prior = prior * min(max(off**1.5, 0.2), 5.0)  # sharpness falls as about prior^(-2/3)
     return float(np.clip(prior, _LEAST_PRIOR, _MOST_PRIOR))
 
 
-def _for_fits(noise: Noise) -> Noise:
-    """Noise as fits take it: no lapses that are none, and never so many that nothing is left."""
-    lapse = 0.0 if noise.tail or noise.lapse < 0.005 else min(noise.lapse, 0.45)
-    return Noise(noise.prior, lapse, noise.sharpness, noise.tail)
+def _told(noise: Noise, curve: Curve) -> Noise:
+    """What fits assume by a curve: no lapses that are none, nor so many that nothing is left."""
+    lapse = 0.0 if noise.tail or curve.lapse < 0.005 else min(curve.lapse, 0.45)
+    return replace(noise, lapse=lapse)

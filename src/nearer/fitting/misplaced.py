@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
 from nearer.fitting.losses import Floats
 
@@ -23,6 +24,7 @@ _MIRRORS = 30  # planes tried
 _SUSPECTS = 3  # objects mirrored one at a time
 _IMAGES = 4  # images of each, from the farthest to the nearest
 _MOST = 50  # objects moved at a time, the most suspect first
+_CELLS = 1 << 20  # distances held at a time
 
 
 def relocate(
@@ -89,13 +91,18 @@ def _mirror_images(X: Floats, mine: NDArray[np.int32], x: int, rng: np.random.Ge
 
 
 def _loss_at(places: Floats, X: Floats, mine: NDArray[np.int32], x: int) -> Floats:
-    """The soe loss of x's answers with x at each of the places."""
-
-    def distance(i: NDArray[np.int32], j: NDArray[np.int32]) -> Floats:
-        first = np.where((i == x)[:, None], places[:, None], X[i])
-        second = np.where((j == x)[:, None], places[:, None], X[j])
-        return np.asarray(np.linalg.norm(first - second, axis=-1))
-
+    """The soe loss of x's answers with x at each of the places, a block of places at a time."""
     head, near, far = mine.T
-    slack = 1.0 + distance(head, near) - distance(head, far)
-    return np.asarray(np.square(np.maximum(slack, 0.0)).mean(axis=1))
+    ahead = head == x
+    one, other = np.where(ahead, near, head), np.where(ahead, far, head)
+    # where x is not the head, one of the two distances does not depend on its place
+    from_head = np.linalg.norm(X[head] - X[np.where(near == x, far, near)], axis=1)
+    block = max(1, _CELLS // max(len(mine), len(X)))
+    loss = np.empty(len(places))
+    for begin in range(0, len(places), block):
+        away = cdist(places[begin : begin + block], X)
+        to_near = np.where(far == x, from_head, away[:, one])
+        to_far = np.where(near == x, from_head, away[:, other])
+        slack = np.maximum(1.0 + to_near - to_far, 0.0)
+        loss[begin : begin + block] = np.square(slack).mean(axis=1)
+    return loss

@@ -14,8 +14,9 @@ a Gaussian whose precision is the Fisher information of its answers plus that of
 *Predictions.* Averaging the logistic curve over a margin of variance v flattens it by
 √(1 + πv/8) (MacKay 1992). Real answers are no exact logistic curve of distances in a few
 dimensions, and the prior that predicts best is then stronger than the one that explains best; so
-the flattened margin is multiplied by a *sharpness* β, fitted to held-out answers. See
-`nearer.fitting.heldout` for how s, β and ε are found.
+the flattened margin is multiplied by a *sharpness* β, fitted to held-out answers. What a fit
+assumes (`Noise`) and how its predictions are curved (`Curve`) are two things, each with a lapse
+rate of its own. See `nearer.fitting.heldout` for how they are found.
 """
 
 from __future__ import annotations
@@ -28,17 +29,18 @@ from scipy.special import expit
 
 from nearer import checks
 from nearer._kernels import posterior as kernel
+from nearer.fitting.descent import principal_axes
 from nearer.fitting.losses import Floats, Loss
-from nearer.fitting.solver import fit_positions
+from nearer.fitting.solver import Fit, fit_positions
 from nearer.questions import pack
 
 __all__ = [
+    "Curve",
     "Evidence",
     "Noise",
     "Posterior",
     "as_evidence",
     "fit_posterior",
-    "largest_axes",
     "log_posterior",
     "moderate",
 ]
@@ -56,8 +58,6 @@ class Noise:
         Standard deviation of a coordinate before any answer, in units of the answers' noise.
     lapse
         Probability of a wrong answer however clear the question is.
-    sharpness
-        Factor of the margin in predictions.
     tail
         0: the logistic curve. Otherwise the degrees of freedom of the t curve, in which a distance
         counts less the greater it is; fits by it take no lapses, predictions do.
@@ -65,7 +65,6 @@ class Noise:
 
     prior: float = 1.0
     lapse: float = 0.0
-    sharpness: float = 1.0
     tail: float = 0.0
 
     @property
@@ -76,6 +75,26 @@ class Noise:
     def ridge(self, total: float) -> float:
         """The prior as a ridge of the mean loss over answers of this total weight."""
         return 1 / (total * self.prior**2)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """How margins become probabilities of what people say.
+
+    Attributes
+    ----------
+    sharpness
+        Factor of the margin.
+    lapse
+        Probability of the unlikely answer however clear the question is.
+    """
+
+    sharpness: float = 1.0
+    lapse: float = 0.0
+
+    def probability(self, margins: Floats) -> Floats:
+        """How likely it is that people say what the sign of the margin says."""
+        return np.asarray(self.lapse + (1 - 2 * self.lapse) * expit(self.sharpness * margins))
 
 
 @dataclass(frozen=True)
@@ -147,11 +166,19 @@ class Posterior:
         ``(n_objects, n_components, n_components)``, each object's own.
     noise
         What the answers were taken to be.
+    curve
+        How its predictions are curved.
+    loss, n_iter, converged
+        Mean negative log-likelihood of the answers, and how the optimiser fared.
     """
 
     positions: Floats
     covariances: Floats
     noise: Noise
+    curve: Curve = Curve()
+    loss: float = np.nan
+    n_iter: int = 0
+    converged: bool = True
 
     def margins(self, questions: NDArray[np.integer]) -> tuple[Floats, Floats]:
         """How much farther b is from the head than a is: mean and variance, for each question."""
@@ -162,9 +189,7 @@ class Posterior:
 
     def probability(self, questions: NDArray[np.integer]) -> Floats:
         """How likely it is that people say a is nearer to head than b is."""
-        noise = self.noise
-        t = noise.sharpness * moderate(*self.margins(np.asarray(questions)))
-        return np.asarray(noise.lapse + (1 - 2 * noise.lapse) * expit(t))
+        return self.curve.probability(moderate(*self.margins(np.asarray(questions))))
 
 
 def moderate(mean: Floats, variance: Floats) -> Floats:
@@ -210,18 +235,19 @@ def fit_posterior(
     """
     n, prior = evidence.n_objects, noise.prior
     if not len(evidence):
-        X = np.zeros((n, n_components))
-    elif start is None:
-        rng = np.random.default_rng(rng)
-        wide = rng.normal(scale=0.1, size=(n, n_components + _MORE))
-        X = largest_axes(_climb(evidence, noise, wide, max_iter, 1e-4), n_components)
-        X = _climb(evidence, noise, X, max_iter, tol)
-    else:
-        X = _climb(evidence, noise, start, max_iter, tol)
-    lapse = 0.0 if noise.tail else noise.lapse
+        covariances: Floats = np.tile(prior**2 * np.eye(n_components), (n, 1, 1))
+        return Posterior(np.zeros((n, n_components)), covariances, noise)
+    if start is None:
+        wide = np.random.default_rng(rng).normal(scale=0.1, size=(n, n_components + _MORE))
+        above = _climb(evidence, noise, wide, max_iter, 1e-4)
+        start = principal_axes(above.positions, n_components)
+    fit = _climb(evidence, noise, start, max_iter, tol)
+    X, lapse = fit.positions, 0.0 if noise.tail else noise.lapse
     told = kernel.information(X, evidence.triplets, evidence.weights, lapse, noise.tail)
-    covariances: Floats = np.linalg.inv(told + np.eye(n_components) / prior**2).astype(np.float64)
-    return Posterior(X, covariances, noise)
+    covariances = np.linalg.inv(told + np.eye(n_components) / prior**2).astype(np.float64)
+    return Posterior(
+        X, covariances, noise, loss=fit.loss, n_iter=fit.n_iter, converged=fit.converged
+    )
 
 
 def log_posterior(evidence: Evidence, fit: Posterior) -> float:
@@ -231,17 +257,8 @@ def log_posterior(evidence: Evidence, fit: Posterior) -> float:
     return -loss * float(evidence.weights.sum()) - 0.5 * distance
 
 
-def largest_axes(X: Floats, n_components: int) -> Floats:
-    """Positions turned to their principal axes, the first of them kept."""
-    centred = X - X.mean(axis=0)
-    _, _, axes = np.linalg.svd(centred, full_matrices=False)
-    if len(axes) < n_components:
-        return np.pad(centred @ axes.T, ((0, 0), (0, n_components - len(axes))))
-    return np.ascontiguousarray(centred @ axes[:n_components].T)
-
-
-def _climb(evidence: Evidence, noise: Noise, start: Floats, max_iter: int, tol: float) -> Floats:
-    fit = fit_positions(
+def _climb(evidence: Evidence, noise: Noise, start: Floats, max_iter: int, tol: float) -> Fit:
+    return fit_positions(
         evidence.triplets,
         evidence.n_objects,
         loss=noise.loss,
@@ -251,4 +268,3 @@ def _climb(evidence: Evidence, noise: Noise, start: Floats, max_iter: int, tol: 
         max_iter=max_iter,
         tol=tol,
     )
-    return fit.positions

@@ -92,9 +92,9 @@ def rate_people(evidence: Evidence, held_out: HeldOut, people: ArrayLike) -> Rel
     margin = np.full(len(evidence), np.nan)
     margin[held_out.rows] = held_out.margins
     names, index = np.unique(who, return_inverse=True)
-    t = margin[evidence.row] * max(held_out.noise.sharpness, 1e-9)
+    t = margin[evidence.row] * max(held_out.curve.sharpness, 1e-9)
     index, t = index[np.isfinite(t)], t[np.isfinite(t)]
-    rating, errors = _believed(_log_likelihood(index, t, len(names), held_out.noise.lapse))
+    rating, errors = _believed(_log_likelihood(index, t, len(names), held_out.curve.lapse))
     return Reliability(names, rating, errors, np.bincount(index, minlength=len(names)))
 
 

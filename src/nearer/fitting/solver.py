@@ -41,16 +41,13 @@ class Fit:
     n_iter
         Steps of the optimiser.
     converged
-        False where `max_iter` ended it, or an interruption.
-    interrupted
-        Whether Ctrl-C ended it; the positions are the best until then.
+        False where `max_iter` ended it.
     """
 
     positions: Floats
     loss: float
     n_iter: int
     converged: bool
-    interrupted: bool = False
 
 
 def fit_positions(
@@ -172,34 +169,28 @@ def _descend(
         if intermediate_result.fun == 0.0:
             raise StopIteration
 
-    converged = interrupted = False
-    try:
-        # L-BFGS multiplies tiny matrices: more threads only wait for each other, up to 20 times
-        # longer than the work takes on a busy machine
-        with _blas().limit(limits=1, user_api="blas"):
-            result = minimize(
-                objective,
-                X.ravel(),
-                jac=True,
-                method="L-BFGS-B",
-                callback=after_step,
-                options={
-                    "maxiter": max_iter,
-                    "maxfun": 4 * max_iter,
-                    "maxcor": _MEMORY,
-                    "ftol": tol,
-                    "gtol": 0.0,
-                },
-            )
-        # a line search that finds nothing better at a loss of nothing is at its end, too
-        converged = bool(result.status in (0, 99) or (result.status == 2 and result.fun < 1e-9))
-    except KeyboardInterrupt:
-        interrupted = True
-        if objective.best is None:
-            raise
+    # L-BFGS multiplies tiny matrices: more threads only wait for each other, up to 20 times
+    # longer than the work takes on a busy machine
+    with _blas().limit(limits=1, user_api="blas"):
+        result = minimize(
+            objective,
+            X.ravel(),
+            jac=True,
+            method="L-BFGS-B",
+            callback=after_step,
+            options={
+                "maxiter": max_iter,
+                "maxfun": 4 * max_iter,
+                "maxcor": _MEMORY,
+                "ftol": tol,
+                "gtol": 0.0,
+            },
+        )
+    # a line search that finds nothing better at a loss of nothing is at its end, too
+    converged = bool(result.status in (0, 99) or (result.status == 2 and result.fun < 1e-9))
     assert objective.best is not None  # the optimiser evaluates the start
     _, loss, positions = objective.best
-    return Fit(positions, loss, objective.steps, converged, interrupted)
+    return Fit(positions, loss, objective.steps, converged)
 
 
 @cache

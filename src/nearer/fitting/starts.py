@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nearer import checks
-from nearer.errors import InvalidInput
+from nearer.fitting.descent import descend, principal_axes
 from nearer.fitting.losses import Floats, Loss, as_loss
 from nearer.fitting.misplaced import mirrored, relocate
 from nearer.fitting.solver import Fit, disobeyed, fit_positions, margins
@@ -35,10 +35,8 @@ from nearer.fitting.solver import Fit, disobeyed, fit_positions, margins
 __all__ = [
     "come_down",
     "fit_from_above",
-    "principal_axes",
     "random_start",
     "ranking_start",
-    "start_from_above",
     "triplet_ranks",
 ]
 
@@ -51,15 +49,7 @@ _RESCUE_BELOW = 0.05  # share of disobeyed answers that a few misplaced objects 
 
 def random_start(n: int, d: int, rng: np.random.Generator) -> Floats:
     """A tiny random cloud: all objects in one place, but for symmetry."""
-    if d < 1:
-        raise InvalidInput(f"n_components={d}: must be at least 1")
-    return _TINY * rng.standard_normal((n, d))
-
-
-def principal_axes(X: Floats, d: int) -> Floats:
-    """Centred positions turned to their principal axes, the first d of them."""
-    left, strength, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
-    return np.asarray(left[:, :d] * strength[:d])
+    return _TINY * rng.standard_normal((n, checks.n_components(d)))
 
 
 def ranking_start(rankings: Mapping[int, ArrayLike], d: int, *, spread: float = 3.0) -> Floats:
@@ -75,9 +65,10 @@ def ranking_start(rankings: Mapping[int, ArrayLike], d: int, *, spread: float = 
         Standard deviation of the result.
     """
     ranks = np.array([rankings[h] for h in sorted(rankings)], dtype=np.float64).T
-    X = principal_axes((ranks / len(ranks)) ** 2, d)
+    axes = min(d, ranks.shape[1])
+    X = principal_axes((ranks / len(ranks)) ** 2, axes)
     X *= spread / max(float(X.std()), np.finfo(float).tiny)
-    missing = d - X.shape[1]
+    missing = d - axes
     if missing > 0:  # deterministic, and different for every object
         phase = np.outer(np.arange(1, len(X) + 1), np.arange(1, missing + 1)) * np.sqrt(2)
         X = np.hstack([X, _TINY * np.sin(phase)])
@@ -159,23 +150,6 @@ def come_down(
     return search.rescued(positions, triplets, d, rescues, rng, middle)
 
 
-def start_from_above(
-    triplets: NDArray[np.int32],
-    n: int,
-    d: int,
-    *,
-    loss: Loss,
-    weights: Floats,
-    ridge: float,
-    rng: np.random.Generator,
-    steps: int = 60,
-) -> Floats:
-    """Positions after a short descent through the dimensions, to be fitted further."""
-    fit = partial(fit_positions, triplets, n, weights=weights, ridge=ridge)
-    search = _Search(fit, loss, steps, 1e-5)
-    return search.down(random_start(n, d + _EXTRA, rng), d, steps).positions
-
-
 def apart(fit: Fit, rows: NDArray[np.int32]) -> Fit:
     """Scale positions that obey all answers until soe's margin is kept, so that its loss is 0."""
     gap = float(margins(fit.positions, rows).min())
@@ -189,22 +163,23 @@ class _Search:
 
     def __init__(self, fit: Callable[..., Fit], loss: Loss, max_iter: int, tol: float) -> None:
         self._fit, self.loss, self._max_iter, self._tol = fit, loss, max_iter, tol
-        self.steps, self.interrupted = 0, False
+        self.steps = 0
 
     def fit(self, X: Floats, steps: int, tol: float, loss: Loss | None = None) -> Fit:
         done = self._fit(start=X, max_iter=steps, tol=tol, loss=loss or self.loss)
         self.steps += done.n_iter
-        self.interrupted |= done.interrupted
         return done
 
-    def down(self, X: Floats, d: int, steps: int) -> Fit:
+    def down(self, X: Floats, d: int) -> Fit:
         """Strip one axis after the other, each after a short fit; then fit to the end."""
-        while X.shape[1] > d and not self.interrupted:
-            above = self.fit(X, steps, 1e-6)
-            X = principal_axes(above.positions, X.shape[1] - 1)
-        if self.interrupted:  # judge what there is, in silence
-            return self._fit(start=principal_axes(X, d), max_iter=0, loss=self.loss, callback=None)
-        return self.fit(principal_axes(X, d), self._max_iter, self._tol)
+
+        def fit(start: Floats) -> Fit:
+            if start.shape[1] > d:
+                return self.fit(start, _STEPS, 1e-6)
+            return self.fit(start, self._max_iter, self._tol)
+
+        *_, last = descend(fit, X, d)
+        return last
 
     def rescued(
         self,
@@ -216,24 +191,24 @@ class _Search:
         middle: bool = True,
     ) -> Fit:
         """Come down, help what is misplaced; then to the middle, if asked, and apart."""
-        best = self.down(X, d, _STEPS)
+        best = self.down(X, d)
         for _ in range(rescues):
             wrong = float(disobeyed(best.positions, rows).mean())
-            if self.interrupted or not 0 < wrong < _RESCUE_BELOW:
+            if not 0 < wrong < _RESCUE_BELOW:
                 break
             best = self.moved(best, rows, rng)
             if not disobeyed(best.positions, rows).any():
                 break
             lift = rng.standard_normal((len(X), 1)) * 0.3 * best.positions.std()
-            again = self.down(np.hstack([best.positions, lift]), d, _STEPS)
+            again = self.down(np.hstack([best.positions, lift]), d)
             best = min(best, again, key=lambda f: f.loss)
         if self.loss.name == "soe" and not disobeyed(best.positions, rows).any():
-            if middle and not self.interrupted:
+            if middle:
                 centred = self.centre(best)
                 if not disobeyed(centred.positions, rows).any():
                     best = centred
             best = apart(best, rows)
-        return replace(best, n_iter=self.steps, interrupted=self.interrupted)
+        return replace(best, n_iter=self.steps)
 
     def moved(self, best: Fit, rows: NDArray[np.int32], rng: np.random.Generator) -> Fit:
         """Try other places for the objects that break most of their answers."""
@@ -241,8 +216,6 @@ class _Search:
         places = relocate(best.positions, rows, wrong, rng)
         best = min(best, self.fit(places, self._max_iter, self._tol), key=lambda f: f.loss)
         for places in mirrored(best.positions, rows, wrong, rng):
-            if self.interrupted:
-                break
             again = self.fit(places, _STEPS, 1e-6)
             if again.loss < best.loss:
                 best = self.fit(again.positions, self._max_iter, self._tol)

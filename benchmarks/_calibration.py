@@ -48,7 +48,7 @@ class ReliabilityDiagram:
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw observed shares over predicted probabilities; calibrated is the diagonal."""
         if ax is None:
-            from matplotlib.figure import Figure  # noqa: PLC0415 - drawing only
+            from matplotlib.figure import Figure
 
             ax = Figure(figsize=(4, 4), layout="constrained").subplots()
         ax.plot([0.5, 1], [0.5, 1], color="0.7")

@@ -1,0 +1,340 @@
+"""The second door: `nearer.fit` finds positions from answers that are there already.
+
+One belief about the answers (`nearer.fitting.belief`) gives positions, their dimension, how sure
+they are, how far each person can be believed, and how well answers that it had not seen were
+predicted. Answers without errors are obeyed instead (`nearer.fitting.starts`), and the other losses
+are there for those who want them; how sure positions are is then found by drawing answers again.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nearer import checks
+from nearer._dimension import (
+    SETTLED,
+    DimensionEstimate,
+    ExactFit,
+    find_dimension,
+    fit_exactly,
+)
+from nearer._given import Given, gather
+from nearer.embedding import Embedding, Phase
+from nearer.fitting.belief import Belief
+from nearer.fitting.bootstrap import bootstrap_covariances
+from nearer.fitting.heldout import hold_out_once
+from nearer.fitting.losses import LOSSES, Floats, Loss
+from nearer.fitting.posterior import Curve, Noise, Posterior
+from nearer.fitting.reliability import Reliability
+from nearer.fitting.solver import Fit, disobeyed, fit_positions
+from nearer.fitting.starts import fit_from_above
+from nearer.metrics import share_interval
+
+__all__ = ["fit"]
+
+Method = Literal["auto", "noisy", "soe", "ckl", "gnmds", "ste", "tste"]
+
+_METHODS = ("auto", "noisy", *sorted(LOSSES.keys() - {"logistic"}))
+_DRAWS = 20  # of a bootstrap; the standard error of a spread is then a sixth of it
+_PERSON = [
+    ("n_trials", np.int64),
+    ("agreement", np.float64),
+    ("low", np.float64),
+    ("high", np.float64),
+    ("reliability", np.float64),
+    ("flag", "U8"),
+]
+
+
+def fit(
+    answers: Any,
+    *,
+    n_components: int | Literal["auto"] = "auto",
+    people: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    method: Method = "auto",
+    n_objects: int | None = None,
+    objects: Literal["auto", "numbers"] = "auto",
+    max_components: int = 12,
+    bootstrap: int | None = None,
+    max_iter: int = 1000,
+    tol: float = 1e-8,
+    random_state: int | np.random.Generator | None = None,
+) -> Embedding:
+    """Find positions, their dimension and how sure they are from answers that are given.
+
+    Parameters
+    ----------
+    answers
+        What `nearer.read_triplets` returns, an ``(m, 3)`` array of rows (head, near, far), a pandas
+        or polars frame, or the path of a file; the last two in any form `nearer.read_triplets`
+        reads.
+    n_components
+        A number of dimensions, or ``"auto"``: as many as the answers need.
+    people
+        Who gave each answer; None: as the answers say.
+    weights
+        How much each answer counts; None: as the answers say.
+    method
+        ``"noisy"`` expects wrong answers. ``"soe"`` obeys all, as do the other losses ``"ckl"``,
+        ``"gnmds"``, ``"ste"`` and ``"tste"``, see `nearer.SOE`. ``"auto"`` is ``"soe"`` where all
+        answers can be obeyed, those held out included, else ``"noisy"``.
+    n_objects
+        How many objects there are; object i of the answers is then row i of the positions.
+    objects
+        ``"auto"``: the objects are the distinct ids in the answers, ascending, kept as `names`.
+        ``"numbers"``: object i of the answers is row i, as with `n_objects`.
+    max_components
+        The most dimensions ``"auto"`` tries.
+    bootstrap
+        How often answers are drawn again for the covariances; 0 leaves them out. None: 20 times,
+        but not for ``"noisy"``, which knows how sure it is.
+    max_iter, tol
+        Steps of the optimiser in the last fit, and the gain of a step that ends it.
+    random_state
+        Seed or generator.
+
+    Returns
+    -------
+    Embedding
+        Its questions were given, not chosen. ``details`` holds the ``"posterior"``, the
+        ``"method"`` used, the ``"loss"``, the `Reliability` of people, the dimension
+        ``"estimate"`` and the ``"weights"`` that the fit used.
+
+    Examples
+    --------
+    >>> import nearer, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(30, 2))
+    >>> questions = np.array([rng.choice(30, 3, replace=False) for _ in range(2000)])
+    >>> near = nearer.NoisyOracle(nearer.PointOracle(X), flip=0.1, random_state=0)(questions)
+    >>> answers = np.where(near[:, None], questions, questions[:, [0, 2, 1]])
+    >>> found = nearer.fit(answers, random_state=0)
+    >>> found.dimension, found.determined, round(found.held_out.accuracy, 1)
+    (2, True, 0.9)
+    """
+    given = gather(answers, people, weights, n_objects, objects)
+    checks.one_of("method", method, _METHODS)
+    d = None if n_components == "auto" else checks.n_components(n_components, given.n)
+    most = min(checks.n_components(max_components), given.n - 1)
+    if bootstrap is not None and bootstrap != 0:
+        checks.whole("bootstrap", bootstrap, least=2, rule="a spread needs two draws; 0: none")
+    rng = checks.generator(random_state)
+    found = _find(given, _Wanted(method, d, most, max_iter, tol), rng)
+    if found.method != "noisy" and bootstrap != 0:
+        found = _drawn_again(given, found, bootstrap or _DRAWS, rng)
+    elif bootstrap:
+        found = _drawn_again(given, found, bootstrap, rng)
+    return _embedding(given, found)
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """How answers are to be fitted; `d` None: in as many dimensions as they need."""
+
+    method: str
+    d: int | None
+    most: int
+    max_iter: int
+    tol: float
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A fit with all that was learned on the way."""
+
+    method: str
+    posterior: Posterior
+    margins: Floats  # of each answer, by fits that have not seen it; nan: by none
+    error_rate: float
+    estimate: DimensionEstimate | None = None
+    evidence: dict[int, Any] | None = None
+    reliability: Reliability | None = None
+    weights: Floats | None = None  # as the fit used them
+
+
+def _find(given: Given, wanted: _Wanted, rng: np.random.Generator) -> _Found:
+    method, d, most = wanted.method, wanted.d, wanted.most
+    estimate = None
+    if method == "auto" or (d is None and method != "noisy"):
+        estimate, exact = fit_exactly(given.rows, given.weights, given.n, d, most, rng)
+        if method == "auto" and exact is not None:
+            return _obeyed(given, exact, estimate)
+    if method in ("auto", "noisy"):
+        return _believed(given, wanted, rng)
+    if d is None:
+        estimate = estimate or _settled(given, most, rng)[1]
+        d = estimate.dimension
+    return replace(_minimised(given, replace(wanted, d=d), rng), estimate=estimate)
+
+
+def _believed(given: Given, wanted: _Wanted, rng: np.random.Generator) -> _Found:
+    d, estimate, belief = wanted.d, None, None
+    if d is None:
+        belief, estimate = _settled(given, wanted.most, rng)
+        d = estimate.dimension
+    if belief is None or len(given.rows) > SETTLED:
+        belief = Belief(given.n, d, rng)
+        belief.learn(given.rows, given.people, given.weights)
+    evidence = belief.evidence if estimate is None else estimate.evidence
+    belief.conclude(max_iter=wanted.max_iter, tol=wanted.tol)
+    return _Found(
+        "noisy",
+        belief.fit,
+        belief.margins,
+        belief.error_rate,
+        estimate,
+        evidence,
+        belief.reliability,
+        belief.weights,
+    )
+
+
+def _settled(given: Given, most: int, rng: np.random.Generator) -> tuple[Belief, DimensionEstimate]:
+    """A belief that chose its dimension, from as many answers as settle it."""
+    some = np.arange(len(given.rows))
+    if len(some) > SETTLED:
+        some = np.sort(rng.choice(len(some), SETTLED, replace=False))
+    people = None if given.people is None else given.people[some]
+    belief = Belief(given.n, None, rng, max_components=most)
+    belief.learn(given.rows[some], people, given.weights[some])
+    return belief, find_dimension(belief, most)
+
+
+def _obeyed(given: Given, exact: ExactFit, estimate: DimensionEstimate | None) -> _Found:
+    margins = np.full(len(given.rows), np.nan)
+    margins[exact.held_out.rows] = exact.held_out.margins
+    return _plain(given, "soe", exact.fit, margins, exact.held_out.curve, estimate)
+
+
+def _minimised(given: Given, wanted: _Wanted, rng: np.random.Generator) -> _Found:
+    method, d, loss = wanted.method, wanted.d or 1, Loss(wanted.method)
+    found = fit_from_above(
+        given.rows,
+        given.n,
+        d,
+        loss=loss,
+        weights=given.weights,
+        max_iter=wanted.max_iter,
+        tol=wanted.tol,
+        rng=rng,
+    )
+    held = hold_out_once(given.rows, given.weights, given.n, d, loss, rng)
+    margins = np.full(len(given.rows), np.nan)
+    if held is not None:
+        margins[held.rows] = held.margins
+    return _plain(given, method, found, margins, Curve() if held is None else held.curve, None)
+
+
+def _plain(
+    given: Given,
+    method: str,
+    found: Fit,
+    margins: Floats,
+    curve: Curve,
+    estimate: DimensionEstimate | None,
+) -> _Found:
+    n, d = found.positions.shape
+    posterior = Posterior(
+        found.positions,
+        np.zeros((n, d, d)),
+        Noise(),
+        curve,
+        found.loss,
+        found.n_iter,
+        found.converged,
+    )
+    wrong = disobeyed(found.positions, given.rows)
+    rate = float(np.average(wrong, weights=given.weights))
+    return _Found(method, posterior, margins, rate, estimate, weights=given.weights)
+
+
+def _drawn_again(given: Given, found: _Found, n_draws: int, rng: np.random.Generator) -> _Found:
+    """Covariances by fits to answers drawn again, with the weights of the fit."""
+    noise = found.posterior.noise
+    noisy = found.method == "noisy"
+    loss = noise.loss if noisy else Loss(found.method)
+
+    def refit(weights: Floats, start: Floats) -> Floats:
+        ridge = noise.ridge(float(weights.sum())) if noisy else 0.0
+        again = fit_positions(
+            given.rows,
+            given.n,
+            start=start,
+            weights=weights,
+            loss=loss,
+            ridge=ridge,
+            max_iter=200,
+        )
+        return again.positions
+
+    positions, weights = found.posterior.positions, found.weights
+    covariances = bootstrap_covariances(
+        positions, given.rows, refit, weights=weights, n_draws=n_draws, rng=rng
+    )
+    return replace(found, posterior=replace(found.posterior, covariances=covariances))
+
+
+def _embedding(given: Given, found: _Found) -> Embedding:
+    posterior, estimate = found.posterior, found.estimate
+    d = posterior.positions.shape[1]
+    evidence = found.evidence or (estimate.evidence if estimate is not None else {})
+    known = bool(np.any(posterior.covariances))
+    trials = np.unique(given.trials)
+    note = f"{len(trials):,} answers, {found.method}, {d} dimensions"
+    return Embedding(
+        positions=posterior.positions,
+        triplets=given.rows.astype(np.int64),
+        n_comparisons=len(given.rows),
+        n_rounds=0,
+        history=(Phase("fit", len(given.rows), 0, note),),
+        evidence=evidence,
+        determined=None if estimate is None else estimate.determined,
+        dimension_low=d if estimate is None else estimate.dimension_low,
+        dimension_high=d if estimate is None else estimate.dimension_high,
+        covariances=posterior.covariances if known else None,
+        held_out=given.accuracy(found.margins),
+        error_rate=found.error_rate,
+        people=_people(given, found),
+        names=given.names,
+        chosen=False,
+        details={
+            "method": found.method,
+            "posterior": posterior,
+            "loss": posterior.loss,
+            "estimate": estimate,
+            "reliability": found.reliability,
+            "weights": found.weights,
+        },
+    )
+
+
+def _people(given: Given, found: _Found) -> NDArray[np.void] | None:
+    if given.people is None:
+        return None
+    names, which = np.unique(given.people, return_inverse=True)
+    table = np.zeros(len(names), dtype=[("id", names.dtype), *_PERSON])
+    table["id"] = names
+    trial = np.unique(given.trials, return_index=True)[1]
+    table["n_trials"] = np.bincount(which[trial], minlength=len(names))
+    first, _, right = given.by_trial(found.margins)
+    held = np.bincount(which[first], minlength=len(names))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # nobody's answers held out: nan
+        share = np.bincount(which[first], right, len(names)) / held
+    table["agreement"] = share
+    for k in np.flatnonzero(held == 0):
+        table["low"][k], table["high"][k] = 0.0, 1.0
+    for k in np.flatnonzero(held):
+        table["low"][k], table["high"][k] = share_interval(float(share[k]), float(held[k]))
+    table["reliability"] = np.nan
+    if found.reliability is not None:
+        table["reliability"] = found.reliability.reliability
+        table["flag"][np.isin(names, found.reliability.contrary)] = "contrary"
+        table["flag"][np.isin(names, found.reliability.guessing)] = "guessing"
+    return table

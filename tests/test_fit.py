@@ -1,0 +1,194 @@
+"""`nearer.fit`: every form of answers, one belief; objects, people and trials."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import nearer
+from nearer.asking.people import CrowdOracle, Person
+from nearer.errors import InvalidInput
+from nearer.questions import answered, balanced_questions, random_questions
+
+X = np.random.default_rng(0).normal(size=(30, 2))
+
+
+def answers(m=2500, flip=0.0, seed=1, points=X):
+    questions = balanced_questions(len(points), m, np.random.default_rng(seed))
+    oracle = nearer.NoisyOracle(nearer.PointOracle(points), flip, random_state=seed)
+    return answered(questions, oracle(questions))
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    return nearer.fit(answers(flip=0.1), random_state=0)
+
+
+def test_a_noisy_fit_knows_everything(noisy):
+    assert (noisy.dimension, noisy.chosen, noisy.details["method"]) == (2, False, "noisy")
+    assert noisy.determined
+    assert noisy.evidence[2]["probability"] > 0.9
+    assert noisy.dimension_low == noisy.dimension_high == 2
+    assert noisy.covariances.shape == (30, 2, 2)
+    assert 0.05 < noisy.error_rate < 0.2
+    held = noisy.held_out
+    assert 0.75 < held.low < held.accuracy < held.high < 0.95
+    assert noisy.people is None
+    p = noisy.predict_proba(answers(200, seed=9))
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    assert (p[:, 1] > 0.5).mean() > 0.9
+
+
+def test_exact_answers_are_obeyed():
+    rows = answers()
+    found = nearer.fit(rows, random_state=0)
+    assert found.details["method"] == "soe"
+    assert found.predict(rows).all()
+    assert found.error_rate == 0
+    assert found.held_out.accuracy > 0.95
+    assert found.evidence[2]["probability"] > 0.9
+    assert (np.linalg.eigvalsh(found.covariances) > -1e-9).all()
+    assert nearer.fit(rows, n_components=2, bootstrap=0, random_state=0).covariances is None
+
+
+def test_every_form_of_the_same_answers_gives_the_same_positions(tmp_path):
+    rows = answers(1500, 0.1)
+    nearer.write_triplets(tmp_path / "t.csv", rows)
+    frame = pd.DataFrame(rows, columns=["head", "winner", "loser"])
+    forms = [rows, tmp_path / "t.csv", str(tmp_path / "t.csv"), frame]
+    forms += [nearer.read_triplets(tmp_path / "t.csv"), rows.tolist()]
+    found = [nearer.fit(form, n_components=2, random_state=0).positions for form in forms]
+    for positions in found[1:]:
+        np.testing.assert_array_equal(positions, found[0])
+
+
+def test_what_is_in_no_answer_is_no_object(tmp_path):
+    rows = answers(1500, 0.1)
+    shifted = nearer.fit(3 * rows + 1001, n_components=2, random_state=0)
+    assert shifted.names == tuple(range(1001, 1001 + 90, 3))
+    np.testing.assert_array_equal(
+        shifted.positions, nearer.fit(rows, n_components=2, random_state=0).positions
+    )
+    kept = nearer.fit(rows, n_components=2, n_objects=33, random_state=0)
+    assert len(kept.positions) == 33
+    numbers = nearer.fit(rows + 5, n_components=2, objects="numbers", random_state=0)
+    assert len(numbers.positions) == 35
+    nearer.write_triplets(tmp_path / "t.csv", rows + 1)
+    assert len(nearer.fit(tmp_path / "t.csv", n_components=1, random_state=0).positions) == 30
+
+
+def test_people_are_a_table():
+    people = [Person()] * 6 + [Person(reliability=-1)]
+    crowd = CrowdOracle(X, people, scale=0.3, random_state=7)
+    questions = random_questions(30, 4000, np.random.default_rng(0))
+    triplets = answered(questions, crowd(questions))
+    who = np.array([f"p{k}" for k in crowd.answered_by])
+    found = nearer.fit(triplets, n_components=2, people=who, random_state=0)
+    table = found.people
+    fields = ("id", "n_trials", "agreement", "low", "high", "reliability", "flag")
+    assert table.dtype.names == fields
+    assert table["id"].tolist() == [f"p{k}" for k in range(7)]
+    assert table["n_trials"].sum() == 4000
+    assert table["id"][table["flag"] == "contrary"].tolist() == ["p6"]
+    assert ((table["low"] <= table["agreement"]) & (table["agreement"] <= table["high"])).all()
+    assert table["agreement"][6] < 0.3
+    assert found.details["weights"][who == "p6"].max() == 0
+
+
+def test_an_odd_one_out_is_one_trial():
+    rng = np.random.default_rng(0)
+    shown = np.array([rng.choice(30, 3, replace=False) for _ in range(1200)])
+    sides = [
+        np.linalg.norm(X[shown[:, i]] - X[shown[:, j]], axis=1) for i, j in ((0, 1), (0, 2), (1, 2))
+    ]
+    odd = 2 - np.argmin(sides, axis=0)
+    third = shown[np.arange(1200), odd]
+    one, other = np.array([np.delete(row, k) for row, k in zip(shown, odd, strict=True)]).T
+    twice = np.stack([[one, other, third], [other, one, third]]).transpose(2, 0, 1).reshape(-1, 3)
+    who = np.repeat(np.arange(1200) % 3, 2)
+    found = nearer.fit(twice, n_components=2, method="noisy", people=who, random_state=0)
+    assert found.people["n_trials"].tolist() == [400, 400, 400]
+    assert found.held_out.n_trials <= 1200
+
+
+def test_answers_that_count_nothing_break_no_exactness():
+    rows = answers()
+    wrong = np.concatenate([rows, rows[:200, [0, 2, 1]]])
+    weights = np.repeat([1.0, 0.0], [len(rows), 200])
+    found = nearer.fit(wrong, weights=weights, bootstrap=0, random_state=0)
+    assert found.details["method"] == "soe"
+    assert found.error_rate == 0
+
+
+def test_the_bootstrap_believes_whom_the_fit_believes():
+    crowd = CrowdOracle(X, [Person()] * 4 + [Person(reliability=-1)], scale=0.2, random_state=7)
+    questions = random_questions(30, 3000, np.random.default_rng(0))
+    triplets = answered(questions, crowd(questions))
+    who = crowd.answered_by
+
+    def spread(rows, people):
+        found = nearer.fit(rows, n_components=2, people=people, bootstrap=10, random_state=0)
+        size = found.positions.var()
+        return np.trace(found.covariances.mean(axis=0)) / size
+
+    honest = who < 4
+    both, alone = spread(triplets, who), spread(triplets[honest], who[honest])
+    assert both < 1.5 * alone
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_few_answers_determine_nothing(seed):
+    rng = np.random.default_rng(seed)
+    one = nearer.fit([[0, 1, 2]], random_state=seed)
+    assert (one.determined, one.details["method"]) == (False, "noisy")
+    few = nearer.fit(random_questions(100, 150, rng), random_state=seed)
+    assert not few.determined
+    assert few.dimension_low < few.dimension_high
+    assert few.details["method"] == "noisy"
+
+
+@pytest.mark.parametrize("fit", [nearer.fit, lambda rows: nearer.OrdinalEmbedding(2).fit(rows)])
+def test_an_interruption_passes(monkeypatch, fit):
+    from nearer.fitting.losses import Loss
+
+    real, calls = Loss.value_and_gradient, []
+
+    def interrupted(self, *arguments):
+        calls.append(1)
+        if len(calls) == 30:
+            raise KeyboardInterrupt
+        return real(self, *arguments)
+
+    monkeypatch.setattr(Loss, "value_and_gradient", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        fit(answers(600, 0.1))
+    assert len(calls) == 30
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_components": 0}, "n_components=0"),
+        ({"n_components": "two"}, "n_components='two'"),
+        ({"n_components": 3}, "3 objects span at most 2"),
+        ({"method": "magic"}, "method='magic'"),
+        ({"people": [1]}, "people of shape"),
+        ({"weights": [1.0]}, "weights of shape"),
+        ({"bootstrap": 1}, "bootstrap=1"),
+        ({"objects": "names"}, "objects='names'"),
+        ({"random_state": "x"}, "random_state='x'"),
+    ],
+)
+def test_refusals(options, message):
+    with pytest.raises(InvalidInput, match=message):
+        nearer.fit([[0, 1, 2], [2, 1, 0]], **options)
+
+
+def test_the_examples_of_the_page_on_noise_run():
+    text = (Path(__file__).parents[1] / "docs" / "noise.md").read_text("utf-8")
+    block = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0]
+    names = {}
+    exec(block, names)  # as a reader would
+    assert names["found"].dimension == 2
