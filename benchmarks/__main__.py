@@ -1,34 +1,69 @@
 """Run benchmarks: all of them, or those named.
 
-    make bench                              all
-    .venv/bin/python -m benchmarks growth   one
+    make bench                                      all, short
+    .venv/bin/python -m benchmarks growth           one
+    .venv/bin/python -m benchmarks adaptive --full --seeds 10 --cells 'table data=3dgmm'
 
-A benchmark is a module of this package with a function ``main()`` and a first line that says what
-it measures.
+`benchmarks.harness` says what a benchmark is. A module with a function ``main()`` instead is called
+as it is.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 from importlib import import_module
 from pkgutil import iter_modules
 
 import benchmarks
+from benchmarks.harness import cores, measure
+from nearer.errors import NearerError
 
-NAMES = sorted(m.name for m in iter_modules(benchmarks.__path__) if not m.name.startswith("_"))
+NAMES = sorted(
+    m.name
+    for m in iter_modules(benchmarks.__path__)
+    if m.name not in ("__main__", "harness") and not m.name.startswith("_")
+)
 
 
-def main(wanted: list[str]) -> int:
-    unknown = [name for name in wanted if name not in NAMES]
+def _number(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError
+    return number
+
+
+_number.__name__ = "number"  # what argparse calls it: invalid number value
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)}")
+    parser.add_argument("--full", action="store_true", help="the full form; it may take hours")
+    parser.add_argument("--seeds", type=_number, metavar="K", help="so many seeds")
+    parser.add_argument("--cells", default="", metavar="GLOB", help="only cells whose name has it")
+    parser.add_argument("--jobs", type=_number, default=cores(), help="processes at a time")
+    given = parser.parse_args(arguments)
+    unknown = [name for name in given.names if name not in NAMES]
     if unknown:
-        print(f"no benchmark {', '.join(unknown)}; there are {', '.join(NAMES)}", file=sys.stderr)
+        parser.error(f"no benchmark {', '.join(unknown)}; there are {', '.join(NAMES)}")
+    try:
+        for name in given.names or NAMES:
+            module = import_module(f"benchmarks.{name}")
+            print(f"\n== {name}: {(module.__doc__ or '').splitlines()[0]}\n", flush=True)
+            if hasattr(module, "main"):
+                module.main()
+                continue
+            options = {"full": given.full, "seeds": given.seeds, "only": given.cells}
+            print(measure(module, name, jobs=given.jobs, **options), flush=True)
+    except KeyboardInterrupt:
+        print("interrupted; finished cells are kept, the same command goes on", file=sys.stderr)
+        return 130
+    except NearerError as error:
+        print(f"Error: {error}", file=sys.stderr)
         return 2
-    for name in wanted or NAMES:
-        module = import_module(f"benchmarks.{name}")
-        print(f"\n== {name}: {(module.__doc__ or '').splitlines()[0]}", flush=True)
-        module.main()
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

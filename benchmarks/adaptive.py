@@ -1,15 +1,14 @@
 """nearer.embed: dimension, comparisons, tau and kNN; dimensions found; budget curve; growth; place.
 
-Environment: SEEDS (default 5) runs a set (a fifth of them on real data, in 20 dimensions and for
-the curve), PICTURE (default out/bench/budget.png), LARGEST (default 100000) objects for the growth.
+Short: 5 seeds, up to 10 dimensions, up to 10,000 objects. Full: 10 seeds (a fifth of them where a
+run takes a minute), 20 dimensions, 100,000 objects. The curve is drawn to budget.png.
 """
 
 from __future__ import annotations
 
-import os
 import resource
 import time
-from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,141 +16,107 @@ import numpy as np
 from scipy.stats import kendalltau
 
 import nearer
+from benchmarks.harness import Cell, Rows, counted, distinct, grid, median, pick, summary, table
 from nearer.algorithms.methods import make_asking
 from nearer.metrics import knn_precision, mean_kendall_tau
 
-SEEDS = range(1000, 1000 + int(os.environ.get("SEEDS", "5")))
-FEWER = SEEDS[: max(1, len(SEEDS) // 5)]
 BUDGETS = (5_000, 10_000, 15_000, 20_000, 25_000, 30_000)
 RIVALS = ("rand+soe", "crowd-kernel", "extra+soe")
+CURVES = {"3dgmm": 3, "5dcube": 5}
 REAL = {"digits": "load_digits_mnist", "spam": "load_spambase", "20news": "load_newsgroups"}
 
 
-def main() -> None:
-    table()
-    dimensions()
-    curve()
-    growth()
-    place()
+def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
+    every = range(1000, 1000 + (seeds or (10 if full else 5)))
+    fewer = every[: max(1, len(every) // 5)]
+    families = ("ball", "cube", "gaussian", "sphere")
+    low, high = ((1, 2, 3, 5, 8), (10, 20)) if full else ((1, 2, 3, 5), (10,))
+    yield from grid("table", embedded, data=("3dgmm", "5dgmm", "5dcube", "cities"), seed=every)
+    yield from grid("table", embedded, data=REAL, seed=fewer)
+    yield from grid("dimension", found_dimension, family=families, d=low, seed=every)
+    yield from grid("dimension", found_dimension, family=families, d=high, seed=fewer)
+    methods = ("adaptive", *RIVALS)
+    yield from grid("curve", budgeted, data=CURVES, method=methods, budget=BUDGETS, seed=fewer)
+    sizes = (1_000, 10_000, 100_000) if full else (1_000, 10_000)
+    yield from grid("growth", grown, n=sizes, d=(3, 5))
+    yield from grid("place", placed, d=(2, 3, 5), seed=every)
 
 
-def summary(values: list[float]) -> str:
-    low, middle, high = np.quantile(values, [0, 0.5, 1])
-    return f"{middle:.4g} ({low:.4g} to {high:.4g})"
+def embed(X: Any, seed: int) -> tuple[nearer.Embedding, float]:
+    """The embedding, and the processor seconds it took once everything is compiled."""
+    small = np.random.default_rng(0).random((30, 2))
+    nearer.embed(nearer.PointOracle(small), 30, random_state=0, progress=False)
+    start = time.process_time()
+    found = nearer.embed(nearer.PointOracle(X), X.shape[0], random_state=seed, progress=False)
+    return found, time.process_time() - start
 
 
-def table() -> None:
-    print(f"{'data':8} {'dimension':>16}  comparisons, tau, kNN: median (least to most), seconds")
-    for name in ("3dgmm", "5dgmm", "5dcube", "cities", *REAL):
-        rows = []
-        for seed in FEWER if name in REAL else SEEDS:
-            X = points(name, seed)
-            n, start = X.shape[0], time.perf_counter()
-            found = nearer.embed(nearer.PointOracle(X), n, random_state=seed, progress=False)
-            seconds = time.perf_counter() - start
-            tau, knn = mean_kendall_tau(X, found.positions), knn_precision(X, found.positions)
-            rows.append((found.dimension, found.n_comparisons, tau, knn, seconds))
-        dimension, *measures = zip(*rows, strict=True)
-        counts = dict(Counter(dimension).most_common())
-        measured = ", ".join(summary(list(m)) for m in measures)
-        print(f"{name:8} {counts!s:>16}  {measured}", flush=True)
+def points(data: str, seed: int) -> Any:
+    if data not in REAL:
+        return nearer.datasets.load_points(data, random_state=seed)
+    options = {"random_state": seed} if data == "spam" else {}
+    return getattr(nearer.datasets, REAL[data])(**options).points
 
 
-def points(name: str, seed: int) -> Any:
-    if name not in REAL:
-        return nearer.datasets.load_points(name, random_state=seed)
-    options = {"random_state": seed} if name == "spam" else {}
-    return getattr(nearer.datasets, REAL[name])(**options).points
+def embedded(data: str, seed: int) -> dict[str, Any]:
+    X = points(data, seed)
+    found, seconds = embed(X, seed)
+    return {
+        "dimension": found.dimension,
+        "comparisons": found.n_comparisons,
+        "tau": mean_kendall_tau(X, found.positions),
+        "knn": knn_precision(X, found.positions),
+        "seconds": seconds,
+    }
 
 
-def dimensions() -> None:
-    print("\n1,000 objects: dimension found: runs; comparisons until it is known, in all")
-    for family in ("ball", "cube", "gaussian", "sphere"):
-        for d in (1, 2, 3, 5, 8, 10, 20):
-            found, until, total = [], [], []
-            for seed in FEWER if d == 20 else SEEDS:
-                X = getattr(nearer.datasets, f"make_{family}")(1000, d, random_state=seed)
-                whole = nearer.embed(nearer.PointOracle(X), 1000, random_state=seed, progress=False)
-                found.append(whole.dimension)
-                total.append(float(whole.n_comparisons))
-                known = next(i for i, p in enumerate(whole.history) if p.name == "frame")
-                until.append(float(sum(p.n_comparisons for p in whole.history[: known + 1])))
-            counts = dict(Counter(found).most_common())
-            print(f"{family:9} d={d:2}: {counts}; {summary(until)}; {summary(total)}", flush=True)
+def found_dimension(family: str, d: int, seed: int) -> dict[str, Any]:
+    X = getattr(nearer.datasets, f"make_{family}")(1000, d, random_state=seed)
+    whole, seconds = embed(X, seed)
+    known = next(i for i, phase in enumerate(whole.history) if phase.name == "frame")
+    return {
+        "dimension": whole.dimension,
+        "until": sum(phase.n_comparisons for phase in whole.history[: known + 1]),
+        "comparisons": whole.n_comparisons,
+        "seconds": seconds,
+    }
 
 
-def curve() -> None:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 4), layout="constrained")
-    print(f"\ntau at {', '.join(f'{b:,}' for b in BUDGETS)} comparisons, median of {len(FEWER)}")
-    for column, (name, d) in enumerate((("3dgmm", 3), ("5dcube", 5))):
-        ax = figure.add_subplot(1, 2, column + 1, title=name, xlabel="comparisons", ylabel="tau")
-        for method in ("adaptive", *RIVALS):
-            taus = [
-                float(np.median([budgeted(method, points(name, s), b, d) for s in FEWER]))
-                for b in BUDGETS
-            ]
-            print(f"{name:7} {method:13}", *(f"{tau:7.4f}" for tau in taus), flush=True)
-            ax.plot(BUDGETS, taus, marker="o", label=method)
-        ax.legend()
-    path = Path(os.environ.get("PICTURE", "out/bench/budget.png"))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path)
-    print(f"picture: {path}")
-
-
-def budgeted(method: str, X: np.ndarray, budget: int, d: int) -> float:
+def budgeted(data: str, method: str, budget: int, seed: int) -> dict[str, Any]:
     """Tau at a budget; the rivals are told the true dimension."""
-    options = {} if method == "adaptive" else {"n_components": d}
+    X = points(data, seed)
+    options = {} if method == "adaptive" else {"n_components": CURVES[data]}
     asking = make_asking(method, len(X), random_state=0, budget=budget, **options)
     try:
         found = nearer.run(asking, nearer.PointOracle(X), budget=budget)
     except nearer.errors.NearerError:
-        return float("nan")
-    return float(mean_kendall_tau(X, found.positions))
+        return {"tau": float("nan")}
+    return {"tau": float(mean_kendall_tau(X, found.positions))}
 
 
-def growth() -> None:
-    largest = int(os.environ.get("LARGEST", "100000"))
-    for d in (3, 5):
-        sizes = [n for n in (1_000, 10_000, 100_000) if n <= largest]
-        asked, seconds = [], []
-        for n in sizes:
-            X = np.random.default_rng(n).random((n, d))
-            start = time.perf_counter()
-            found = nearer.embed(nearer.PointOracle(X), n, random_state=0, progress=False)
-            seconds.append(time.perf_counter() - start)
-            asked.append(found.n_comparisons)
-            tau = mean_kendall_tau(X, found.positions, n_heads=100, random_state=0)
-            unit = found.n_comparisons / (n * d * np.log2(n))
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-            print(
-                f"n={n:7,} d={d}: dimension {found.dimension}, {found.n_comparisons:,} = "
-                f"{unit:.2f} n d log2 n, tau {tau:.4f}, {seconds[-1]:.1f} s, {peak:.1f} GiB",
-                flush=True,
-            )
-        if len(sizes) > 1:
-            slope = np.polyfit(np.log(sizes), np.log(asked), 1)[0]
-            time_slope = np.polyfit(np.log(sizes), np.log(seconds), 1)[0]
-            print(f"d={d}: comparisons grow as n^{slope:.2f}, seconds as n^{time_slope:.2f}")
+def grown(n: int, d: int) -> dict[str, Any]:
+    X = np.random.default_rng(n).random((n, d))
+    found, seconds = embed(X, 0)
+    return {
+        "dimension": found.dimension,
+        "comparisons": found.n_comparisons,
+        "unit": found.n_comparisons / (n * d * np.log2(n)),
+        "tau": mean_kendall_tau(X, found.positions, n_heads=100, random_state=0),
+        "seconds": seconds,
+        "gib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+    }
 
 
-def place() -> None:
-    print("\nunseen objects placed among 500: tau of their rankings, of the fitted objects'; cost")
-    for d in (2, 3, 5):
-        taus, fitted, costs = [], [], []
-        for seed in SEEDS:
-            X = np.random.default_rng(seed).normal(size=(600, d))
-            oracle = nearer.PointOracle(X)
-            old = nearer.embed(oracle, 500, random_state=seed, progress=False)
-            placed = old.place(oracle, np.arange(500, 600))
-            both = np.vstack([old.positions, placed.positions])
-            taus.append(head_tau(X, both, range(500, 600)))
-            fitted.append(head_tau(X, both, range(500)))
-            costs.append(placed.n_comparisons / 100 / (d * np.log2(500)))
-        measured = f"{summary(taus)}; {summary(fitted)}; {summary(costs)} d log2 n"
-        print(f"d={d}: {measured}", flush=True)
+def placed(d: int, seed: int) -> dict[str, Any]:
+    X = np.random.default_rng(seed).normal(size=(600, d))
+    old, _ = embed(X[:500], seed)
+    new = old.place(nearer.PointOracle(X), np.arange(500, 600))
+    both = np.vstack([old.positions, new.positions])
+    return {
+        "tau": head_tau(X, both, range(500, 600)),
+        "fitted": head_tau(X, both, range(500)),
+        "cost": new.n_comparisons / 100 / (d * np.log2(500)),
+    }
 
 
 def head_tau(X: np.ndarray, Y: np.ndarray, heads: range) -> float:
@@ -161,3 +126,89 @@ def head_tau(X: np.ndarray, Y: np.ndarray, heads: range) -> float:
         return np.linalg.norm(np.delete(Z[:500], [h] if h < 500 else [], axis=0) - Z[h], axis=1)
 
     return float(np.mean([kendalltau(ranking(X, h), ranking(Y, h))[0] for h in heads]))
+
+
+def page(rows: Rows, folder: Path) -> str:
+    parts = (
+        ("The default on the paper's data: medians (least to most), processor seconds", _table),
+        ("1,000 objects: dimensions found, comparisons until it is known, in all", _dimensions),
+        ("Tau at a budget; the rivals are told the true dimension", _curve),
+        ("Growth", _growth),
+        ("100 unseen objects placed among 500: tau of rankings from them, from the 500", _place),
+    )
+    made = [f"## {title}\n\n{make(rows)}" for title, make in parts]
+    draw(pick(rows, "curve"), folder / "budget.png")
+    return "\n".join(made)
+
+
+def _table(rows: Rows) -> str:
+    figures = ("comparisons", "tau", "knn", "seconds")
+    groups = ((data, pick(rows, "table", data=data)) for data in distinct_of(rows, "table", "data"))
+    lines = [
+        [data, counted(g, "dimension"), *(summary(g, f) for f in figures), len(g)]
+        for data, g in groups
+    ]
+    return table(["data", "dimension: runs", *figures, "runs"], lines)
+
+
+def distinct_of(rows: Rows, part: str, *keys: str) -> list[Any]:
+    return distinct(pick(rows, part), *keys)
+
+
+def _dimensions(rows: Rows) -> str:
+    lines = []
+    for family, d in distinct_of(rows, "dimension", "family", "d"):
+        g = pick(rows, "dimension", family=family, d=d)
+        lines.append(
+            [family, d, counted(g, "dimension"), summary(g, "until"), summary(g, "comparisons")]
+        )
+    return table(["family", "d", "found: runs", "until known", "in all"], lines)
+
+
+def _curve(rows: Rows) -> str:
+    lines = []
+    for data, method in distinct_of(rows, "curve", "data", "method"):
+        at = [pick(rows, "curve", data=data, method=method, budget=b) for b in BUDGETS]
+        lines.append([data, method, *(f"{median(g, 'tau'):.4f}" if g else "" for g in at)])
+    return table(["data", "method", *(f"{b:,}" for b in BUDGETS)], lines)
+
+
+def _growth(rows: Rows) -> str:
+    found = pick(rows, "growth")
+    shown = ("dimension", "comparisons", "unit", "tau", "seconds", "gib")
+    lines = [[f"{r['n']:,}", r["d"], *(f"{r[key]:,.4g}" for key in shown)] for r in found]
+    heads = ["n", "d", "dimension", "comparisons", "n d log2 n", "tau", "seconds", "GiB"]
+    text = table(heads, lines)
+    for d in distinct(found, "d"):
+        sizes, asked, seconds = np.log(
+            [[r[key] for r in found if r["d"] == d] for key in ("n", "comparisons", "seconds")]
+        )
+        if len(sizes) > 1:
+            slopes = [np.polyfit(sizes, values, 1)[0] for values in (asked, seconds)]
+            text += f"\nd = {d}: comparisons grow as n^{slopes[0]:.2f}, seconds n^{slopes[1]:.2f}\n"
+    return text
+
+
+def _place(rows: Rows) -> str:
+    lines = []
+    for d in distinct_of(rows, "place", "d"):
+        g = pick(rows, "place", d=d)
+        lines.append([d, *(summary(g, figure) for figure in ("tau", "fitted", "cost"))])
+    return table(["d", "tau", "tau of the 500", "cost in d log2 n"], lines)
+
+
+def draw(rows: Rows, path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    names = distinct(rows, "data")
+    if not names:
+        return
+    figure = Figure(figsize=(4.5 * len(names), 4), layout="constrained")
+    for ax, data in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
+        ax.set(title=data, xlabel="comparisons", ylabel="tau")
+        for method in distinct(rows, "method"):
+            at = {b: pick(rows, "curve", data=data, method=method, budget=b) for b in BUDGETS}
+            taus = {b: median(g, "tau") for b, g in at.items() if g}
+            ax.plot(list(taus), list(taus.values()), marker="o", label=method)
+        ax.legend()
+    figure.savefig(path)

@@ -4,49 +4,67 @@ from __future__ import annotations
 
 import time
 import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 
 import nearer
+from benchmarks.harness import Cell, Rows, grid, table
+
+TIMED = True
 
 
-def main() -> None:
-    nearer.run(nearer.choose_basis(100, random_state=0), _oracle(100))  # compile
-    rows = [_measure(n) for n in (1_000, 3_162, 10_000, 31_623, 100_000)]
-    print("       n  dimension  heads  comparisons  rounds  seconds  peak MiB  bytes/(n·heads)")
-    for n, basis, seconds, peak in rows:
-        heads = len(basis.rankings)
-        print(
-            f"{n:8,}  {basis.dimension:9}  {heads:5}  {basis.n_comparisons:11,}  "
-            f"{basis.n_rounds:6,}  {seconds:7.3f}  {peak / 2**20:8.1f}  {peak / n / heads:15.0f}"
-        )
-    sizes = np.log([row[0] for row in rows])
-    for what, values in {
-        "seconds": [row[2] for row in rows],
-        "comparisons": [row[1].n_comparisons for row in rows],
-        "peak memory": [row[3] for row in rows],
-    }.items():
-        exponent = np.polyfit(sizes, np.log(values), 1)[0]
-        print(f"{what} grow as n^{exponent:.2f}")
+def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
+    sizes = (1_000, 3_162, 10_000, 31_623, 100_000)
+    yield from grid("basis", measured, n=sizes, seed=range(seeds or (3 if full else 1)))
 
 
-def _oracle(n: int) -> nearer.PointOracle:
-    return nearer.PointOracle(nearer.datasets.make_cube(n, 3, random_state=n))
-
-
-def _measure(n: int) -> tuple[int, nearer.Basis, float, int]:
-    oracle = _oracle(n)
-    times = []
+def measured(n: int, seed: int) -> dict[str, float]:
+    nearer.run(nearer.choose_basis(100, random_state=0), _oracle(100, 0))  # compile
+    oracle, times = _oracle(n, seed), []
     for _ in range(3 if n <= 10_000 else 1):
         start = time.perf_counter()
-        basis = nearer.run(nearer.choose_basis(n, random_state=0), oracle)
+        basis = nearer.run(nearer.choose_basis(n, random_state=seed), oracle)
         times.append(time.perf_counter() - start)
     tracemalloc.start()
-    nearer.run(nearer.choose_basis(n, random_state=0), oracle)
+    nearer.run(nearer.choose_basis(n, random_state=seed), oracle)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    return n, basis, min(times), peak
+    return {
+        "dimension": basis.dimension,
+        "heads": len(basis.rankings),
+        "comparisons": basis.n_comparisons,
+        "rounds": basis.n_rounds,
+        "seconds": min(times),
+        "peak": peak,
+    }
 
 
-if __name__ == "__main__":
-    main()
+def _oracle(n: int, seed: int) -> nearer.PointOracle:
+    return nearer.PointOracle(nearer.datasets.make_cube(n, 3, random_state=n + seed))
+
+
+def page(rows: Rows, folder: Path) -> str:
+    heads = ["n", "dimension", "heads", "comparisons", "rounds", "seconds", "peak MiB"]
+    text = table(
+        [*heads, "bytes/(n·heads)"],
+        (
+            (
+                f"{r['n']:,}",
+                *(r[key] for key in heads[1:3]),
+                f"{r['comparisons']:,}",
+                f"{r['rounds']:,}",
+                f"{r['seconds']:.3f}",
+                f"{r['peak'] / 2**20:.1f}",
+                f"{r['peak'] / r['n'] / r['heads']:.0f}",
+            )
+            for r in rows
+        ),
+    )
+    sizes = np.log([r["n"] for r in rows])
+    if len(set(sizes)) > 1:
+        for what in ("seconds", "comparisons", "peak"):
+            slope = np.polyfit(sizes, np.log([r[what] for r in rows]), 1)[0]
+            text += f"\n{what} grow as n^{slope:.2f}\n"
+    return text

@@ -2,7 +2,10 @@
 
 People's answers are replayed from the recorded sets, a quarter of the questions held out; where an
 answer became two triplets, or a question was asked about the same three objects, all of that is
-held out together. The others are simulated. Curves go to out/bench/noise.png.
+held out together. The others are simulated. Curves go to noise.png.
+
+Short: three splits, up to 2,400 answers; calibration of fits to all answers of the smaller sets;
+fewer heads and dimensions in the simulations. Full: all of it, with cblearn's dimension.
 """
 
 from __future__ import annotations
@@ -11,8 +14,7 @@ import subprocess
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +22,16 @@ import numpy as np
 
 import nearer
 from benchmarks._calibration import reliability_diagram
+from benchmarks.harness import Cell, Rows, cell, distinct, grid, median, pick, table
 from benchmarks.soe import cblearn_environment
 from nearer.algorithms.candidates import Candidates
 from nearer.algorithms.informative import draw_round
 from nearer.fitting.belief import Belief
+from nearer.fitting.heldout import hold_out
+from nearer.fitting.posterior import Noise, as_evidence
 from nearer.questions import answered, pack, random_questions
 from nearer.reproduce.material import draw as draw_points
 
-SEEDS = (101, 102, 103, 104, 105)
 HUMAN = {  # name, dimension: sizes
     ("zappos85", 3): (500, 1000, 2000, 3000, 4000, 5000, 6000),
     ("zappos85", 5): (500, 1000, 2000, 3000, 4000, 5000, 6000),
@@ -36,8 +40,10 @@ HUMAN = {  # name, dimension: sizes
     ("cars", 2): (500, 1000, 2000, 4000),
     ("musicians", 3): (500, 1000, 2400, 4800),
 }
+SMALL = ("alieneggs30", "cars", "musicians")
 PARTS = 4
 THINGS = 60_000  # answers of the largest set that are fitted
+GU_XU = {0.05: 1.66, 0.1: 2.28, 0.2: 4.43}  # flips: comparisons in n log2 n, Gu and Xu (2023)
 THEIRS = """
 import sys, time, warnings
 import numpy as np
@@ -49,45 +55,41 @@ print(found.estimated_dimension, time.process_time() - start)
 """
 
 
-def main() -> None:
-    curves = human()
-    draw(curves, Path("out", "bench"))
-    calibration()
-    prior()
-    flips()
-    ranking()
-    bases()
-    dimension()
+def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
+    splits = range(101, 101 + (seeds or (5 if full else 3)))
+    for (data, d), sizes in HUMAN.items():
+        shown = sizes if full else sizes[:3]
+        fixed = {"data": (data,), "d": (d,), "sizes": (shown,)}
+        yield from grid("people", replayed, **fixed, way=("random", "chosen"), seed=splits)
+    yield from _calibrations(full)
+    families = ("ball", "cube", "gaussian", "sphere")
+    yield from grid("prior", likeliest, flip=(0.05, 0.2), m=(1500, 6000) if full else (1500,))
+    budgets = (27_000, 80_000) if full else (27_000,)
+    yield from grid("flips", under_flips, budget=budgets, flip=(0.05, 0.1, 0.2))
+    yield from grid("ranking", ranked, flip=GU_XU, head=range(100 if full else 10))
+    low = (2, 3, 5, 10) if full else (2, 3)
+    yield from grid("basis", bases, family=families, d=low, seed=splits[:3])
+    runs = range(2 * len(splits))
+    yield from grid("dimension", estimated, d=(2, 3, 5), seed=runs, method=("auto",))
+    if full:
+        yield from grid("dimension", estimated, d=(2, 3, 5), seed=(0,), method=("low-rank",))
+        yield cell("theirs", theirs)
 
 
-def human() -> dict[str, Any]:
-    print(f"\npeople: accuracy on held-out answers, median of {len(SEEDS)} splits")
-    curves = {}
-    for (name, d), sizes in HUMAN.items():
-        data = people(name)
-        if data is None:
-            continue
-        print(f"{name + ', d = ' + str(d):>20}:", *(f"{m:>6,}" for m in sizes))
-        curves[f"{name}, d = {d}"] = sizes, {}
-        for way in ("random", "chosen"):
-            runs = [replay(data, d, sizes, way, seed) for seed in SEEDS]
-            accuracy = np.median(runs, axis=0)
-            curves[f"{name}, d = {d}"][1][way] = accuracy
-            print(f"{way:>20}:", *(f"{a:6.3f}" for a in accuracy), flush=True)
-    return curves
+def _calibrations(full: bool) -> Iterator[Cell]:
+    dimensions = dict(reversed(HUMAN)) | {"things": 5}
+    for data, d in dimensions.items():
+        if full or data in SMALL:
+            yield cell("calibration", calibrated, data=data, d=d, budget=None)
+        if full and (data, d) in HUMAN:
+            yield cell("calibration", calibrated, data=data, d=d, budget=HUMAN[data, d][-1])
 
 
-def people(name: str) -> Any:
-    try:
-        return nearer.datasets.load_human(name)
-    except nearer.errors.MissingData as missing:
-        print(f"{name}: {missing}")
-        return None
-
-
-def replay(data: Any, d: int, sizes: tuple[int, ...], way: str, seed: int) -> list[float]:
+def replayed(data: str, d: int, sizes: tuple[int, ...], way: str, seed: int) -> dict[str, Any]:
+    """Accuracy on held-out answers after so many answers, chosen or random."""
     rng = np.random.default_rng(seed)
-    n, rows = data.n_objects, majority(data.triplets)
+    human = nearer.datasets.load_human(data)
+    n, rows = human.n_objects, majority(human.triplets)
     out = parts(rows, rng) == 0
     test, train = rows[out], rng.permutation(rows[~out])
     oracle = nearer.RecordedOracle(train)
@@ -107,65 +109,13 @@ def replay(data: Any, d: int, sizes: tuple[int, ...], way: str, seed: int) -> li
             triplets = np.concatenate([triplets, answered(questions, oracle(questions))])
             belief.learn(triplets)
         accuracy.append(float(np.mean(belief.fit.probability(test) > 0.5)))
-    return accuracy
+    return {"accuracy": accuracy}
 
 
 def parts(rows: Any, rng: np.random.Generator) -> Any:
     """A part for each answer, the same for all about the same three objects."""
     _, which = np.unique(np.sort(rows, axis=1), axis=0, return_inverse=True)
     return (rng.permutation(which.max() + 1) % PARTS)[which]
-
-
-def calibration() -> None:
-    """Each answer is predicted once, by a fit to the three quarters it is not in."""
-    print(
-        "\ncalibration: every answer held out once; ten bins of equally many, and of equal width;"
-    )
-    print("even perfect probabilities show an error in so many answers: the last column")
-    print("set          fit to       answers  accuracy  error  by width  perfect")
-    dimensions = dict(reversed(HUMAN)) | {"things": 5}
-    for name, d in dimensions.items():
-        data = people(name)
-        if data is None:
-            continue
-        n = data.n_objects
-        _calibrated(name, "all", data.triplets, partial(_fitted, n=n, d=d))
-        if (name, d) in HUMAN:
-            budget = HUMAN[name, d][-1]
-            rows = majority(data.triplets)
-            _calibrated(name, f"{budget:,} chosen", rows, partial(_chosen, n=n, d=d, budget=budget))
-
-
-def _fitted(rows: Any, seed: int, n: int, d: int) -> Any:
-    some = np.random.default_rng(seed).permutation(rows)[:THINGS]
-    model = nearer.OrdinalEmbedding(d, n_objects=n, random_state=seed)
-    return model.fit(some).fit_
-
-
-def _chosen(rows: Any, seed: int, n: int, d: int, budget: int) -> Any:
-    oracle = nearer.RecordedOracle(rows)
-    asking = nearer.informative(
-        n, budget=budget, n_components=d, askable=oracle.knows, random_state=seed
-    )
-    return nearer.run(asking, oracle).details["posterior"]
-
-
-def _calibrated(name: str, what: str, rows: Any, fit: Callable[[Any, int], Any]) -> None:
-    rng = np.random.default_rng(SEEDS[0])
-    part = parts(rows, rng)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # people contradict each other
-        p = np.concatenate(
-            [fit(rows[part != k], k).probability(rows[part == k]) for k in range(PARTS)]
-        )
-    said = np.ones(len(p), dtype=bool)
-    lucky = [reliability_diagram(p, rng.random(len(p)) < p, equal="mass").error for _ in range(20)]
-    print(
-        f"{name:12} {what:12} {len(p):7,}  {np.mean(p > 0.5):8.3f}  "
-        f"{reliability_diagram(p, said, equal='mass').error:.3f}  "
-        f"{reliability_diagram(p, said).error:8.3f}  {np.mean(lucky):7.3f}",
-        flush=True,
-    )
 
 
 def majority(triplets: Any) -> Any:
@@ -178,134 +128,108 @@ def majority(triplets: Any) -> Any:
     return rows[votes != 0]
 
 
-def draw(curves: dict[str, Any], folder: Path) -> None:
-    if not curves:
-        return
-    from matplotlib.figure import Figure
+def calibrated(data: str, d: int, budget: int | None) -> dict[str, Any]:
+    """Each answer is predicted once, by a fit to the three quarters it is not in.
 
-    figure = Figure(figsize=(4 * len(curves), 3.2), layout="constrained")
-    axes = figure.subplots(1, len(curves), squeeze=False)[0]
-    for ax, (name, (sizes, ways)) in zip(axes, curves.items(), strict=True):
-        for way, accuracy in ways.items():
-            ax.plot(sizes, accuracy, marker="o", label=f"{way} questions")
-        ax.set(title=name, xlabel="answers", ylabel="held-out accuracy")
-        ax.legend()
-    folder.mkdir(parents=True, exist_ok=True)
-    figure.savefig(folder / "noise.png", dpi=130)
-    print(f"curves in {folder / 'noise.png'}")
+    Ten bins of equally many, and of equal width; even perfect probabilities show an error.
+    """
+    human = nearer.datasets.load_human(data)
+    rows = human.triplets if budget is None else majority(human.triplets)
+    rng = np.random.default_rng(101)
+    part = parts(rows, rng)
+    fits = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # people contradict each other
+        for k in range(PARTS):
+            others = rows[part != k]
+            fit = _fitted(others, k, human.n_objects, d, budget)
+            fits.append(fit.probability(rows[part == k]))
+    p = np.concatenate(fits)
+    said = np.ones(len(p), dtype=bool)
+    lucky = [reliability_diagram(p, rng.random(len(p)) < p, equal="mass").error for _ in range(20)]
+    return {
+        "answers": len(p),
+        "accuracy": float(np.mean(p > 0.5)),
+        "error": reliability_diagram(p, said, equal="mass").error,
+        "by width": reliability_diagram(p, said).error,
+        "perfect": float(np.mean(lucky)),
+    }
 
 
-def prior() -> None:
+def _fitted(rows: Any, seed: int, n: int, d: int, budget: int | None) -> Any:
+    """A fit to all of these answers, or to as many chosen ones."""
+    if budget is None:
+        some = np.random.default_rng(seed).permutation(rows)[:THINGS]
+        return nearer.OrdinalEmbedding(d, n_objects=n, random_state=seed).fit(some).fit_
+    oracle = nearer.RecordedOracle(rows)
+    asking = nearer.informative(
+        n, budget=budget, n_components=d, askable=oracle.knows, random_state=seed
+    )
+    return nearer.run(asking, oracle).details["posterior"]
+
+
+def likeliest(flip: float, m: int) -> dict[str, Any]:
     """Where held-out answers to random questions are most likely: prior and sharpness."""
-    from nearer.fitting.heldout import hold_out
-    from nearer.fitting.posterior import Noise, as_evidence
-
-    print("\nthe prior under which held-out answers are most likely, and the sharpness there")
     X = nearer.datasets.make_mixture(100, 3, random_state=0)
-    for flip in (0.05, 0.2):
-        oracle = nearer.NoisyOracle(nearer.PointOracle(X), flip, random_state=0)
-        for m in (1500, 6000):
-            questions = random_questions(100, m, np.random.default_rng(0))
-            answers = as_evidence(answered(questions, oracle(questions)), 100)
-            tried = [
-                hold_out(answers, 3, Noise(s, flip), rng=np.random.default_rng(1))
-                for s in 2.0 ** np.arange(-1, 6)
-            ]
-            best = max(tried, key=lambda held: held.score)
-            aim = 1 + 3.2 / np.sqrt(m / 300)
-            print(
-                f"flips {flip:.0%}, {m:,} answers: prior {best.noise.prior:4.1f}, "
-                f"sharpness {best.noise.sharpness:.2f}, aim {aim:.2f}"
-            )
+    oracle = nearer.NoisyOracle(nearer.PointOracle(X), flip, random_state=0)
+    questions = random_questions(100, m, np.random.default_rng(0))
+    answers = as_evidence(answered(questions, oracle(questions)), 100)
+    tried = [
+        hold_out(answers, 3, Noise(s, flip), rng=np.random.default_rng(1))
+        for s in 2.0 ** np.arange(-1, 6)
+    ]
+    best = max(tried, key=lambda held: held.score)
+    aim = 1 + 3.2 / np.sqrt(m / 300)
+    return {"prior": best.noise.prior, "sharpness": best.noise.sharpness, "aim": aim}
 
 
-def flips() -> None:
-    print("\n3dgmm, 500 objects, answers flipped; dimension chosen from the answers")
-    print("  answers  flips  dimension      τ    kNN  estimated  CPU seconds")
-    X = nearer.datasets.make_mixture(500, 3, random_state=SEEDS[0])
-    for budget in (27_000, 80_000):
-        for flip in (0.05, 0.1, 0.2):
-            oracle = nearer.NoisyOracle(nearer.PointOracle(X), flip, random_state=1)
-            start = time.process_time()
-            found = nearer.run(nearer.informative(500, budget=budget, random_state=0), oracle)
-            seconds = time.process_time() - start
-            tau = nearer.metrics.mean_kendall_tau(X, found.positions)
-            knn = nearer.metrics.knn_precision(X, found.positions)
-            print(
-                f"{budget:9,}  {flip:5.0%}  {found.dimension:9}  {tau:.3f}  {knn:.3f}  "
-                f"{found.details['noise'].lapse:9.3f}  {seconds:7.0f}"
-            )
+def under_flips(budget: int, flip: float) -> dict[str, Any]:
+    X = nearer.datasets.make_mixture(500, 3, random_state=101)
+    oracle = nearer.NoisyOracle(nearer.PointOracle(X), flip, random_state=1)
+    start = time.process_time()
+    found = nearer.run(nearer.informative(500, budget=budget, random_state=0), oracle)
+    seconds = time.process_time() - start
+    return {
+        "dimension": found.dimension,
+        "tau": nearer.metrics.mean_kendall_tau(X, found.positions),
+        "knn": nearer.metrics.knn_precision(X, found.positions),
+        "estimated": found.details["noise"].lapse,
+        "seconds": seconds,
+    }
 
 
-def ranking() -> None:
-    print("\nranking 500 objects from a head by re-asking; bound of Gu and Xu (2023)")
-    n = 500
+def ranked(flip: float, head: int) -> dict[str, Any]:
+    n, count = 500, [0]
     exact = nearer.PointOracle(nearer.datasets.make_mixture(n, 3, random_state=0))
-    for flip, factor in ((0.05, 1.66), (0.1, 2.28), (0.2, 4.43)):
-        right, cost = 0, []
-        for head in range(100):
-            oracle = nearer.NoisyOracle(exact, flip, noise="fresh", random_state=head)
-            count = [0]
-            asking = nearer.rank_objects(head, n, noise=flip, random_state=head)
-            found = nearer.run(asking, oracle, progress=lambda c, _, to=count: to.append(c))
-            truth = nearer.run(nearer.rank_objects(head, n), exact)
-            right += bool((found == truth).all())
-            cost.append(count[-1])
-        bound = factor * n * np.log2(n)
-        print(
-            f"flips {flip:.0%}: exact in {right} of 100 heads, "
-            f"{np.median(cost):,.0f} comparisons, {np.median(cost) / bound:.2f} of the bound"
-        )
+    oracle = nearer.NoisyOracle(exact, flip, noise="fresh", random_state=head)
+    asking = nearer.rank_objects(head, n, noise=flip, random_state=head)
+    found = nearer.run(asking, oracle, progress=lambda c, _: count.append(c))
+    truth = nearer.run(nearer.rank_objects(head, n), exact)
+    bound = GU_XU[flip] * n * np.log2(n)
+    return {"exact": bool((found == truth).all()), "of the bound": count[-1] / bound}
 
 
-def bases() -> None:
-    print("\nBasis, 1,000 objects of Table 1, a tenth of the answers flipped: same dimension?")
-    for family in ("ball", "cube", "gaussian", "sphere"):
-        found = []
-        for d in (2, 3, 5, 10):
-            for seed in SEEDS[:3]:
-                exact = nearer.PointOracle(draw_points(family, d, 1000, seed))
-                noisy = nearer.NoisyOracle(exact, 0.1, noise="fresh", random_state=seed)
-                told = nearer.run(nearer.choose_basis(1000, random_state=seed), exact)
-                heard = nearer.run(nearer.choose_basis(1000, random_state=seed, noise=0.1), noisy)
-                found.append((told.dimension, heard.dimension))
-        same = sum(told == heard for told, heard in found)
-        exact_mean, noisy_mean = np.mean(found, axis=0)
-        print(
-            f"{family:>9}: same in {same} of {len(found)}, "
-            f"mean {exact_mean:.2f} exact, {noisy_mean:.2f} flipped",
-            flush=True,
-        )
+def bases(family: str, d: int, seed: int) -> dict[str, Any]:
+    exact = nearer.PointOracle(draw_points(family, d, 1000, seed))
+    noisy = nearer.NoisyOracle(exact, 0.1, noise="fresh", random_state=seed)
+    told = nearer.run(nearer.choose_basis(1000, random_state=seed), exact)
+    heard = nearer.run(nearer.choose_basis(1000, random_state=seed, noise=0.1), noisy)
+    return {"told": told.dimension, "heard": heard.dimension}
 
 
-def dimension() -> None:
-    print("\ndimension from 20,000 random answers about 200 objects, a tenth flipped; CPU seconds")
-    seconds = {}
-    for d in (2, 3, 5):
-        found, times = [], []
-        for seed in range(10):
-            triplets = flipped(d, seed)
-            start = time.process_time()
-            estimate = nearer.estimate_dimension(triplets, 200, random_state=seed)
-            times.append(time.process_time() - start)
-            found.append(estimate.dimension)
-        seconds[d] = np.median(times)
-        start = time.process_time()
-        lore = nearer.estimate_dimension(flipped(d, 0), 200, method="low-rank", random_state=0)
-        took = time.process_time() - start
-        print(
-            f"d = {d}: {found}, {seconds[d]:.1f} s each; LORE {lore.dimension} in {took:.1f} s",
-            flush=True,
-        )
+def estimated(d: int, seed: int, method: str) -> dict[str, Any]:
+    triplets, start = flipped(d, seed), time.process_time()
+    found = nearer.estimate_dimension(triplets, 200, method=method, random_state=seed)
+    return {"dimension": found.dimension, "seconds": time.process_time() - start}
+
+
+def theirs() -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "triplets.npy")
         np.save(path, flipped(2, 0))
         command = [str(cblearn_environment()), "-c", THEIRS, str(path)]
         said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    print(
-        f"cblearn's estimate_dimensionality_cv, d = 2, dimensions 1 to 3: {said[0]} in "
-        f"{float(said[1]):.0f} s, {float(said[1]) / seconds[2]:.0f} times as long"
-    )
+    return {"dimension": int(said[0]), "seconds": float(said[1])}
 
 
 def flipped(d: int, seed: int) -> Any:
@@ -315,5 +239,85 @@ def flipped(d: int, seed: int) -> Any:
     return answered(questions, oracle(questions))
 
 
-if __name__ == "__main__":
-    main()
+def page(rows: Rows, folder: Path) -> str:
+    draw(pick(rows, "people"), folder / "noise.png")
+    flips = ("budget", "flip", "dimension", "tau", "knn", "estimated", "seconds")
+    calibration = ("data", "budget", "answers", "accuracy", "error", "by width", "perfect")
+    prior = ("flip", "m", "prior", "sharpness", "aim")
+    parts = {
+        "People: accuracy on held-out answers, median of splits": _people(rows),
+        "Calibration: every answer held out once": _plain(rows, "calibration", calibration),
+        "The prior under which held-out answers are most likely": _plain(rows, "prior", prior),
+        "3dgmm, 500 objects, dimension chosen from the answers": _plain(rows, "flips", flips),
+        "Ranking 500 objects from a head by re-asking": _ranking(rows),
+        "Basis, 1,000 objects of Table 1, a tenth of the answers flipped": _bases(rows),
+        "Dimension from 20,000 answers about 200 objects, a tenth flipped": _dimension(rows),
+    }
+    return "\n".join(f"## {title}\n\n{text}" for title, text in parts.items() if text)
+
+
+def _plain(rows: Rows, part: str, keys: tuple[str, ...]) -> str:
+    """A part whose cells are the lines of its table."""
+    shown = ({key: "" if r[key] is None else r[key] for key in keys} for r in pick(rows, part))
+    lines = [[f"{v:,.3g}" if isinstance(v, float) else v for v in row.values()] for row in shown]
+    return table(keys, lines)
+
+
+def _people(rows: Rows) -> str:
+    lines = []
+    for data, d, way in distinct(pick(rows, "people"), "data", "d", "way"):
+        group = pick(rows, "people", data=data, d=d, way=way)
+        accuracy = np.median([row["accuracy"] for row in group], axis=0)
+        at = zip(group[0]["sizes"], accuracy, strict=True)
+        lines.append([data, d, way, ", ".join(f"{m:,}: {a:.3f}" for m, a in at), len(group)])
+    return table(["set", "d", "questions", "answers: accuracy", "splits"], lines)
+
+
+def _ranking(rows: Rows) -> str:
+    lines = []
+    for flip in distinct(pick(rows, "ranking"), "flip"):
+        group = pick(rows, "ranking", flip=flip)
+        right = f"{sum(row['exact'] for row in group)} of {len(group)}"
+        lines.append([f"{flip:.0%}", right, f"{median(group, 'of the bound'):.2f}"])
+    return table(["flips", "exact", "comparisons of the bound of Gu and Xu (2023)"], lines)
+
+
+def _bases(rows: Rows) -> str:
+    lines = []
+    for family in distinct(pick(rows, "basis"), "family"):
+        group = pick(rows, "basis", family=family)
+        same = f"{sum(row['told'] == row['heard'] for row in group)} of {len(group)}"
+        means = (f"{np.mean([row[key] for row in group]):.2f}" for key in ("told", "heard"))
+        lines.append([family, same, *means])
+    return table(["family", "same dimension", "mean, exact", "mean, flipped"], lines)
+
+
+def _dimension(rows: Rows) -> str:
+    lines = []
+    for d, method in distinct(pick(rows, "dimension"), "d", "method"):
+        group = pick(rows, "dimension", d=d, method=method)
+        found = " ".join(str(row["dimension"]) for row in group)
+        lines.append([d, method, found, f"{median(group, 'seconds'):.1f}"])
+    lines += [
+        [2, "cblearn, 1 to 3", row["dimension"], f"{row['seconds']:.0f}"]
+        for row in pick(rows, "theirs")
+    ]
+    return table(["d", "method", "found", "processor seconds"], lines)
+
+
+def draw(rows: Rows, path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    sets = distinct(rows, "data", "d")
+    if not sets:
+        return
+    figure = Figure(figsize=(4 * len(sets), 3.2), layout="constrained")
+    for ax, (data, d) in zip(figure.subplots(1, len(sets), squeeze=False)[0], sets, strict=True):
+        for way in ("random", "chosen"):
+            group = pick(rows, "people", data=data, d=d, way=way)
+            if group:
+                accuracy = np.median([row["accuracy"] for row in group], axis=0)
+                ax.plot(group[0]["sizes"], accuracy, marker="o", label=f"{way} questions")
+        ax.set(title=f"{data}, d = {d}", xlabel="answers", ylabel="held-out accuracy")
+        ax.legend()
+    figure.savefig(path, dpi=130)

@@ -1,4 +1,4 @@
-"""SOE here and in cblearn: same triplets, one start each, seconds, loss, ratio."""
+"""SOE here and, in full, in cblearn: same triplets, one start each, seconds, loss, ratio."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 import nearer
+from benchmarks.harness import Cell, Rows, distinct, grid, median, pick, summary, table
+from nearer.questions import answered, random_questions
 
+TIMED = True
 HOME = Path(__file__).resolve().parent.parent / ".venv-cblearn"
 CASES = {
     # name: (n, triplets of a Basis run or how many random ones, at least so many times faster)
@@ -36,51 +40,64 @@ print(json.dumps(seconds))
 """
 
 
-def main() -> None:
-    python = cblearn_environment()
-    warm = np.array([[0, 1, 2], [2, 1, 0]])
-    nearer.SOE(1, random_state=0).fit(warm)  # compile
-    print(
-        f"{'triplets':24} {'cblearn':>9} {'loss':>9} {'nearer':>9} {'loss':>9} {'ratio':>7}  wanted"
-    )
-    for name, (n, m, wanted) in CASES.items():
-        triplets = _triplets(n, m)
-        start = np.random.default_rng(1).standard_normal((n, 3))
-        theirs, their_positions = _theirs(python, triplets, start)
+def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
+    yield from grid("ours", ours, case=CASES, seed=range(seeds or 1))
+    if full:
+        yield from grid("theirs", theirs, case=CASES, seed=range(seeds or 1))
+
+
+def ours(case: str, seed: int) -> dict[str, float]:
+    triplets, start = _material(case, seed)
+    nearer.SOE(1, random_state=0).fit(np.array([[0, 1, 2], [2, 1, 0]]))  # compile
+    times = []
+    for _ in range(3):
+        begin = time.perf_counter()
+        model = nearer.SOE(3, init=start, tol=1e-7).fit(triplets, n_objects=len(start))
+        times.append(time.perf_counter() - begin)
+    return {"seconds": float(np.median(times)), "loss": _loss(model.embedding_, triplets)}
+
+
+def theirs(case: str, seed: int) -> dict[str, float]:
+    triplets, start = _material(case, seed)
+    seconds, positions = _theirs(cblearn_environment(), triplets, start)
+    return {"seconds": seconds, "loss": _loss(positions, triplets)}
+
+
+def page(rows: Rows, folder: Path) -> str:
+    lines = []
+    for case in distinct(rows, "case"):
+        line = [case]
         times = []
-        for _ in range(3):
-            begin = time.perf_counter()
-            model = nearer.SOE(3, init=start, tol=1e-7).fit(triplets, n_objects=n)
-            times.append(time.perf_counter() - begin)
-        ours = float(np.median(times))
-        losses = [_loss(their_positions, triplets), _loss(model.embedding_, triplets)]
-        print(
-            f"{name:24} {theirs:8.2f}s {losses[0]:9.1e} {ours:8.3f}s {losses[1]:9.1e} "
-            f"{theirs / ours:6.1f}×  {wanted}×",
-            flush=True,
-        )
+        for part in ("theirs", "ours"):
+            found = pick(rows, part, case=case)
+            times.append(median(found, "seconds") if found else np.nan)
+            line += [summary(found, "seconds", 3), summary(found, "loss", 2)] if found else ["", ""]
+        lines.append([*line, f"{times[0] / times[1]:.1f}×", f"{CASES[case][2]}×"])
+    return table(["triplets", "cblearn s", "loss", "nearer s", "loss", "ratio", "wanted"], lines)
 
 
-def _triplets(n: int, m: int | None) -> NDArray[np.int64]:
-    rng = np.random.default_rng(0)
+def _material(case: str, seed: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    n, m, _ = CASES[case]
+    start = np.random.default_rng(seed + 1).standard_normal((n, 3))
+    return _triplets(n, m, seed), start
+
+
+def _triplets(n: int, m: int | None, seed: int) -> NDArray[np.int64]:
     if m is None:
-        return _of_a_basis(n)
-    X = nearer.datasets.make_mixture(n, 3, random_state=0)
-    rows = rng.integers(n, size=(m + m // 10 + 100, 3))
-    distinct = (rows[:, 0] != rows[:, 1]) & (rows[:, 0] != rows[:, 2]) & (rows[:, 1] != rows[:, 2])
-    rows = rows[distinct][:m]
-    near, far = (np.sum((X[rows[:, 0]] - X[rows[:, c]]) ** 2, axis=1) for c in (1, 2))
-    return np.where((near < far)[:, None], rows, rows[:, [0, 2, 1]])
+        return _of_a_basis(n, seed)
+    X = nearer.datasets.make_mixture(n, 3, random_state=seed)
+    questions = random_questions(n, m, np.random.default_rng(seed))
+    return answered(questions, nearer.PointOracle(X)(questions))
 
 
-def _of_a_basis(n: int) -> NDArray[np.int64]:
+def _of_a_basis(n: int, first: int) -> NDArray[np.int64]:
     """The answers of the first Basis run, by seed, that ranked all objects from seven heads."""
-    for seed in range(100):
+    for seed in range(100 * first, 100 * first + 100):
         X = nearer.datasets.make_mixture(n, 3, random_state=seed)
         basis = nearer.run(nearer.choose_basis(n, random_state=seed), nearer.PointOracle(X))
         if len(basis.rankings) == 7:
             return basis.triplets
-    sys.exit("no run with seven heads in 100 seeds")
+    raise RuntimeError("no run with seven heads in 100 seeds")
 
 
 def _loss(X: NDArray[np.float64], triplets: NDArray[np.int64]) -> float:
@@ -100,7 +117,7 @@ def _theirs(
             [str(python), "-c", THEIRS, *files], capture_output=True, text=True, check=False
         )
         if done.returncode:
-            sys.exit(f"cblearn failed:\n{done.stderr[-2000:]}")
+            raise RuntimeError(f"cblearn failed:\n{done.stderr[-2000:]}")
         return float(json.loads(done.stdout.splitlines()[-1])), np.load(files[2])
 
 
@@ -114,7 +131,3 @@ def cblearn_environment() -> Path:
         wanted = ["cblearn==0.4.0", "numpy<2"]
         subprocess.run([str(python), "-m", "pip", "install", "--quiet", *wanted], check=True)
     return python
-
-
-if __name__ == "__main__":
-    main()

@@ -9,10 +9,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from nearer.reproduce.plan import FULL, plan
-from nearer.reproduce.render import as_markdown, as_png
-from nearer.reproduce.report import make_report
-from nearer.reproduce.store import Store
+from nearer.cells.finished import FinishedCells
+from nearer.plotting import as_png
+from nearer.reproduce.pages import make_page
+from nearer.reproduce.render import as_markdown
+from nearer.reproduce.scale import FULL, list_experiments
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -25,12 +26,12 @@ Where fewer runs were made than the command makes by default, the tables say how
 
 def main(folder: Path) -> None:
     """Write the page and the pictures it shows."""
-    cells = plan("all", FULL)
-    report = make_report("all", cells, Store(folder / "cells.jsonl"), seed=0)
-    text = as_markdown(report)
-    for drawing in report.drawings:
+    cells = list_experiments("all", FULL)
+    made = make_page("all", cells, FinishedCells(folder / "cells.jsonl"), seed=0)
+    text = as_markdown(made)
+    for drawing in made.drawings:
         name = f"{drawing.name}.png"
-        (DOCS / "images" / name).write_bytes(as_png(drawing))
+        (DOCS / "images" / name).write_bytes(as_png(drawing.figure))
         text = text.replace(f"]({name})", f"](images/{name})")
     title, rest = text.split("\n", 1)
     page = DOCS / "reproduction.md"

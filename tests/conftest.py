@@ -1,11 +1,15 @@
 """Shared by all tests: quiet pictures, and Hypothesis settings that suit numerical code."""
 
 import os
+from pathlib import Path
 
+_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+# the package itself has no default; an empty name is none
+os.environ.setdefault("NEARER_DATA", str(_DATA) if _DATA.is_dir() else "")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # test processes share the cores already
 
-import matplotlib as mpl
-from hypothesis import HealthCheck, settings
+import matplotlib as mpl  # noqa: E402
+from hypothesis import HealthCheck, settings  # noqa: E402
 
 mpl.use("Agg")
 

@@ -45,8 +45,8 @@ def test_embed_writes_what_it_says(call, points, tmp_path):
     assert summary["dimension"] == basis.dimension
     with (tmp_path / "o" / "embedding.csv").open() as file:
         rows = list(csv.reader(file))
-    assert rows[0] == ["object", *(f"x{j + 1}" for j in range(basis.dimension))]
-    np.testing.assert_array_equal(np.array(rows[1:], float)[:, 1:], basis.coordinates())
+    assert rows[0] == ["object", "label", *(f"x{j + 1}" for j in range(basis.dimension))]
+    np.testing.assert_array_equal(np.array(rows[1:], float)[:, 2:], basis.coordinates())
     triplets = np.loadtxt(tmp_path / "o" / "triplets.csv", delimiter=",", skiprows=1, dtype=int)
     np.testing.assert_array_equal(triplets, basis.triplets)
     saved = json.loads((tmp_path / "o" / "basis.json").read_text())
@@ -118,12 +118,14 @@ def test_an_unwritable_folder_is_refused(call, tmp_path):
 
 
 def test_nothing_is_half_written_when_a_file_cannot_be_written(call, tmp_path, monkeypatch):
-    from nearer.cli import output
+    whole = Path.write_bytes
 
-    def full(*_):
-        raise OSError(28, "No space left on device")
+    def full(path, data):
+        if path.name == "triplets.csv":
+            raise OSError(28, "No space left on device")
+        return whole(path, data)
 
-    monkeypatch.setattr(output, "_write_triplets", full)
+    monkeypatch.setattr(Path, "write_bytes", full)
     result = call("embed", "3dgmm", "--method", "basis", "--out", "o")
     assert result.exit_code == 2
     assert "No space left" in result.output
@@ -155,6 +157,81 @@ def test_ctrl_c_keeps_the_answers_and_the_same_command_goes_on(tmp_path):
     basis = nearer.run(nearer.choose_basis(6_000, random_state=1), nearer.PointOracle(X))
     assert json.loads(again.stdout)["n_comparisons"] == basis.n_comparisons
     assert not (folder / "interrupted.npz").exists()
+
+
+class _CtrlC:
+    """An oracle that is interrupted after so many comparisons."""
+
+    def __init__(self, oracle, after):
+        self._oracle, self._left = oracle, after
+
+    def __call__(self, questions):
+        if len(questions) > self._left:
+            raise KeyboardInterrupt
+        self._left -= len(questions)
+        return self._oracle(questions)
+
+
+@pytest.mark.parametrize("method", ["rand+soe", "adaptive"])
+def test_a_budget_counts_what_was_paid_before_an_interruption(
+    call, points, tmp_path, monkeypatch, method
+):
+    from nearer.cli import running
+
+    arguments = ["embed", points, "--method", method, "--seed", 3, "--budget", 600, "--out", "o"]
+    if method == "rand+soe":
+        arguments += ["--dim", 2]
+    whole = call(*arguments, "--json")
+    expected = (tmp_path / "o" / "embedding.csv").read_text()
+    (tmp_path / "o" / "embedding.csv").unlink()
+    with monkeypatch.context() as patch:
+        patch.setattr(running, "PointOracle", lambda X, m: _CtrlC(nearer.PointOracle(X, m), 299))
+        stopped = call(*arguments, "--json")
+    assert stopped.exit_code == 130
+    assert stopped.stdout == ""
+    assert stopped.stderr.count("\n") == 1
+    assert not (tmp_path / "o" / "embedding.csv").exists()
+    again = call(*arguments, "--json")
+    assert again.exit_code == 0
+    assert json.loads(again.stdout)["n_comparisons"] == json.loads(whole.stdout)["n_comparisons"]
+    assert (tmp_path / "o" / "embedding.csv").read_text() == expected
+
+
+def test_answers_are_kept_when_writing_is_interrupted(call, points, tmp_path, monkeypatch):
+    from nearer.cli import output
+
+    def stop(_):
+        raise KeyboardInterrupt
+
+    arguments = ["embed", points, "--method", "basis", "--seed", 3, "--out", "o"]
+    with monkeypatch.context() as patch:
+        patch.setattr(output, "_picture", stop)
+        assert call(*arguments).exit_code == 130
+    assert [file.name for file in (tmp_path / "o").iterdir()] == ["interrupted.npz"]
+    again = call(*arguments)
+    assert again.exit_code == 0
+    assert "going on from" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "where"),
+    [
+        (["plan", "--objects", "10", "--dim", "2", "--noise", "0.1"], "numpy.random.default_rng"),
+        (["fit", "answers.csv"], "pathlib.Path.read_bytes"),
+        (["data"], "pathlib.Path.is_file"),
+    ],
+)
+def test_ctrl_c_is_one_line_and_exit_code_130(call, tmp_path, monkeypatch, arguments, where):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    (tmp_path / "answers.csv").write_text("head,winner,loser\n0,1,2\n")
+    with monkeypatch.context() as patch:
+        patch.setattr(where, stop)
+        result = call(*arguments)
+    assert result.exit_code == 130
+    assert result.stdout == ""
+    assert result.stderr == "Error: interrupted\n"
 
 
 def test_answers_of_another_run_are_not_taken_up(call, points, tmp_path):

@@ -3,7 +3,7 @@ import pytest
 
 from nearer.datasets import HUMAN, load_human
 from nearer.datasets.catalogue import entry
-from nearer.datasets.files import where
+from nearer.datasets.folders import where
 
 # name: answers, objects, triplets, distinct questions
 KNOWN = {

@@ -96,7 +96,7 @@ def test_many_objects_take_a_sample_by_themselves():
 def test_triplet_accuracy():
     Y = np.array([[0.0], [1.0], [3.0]])
     assert metrics.triplet_accuracy([[0, 1, 2], [2, 1, 0], [1, 2, 0]], Y) == pytest.approx(2 / 3)
-    with pytest.raises(InvalidInput, match="object 3"):
+    with pytest.raises(InvalidInput, match=r"\[0, 1, 3\]: objects must be from 0 to 2"):
         metrics.triplet_accuracy([[0, 1, 3]], Y)
     with pytest.raises(InvalidInput, match="shape"):
         metrics.triplet_accuracy(np.empty((0, 3), int), Y)

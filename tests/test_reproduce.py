@@ -16,21 +16,23 @@ from click.testing import CliRunner
 from scipy import sparse
 
 import nearer
+from nearer.algorithms.methods import METHODS
+from nearer.cells import computing
+from nearer.cells.computing import compute_cells
+from nearer.cells.digest import modules_reached
+from nearer.cells.finished import FinishedCells
 from nearer.cli import main
 from nearer.errors import InvalidInput, MissingData
-from nearer.reproduce import cells as cells_module
-from nearer.reproduce import digest, runner, store
-from nearer.reproduce.cells import OWN, REGISTERED, Cell, compute
+from nearer.reproduce import experiments
 from nearer.reproduce.classification import accuracy
+from nearer.reproduce.experiments import OWN, REGISTERED, Experiment
 from nearer.reproduce.figures import FIGURES
 from nearer.reproduce.material import MATERIAL, draw, load
 from nearer.reproduce.neighbours import READINGS, readings
-from nearer.reproduce.plan import FULL, QUICK, TARGETS, Scale, plan
+from nearer.reproduce.pages import reproduce
 from nearer.reproduce.published import DIMENSIONS, FAMILIES, TABLE_1, TABLE_2, TABLE_3
-from nearer.reproduce.render import Report, as_csv, as_html, as_markdown
-from nearer.reproduce.report import reproduce
-from nearer.reproduce.runner import run_cells
-from nearer.reproduce.store import Store
+from nearer.reproduce.render import Page, as_csv, as_html, as_markdown
+from nearer.reproduce.scale import FULL, QUICK, TARGETS, Scale, list_experiments
 from nearer.reproduce.tables import make_tables
 
 NEARER = str(Path(sys.executable).with_name("nearer"))
@@ -58,17 +60,15 @@ def test_the_published_figures_cover_what_is_planned():
     [*((data, "Basis") for data in SHIPPED), *(("5dcube", m) for m in REGISTERED if m != "Basis")],
 )
 def test_a_cell_is_a_pure_function_of_its_name(data, method):
-    if REGISTERED[method] not in cells_module.METHODS:
-        pytest.skip(f"{method} is not there yet")
-    cell = Cell("table2", data, method, 40, 3)
-    first, again = compute(cell), compute(cell)
+    cell = Experiment("table2", data, method, 40, 3)
+    first, again = cell.compute(), cell.compute()
     assert untimed(first) == untimed(again)
-    other = compute(Cell("table2", data, method, 40, 4))
+    other = Experiment("table2", data, method, 40, 4).compute()
     assert untimed(first) != untimed(other)
 
 
 def test_the_figures_of_a_cell_are_those_of_the_library():
-    figures = compute(Cell("table2", "cities", "Basis", 500, 0))
+    figures = Experiment("table2", "cities", "Basis", 500, 0).compute()
     cities = nearer.datasets.load_cities()
     seed = int(np.random.SeedSequence([0, 1]).generate_state(1)[0])
     basis = nearer.run(
@@ -84,13 +84,13 @@ def test_the_figures_of_a_cell_are_those_of_the_library():
 
 @pytest.mark.parametrize("method", ["Rand+SOE", "CK"])
 def test_random_and_crowd_kernel_ask_as_much_as_basis(method):
-    basis, other = (compute(Cell("table2", "3dgmm", m, 50, 1)) for m in ("Basis", method))
+    basis, other = (Experiment("table2", "3dgmm", m, 50, 1).compute() for m in ("Basis", method))
     assert other["comparisons"] == basis["comparisons"]
 
 
 def test_estimates_of_the_dimension_on_table_1s_easy_cells():
-    assert compute(Cell("table1", "cube-2", "Basis", 300, 0))["dimension"] == 2
-    assert compute(Cell("table1", "sphere-2", "Basis", 300, 0))["dimension"] == 1
+    assert Experiment("table1", "cube-2", "Basis", 300, 0).compute()["dimension"] == 2
+    assert Experiment("table1", "sphere-2", "Basis", 300, 0).compute()["dimension"] == 1
     assert draw("ball", 3, 10, 0).shape == (10, 3)
 
 
@@ -132,9 +132,13 @@ def test_readings_of_neighbours():
 
 
 def test_the_plan_covers_every_row_and_seed():
-    everything = plan("all", FULL, seed=5)
+    everything = list_experiments("all", FULL, seed=5)
     assert len(set(everything)) == len(everything)
-    parts = [cell for target in ("table1", "table2", "table3") for cell in plan(target, FULL, 5)]
+    parts = [
+        cell
+        for target in ("table1", "table2", "table3")
+        for cell in list_experiments(target, FULL, 5)
+    ]
     assert set(parts) == set(everything)
     basis = [cell for cell in everything if cell.table == "table1" and cell.method == "Basis"]
     assert len(basis) == 28 * 100
@@ -143,22 +147,18 @@ def test_the_plan_covers_every_row_and_seed():
     # the paper's rows first; whatever is there after an interruption covers all of them
     order = [(cell.method == OWN, cell.seed) for cell in everything]
     assert order == sorted(order)
-    assert plan("figures", FULL) == []
+    assert list_experiments("figures", FULL) == []
 
 
 def test_slow_cells_have_fewer_runs():
-    count = Counter((cell.table, cell.data, cell.method) for cell in plan("all", FULL))
+    count = Counter((cell.table, cell.data, cell.method) for cell in list_experiments("all", FULL))
     assert count["table2", "digits", "Basis+SOE"] == count["table2", "20news", "Basis"] == 10
     assert count["table2", "20news", "Basis+SOE"] == 3
     assert count["table1", "ball-10", "nearer"] == 20
     assert count["table1", "ball-20", "nearer"] == 5
-    assert not any(cell.data == "ball-8" and cell.method == OWN for cell in plan("all", QUICK))
-
-
-def test_our_own_method_appears_when_it_is_registered():
-    own = {cell.method for cell in plan("all", QUICK)} - set(TABLE_2["spam"]) - {"original"}
-    assert own == ({OWN} if OWN else set())
-    assert bool(OWN) == ("adaptive" in cells_module.METHODS)
+    assert not any(
+        cell.data == "ball-8" and cell.method == OWN for cell in list_experiments("all", QUICK)
+    )
 
 
 def test_runs_and_sizes():
@@ -168,7 +168,7 @@ def test_runs_and_sizes():
     with pytest.raises(InvalidInput, match="runs=0"):
         FULL.with_runs(0)
     with pytest.raises(InvalidInput, match="table9"):
-        plan("table9", FULL)
+        list_experiments("table9", FULL)
 
 
 # what is kept
@@ -176,64 +176,64 @@ def test_runs_and_sizes():
 
 def test_a_store_survives_a_crash_and_does_not_mix_versions(tmp_path, monkeypatch):
     path = tmp_path / "cells.jsonl"
-    one, two, three = (Cell("table1", "ball-3", "Basis", 50, seed) for seed in range(3))
-    kept = Store(path)
+    one, two, three = (Experiment("table1", "ball-3", "Basis", 50, seed) for seed in range(3))
+    kept = FinishedCells(path)
     kept.add(one, {"dimension": 1})
     kept.add(two, {"dimension": 2})
     whole = path.read_bytes()
     path.write_bytes(whole[:-20])  # as a crash in the middle of a line leaves it
-    again = Store(path)
+    again = FinishedCells(path)
     assert again.figures(one) == {"dimension": 1}
     assert again.figures(two) is None
     again.add(three, {"dimension": 3})
-    last = Store(path)
+    last = FinishedCells(path)
     assert [last.figures(c) for c in (one, two, three)] == [
         {"dimension": 1},
         None,
         {"dimension": 3},
     ]
-    monkeypatch.setattr(store, "code_digest", lambda method: "another version")
-    assert Store(path).figures(one) is None
+    monkeypatch.setattr(experiments, "_code", lambda method: "another version")
+    assert FinishedCells(path).figures(one) is None
 
 
 def test_the_digest_of_a_method_covers_what_it_imports_and_no_more():
     basis, fitted, own = (
-        digest._reached({cells_module.METHODS[REGISTERED[method]].__module__})
+        modules_reached([METHODS[REGISTERED[method]].__module__])
         for method in ("Basis", "Extra+SOE", "nearer")
     )
     assert {"nearer.geometry.axes", "nearer._kernels.dominance"} <= basis & fitted
     assert {"nearer.fitting.starts", "nearer._kernels.losses"} <= fitted - basis
     assert "nearer.algorithms.adaptive" in own - fitted
-    digests = {digest.code_digest(method) for method in [*REGISTERED, "original"]}
+    digests = {Experiment("table1", "", method, 1, 0).code for method in [*REGISTERED, "original"]}
     assert len(digests) == 4  # fits of the paper are one module, and all cells read bases
 
 
 def test_an_unwritable_store_says_so(tmp_path):
     with pytest.raises(InvalidInput, match="cannot be written"):
-        Store(tmp_path / "none" / "cells.jsonl").add(Cell("t", "d", "m", 1, 0), {})
+        FinishedCells(tmp_path / "none" / "cells.jsonl").add(Experiment("t", "d", "m", 1, 0), {})
     (tmp_path / "folder").mkdir()
     with pytest.raises(InvalidInput, match="cannot be read"):
-        Store(tmp_path / "folder")
+        FinishedCells(tmp_path / "folder")
 
 
 def test_only_missing_cells_are_computed(tmp_path):
-    wanted = [Cell("table1", f"cube-{d}", "Basis", 40, 0) for d in (1, 2, 3)]
-    kept = Store(tmp_path / "cells.jsonl")
+    wanted = [Experiment("table1", f"cube-{d}", "Basis", 40, 0) for d in (1, 2, 3)]
+    kept = FinishedCells(tmp_path / "cells.jsonl")
     kept.add(wanted[1], {"dimension": 77})
     done = []
-    run_cells(wanted, kept, jobs=2, progress=done.append)
+    compute_cells(wanted, kept, jobs=2, progress=done.append)
     assert sorted(done) == sorted([wanted[0], wanted[2]])
     assert kept.figures(wanted[1]) == {"dimension": 77}
-    assert untimed(kept.figures(wanted[2])) == untimed(compute(wanted[2]))
-    run_cells(wanted, kept, jobs=1, progress=pytest.fail)
+    assert untimed(kept.figures(wanted[2])) == untimed(wanted[2].compute())
+    compute_cells(wanted, kept, jobs=1, progress=pytest.fail)
     with pytest.raises(InvalidInput, match="jobs=0"):
-        run_cells(wanted, kept, jobs=0)
+        compute_cells(wanted, kept, jobs=0)
 
 
 def test_data_that_is_not_to_be_had_is_left_out_with_a_word(tmp_path, monkeypatch):
     class Here:  # a pool in this process, where loaders can be replaced
         def submit(self, function, cell):
-            future = runner.Future()
+            future = computing.Future()
             try:
                 future.set_result(function(cell))
             except MissingData as error:
@@ -249,19 +249,22 @@ def test_data_that_is_not_to_be_had_is_left_out_with_a_word(tmp_path, monkeypatc
     def none(*_):
         raise MissingData("spambase is not at hand: put spambase.csv.gz into …")
 
-    monkeypatch.setattr(runner, "_workers", lambda jobs: Here())
+    monkeypatch.setattr(computing, "_workers", lambda jobs: Here())
     monkeypatch.setattr(
-        cells_module, "load", lambda d, n, s: none() if d == "spam" else load(d, n, s)
+        experiments, "load", lambda d, n, s: none() if d == "spam" else load(d, n, s)
     )
     wanted = [
-        Cell("table2", data, method, 40, 0)
+        Experiment("table2", data, method, 40, 0)
         for data in ("cities", "spam")
         for method in ("Basis", "Basis+SOE")
     ]
-    wanted += [Cell("neighbours", "spam", "Basis", 40, 0), Cell("table3", "spam", "Basis", 40, 0)]
-    kept = Store(tmp_path / "cells.jsonl")
+    wanted += [
+        Experiment("neighbours", "spam", "Basis", 40, 0),
+        Experiment("table3", "spam", "Basis", 40, 0),
+    ]
+    kept = FinishedCells(tmp_path / "cells.jsonl")
     done = []
-    run_cells(wanted, kept, jobs=1, progress=done.append)
+    compute_cells(wanted, kept, jobs=1, progress=done.append)
     assert len(done) == 6
     assert len(kept.path.read_text().splitlines()) == 2
     quality, neighbours, classes = make_tables(wanted, kept)
@@ -291,7 +294,7 @@ def test_the_same_seed_gives_the_same_table(table1, tmp_path):
 
 def test_a_page_is_made_of_saved_cells_alone(table1, monkeypatch):
     folder, report, _ = table1
-    monkeypatch.setattr(runner, "_workers", pytest.fail)
+    monkeypatch.setattr(computing, "_workers", pytest.fail)
     again, _ = reproduce("table1", folder, TINY)
     assert again.tables[0].rows == report.tables[0].rows
 
@@ -313,9 +316,11 @@ def test_tables_in_every_form(table1):
 
 
 def test_differences_are_marked_where_sizes_agree(tmp_path):
-    kept = Store(tmp_path / "cells.jsonl")
+    kept = FinishedCells(tmp_path / "cells.jsonl")
     figures = {"dimension": 3, "comparisons": 9, "tau": 0.5, "knn": 0.66, "rmse": 1.0, "seconds": 1}
-    whole = [Cell("table2", d, m, MATERIAL[d].n_objects, 0) for d in MATERIAL for m in TABLE_2[d]]
+    whole = [
+        Experiment("table2", d, m, MATERIAL[d].n_objects, 0) for d in MATERIAL for m in TABLE_2[d]
+    ]
     for cell in whole:
         kept.add(cell, figures)
     (table,) = make_tables(whole, kept)
@@ -324,10 +329,10 @@ def test_differences_are_marked_where_sizes_agree(tmp_path):
     assert (row, 9) not in table.marks  # kNN 0.66 where the paper has 0.64
     random = next(i for i, r in enumerate(table.rows) if r[:2] == ("5dgmm", "Rand+SOE"))
     assert table.marks[random, 6] == "better"
-    page = as_html(Report("t", {}, [table], [], []))
+    page = as_html(Page("t", {}, [table], [], []))
     assert 'class="better"' in page
     assert "▼" in page
-    cut = [Cell("table2", c.data, c.method, 40, 0) for c in whole]
+    cut = [Experiment("table2", c.data, c.method, 40, 0) for c in whole]
     for cell in cut:
         kept.add(cell, figures)
     assert not make_tables(cut, kept)[0].marks
@@ -402,12 +407,12 @@ def test_ctrl_c_keeps_finished_cells_and_the_same_command_goes_on(tmp_path):
     assert "Traceback" not in err
     assert not out
     before = kept.read_text().splitlines()
-    assert 1 <= len(before) < len(plan("table1", QUICK.with_runs(1)))
+    assert 1 <= len(before) < len(list_experiments("table1", QUICK.with_runs(1)))
     again = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert again.returncode == 0, again.stderr
     assert f"{len(before)} of" in again.stderr
     lines = kept.read_text().splitlines()
     assert lines[: len(before)] == before
     cells = [json.dumps(json.loads(line)["cell"]) for line in lines]
-    assert len(cells) == len(set(cells)) == len(plan("table1", QUICK.with_runs(1)))
+    assert len(cells) == len(set(cells)) == len(list_experiments("table1", QUICK.with_runs(1)))
     assert "table1.html" in again.stdout

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 import nearer
 from nearer.errors import InvalidInput
 from nearer.questions import answered
-from nearer.trials import Task, Trials
+from nearer.tasks import Task
+from nearer.trials import Trials
 
 
 def test_screens_of_different_sizes_live_in_one_table():

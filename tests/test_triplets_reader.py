@@ -265,6 +265,8 @@ def test_nothing_is_dropped_silently(write):
         ("#a,#b,#c\n#d,#e,#f\n", {}, "has no rows"),
         ("#x,y,z\ny,z,x\n", {}, "line '#x,y,z' may be a header, a comment or an answer"),
         ("head,left,right\n0,1,2\n", {"header": True}, "make no answer; needed are"),
+        ("head,winner,winner,loser\n0,1,2,3\n", {}, "has winner 2 times; rename or drop"),
+        ("a,b,b\n0,1,2\n", {"columns": {"head": "a", "near": "b", "far": 2}}, "has b 2 times"),
         ("a,b,c\n0,1,2\n", {"columns": {"top": "a"}}, "'top' is no part"),
         ("a,b,c\n0,1,2\n", {"columns": {"head": "z"}}, "the columns are a, b, c"),
         ("0,1,2\n", {"columns": {"head": 3}}, "positions run from 0 to 2"),

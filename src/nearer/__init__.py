@@ -34,7 +34,7 @@ _HOME = {
     "doubtful": "nearer.asking.protocol",
     "UNSURE": "nearer.questions",
     # trials: choices of every kind
-    "Task": "nearer.trials",
+    "Task": "nearer.tasks",
     "Trials": "nearer.trials",
     # algorithms: askings that find positions
     "Basis": "nearer.algorithms.basis",
@@ -131,7 +131,7 @@ if TYPE_CHECKING:
     from nearer.fitting.belief import Belief as Belief
     from nearer.questions import UNSURE as UNSURE
     from nearer.running.run import run as run
-    from nearer.trials import Task as Task
+    from nearer.tasks import Task as Task
     from nearer.trials import Trials as Trials
     from nearer.triplets import Triplets as Triplets
     from nearer.triplets import read_triplets as read_triplets

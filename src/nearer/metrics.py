@@ -14,6 +14,7 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from nearer import checks
 from nearer._kernels.rankings import kendall_tau_rows
 from nearer.distances import Distances, as_points
 from nearer.errors import InvalidInput
@@ -153,8 +154,7 @@ def knn_precision(
     n = len(as_points(embedding))
     if k is None:
         k = int(np.ceil(np.log2(n)))
-    if not 1 <= k < n:
-        raise InvalidInput(f"k={k}: must be from 1 to {n - 1}, the other objects there are")
+    k = checks.whole("k", k, most=n - 1, rule="so many other objects there are")
     shares = []
     for x, y in _blocks(truth, embedding, metric, n_heads, random_state):
         reach = np.partition(x, k - 1, axis=1)[:, k - 1]
@@ -187,7 +187,7 @@ def distance_rmse(
     >>> bool(distance_rmse(X, 3 * X) < 1e-9)
     True
     """
-    rng = np.random.default_rng(random_state)
+    rng = checks.generator(random_state)
     heads = list(_head_blocks(len(as_points(embedding)), n_heads, rng))
     xy = yy = error = 0.0
     count = 0
@@ -209,15 +209,8 @@ def triplet_accuracy(triplets: ArrayLike, embedding: ArrayLike) -> float:
     >>> triplet_accuracy([[0, 1, 2], [0, 2, 1]], [[0.0], [1.0], [3.0]])
     0.5
     """
-    rows = np.asarray(triplets)
-    if rows.ndim != 2 or rows.shape[1] != 3 or not len(rows):
-        raise InvalidInput(f"triplets of shape {rows.shape}: must be (m, 3) with m ≥ 1")
     distances = Distances(embedding)
-    if rows.min() < 0 or rows.max() >= distances.n_objects:
-        raise InvalidInput(
-            f"triplets name object {rows.min() if rows.min() < 0 else rows.max()}: the embedding "
-            f"has objects 0 … {distances.n_objects - 1}"
-        )
+    rows, _ = checks.triplets(triplets, distances.n_objects)
     head, near, far = rows.T
     return float(np.mean(distances.between(head, near) < distances.between(head, far)))
 
@@ -320,11 +313,10 @@ def _distance_blocks(
 def _head_blocks(n: int, n_heads: int | None, random_state: Seed) -> Iterator[NDArray[np.int64]]:
     if n_heads is None:
         n_heads = n if n <= _ALL_HEADS else max(100, _ALL_HEADS**2 // n)
-    if n_heads < 1:
-        raise InvalidInput(f"n_heads={n_heads}: must be at least 1")
+    checks.whole("n_heads", n_heads)
     heads = np.arange(n)
     if n_heads < n:
-        heads = np.sort(np.random.default_rng(random_state).choice(n, n_heads, replace=False))
+        heads = np.sort(checks.generator(random_state).choice(n, n_heads, replace=False))
     size = max(1, _BLOCK // n)
     for start in range(0, len(heads), size):
         yield heads[start : start + size]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from nearer.algorithms.basis import Basis
 from nearer.distances import as_points
 from nearer.errors import InvalidInput
+from nearer.files import write_bytes
 from nearer.metrics import procrustes
 
 if TYPE_CHECKING:
@@ -231,11 +233,18 @@ def _directions(points: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(directions[:2].T)
 
 
+def as_png(drawn: Axes | Figure) -> bytes:
+    """A figure, or the one that holds some axes, as a PNG file: the same picture, the same file."""
+    figure = drawn if isinstance(drawn, Figure) else drawn.get_figure(root=True)
+    assert figure is not None
+    sink = io.BytesIO()
+    figure.savefig(sink, format="png", dpi=130, metadata={"Software": None})
+    return sink.getvalue()
+
+
 def save(ax: Axes, path: str | Path) -> None:
     """Write the figure that holds some axes."""
-    figure = ax.get_figure(root=True)
-    if figure is not None:
-        figure.savefig(path, dpi=130)
+    write_bytes(path, as_png(ax))
 
 
 def _axes(ax: Axes | None, size: float = 6) -> Axes:

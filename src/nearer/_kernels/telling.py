@@ -4,7 +4,7 @@ Moving object o changes the utilities u of a trial's items by their gradients G�
 information about u that the choice carries, GₒᵀJGₒ is the one about o, and Σₒ tr(Σₒ GₒᵀJGₒ)/2 =
 ½ tr(J·Cov(u)) is, to first order, the information in nats that the answer will give about
 positions of covariances Σₒ. For a softmax J = diag(p) − ppᵀ; for k of m without order it is the
-covariance of which items are among the chosen. The layout is that of `nearer._kernels.choices`.
+covariance of which items are among the chosen. The layout is that of `nearer._kernels.choosing`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from nearer._kernels.choices import (
+from nearer._kernels.choosing import (
     distance,
     inclusion,
     lapsed,

@@ -123,9 +123,9 @@ def basis_embedding(
     )
     if not basis.axes:
         raise InvalidInput(
-            f"budget={basis.n_comparisons}: does not complete one axis; two rankings of "
-            f"{n_objects} objects take about {2 * n_objects * int(np.log2(n_objects))} "
-            "comparisons; raise the budget"
+            f"the budget was spent after {basis.n_comparisons} comparisons, before one axis was "
+            f"complete; two rankings of {n_objects} objects take about "
+            f"{2 * n_objects * int(np.log2(n_objects))} comparisons; raise the budget"
         )
     history = [Phase("basis", basis.n_comparisons, basis.n_rounds, basis.stopped)]
     positions = basis.coordinates()

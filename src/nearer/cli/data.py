@@ -15,11 +15,11 @@ __all__ = ["command"]
 def command(as_json: bool) -> None:
     """List the data sets: objects, licence, size, and whether they are at hand.
 
-    Files are looked for in the folder that NEARER_DATA names (../shared/data where it is not
-    set), then in the cache folder (NEARER_CACHE). Some sets can be downloaded instead.
+    Files are looked for in the folder that NEARER_DATA names, where it is set, then in the cache
+    folder (NEARER_CACHE). Some sets can be downloaded instead.
     """
     from nearer.datasets.catalogue import CATALOGUE
-    from nearer.datasets.files import cache_folder, data_folder
+    from nearer.datasets.folders import folders
 
     rows = [_describe(data) for data in CATALOGUE]
     if as_json:
@@ -44,13 +44,12 @@ def command(as_json: bool) -> None:
             for i, (cell, width) in enumerate(zip(line, widths, strict=True))
         ]
         click.echo("  ".join(cells).rstrip())
-    click.echo(
-        f"\nLooked for in {data_folder()} (NEARER_DATA) and {cache_folder()} (NEARER_CACHE)."
-    )
+    places = " and ".join(str(folder) for folder in folders())
+    click.echo(f"\nLooked for in {places}; NEARER_DATA and NEARER_CACHE name other folders.")
 
 
 def _describe(data: Any) -> dict[str, Any]:
-    from nearer.datasets.files import where
+    from nearer.datasets.folders import where
 
     paths = [where(file) for file in data.files]
     missing = [file.name for file, path in zip(data.files, paths, strict=True) if path is None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from nearer.cli.output import report
+from nearer.cli.output import print_run
 from nearer.cli.running import run_method
 
 __all__ = ["command"]
@@ -20,7 +20,7 @@ def command(seed: int, out: str, as_json: bool) -> None:
     500 cities; every question is "is city a nearer to this city than city b is?". The picture
     lays what the answers tell over the true map. Data: GeoNames, CC BY 4.0.
     """
-    outcome = run_method("cities", out, method="adaptive", seed=seed)
-    report(outcome, as_json=as_json)
+    done = run_method("cities", out, method="adaptive", seed=seed)
+    print_run(done, as_json=as_json)
     if not as_json:
-        click.echo(f"the map re-drawn, beside the true one: {outcome.folder / 'map.png'}")
+        click.echo(f"the map re-drawn, beside the true one: {done.folder / 'map.png'}")

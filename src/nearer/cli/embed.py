@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from nearer.cli.output import Outcome, report
+from nearer.cli.output import print_run
 from nearer.cli.running import run_method
 
 __all__ = ["command"]
@@ -52,11 +54,10 @@ __all__ = ["command"]
 )
 @click.option("--out", default="out/embed", show_default=True, help="Folder for the results.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
-def command(data: str, out: str, as_json: bool, **options: object) -> None:
+def command(data: str, out: str, as_json: bool, **options: Any) -> None:
     """Embed the objects of DATA from comparisons alone.
 
     DATA is a file of points (.csv, .npy, .npz, .parquet), from which every comparison is answered,
     or the name of a built-in data set: 3dgmm, 5dgmm, 5dcube, cities.
     """
-    outcome: Outcome = run_method(data, out, **options)  # type: ignore[arg-type]
-    report(outcome, as_json=as_json)
+    print_run(run_method(data, out, **options), as_json=as_json)

@@ -15,10 +15,11 @@ import numpy as np
 
 from nearer._dimension import DimensionEstimate
 from nearer._fit import fit
-from nearer.cli.output import check_folder, written_whole
+from nearer.cli.output import check_folder
 from nearer.cli.progress import step_progress
 from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
+from nearer.files import written_whole
 from nearer.metrics import triplet_accuracy
 from nearer.triplets import Triplets
 

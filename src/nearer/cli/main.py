@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from nearer import __version__
+from nearer.cli.stopping import Stopped
 from nearer.errors import NearerError
 
 __all__ = ["main"]
@@ -45,6 +46,8 @@ class _OnDemand(click.Group):
             return super().invoke(ctx)
         except NearerError as error:
             raise _Refused(str(error)) from error
+        except KeyboardInterrupt:
+            raise Stopped("interrupted") from None
 
 
 class _Refused(click.ClickException):

@@ -1,37 +1,28 @@
-"""What a run leaves: a table or a JSON object on the screen, files in a folder.
-
-All files are written into a hidden folder beside the target first and moved when they are all
-there, so that nothing is ever half-written.
-"""
+"""What a run leaves: a table or a JSON object on the screen, files in a folder, whole or not."""
 
 from __future__ import annotations
 
-import csv
 import json
 import os
-import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
-from numpy.typing import NDArray
 
 from nearer import metrics
 from nearer.algorithms.basis import Basis
 from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
+from nearer.files import positions_text, table_text, write_files
 
-__all__ = ["Outcome", "check_folder", "report", "written_whole"]
+__all__ = ["MethodRun", "check_folder", "print_run", "write_run"]
 
 
 @dataclass
-class Outcome:
-    """A finished run, ready to be reported."""
+class MethodRun:
+    """A finished run of a method, ready to be written and printed."""
 
     data: str
     method: str
@@ -82,23 +73,21 @@ def check_folder(out: str) -> Path:
     return folder
 
 
-def report(outcome: Outcome, *, as_json: bool) -> None:
-    """Write the files, then print the figures."""
-    summary = outcome.summary()
-    with written_whole(outcome.folder) as part:
-        _write_files(part, outcome)
+def write_run(run: MethodRun) -> None:
+    """Write all files of a run, or none."""
+    write_files(run.folder, _files(run))
+
+
+def print_run(run: MethodRun, *, as_json: bool) -> None:
+    """Print the figures: one JSON object, or one table with one row."""
+    summary = run.summary()
     if as_json:
         click.echo(json.dumps(summary))
-    else:
-        print_table(outcome, summary)
-
-
-def print_table(outcome: Outcome, summary: dict[str, Any]) -> None:
-    """One table with one row."""
+        return
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=f"{outcome.data}, {outcome.method}", title_justify="left")
+    table = Table(title=f"{run.data}, {run.method}", title_justify="left")
     heads = {
         "n_objects": "n",
         "dimension": "dimension",
@@ -114,49 +103,28 @@ def print_table(outcome: Outcome, summary: dict[str, Any]) -> None:
     table.add_row(*(_cell(summary[key]) for key in heads))
     console = Console()
     console.print(table)
-    for phase in outcome.embedding.history:
+    for phase in run.embedding.history:
         console.print(f"{phase.name}: {phase.n_comparisons:,} comparisons; {phase.note}")
-    names = ", ".join(sorted(path.name for path in outcome.folder.iterdir()))
-    console.print(f"in {outcome.folder}: {names}", soft_wrap=True)
+    names = ", ".join(sorted(path.name for path in run.folder.iterdir()))
+    console.print(f"in {run.folder}: {names}", soft_wrap=True)
 
 
 def _cell(value: float) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
 
 
-@contextmanager
-def written_whole(folder: Path) -> Iterator[Path]:
-    """A folder to write files into; they are moved to `folder` when all of them are there."""
-    part = Path(tempfile.mkdtemp(prefix=".part-", dir=folder))
-    try:
-        yield part
-        for file in part.iterdir():
-            file.replace(folder / file.name)
-    except OSError as error:
-        raise InvalidInput(f"--out {folder}: cannot be written: {error.strerror}") from error
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
+def _files(run: MethodRun) -> dict[str, str | bytes]:
+    from nearer.plotting import as_png
 
-
-def _write_files(part: Path, outcome: Outcome) -> None:
-    _write_embedding(part / "embedding.csv", outcome.embedding.positions)
-    _write_triplets(part / "triplets.csv", outcome.embedding.triplets)
-    if outcome.basis is not None:
-        text = json.dumps(_basis_as_json(outcome.basis), indent=1)
-        (part / "basis.json").write_text(text + "\n", encoding="utf-8")
-    _picture(outcome).savefig(part / "map.png", dpi=130)
-
-
-def _write_embedding(path: Path, positions: NDArray[np.float64]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["object", *(f"x{j + 1}" for j in range(positions.shape[1]))])
-        writer.writerows([i, *row] for i, row in enumerate(positions.tolist()))
-
-
-def _write_triplets(path: Path, triplets: NDArray[np.int64]) -> None:
-    header = "head,winner,loser"
-    np.savetxt(path, triplets, fmt="%d", delimiter=",", header=header, comments="")
+    embedding, basis = run.embedding, run.basis
+    contents: dict[str, str | bytes] = {
+        "embedding.csv": positions_text(embedding.positions),
+        "triplets.csv": table_text(["head", "winner", "loser"], embedding.triplets.tolist()),
+        "map.png": as_png(_picture(run)),
+    }
+    if basis is not None:
+        contents["basis.json"] = json.dumps(_basis_as_json(basis), indent=1) + "\n"
+    return contents
 
 
 def _basis_as_json(basis: Basis) -> dict[str, Any]:
@@ -173,17 +141,17 @@ def _basis_as_json(basis: Basis) -> dict[str, Any]:
     }
 
 
-def _picture(outcome: Outcome) -> Any:
+def _picture(run: MethodRun) -> Any:
     from nearer.datasets import load_cities
     from nearer.plotting import plot_basis, plot_positions, plot_world
 
-    positions = outcome.embedding.positions
-    if outcome.data == "cities":
+    positions = run.embedding.positions
+    if run.data == "cities":
         return plot_world(positions, load_cities())
-    dense = isinstance(outcome.truth, np.ndarray)
-    if outcome.basis is not None:
-        ax = plot_basis(outcome.basis, outcome.truth if dense else positions)
+    dense = isinstance(run.truth, np.ndarray)
+    if run.basis is not None:
+        ax = plot_basis(run.basis, run.truth if dense else positions)
     else:
         ax = plot_positions(positions)
-    ax.set_title(f"{outcome.data}, {outcome.method}")
+    ax.set_title(f"{run.data}, {run.method}")
     return ax.figure

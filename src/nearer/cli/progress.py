@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import click
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
-__all__ = ["asking_progress", "step_progress"]
+from nearer.cells.finished import Computable
+
+__all__ = ["asking_progress", "cells_progress", "step_progress"]
 
 
 @contextmanager
@@ -34,3 +44,29 @@ def asking_progress(what: str) -> Iterator[Callable[[int, int], None]]:
         yield lambda comparisons, rounds: step(
             f"{what}: {comparisons:,} comparisons in {rounds:,} rounds"
         )
+
+
+@contextmanager
+def cells_progress() -> Iterator[tuple[Callable[[int, int], None], Callable[[Computable], None]]]:
+    """A bar for cells on standard error.
+
+    Yields what is called with their number and that of those already there, and what is called with
+    each further one.
+    """
+    console = Console(stderr=True)
+    text = TextColumn("{task.description}")
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), text)
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task("", total=None)
+
+        def begin(cells: int, there: int) -> None:
+            bar.update(task, total=cells, completed=there)
+            if there:
+                click.echo(f"{there} of {cells} cells are there already", err=True)
+
+        def step(cell: Computable) -> None:
+            bar.update(task, advance=1, description=cell.name)
+
+        yield begin, step

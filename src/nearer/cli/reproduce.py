@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
 
 from nearer.cli.output import check_folder
+from nearer.cli.progress import cells_progress
+from nearer.cli.stopping import Stopped
 
 if TYPE_CHECKING:
-    from nearer.reproduce.cells import Cell
-    from nearer.reproduce.render import Report
+    from nearer.reproduce.render import Page
 
 __all__ = ["command"]
 
@@ -41,64 +40,33 @@ def command(target: str, runs: int | None, quick: bool, seed: int, out: str, job
     stopped. The report is one HTML file; the same as Markdown, and the tables as CSV, lie beside
     it. Real data sets that are not at hand are left out with a word on how to get them.
     """
-    from nearer.reproduce.plan import FULL, QUICK
-    from nearer.reproduce.report import reproduce
+    from nearer.reproduce.pages import reproduce
+    from nearer.reproduce.scale import FULL, QUICK
 
     folder = check_folder(out)
     scale = (QUICK if quick else FULL).with_runs(runs)
     try:
-        with _progress() as (begin, step):
-            report, files = reproduce(
+        with cells_progress() as (begin, step):
+            page, files = reproduce(
                 target, folder, scale, seed=seed, jobs=jobs, begin=begin, progress=step
             )
     except KeyboardInterrupt:
-        raise _Stopped(
+        raise Stopped(
             f"interrupted; finished cells are kept in {folder / 'cells.jsonl'}, and the same "
             "command goes on from there"
         ) from None
-    _print(report)
+    _print(page)
     click.echo("\n".join(str(file) for file in files))
 
 
-class _Stopped(click.ClickException):
-    """Ended by Ctrl-C, with the exit code that shells use for it."""
-
-    exit_code = 130
-
-
-@contextmanager
-def _progress() -> Iterator[tuple[Callable[[int, int], None], Callable[[Cell], None]]]:
-    """A bar on a terminal, nothing in a pipe; yields what `reproduce` calls."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    text = TextColumn("{task.description}")
-    with Progress(
-        *columns, text, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
-        task = bar.add_task("", total=None)
-
-        def begin(cells: int, there: int) -> None:
-            bar.update(task, total=cells, completed=there)
-            if there:
-                click.echo(f"{there} of {cells} cells are there already", err=True)
-
-        def step(cell: Cell) -> None:
-            bar.update(task, advance=1, description=cell.name)
-
-        yield begin, step
-
-
-def _print(report: Report) -> None:
+def _print(page: Page) -> None:
     from rich.console import Console
     from rich.table import Table
 
     from nearer.reproduce.render import show
 
     console = Console()
-    for table in report.tables:
+    for table in page.tables:
         shown = [i for i, column in enumerate(table.columns) if column.brief]
         screen = Table(title=table.title, title_justify="left")
         for i in shown:

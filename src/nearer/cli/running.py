@@ -8,9 +8,12 @@ sure that they are not mixed up with those of another run.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import secrets
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +24,12 @@ from numpy.typing import NDArray
 from nearer.algorithms.methods import make_asking
 from nearer.asking.memory import Memory
 from nearer.asking.oracles import PointOracle
-from nearer.cli.output import Outcome, check_folder
+from nearer.cli.output import MethodRun, check_folder, write_run
 from nearer.cli.progress import asking_progress
+from nearer.cli.stopping import Stopped
 from nearer.datasets import load_points
 from nearer.errors import InvalidInput
+from nearer.files import write_bytes
 from nearer.running.run import run
 
 __all__ = ["run_method"]
@@ -39,38 +44,30 @@ def run_method(
     seed: int | None = None,
     budget: int | None = None,
     **options: Any,
-) -> Outcome:
-    """Load, ask, embed; what comes back is ready to be reported."""
+) -> MethodRun:
+    """Load, ask, embed and write; what comes back is ready to be printed."""
     points = load_points(data, random_state=seed)
     if points.shape[0] < 3:
         raise InvalidInput(f"{data}: has {points.shape[0]} objects; at least 3 are needed")
     oracle = PointOracle(points, metric)
     folder = check_folder(out)
-    interrupted = _Interrupted(folder, points, [seed, method, metric, budget, options])
+    answers = _PaidAnswers(folder, points, [seed, method, metric, budget, options])
     asking = make_asking(
-        method, points.shape[0], random_state=interrupted.seed, budget=budget, **options
+        method, points.shape[0], random_state=answers.seed, budget=budget, **options
     )
     start = time.perf_counter()
-    try:
-        with asking_progress(method) as progress:
-            embedding = run(
-                asking, oracle, budget=budget, memory=interrupted.memory, progress=progress
-            )
-    except KeyboardInterrupt:
-        raise interrupted.keep() from None
-    seconds = time.perf_counter() - start
-    interrupted.forget()
-    return Outcome(data, method, folder, points, metric, embedding, seconds, interrupted.seed)
+    with answers.kept_when_interrupted(), asking_progress(method) as progress:
+        # what the interrupted run has paid for counts
+        left = None if budget is None else max(0, budget - len(answers.memory))
+        embedding = run(asking, oracle, budget=left, memory=answers.memory, progress=progress)
+        seconds = time.perf_counter() - start
+        done = MethodRun(data, method, folder, points, metric, embedding, seconds, answers.seed)
+        write_run(done)
+    return done
 
 
-class _Stopped(click.ClickException):
-    """Ended by Ctrl-C, with the exit code that shells use for it."""
-
-    exit_code = 130
-
-
-class _Interrupted:
-    """Answers of an interrupted run, kept in the output folder until the run is complete."""
+class _PaidAnswers:
+    """The answers of a run; an interrupted one leaves them in the output folder for the next."""
 
     def __init__(self, folder: Path, points: NDArray[np.float64], options: list[Any]) -> None:
         digest = hashlib.sha256(np.ascontiguousarray(points).tobytes())
@@ -94,16 +91,20 @@ class _Interrupted:
             return
         click.echo(f"going on from {len(self.memory):,} answers of an interrupted run", err=True)
 
-    def keep(self) -> click.ClickException:
-        """Save the answers; return the message to end with."""
-        part = self._file.with_suffix(".part.npz")
-        np.savez(part, triplets=self.memory.triplets, fingerprint=self._fingerprint, seed=self.seed)
-        part.replace(self._file)
-        return _Stopped(
-            f"interrupted; {len(self.memory):,} answers are kept in {self._file}, and the same "
-            "command goes on from there"
-        )
-
-    def forget(self) -> None:
-        """The run is complete: nothing needs to be taken up again."""
+    @contextmanager
+    def kept_when_interrupted(self) -> Iterator[None]:
+        """Save the answers on Ctrl-C; once all is done nothing needs to be taken up again."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self._save()
+            raise Stopped(
+                f"interrupted; {len(self.memory):,} answers are kept in {self._file}, and the same "
+                "command goes on from there"
+            ) from None
         self._file.unlink(missing_ok=True)
+
+    def _save(self) -> None:
+        sink = io.BytesIO()
+        np.savez(sink, triplets=self.memory.triplets, fingerprint=self._fingerprint, seed=self.seed)
+        write_bytes(self._file, sink.getvalue())

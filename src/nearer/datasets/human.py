@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearer.datasets.catalogue import CATALOGUE, entry
-from nearer.datasets.files import find
+from nearer.datasets.folders import find
 from nearer.errors import DroppedRows, InvalidInput
 from nearer.files import read_bytes
 from nearer.triplets import Triplets, read_triplets

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from nearer import checks
 from nearer.datasets.catalogue import Entry, entry
-from nearer.datasets.files import fetch, look_up
+from nearer.datasets.folders import fetch, look_up
 from nearer.errors import InvalidInput
 from nearer.files import read_bytes
 
@@ -103,7 +104,7 @@ def load_spambase(
         values = fetch(data, download, _fetch_spambase)
         _insist(data, _SPAMBASE, values)
     n = _at_most(n_objects, len(values), data)
-    rows = np.random.default_rng(random_state).choice(len(values), n, replace=False)
+    rows = checks.generator(random_state).choice(len(values), n, replace=False)
     return _points(data, values[rows, :-1], values[rows, -1].astype(np.int64), rows)
 
 
@@ -135,8 +136,7 @@ def load_newsgroups(
     """
     from sklearn.feature_extraction.text import TfidfVectorizer  # noqa: PLC0415 - slow to import
 
-    if terms not in ("all", "content"):
-        raise InvalidInput(f'terms={terms!r}: must be "all" or "content"')
+    checks.one_of("terms", terms, ("all", "content"))
     data = entry("newsgroups")
     path = look_up(data, data.files[0])
     if path is not None:
@@ -147,7 +147,7 @@ def load_newsgroups(
         _insist(data, _GROUPS, target)
     order = np.arange(len(texts))
     if random_state is not None:
-        order = np.random.default_rng(random_state).permutation(order)
+        order = checks.generator(random_state).permutation(order)
     content = {"stop_words": "english", "min_df": 2} if terms == "content" else {}
     weights = TfidfVectorizer(**content)
     vectors = csr_array(weights.fit_transform(texts))
@@ -199,12 +199,8 @@ def _insist(data: Entry, digest: str, *arrays: NDArray[Any]) -> None:
 
 
 def _at_most(n_objects: int, there_are: int, data: Entry) -> int:
-    if not 1 <= n_objects <= there_are:
-        raise InvalidInput(
-            f"n_objects={n_objects}: {data.name} has {there_are} such objects; ask for 1 to "
-            f"{there_are}"
-        )
-    return n_objects
+    rule = f"{data.name} has {there_are} such objects"
+    return checks.whole("n_objects", n_objects, most=there_are, rule=rule)
 
 
 def _points(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from nearer.errors import InvalidInput
+from nearer import checks
 
 __all__ = ["make_ball", "make_cube", "make_gaussian", "make_mixture", "make_sphere"]
 
@@ -23,7 +23,7 @@ def make_ball(n_objects: int, dimension: int, *, random_state: Seed = None) -> P
     ((100, 3), True)
     """
     _check(n_objects, dimension)
-    rng = np.random.default_rng(random_state)
+    rng = checks.generator(random_state)
     radius = rng.random((n_objects, 1)) ** (1 / dimension)
     return make_sphere(n_objects, dimension, random_state=rng) * radius
 
@@ -37,7 +37,7 @@ def make_cube(n_objects: int, dimension: int, *, random_state: Seed = None) -> P
     (100, 5)
     """
     _check(n_objects, dimension)
-    return np.random.default_rng(random_state).random((n_objects, dimension))
+    return checks.generator(random_state).random((n_objects, dimension))
 
 
 def make_gaussian(n_objects: int, dimension: int, *, random_state: Seed = None) -> Points:
@@ -49,7 +49,7 @@ def make_gaussian(n_objects: int, dimension: int, *, random_state: Seed = None) 
     (100, 2)
     """
     _check(n_objects, dimension)
-    return np.random.default_rng(random_state).normal(size=(n_objects, dimension))
+    return checks.generator(random_state).normal(size=(n_objects, dimension))
 
 
 def make_sphere(n_objects: int, dimension: int, *, random_state: Seed = None) -> Points:
@@ -62,7 +62,7 @@ def make_sphere(n_objects: int, dimension: int, *, random_state: Seed = None) ->
     True
     """
     _check(n_objects, dimension)
-    X: Points = np.random.default_rng(random_state).normal(size=(n_objects, dimension))
+    X: Points = checks.generator(random_state).normal(size=(n_objects, dimension))
     return np.asarray(X / np.linalg.norm(X, axis=1, keepdims=True))
 
 
@@ -77,7 +77,7 @@ def make_mixture(
     (500, 3)
     """
     _check(n_objects, dimension)
-    rng = np.random.default_rng(random_state)
+    rng = checks.generator(random_state)
     centres = rng.normal(size=(n_centres, dimension))
     return centres[rng.integers(n_centres, size=n_objects)] + rng.normal(
         size=(n_objects, dimension)
@@ -85,5 +85,5 @@ def make_mixture(
 
 
 def _check(n_objects: int, dimension: int) -> None:
-    if n_objects < 1 or dimension < 1:
-        raise InvalidInput(f"n_objects={n_objects}, dimension={dimension}: both must be at least 1")
+    checks.whole("n_objects", n_objects)
+    checks.whole("dimension", dimension)

@@ -1,6 +1,6 @@
 """Choices as fits take them: items, the pairs that make them, and how far each was chosen.
 
-One form for every task, see `nearer._kernels.choices` for the likelihood. With a query, an item is
+One form for every task, see `nearer._kernels.choosing` for the likelihood. With a query, an item is
 an object shown, its one pair (query, object). Of an odd one out, an item is what stays: the pairs
 among the others. Of the most central, the pairs with the others. Equal answers are one row of
 greater weight.
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
 from nearer import checks
-from nearer._kernels import choices as kernel
+from nearer._kernels import choosing as kernel
 from nearer._kernels import telling
 from nearer.questions import Floats, Objects
 from nearer.trials import Trials

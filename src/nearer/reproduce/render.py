@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import base64
-import csv
 import html
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from nearer.files import table_text
+from nearer.plotting import as_png
 from nearer.reproduce.figures import Drawing
 from nearer.reproduce.notes import Note
 from nearer.reproduce.tables import Mark, Table, Value
 
-__all__ = ["Report", "as_csv", "as_html", "as_markdown", "as_png", "show"]
+__all__ = ["Page", "as_csv", "as_html", "as_markdown", "show"]
 
 _ARROW: dict[Mark, str] = {"better": " ▲", "worse": " ▼"}
 
 
 @dataclass
-class Report:
+class Page:
     """Everything that a page shows.
 
     Attributes
@@ -59,30 +59,26 @@ def show(value: Value, digits: int) -> str:
 
 def as_csv(table: Table) -> str:
     """The table with all its digits; figures of the paper have a head that says so."""
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
     heads: list[str] = []
     for column in table.columns:
         # "paper" and "±" belong to the column before them
         owner = next((head for head in reversed(heads) if not head.endswith((" paper", " ±"))), "")
         heads.append(f"{owner} {column.head}" if column.head in ("paper", "±") else column.head)
-    writer.writerow(heads)
-    writer.writerows(table.rows)
-    return file.getvalue()
+    return table_text(heads, table.rows)
 
 
-def as_markdown(report: Report) -> str:
+def as_markdown(page: Page) -> str:
     """The page in Markdown; pictures are named, not held."""
-    lines = [f"# {report.title}", ""]
-    lines += [f"- {name}: {value}" for name, value in report.facts.items()]
-    for table in report.tables:
+    lines = [f"# {page.title}", ""]
+    lines += [f"- {name}: {value}" for name, value in page.facts.items()]
+    for table in page.tables:
         lines += ["", f"## {table.title}", "", *_markdown_rows(table), "", table.caption]
-    for drawing in report.drawings:
+    for drawing in page.drawings:
         lines += ["", f"## {drawing.title}", "", f"![{drawing.title}]({drawing.name}.png)"]
         lines += ["", drawing.caption]
-    if report.notes:
+    if page.notes:
         lines += ["", "## Where this differs from the paper, and why"]
-        for note in report.notes:
+        for note in page.notes:
             lines += ["", f"**{note.title}.** {note.text}"]
     return "\n".join(lines) + "\n"
 
@@ -126,31 +122,31 @@ th { border-bottom: 2px solid #c9ced6; } tr.first td { border-top: 1px solid #c9
 """
 
 
-def as_html(report: Report) -> str:
+def as_html(page: Page) -> str:
     """The page as one HTML file with its pictures and its style inside."""
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{html.escape(report.title)}</title><style>{_STYLE}</style></head><body>",
-        f"<h1>{html.escape(report.title)}</h1><dl>",
+        f"<title>{html.escape(page.title)}</title><style>{_STYLE}</style></head><body>",
+        f"<h1>{html.escape(page.title)}</h1><dl>",
     ]
-    for name, value in report.facts.items():
+    for name, value in page.facts.items():
         parts.append(f"<dt>{html.escape(name)}</dt><dd>{html.escape(value)}</dd>")
     parts.append("</dl>")
-    for table in report.tables:
+    for table in page.tables:
         parts += [f"<h2>{html.escape(table.title)}</h2>", _html_table(table)]
         parts.append(f'<p class="caption">{html.escape(table.caption)}</p>')
-    for drawing in report.drawings:
-        picture = base64.b64encode(as_png(drawing)).decode("ascii")
+    for drawing in page.drawings:
+        picture = base64.b64encode(as_png(drawing.figure)).decode("ascii")
         parts.append(f"<h2>{html.escape(drawing.title)}</h2>")
         parts.append(
             f'<img alt="{html.escape(drawing.title)}" src="data:image/png;base64,{picture}">'
         )
         parts.append(f'<p class="caption">{html.escape(drawing.caption)}</p>')
-    if report.notes:
+    if page.notes:
         parts.append("<h2>Where this differs from the paper, and why</h2>")
-        for note in report.notes:
+        for note in page.notes:
             title, text = html.escape(note.title), html.escape(note.text)
             parts.append(f"<p><b>{title}.</b> {text}</p>")
     parts.append("</body></html>")
@@ -178,10 +174,3 @@ def _tag(name: str, text: str, kind: str | None) -> str:
 
 def _class(kind: str | None) -> str:
     return f' class="{kind}"' if kind else ""
-
-
-def as_png(drawing: Drawing) -> bytes:
-    """A drawing as a PNG file."""
-    file = io.BytesIO()
-    drawing.figure.savefig(file, format="png", dpi=120, metadata={"Software": None})
-    return file.getvalue()

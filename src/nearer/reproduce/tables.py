@@ -12,11 +12,11 @@ from typing import Literal, TypeVar
 
 import numpy as np
 
-from nearer.reproduce.cells import OWN, Cell, Figures
+from nearer.cells.finished import Figures, FinishedCells
+from nearer.reproduce.experiments import OWN, Experiment
 from nearer.reproduce.material import MATERIAL
 from nearer.reproduce.neighbours import READINGS
 from nearer.reproduce.published import DIMENSIONS, TABLE_1, TABLE_2, TABLE_3
-from nearer.reproduce.store import Store
 
 __all__ = ["Column", "Table", "make_tables"]
 
@@ -83,31 +83,33 @@ class Table:
             self.marks[len(self.rows) - 1, column] = "better" if difference > 0 else "worse"
 
 
-def make_tables(cells: Sequence[Cell], store: Store) -> list[Table]:
+def make_tables(cells: Sequence[Experiment], finished: FinishedCells) -> list[Table]:
     """The tables that the cells are for.
 
     Parameters
     ----------
     cells
-        What was planned; a cell that the store lacks is a gap.
-    store
+        What was planned; one that is not finished is a gap.
+    finished
         The figures.
     """
     wanted = {cell.table for cell in cells}
     makers = {"table1": _table1, "table2": _table2, "neighbours": _neighbours, "table3": _table3}
-    return [make(_Results(cells, store, name)) for name, make in makers.items() if name in wanted]
+    return [
+        make(_Results(cells, finished, name)) for name, make in makers.items() if name in wanted
+    ]
 
 
 class _Results:
     """The figures of one table's cells, averaged over runs."""
 
-    def __init__(self, cells: Sequence[Cell], store: Store, table: str) -> None:
-        self.store = store
+    def __init__(self, cells: Sequence[Experiment], finished: FinishedCells, table: str) -> None:
+        self.finished = finished
         self.cells = [cell for cell in cells if cell.table == table]
         self.sizes = {cell.data: cell.n_objects for cell in self.cells}
         self._runs: dict[tuple[str, str], list[Figures]] = {}
         for cell in self.cells:
-            figures = store.figures(cell)
+            figures = finished.figures(cell)
             if figures is not None:
                 self._runs.setdefault((cell.data, cell.method), []).append(figures)
 
@@ -156,7 +158,7 @@ def _table1(results: _Results) -> Table:
         f"{n:,} objects, mean of {runs}, ± their standard deviation (the paper: 1,000 "
         "objects, 100 runs). The dimension is that of the space: a sphere itself has one fewer, "
         "though placing it takes them all; in one dimension it is two points, and most distances "
-        "are ties." + (f" {OWN} is the estimate of our own default." if OWN else ""),
+        f"are ties. {OWN} is the estimate of our own default.",
         (Column("family"), Column("estimate"), *(Column(f"d = {d}") for d in DIMENSIONS)),
     )
     for family, paper in TABLE_1.items():
@@ -166,12 +168,11 @@ def _table1(results: _Results) -> Table:
         table.add("", "±", *spread)
         table.add("", "Basis, paper", *paper.values())
         table.add("", "difference", *map(_difference, ours, paper.values()))
-        if OWN:
-            own = [results.mean(f"{family}-{d}", OWN, "dimension") for d in DIMENSIONS]
-            table.add("", OWN, *own)
-            spread = [results.spread(f"{family}-{d}", OWN, "dimension") for d in DIMENSIONS]
-            table.add("", "±", *spread)
-            table.add("", "runs", *(results.runs(f"{family}-{d}", OWN) for d in DIMENSIONS))
+        own = [results.mean(f"{family}-{d}", OWN, "dimension") for d in DIMENSIONS]
+        table.add("", OWN, *own)
+        spread = [results.spread(f"{family}-{d}", OWN, "dimension") for d in DIMENSIONS]
+        table.add("", "±", *spread)
+        table.add("", "runs", *(results.runs(f"{family}-{d}", OWN) for d in DIMENSIONS))
     return table
 
 
@@ -212,11 +213,11 @@ def _table2(results: _Results) -> Table:
         _QUALITY,
     )
     for data, methods in results.of(TABLE_2):
-        missing = results.store.missing(data)
+        missing = results.finished.missing(data)
         if missing is not None:
             table.add(data, missing, *([None] * (len(_QUALITY) - 2)))
             continue
-        for method in [*methods, *([OWN] if OWN else [])]:
+        for method in [*methods, OWN]:
             _add_quality(table, results, data, method)
     return table
 
@@ -262,7 +263,7 @@ def _neighbours(results: _Results) -> Table:
         f"τ {paper.tau}, kNN {paper.knn}, RMSE {paper.rmse}.",
         (Column("reading"), Column("τ"), Column("kNN"), Column("±"), Column("RMSE", 0)),
     )
-    missing = results.store.missing("spam")
+    missing = results.finished.missing("spam")
     if missing is not None:
         table.add(missing, None, None, None, None)
         return table
@@ -295,11 +296,11 @@ def _table3(results: _Results) -> Table:
         ),
     )
     for data, (original, embedding) in results.of(TABLE_3):
-        missing = results.store.missing(data)
+        missing = results.finished.missing(data)
         if missing is not None:
             table.add(data, missing, *([None] * 8))
             continue
-        for method in ["original", "Basis", "Basis+SOE", *([OWN] if OWN else [])]:
+        for method in ["original", "Basis", "Basis+SOE", OWN]:
             paper = {"original": original, "Basis": embedding}.get(method)
             table.add(
                 data,

@@ -97,7 +97,7 @@ def by_name(header: Sequence[str]) -> dict[str, int]:
     """
     words = [_plain(name) for name in header]
     parts = {
-        part: words.index(found)
+        part: _only(words, found)
         for part, known in _WORDS.items()
         if (found := next((word for word in known if word in words), None)) is not None
     }
@@ -106,7 +106,7 @@ def by_name(header: Sequence[str]) -> dict[str, int]:
         for letters in _LETTERS:
             if set(letters) <= set(words) and (answered or letters != ("head", "a", "b")):
                 three = ("head", "a", "b") if answered else ("head", "near", "far")
-                parts |= {p: words.index(x) for p, x in zip(three, letters, strict=True)}
+                parts |= {p: _only(words, x) for p, x in zip(three, letters, strict=True)}
                 break
     if "near" in parts and "far" not in parts and "a" in parts:
         parts["chosen"] = parts.pop("near")
@@ -141,7 +141,7 @@ def by_choice(
                     f"columns: {part}={column!r}, but the columns are "
                     f"{', '.join(header) or 'without names'}; use one of them or a position"
                 )
-            parts[part] = list(header).index(column)
+            parts[part] = _only(header, column)
         elif 0 <= column < width:
             parts[part] = column
         else:
@@ -174,6 +174,16 @@ def spoken_columns(header: Sequence[str]) -> tuple[int, ...] | None:
     words = [_plain(name) for name in header]
     wanted = ("center", "left", "right", "answer")
     return tuple(map(words.index, wanted)) if set(wanted) <= set(words) else None
+
+
+def _only(words: Sequence[str], word: str) -> int:
+    """The column of that name, which has to be the only one."""
+    if words.count(word) > 1:
+        raise InvalidInput(
+            f"header {','.join(words)}: has {word} {words.count(word)} times; rename or drop all "
+            "but the column that is meant"
+        )
+    return words.index(word)
 
 
 def _plain(name: str) -> str:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from nearer.errors import InvalidInput
 from nearer.questions import MAX_OBJECTS
-from nearer.triplets.table import Table
+from nearer.triplets.table import TextTable
 
 __all__ = ["EMPTY", "Coding", "Numbering", "distinct_labels", "number_objects"]
 
@@ -51,7 +51,7 @@ class Numbering:
 
 
 def number_objects(
-    coding: Coding, objects: str, labels: Sequence[str] | None, table: Table
+    coding: Coding, objects: str, labels: Sequence[str] | None, table: TextTable
 ) -> Numbering:
     """Decide whether values are numbers or names, and number them."""
     values = list(coding.codes)
@@ -80,7 +80,7 @@ def number_objects(
 
 
 def _numbered(
-    coding: Coding, whole: dict[str, int], labels: Sequence[str] | None, table: Table
+    coding: Coding, whole: dict[str, int], labels: Sequence[str] | None, table: TextTable
 ) -> Numbering:
     n = max(whole.values(), default=-1) + 1 if labels is None else len(labels)
     for value, number in whole.items():
@@ -100,7 +100,7 @@ def _numbered(
 
 
 def _named(
-    coding: Coding, names: Sequence[str], labels: Sequence[str] | None, table: Table
+    coding: Coding, names: Sequence[str], labels: Sequence[str] | None, table: TextTable
 ) -> Numbering:
     if labels is None:
         wholes = [_whole(name) for name in names]
@@ -138,5 +138,5 @@ def _whole(value: str) -> int | None:
     return int(value) if value.lstrip("+-").isdecimal() else int(number)
 
 
-def _fault(coding: Coding, table: Table, value: str, what: str) -> InvalidInput:
+def _fault(coding: Coding, table: TextTable, value: str, what: str) -> InvalidInput:
     return table.error(coding.first_row[coding.codes[value]], what)

@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from nearer import checks
 from nearer.errors import DroppedRows, InvalidInput
 from nearer.files import content_suffix
 from nearer.triplets import columns as parts_of
@@ -23,7 +24,7 @@ from nearer.triplets.collection import Triplets
 from nearer.triplets.forms import Answered, Verdicts, read_answers, to_triplets
 from nearer.triplets.objects import EMPTY, Coding, Numbering, distinct_labels, number_objects
 from nearer.triplets.report import examine
-from nearer.triplets.table import Table, read_table
+from nearer.triplets.table import TextTable, read_table
 
 __all__ = ["read_triplets"]
 
@@ -90,10 +91,8 @@ def read_triplets(
     >>> print(answers.report)
     2 answers, 2 triplets over 3 objects
     """
-    if kind not in ("auto", *parts_of.KINDS):
-        raise InvalidInput(f"kind={kind!r}: must be 'auto' or one of {', '.join(parts_of.KINDS)}")
-    if objects not in ("auto", "numbers", "names"):
-        raise InvalidInput(f"objects={objects!r}: must be 'auto', 'numbers' or 'names'")
+    checks.one_of("kind", kind, ("auto", *parts_of.KINDS))
+    checks.one_of("objects", objects, ("auto", "numbers", "names"))
     if content_suffix(path) in (".npy", ".npz"):
         return _from_arrays(path, kind, labels)
     table, names = _with_header(read_table(path), header, kind, columns)
@@ -104,11 +103,11 @@ def read_triplets(
 
 
 def _with_header(
-    table: Table,
+    table: TextTable,
     header: bool | Literal["auto"],
     kind: str,
     columns: Mapping[str, str | int] | None,
-) -> tuple[Table, list[str]]:
+) -> tuple[TextTable, list[str]]:
     """Split the header off; no names where there is none."""
     first = [field.strip() for field in table.rows[0]]
     if header is True:
@@ -134,7 +133,7 @@ def _with_header(
     return rest, names
 
 
-def _refuse_strange_header(table: Table, first: Sequence[str]) -> None:
+def _refuse_strange_header(table: TextTable, first: Sequence[str]) -> None:
     """A first row like no other is a header that nobody here knows, or one more answer."""
     others = {field.strip() for row in table.rows[1:] for field in row[:3]}
     if not set(first[:3]) & others and not all(f.lstrip("-").isdecimal() for f in first[:3]):
@@ -148,7 +147,7 @@ def _refuse_strange_header(table: Table, first: Sequence[str]) -> None:
 
 
 def _parts(
-    table: Table, names: Sequence[str], kind: str, columns: Mapping[str, str | int] | None
+    table: TextTable, names: Sequence[str], kind: str, columns: Mapping[str, str | int] | None
 ) -> tuple[dict[str, int], str]:
     known = parts_of.by_name(names)
     if columns is not None:
@@ -174,7 +173,7 @@ def _parts(
 
 
 def _from_table(
-    table: Table,
+    table: TextTable,
     names: Sequence[str],
     parts: Mapping[str, int],
     kind: str,
@@ -214,7 +213,7 @@ def _from_table(
 
 
 def _answers(
-    table: Table, column: int, coding: Coding, codes: Mapping[str, NDArray[np.int64]]
+    table: TextTable, column: int, coding: Coding, codes: Mapping[str, NDArray[np.int64]]
 ) -> tuple[Verdicts | None, NDArray[np.int64] | None]:
     """A column that says which was nearer: by naming it, or by yes and no."""
     values = table.column(column)
@@ -240,7 +239,7 @@ def _answers(
 
 
 def _named_beside(
-    table: Table,
+    table: TextTable,
     names: Sequence[str],
     numbered: Mapping[str, NDArray[np.int64]],
     numbering: Numbering,
@@ -276,7 +275,7 @@ def _named_beside(
     return Numbering(numbering.numbers, distinct_labels(labels, ()), True), used
 
 
-def _weights(table: Table, column: int) -> NDArray[np.float64]:
+def _weights(table: TextTable, column: int) -> NDArray[np.float64]:
     values = table.column(column)
     try:
         weights = np.array(values, dtype=np.float64)

@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from nearer.errors import InvalidInput
 from nearer.files import read_bytes
 
-__all__ = ["Table", "read_table"]
+__all__ = ["TextTable", "read_table"]
 
 _SEPARATORS = (",", "\t", ";")
 
 
 @dataclass(frozen=True)
-class Table:
+class TextTable:
     """Rows of equally many fields. `remark` is the last comment at the top, cut into fields."""
 
     path: str
@@ -40,16 +40,16 @@ class Table:
         """The fields of one column, without white space around them."""
         return [row[i].strip() for row in self.rows]
 
-    def below(self) -> Table:
+    def below(self) -> TextTable:
         """The table without its first row."""
-        return Table(self.path, self.rows[1:], self.lines[1:], None)
+        return TextTable(self.path, self.rows[1:], self.lines[1:], None)
 
     def error(self, row: int, what: str) -> InvalidInput:
         """An error that says on which line of which file."""
         return InvalidInput(f"{self.path}, line {self.lines[row]}: {what}")
 
 
-def read_table(path: str | os.PathLike[str]) -> Table:
+def read_table(path: str | os.PathLike[str]) -> TextTable:
     """Read a text file of separated values, compressed or not."""
     name = os.fspath(path)
     try:
@@ -72,7 +72,7 @@ def read_table(path: str | os.PathLike[str]) -> Table:
                 "a separator in them"
             )
     if table.remark is not None and len(table.remark) != table.width:
-        return Table(name, table.rows, table.lines, None)
+        return TextTable(name, table.rows, table.lines, None)
     return table
 
 
@@ -90,7 +90,7 @@ def _separator(line: str) -> str:
     return best if fields[best] > 1 else " "
 
 
-def _parse(name: str, text: str, separator: str, comments: int) -> Table:
+def _parse(name: str, text: str, separator: str, comments: int) -> TextTable:
     lines: Iterator[str] = io.StringIO(text, newline="")
     remark = None
     for _ in range(comments):
@@ -113,4 +113,4 @@ def _parse(name: str, text: str, separator: str, comments: int) -> Table:
         raise InvalidInput(
             f"{name}, line {comments + reader.line_num}: {error}; check the quotes"
         ) from error
-    return Table(name, rows, numbers, remark)
+    return TextTable(name, rows, numbers, remark)

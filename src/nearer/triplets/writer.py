@@ -8,7 +8,6 @@ triplet names included; ``.npy`` holds the array alone.
 
 from __future__ import annotations
 
-import csv
 import io
 import os
 from collections.abc import Iterable, Sequence
@@ -18,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nearer.errors import InvalidInput
-from nearer.files import content_suffix, write_bytes
+from nearer.files import content_suffix, table_text, write_bytes
 from nearer.triplets.collection import Triplets
 from nearer.triplets.objects import distinct_labels
 from nearer.triplets.report import examine
@@ -112,22 +111,11 @@ def _text(answers: Triplets, separator: str) -> str:
         columns += [_named(answers.labels, column) for column in answers.triplets.T]
     if answers.weights is not None:
         header.append("weight")
-        columns.append(map(repr, answers.weights.tolist()))
+        columns.append(answers.weights.tolist())
     if answers.persons is not None:
         header.append("participant")
         columns.append(_named(answers.person_labels, answers.persons))
-    sink = io.StringIO(newline="")
-    # the csv module sees no need for quotes around a lone carriage return; its reader does
-    returns = any("\r" in label for label in (*answers.labels, *answers.person_labels))
-    writer = csv.writer(
-        sink,
-        delimiter=separator,
-        lineterminator="\n",
-        quoting=csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL,
-    )
-    writer.writerow(header)
-    writer.writerows(zip(*columns, strict=True))
-    return sink.getvalue()
+    return table_text(header, zip(*columns, strict=True), separator)
 
 
 def _named(labels: Sequence[str], numbers: NDArray[np.int64]) -> list[str]:

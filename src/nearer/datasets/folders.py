@@ -1,8 +1,8 @@
 """Where data files are looked for, and the check that they are the right ones.
 
-First the folder that the environment variable ``NEARER_DATA`` names, or ``../shared/data`` where
-that is not set; then the cache folder, which ``NEARER_CACHE`` names or else is ``nearer`` in the
-user's own (``XDG_CACHE_HOME``, ``~/.cache``). What scikit-learn downloads is kept in the cache.
+First the folder that the environment variable ``NEARER_DATA`` names, where it is set; then the
+cache folder, which ``NEARER_CACHE`` names or else is ``nearer`` in the user's own
+(``XDG_CACHE_HOME``, ``~/.cache``). What scikit-learn downloads is kept in the cache.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from nearer.datasets.catalogue import DataFile, Entry
 from nearer.errors import InvalidInput, MissingData
 from nearer.files import sha256
 
-__all__ = ["cache_folder", "data_folder", "fetch", "find", "look_up", "where"]
+__all__ = ["cache_folder", "data_folder", "fetch", "find", "folders", "look_up", "where"]
 
 T = TypeVar("T")
 
 
-def data_folder() -> Path:
-    """The folder of data files that the user keeps."""
-    return Path(os.environ.get("NEARER_DATA") or Path("..", "shared", "data"))
+def data_folder() -> Path | None:
+    """The folder of data files that the user keeps, or None where NEARER_DATA names none."""
+    named = os.environ.get("NEARER_DATA")
+    return Path(named) if named else None
 
 
 def cache_folder() -> Path:
@@ -36,9 +37,14 @@ def cache_folder() -> Path:
     return (Path(user) if user else Path.home() / ".cache") / "nearer"
 
 
+def folders() -> list[Path]:
+    """Where data files are looked for, in this order."""
+    return [folder for folder in (data_folder(), cache_folder()) if folder is not None]
+
+
 def where(file: DataFile) -> Path | None:
     """The path of a data file, or None where it is not at hand; nothing is checked."""
-    for folder in (data_folder(), cache_folder()):
+    for folder in folders():
         if (folder / file.name).is_file():
             return folder / file.name
     return None
@@ -91,5 +97,5 @@ def fetch(data: Entry, download: bool, load: Callable[[str], T]) -> T:
 def _what_to_put_where(data: Entry, file: DataFile) -> str:
     return (
         f"{data.name} is not at hand: put {file.name} ({data.source}; SHA-256 {file.sha256[:12]}…) "
-        f"into {data_folder()} or {cache_folder()}, or name its folder in NEARER_DATA"
+        f"into {' or '.join(map(str, folders()))}, or name its folder in NEARER_DATA"
     )

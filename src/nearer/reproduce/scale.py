@@ -1,16 +1,16 @@
-"""Which cells a command needs, and at what size."""
+"""Which experiments a command needs, and at what size."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from nearer.errors import InvalidInput
-from nearer.reproduce.cells import OWN, Cell
+from nearer import checks
+from nearer.reproduce.experiments import OWN, Experiment
 from nearer.reproduce.material import MATERIAL
 from nearer.reproduce.published import DIMENSIONS, FAMILIES, TABLE_2, TABLE_3
 
-__all__ = ["FULL", "QUICK", "TARGETS", "Scale", "plan"]
+__all__ = ["FULL", "QUICK", "TARGETS", "Scale", "list_experiments"]
 
 TARGETS = ("table1", "table2", "table3", "figures", "all")
 
@@ -27,7 +27,7 @@ class Scale:
     Attributes
     ----------
     table1, own, table2, table3
-        Runs of each cell, each with a seed of its own; `own` are those of our own estimate in
+        Runs of each experiment, each with a seed of its own; `own` are those of our own estimate in
         Table 1, which asks and fits much more than Basis does. A quarter where a run takes half a
         minute.
     most_objects, most_dimensions
@@ -46,8 +46,7 @@ class Scale:
         """The same with this many runs of everything."""
         if runs is None:
             return self
-        if runs < 1:
-            raise InvalidInput(f"runs={runs}: must be at least 1")
+        checks.whole("runs", runs)
         return replace(self, table1=runs, own=runs, table2=runs, table3=runs)
 
     def size(self, n_objects: int) -> int:
@@ -63,20 +62,19 @@ FULL = Scale(table1=100, own=20, table2=10, table3=3)
 QUICK = Scale(table1=2, own=1, table2=1, table3=1, most_objects=500, most_dimensions=5)
 
 
-def plan(target: str, scale: Scale, seed: int = 0) -> list[Cell]:
-    """The cells of a table, of the figures (none) or of everything, in the order to compute them.
+def list_experiments(target: str, scale: Scale, seed: int = 0) -> list[Experiment]:
+    """The experiments of a table, of the figures (none) or of everything, in the order to run them.
 
     The paper's rows before our own; one seed after the other, so that what is there after an
-    interruption covers every row; large sets first, so that no long cell is left for the end.
+    interruption covers every row; large sets first, so that no long one is left for the end.
 
     Examples
     --------
-    >>> len(plan("table1", QUICK)) >= 2 * 28
+    >>> len(list_experiments("table1", QUICK)) >= 2 * 28
     True
     """
-    if target not in TARGETS:
-        raise InvalidInput(f"{target!r}: must be one of {', '.join(TARGETS)}")
-    cells: list[Cell] = []
+    checks.one_of("target", target, TARGETS)
+    cells: list[Experiment] = []
     if target in ("table1", "all"):
         cells += _table1(scale, seed)
     if target in ("table2", "all"):
@@ -86,22 +84,22 @@ def plan(target: str, scale: Scale, seed: int = 0) -> list[Cell]:
     return sorted(cells, key=lambda cell: (cell.method == OWN, cell.seed, -cell.n_objects))
 
 
-def _table1(scale: Scale, seed: int) -> Iterable[Cell]:
+def _table1(scale: Scale, seed: int) -> Iterable[Experiment]:
     n = scale.size(_TABLE_1_OBJECTS)
     for family in FAMILIES:
         for d in DIMENSIONS:
             name = f"{family}-{d}"
             yield from _runs("table1", name, "Basis", n, seed, scale.table1)
-            if OWN and scale.has(d):
+            if scale.has(d):
                 slow = d > _FEW or name in _TIES
                 runs = _quarter(scale.own) if slow else scale.own
                 yield from _runs("table1", name, OWN, n, seed, runs)
 
 
-def _table2(scale: Scale, seed: int) -> Iterable[Cell]:
+def _table2(scale: Scale, seed: int) -> Iterable[Experiment]:
     for data, rows in TABLE_2.items():
         n = scale.size(MATERIAL[data].n_objects)
-        for method in [*rows, *([OWN] if OWN else [])]:
+        for method in [*rows, OWN]:
             slow = n > _SMALL and method != "Basis"
             runs = _quarter(scale.table2) if slow else scale.table2
             yield from _runs("table2", data, method, n, seed, runs)
@@ -109,17 +107,17 @@ def _table2(scale: Scale, seed: int) -> Iterable[Cell]:
     yield from _runs("neighbours", "spam", "Basis", n, seed, scale.table2)
 
 
-def _table3(scale: Scale, seed: int) -> Iterable[Cell]:
+def _table3(scale: Scale, seed: int) -> Iterable[Experiment]:
     for data in TABLE_3:
         n = scale.size(MATERIAL[data].n_objects)
-        for method in ["original", "Basis", "Basis+SOE", *([OWN] if OWN else [])]:
+        for method in ["original", "Basis", "Basis+SOE", OWN]:
             slow = n > _SMALL and method != "Basis"
             runs = _quarter(scale.table3) if slow else scale.table3
             yield from _runs("table3", data, method, n, seed, runs)
 
 
-def _runs(table: str, data: str, method: str, n: int, seed: int, runs: int) -> Iterable[Cell]:
-    return (Cell(table, data, method, n, seed + i) for i in range(runs))
+def _runs(table: str, data: str, method: str, n: int, seed: int, runs: int) -> Iterable[Experiment]:
+    return (Experiment(table, data, method, n, seed + i) for i in range(runs))
 
 
 def _quarter(runs: int) -> int:

@@ -1,9 +1,9 @@
 """Compute the cells that are not there yet, several at a time.
 
-Every cell runs in a worker process. Workers do not see Ctrl-C (a fit would take it for a wish to
-stop early and return what it has); the one process that does ends them. Only that process writes,
-so a cell is either in the store or not begun. There are many cells, so a worker has one thread:
-two that wait for each other on a busy machine take several times as long as one.
+Every cell runs in a worker process. Workers do not see Ctrl-C; the one process that does ends them.
+Only that process writes, so a cell is either kept whole or not begun. Where several work at a time
+each has one thread: two that wait for each other on a busy machine take several times as long as
+one.
 """
 
 from __future__ import annotations
@@ -15,79 +15,70 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from typing import TypeVar
 
+from nearer import checks
+from nearer.cells.finished import Computable, Figures, FinishedCells
 from nearer.errors import InvalidInput, MissingData
-from nearer.reproduce.cells import Cell, Figures, compute
-from nearer.reproduce.store import Store
 
-__all__ = ["run_cells"]
+__all__ = ["compute_cells"]
+
+CellT = TypeVar("CellT", bound=Computable)
 
 _THREADS = ("NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-def run_cells(
-    cells: Sequence[Cell],
-    store: Store,
+def compute_cells(
+    cells: Sequence[CellT],
+    finished: FinishedCells,
     *,
     jobs: int,
-    progress: Callable[[Cell], object] | None = None,
+    progress: Callable[[CellT], object] | None = None,
 ) -> None:
-    """Compute what the store lacks, and keep each cell as it ends.
+    """Compute what is not finished, and keep each cell as it ends.
 
     Parameters
     ----------
     cells
         What is wanted, in order.
-    store
+    finished
         What is there, and where new figures go. A data set that is not to be had is noted there.
     jobs
         How many worker processes.
     progress
         Called with every cell that is finished or turns out to be impossible.
     """
-    if jobs < 1:
-        raise InvalidInput(f"jobs={jobs}: must be at least 1")
-    todo = [cell for cell in cells if store.figures(cell) is None]
-    if not todo:
+    checks.whole("jobs", jobs)
+    waiting = [cell for cell in reversed(cells) if finished.figures(cell) is None]
+    if not waiting:
         return
-    with _workers(min(jobs, len(todo))) as pool:
-        waiting, running = iter(todo), dict[Future[Figures], Cell]()
-        _refill(pool, running, waiting, jobs, store, progress)
-        while running:
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
+    with _workers(min(jobs, len(waiting))) as pool:
+        running = dict[Future[Figures], CellT]()
+        while waiting or running:
+            while waiting and len(running) < 2 * jobs:  # one for each worker, one in its queue
+                cell = waiting.pop()
+                if finished.missing(cell.data) is None:
+                    with _ctrl_c_held():
+                        running[pool.submit(_compute, cell)] = cell
+                elif progress is not None:
+                    progress(cell)
+            done = wait(running, return_when=FIRST_COMPLETED)[0] if running else ()
             for future in done:
                 cell = running.pop(future)
-                _take(future, cell, store)
+                _take(future, cell, finished)
                 if progress is not None:
                     progress(cell)
-            _refill(pool, running, waiting, jobs, store, progress)
 
 
-def _refill(
-    pool: ProcessPoolExecutor,
-    running: dict[Future[Figures], Cell],
-    waiting: Iterator[Cell],
-    jobs: int,
-    store: Store,
-    progress: Callable[[Cell], object] | None,
-) -> None:
-    """Keep every worker busy and one cell for each in its queue."""
-    while len(running) < 2 * jobs:
-        cell = next(waiting, None)
-        if cell is None:
-            return
-        if store.missing(cell.data) is None:
-            with _ctrl_c_held():
-                running[pool.submit(compute, cell)] = cell
-        elif progress is not None:
-            progress(cell)
+def _compute(cell: Computable) -> Figures:
+    return cell.compute()
 
 
-def _take(future: Future[Figures], cell: Cell, store: Store) -> None:
+def _take(future: Future[Figures], cell: Computable, finished: FinishedCells) -> None:
     try:
-        store.add(cell, future.result())
+        finished.add(cell, future.result())
     except MissingData as error:
-        store.lacks(cell.data, str(error))
+        finished.lacks(cell.data, str(error))
     except BrokenProcessPool as error:
         raise InvalidInput(
             f"{cell.name}: its process was ended from outside, often for want of memory; the cells "
@@ -101,7 +92,8 @@ def _workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
     before = set(multiprocessing.active_children())
     spawn = multiprocessing.get_context("spawn")  # a fork would share numba's threads
     kept = {name: os.environ.get(name) for name in _THREADS}
-    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    if jobs > 1:
+        os.environ.update(dict.fromkeys(_THREADS, "1"))
     pool = ProcessPoolExecutor(jobs, mp_context=spawn, initializer=_deaf_to_ctrl_c)
     try:
         yield pool

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
-import tempfile
 from collections.abc import Callable
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
 import nearer
-from nearer.errors import InvalidInput
-from nearer.reproduce.cells import Cell
+from nearer.cells.computing import compute_cells
+from nearer.cells.finished import FinishedCells
+from nearer.files import write_files
+from nearer.plotting import as_png
+from nearer.reproduce.experiments import Experiment
 from nearer.reproduce.figures import draw_figures
 from nearer.reproduce.notes import notes_for
-from nearer.reproduce.plan import Scale, plan
-from nearer.reproduce.render import Report, as_csv, as_html, as_markdown, as_png
-from nearer.reproduce.runner import run_cells
-from nearer.reproduce.store import Store
+from nearer.reproduce.render import Page, as_csv, as_html, as_markdown
+from nearer.reproduce.scale import Scale, list_experiments
 from nearer.reproduce.tables import make_tables
 
-__all__ = ["make_report", "reproduce", "write_report"]
+__all__ = ["make_page", "reproduce", "write_page"]
 
 _CELLS = "cells.jsonl"
 
@@ -35,14 +34,14 @@ def reproduce(
     seed: int = 0,
     jobs: int = 1,
     begin: Callable[[int, int], object] | None = None,
-    progress: Callable[[Cell], object] | None = None,
-) -> tuple[Report, list[Path]]:
+    progress: Callable[[Experiment], object] | None = None,
+) -> tuple[Page, list[Path]]:
     """Compute a table, the figures or everything, and write what a reader wants.
 
     Parameters
     ----------
     target
-        One of `nearer.reproduce.plan.TARGETS`.
+        One of `nearer.reproduce.scale.TARGETS`.
     folder
         Where the files go, and where finished cells are kept and found again. It must exist.
     scale
@@ -56,23 +55,23 @@ def reproduce(
 
     Returns
     -------
-    report, files
+    page, files
         What was written, and where.
     """
-    store = Store(folder / _CELLS)
-    cells = plan(target, scale, seed)
+    finished = FinishedCells(folder / _CELLS)
+    cells = list_experiments(target, scale, seed)
     if begin is not None:
-        begin(len(cells), sum(store.figures(cell) is not None for cell in cells))
-    run_cells(cells, store, jobs=jobs, progress=progress)
-    report = make_report(target, cells, store, seed=seed)
-    return report, write_report(report, target, folder)
+        begin(len(cells), sum(finished.figures(cell) is not None for cell in cells))
+    compute_cells(cells, finished, jobs=jobs, progress=progress)
+    page = make_page(target, cells, finished, seed=seed)
+    return page, write_page(page, target, folder)
 
 
-def make_report(target: str, cells: list[Cell], store: Store, *, seed: int) -> Report:
+def make_page(target: str, cells: list[Experiment], finished: FinishedCells, *, seed: int) -> Page:
     """What the page of a target shows, from saved cells alone."""
-    tables = make_tables(cells, store)
+    tables = make_tables(cells, finished)
     drawings = draw_figures(seed) if target in ("figures", "all") else []
-    there = [figures for cell in cells if (figures := store.figures(cell)) is not None]
+    there = [figures for cell in cells if (figures := finished.figures(cell)) is not None]
     seconds = sum(figures.get("seconds") or 0 for figures in there)
     packages = ("numpy", "scipy", "scikit-learn", "numba")
     facts = {
@@ -86,7 +85,7 @@ def make_report(target: str, cells: list[Cell], store: Store, *, seed: int) -> R
         "on": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "date": datetime.now(UTC).date().isoformat(),
     }
-    return Report(
+    return Page(
         "The paper, reproduced",
         facts,
         tables,
@@ -95,24 +94,12 @@ def make_report(target: str, cells: list[Cell], store: Store, *, seed: int) -> R
     )
 
 
-def write_report(report: Report, target: str, folder: Path) -> list[Path]:
+def write_page(page: Page, target: str, folder: Path) -> list[Path]:
     """Write the page as HTML and Markdown, tables as CSV, pictures as PNG: all or none."""
-    contents: dict[str, bytes] = {
-        f"{target}.html": as_html(report).encode(),
-        f"{target}.md": as_markdown(report).encode(),
+    contents: dict[str, str | bytes] = {
+        f"{target}.html": as_html(page),
+        f"{target}.md": as_markdown(page),
     }
-    contents |= {f"{table.name}.csv": as_csv(table).encode() for table in report.tables}
-    contents |= {f"{drawing.name}.png": as_png(drawing) for drawing in report.drawings}
-    part: Path | None = None
-    try:
-        part = Path(tempfile.mkdtemp(prefix=".part-", dir=folder))
-        for name, content in contents.items():
-            (part / name).write_bytes(content)
-        for name in contents:
-            (part / name).replace(folder / name)
-    except OSError as error:
-        raise InvalidInput(f"{folder}: cannot be written ({error.strerror})") from error
-    finally:
-        if part is not None:
-            shutil.rmtree(part, ignore_errors=True)
-    return [folder / name for name in contents]
+    contents |= {f"{table.name}.csv": as_csv(table) for table in page.tables}
+    contents |= {f"{drawing.name}.png": as_png(drawing.figure) for drawing in page.drawings}
+    return write_files(folder, contents)

@@ -1,9 +1,8 @@
-"""A cell: one data set, one method, one seed; a pure function from those to a few figures.
+"""An experiment: one data set, one method, one seed; a pure function from those to a few figures.
 
-Everything a cell needs is in its name, so that a finished one need not be computed again, and any
-one can be computed alone. Randomness comes from the seed: stream 0 draws the data, stream 1 the
-questions and starts, stream 2 the folds. Only ``seconds``, of processor time, differs from run to
-run.
+Experiments are cells (`nearer.cells`): a finished one is kept and not computed again. Randomness
+comes from the seed: stream 0 draws the data, stream 1 the questions and starts, stream 2 the folds.
+Only ``seconds``, of processor time, differs from run to run.
 
 *Fairness.* Rand+SOE and CK may ask as many comparisons as Basis did on the same data with the same
 seed. Fits have one start (`nearer.fitting.starts`) where the paper took the best of 20 or 40 random
@@ -16,6 +15,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ from nearer.algorithms.basis import Basis, choose_basis
 from nearer.algorithms.methods import METHODS, make_asking
 from nearer.asking.oracles import PointOracle
 from nearer.asking.protocol import Asking
+from nearer.cells.digest import modules_digest
+from nearer.cells.finished import Figures
 from nearer.embedding import Embedding
 from nearer.reproduce import published
 from nearer.reproduce.classification import accuracy
@@ -32,9 +35,7 @@ from nearer.reproduce.material import draw, load
 from nearer.reproduce.neighbours import readings
 from nearer.running.run import run
 
-__all__ = ["OWN", "REGISTERED", "Cell", "Figures", "compute"]
-
-Figures = dict[str, float | int | bool | None]
+__all__ = ["OWN", "REGISTERED", "Experiment"]
 
 #: name in the tables → name in the registry of methods
 REGISTERED = {
@@ -45,14 +46,14 @@ REGISTERED = {
     "CK": "crowd-kernel",
     "nearer": "adaptive",
 }
-#: the method that is not the paper's; None as long as there is none
-OWN = "nearer" if REGISTERED["nearer"] in METHODS else None
+#: the method that is not the paper's
+OWN = "nearer"
 
 _ZERO = 1e-3  # of a mean loss whose margin is 1: the paper's threshold for an optimum
 
 
 @dataclass(frozen=True, order=True)
-class Cell:
+class Experiment:
     """What is computed at once.
 
     Attributes
@@ -75,28 +76,57 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """The cell in one line.
+        """The experiment in one line.
 
         Examples
         --------
-        >>> Cell("table2", "spam", "Basis+SOE", 1000, 3).name
+        >>> Experiment("table2", "spam", "Basis+SOE", 1000, 3).name
         'table2 spam Basis+SOE n=1000 seed=3'
         """
         return f"{self.table} {self.data} {self.method} n={self.n_objects} seed={self.seed}"
 
+    @property
+    def code(self) -> str:
+        """The digest of the code that its figures come from."""
+        return _code(self.method)
 
-def compute(cell: Cell) -> Figures:
-    """The figures of a cell.
+    def compute(self) -> Figures:
+        """The figures.
 
-    Examples
-    --------
-    >>> compute(Cell("table1", "cube-1", "Basis", 50, 0))["dimension"]
-    1
-    """
-    return _COMPUTE[cell.table](cell)
+        Examples
+        --------
+        >>> Experiment("table1", "cube-1", "Basis", 50, 0).compute()["dimension"]
+        1
+        """
+        return _COMPUTE[self.table](self)
 
 
-def _dimension(cell: Cell) -> Figures:
+# what every experiment needs beside its method
+_SHARED = (
+    "nearer.asking.oracles",
+    "nearer.asking.protocol",
+    "nearer.datasets",
+    "nearer.metrics",
+    "nearer.reproduce.classification",
+    "nearer.reproduce.material",
+    "nearer.reproduce.neighbours",
+)
+# what is imported for things that none does: new objects in a finished embedding, pictures, files
+_NEVER = ("nearer.algorithms.placing", "nearer.plotting", "nearer.triplets")
+
+
+@cache
+def _code(method: str) -> str:
+    roots = {*_SHARED}
+    if method in REGISTERED:
+        roots.add(METHODS[REGISTERED[method]].__module__)
+    here = Path(__file__).parent
+    files = {Path(__file__), here / "published.py"}  # but not all that they import
+    files |= set((here.parent / "datasets").rglob("*.csv"))
+    return modules_digest(roots, without=_NEVER, files=files)
+
+
+def _dimension(cell: Experiment) -> Figures:
     family, dimension = cell.data.rsplit("-", 1)
     points = draw(family, int(dimension), cell.n_objects, cell.seed)
     embedding, seconds = _embed(cell, points)
@@ -107,7 +137,7 @@ def _dimension(cell: Cell) -> Figures:
     }
 
 
-def _quality(cell: Cell) -> Figures:
+def _quality(cell: Experiment) -> Figures:
     points = load(cell.data, cell.n_objects, cell.seed).points
     embedding, seconds = _embed(cell, points)
     loss = embedding.details.get("loss")
@@ -124,7 +154,7 @@ def _quality(cell: Cell) -> Figures:
     }
 
 
-def _accuracy(cell: Cell) -> Figures:
+def _accuracy(cell: Experiment) -> Figures:
     material = load(cell.data, cell.n_objects, cell.seed)
     assert material.labels is not None  # every set of Table 3 has classes
     seconds = 0.0
@@ -143,7 +173,7 @@ def _accuracy(cell: Cell) -> Figures:
     }
 
 
-def _neighbours(cell: Cell) -> Figures:
+def _neighbours(cell: Experiment) -> Figures:
     points = load(cell.data, cell.n_objects, cell.seed).points
     basis = run(_basis(cell, len(points)), PointOracle(points))
     return {
@@ -153,8 +183,8 @@ def _neighbours(cell: Cell) -> Figures:
     }
 
 
-def _embed(cell: Cell, points: Any) -> tuple[Embedding, float]:
-    """Run the cell's method, with the budget that Basis sets where the method needs one."""
+def _embed(cell: Experiment, points: Any) -> tuple[Embedding, float]:
+    """Run the experiment's method, with the budget that Basis sets where the method needs one."""
     n, oracle = points.shape[0], PointOracle(points)
     options: dict[str, Any] = {}
     if cell.method == "Basis":
@@ -169,17 +199,17 @@ def _embed(cell: Cell, points: Any) -> tuple[Embedding, float]:
     return embedding, time.process_time() - start
 
 
-def _basis(cell: Cell, n_objects: int) -> Asking[Basis]:
+def _basis(cell: Experiment, n_objects: int) -> Asking[Basis]:
     """The search for a basis with as many sorts as the paper's, two an axis and two more."""
     return choose_basis(n_objects, random_state=_questions(cell), rank_start=True)
 
 
-def _questions(cell: Cell) -> int:
+def _questions(cell: Experiment) -> int:
     """The seed of what is asked and where fits begin."""
     return int(np.random.SeedSequence([cell.seed, 1]).generate_state(1)[0])
 
 
-_COMPUTE: dict[str, Callable[[Cell], Figures]] = {
+_COMPUTE: dict[str, Callable[[Experiment], Figures]] = {
     "table1": _dimension,
     "table2": _quality,
     "table3": _accuracy,

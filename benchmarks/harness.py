@@ -1,0 +1,169 @@
+"""What a benchmark is, and how one is run.
+
+A benchmark is a module of this package with a first line that says what it measures, and
+
+    def cells(full: bool, seeds: int | None) -> Iterable[Cell]: ...
+    def page(rows: Rows, folder: Path) -> str: ...
+
+`cells` lists what is computed: the short form, within 15 minutes on two cores, or the full one;
+`seeds` where the user gave a number. `page` makes Markdown of the finished ones, and may put
+pictures into the folder. Finished cells are kept in out/bench/NAME.jsonl (`nearer.cells`), so that
+Ctrl-C loses nothing, more seeds add to those there, and a change to the page computes nothing.
+Where the module says ``TIMED = True`` its cells run one at a time, with all threads. Where it says
+``DOCS = "name.md"``, a complete full run is also written to that page of docs/.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from itertools import product
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from nearer.cells.computing import compute_cells
+from nearer.cells.digest import function_digest
+from nearer.cells.finished import Figures, FinishedCells
+from nearer.cli.progress import cells_progress
+from nearer.files import write_bytes
+
+__all__ = [
+    "Cell",
+    "Rows",
+    "cell",
+    "cores",
+    "counted",
+    "distinct",
+    "grid",
+    "measure",
+    "median",
+    "pick",
+    "summary",
+    "table",
+]
+
+ROOT = Path(__file__).resolve().parents[1]
+
+#: what a page is made of: for each finished cell its part, its arguments and its figures
+Rows = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A function of this package and what it is called with. Made by `cell`."""
+
+    part: str
+    work: Callable[..., Figures]
+    arguments: tuple[tuple[str, Any], ...]
+
+    @property
+    def name(self) -> str:
+        """As ``--cells`` is matched with: ``table data=3dgmm seed=1``."""
+        return " ".join([self.part, *(f"{key}={value}" for key, value in self.arguments)])
+
+    @property
+    def data(self) -> str:
+        """What may turn out not to be at hand: the data set it names, or nothing but itself."""
+        return str(dict(self.arguments).get("data", self.name))
+
+    @property
+    def code(self) -> str:
+        """The digest of what the function depends on."""
+        return function_digest(self.work)
+
+    def compute(self) -> Figures:
+        """Call it."""
+        return self.work(**dict(self.arguments))
+
+
+def cell(part: str, work: Callable[..., Figures], **arguments: Any) -> Cell:
+    """A cell of a part of the page: a function at the top of a module, and its arguments."""
+    return Cell(part, work, tuple(arguments.items()))
+
+
+def grid(part: str, work: Callable[..., Figures], **axes: Iterable[Any]) -> Iterator[Cell]:
+    """A cell for each combination of values of its arguments; the last changes fastest."""
+    for values in product(*axes.values()):
+        yield cell(part, work, **dict(zip(axes, values, strict=True)))
+
+
+def measure(
+    module: ModuleType, name: str, *, full: bool, seeds: int | None, only: str, jobs: int
+) -> str:
+    """Compute the cells of a benchmark that are not there yet; return its page."""
+    folder = ROOT / "out" / "bench"
+    folder.mkdir(parents=True, exist_ok=True)
+    finished = FinishedCells(folder / f"{name}.jsonl")
+    listed = list(module.cells(full, seeds))
+    wanted = [c for c in listed if fnmatchcase(c.name, f"*{only}*")]
+    if not wanted:
+        sys.exit(f"--cells {only}: matches none of {len(listed)}, such as {listed[0].name!r}")
+    with cells_progress() as (begin, step):
+        begin(len(wanted), sum(finished.figures(c) is not None for c in wanted))
+        alone = getattr(module, "TIMED", False)
+        compute_cells(wanted, finished, jobs=1 if alone else jobs, progress=step)
+    there = [(c, figures) for c in listed if (figures := finished.figures(c)) is not None]
+    rows = [{"part": c.part} | dict(c.arguments) | figures for c, figures in there]
+    page = module.page(rows, folder).rstrip() + "\n"
+    missing = {why for c in listed if (why := finished.missing(c.data)) is not None}
+    if len(there) < len(listed):
+        page += f"\n{len(there)} of {len(listed)} cells. " + " ".join(sorted(missing)) + "\n"
+    write_bytes(folder / f"{name}.md", page.encode())
+    if full and len(there) == len(listed) and hasattr(module, "DOCS"):
+        write_bytes(ROOT / "docs" / module.DOCS, page.encode())
+    return page
+
+
+def cores() -> int:
+    """How many cells run at a time by default."""
+    return os.cpu_count() or 1
+
+
+# what pages are made with
+
+
+def pick(rows: Rows, part: str, **arguments: Any) -> Rows:
+    """The rows of a part with these arguments."""
+    wanted = {"part": part} | arguments
+    return [row for row in rows if all(row.get(key) == value for key, value in wanted.items())]
+
+
+def distinct(rows: Rows, *keys: str) -> list[Any]:
+    """The values of an argument, or of several together, in the order in which they appear."""
+    found = (tuple(row[key] for key in keys) for row in rows)
+    return [value[0] if len(keys) == 1 else value for value in dict.fromkeys(found)]
+
+
+def summary(rows: Rows, figure: str, digits: int = 4) -> str:
+    """Median (least to most)."""
+    low, middle, high = np.quantile([row[figure] for row in rows], [0, 0.5, 1])
+    if low == high:
+        return f"{middle:,.{digits}g}"
+    return f"{middle:,.{digits}g} ({low:,.{digits}g} to {high:,.{digits}g})"
+
+
+def median(rows: Rows, figure: str) -> float:
+    """The median of a figure."""
+    return float(np.median([row[figure] for row in rows]))
+
+
+def counted(rows: Rows, figure: str) -> str:
+    """How often which value: ``3: 9, 4: 1``."""
+    counts = Counter(row[figure] for row in rows).most_common()
+    return ", ".join(f"{value}: {count}" for value, count in counts)
+
+
+def table(head: Sequence[str], lines: Iterable[Sequence[Any]]) -> str:
+    """A table in Markdown; nothing where it has no lines."""
+    body = ["| " + " | ".join(str(value) for value in line) + " |" for line in lines]
+    if not body:
+        return ""
+    rule = "|" + " --- |" * len(head)
+    return "\n".join(["| " + " | ".join(head) + " |", rule, *body]) + "\n"

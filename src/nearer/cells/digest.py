@@ -1,0 +1,137 @@
+"""Which code figures come from: a digest of it and of the modules that it imports.
+
+Imports are read from the source, from module to module, also those inside functions. A change to
+one method so leaves the figures of the others valid, and a change to what they share leaves none.
+A function is followed inside its own module, too: how its figures are shown is not part of it.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import nearer
+
+__all__ = ["function_digest", "modules_digest", "modules_reached"]
+
+
+def modules_digest(
+    roots: Iterable[str], *, without: Iterable[str] = (), files: Iterable[Path] = ()
+) -> str:
+    """A short digest of modules, of all that they import, and of some more files.
+
+    Examples
+    --------
+    >>> modules_digest(["nearer.errors"]) == modules_digest(["nearer.metrics"])
+    False
+    """
+    modules = modules_reached(roots, without=without)
+    return _digest("", {path for module in modules for path in _files(module)} | set(files))
+
+
+@cache
+def function_digest(function: Callable[..., Any]) -> str:
+    """A short digest of a function: what it uses of its own module, and what that imports."""
+    home = sys.modules[function.__module__]
+    used = _used(ast.parse(inspect.getsource(home)), function.__name__)
+    imported = {name for statement in used for name in _modules_named(statement)}
+    text = "\n".join(ast.unparse(statement) for statement in used)
+    paths = {path for module in modules_reached(imported) for path in _files(module)}
+    return _digest(text, paths)
+
+
+def _digest(text: str, files: set[Path]) -> str:
+    digest = hashlib.sha256(text.encode())
+    for path in sorted(files):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def modules_reached(roots: Iterable[str], *, without: Iterable[str] = ()) -> set[str]:
+    """These modules, those that they import, those that those import, and so on."""
+    reached, ahead, never = set[str](), set(roots), set(without)
+    while ahead:
+        module = ahead.pop()
+        reached.add(module)
+        ahead |= _imports(module) - reached - never
+    return reached
+
+
+@cache
+def _imports(module: str) -> frozenset[str]:
+    return frozenset(
+        name
+        for path in _files(module)
+        for name in _modules_named(ast.parse(path.read_text(encoding="utf-8")))
+    )
+
+
+def _used(module: ast.Module, name: str) -> list[ast.stmt]:
+    """The statements of a module that a function in it needs, in their order."""
+    binds: dict[str, list[ast.stmt]] = {}
+    for statement in module.body:
+        for bound in _bound(statement):
+            binds.setdefault(bound, []).append(statement)
+    used, ahead, seen = set[ast.stmt](), {name}, set[str]()
+    while ahead:
+        name = ahead.pop()
+        seen.add(name)
+        for statement in binds.get(name, []):
+            used.add(statement)
+            ahead |= {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)} - seen
+    return sorted(used, key=lambda statement: statement.lineno)
+
+
+def _bound(statement: ast.stmt) -> Iterator[str]:
+    """The names that a statement at the top of a module gives something to."""
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+        yield statement.name
+    elif isinstance(statement, ast.Import | ast.ImportFrom):
+        yield from (alias.asname or alias.name.split(".")[0] for alias in statement.names)
+    else:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                yield node.id
+
+
+def _modules_named(tree: ast.AST) -> Iterator[str]:
+    """The modules of ours that source names, in imports or as ``nearer.something``."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "nearer":
+            names = [f"nearer.{node.attr}"]
+        else:
+            continue
+        yield from (home for name in names if _files(home := _home(name)))
+
+
+def _home(name: str) -> str:
+    """The module behind a public name such as ``nearer.embed``; other names as they are."""
+    package, _, public = name.partition(".")
+    if package != "nearer" or public not in nearer.__all__:
+        return name
+    thing = getattr(nearer, public)
+    return str(thing.__name__ if inspect.ismodule(thing) else thing.__module__)
+
+
+@cache
+def _files(module: str) -> tuple[Path, ...]:
+    """The file of a module of ours; nothing for others, nor for the package's own list of names."""
+    first, *rest = module.split(".")
+    if first not in ("nearer", "benchmarks") or not rest:
+        return ()
+    spec = find_spec(first)
+    assert spec is not None
+    assert spec.origin is not None
+    place = Path(spec.origin).parent.joinpath(*rest)
+    return tuple(p for p in (place.with_suffix(".py"), place / "__init__.py") if p.is_file())

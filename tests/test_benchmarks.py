@@ -1,0 +1,169 @@
+"""The harness of the benchmarks: cells kept with their code, pages made of them."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from benchmarks import __main__ as command
+from benchmarks import harness
+from benchmarks.harness import cell, counted, distinct, grid, measure, pick, summary, table
+from nearer.cells.digest import function_digest
+from nearer.errors import MissingData
+
+ROOT = Path(__file__).parents[1]
+OPTIONS = {"full": False, "seeds": None, "only": "", "jobs": 1}
+
+
+def square(x, seed):
+    return {"value": x * x + seed}
+
+
+def absent(data):
+    raise MissingData(f"{data} is not at hand")
+
+
+@pytest.fixture
+def bench(tmp_path, monkeypatch):
+    """A benchmark of four cells, or of six in full."""
+    monkeypatch.setattr(harness, "ROOT", tmp_path)
+    module = ModuleType("small")
+    module.cells = lambda full, seeds: [
+        *grid("square", square, x=(2, 3, 4) if full else (2, 3), seed=range(seeds or 2))
+    ]
+    module.page = lambda rows, folder: " ".join(str(row["value"]) for row in rows)
+    return module
+
+
+def kept(tmp_path):
+    lines = (tmp_path / "out/bench/small.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_only_what_is_not_there_is_computed(bench, tmp_path):
+    part = measure(bench, "small", **OPTIONS | {"only": "x=3"})
+    assert part == "9 10\n\n2 of 4 cells. \n"
+    assert [line["cell"] for line in kept(tmp_path)] == ["square x=3 seed=0", "square x=3 seed=1"]
+    assert measure(bench, "small", **OPTIONS) == "4 5 9 10\n"
+    assert measure(bench, "small", **OPTIONS | {"seeds": 1, "full": True}) == "4 9 16\n"
+    assert len(kept(tmp_path)) == 5
+    assert (tmp_path / "out/bench/small.md").read_text() == "4 9 16\n"
+
+
+def test_a_complete_full_run_makes_the_page_of_the_documentation(bench, tmp_path):
+    (tmp_path / "docs").mkdir()
+    bench.DOCS = "small.md"
+    measure(bench, "small", **OPTIONS)
+    measure(bench, "small", **OPTIONS | {"full": True, "only": "x=2"})
+    assert not list((tmp_path / "docs").iterdir())
+    page = measure(bench, "small", **OPTIONS | {"full": True})
+    assert (tmp_path / "docs" / "small.md").read_text() == page
+
+
+def test_data_that_is_not_at_hand_is_said_on_the_page(bench, tmp_path):
+    bench.cells = lambda full, seeds: [
+        cell("absent", absent, data="moons"),
+        *grid("square", square, x=(2,), seed=(0,)),
+    ]
+    assert measure(bench, "small", **OPTIONS) == "4\n\n1 of 2 cells. moons is not at hand\n"
+
+
+def test_a_pattern_that_matches_nothing_is_refused(bench):
+    with pytest.raises(SystemExit, match=r"--cells x=9: matches none of 4, such as 'square x=2"):
+        measure(bench, "small", **OPTIONS | {"only": "x=9"})
+
+
+BEFORE = """
+import nearer
+SIDE = 3
+def helper(x): return x + SIDE
+def work(x): return {"value": helper(x)}
+def page(rows, folder): return "page"
+"""
+
+
+def loaded(tmp_path, source):
+    """A module of that source; every call makes another one."""
+    name = f"version{len(list(tmp_path.iterdir()))}"
+    path = tmp_path / f"{name}.py"
+    path.write_text(source)
+    spec = importlib.util.spec_from_file_location(name, path)
+    sys.modules[name] = module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ('"page"', '"another page"', True),
+        ("def helper", "# a remark\ndef helper", True),
+        ("x + SIDE", "x - SIDE", False),
+        ("SIDE = 3", "SIDE = 4", False),
+        ("helper(x)}", "helper(x), 'tau': nearer.run}", False),
+    ],
+)
+def test_a_digest_follows_what_a_function_uses(tmp_path, old, new, same):
+    before = function_digest(loaded(tmp_path, BEFORE).work)
+    after = function_digest(loaded(tmp_path, BEFORE.replace(old, new)).work)
+    assert (before == after) == same
+
+
+def test_what_pages_are_made_with():
+    rows = [
+        {"part": "p", "d": 1, "tau": 0.5},
+        {"part": "p", "d": 2, "tau": 0.75},
+        {"part": "p", "d": 1, "tau": 1.0},
+        {"part": "q", "d": 1, "tau": 0.0},
+    ]
+    assert distinct(rows, "d") == [1, 2]
+    assert distinct(rows, "part", "d") == [("p", 1), ("p", 2), ("q", 1)]
+    assert counted(pick(rows, "p"), "d") == "1: 2, 2: 1"
+    assert summary(pick(rows, "p", d=1), "tau") == "0.75 (0.5 to 1)"
+    assert summary(pick(rows, "p", d=2), "tau") == "0.75"
+    assert table(["a", "b"], [(1, 2)]) == "| a | b |\n| --- | --- |\n| 1 | 2 |\n"
+
+
+def test_ctrl_c_is_one_line_and_exit_code_130(monkeypatch, capsys):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "measure", stop)
+    assert command.main(["growth"]) == 130
+    assert (
+        capsys.readouterr().err
+        == "interrupted; finished cells are kept, the same command goes on\n"
+    )
+
+
+@pytest.mark.parametrize("arguments", [["grwoth"], ["growth", "--seeds", "0"]])
+def test_refusals(arguments, capsys):
+    with pytest.raises(SystemExit) as refused:
+        command.main(arguments)
+    assert refused.value.code == 2
+    assert arguments[-1] in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", [n for n in command.NAMES if not n.startswith("study")])
+def test_every_benchmark_lists_its_cells(name):
+    """Names differ, more seeds and the full form only add, and nothing there breaks no page."""
+    module = importlib.import_module(f"benchmarks.{name}")
+    short, full = ([c.name for c in module.cells(f, 2)] for f in (False, True))
+    assert len(set(full)) == len(full) >= len(short) == len(set(short)) > 0
+    assert {c.name for c in module.cells(False, 1)} < set(short)
+    assert isinstance(module.page([], Path()), str)
+
+
+def test_from_the_command_line():
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks", "--help"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert all(name in done.stdout.replace("\n", " ") for name in ("adaptive", "noise", "--cells"))
