@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from nearer._kernels import posterior as triplet_kernel
 from nearer.fitting.choices import as_choices
 from nearer.fitting.losses import Loss
-from nearer.fitting.posterior import Noise
+from nearer.fitting.posterior import Noise, Posterior
 from nearer.trials import Trials
 
 N = 9
@@ -100,7 +100,7 @@ def test_the_likelihood_is_that_of_all_answers_written_out(task, lapse, tail):
         p, given = twin_probabilities(trials, t, X, lapse, tail)
         assert p.sum() == pytest.approx(1)
         twin.append(-np.log(p[given]))
-    value, _ = as_choices(trials, N).loss(X, Noise(1.0, lapse, tail=tail))
+    value, _ = as_choices(trials, N).value_and_gradient(X, Noise(1.0, lapse, tail=tail))
     assert value == pytest.approx(np.mean(twin), rel=1e-12)
 
 
@@ -110,10 +110,10 @@ def test_the_likelihood_is_that_of_all_answers_written_out(task, lapse, tail):
 def test_the_gradient_is_that_of_small_steps(task, lapse, tail):
     choices, rng = as_choices(EVERY[task], N), np.random.default_rng(2)
     X, noise = rng.normal(size=(N, 3)), Noise(1.0, lapse, tail=tail)
-    _, gradient = choices.loss(X, noise)
+    _, gradient = choices.value_and_gradient(X, noise)
     for _ in range(3):
         step = rng.normal(size=X.shape)
-        ahead, behind = (choices.loss(X + e * step, noise)[0] for e in (1e-5, -1e-5))
+        ahead, behind = (choices.loss(X + e * step, noise) for e in (1e-5, -1e-5))
         assert (ahead - behind) / 2e-5 == pytest.approx((gradient * step).sum(), abs=1e-7)
 
 
@@ -123,7 +123,7 @@ def test_with_two_alternatives_it_is_the_logistic_model(lapse):
     rows = np.array([rng.choice(N, 3, replace=False) for _ in range(40)])
     X, weights = rng.normal(size=(N, 2)), rng.random(40)
     choices, noise = as_choices(Trials.from_triplets(rows), N, weights), Noise(1.0, lapse)
-    value, gradient = choices.loss(X, noise)
+    value, gradient = choices.value_and_gradient(X, noise)
     want, slope = Loss("logistic", lapse).value_and_gradient(X, rows.astype(np.int32), weights)
     assert value == pytest.approx(want, rel=1e-12)
     np.testing.assert_allclose(gradient, slope, atol=1e-14)
@@ -190,16 +190,16 @@ def test_a_tie_is_best_explained_by_equal_utilities():
     tie = Trials.near([0], [[1, 2, 3]], [None], wanted=2)
     choices = as_choices(tie, 4)
     even = np.array([[0.0, 0], [1, 0], [0, 1], [-1, 0]])
-    value, gradient = choices.loss(even, Noise())
+    value, gradient = choices.value_and_gradient(even, Noise())
     assert value == pytest.approx(np.log(3))
     np.testing.assert_allclose(gradient, 0, atol=1e-12)
-    assert choices.loss(even * [[1], [1], [2], [1]], Noise())[0] > value
+    assert choices.loss(even * [[1], [1], [2], [1]], Noise()) > value
 
 
 def test_far_away_objects_do_not_overflow():
     X = np.array([[0.0], [1.0], [5e3], [-1e4], [2e4], [1e5]])
     trials = Trials.near([0, 0], [[1, 2, 3, 4, 5]] * 2, [[1, 2, 3], [5, 4, 3]])
-    value, gradient = as_choices(trials, 6).loss(X, Noise())
+    value, gradient = as_choices(trials, 6).value_and_gradient(X, Noise())
     assert np.isfinite(value)
     assert np.isfinite(gradient).all()
     # the first answer is certain, so the second one's odds are all there is
@@ -214,16 +214,16 @@ tasks = st.sampled_from(sorted(EVERY))
 def test_turning_moving_and_renumbering_change_nothing(task, seed):
     trials, rng = EVERY[task], np.random.default_rng(seed)
     X, noise = rng.normal(size=(N, 3)), Noise(1.0, 0.05)
-    value, gradient = as_choices(trials, N).loss(X, noise)
+    value, gradient = as_choices(trials, N).value_and_gradient(X, noise)
     turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
-    moved, turned = as_choices(trials, N).loss(X @ turn + rng.normal(size=3), noise)
+    moved, turned = as_choices(trials, N).value_and_gradient(X @ turn + rng.normal(size=3), noise)
     assert moved == pytest.approx(value)
     np.testing.assert_allclose(turned, gradient @ turn, atol=1e-10)
     new = rng.permutation(N)
     query = np.where(trials.query < 0, -1, new[trials.query])
     renamed = Trials(trials.kind, query, new[trials.shown], trials.chosen, trials.wanted,
                      trials.ranked)  # fmt: skip
-    assert as_choices(renamed, N).loss(X[np.argsort(new)], noise)[0] == pytest.approx(value)
+    assert as_choices(renamed, N).loss(X[np.argsort(new)], noise) == pytest.approx(value)
     np.testing.assert_allclose(gradient.sum(axis=0), 0, atol=1e-10)
 
 
@@ -232,15 +232,15 @@ def test_turning_moving_and_renumbering_change_nothing(task, seed):
 def test_the_order_of_trials_and_of_what_is_shown_changes_nothing(task, seed):
     trials, rng = EVERY[task], np.random.default_rng(seed)
     X = rng.normal(size=(N, 2))
-    value = as_choices(trials, N).loss(X, Noise())[0]
-    assert as_choices(trials[rng.permutation(len(trials))], N).loss(X, Noise())[0] == (
+    value = as_choices(trials, N).loss(X, Noise())
+    assert as_choices(trials[rng.permutation(len(trials))], N).loss(X, Noise()) == (
         pytest.approx(value)
     )
     if trials.kind != "pairs":
         order = rng.permutation(trials.shown.shape[1])
         other = Trials(trials.kind, trials.query, trials.shown[:, order],
                        trials.chosen[:, order], trials.wanted, trials.ranked)  # fmt: skip
-        assert as_choices(other, N).loss(X, Noise())[0] == pytest.approx(value)
+        assert as_choices(other, N).loss(X, Noise()) == pytest.approx(value)
 
 
 def test_equal_answers_are_one_row_and_parts_keep_what_belongs_together():
@@ -250,18 +250,18 @@ def test_equal_answers_are_one_row_and_parts_keep_what_belongs_together():
     assert len(choices) == 6
     assert choices.weights.tolist() == [2.0] * 6
     X = np.random.default_rng(6).normal(size=(N, 2))
-    assert choices.loss(X, Noise())[0] == pytest.approx(as_choices(trials, N).loss(X, Noise())[0])
+    assert choices.loss(X, Noise()) == pytest.approx(as_choices(trials, N).loss(X, Noise()))
     some_rows = np.array([True, False, True, True, False, False])
     part, rest = choices.part(some_rows), choices.part(~some_rows)
-    both = (part.loss(X, Noise())[0] + rest.loss(X, Noise())[0]) / 2
-    assert both == pytest.approx(choices.loss(X, Noise())[0])
+    both = (part.loss(X, Noise()) + rest.loss(X, Noise())) / 2
+    assert both == pytest.approx(choices.loss(X, Noise()))
 
 
 @pytest.mark.parametrize("task", EVERY)
 def test_a_forecast_knows_its_slopes_and_how_much_it_got_right(task):
     trials, rng = EVERY[task], np.random.default_rng(7)
     X = rng.normal(size=(N, 2))
-    forecast = as_choices(trials, N).forecast(X, np.zeros((N, 2, 2)), Noise())
+    forecast = as_choices(trials, N).forecast(Posterior(X, np.zeros((N, 2, 2)), Noise()))
     _, by_sharpness, by_lapse = forecast.along(1.2, 0.05)
     for slopes, step in ((by_sharpness, (1e-6, 0)), (by_lapse, (0, 1e-6))):
         ahead = forecast.along(1.2 + step[0], 0.05 + step[1])[0]

@@ -185,7 +185,7 @@ def fit_exactly(
     held = hold_out_once(rows, weights, n, e, _SOE, rng)
     if held is None:
         return None, None
-    wrong, asked = int((held.margins <= 0).sum()), len(held.rows)
+    wrong, asked = int((held.right == 0).sum()), len(held.rows)
     if not is_exact(wrong, asked, len(rows) - asked, n * e):
         return None, None
     at = np.flatnonzero(counted)[held.rows]  # rows as the caller counts them

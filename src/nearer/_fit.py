@@ -71,9 +71,9 @@ def fit(
     Parameters
     ----------
     answers
-        What `nearer.read_triplets` returns, an ``(m, 3)`` array of rows (head, near, far), a pandas
-        or polars frame, or the path of a file; the last two in any form `nearer.read_triplets`
-        reads.
+        `nearer.Trials` of any task, what `nearer.read_triplets` returns, an ``(m, 3)`` array of
+        rows (head, near, far), a pandas or polars frame, or the path of a file; the last two in
+        any form `nearer.read_triplets` reads.
     n_components
         A number of dimensions, or ``"auto"``: as many as the answers need.
     people
@@ -125,6 +125,8 @@ def fit(
     if bootstrap is not None and bootstrap != 0:
         checks.whole("bootstrap", bootstrap, least=2, rule="a spread needs two draws; 0: none")
     rng = checks.generator(random_state)
+    if given.are_choices and (method not in ("auto", "noisy") or bootstrap):
+        given = given.split()  # the losses, and draws of answers, know triplets only
     found = _find(given, _Wanted(method, d, most, max_iter, tol), rng)
     if found.method != "noisy" and bootstrap != 0:
         found = _drawn_again(given, found, bootstrap or _DRAWS, rng)
@@ -150,7 +152,7 @@ class _Found:
 
     method: str
     posterior: Posterior
-    margins: Floats  # of each answer, by fits that have not seen it; nan: by none
+    right: Floats  # how far each answer was predicted by fits that have not seen it; nan: by none
     error_rate: float
     estimate: DimensionEstimate | None = None
     evidence: dict[int, Any] | None = None
@@ -161,6 +163,8 @@ class _Found:
 def _find(given: Given, wanted: _Wanted, rng: np.random.Generator) -> _Found:
     method, d, most = wanted.method, wanted.d, wanted.most
     estimate = None
+    if given.are_choices and method == "auto":
+        return _believed(given, wanted, rng)
     if method == "auto" or (d is None and method != "noisy"):
         estimate, exact = fit_exactly(given.rows, given.weights, given.n, d, most, rng)
         if method == "auto" and exact is not None:
@@ -178,15 +182,15 @@ def _believed(given: Given, wanted: _Wanted, rng: np.random.Generator) -> _Found
     if d is None:
         belief, estimate = _settled(given, wanted.most, rng)
         d = estimate.dimension
-    if belief is None or len(given.rows) > SETTLED:
+    if belief is None or len(given.answers) > SETTLED:
         belief = Belief(given.n, d, rng)
-        belief.learn(given.rows, given.people, given.weights)
+        belief.learn(given.answers, given.people, given.weights)
     evidence = belief.evidence if estimate is None else estimate.evidence
     belief.conclude(max_iter=wanted.max_iter, tol=wanted.tol)
     return _Found(
         "noisy",
         belief.fit,
-        belief.margins,
+        belief.right,
         belief.error_rate,
         estimate,
         evidence,
@@ -197,19 +201,19 @@ def _believed(given: Given, wanted: _Wanted, rng: np.random.Generator) -> _Found
 
 def _settled(given: Given, most: int, rng: np.random.Generator) -> tuple[Belief, DimensionEstimate]:
     """A belief that chose its dimension, from as many answers as settle it."""
-    some = np.arange(len(given.rows))
+    some = np.arange(len(given.answers))
     if len(some) > SETTLED:
         some = np.sort(rng.choice(len(some), SETTLED, replace=False))
     people = None if given.people is None else given.people[some]
     belief = Belief(given.n, None, rng, max_components=most)
-    belief.learn(given.rows[some], people, given.weights[some])
+    belief.learn(given.answers[some], people, given.weights[some])
     return belief, find_dimension(belief, most)
 
 
 def _obeyed(given: Given, exact: ExactFit, estimate: DimensionEstimate | None) -> _Found:
-    margins = np.full(len(given.rows), np.nan)
-    margins[exact.held_out.rows] = exact.held_out.margins
-    return _plain(given, "soe", exact.fit, margins, exact.held_out.curve, estimate)
+    right = np.full(len(given.rows), np.nan)
+    right[exact.held_out.rows] = exact.held_out.right
+    return _plain(given, "soe", exact.fit, right, exact.held_out.curve, estimate)
 
 
 def _minimised(given: Given, wanted: _Wanted, rng: np.random.Generator) -> _Found:
@@ -225,17 +229,17 @@ def _minimised(given: Given, wanted: _Wanted, rng: np.random.Generator) -> _Foun
         rng=rng,
     )
     held = hold_out_once(given.rows, given.weights, given.n, d, loss, rng)
-    margins = np.full(len(given.rows), np.nan)
+    right = np.full(len(given.rows), np.nan)
     if held is not None:
-        margins[held.rows] = held.margins
-    return _plain(given, method, found, margins, Curve() if held is None else held.curve, None)
+        right[held.rows] = held.right
+    return _plain(given, method, found, right, Curve() if held is None else held.curve, None)
 
 
 def _plain(
     given: Given,
     method: str,
     found: Fit,
-    margins: Floats,
+    right: Floats,
     curve: Curve,
     estimate: DimensionEstimate | None,
 ) -> _Found:
@@ -251,7 +255,7 @@ def _plain(
     )
     wrong = disobeyed(found.positions, given.rows)
     rate = float(np.average(wrong, weights=given.weights))
-    return _Found(method, posterior, margins, rate, estimate, weights=given.weights)
+    return _Found(method, posterior, right, rate, estimate, weights=given.weights)
 
 
 def _drawn_again(given: Given, found: _Found, n_draws: int, rng: np.random.Generator) -> _Found:
@@ -290,15 +294,15 @@ def _embedding(given: Given, found: _Found) -> Embedding:
     return Embedding(
         positions=posterior.positions,
         triplets=given.rows.astype(np.int64),
-        n_comparisons=len(given.rows),
+        n_comparisons=len(given.answers),
         n_rounds=0,
-        history=(Phase("fit", len(given.rows), 0, note),),
+        history=(Phase("fit", len(given.answers), 0, note),),
         evidence=evidence,
         determined=None if estimate is None else estimate.determined,
         dimension_low=d if estimate is None else estimate.dimension_low,
         dimension_high=d if estimate is None else estimate.dimension_high,
         covariances=posterior.covariances if known else None,
-        held_out=given.accuracy(found.margins),
+        held_out=given.accuracy(found.right),
         error_rate=found.error_rate,
         people=_people(given, found),
         names=given.names,
@@ -322,7 +326,7 @@ def _people(given: Given, found: _Found) -> NDArray[np.void] | None:
     table["id"] = names
     trial = np.unique(given.trials, return_index=True)[1]
     table["n_trials"] = np.bincount(which[trial], minlength=len(names))
-    first, _, right = given.by_trial(found.margins)
+    first, _, right = given.by_trial(found.right)
     held = np.bincount(which[first], minlength=len(names))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # nobody's answers held out: nan

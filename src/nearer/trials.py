@@ -217,6 +217,16 @@ class Trials:
         }
         return replace(self, **part)
 
+    def renumbered(self, objects: Objects) -> Trials:
+        """The same trials about objects 0, 1, … instead of these, which are sorted."""
+        if self.names is not None:
+            names: tuple[Any, ...] | None = tuple(self.names[i] for i in objects.tolist())
+        else:
+            names = None
+        query = np.where(self.query >= 0, np.searchsorted(objects, self.query), -1)
+        shown = np.where(self.shown >= 0, np.searchsorted(objects, self.shown), -1)
+        return replace(self, query=query, shown=shown, names=names)
+
     def triplets(self) -> tuple[Objects, Objects]:
         """Everything that can be said by triplets, and the trial that each comes from.
 

@@ -143,6 +143,8 @@ def _block(G: Floats, J: Floats, m: int, place: int, block: Floats) -> None:
     d = G.shape[2]
     block[:] = 0.0
     for i in range(m):
+        if not np.any(G[i, place]):  # most items have nothing to do with most objects
+            continue
         for j in range(m):
             for c in range(d):
                 scaled = J[i, j] * G[i, place, c]

@@ -8,7 +8,8 @@ greater weight.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -20,15 +21,14 @@ from scipy.special import gammaln
 from nearer import checks
 from nearer._kernels import choosing as kernel
 from nearer._kernels import telling
-from nearer.questions import Floats, Objects
+from nearer.fitting.solver import Fit, minimise
+from nearer.questions import Floats, Objects, scattered
 from nearer.trials import Trials
 
 if TYPE_CHECKING:
-    from nearer.fitting.posterior import Noise
+    from nearer.fitting.posterior import Noise, Posterior
 
-__all__ = ["ChoiceForecast", "Choices", "as_choices"]
-
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)  # an odd multiplier that scatters object numbers
+__all__ = ["ChoiceForecast", "Choices", "as_choices", "joined"]
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,26 @@ class Choices:
             **some,
         )
 
-    def loss(self, X: Floats, noise: Noise) -> tuple[float, Floats]:
+    @property
+    def total(self) -> float:
+        """How many comparisons they are worth: as many as have so many possible answers."""
+        return float(self.weights @ self.log_ways) / math.log(2)
+
+    def climb(self, noise: Noise, start: Floats, max_iter: int, tol: float) -> Fit:
+        """The most probable positions under this noise, from a start."""
+        return minimise(
+            lambda X: self.value_and_gradient(X, noise),
+            start,
+            ridge=noise.ridge(float(self.weights.sum())),
+            max_iter=max_iter,
+            tol=tol,
+        )
+
+    def loss(self, X: Floats, noise: Noise) -> float:
+        """Mean negative log-likelihood."""
+        return self.value_and_gradient(X, noise)[0]
+
+    def value_and_gradient(self, X: Floats, noise: Noise) -> tuple[float, Floats]:
         """Weighted mean of −log p, and its gradient in the positions."""
         total, gradient = kernel.value_and_gradient(
             X, self.starts, self.spans, self.pairs, self.credit, self.wanted, self.ranked,
@@ -113,10 +132,11 @@ class Choices:
         )  # fmt: skip
         return told, variance
 
-    def forecast(self, X: Floats, covariances: Floats, noise: Noise) -> ChoiceForecast:
-        """What positions that are this unsure say about the answers."""
-        _, variance = self.told(X, covariances, noise.tail, 1.0, 0.0)
-        u = kernel.utilities(X, self.spans, self.pairs, noise.tail)
+    def forecast(self, fit: Posterior) -> ChoiceForecast:
+        """What a fit says about the answers."""
+        X, tail = fit.positions, fit.noise.tail
+        _, variance = self.told(X, fit.covariances, tail, 1.0, 0.0)
+        u = kernel.utilities(X, self.spans, self.pairs, tail)
         flat = np.repeat(1 / np.sqrt(1 + np.pi / 8 * variance), np.diff(self.starts))
         return ChoiceForecast(self, u * flat)
 
@@ -127,6 +147,12 @@ class ChoiceForecast:
 
     choices: Choices
     utilities: Floats
+
+    @classmethod
+    def joined(cls, parts: Sequence[ChoiceForecast]) -> ChoiceForecast:
+        """Several as one."""
+        utilities = np.concatenate([part.utilities for part in parts])
+        return cls(joined([part.choices for part in parts]), utilities)
 
     def along(self, sharpness: float, lapse: float) -> tuple[Floats, Floats, Floats]:
         """Log-probability of each answer, and its slopes in the two numbers of the curve."""
@@ -151,6 +177,21 @@ class ChoiceForecast:
         return float(np.median(np.abs(first - last)))
 
 
+def joined(parts: Sequence[Choices]) -> Choices:
+    """Rows of several as one; which answers they came from is forgotten."""
+    whole = {
+        name: np.concatenate([getattr(part, name) for part in parts])
+        for name in ("pairs", "credit", "wanted", "ranked", "log_ways", "weights", "odds", "group")
+    }
+    begins = {
+        name: np.concatenate([[0], np.cumsum(np.concatenate([np.diff(x) for x in ends]))])
+        for name in ("starts", "spans")
+        for ends in [[getattr(part, name) for part in parts]]
+    }
+    row = np.arange(len(whole["wanted"]))
+    return Choices(**whole, **begins, row=row, n_objects=max(part.n_objects for part in parts))
+
+
 def as_choices(
     trials: Trials,
     n_objects: int | None = None,
@@ -166,18 +207,17 @@ def as_choices(
     kept, order = trials[first], order[first]
     starts, spans, pairs = _items(kept, order)
     shown, wanted = kept.n_shown.astype(np.float64), kept.wanted.astype(np.float64)
-    credit = np.where(
-        np.repeat(kept.decided, kept.n_shown),
-        (np.concatenate([np.arange(k) for k in kept.n_shown] or [np.empty(0)])
-         < np.repeat(wanted, kept.n_shown)).astype(np.float64),
-        np.repeat(wanted / np.maximum(shown, 1), kept.n_shown),
-    )  # fmt: skip
+    place = np.arange(starts[-1]) - np.repeat(starts[:-1], kept.n_shown)
+    chosen = (place < np.repeat(wanted, kept.n_shown)).astype(np.float64)
+    even = np.repeat(wanted / np.maximum(shown, 1), kept.n_shown)
+    credit = np.where(np.repeat(kept.decided, kept.n_shown), chosen, even)
     ranked = kept.decided & kept.ranked & (kept.wanted > 1)
     ways = gammaln(shown + 1) - gammaln(shown - wanted + 1)
     ways -= np.where(ranked, 0.0, gammaln(wanted + 1))
+    group = scattered(np.sort(kept.questions, axis=1))
+    n = trials.n_objects if n_objects is None else n_objects
     return Choices(
-        starts, spans, pairs, credit, kept.wanted, ranked, ways, counts, asked[first],
-        _groups(kept), row, trials.n_objects if n_objects is None else n_objects,
+        starts, spans, pairs, credit, kept.wanted, ranked, ways, counts, asked[first], group, row, n
     )  # fmt: skip
 
 
@@ -241,11 +281,3 @@ def _gathered(
     ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     shift = np.repeat(starts[:-1][kept] - ends[:-1], sizes)
     return np.arange(ends[-1]) + shift, ends
-
-
-def _groups(trials: Trials) -> NDArray[np.uint64]:
-    """A number for each trial that is the same for all about the same objects."""
-    code = np.zeros(len(trials), dtype=np.uint64)
-    for column in np.sort(trials.questions, axis=1).astype(np.uint64).T:
-        code = (code + column) * _SPREAD
-    return code

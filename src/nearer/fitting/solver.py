@@ -23,9 +23,11 @@ from nearer import checks
 from nearer.errors import InvalidInput
 from nearer.fitting.losses import Floats, Loss, as_loss
 
-__all__ = ["Fit", "disobeyed", "fit_positions", "margins"]
+__all__ = ["Fit", "disobeyed", "fit_positions", "margins", "minimise"]
 
 _MEMORY = 10  # past steps L-BFGS keeps
+
+Evaluate = Callable[[Floats], tuple[float, Floats]]
 
 
 @dataclass(frozen=True)
@@ -110,8 +112,12 @@ def fit_positions(
                 f"start of shape {X.shape}: must be finite numbers of shape ({n}, n_components)"
             )
     by_head = np.argsort(rows[:, 0], kind="stable")  # neighbours in memory, neighbours in cache
-    objective = _Objective(as_loss(loss), rows[by_head], row_weights[by_head], X.shape, ridge)
-    return _descend(objective, X, max_iter, tol, callback)
+    wanted, rows, row_weights = as_loss(loss), rows[by_head], row_weights[by_head]
+
+    def evaluate(X: Floats) -> tuple[float, Floats]:
+        return wanted.value_and_gradient(X, rows, row_weights)
+
+    return minimise(evaluate, X, ridge=ridge, max_iter=max_iter, tol=tol, callback=callback)
 
 
 def disobeyed(X: Floats, triplets: NDArray[np.integer]) -> NDArray[np.bool_]:
@@ -130,22 +136,14 @@ def margins(X: Floats, triplets: NDArray[np.integer]) -> Floats:
 class _Objective:
     """The function to minimise, and the best positions it has seen."""
 
-    def __init__(
-        self,
-        loss: Loss,
-        triplets: NDArray[np.int32],
-        weights: Floats,
-        shape: tuple[int, ...],
-        ridge: float,
-    ) -> None:
-        self.loss, self.triplets, self.weights = loss, triplets, weights
-        self.shape, self.ridge = shape, ridge
+    def __init__(self, evaluate: Evaluate, shape: tuple[int, ...], ridge: float) -> None:
+        self.evaluate, self.shape, self.ridge = evaluate, shape, ridge
         self.best: tuple[float, float, Floats] | None = None
         self.steps = 0
 
     def __call__(self, flat: Floats) -> tuple[float, Floats]:
         X = flat.reshape(self.shape)
-        loss, gradient = self.loss.value_and_gradient(X, self.triplets, self.weights)
+        loss, gradient = self.evaluate(X)
         value = loss
         if self.ridge:
             value += 0.5 * self.ridge * float(np.vdot(X, X))
@@ -155,13 +153,18 @@ class _Objective:
         return value, gradient.ravel()
 
 
-def _descend(
-    objective: _Objective,
-    X: Floats,
-    max_iter: int,
-    tol: float,
-    callback: Callable[[int, float], object] | None,
+def minimise(
+    evaluate: Evaluate,
+    start: Floats,
+    *,
+    ridge: float = 0.0,
+    max_iter: int = 2000,
+    tol: float = 1e-7,
+    callback: Callable[[int, float], object] | None = None,
 ) -> Fit:
+    """Minimise any mean loss that says its value and gradient; see `fit_positions` for the rest."""
+    objective = _Objective(evaluate, start.shape, ridge)
+
     def after_step(intermediate_result: Any) -> None:
         objective.steps += 1
         if callback is not None:
@@ -174,7 +177,7 @@ def _descend(
     with _blas().limit(limits=1, user_api="blas"):
         result = minimize(
             objective,
-            X.ravel(),
+            start.ravel(),
             jac=True,
             method="L-BFGS-B",
             callback=after_step,
