@@ -36,6 +36,7 @@ _HOME = {
     # trials: choices of every kind
     "Task": "nearer.tasks",
     "Trials": "nearer.trials",
+    "Pace": "nearer.fitting.pace",
     # algorithms: askings that find positions
     "Basis": "nearer.algorithms.basis",
     "choose_basis": "nearer.algorithms.basis",
@@ -129,6 +130,7 @@ if TYPE_CHECKING:
     from nearer.estimators.ordinal_basis import OrdinalBasis as OrdinalBasis
     from nearer.estimators.ordinal_embedding import OrdinalEmbedding as OrdinalEmbedding
     from nearer.fitting.belief import Belief as Belief
+    from nearer.fitting.pace import Pace as Pace
     from nearer.questions import UNSURE as UNSURE
     from nearer.running.run import run as run
     from nearer.tasks import Task as Task

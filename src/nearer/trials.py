@@ -139,6 +139,48 @@ class Trials:
         return cls._made(kind, rows[:, 0], rows[:, 1:], said, False, also)
 
     @classmethod
+    def joined(cls, parts: Sequence[Trials]) -> Trials:
+        """Trials of one kind as one; people and seconds are kept where all have them.
+
+        Examples
+        --------
+        >>> import nearer
+        >>> triplet = nearer.Trials.from_triplets([[0, 1, 2]])
+        >>> screen = nearer.Trials.near([4], [[0, 1, 2, 3]], [[0, 3]])
+        >>> nearer.Trials.joined([triplet, screen]).n_shown
+        array([2, 4])
+        """
+        first = parts[0]
+        if any(
+            (p.kind, p.ranked, p.names) != (first.kind, first.ranked, first.names) for p in parts
+        ):
+            raise InvalidInput(
+                "trials of different tasks or names: only those of one can be joined"
+            )
+
+        def stacked(name: str, fill: int) -> Objects:
+            width = max(getattr(part, name).shape[1] for part in parts)
+            rows = [getattr(part, name) for part in parts]
+            wide = [((0, 0), (0, width - row.shape[1])) for row in rows]
+            return np.concatenate(
+                [np.pad(row, w, constant_values=fill) for row, w in zip(rows, wide, strict=True)]
+            )
+
+        def along(name: str) -> Any:
+            values = [getattr(part, name) for part in parts]
+            return None if any(v is None for v in values) else np.concatenate(values)
+
+        return replace(
+            first,
+            query=along("query"),
+            shown=stacked("shown", -1),
+            chosen=stacked("chosen", 0),
+            wanted=along("wanted"),
+            people=along("people"),
+            seconds=along("seconds"),
+        )
+
+    @classmethod
     def _alone(cls, kind: str, shown: ArrayLike, one: ArrayLike, also: dict[str, Any]) -> Trials:
         listed = [None if x is None else [x] for x in np.asarray(one, dtype=object).tolist()]
         rows, places = _rows(shown, listed, False)

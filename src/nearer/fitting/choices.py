@@ -9,7 +9,7 @@ greater weight.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -252,25 +252,35 @@ def _items(
         objects = objects[objects >= 0]
         pairs = np.stack([np.repeat(trials.query, trials.n_shown), objects], axis=1)
         return starts, np.arange(len(pairs) + 1), pairs.astype(np.int32)
-    sets = [list(item) for t in range(len(trials)) for item in _sets(trials, t, order[t])]
-    spans = np.concatenate([[0], np.cumsum([len(item) for item in sets])]).astype(np.int64)
-    flat = [pair for item in sets for pair in item]
-    return starts, spans, np.array(flat, dtype=np.int32).reshape(-1, 2)
-
-
-def _sets(trials: Trials, t: int, order: NDArray[np.int64]) -> Iterator[list[tuple[int, int]]]:
-    """The pairs that should be near, for each alternative of a trial."""
+    rows = trials.shown
     if trials.kind == "pairs":
-        rows = trials.shown[t].reshape(-1, 2)[order[: trials.n_shown[t]]]
-        yield from ([(int(a), int(b))] for a, b in rows)
-        return
-    shown = trials.shown[t, order][: trials.n_shown[t]].tolist()
-    for x in shown:
-        others = [y for y in shown if y != x]
-        if trials.kind == "odd-one-out":
-            yield list(combinations(others, 2))
-        else:
-            yield [(x, y) for y in others]
+        wide = rows.reshape(len(rows), -1, 2)
+        pairs = np.take_along_axis(wide, order[:, :, None], axis=1)
+        pairs = pairs[pairs[:, :, 0] >= 0]
+        return starts, np.arange(len(pairs) + 1), pairs.astype(np.int32)
+    ordered = np.take_along_axis(rows, order, axis=1)
+    sizes = np.empty(len(trials), dtype=np.int64)
+    found: list[tuple[NDArray[np.int64], Objects]] = []
+    for m in np.unique(trials.n_shown).tolist():
+        places = _places(trials.kind, m)
+        at = np.flatnonzero(trials.n_shown == m)
+        found.append((at, ordered[at][:, places].reshape(len(at), -1, 2)))
+        sizes[at] = places.shape[1]
+    per_item = np.repeat(sizes, trials.n_shown)
+    spans = np.concatenate([[0], np.cumsum(per_item)]).astype(np.int64)
+    pairs = np.empty((spans[-1], 2), dtype=np.int32)
+    for at, own in found:
+        begin = spans[starts[at]]
+        pairs[(begin[:, None] + np.arange(own.shape[1])).ravel()] = own.reshape(-1, 2)
+    return starts, spans, pairs
+
+
+def _places(kind: str, m: int) -> NDArray[np.int64]:
+    """Of m objects shown, the places of the pairs that should be near if each is chosen."""
+    if kind == "odd-one-out":
+        rest = [[j for j in range(m) if j != i] for i in range(m)]
+        return np.array([list(combinations(others, 2)) for others in rest])
+    return np.array([[(i, j) for j in range(m) if j != i] for i in range(m)])
 
 
 def _gathered(

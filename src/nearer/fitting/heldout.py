@@ -57,6 +57,7 @@ _FOLDS = 5
 _ENOUGH = 4000  # held-out answers that settle a comparison of priors
 _SHARPENING = 3.2  # how much steeper curves are where priors predict best, see above
 _STEP = 1.5  # by which priors of choices are changed; likelihoods are flat around their best
+_SHOWN = 0.5  # standard errors by which a changed prior must predict choices better
 _TOLERANCE = 1.25  # factor by which the sharpness may miss its aim
 _LEAST_PRIOR, _MOST_PRIOR = 0.3, 100.0
 _TELLING = 4.0  # answers a coordinate from which on held-out answers say something of the prior
@@ -299,7 +300,7 @@ def _climbed(evidence: Choices, d: int, held: HeldOut, max_steps: int) -> HeldOu
         noise = replace(_told(held.noise, held.own_curve), prior=prior)
         fits = tuple(prior / held.noise.prior * X for X in held.fits)
         other = hold_out(evidence, d, noise, starts=fits)
-        if other.score > held.score:
+        if other.advantage(held) > _SHOWN:
             held, turned = other, True
         elif turned:
             break
