@@ -71,6 +71,7 @@ _HOME = {
     # triplets at the edge: whatever file somebody has
     "Triplets": "nearer.triplets",
     "read_triplets": "nearer.triplets",
+    "read_trials": "nearer.triplets.trials_reader",
     "write_triplets": "nearer.triplets",
 }
 _MODULES = ("datasets", "errors", "metrics", "plotting")
@@ -138,6 +139,7 @@ if TYPE_CHECKING:
     from nearer.triplets import Triplets as Triplets
     from nearer.triplets import read_triplets as read_triplets
     from nearer.triplets import write_triplets as write_triplets
+    from nearer.triplets.trials_reader import read_trials as read_trials
 
 
 def __getattr__(name: str) -> Any:

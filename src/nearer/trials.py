@@ -92,12 +92,14 @@ class Trials:
         return cls._made("near", np.asarray(query, dtype=np.int64), rows, places, ranked, also)
 
     @classmethod
-    def odd_one_out(cls, shown: ArrayLike, odd: ArrayLike, **also: Any) -> Trials:
+    def odd_one_out(cls, shown: ArrayLike, odd: Sequence[Any] | ArrayLike, **also: Any) -> Trials:
         """The objects shown, and the one that does not belong; None: nobody could decide."""
         return cls._alone("odd-one-out", shown, odd, also)
 
     @classmethod
-    def most_central(cls, shown: ArrayLike, central: ArrayLike, **also: Any) -> Trials:
+    def most_central(
+        cls, shown: ArrayLike, central: Sequence[Any] | ArrayLike, **also: Any
+    ) -> Trials:
         """The objects shown, and the one most like the others; None: nobody could decide."""
         return cls._alone("most-central", shown, central, also)
 
@@ -181,7 +183,9 @@ class Trials:
         )
 
     @classmethod
-    def _alone(cls, kind: str, shown: ArrayLike, one: ArrayLike, also: dict[str, Any]) -> Trials:
+    def _alone(
+        cls, kind: str, shown: ArrayLike, one: Sequence[Any] | ArrayLike, also: dict[str, Any]
+    ) -> Trials:
         listed = [None if x is None else [x] for x in np.asarray(one, dtype=object).tolist()]
         rows, places = _rows(shown, listed, False)
         return cls._made(kind, np.full(len(rows), -1), rows, places, False, also)
