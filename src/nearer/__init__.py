@@ -72,6 +72,7 @@ _HOME = {
     "Triplets": "nearer.triplets",
     "read_triplets": "nearer.triplets",
     "read_trials": "nearer.triplets.trials_reader",
+    "write_trials": "nearer.triplets.trials_writer",
     "write_triplets": "nearer.triplets",
 }
 _MODULES = ("datasets", "errors", "metrics", "plotting")
@@ -140,6 +141,7 @@ if TYPE_CHECKING:
     from nearer.triplets import read_triplets as read_triplets
     from nearer.triplets import write_triplets as write_triplets
     from nearer.triplets.trials_reader import read_trials as read_trials
+    from nearer.triplets.trials_writer import write_trials as write_trials
 
 
 def __getattr__(name: str) -> Any:

@@ -99,6 +99,8 @@ def gather(
         answers = read_triplets(answers)
     elif hasattr(answers, "columns") and not isinstance(answers, np.ndarray):
         answers = _from_frame(answers)
+    if isinstance(answers, Triplets) and answers.choices is not None:
+        answers = _kept(answers, people, weights)
     if isinstance(answers, Trials):
         return _of_trials(answers, people, weights, n_objects, objects)
     labels: Sequence[Any] | None = None
@@ -130,6 +132,14 @@ def gather(
         who,
         _trials(rows) if trials is None else np.asarray(trials),
     )
+
+
+def _kept(
+    answers: Triplets, people: ArrayLike | None, weights: ArrayLike | None
+) -> Triplets | Trials:
+    """The trials that triplets stand for, unless the user has something to say of each triplet."""
+    plain = people is None and weights is None and answers.weights is None
+    return answers.choices if plain and answers.choices is not None else answers
 
 
 def _of_trials(

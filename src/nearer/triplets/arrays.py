@@ -43,6 +43,7 @@ class Arrays:
     persons: NDArray[np.int64] | None
     person_labels: tuple[str, ...]
     unread: tuple[str, ...]
+    plain: bool  # nothing says what the columns are
 
 
 def read_arrays(path: str | os.PathLike[str]) -> Arrays:
@@ -78,6 +79,7 @@ def read_arrays(path: str | os.PathLike[str]) -> Arrays:
             () if part["person_labels"] is None else tuple(map(str, part["person_labels"].tolist()))
         ),
         unread=tuple(k for k in held if k not in keys.values()),
+        plain=isinstance(found, np.ndarray),
     )
 
 

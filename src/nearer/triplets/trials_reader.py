@@ -28,8 +28,12 @@ import numpy as np
 from nearer.errors import InvalidInput
 from nearer.files import content_suffix, read_bytes
 from nearer.trials import Trials
+from nearer.triplets.collection import Triplets
+from nearer.triplets.report import examine
 
-__all__ = ["read_trials"]
+__all__ = ["JSON", "from_trials", "holds_trials", "read_trials"]
+
+JSON = (".json", ".jsonl", ".ndjson")
 
 _PERSON = ("person", "participant", "participant_id", "worker", "worker_id", "subject")
 _SHOWN = (("image_1", "image_2", "image_3"), ("item1", "item2", "item3"), ("i", "j", "k"))
@@ -84,6 +88,36 @@ def read_trials(path: str | os.PathLike[str], *, first: int | None = None) -> Tr
     else:
         rows, kind, ranked = _odd(name, records, fields, first), "odd-one-out", False
     return _trials(kind, ranked, rows, records)
+
+
+def holds_trials(header: Sequence[str]) -> bool:
+    """Whether a header's words are those of trials that a table of triplets does not know."""
+    words = {word.strip() for word in header}
+    odd = any(set(columns) <= words for columns in _SHOWN[:2]) and "choice" in words
+    jspsych = {"stimulus", "choices", "response"} <= words
+    return odd or jspsych or {"query", "shown", "chosen"} <= words
+
+
+def from_trials(trials: Trials) -> Triplets:
+    """Trials as triplets, which keep them."""
+    rows, trial = trials.triplets()
+    labels = tuple(map(str, trials.names or range(trials.n_objects)))
+    persons, person_labels = None, ()
+    if trials.people is not None:
+        known, codes = np.unique(trials.people.astype(np.str_), return_inverse=True)
+        persons, person_labels = codes[trial], tuple(known.tolist())
+    undecided = (np.flatnonzero(~trials.decided) + 1).tolist()
+    report = examine(
+        rows, labels, rows=len(trials), persons=len(person_labels), undecided=undecided
+    )
+    return Triplets(
+        rows,
+        labels,
+        persons=persons,
+        person_labels=person_labels,
+        choices=trials,
+        report=report,
+    )
 
 
 def _trials(
