@@ -69,7 +69,7 @@ class ScreenSource:
             )
         self._n, self.task, self._askable = n_objects, task, askable
         self._asked: set[tuple[int, ...]] = set()
-        self._queries = np.empty(0, dtype=np.int64)
+        self._queries = self._deck = np.empty(0, dtype=np.int64)
         self.n_asked = 0
 
     def draw(
@@ -92,8 +92,24 @@ class ScreenSource:
         return screens[order], order < n_random
 
     def _random(self, rng: np.random.Generator) -> Objects:
-        drawn = rng.permutation(self._n)[: self.task.shown + (self.task.kind == "near")]
-        return drawn if self.task.kind == "near" else np.concatenate([[-1], drawn])
+        """A random screen; all objects are queries, and are shown, about equally often."""
+        query = self._next_query(rng) if self.task.kind == "near" else -1
+        shown = self._deck[self._deck != query][: self.task.shown]
+        left = self._deck[~np.isin(self._deck, shown)]
+        if len(shown) < self.task.shown:
+            others = rng.permutation(self._n)
+            others = others[(others != query) & ~np.isin(others, shown)]
+            more = self.task.shown - len(shown)
+            shown, left = np.concatenate([shown, others[:more]]), np.setdiff1d(others, others[:more])
+            left = rng.permutation(left)
+        self._deck = left
+        return np.concatenate([[query], rng.permutation(shown)])
+
+    def _next_query(self, rng: np.random.Generator) -> int:
+        if not len(self._queries):
+            self._queries = rng.permutation(self._n)
+        query, self._queries = int(self._queries[0]), self._queries[1:]
+        return query
 
     def _chosen(self, fit: Posterior, count: int, rng: np.random.Generator) -> list[Objects]:
         if not count:
@@ -106,9 +122,7 @@ class ScreenSource:
         return list(drawn[best[:count]])
 
     def _grown(self, fit: Posterior, rng: np.random.Generator) -> Objects:
-        if not len(self._queries):
-            self._queries = rng.permutation(self._n)
-        query, self._queries = int(self._queries[0]), self._queries[1:]
+        query = self._next_query(rng)
         others = np.delete(np.arange(self._n), query)
         pool = rng.permutation(others)[: max(_POOL * self.task.shown, 2)]
         u, covariance = _utilities(fit, query, pool)
