@@ -7,7 +7,7 @@ people with the recorded pace: chosen and random screens and comparisons. (d) *r
 screens beside InfoTuple's rule (Canal et al. 2020), the same fit behind both. (e) *speed* of the
 kernels, *pace* and *sharpness* of each task.
 
-Short: two seeds, five tasks. Full: five seeds, all tasks, four times.
+Short: two seeds (three where people are simulated), five tasks. Full: five seeds, all tasks.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ SAMPLES = 100  # of the distances, for its expectation
 
 def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
     drawn = range(seeds or (5 if full else 2))
+    simulated = range(seeds or (5 if full else 3))
     yield cell("pace", pace, data="food")
     yield cell("speed", speed, n=100, m=20_000)
     times = (600, 1200, 1800, 2400) if full else (600, 1200, 2400)
@@ -57,10 +58,12 @@ def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
     ways = ("random", "chosen")
     minutes = (10, 20, 40, 60) if full else (20, 60)
     tried = ("1 of 2", "2 of 8", "4 of 16") + (("1 of 4", "4 of 12", "odd-one-out") if full else ())
-    yield from grid("hour", hour, n=(60, 100), task=tried, way=ways, minutes=minutes, seed=drawn)
+    yield from grid(
+        "hour", hour, n=(60, 100), task=tried, way=ways, minutes=minutes, seed=simulated
+    )
     yield from grid(
         "rules", rules, task=("1 of 2", "1 of 4"), rule=("ours", "InfoTuple", "random"),
-        answers=(200, 400), seed=drawn,
+        answers=(200, 400) if full else (400,), seed=simulated,
     )  # fmt: skip
 
 
@@ -96,14 +99,17 @@ def pace(data: str) -> dict[str, Any]:
 
 
 def _sharpness(trials: Trials) -> dict[str, float]:
-    """Of each task's own curve, on people whom the fit has not seen."""
-    train, test = _people_apart(trials, 0)
-    belief = _believe(train, 100, 3, split=False)
+    """Of each task's own curve, relative to the one for all, on screens held out."""
+    belief = _believe(trials, 100, 3, split=False)
+    held = belief.held_out
+    assert held is not None
+    choices, lapse = held.forecast.choices, held.curve.lapse
+    grid = held.curve.sharpness * np.geomspace(0.5, 2, 29)
+    logs = np.array([held.forecast.along(sharpness, lapse)[0] for sharpness in grid])
     found = {}
-    for task in ALL_FOOD:
-        choices = as_choices(_of_task(test, task), 100)
-        curve, _ = fit_curve(choices.forecast(belief.fit), choices.weights)
-        found[task] = curve.sharpness / belief.fit.curve.sharpness
+    for task in map(Task.parse, ALL_FOOD):
+        own = (choices.wanted == task.choose) & (np.diff(choices.starts) == task.shown)
+        found[str(task)] = float(grid[logs[:, own].sum(axis=1).argmax()] / held.curve.sharpness)
     return found
 
 

@@ -9,7 +9,9 @@ told, was no better. Without a query, sets are drawn, scored in the same way, an
 probability proportional to the square of that.
 
 One screen in ten is random, as are the first: what the fit predicts about those before it sees
-their answers is an honest held-out curve.
+their answers is an honest held-out curve. Choosing by positions that are mostly guesses gains
+nothing: of 100 simulated objects, after 94 screens of 4 of 16, τ was .44 where each object was on 3
+random screens first, .46 with 8 or 12, .42 with random screens only, all ± .02.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from nearer.trials import Trials
 __all__ = ["ScreenSource", "expected_information"]
 
 _RANDOM_SHARE = 0.1
-_FIRST = 3  # screens that each object is on, at random, before any is chosen
+_FIRST = 8  # screens that each object is on, at random, before any is chosen, see above
 _POOL = 3  # times as many as are shown, from which a screen is built
 _DRAWN = 200  # sets drawn for each screen without a query
 _TRIES = 20  # rounds of drawing until screens are taken to be used up
@@ -100,7 +102,10 @@ class ScreenSource:
             others = rng.permutation(self._n)
             others = others[(others != query) & ~np.isin(others, shown)]
             more = self.task.shown - len(shown)
-            shown, left = np.concatenate([shown, others[:more]]), np.setdiff1d(others, others[:more])
+            shown, left = (
+                np.concatenate([shown, others[:more]]),
+                np.setdiff1d(others, others[:more]),
+            )
             left = rng.permutation(left)
         self._deck = left
         return np.concatenate([[query], rng.permutation(shown)])
