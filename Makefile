@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SETUP := .venv/.ready
 
-.PHONY: setup browser demo test bench format clean
+.PHONY: setup browser demo test test-peers bench format clean
 
 setup: $(SETUP)
 
@@ -27,6 +27,10 @@ test: $(SETUP) browser
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pytest -n auto
+
+# Files that we write, read by other people's packages; these are installed beside .venv.
+test-peers: $(SETUP)
+	NEARER_PEERS=1 $(BIN)/pytest tests/test_peers.py
 
 bench: $(SETUP)
 	$(BIN)/python -m benchmarks
