@@ -18,12 +18,13 @@ pytestmark = pytest.mark.skipif(
 CBLEARN = """
 import json, sys
 import numpy as np
-from cblearn.preprocessing import check_query_response, triplets_from_oddoneout
+from cblearn.preprocessing import triplets_from_oddoneout
+from cblearn.utils import check_query_response
 rows = np.load(sys.argv[1])
 if sys.argv[2] == "odd":
-    rows = triplets_from_oddoneout(rows[:, [2, 0, 1]], return_y=False)
-query, response = check_query_response(rows, result_form="list-boolean")
-json.dump({"query": query.tolist(), "response": np.asarray(response).tolist()}, sys.stdout)
+    rows = triplets_from_oddoneout(rows, np.full(len(rows), 2))
+query, response = check_query_response(rows, result_format="list-count")
+json.dump({"query": query.tolist(), "response": (response > 0).tolist()}, sys.stdout)
 """
 
 
