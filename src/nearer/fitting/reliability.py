@@ -18,9 +18,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, log_softmax, logsumexp, softmax
+from scipy.special import log_softmax, logsumexp, softmax
 
 from nearer.errors import InvalidInput
+from nearer.fitting.choices import Choices
 from nearer.fitting.heldout import HeldOut
 from nearer.fitting.losses import Floats
 from nearer.fitting.posterior import Evidence
@@ -73,7 +74,7 @@ class Reliability:
         return np.where(known, trust, 1.0)
 
 
-def rate_people(evidence: Evidence, held_out: HeldOut, people: ArrayLike) -> Reliability:
+def rate_people(evidence: Evidence | Choices, held_out: HeldOut, people: ArrayLike) -> Reliability:
     """Compare each person's answers with predictions that had not seen them.
 
     Parameters
@@ -89,21 +90,24 @@ def rate_people(evidence: Evidence, held_out: HeldOut, people: ArrayLike) -> Rel
             f"people of shape {who.shape}: must name one person for each of the "
             f"{len(evidence.row)} answers"
         )
-    margin = np.full(len(evidence), np.nan)
-    margin[held_out.rows] = held_out.margins
+    place = np.full(len(evidence), -1)
+    place[held_out.rows] = np.arange(len(held_out.rows))
+    place = place[evidence.row]
     names, index = np.unique(who, return_inverse=True)
-    t = margin[evidence.row] * max(held_out.curve.sharpness, 1e-9)
-    index, t = index[np.isfinite(t)], t[np.isfinite(t)]
-    rating, errors = _believed(_log_likelihood(index, t, len(names), held_out.curve.lapse))
+    index, place = index[place >= 0], place[place >= 0]
+    rating, errors = _believed(_log_likelihood(index, place, len(names), held_out))
     return Reliability(names, rating, errors, np.bincount(index, minlength=len(names)))
 
 
-def _log_likelihood(index: NDArray[np.int64], t: Floats, n_people: int, lapse: float) -> Floats:
+def _log_likelihood(
+    index: NDArray[np.int64], place: NDArray[np.int64], n_people: int, held_out: HeldOut
+) -> Floats:
     """Of each person's answers, for every reliability of the grid."""
     table = np.empty((n_people, len(_GRID)))
+    forecast = held_out.forecast.scaled(max(held_out.curve.sharpness, 1e-9))
     for k, r in enumerate(_GRID):
-        p = np.maximum(lapse + (1 - 2 * lapse) * expit(r * t), 1e-300)
-        table[:, k] = np.bincount(index, np.log(p), n_people)
+        logs = forecast.along(r, held_out.curve.lapse)[0]
+        table[:, k] = np.bincount(index, logs[place], n_people)
     return table
 
 
