@@ -212,7 +212,9 @@ def hour(n: int, task: str, way: str, minutes: int, seed: int) -> dict[str, Any]
     wanted = Task.parse(task)
     budget = int(60 * minutes / nearer.Pace().seconds(wanted))
     if way == "chosen":
-        asking = nearer.informative(n, budget=budget, n_components=3, task=task, random_state=seed)
+        asking = nearer.informative(
+            n, budget=budget, n_components=3, quality=1, task=task, random_state=seed
+        )
         positions = nearer.run(asking, people).positions
     else:
         screens = _random(n, wanted, budget, rng)

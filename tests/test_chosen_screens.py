@@ -142,3 +142,22 @@ def test_a_pace_is_found_again_from_times():
         nearer.Pace.fit(parts[0])
     with pytest.raises(InvalidInput, match="seconds"):
         nearer.Pace.fit(nearer.Trials.from_triplets([[0, 1, 2]]))
+
+
+def test_screens_end_when_they_are_expected_to_be_good_enough():
+    X = np.random.default_rng(3).normal(size=(15, 1))
+    asked = []
+    for quality in (0.5, 0.9, 1.0):
+        asking = nearer.informative(
+            15, budget=150, n_components=1, quality=quality, task="2 of 8", random_state=0
+        )
+        found = nearer.run(asking, nearer.PointOracle(X, choose=2))
+        asked.append(found.n_comparisons)
+        assert ("τ is expected" in found.history[-1].note) == (quality < 1)
+        assert found.details["expected_tau"] > min(quality, 0.9) - 0.02
+    assert asked[0] <= asked[1] < asked[2] == 150
+
+
+def test_a_recipe_tells_tasks_apart():
+    made = [nearer.informative(20, budget=9, task=Task.parse(t)) for t in ("1 of 4", "2 of 8")]
+    assert [asking.options["task"] for asking in made] == ["1 of 4", "2 of 8"]
