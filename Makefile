@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SETUP := .venv/.ready
 
-.PHONY: setup browser demo test test-gpu bench format clean
+.PHONY: setup browser demo test test-gpu test-peers bench format clean
 
 setup: $(SETUP)
 
@@ -36,6 +36,10 @@ test: $(SETUP) browser
 
 test-gpu: .venv-gpu/.ready
 	.venv-gpu/bin/pytest tests_gpu
+
+# Files that we write, read by other people's packages; these are installed beside .venv.
+test-peers: $(SETUP)
+	NEARER_PEERS=1 $(BIN)/pytest tests/test_peers.py
 
 bench: $(SETUP)
 	$(BIN)/python -m benchmarks

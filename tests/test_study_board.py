@@ -10,7 +10,7 @@ from studykit import Bench, only_real
 from nearer.study.joining import exclude, withdraw
 from nearer.study.log import replay
 from nearer.study.refusals import Refusal
-from nearer.study.tasks import fact
+from nearer.study.task_kinds import fact
 
 CHOICES = ("left", "right", "undecided", "skip")
 operation = st.one_of(

@@ -35,6 +35,10 @@ _HOME = {
     "decided": "nearer.asking.protocol",
     "doubtful": "nearer.asking.protocol",
     "UNSURE": "nearer.questions",
+    # trials: choices of every kind
+    "Task": "nearer.tasks",
+    "Trials": "nearer.trials",
+    "Pace": "nearer.fitting.pace",
     # algorithms: askings that find positions
     "Basis": "nearer.algorithms.basis",
     "choose_basis": "nearer.algorithms.basis",
@@ -72,6 +76,8 @@ _HOME = {
     # triplets at the edge: whatever file somebody has
     "Triplets": "nearer.triplets",
     "read_triplets": "nearer.triplets",
+    "read_trials": "nearer.triplets.trials_reader",
+    "write_trials": "nearer.triplets.trials_writer",
     "write_triplets": "nearer.triplets",
 }
 _MODULES = ("datasets", "errors", "judges", "metrics", "plotting")
@@ -135,13 +141,18 @@ if TYPE_CHECKING:
     from nearer.estimators.ordinal_basis import OrdinalBasis as OrdinalBasis
     from nearer.estimators.ordinal_embedding import OrdinalEmbedding as OrdinalEmbedding
     from nearer.fitting.belief import Belief as Belief
+    from nearer.fitting.pace import Pace as Pace
     from nearer.questions import UNSURE as UNSURE
     from nearer.running.costs import PricedAnswers as PricedAnswers
     from nearer.running.load import load_journal as load_journal
     from nearer.running.run import run as run
+    from nearer.tasks import Task as Task
+    from nearer.trials import Trials as Trials
     from nearer.triplets import Triplets as Triplets
     from nearer.triplets import read_triplets as read_triplets
     from nearer.triplets import write_triplets as write_triplets
+    from nearer.triplets.trials_reader import read_trials as read_trials
+    from nearer.triplets.trials_writer import write_trials as write_trials
 
 
 def __getattr__(name: str) -> Any:

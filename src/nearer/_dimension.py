@@ -187,7 +187,7 @@ def fit_exactly(
         held = hold_out_once(rows, weights, n, e, Loss("soe"), rng)
         if held is None:
             break
-        wrong, asked = int((held.margins <= 0).sum()), len(held.rows)
+        wrong, asked = int((held.right == 0).sum()), len(held.rows)
         if is_exact(wrong, asked, len(rows) - asked, n * e):
             return ExactFit(fit, replace(held, rows=at[held.rows]))
         break

@@ -73,9 +73,9 @@ def fit(
     Parameters
     ----------
     answers
-        What `nearer.read_triplets` returns, an ``(m, 3)`` array of rows (head, near, far), a pandas
-        or polars frame, or the path of a file; the last two in any form `nearer.read_triplets`
-        reads. Also an iterator of ``(m, 3)`` blocks.
+        `nearer.Trials` of any task, what `nearer.read_triplets` returns, an ``(m, 3)`` array of
+        rows (head, near, far), a pandas or polars frame, or the path of a file; the last two in
+        any form `nearer.read_triplets` reads. Also an iterator of ``(m, 3)`` blocks.
     n_components
         A number of dimensions, or ``"auto"``: as many as the answers need.
     people
@@ -133,6 +133,8 @@ def fit(
     if bootstrap is not None and bootstrap != 0:
         checks.whole("bootstrap", bootstrap, least=2, rule="a spread needs two draws; 0: none")
     rng = checks.generator(random_state)
+    if given.are_choices and (method not in ("auto", "noisy") or bootstrap):
+        given = given.split()  # the losses, and draws of answers, know triplets only
     with using(device):
         found = _find(given, _Wanted(method, d, most, max_iter, tol), rng)
         # answers that are all obeyed are obeyed by the same positions when drawn again
@@ -159,7 +161,7 @@ class _Found:
 
     method: str
     posterior: Posterior
-    margins: Floats  # of each answer, by fits that have not seen it; nan: by none
+    right: Floats  # how far each answer was predicted by fits that have not seen it; nan: by none
     error_rate: float
     estimate: DimensionEstimate | None = None
     evidence: dict[int, Any] | None = None
@@ -174,7 +176,7 @@ def _find(given: Given, wanted: _Wanted, rng: np.random.Generator) -> _Found:
         return _minimised(given, wanted, rng)
     belief, some = _believed(given, wanted, rng)
     exact = None
-    if method != "noisy":
+    if method != "noisy" and not given.are_choices:
         exact = fit_exactly(belief, given.rows, given.weights, rng)
     estimate = find_dimension(belief, wanted.most, exact) if d is None else None
     if method == "auto" and exact is not None:
@@ -183,14 +185,14 @@ def _find(given: Given, wanted: _Wanted, rng: np.random.Generator) -> _Found:
         assert estimate is not None
         found = _minimised(given, replace(wanted, d=estimate.dimension), rng)
         return replace(found, estimate=estimate)
-    if some < len(given.rows):  # those settled the dimension; all of them are fitted
+    if some < len(given.answers):  # those settled the dimension; all of them are fitted
         belief, _ = _believed(given, replace(wanted, d=belief.dimension), rng)
     evidence = belief.evidence if estimate is None else estimate.evidence
     belief.conclude(max_iter=wanted.max_iter, tol=wanted.tol)
     return _Found(
         "noisy",
         belief.fit,
-        belief.margins,
+        belief.right,
         belief.error_rate,
         estimate,
         evidence,
@@ -201,12 +203,12 @@ def _find(given: Given, wanted: _Wanted, rng: np.random.Generator) -> _Found:
 
 def _believed(given: Given, wanted: _Wanted, rng: np.random.Generator) -> tuple[Belief, int]:
     """What the answers make believe, and from how many: enough to settle the dimension."""
-    some = np.arange(len(given.rows))
+    some = np.arange(len(given.answers))
     if wanted.d is None and len(some) > SETTLED:
         some = np.sort(rng.choice(len(some), SETTLED, replace=False))
     belief = Belief(given.n, wanted.d, rng, max_components=wanted.most if not wanted.d else None)
     people = None if given.people is None else given.people[some]
-    belief.learn(given.rows[some], people, given.weights[some])
+    belief.learn(given.answers[some], people, given.weights[some])
     return belief, len(some)
 
 
@@ -216,9 +218,9 @@ def _obeyed(
     estimate: DimensionEstimate | None,
     reliability: Reliability | None,
 ) -> _Found:
-    margins = np.full(len(given.rows), np.nan)
-    margins[exact.held_out.rows] = exact.held_out.margins
-    found = _plain(given, "soe", exact.fit, margins, exact.held_out.curve)
+    right = np.full(len(given.rows), np.nan)
+    right[exact.held_out.rows] = exact.held_out.right
+    found = _plain(given, "soe", exact.fit, right, exact.held_out.curve)
     return replace(found, estimate=estimate, reliability=reliability, exact=True)
 
 
@@ -235,17 +237,17 @@ def _minimised(given: Given, wanted: _Wanted, rng: np.random.Generator) -> _Foun
         rng=rng,
     )
     held = hold_out_once(given.rows, given.weights, given.n, d, loss, rng)
-    margins = np.full(len(given.rows), np.nan)
+    right = np.full(len(given.rows), np.nan)
     if held is not None:
-        margins[held.rows] = held.margins
-    return _plain(given, method, found, margins, Curve() if held is None else held.curve)
+        right[held.rows] = held.right
+    return _plain(given, method, found, right, Curve() if held is None else held.curve)
 
 
 def _plain(
     given: Given,
     method: str,
     found: Fit,
-    margins: Floats,
+    right: Floats,
     curve: Curve,
 ) -> _Found:
     n, d = found.positions.shape
@@ -260,7 +262,7 @@ def _plain(
     )
     wrong = disobeyed(found.positions, given.rows)
     rate = float(np.average(wrong, weights=given.weights))
-    return _Found(method, posterior, margins, rate, weights=given.weights)
+    return _Found(method, posterior, right, rate, weights=given.weights)
 
 
 def _drawn_again(given: Given, found: _Found, n_draws: int, rng: np.random.Generator) -> _Found:
@@ -299,15 +301,15 @@ def _embedding(given: Given, found: _Found) -> Embedding:
     return Embedding(
         positions=posterior.positions,
         triplets=given.rows.astype(np.int64),
-        n_comparisons=len(given.rows),
+        n_comparisons=len(given.answers),
         n_rounds=0,
-        history=(Phase("fit", len(given.rows), 0, note),),
+        history=(Phase("fit", len(given.answers), 0, note),),
         evidence=evidence,
         determined=None if estimate is None else estimate.determined,
         dimension_low=d if estimate is None else estimate.dimension_low,
         dimension_high=d if estimate is None else estimate.dimension_high,
         covariances=posterior.covariances if known else None,
-        held_out=given.accuracy(found.margins),
+        held_out=given.accuracy(found.right),
         error_rate=found.error_rate,
         people=_people(given, found),
         names=given.names,
@@ -331,7 +333,7 @@ def _people(given: Given, found: _Found) -> NDArray[np.void] | None:
     table["id"] = names
     trial = np.unique(given.trials, return_index=True)[1]
     table["n_trials"] = np.bincount(which[trial], minlength=len(names))
-    first, _, right = given.by_trial(found.margins)
+    first, _, right = given.by_trial(found.right)
     held = np.bincount(which[first], minlength=len(names))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # nobody's answers held out: nan

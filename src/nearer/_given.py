@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from nearer.errors import InvalidInput
 from nearer.fitting.losses import Floats
 from nearer.metrics import share_interval
 from nearer.questions import Objects
+from nearer.trials import Trials
 from nearer.triplets import Triplets, read_triplets
 
 __all__ = ["Given", "gather"]
@@ -30,30 +31,54 @@ __all__ = ["Given", "gather"]
 
 @dataclass(frozen=True)
 class Given:
-    """Answers in the form that the inside works with."""
+    """Answers in the form that the inside works with.
+
+    They are `answers`: the rows themselves, or trials of which the rows are the triplets.
+    """
 
     rows: NDArray[np.int32]
     n: int
     names: tuple[Any, ...] | None
+    answers: NDArray[np.int32] | Trials
     weights: Floats
     people: NDArray[Any] | None
     trials: Objects  # one number an answer, the same for triplets that are one answer
 
-    def by_trial(self, margins: Floats) -> tuple[Objects, Floats, Floats]:
+    @property
+    def are_choices(self) -> bool:
+        """Whether they are more than comparisons."""
+        return isinstance(self.answers, Trials)
+
+    def split(self) -> Given:
+        """The same as triplets, each trial's sharing its weight."""
+        if not isinstance(self.answers, Trials):
+            return self
+        rows, trial = self.answers.triplets()
+        if not len(rows):
+            raise InvalidInput(
+                "none of these trials can be said by triplets; leave method and bootstrap alone"
+            )
+        weights = (self.weights / np.maximum(np.bincount(trial, minlength=len(self.weights)), 1))[
+            trial
+        ]
+        people = None if self.people is None else self.people[trial]
+        own = rows.astype(np.int32)
+        return replace(self, rows=own, answers=own, weights=weights, people=people, trials=trial)
+
+    def by_trial(self, right: Floats) -> tuple[Objects, Floats, Floats]:
         """First answer, weight and share predicted rightly of each trial that was held out.
 
-        `margins` are those of the answers, positive where a prediction agrees, nan where there is
-        none.
+        `right` says how far each answer was predicted, nan where it was not.
         """
-        held = np.isfinite(margins) & (self.weights > 0)
+        held = np.isfinite(right) & (self.weights > 0)
         _, first, which = np.unique(self.trials[held], return_index=True, return_inverse=True)
         weight = np.bincount(which, self.weights[held]).astype(np.float64)
-        right = np.bincount(which, self.weights[held] * (margins[held] > 0))
-        return np.flatnonzero(held)[first], weight, right / weight
+        share = np.bincount(which, self.weights[held] * right[held])
+        return np.flatnonzero(held)[first], weight, share / weight
 
-    def accuracy(self, margins: Floats) -> HeldOutAccuracy | None:
+    def accuracy(self, right: Floats) -> HeldOutAccuracy | None:
         """How many trials were predicted rightly; None where none was."""
-        _, weight, right = self.by_trial(margins)
+        _, weight, right = self.by_trial(right)
         if not len(weight):
             return None
         share = float(np.average(right, weights=weight))
@@ -76,6 +101,10 @@ def gather(
         answers = _from_frame(answers)
     elif isinstance(answers, Iterator):
         answers = _from_blocks(answers)
+    if isinstance(answers, Triplets) and answers.choices is not None:
+        answers = _kept(answers, people, weights)
+    if isinstance(answers, Trials):
+        return _of_trials(answers, people, weights, n_objects, objects)
     labels: Sequence[Any] | None = None
     if isinstance(answers, Triplets):
         labels = answers.labels
@@ -100,6 +129,7 @@ def gather(
         rows,
         n,
         names,
+        rows,
         checks.weights(weights, len(rows)),
         who,
         _trials(rows) if trials is None else np.asarray(trials),
@@ -112,6 +142,44 @@ def _from_blocks(blocks: Iterator[Any]) -> NDArray[np.int32]:
     if not parts:
         raise InvalidInput("an iterator without a block: must yield (m, 3) rows, at least once")
     return np.concatenate(parts)
+
+
+def _kept(
+    answers: Triplets, people: ArrayLike | None, weights: ArrayLike | None
+) -> Triplets | Trials:
+    """The trials that triplets stand for, unless the user has something to say of each triplet."""
+    plain = people is None and weights is None and answers.weights is None
+    return answers.choices if plain and answers.choices is not None else answers
+
+
+def _of_trials(
+    answers: Trials,
+    people: ArrayLike | None,
+    weights: ArrayLike | None,
+    n_objects: int | None,
+    objects: str,
+) -> Given:
+    """Trials of any task; where all are decided comparisons, as triplets, which fit faster."""
+    if not len(answers):
+        raise InvalidInput("there are no trials: at least one is needed")
+    people = answers.people if people is None else people
+    names, n = answers.names, answers.n_objects if n_objects is None else n_objects
+    seen = np.unique(answers.questions[answers.questions >= 0])
+    if n_objects is None and objects != "numbers" and len(seen) < n:
+        names = tuple(seen.tolist() if names is None else (names[i] for i in seen))
+        answers, n = answers.renumbered(seen), len(seen)
+    if seen[-1] >= n and names is answers.names:
+        raise InvalidInput(f"object {seen[-1]} of the trials: objects are from 0 to {n - 1}")
+    who = None if people is None else np.asarray(people)
+    if who is not None and who.shape != (len(answers),):
+        raise InvalidInput(
+            f"people of shape {who.shape}: must be ({len(answers)},), who gave each of the answers"
+        )
+    rows = answers.triplets()[0].astype(np.int32)
+    task = answers.task
+    plain = task is not None and task.is_comparison and bool(answers.decided.all())
+    counts = checks.weights(weights, len(answers))
+    return Given(rows, n, names, rows if plain else answers, counts, who, np.arange(len(answers)))
 
 
 def _from_frame(frame: Any) -> Triplets:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 __all__ = [
     "AnswersWarning",
+    "BadRow",
     "BudgetSpent",
     "ContradictoryAnswers",
     "DroppedRows",
@@ -32,6 +33,14 @@ class NearerError(Exception):
 
 class InvalidInput(NearerError, ValueError):
     """An argument, an array or a file that breaks a stated rule."""
+
+
+class BadRow(InvalidInput):
+    """One row of a file cannot be read; the others may be good."""
+
+    def __init__(self, message: str, row: int) -> None:
+        super().__init__(message)
+        self.row = row
 
 
 class DroppedRows(UserWarning):

@@ -36,6 +36,7 @@ __all__ = [
     "find",
     "pack",
     "random_questions",
+    "scattered",
     "unpack",
     "unsure_rows",
     "weighted",
@@ -51,6 +52,7 @@ Floats = NDArray[np.float64]
 #: "I don't know", as an oracle may say it; None and NaN mean the same
 UNSURE = float("nan")
 
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)  # an odd multiplier
 _BITS = 21
 MAX_OBJECTS = 1 << _BITS
 
@@ -145,6 +147,14 @@ def unpack(keys: Objects) -> Objects:
     """The comparison of each key, the lower of its two objects first."""
     mask = MAX_OBJECTS - 1
     return np.stack([keys >> 2 * _BITS, (keys >> _BITS) & mask, keys & mask], axis=1)
+
+
+def scattered(rows: Objects) -> NDArray[np.uint64]:
+    """A number for each row of objects that looks random and is the same for equal rows."""
+    numbers = np.zeros(len(rows), dtype=np.uint64)
+    for column in np.asarray(rows).astype(np.uint64).T:
+        numbers = (numbers + column) * _SPREAD
+    return numbers
 
 
 def find(table: NDArray[Any], wanted: NDArray[Any]) -> tuple[Objects, Answers]:

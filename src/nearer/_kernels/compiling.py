@@ -35,7 +35,10 @@ def kernel(function: _Function) -> _Function:
 
 
 def helper(function: _Function) -> _Function:
-    """Compile a function that only kernels of the same module call."""
+    """Compile a function that only kernels call.
+
+    Kernels of other modules keep what they were compiled with until their own module changes.
+    """
     return cast(_Function, _compiled(function, no_cpython_wrapper=True, no_cfunc_wrapper=True))
 
 

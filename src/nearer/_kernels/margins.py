@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from nearer._kernels.compiling import helper, kernel
 
-__all__ = ["information", "margins"]
+__all__ = ["counted", "information", "margins"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer]
 
 
 @helper
-def _counted(squared: float, tail: float) -> tuple[float, float]:
+def counted(squared: float, tail: float) -> tuple[float, float]:
     """What a distance counts, and the factor that makes its gradient of the difference vector."""
     if tail > 0.0:
         return 0.5 * (tail + 1.0) * math.log1p(squared / tail), (tail + 1.0) / (tail + squared)
@@ -38,8 +38,8 @@ def _directions(X: Floats, h: int, a: int, b: int, tail: float, u: Floats, w: Fl
         u[k], w[k] = X[h, k] - X[a, k], X[h, k] - X[b, k]
         to_a += u[k] * u[k]
         to_b += w[k] * w[k]
-    near, by_near = _counted(to_a, tail)
-    far, by_far = _counted(to_b, tail)
+    near, by_near = counted(to_a, tail)
+    far, by_far = counted(to_b, tail)
     for k in range(X.shape[1]):
         u[k] *= by_near
         w[k] *= by_far

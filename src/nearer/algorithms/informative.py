@@ -17,14 +17,14 @@ object one question in ten still is. What the fit predicts about
 those before it sees their answers is an honest held-out curve, and they keep the fit from trusting
 only what it looked at. They are used in the fit afterwards like all others.
 
+Screens, where one answer says more than a comparison, are chosen in the same spirit by
+`nearer.algorithms.chosen_screens`.
+
 Rounds are fitted from where the last one ended. Prior, lapse rate and dimension are looked at
 again whenever there are half as many answers more.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,16 +32,19 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from nearer import checks
+from nearer.algorithms.ask_screens import ask_screens
+from nearer.algorithms.believed import LearningCurve, Limits, believed
 from nearer.algorithms.candidates import Askable, Candidates
+from nearer.algorithms.chosen_screens import ScreenSource
 from nearer.asking.protocol import Asking, doubtful
 from nearer.asking.recipe import repeatable
 from nearer.asking.record import Record
-from nearer.embedding import Embedding, HeldOutAccuracy, Phase
+from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent
 from nearer.fitting.belief import Belief
 from nearer.fitting.posterior import Posterior
-from nearer.metrics import share_interval
 from nearer.questions import Questions, answered
+from nearer.tasks import Task
 
 __all__ = ["choose_questions", "information_of", "informative"]
 
@@ -63,6 +66,7 @@ def informative(
     noise: float = 0.0,
     known: ArrayLike | None = None,
     quality: float = 0.99,
+    task: str | Task = "1 of 2",
     random_state: int | np.random.Generator | None = None,
 ) -> Asking[Embedding]:
     """Find positions from answers that may be wrong, asking what teaches most.
@@ -72,12 +76,12 @@ def informative(
     n_objects
         How many objects there are, at least 3.
     budget
-        How many comparisons may be asked.
+        How many questions may be asked: comparisons, or screens.
     n_components
         Dimension of the positions; None chooses it from held-out answers.
     round_size
-        How many questions are asked at a time; None: three an object, at most a twentieth of the
-        budget.
+        How many questions are asked at a time; None: three an object (of screens one for every
+        two objects), at most a twentieth of the budget.
     askable
         A function from ``(m, 3)`` questions to ``(m,)`` booleans: which may be asked, such as
         `RecordedOracle.knows`. None: all.
@@ -89,6 +93,10 @@ def informative(
     quality
         Stop when Kendall's τ between predicted and true distances from a head is expected to be
         this; 1: never, the budget is spent.
+    task
+        What is asked: ``"1 of 2"`` comparisons; ``"2 of 8"`` and the like screens, rows (query,
+        eight shown) answered by rows of booleans, two of them true; ``"odd-one-out"`` screens with
+        query −1. See `nearer.Task`.
     random_state
         Seed or generator.
 
@@ -110,17 +118,23 @@ def informative(
     (2, 1500)
     """
     n_objects, budget = checks.n_objects(n_objects), checks.budget(budget, least=1)
-    if round_size is None:
+    task = Task.parse(task)
+    if round_size is None and task.is_comparison:
         round_size = max(20, min(3 * n_objects, budget // 20))
+    elif round_size is None:
+        round_size = max(5, min(n_objects // 2, budget // 20))
     checks.whole("round_size", round_size, rule="questions a round")
+    limits = Limits(budget, int(round_size), checks.probability("quality", quality))
     rng = checks.generator(random_state)
     belief = Belief(n_objects, n_components, rng, noise=noise)
+    if not task.is_comparison:
+        screens = ScreenSource(n_objects, task, askable)
+        return ask_screens(belief, screens, limits, known, rng)
     candidates = Candidates(n_objects, askable)
     told = np.empty((0, 3), dtype=np.int64)
     if known is not None and len(np.asarray(known)):
         told = checks.triplets(known, n_objects)[0].astype(np.int64)
         candidates.exclude(told)
-    limits = _Limits(budget, int(round_size), checks.probability("quality", quality))
     return _informative(belief, told, limits, candidates, rng)
 
 
@@ -221,42 +235,14 @@ def _odds(scores: NDArray[np.float64], n_random: int, n_chosen: int) -> NDArray[
     return np.asarray(chance * m / (n_random + n_chosen))
 
 
-@dataclass
-class _Curve:
-    """Predictions of random questions made before their answers were seen."""
-
-    points: list[tuple[int, int, int, float]] = field(default_factory=list)
-
-    def add(self, asked: int, fit: Posterior, triplets: NDArray[np.int64]) -> None:
-        if len(triplets):
-            p = fit.probability(triplets)
-            self.points.append((asked, len(p), int((p > 0.5).sum()), float(np.log(p).sum())))
-
-    def table(self) -> NDArray[np.void]:
-        kinds: list[tuple[str, Any]] = [
-            ("n_answers", np.int64),
-            ("n_predicted", np.int64),
-            ("n_right", np.int64),
-            ("log_likelihood", np.float64),
-        ]
-        return np.array(self.points, dtype=kinds)
-
-
-@dataclass(frozen=True)
-class _Limits:
-    budget: int
-    round_size: int
-    quality: float
-
-
 def _informative(
     belief: Belief,
     known: NDArray[np.int64],
-    limits: _Limits,
+    limits: Limits,
     candidates: Candidates,
     rng: np.random.Generator,
 ) -> Asking[Embedding]:
-    record, curve = Record(), _Curve()
+    record, curve = Record(), LearningCurve()
     stopped = "the budget is spent"
     if len(known):
         belief.learn(known)
@@ -273,8 +259,8 @@ def _informative(
             answers, spent = cut.answers, True
             questions, random = questions[: len(answers)], random[: len(answers)]
         if record.n_comparisons:
-            predicted = answered(questions[random], answers[random])
-            curve.add(record.n_comparisons, belief.fit, predicted)
+            p = belief.fit.probability(answered(questions[random], answers[random]))
+            curve.add(record.n_comparisons, p > 0.5, np.log(p))
         record.add(questions, answers)
         candidates.exclude(questions)
         if len(questions):
@@ -283,52 +269,11 @@ def _informative(
             belief.learn(np.concatenate([known, triplets]), weights=told)
         if spent:
             break
-        good = limits.quality < 1 and belief.expected_tau >= limits.quality
-        if good and not belief.may_lack_dimensions:
+        if limits.good_enough(belief):
             stopped = f"τ is expected to be {belief.expected_tau:.3f}"
             break
     if record.n_comparisons or len(known):
         belief.conclude()
-    return _result(belief, known, record, curve, stopped)
-
-
-def _result(
-    belief: Belief, known: NDArray[np.int64], record: Record, curve: _Curve, stopped: str
-) -> Embedding:
-    fit = belief.fit
-    seen = np.zeros(len(fit.positions), dtype=np.bool_)
-    seen[np.concatenate([known, record.triplets]).ravel()] = True
-    low, high = belief.span
-    details = {
-        "posterior": fit,
-        "covariances": fit.covariances,
-        "noise": fit.noise,
-        "error_rate": belief.error_rate,
-        "expected_tau": belief.expected_tau,
-        "learning_curve": curve.table(),
-        "never_asked": np.flatnonzero(~seen),
-    }
-    return Embedding(
-        positions=fit.positions,
-        triplets=record.triplets,
-        n_comparisons=record.n_comparisons,
-        n_rounds=record.n_rounds,
-        history=(Phase("informative", record.n_comparisons, record.n_rounds, stopped),),
-        evidence=belief.evidence,
-        determined=low == high,
-        dimension_low=low,
-        dimension_high=high,
-        covariances=fit.covariances,
-        held_out=_held_out(belief),
-        error_rate=belief.error_rate,
-        details=details,
-    )
-
-
-def _held_out(belief: Belief) -> HeldOutAccuracy | None:
-    """How well fits to a part predict the other answers, as if questions had been random."""
-    held = belief.held_out
-    if held is None:
-        return None
-    low, high = share_interval(held.accuracy, held.effective_share * len(held.rows))
-    return HeldOutAccuracy(held.accuracy, low, high, len(held.rows))
+    seen = np.concatenate([known, record.triplets])
+    phase = Phase("informative", record.n_comparisons, record.n_rounds, stopped)
+    return believed(belief, record.triplets, seen, curve, phase)

@@ -25,7 +25,7 @@ from nearer.fitting.belief import Belief
 from nearer.metrics import mean_kendall_tau
 from nearer.questions import random_questions
 
-__all__ = ["StudyPlan", "plan_study"]
+__all__ = ["StudyPlan", "plan_study", "scale_of"]
 
 _TEST = 4000  # random questions that measure accuracy
 _POINTS = 10
@@ -114,7 +114,7 @@ def _simulate(
     head, a, b = test.T
     distances = Distances(X)
     margins = distances.between(head, b) - distances.between(head, a)
-    people = PsychometricOracle(X, scale=_scale(margins, noise), random_state=rng)
+    people = PsychometricOracle(X, scale=scale_of(margins, noise), random_state=rng)
     p = people.probability(test)
     belief, candidates, record = Belief(n, d, rng), Candidates(n), Record()
     rows = []
@@ -137,7 +137,7 @@ def _simulate(
     return np.array(rows).T
 
 
-def _scale(margins: NDArray[np.float64], noise: float) -> float:
+def scale_of(margins: NDArray[np.float64], noise: float) -> float:
     """The scale of the psychometric curve at which this share of answers is wrong."""
     size = np.abs(margins)
     typical = float(np.median(size))

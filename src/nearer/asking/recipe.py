@@ -16,6 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from nearer.questions import Answers, Questions
+from nearer.tasks import Task
 
 __all__ = ["Repeatable", "describe", "repeatable"]
 
@@ -106,6 +107,7 @@ def describe(value: Any) -> Any:
     (3, None, 'function len')
     """
     value = value.item() if isinstance(value, np.generic) else value
+    value = str(value) if isinstance(value, Task) else value
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, list | tuple):

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from nearer.errors import DroppedRows
+from nearer.errors import DroppedRows, InvalidInput
 
 __all__ = ["command"]
 
@@ -31,6 +31,17 @@ __all__ = ["command"]
     help="What the rows of the file say.",
 )
 @click.option(
+    "--columns",
+    help="Which column, by name or position from 0, is what: head=ref,near=same,far=other.",
+)
+@click.option("--no-header", is_flag=True, help="The first row is an answer, not a header.")
+@click.option(
+    "--names", is_flag=True, help="Objects are names, also where these look like numbers."
+)
+@click.option(
+    "--drop-bad-rows", is_flag=True, help="Leave out rows that cannot be read; they are listed."
+)
+@click.option(
     "--bootstrap",
     type=click.IntRange(min=0),
     default=None,
@@ -47,18 +58,50 @@ __all__ = ["command"]
 @click.option("--seed", type=click.IntRange(min=0), help="Makes the fit repeatable.")
 @click.option("--out", default="out/fit", show_default=True, help="Folder for the results.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
-def command(triplets: Path, kind: Any, as_json: bool, out: str, **options: Any) -> None:
+def command(
+    triplets: Path,
+    kind: Any,
+    columns: str | None,
+    no_header: bool,
+    names: bool,
+    drop_bad_rows: bool,
+    as_json: bool,
+    out: str,
+    **options: Any,
+) -> None:
     """Find positions from the answers in the file TRIPLETS.
 
     The file is read in any of the common forms: head, winner, loser; questions with answers;
-    odd-one-out and most-central-of-three by --kind; .csv, .tsv, .npy, .npz, compressed or not.
+    odd-one-out and most-central-of-three by --kind; screens of which some are chosen, as records of
+    JSON; .csv, .tsv, .npy, .npz, .json, .jsonl, compressed or not.
     """
     from nearer.cli.fitted import fit_file, report_fit
     from nearer.triplets import read_triplets
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DroppedRows)  # the report names them
-        answers = read_triplets(triplets, kind=kind)
+        answers = read_triplets(
+            triplets,
+            kind=kind,
+            header=False if no_header else "auto",
+            objects="names" if names else "auto",
+            columns=None if columns is None else _columns(columns),
+            drop_bad_rows=drop_bad_rows,
+        )
     click.echo(str(answers.report), err=True)
     result = fit_file(answers, triplets, out, **options)
     report_fit(result, as_json=as_json)
+
+
+def _columns(text: str) -> dict[str, str | int]:
+    """Parts and their columns from ``head=ref,near=1``."""
+    parts: dict[str, str | int] = {}
+    for one in text.split(","):
+        part, equals, column = (x.strip() for x in one.partition("="))
+        if not (part and equals and column):
+            raise InvalidInput(
+                f"--columns {text}: {one!r} is not of the form part=column, such as "
+                "head=ref,near=same,far=other"
+            )
+        parts[part] = int(column) if column.isdecimal() else column
+    return parts

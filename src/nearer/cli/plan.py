@@ -1,4 +1,4 @@
-"""`nearer plan`: how many answers a study needs."""
+"""`nearer plan`: how many answers a study needs, and which task is best for so many hours."""
 
 from __future__ import annotations
 
@@ -22,6 +22,15 @@ _TARGETS = (0.8, 0.85, 0.9, 0.95)
     required=True,
     help="Share of people's answers to random questions that are wrong.",
 )
+@click.option(
+    "--hours",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Compare tasks in so many hours of people's time, instead of comparisons by number.",
+)
+@click.option(
+    "--tasks",
+    help="Tasks to compare, commas between: 1 of 2, odd-one-out, 2 of 8. Default: six of them.",
+)
 @click.option("--answers", "most", type=click.IntRange(min=10), help="The largest study to try.")
 @click.option(
     "--repeats",
@@ -37,12 +46,26 @@ def command(
     n_objects: int,
     n_components: int,
     noise: float,
+    hours: float | None,
+    tasks: str | None,
     most: int | None,
     n_repeats: int,
     seed: int | None,
     as_json: bool,
 ) -> None:
-    """Say how many answers a study needs for which accuracy, from simulation."""
+    """Say how many answers a study needs for which accuracy, from simulation.
+
+    With --hours, say which task is best in that time: comparisons, odd one out, or screens of which
+    some are chosen.
+    """
+    if hours is not None:
+        if most is not None:
+            raise click.UsageError("--answers and --hours both say how large the study is")
+        given = [name.strip() for name in tasks.split(",")] if tasks else None
+        _compare(n_objects, n_components, noise, hours, given, n_repeats, seed, as_json)
+        return
+    if tasks is not None:
+        raise click.UsageError("--tasks compares tasks in a given time: add --hours")
     from nearer.algorithms.planning import plan_study
 
     plan = plan_study(
@@ -80,3 +103,60 @@ def command(
     for target, size in needed.items():
         answers = "more than that" if size is None else f"about {size:,} answers"
         console.print(f"{target:.0%} of the truth: {answers}")
+
+
+def _compare(
+    n_objects: int,
+    n_components: int,
+    noise: float,
+    hours: float,
+    tasks: list[str] | None,
+    n_repeats: int,
+    seed: int | None,
+    as_json: bool,
+) -> None:
+    from nearer.algorithms.task_planning import TASKS_TRIED, plan_tasks
+
+    plan = plan_tasks(
+        n_objects,
+        n_components,
+        noise,
+        hours,
+        tasks=tasks or TASKS_TRIED,
+        n_repeats=n_repeats,
+        random_state=seed,
+    )
+    accuracy, tau = plan.accuracy.mean(axis=0), plan.tau.mean(axis=0)
+    best = plan.tasks[plan.best]
+    if as_json:
+        summary = {
+            "n_objects": n_objects,
+            "n_components": n_components,
+            "noise": noise,
+            "hours": hours,
+            "tasks": list(plan.tasks),
+            "n_screens": plan.n_screens.tolist(),
+            "accuracy": accuracy.round(4).tolist(),
+            "tau": tau.round(4).tolist(),
+            "best": best,
+            "level_with_it": list(plan.level),
+        }
+        click.echo(json.dumps(summary))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    title = f"{n_objects} objects, {n_components} dimensions, {noise:.0%} wrong, {hours:g} hours"
+    table = Table(title=title, title_justify="left")
+    for name in ("task", "screens", "of the truth", "τ"):
+        table.add_column(name, justify="left" if name == "task" else "right")
+    for task, m, truth, t in zip(plan.tasks, plan.n_screens, accuracy, tau, strict=True):
+        table.add_row(task, f"{m:,}", f"{truth:.3f}", f"{t:.3f}")
+    console = Console()
+    console.print(table)
+    console.print(f"best: {best}")
+    if plan.level:
+        console.print(f"not told apart from it in {n_repeats} simulations: {', '.join(plan.level)}")
+    else:
+        console.print(f"better than each other by two standard errors in {n_repeats} simulations")
+    console.print("screens last as long as recorded for dishes of food, see nearer.Pace")

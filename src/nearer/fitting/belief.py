@@ -31,6 +31,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
 from nearer import checks
+from nearer.fitting.choices import Choices, as_choices
 from nearer.fitting.descent import principal_axes
 from nearer.fitting.dimension import HeldOutJudge, settle
 from nearer.fitting.heldout import HeldOut, hold_out, tune
@@ -46,6 +47,7 @@ from nearer.fitting.posterior import (
 from nearer.fitting.reliability import Reliability, rate_people
 from nearer.fitting.solver import disobeyed
 from nearer.questions import Objects, Questions, find, pack, random_questions, unpack
+from nearer.trials import Trials
 
 __all__ = ["Belief"]
 
@@ -114,7 +116,7 @@ class Belief:
             d = min(_FIRST_DIMENSION, self._most)
         else:
             d = checks.n_components(n_components, n)
-        self._answers = as_evidence(np.empty((0, 3), dtype=np.int64), n)
+        self._answers: Evidence | Choices = as_evidence(np.empty((0, 3), dtype=np.int64), n)
         self._plain = Noise(_PRIOR, checks.rate("noise", noise))
         self._reviewed = 0
         self._counts = np.empty(0)
@@ -132,10 +134,12 @@ class Belief:
     @property
     def judge(self) -> HeldOutJudge:
         """What held-out answers say of the dimensions tried at the last review."""
-        answers = float(self._answers.weights.sum()) / len(self.fit.positions)
+        total = float(self._answers.weights.sum())
+        answers = total / len(self.fit.positions)
+        guessed = np.log(2) * (self._answers.total / total if total else 1.0)
         return HeldOutJudge(
             {d: tried.pieces for d, tried in self._tried.items()},
-            {d: answers * (np.log(2) + tried.score) for d, tried in self._tried.items()},
+            {d: answers * (guessed + tried.score) for d, tried in self._tried.items()},
         )
 
     @property
@@ -168,6 +172,10 @@ class Belief:
         """Share of the answers that depart from the positions; one half before there are any."""
         if not len(self._answers):
             return 0.5
+        if isinstance(self._answers, Choices):
+            right, weights = self._answers.forecast(self.fit).right, self._answers.weights
+            known = np.isfinite(right)
+            return 1 - float(np.average(right[known], weights=weights[known]))
         wrong = disobeyed(self.fit.positions, self._answers.triplets)
         return float(np.average(wrong, weights=self._answers.weights))
 
@@ -201,14 +209,14 @@ class Belief:
         return self._counts
 
     @property
-    def margins(self) -> Floats:
-        """For each answer, the margin predicted by a fit that had not seen it; nan: by none.
+    def right(self) -> Floats:
+        """How far each answer was predicted, from 0 to 1, by a fit that had not seen it.
 
-        It is positive where the prediction agrees with the answer.
+        It is nan where none has, and where nobody could decide.
         """
         rows = np.full(len(self._answers), np.nan)
         if self.held_out is not None:
-            rows[self.held_out.rows] = self.held_out.margins
+            rows[self.held_out.rows] = self.held_out.right
         return rows[self._answers.row]
 
     @property
@@ -235,7 +243,7 @@ class Belief:
 
     def learn(
         self,
-        triplets: ArrayLike,
+        answers: ArrayLike | Trials,
         people: ArrayLike | None = None,
         weights: ArrayLike | None = None,
     ) -> None:
@@ -243,15 +251,17 @@ class Belief:
 
         Parameters
         ----------
-        triplets
-            ``(m, 3)`` rows (head, near, far).
+        answers
+            ``(m, 3)`` rows (head, near, far), or `Trials` of any task.
         people
             Who gave each answer, where that is known.
         weights
             How much each answer counts.
         """
-        m = len(np.asarray(triplets))
-        self._answers = self._gather(triplets, people, weights)
+        if not isinstance(answers, Trials):
+            answers = np.asarray(answers)
+        m = len(answers)
+        self._answers = self._gather(answers, people, weights)
         if m < _GROWTH * self._reviewed:
             self.fit = self._refit(self.fit)
             return
@@ -259,23 +269,25 @@ class Belief:
         self._reviewed = m
         if people is not None and self.held_out is not None:
             self.reliability = rate_people(self._answers, self.held_out, people, weights)
-            self._answers = self._gather(triplets, people, weights)
+            self._answers = self._gather(answers, people, weights)
             self.fit = self._refit(self.fit)
             # the same predictions once more, by fits that believe people as far as this one does
             noise, fits = self.fit.noise, self.held_out.fits
             self.held_out = hold_out(self._answers, self.dimension, noise, starts=fits)
 
     def _gather(
-        self, triplets: ArrayLike, people: ArrayLike | None, weights: ArrayLike | None
-    ) -> Evidence:
+        self, answers: Trials | Questions, people: ArrayLike | None, weights: ArrayLike | None
+    ) -> Evidence | Choices:
         """Answers with all that is known of them: who gave them, why they were asked for."""
         counts = None if weights is None else np.asarray(weights, dtype=np.float64)
         if self.reliability is not None and people is not None:
             trust = self.reliability.weights(people) * (1.0 if counts is None else counts)
             counts = trust if trust.any() else counts
-        self._counts = np.ones(len(np.asarray(triplets))) if counts is None else counts
-        odds = self.odds(np.asarray(triplets)) if len(self._keys) else None
-        return as_evidence(triplets, len(self.fit.positions), counts, odds)
+        self._counts = np.ones(len(answers)) if counts is None else counts
+        if isinstance(answers, Trials):
+            return as_choices(answers, len(self.fit.positions), counts)
+        odds = self.odds(answers) if len(self._keys) else None
+        return as_evidence(answers, len(self.fit.positions), counts, odds)
 
     def conclude(self, *, max_iter: int = 1000, tol: float = 1e-8) -> None:
         """Look at everything once more, after the last answer, and fit to the end."""
@@ -340,7 +352,7 @@ class Belief:
             fits[d], tried = self._tuned(start, starts, max_steps=1)
             return None if tried is None else tried.pieces
 
-        carried = int(float(self._answers.weights.sum()) // (_ANSWERS * len(fit.positions)))
+        carried = int(self._answers.total // (_ANSWERS * len(fit.positions)))
         most = max(self.dimension, min(self._most, carried))
         d = settle(self.dimension, attempt, {self.dimension: held.pieces}, most)
         return fits[d], self._tried[d]

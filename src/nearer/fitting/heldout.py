@@ -20,6 +20,7 @@ sets of answers the rule was fitted on by hand, zappos85 and one simulated mixtu
 (``python -m benchmarks noise`` prints it for others), so
 the prior is changed until the sharpness is about that. Comparing held-out likelihoods directly
 chooses the same where questions are random, is noisier, and is misled where the fit chose them.
+Choices of more than two alternatives are known better: there the likelihoods are compared.
 
 Each fit starts from the one of the same fold before, which never saw that fold. When there are
 many answers, a few folds hold enough of them and the others are not evaluated.
@@ -29,30 +30,40 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import expit
 
+from nearer.fitting.choices import ChoiceForecast, Choices
 from nearer.fitting.dimension import advantage
 from nearer.fitting.losses import Floats, Loss
-from nearer.fitting.posterior import Curve, Evidence, Noise, Posterior, fit_posterior, moderate
+from nearer.fitting.posterior import (
+    Curve,
+    Evidence,
+    MarginForecast,
+    Noise,
+    Posterior,
+    fit_posterior,
+)
 from nearer.fitting.solver import margins
 from nearer.fitting.starts import fit_from_above
+from nearer.questions import scattered
 
 __all__ = ["HeldOut", "fit_curve", "hold_out", "hold_out_once", "tune"]
 
 _FOLDS = 5
 _ENOUGH = 4000  # held-out answers that settle a comparison of priors
 _SHARPENING = 3.2  # how much steeper curves are where priors predict best, see above
+_STEP = 1.5  # by which priors of choices are changed; likelihoods are flat around their best
+_SHOWN = 0.5  # standard errors by which a changed prior must predict choices better
 _TOLERANCE = 1.25  # factor by which the sharpness may miss its aim
 _LEAST_PRIOR, _MOST_PRIOR = 0.3, 100.0
 _TELLING = 4.0  # answers a coordinate from which on held-out answers say something of the prior
 _FLATTEST = 0.05  # sharpness of predictions that are all but guesses
 _SAME_LAPSE = 0.01
 _FEWEST = 20  # answers below which nothing can be held out
-_SPREAD = 0x9E3779B97F4A7C15  # an odd multiplier that scatters question numbers over the folds
 
 
 @dataclass(frozen=True)
@@ -63,8 +74,8 @@ class HeldOut:
     ----------
     rows
         Which rows of the evidence were held out.
-    margins
-        Their predicted margins, positive where the prediction agrees with the answer.
+    forecast
+        What was predicted: margins of comparisons, utilities of choices.
     log_likelihood
         Of each, under the best curve.
     weights
@@ -82,7 +93,7 @@ class HeldOut:
     """
 
     rows: NDArray[np.int64]
-    margins: Floats
+    forecast: MarginForecast | ChoiceForecast
     log_likelihood: Floats
     weights: Floats
     piece: NDArray[np.int64]
@@ -113,11 +124,17 @@ class HeldOut:
     @property
     def accuracy(self) -> float:
         """Share of answers that were predicted rightly."""
-        return float(np.average(self.margins > 0, weights=self.weights))
+        known = np.isfinite(self.right)
+        return float(np.average(self.right[known], weights=self.weights[known]))
+
+    @property
+    def right(self) -> Floats:
+        """How far each answer was predicted, from 0 to 1; nan where nobody could decide."""
+        return self.forecast.right
 
 
 def hold_out(
-    evidence: Evidence,
+    evidence: Evidence | Choices,
     n_components: int,
     noise: Noise,
     *,
@@ -130,28 +147,30 @@ def hold_out(
     noise: they never saw their fold. A fold without a start is fitted from nothing; a start
     that has seen the answers would remember them wherever the prior is weak.
     """
-    triple = _triples(evidence.triplets)
-    fold = _fold_of(triple)
+    group = evidence.group
+    fold = _fold_of(group)
     rng = np.random.default_rng(rng)
-    predicted, rows, fits = [], [], []
+    predicted: list[Any] = []
+    rows, fits = [], []
     held = 0.0
     for k in range(_FOLDS):
         out = fold == k
         start = starts[k] if k < len(starts) else None
         fit = fit_posterior(evidence.part(~out), n_components, noise, start=start, rng=rng)
         fits.append(fit.positions)
-        predicted.append(moderate(*fit.margins(evidence.triplets[out])))
+        predicted.append(evidence.part(out).forecast(fit))
         rows.append(np.flatnonzero(out))
         held += float(evidence.weights[out].sum())
         if held >= _ENOUGH:
             break
-    t, at = np.concatenate(predicted), np.concatenate(rows)
+    forecast, at = predicted[0].joined(predicted), np.concatenate(rows)
     asked, odds = evidence.weights[at], evidence.odds[at]
     weights = asked / odds
-    curve, logs = fit_curve(t, weights)
-    own = fit_curve(t, asked)[0] if (odds != 1).any() else curve
-    piece = np.unique(triple[at], return_inverse=True)[1]
-    return HeldOut(at, t, logs, weights / weights.mean(), piece, noise, curve, own, tuple(fits))
+    curve, logs = fit_curve(forecast, weights)
+    own = fit_curve(forecast, asked)[0] if (odds != 1).any() else curve
+    piece = np.unique(group[at], return_inverse=True)[1]
+    counts = weights / weights.mean()
+    return HeldOut(at, forecast, logs, counts, piece, noise, curve, own, tuple(fits))
 
 
 def hold_out_once(
@@ -166,23 +185,23 @@ def hold_out_once(
 
     None where there are too few answers to hold any out.
     """
-    triple = _triples(rows)
-    out = _fold_of(triple) == 0
+    group = scattered(np.sort(rows, axis=1))
+    out = _fold_of(group) == 0
     if not out.any() or out.all():
         return None
     fit = fit_from_above(
         rows[~out], n, n_components, loss=loss, weights=weights[~out], rng=rng, max_iter=1000
     )
-    t = margins(fit.positions, rows[out])
-    curve, logs = fit_curve(t, weights[out])
-    piece = np.unique(triple[out], return_inverse=True)[1]
+    forecast = MarginForecast(margins(fit.positions, rows[out]))
+    curve, logs = fit_curve(forecast, weights[out])
+    piece = np.unique(group[out], return_inverse=True)[1]
     counts = weights[out] / weights[out].mean()
     at = np.flatnonzero(out)
-    return HeldOut(at, t, logs, counts, piece, Noise(), curve, curve, (fit.positions,))
+    return HeldOut(at, forecast, logs, counts, piece, Noise(), curve, curve, (fit.positions,))
 
 
 def tune(
-    evidence: Evidence,
+    evidence: Evidence | Choices,
     start: Posterior,
     *,
     starts: tuple[Floats, ...] = (),
@@ -209,12 +228,19 @@ def tune(
         too few answers to hold any out.
     """
     d, prior = start.positions.shape[1], start.noise.prior
-    if len(np.unique(evidence.question)) < _FEWEST:
+    questions = evidence.group if isinstance(evidence, Choices) else evidence.question
+    if len(np.unique(questions)) < _FEWEST:
         return fit_posterior(evidence, d, start.noise, start=start.positions), None
-    per_coordinate = float(evidence.weights.sum()) / (evidence.n_objects * d)
+    per_coordinate = evidence.total / (evidence.n_objects * d)
     aim = 1 + _SHARPENING / math.sqrt(per_coordinate)
     used = start.noise
     held = hold_out(evidence, d, used, starts=starts, rng=rng)
+    if isinstance(evidence, Choices):
+        held = _climbed(evidence, d, held, max_steps)
+        fit = fit_posterior(
+            evidence, d, held.noise, start=start.positions * (held.noise.prior / prior)
+        )
+        return replace(fit, curve=held.curve), held
     for _ in range(max_steps):
         noise = _told(used, held.own_curve)
         if per_coordinate >= _TELLING and not noise.tail:
@@ -228,8 +254,8 @@ def tune(
     return replace(fit, curve=held.curve), held
 
 
-def fit_curve(margins: Floats, weights: Floats) -> tuple[Curve, Floats]:
-    """The curve under which answers with these margins are most likely.
+def fit_curve(forecast: MarginForecast | ChoiceForecast, weights: Floats) -> tuple[Curve, Floats]:
+    """The curve under which the answers are most likely.
 
     Returns
     -------
@@ -240,39 +266,53 @@ def fit_curve(margins: Floats, weights: Floats) -> tuple[Curve, Floats]:
     --------
     >>> import numpy as np
     >>> t = np.repeat([4.0, -4.0], [90, 10])                # nine of ten clear answers are right
-    >>> curve, _ = fit_curve(t, np.ones(100))
+    >>> curve, _ = fit_curve(MarginForecast(t), np.ones(100))
     >>> bool(0.89 < curve.probability(np.array([4.0]))[0] < 0.91)
     True
     """
-    scale = 1 / max(float(np.median(np.abs(margins))), 1e-9)
-    t = margins * scale
+    scale = 1 / max(forecast.size, 1e-9)
+    unit = forecast.scaled(scale)
 
     def cost(x: Floats) -> tuple[float, Floats]:
-        right = expit(x[0] * t)
-        p = np.maximum(x[1] + (1 - 2 * x[1]) * right, 1e-300)
-        by_sharpness = (1 - 2 * x[1]) * right * (1 - right) * t / p
-        by_lapse = (1 - 2 * right) / p
+        logs, by_sharpness, by_lapse = unit.along(x[0], x[1])
         gradient = np.array([weights @ by_sharpness, weights @ by_lapse])
-        return -float(weights @ np.log(p)) / total, -gradient / total
+        return -float(weights @ logs) / total, -gradient / total
 
     total = float(weights.sum())
     bounds = [(_FLATTEST, 1e3), (0, 0.499)]
     found = minimize(cost, np.array([1.0, 0.02]), jac=True, method="L-BFGS-B", bounds=bounds)
     sharpness, lapse = (float(value) for value in found.x)
     curve = Curve(sharpness * scale, lapse)
-    return curve, np.log(np.maximum(curve.probability(margins), 1e-300))
+    return curve, forecast.along(curve.sharpness, lapse)[0]
 
 
-def _triples(triplets: NDArray[np.int32]) -> NDArray[np.uint64]:
-    """A scattered number for each answer, the same for all questions about the same objects."""
-    numbers = np.zeros(len(triplets), dtype=np.uint64)
-    for column in np.sort(triplets, axis=1).astype(np.uint64).T:
-        numbers = (numbers + column) * np.uint64(_SPREAD)
-    return numbers
+def _climbed(evidence: Choices, d: int, held: HeldOut, max_steps: int) -> HeldOut:
+    """Change the prior while that makes held-out choices more likely.
+
+    The first step goes where the sharpness of the curve points to: with steep curves to a weaker
+    prior, with flat ones to a stronger.
+    """
+    told = _told(held.noise, held.own_curve)
+    if abs(told.lapse - held.noise.lapse) > _SAME_LAPSE:
+        held = max(held, hold_out(evidence, d, told, starts=held.fits), key=lambda h: h.score)
+    factor = _STEP if held.own_curve.sharpness > 1 else 1 / _STEP
+    turned = False
+    for _ in range(max_steps):
+        prior = float(np.clip(held.noise.prior * factor, _LEAST_PRIOR, _MOST_PRIOR))
+        noise = replace(_told(held.noise, held.own_curve), prior=prior)
+        fits = tuple(prior / held.noise.prior * X for X in held.fits)
+        other = hold_out(evidence, d, noise, starts=fits)
+        if other.advantage(held) > _SHOWN:
+            held, turned = other, True
+        elif turned:
+            break
+        else:
+            factor, turned = 1 / factor, True
+    return held
 
 
-def _fold_of(triple: NDArray[np.uint64]) -> NDArray[np.int64]:
-    return np.asarray((triple >> np.uint64(33)) % np.uint64(_FOLDS), dtype=np.int64)
+def _fold_of(group: NDArray[np.uint64]) -> NDArray[np.int64]:
+    return np.asarray((group >> np.uint64(33)) % np.uint64(_FOLDS), dtype=np.int64)
 
 
 def _corrected(prior: float, curve: Curve, aim: float) -> float:

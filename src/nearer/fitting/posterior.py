@@ -21,8 +21,10 @@ rate of its own. See `nearer.fitting.heldout` for how they are found.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,11 +35,15 @@ from nearer.fitting.descent import principal_axes
 from nearer.fitting.device import GpuPasses, information, margins
 from nearer.fitting.losses import Floats, Loss
 from nearer.fitting.solver import Fit, Passes, fit_positions, prepare
-from nearer.questions import pack
+from nearer.questions import pack, scattered
+
+if TYPE_CHECKING:
+    from nearer.fitting.choices import Choices
 
 __all__ = [
     "Curve",
     "Evidence",
+    "MarginForecast",
     "Noise",
     "Posterior",
     "as_evidence",
@@ -129,6 +135,39 @@ class Evidence:
         """The answers, laid out for passes over them."""
         return prepare(self.triplets, self.n_objects, self.weights)
 
+    @property
+    def total(self) -> float:
+        """How many comparisons it is worth."""
+        return float(self.weights.sum())
+
+    @property
+    def group(self) -> NDArray[np.uint64]:
+        """A scattered number for each row, the same for all about the same three objects."""
+        return scattered(np.sort(self.triplets, axis=1))
+
+    def climb(self, noise: Noise, start: Floats, max_iter: int, tol: float) -> Fit:
+        """The most probable positions under this noise, from a start."""
+        return fit_positions(
+            self.passes,
+            loss=noise.loss,
+            start=start,
+            ridge=noise.ridge(self.total),
+            max_iter=max_iter,
+            tol=tol,
+        )
+
+    def loss(self, X: Floats, noise: Noise) -> float:
+        """Mean negative log-likelihood."""
+        return self.passes.mean_loss(noise.loss, X)
+
+    def information(self, X: Floats, noise: Noise) -> Floats:
+        """Fisher information of each object's position, one ``(d, d)`` block an object."""
+        return information(X, self.passes, 0.0 if noise.tail else noise.lapse, noise.tail)
+
+    def forecast(self, fit: Posterior) -> MarginForecast:
+        """What a fit says about the answers."""
+        return MarginForecast(moderate(*fit.margins(self.triplets)))
+
     def part(self, rows: NDArray[np.bool_]) -> Evidence:
         """Some of the rows."""
         return replace(
@@ -195,13 +234,50 @@ class Posterior:
         return self.curve.probability(moderate(*self.margins(np.asarray(questions))))
 
 
+@dataclass(frozen=True)
+class MarginForecast:
+    """Predicted margins of comparisons, positive where the prediction agrees with the answer.
+
+    They are smaller where they are unsure, see `moderate`.
+    """
+
+    margins: Floats
+
+    @classmethod
+    def joined(cls, parts: Sequence[MarginForecast]) -> MarginForecast:
+        """Several as one."""
+        return cls(np.concatenate([part.margins for part in parts]))
+
+    def scaled(self, factor: float) -> MarginForecast:
+        """The same in another unit of distance."""
+        return MarginForecast(self.margins * factor)
+
+    def along(self, sharpness: float, lapse: float) -> tuple[Floats, Floats, Floats]:
+        """Log-probability of each answer, and its slopes in the two numbers of the curve."""
+        t = self.margins
+        right = expit(sharpness * t)
+        p = np.maximum(lapse + (1 - 2 * lapse) * right, 1e-300)
+        by_sharpness = (1 - 2 * lapse) * right * (1 - right) * t / p
+        return np.log(p), by_sharpness, (1 - 2 * right) / p
+
+    @property
+    def right(self) -> Floats:
+        """1 for each answer that was predicted, 0 for the others."""
+        return (self.margins > 0).astype(np.float64)
+
+    @property
+    def size(self) -> float:
+        """A typical margin."""
+        return float(np.median(np.abs(self.margins)))
+
+
 def moderate(mean: Floats, variance: Floats) -> Floats:
     """Margins, smaller where they are unsure, so that one curve turns them into probabilities."""
     return np.asarray(mean / np.sqrt(1 + np.pi / 8 * variance))
 
 
 def fit_posterior(
-    evidence: Evidence,
+    evidence: Evidence | Choices,
     n_components: int,
     noise: Noise,
     *,
@@ -215,7 +291,7 @@ def fit_posterior(
     Parameters
     ----------
     evidence
-        Answers, from `as_evidence`.
+        Answers, from `as_evidence` or `nearer.fitting.choices.as_choices`.
     n_components
         Dimension of the positions.
     noise
@@ -242,30 +318,19 @@ def fit_posterior(
         return Posterior(np.zeros((n, n_components)), covariances, noise)
     if start is None:
         wide = np.random.default_rng(rng).normal(scale=0.1, size=(n, n_components + _MORE))
-        above = _climb(evidence, noise, wide, max_iter, 1e-4)
+        above = evidence.climb(noise, wide, max_iter, 1e-4)
         start = principal_axes(above.positions, n_components)
-    fit = _climb(evidence, noise, start, max_iter, tol)
-    X, lapse = fit.positions, 0.0 if noise.tail else noise.lapse
-    told = information(X, evidence.passes, lapse, noise.tail)
+    fit = evidence.climb(noise, start, max_iter, tol)
+    X = fit.positions
+    told = evidence.information(X, noise)
     covariances = np.linalg.inv(told + np.eye(n_components) / prior**2).astype(np.float64)
     return Posterior(
         X, covariances, noise, loss=fit.loss, n_iter=fit.n_iter, converged=fit.converged
     )
 
 
-def log_posterior(evidence: Evidence, fit: Posterior) -> float:
+def log_posterior(evidence: Evidence | Choices, fit: Posterior) -> float:
     """How probable the positions of a fit are, but for a constant."""
-    loss = evidence.passes.mean_loss(fit.noise.loss, fit.positions)
+    loss = evidence.loss(fit.positions, fit.noise)
     distance = float(np.vdot(fit.positions, fit.positions)) / fit.noise.prior**2
     return -loss * float(evidence.weights.sum()) - 0.5 * distance
-
-
-def _climb(evidence: Evidence, noise: Noise, start: Floats, max_iter: int, tol: float) -> Fit:
-    return fit_positions(
-        evidence.passes,
-        loss=noise.loss,
-        start=start,
-        ridge=noise.ridge(float(evidence.weights.sum())),
-        max_iter=max_iter,
-        tol=tol,
-    )

@@ -18,10 +18,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, log_softmax, logsumexp, softmax
+from scipy.special import log_softmax, logsumexp, softmax
 
 from nearer import checks
 from nearer.errors import InvalidInput
+from nearer.fitting.choices import Choices
 from nearer.fitting.heldout import HeldOut
 from nearer.fitting.losses import Floats
 from nearer.fitting.posterior import Evidence
@@ -75,7 +76,10 @@ class Reliability:
 
 
 def rate_people(
-    evidence: Evidence, held_out: HeldOut, people: ArrayLike, weights: ArrayLike | None = None
+    evidence: Evidence | Choices,
+    held_out: HeldOut,
+    people: ArrayLike,
+    weights: ArrayLike | None = None,
 ) -> Reliability:
     """Compare each person's answers with predictions that had not seen them.
 
@@ -94,26 +98,30 @@ def rate_people(
             f"people of shape {who.shape}: must name one person for each of the "
             f"{len(evidence.row)} answers"
         )
-    margin = np.full(len(evidence), np.nan)
-    margin[held_out.rows] = held_out.margins
+    place = np.full(len(evidence), -1)
+    place[held_out.rows] = np.arange(len(held_out.rows))
+    place = place[evidence.row]
     names, index = np.unique(who, return_inverse=True)
-    t = margin[evidence.row] * max(held_out.curve.sharpness, 1e-9)
     counts = checks.weights(weights, len(who))
-    seen = np.isfinite(t) & (counts > 0)
-    index, t, counts = index[seen], t[seen], counts[seen]
-    likelihood = _log_likelihood(index, t, counts, len(names), held_out.curve.lapse)
-    rating, errors = _believed(likelihood)
+    seen = (place >= 0) & (counts > 0)
+    index, place, counts = index[seen], place[seen], counts[seen]
+    rating, errors = _believed(_log_likelihood(index, place, counts, len(names), held_out))
     return Reliability(names, rating, errors, np.bincount(index, minlength=len(names)))
 
 
 def _log_likelihood(
-    index: NDArray[np.int64], t: Floats, counts: Floats, n_people: int, lapse: float
+    index: NDArray[np.int64],
+    place: NDArray[np.int64],
+    counts: Floats,
+    n_people: int,
+    held_out: HeldOut,
 ) -> Floats:
     """Of each person's answers, for every reliability of the grid."""
     table = np.empty((n_people, len(_GRID)))
+    forecast = held_out.forecast.scaled(max(held_out.curve.sharpness, 1e-9))
     for k, r in enumerate(_GRID):
-        p = np.maximum(lapse + (1 - 2 * lapse) * expit(r * t), 1e-300)
-        table[:, k] = np.bincount(index, counts * np.log(p), n_people)
+        logs = forecast.along(r, held_out.curve.lapse)[0]
+        table[:, k] = np.bincount(index, counts * logs[place], n_people)
     return table
 
 

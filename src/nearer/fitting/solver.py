@@ -23,9 +23,11 @@ from nearer.fitting.device import GpuPasses, wants_gpu
 from nearer.fitting.fit import Fit
 from nearer.fitting.losses import Floats, Loss, as_loss
 
-__all__ = ["Fit", "Passes", "disobeyed", "fit_positions", "margins", "prepare"]
+__all__ = ["Fit", "Passes", "disobeyed", "fit_positions", "margins", "minimise", "prepare"]
 
 _MEMORY = 10  # past steps L-BFGS keeps
+
+Evaluate = Callable[[Floats], tuple[float, Floats]]
 
 
 class Passes:
@@ -61,8 +63,11 @@ class Passes:
         callback: Callable[[int, float], object] | None,
     ) -> Fit:
         """Minimise a loss from one start."""
-        objective = _Objective(loss, self._rows, self._weights, X.shape, ridge)
-        return _descend(objective, X, max_iter, tol, callback)
+
+        def evaluate(X: Floats) -> tuple[float, Floats]:
+            return loss.value_and_gradient(X, self._rows, self._weights)
+
+        return minimise(evaluate, X, ridge=ridge, max_iter=max_iter, tol=tol, callback=callback)
 
     def mean_loss(self, loss: Loss, X: Floats) -> float:
         """What the positions cost, on average."""
@@ -174,22 +179,14 @@ def margins(X: Floats, triplets: NDArray[np.integer]) -> Floats:
 class _Objective:
     """The function to minimise, and the best positions it has seen."""
 
-    def __init__(
-        self,
-        loss: Loss,
-        triplets: NDArray[np.int32],
-        weights: Floats,
-        shape: tuple[int, ...],
-        ridge: float,
-    ) -> None:
-        self.loss, self.triplets, self.weights = loss, triplets, weights
-        self.shape, self.ridge = shape, ridge
+    def __init__(self, evaluate: Evaluate, shape: tuple[int, ...], ridge: float) -> None:
+        self.evaluate, self.shape, self.ridge = evaluate, shape, ridge
         self.best: tuple[float, float, Floats] | None = None
         self.steps = 0
 
     def __call__(self, flat: Floats) -> tuple[float, Floats]:
         X = flat.reshape(self.shape)
-        loss, gradient = self.loss.value_and_gradient(X, self.triplets, self.weights)
+        loss, gradient = self.evaluate(X)
         value = loss
         if self.ridge:
             value += 0.5 * self.ridge * float(np.vdot(X, X))
@@ -199,13 +196,18 @@ class _Objective:
         return value, gradient.ravel()
 
 
-def _descend(
-    objective: _Objective,
-    X: Floats,
-    max_iter: int,
-    tol: float,
-    callback: Callable[[int, float], object] | None,
+def minimise(
+    evaluate: Evaluate,
+    start: Floats,
+    *,
+    ridge: float = 0.0,
+    max_iter: int = 2000,
+    tol: float = 1e-7,
+    callback: Callable[[int, float], object] | None = None,
 ) -> Fit:
+    """Minimise any mean loss that says its value and gradient; see `fit_positions` for the rest."""
+    objective = _Objective(evaluate, start.shape, ridge)
+
     def after_step(intermediate_result: Any) -> None:
         objective.steps += 1
         if callback is not None:
@@ -218,7 +220,7 @@ def _descend(
     with _blas().limit(limits=1, user_api="blas"):
         result = minimize(
             objective,
-            X.ravel(),
+            start.ravel(),
             jac=True,
             method="L-BFGS-B",
             callback=after_step,

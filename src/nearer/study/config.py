@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from nearer.errors import InvalidInput
 from nearer.study.questionnaire import read_pages
-from nearer.study.tasks import TASKS
+from nearer.study.task_kinds import TASKS
 from nearer.study.votes import RULES
 from nearer.study.words import default_texts, read_words
 

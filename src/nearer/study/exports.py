@@ -18,7 +18,7 @@ from typing import Any
 
 from nearer.study.answering import is_false
 from nearer.study.pieces import COUNTED
-from nearer.study.tasks import triplets_of
+from nearer.study.task_kinds import triplets_of
 
 __all__ = ["EXPORTS", "completions_csv", "export_csv", "positions_csv", "replies_csv"]
 

@@ -15,7 +15,7 @@ from nearer.study.board import Board
 from nearer.study.config import Config
 from nearer.study.pieces import COUNTED
 from nearer.study.rows import read_rows
-from nearer.study.tasks import triplets_of
+from nearer.study.task_kinds import triplets_of
 
 __all__ = [
     "EVERY_KIND",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nearer.study.rows import Responded
-from nearer.study.tasks import fact
+from nearer.study.task_kinds import fact
 from nearer.study.votes import Verdict
 
 __all__ = ["COUNTED", "Lease", "Participant", "Question"]

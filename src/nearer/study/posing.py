@@ -20,7 +20,7 @@ from nearer.study import check_plan
 from nearer.study.joining import present
 from nearer.study.pieces import Lease, Question
 from nearer.study.rows import Leased, Ledger, Posed, Promoted, Proposed
-from nearer.study.tasks import fact
+from nearer.study.task_kinds import fact
 
 __all__ = ["AHEAD", "Trial", "all_asked", "hand_out", "lease", "pose", "trial_of"]
 

@@ -20,7 +20,7 @@ from nearer.study.config import read_yaml
 from nearer.study.refusals import Refusal
 from nearer.study.rows import Joined, Leased, Ledger, Posed, Proposed, Responded
 from nearer.study.spreadsheets import column, read_table
-from nearer.study.tasks import fact
+from nearer.study.task_kinds import fact
 
 __all__ = [
     "EarlierAnswer",

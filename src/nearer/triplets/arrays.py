@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearer.errors import InvalidInput
-from nearer.files import read_numpy
+from nearer.files import content_suffix, read_numpy
 
 __all__ = ["Arrays", "read_arrays"]
 
@@ -42,6 +42,7 @@ class Arrays:
     persons: NDArray[np.int64] | None
     person_labels: tuple[str, ...]
     unread: tuple[str, ...]
+    plain: bool  # nothing says what the columns are
 
 
 def read_arrays(path: str | os.PathLike[str]) -> Arrays:
@@ -70,6 +71,7 @@ def read_arrays(path: str | os.PathLike[str]) -> Arrays:
             () if part["person_labels"] is None else tuple(map(str, part["person_labels"].tolist()))
         ),
         unread=tuple(k for k in held if k not in keys.values()),
+        plain=content_suffix(path) == ".npy",
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nearer.trials import Trials
 from nearer.triplets.report import Report
 
 __all__ = ["Triplets"]
@@ -31,6 +32,9 @@ class Triplets:
         Who gave each answer, as a position in `person_labels`, or None where nobody says.
     person_labels
         What the participants are called.
+    choices
+        The `Trials` that the triplets stand for, where answers said more than a triplet does; a
+        fit then takes these.
     report
         What was read and left out, and what the triplets are like; print it.
 
@@ -50,6 +54,7 @@ class Triplets:
     weights: NDArray[np.float64] | None = field(default=None, repr=False)
     persons: NDArray[np.int64] | None = field(default=None, repr=False)
     person_labels: tuple[str, ...] = field(default=(), repr=False)
+    choices: Trials | None = field(default=None, repr=False)
 
     @property
     def n_objects(self) -> int:

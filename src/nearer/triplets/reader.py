@@ -16,20 +16,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearer import checks
-from nearer.errors import DroppedRows, InvalidInput
+from nearer.errors import BadRow, DroppedRows, InvalidInput
 from nearer.files import content_suffix
 from nearer.triplets import columns as parts_of
 from nearer.triplets.arrays import read_arrays
+from nearer.triplets.assembling import assemble, reported
 from nearer.triplets.collection import Triplets
-from nearer.triplets.forms import Answered, Verdicts, read_answers, to_triplets
+from nearer.triplets.forms import Verdicts, read_answers, to_triplets
 from nearer.triplets.objects import EMPTY, Coding, Numbering, distinct_labels, number_objects
-from nearer.triplets.report import examine
 from nearer.triplets.table import TextTable, read_table
+from nearer.triplets.trials_reader import JSON, from_trials, holds_trials, read_trials
 
 __all__ = ["read_triplets"]
 
 Kind = Literal["auto", "triplets", "answers", "odd-one-out", "most-central"]
 _OBJECTS = ("head", "near", "far", "a", "b", "chosen", "odd", "central", "item1", "item2", "item3")
+_MOST_BAD = 1000  # bad rows after which the file is read in a wrong way rather than a bad file
 _MAY_BE_EMPTY = ("near", "far", "chosen", "odd", "central")
 
 
@@ -41,6 +43,7 @@ def read_triplets(
     objects: Literal["auto", "numbers", "names"] = "auto",
     labels: Sequence[str] | None = None,
     columns: Mapping[str, str | int] | None = None,
+    drop_bad_rows: bool = False,
 ) -> Triplets:
     r"""Read answered questions from a table or a NumPy file.
 
@@ -48,7 +51,8 @@ def read_triplets(
     ----------
     path
         Text with commas, tabs, semicolons or spaces between its columns, ``.npy`` or ``.npz``;
-        any of them compressed as ``.gz``, ``.xz`` or ``.bz2``.
+        or records of trials as `nearer.read_trials` reads them; any of them compressed as ``.gz``,
+        ``.xz`` or ``.bz2``.
     kind
         ``"triplets"`` (head, near, far: Salmon's head, winner, loser, cblearn's list-order),
         ``"answers"`` (head, two objects, and which of them: tripletTools' Center, Left, Right,
@@ -65,6 +69,8 @@ def read_triplets(
     columns
         Which column, by name or position, is which part: ``{"head": "ref", "near": "same",
         "far": "other"}``. Parts are those of `nearer.triplets.columns`.
+    drop_bad_rows
+        Whether rows that cannot be read are left out, counted and listed, instead of refused.
 
     Returns
     -------
@@ -95,11 +101,30 @@ def read_triplets(
     checks.one_of("objects", objects, ("auto", "numbers", "names"))
     if content_suffix(path) in (".npy", ".npz"):
         return _from_arrays(path, kind, labels)
-    table, names = _with_header(read_table(path), header, kind, columns)
+    if content_suffix(path) in JSON:
+        return from_trials(read_trials(path))
+    bad: list[int] = []
+    whole = read_table(path, bad if drop_bad_rows else None)
+    if kind == "auto" and columns is None and header is not False and holds_trials(whole.rows[0]):
+        return from_trials(read_trials(path))
+    table, names = _with_header(whole, header, kind, columns)
     parts, kind_found = _parts(table, names, kind, columns)
     # a column that nobody names, or that the user calls an answer, is yes or no and no object
     strict = not names or (columns is not None and "answer" in columns)
-    return _from_table(table, names, parts, kind_found, objects, labels, strict)
+    while True:
+        try:
+            read = _from_table(table, names, parts, kind_found, objects, labels, strict)
+            break
+        except BadRow as fault:
+            if not drop_bad_rows or len(bad) >= _MOST_BAD or len(table.rows) == 1:
+                raise
+            bad.append(table.lines[fault.row])
+            table = table.without(fault.row)
+    if bad:
+        warnings.warn(f"{len(bad)} rows could not be read and are left out, the first on line "
+                      f"{min(bad)}; the report lists them", DroppedRows, stacklevel=2)  # fmt: skip
+    guessed = kind == "auto" and columns is None and not names and table.width == 3
+    return reported(read, bad, guessed and kind_found == "triplets")
 
 
 def _with_header(
@@ -137,7 +162,7 @@ def _refuse_strange_header(table: TextTable, first: Sequence[str]) -> None:
     """A first row like no other is a header that nobody here knows, or one more answer."""
     others = {field.strip() for row in table.rows[1:] for field in row[:3]}
     if not set(first[:3]) & others and not all(f.lstrip("-").isdecimal() for f in first[:3]):
-        raise table.error(
+        raise table.unclear(
             0,
             f"'{','.join(first)}' may be a header, but its words are not known, and its values "
             "occur nowhere else. If it is one, say which column is what, for example "
@@ -157,7 +182,7 @@ def _parts(
         try:
             known = parts_of.by_position(kind, table.width)
         except InvalidInput as error:
-            raise table.error(0, str(error)) from None
+            raise table.unclear(0, str(error)) from None
     found = parts_of.kind_of(known, kind)
     if found is None:
         wanted = parts_of.KINDS if kind == "auto" else {kind: parts_of.KINDS[kind]}
@@ -201,9 +226,10 @@ def _from_table(
         numbering, names_read = _named_beside(table, names, numbered, numbering)
     unread = [n for i, n in enumerate(names) if i not in names_read | set(parts.values())]
     person = Coding()
-    return _assemble(
+    return assemble(
         answered,
         numbering.labels,
+        kind=kind,
         lines=np.array(table.lines),
         persons=person.encode(table.column(parts["person"])) if "person" in parts else None,
         person_labels=tuple(person.codes),
@@ -230,7 +256,7 @@ def _answers(
             )
         return read_answers(values, table.error), None
     if names_one.any() and set(values) <= {"0", "1", *EMPTY}:
-        raise table.error(
+        raise table.unclear(
             0,
             f"answer {values[0]!r} may be the object chosen, or whether the first is nearer; "
             'say which with columns={"head": …, "a": …, "b": …, "chosen" or "answer": …}',
@@ -271,7 +297,9 @@ def _named_beside(
                     f"object {number} is called {name!r}, and {found[number]!r} elsewhere; mend "
                     "the names, or pass labels=",
                 )
-    labels = [found.get(i, label) for i, label in enumerate(numbering.labels)]
+    taken = set(found.values())  # an object without a name may have another's name as its number
+    spare = [f"number {x}" if x in taken else x for x in numbering.labels]
+    labels = [found.get(i, label) for i, label in enumerate(spare)]
     return Numbering(numbering.numbers, distinct_labels(labels, ()), True), used
 
 
@@ -303,6 +331,7 @@ def _from_arrays(path: str | os.PathLike[str], kind: str, labels: Sequence[str] 
     def fault(row: int, what: str) -> InvalidInput:
         return InvalidInput(f"{name}, row {row}: {what}")
 
+    asked = kind
     if kind == "auto":
         kind = "triplets" if held.answers is None else "answers"
     elif (kind == "answers") != (held.answers is not None):
@@ -323,58 +352,15 @@ def _from_arrays(path: str | os.PathLike[str], kind: str, labels: Sequence[str] 
     if len(called) < n:
         row = int(np.argmax(held.columns.max(axis=1) >= len(called)))
         raise fault(row, f"object {n - 1}, but there are {len(called)} labels; one each is needed")
-    return _assemble(
+    guessed = asked == "auto" and kind == "triplets" and held.plain
+    read = assemble(
         answered,
         called,
+        kind=kind,
         lines=np.arange(1, len(held.columns) + 1),
         persons=held.persons,
         person_labels=held.person_labels,
         weights=held.weights,
         unread=held.unread,
     )
-
-
-def _assemble(
-    answered: Answered,
-    labels: tuple[str, ...],
-    *,
-    lines: NDArray[np.int64],
-    persons: NDArray[np.int64] | None,
-    person_labels: tuple[str, ...],
-    weights: NDArray[np.float64] | None,
-    unread: Sequence[str],
-) -> Triplets:
-    """Leave out what says nothing, loudly, and put the rest together."""
-    head, near, far = answered.triplets.T
-    good = (head != near) & (head != far) & (near != far)
-    degenerate = np.unique(lines[answered.row[~good]]).tolist()
-    undecided = lines[answered.undecided].tolist()
-    for dropped, why in ((degenerate, "name an object twice"), (undecided, "have no decision")):
-        if dropped:
-            warnings.warn(
-                f"{len(dropped)} of {len(lines)} answers {why} and are left out, the first on line "
-                f"{dropped[0]}; the report lists them",
-                DroppedRows,
-                stacklevel=4,
-            )
-    row = answered.row[good]
-    triplets = np.ascontiguousarray(answered.triplets[good])
-    weight = None if answered.weights is None else answered.weights[good]
-    if weights is not None:
-        weight = weights[row] if weight is None else weight * weights[row]
-    return Triplets(
-        triplets,
-        labels,
-        weights=weight,
-        persons=None if persons is None else persons[row],
-        person_labels=person_labels,
-        report=examine(
-            triplets,
-            labels,
-            rows=len(lines),
-            persons=len(person_labels),
-            degenerate=degenerate,
-            undecided=undecided,
-            unread_columns=unread,
-        ),
-    )
+    return reported(read, (), guessed)

@@ -60,6 +60,12 @@ class Report:
         needs.
     unread_columns
         Columns of the source that were not used.
+    bad
+        Lines left out because they could not be read, where that was asked for.
+    alike
+        Names that differ only in case or blanks.
+    assumed
+        What was taken to be so where the source does not say, and how to say otherwise.
     """
 
     rows: int
@@ -75,6 +81,9 @@ class Report:
     groups: tuple[tuple[int, ...], ...]
     labels: tuple[str, ...]
     unread_columns: tuple[str, ...] = ()
+    bad: tuple[int, ...] = ()
+    alike: tuple[tuple[str, ...], ...] = ()
+    assumed: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """The same as plain values, fit for JSON."""
@@ -101,6 +110,8 @@ class Report:
             lines.append(f"left out, an object twice in the question: {_at(self.degenerate)}")
         if self.undecided:
             lines.append(f"left out, nobody decided: {_at(self.undecided)}")
+        if self.bad:
+            lines.append(f"left out, could not be read: {_at(self.bad)}")
         if self.never_compared:
             lines.append(f"never compared: {_some(self._named(self.never_compared))}")
         if len(self.groups) > 1:
@@ -111,6 +122,15 @@ class Report:
             )
         if self.unread_columns:
             lines.append(f"columns not used: {_some(self.unread_columns)}")
+        if self.alike:
+            pairs = _some([" and ".join(map(repr, names)) for names in self.alike])
+            fewer = self.objects - sum(len(names) - 1 for names in self.alike)
+            lines.append(
+                f"names that differ only in case or blanks: {pairs}; are there {fewer:,} objects "
+                f"or {self.objects:,}?"
+            )
+        if self.assumed:
+            lines.append(self.assumed)
         return "\n".join(lines)
 
     def _named(self, objects: Sequence[int]) -> list[str]:
@@ -162,7 +182,16 @@ def examine(
         groups=groups,
         labels=tuple(labels),
         unread_columns=tuple(unread_columns),
+        alike=_alike(labels),
     )
+
+
+def _alike(labels: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Labels that are the same but for letter case and blanks."""
+    found: dict[str, list[str]] = {}
+    for label in labels:
+        found.setdefault("".join(label.casefold().split()), []).append(label)
+    return tuple(tuple(same) for same in found.values() if len(same) > 1)
 
 
 def _groups(

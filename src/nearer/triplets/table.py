@@ -14,7 +14,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from nearer.errors import InvalidInput
+from nearer.errors import BadRow, InvalidInput
 from nearer.files import read_bytes
 
 __all__ = ["TextTable", "read_table"]
@@ -44,13 +44,28 @@ class TextTable:
         """The table without its first row."""
         return TextTable(self.path, self.rows[1:], self.lines[1:], None)
 
-    def error(self, row: int, what: str) -> InvalidInput:
-        """An error that says on which line of which file."""
-        return InvalidInput(f"{self.path}, line {self.lines[row]}: {what}")
+    def without(self, row: int) -> TextTable:
+        """The table without one row."""
+        rows, lines = (
+            self.rows[:row] + self.rows[row + 1 :],
+            self.lines[:row] + self.lines[row + 1 :],
+        )
+        return TextTable(self.path, rows, lines, self.remark)
+
+    def error(self, row: int, what: str) -> BadRow:
+        """What is wrong with one row, and on which line of which file that is."""
+        return BadRow(f"{self.path}, line {self.lines[row]}: {what}", row)
+
+    def unclear(self, row: int, what: str) -> InvalidInput:
+        """What cannot be known of the whole file, seen on this row."""
+        return InvalidInput(str(self.error(row, what)))
 
 
-def read_table(path: str | os.PathLike[str]) -> TextTable:
-    """Read a text file of separated values, compressed or not."""
+def read_table(path: str | os.PathLike[str], bad: list[int] | None = None) -> TextTable:
+    """Read a text file of separated values, compressed or not.
+
+    Lines of another width than the first are refused, or left out and added to `bad`.
+    """
     name = os.fspath(path)
     try:
         text = read_bytes(path).decode("utf-8-sig")
@@ -64,13 +79,18 @@ def read_table(path: str | os.PathLike[str]) -> TextTable:
     separator = _separator(first)
     table = _parse(name, text, separator, comments)
     width = table.width
-    for row, line in zip(table.rows, table.lines, strict=True):
-        if len(row) != width:
-            raise InvalidInput(
-                f"{name}, line {line}: has {len(row)} fields where line {table.lines[0]} has "
-                f"{width}; every row needs the same columns, put quotes around names with "
-                "a separator in them"
-            )
+    odd = [row for row, fields in enumerate(table.rows) if len(fields) != width]
+    if odd and bad is None:
+        raise table.error(
+            odd[0],
+            f"has {len(table.rows[odd[0]])} fields where line {table.lines[0]} has {width}; every "
+            "row needs the same columns, put quotes around names with a separator in them",
+        )
+    if odd and bad is not None:
+        bad += [table.lines[row] for row in odd]
+        keep = [row for row in range(len(table.rows)) if len(table.rows[row]) == width]
+        rows, lines = [table.rows[i] for i in keep], [table.lines[i] for i in keep]
+        table = TextTable(name, rows, lines, table.remark)
     if table.remark is not None and len(table.remark) != table.width:
         return TextTable(name, table.rows, table.lines, None)
     return table

@@ -1,0 +1,400 @@
+"""Trials: any choice that says which things are alike, with who made it and how long it took.
+
+There are four tasks. *near*: a query and m objects, choose the k most like it, in order or not;
+with k = 1 and m = 2 this is a comparison. *odd-one-out*: which of the shown does not belong.
+*most-central*: which of them is most like the others. *pairs*: which of some pairs are most alike.
+
+A trial in which nobody could decide has nothing chosen: it says that what was shown is about a tie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nearer import checks
+from nearer.errors import InvalidInput
+from nearer.questions import Answers, Floats, Objects, Questions, Said, unsure_rows
+from nearer.tasks import TASKS, Task
+
+__all__ = ["Trials"]
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """Choices that people made, one row each.
+
+    Attributes
+    ----------
+    kind
+        What all of them are: one of ``"near"``, ``"odd-one-out"``, ``"most-central"``, ``"pairs"``.
+    query
+        ``(t,)`` the object that the shown ones are compared with; −1 where there is none.
+    shown
+        ``(t, m)`` objects, those of a shorter row followed by −1; for ``"pairs"`` two a pair.
+    chosen
+        ``(t, m)`` for each object shown (each pair): 0 where it was not chosen, else 1, or its
+        place 1, 2, … where the chosen were ranked.
+    wanted
+        ``(t,)`` how many were to be chosen, also where nobody could decide.
+    ranked
+        Whether the order of the chosen counts.
+    people, seconds
+        Who chose, and how long it took; None where nobody says.
+    names
+        What objects 0, 1, … are called; None: by their numbers.
+
+    Examples
+    --------
+    >>> import nearer
+    >>> trials = nearer.Trials.near([0, 3], [[1, 2, 3], [0, 1, 2]], [[2], [0]], seconds=[4.1, 3.0])
+    >>> len(trials), trials.n_objects, trials.task
+    (2, 4, Task(kind='near', choose=1, shown=3, ranked=False))
+    >>> trials.triplets()[0].tolist()
+    [[0, 2, 1], [0, 2, 3], [3, 0, 1], [3, 0, 2]]
+    """
+
+    kind: str
+    query: Objects
+    shown: Objects
+    chosen: NDArray[np.int64]
+    wanted: NDArray[np.int64]
+    ranked: bool = False
+    people: NDArray[Any] | None = field(default=None, repr=False)
+    seconds: Floats | None = field(default=None, repr=False)
+    names: tuple[Any, ...] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        checks.one_of("kind", self.kind, TASKS)
+        _check(self)
+
+    # --- made from ------------------------------------------------------------------------------
+
+    @classmethod
+    def near(
+        cls,
+        query: ArrayLike,
+        shown: Sequence[Sequence[int]] | ArrayLike,
+        chosen: Sequence[Any] | ArrayLike,
+        *,
+        ranked: bool = False,
+        **also: Any,
+    ) -> Trials:
+        """A query, the objects shown, and those chosen of them: in order where `ranked`.
+
+        `chosen` are objects, or booleans, one for each object shown; None: nobody could decide.
+        """
+        rows, places = _rows(shown, chosen, ranked)
+        return cls._made("near", np.asarray(query, dtype=np.int64), rows, places, ranked, also)
+
+    @classmethod
+    def odd_one_out(cls, shown: ArrayLike, odd: Sequence[Any] | ArrayLike, **also: Any) -> Trials:
+        """The objects shown, and the one that does not belong; None: nobody could decide."""
+        return cls._alone("odd-one-out", shown, odd, also)
+
+    @classmethod
+    def most_central(
+        cls, shown: ArrayLike, central: Sequence[Any] | ArrayLike, **also: Any
+    ) -> Trials:
+        """The objects shown, and the one most like the others; None: nobody could decide."""
+        return cls._alone("most-central", shown, central, also)
+
+    @classmethod
+    def pairs(cls, shown: ArrayLike, chosen: ArrayLike, **also: Any) -> Trials:
+        """Rows (a, b, c, d, …) of pairs, and which of the pairs is most alike, counted from 0."""
+        rows = np.asarray(shown, dtype=np.int64)
+        which = np.asarray(chosen, dtype=np.int64)
+        places = (np.arange(rows.shape[1] // 2) == which[:, None]).astype(np.int64)
+        return cls._made("pairs", np.full(len(rows), -1), rows, places, False, also)
+
+    @classmethod
+    def from_triplets(cls, triplets: ArrayLike, **also: Any) -> Trials:
+        """Answered comparisons, rows (head, near, far)."""
+        rows = np.asarray(triplets, dtype=np.int64)
+        first = np.tile([1, 0], (len(rows), 1))
+        return cls._made("near", rows[:, 0], rows[:, 1:], first, False, also)
+
+    @classmethod
+    def from_screens(cls, questions: Questions, answers: Said, **also: Any) -> Trials:
+        """Screens as askings yield them, rows (query, shown…), and the rows of booleans answered.
+
+        With a query of −1 the chosen one is the odd one out. Comparisons are screens of two.
+        """
+        rows = np.asarray(questions, dtype=np.int64)
+        said = np.ma.filled(np.ma.asarray(answers), False).astype(np.int64)
+        if rows.shape[1] == 3:
+            said = np.stack([said, 1 - said], axis=1)
+        wanted = also.pop("wanted", None)
+        unsure = unsure_rows(answers)
+        said[unsure] = 0
+        kinds = np.unique(rows[:, 0] < 0)
+        if len(kinds) > 1:
+            raise InvalidInput(
+                "screens with and without a query in one array: make Trials of each apart"
+            )
+        kind = "odd-one-out" if kinds.any() else "near"
+        also["wanted"] = wanted
+        return cls._made(kind, rows[:, 0], rows[:, 1:], said, False, also)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Trials]) -> Trials:
+        """Trials of one kind as one; people and seconds are kept where all have them.
+
+        Examples
+        --------
+        >>> import nearer
+        >>> triplet = nearer.Trials.from_triplets([[0, 1, 2]])
+        >>> screen = nearer.Trials.near([4], [[0, 1, 2, 3]], [[0, 3]])
+        >>> nearer.Trials.joined([triplet, screen]).n_shown
+        array([2, 4])
+        """
+        first = parts[0]
+        if any(
+            (p.kind, p.ranked, p.names) != (first.kind, first.ranked, first.names) for p in parts
+        ):
+            raise InvalidInput(
+                "trials of different tasks or names: only those of one can be joined"
+            )
+
+        def stacked(name: str, fill: int) -> Objects:
+            width = max(getattr(part, name).shape[1] for part in parts)
+            rows = [getattr(part, name) for part in parts]
+            wide = [((0, 0), (0, width - row.shape[1])) for row in rows]
+            return np.concatenate(
+                [np.pad(row, w, constant_values=fill) for row, w in zip(rows, wide, strict=True)]
+            )
+
+        def along(name: str) -> Any:
+            values = [getattr(part, name) for part in parts]
+            return None if any(v is None for v in values) else np.concatenate(values)
+
+        return replace(
+            first,
+            query=along("query"),
+            shown=stacked("shown", -1),
+            chosen=stacked("chosen", 0),
+            wanted=along("wanted"),
+            people=along("people"),
+            seconds=along("seconds"),
+        )
+
+    @classmethod
+    def _alone(
+        cls, kind: str, shown: ArrayLike, one: Sequence[Any] | ArrayLike, also: dict[str, Any]
+    ) -> Trials:
+        listed = [None if x is None else [x] for x in np.asarray(one, dtype=object).tolist()]
+        rows, places = _rows(shown, listed, False)
+        return cls._made(kind, np.full(len(rows), -1), rows, places, False, also)
+
+    @classmethod
+    def _made(
+        cls,
+        kind: str,
+        query: Objects,
+        shown: Objects,
+        places: NDArray[np.int64],
+        ranked: bool,
+        also: dict[str, Any],
+    ) -> Trials:
+        wanted, count = also.pop("wanted", None), (places > 0).sum(axis=1)
+        if wanted is None:
+            known = count[count > 0]
+            usual = int(np.bincount(known).argmax()) if len(known) else 1
+            wanted = np.where(count > 0, count, usual)
+        people, seconds = also.pop("people", None), also.pop("seconds", None)
+        return cls(
+            kind,
+            query,
+            shown,
+            places,
+            np.broadcast_to(np.asarray(wanted, dtype=np.int64), count.shape).copy(),
+            ranked,
+            None if people is None else np.asarray(people),
+            None if seconds is None else np.asarray(seconds, dtype=np.float64),
+            **also,
+        )
+
+    # --- what it says ---------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.query)
+
+    @property
+    def n_objects(self) -> int:
+        """How many objects there are, as far as one can see from names or numbers."""
+        if self.names is not None:
+            return len(self.names)
+        return int(max(self.query.max(initial=-1), self.shown.max(initial=-1))) + 1
+
+    @property
+    def n_shown(self) -> NDArray[np.int64]:
+        """How many objects (pairs) each trial had to choose from."""
+        count = (self.shown >= 0).sum(axis=1)
+        return np.asarray(count // 2 if self.kind == "pairs" else count, dtype=np.int64)
+
+    @property
+    def decided(self) -> Answers:
+        """Where somebody could decide."""
+        return np.asarray((self.chosen > 0).any(axis=1))
+
+    @property
+    def task(self) -> Task | None:
+        """What all trials ask for; None where they differ."""
+        sizes = np.unique(np.stack([self.wanted, self.n_shown], axis=1), axis=0)
+        if len(sizes) != 1:
+            return None
+        return Task(self.kind, int(sizes[0, 0]), int(sizes[0, 1]), self.ranked)
+
+    @property
+    def questions(self) -> Objects:
+        """Rows (query, shown…), as askings yield them."""
+        return np.column_stack([self.query, self.shown])
+
+    def __getitem__(self, rows: Any) -> Trials:
+        """Some of the trials, by a slice, numbers or booleans."""
+        part: dict[str, Any] = {
+            name: None if value is None else value[rows]
+            for name in ("query", "shown", "chosen", "wanted", "people", "seconds")
+            for value in [getattr(self, name)]
+        }
+        return replace(self, **part)
+
+    def renumbered(self, objects: Objects) -> Trials:
+        """The same trials about objects 0, 1, … instead of these, which are sorted."""
+        if self.names is not None:
+            names: tuple[Any, ...] | None = tuple(self.names[i] for i in objects.tolist())
+        else:
+            names = None
+        query = np.where(self.query >= 0, np.searchsorted(objects, self.query), -1)
+        shown = np.where(self.shown >= 0, np.searchsorted(objects, self.shown), -1)
+        return replace(self, query=query, shown=shown, names=names)
+
+    def triplets(self) -> tuple[Objects, Objects]:
+        """Everything that can be said by triplets, and the trial that each comes from.
+
+        What was chosen is nearer to the query than what was not, or what was ranked after it. The
+        two that stay without the odd one are nearer to each other than to it; the most central of
+        three is nearer to each of the others than they are to each other. Two pairs make a triplet
+        where they share an object. Each trial becomes several triplets that are not independent:
+        a fit of the trials themselves knows that.
+        """
+        make = {
+            "near": self._near,
+            "odd-one-out": self._odd,
+            "most-central": self._central,
+            "pairs": self._sharing,
+        }[self.kind]
+        return make()
+
+    def _near(self) -> tuple[Objects, Objects]:
+        place = np.where(self.chosen > 0, self.chosen, np.iinfo(np.int64).max)
+        before = (place[:, :, None] < place[:, None, :]) & (self.shown[:, None, :] >= 0)
+        trial, near, far = np.nonzero(before)
+        columns = [self.query[trial], self.shown[trial, near], self.shown[trial, far]]
+        return np.stack(columns, axis=1), trial
+
+    def _odd(self) -> tuple[Objects, Objects]:
+        stays = (self.chosen == 0) & (self.shown >= 0) & self.decided[:, None]
+        odd = self.shown[np.arange(len(self)), self.chosen.argmax(axis=1)]
+        together = stays[:, :, None] & stays[:, None, :] & ~np.eye(stays.shape[1], dtype=np.bool_)
+        trial, one, other = np.nonzero(together)
+        columns = [self.shown[trial, one], self.shown[trial, other], odd[trial]]
+        return np.stack(columns, axis=1), trial
+
+    def _central(self) -> tuple[Objects, Objects]:
+        rest = (self.chosen == 0) & (self.shown >= 0) & self.decided[:, None]
+        central = self.shown[np.arange(len(self)), self.chosen.argmax(axis=1)]
+        apart = rest[:, :, None] & rest[:, None, :] & ~np.eye(rest.shape[1], dtype=np.bool_)
+        trial, one, other = np.nonzero(apart)
+        columns = [self.shown[trial, one], central[trial], self.shown[trial, other]]
+        return np.stack(columns, axis=1), trial
+
+    def _sharing(self) -> tuple[Objects, Objects]:
+        found, trials = [], []
+        for trial, (row, place) in enumerate(zip(self.shown, self.chosen, strict=True)):
+            pairs = row.reshape(-1, 2)
+            for near in pairs[place > 0]:
+                for far in pairs[(place == 0) & (pairs[:, 0] >= 0)]:
+                    shared = set(near.tolist()) & set(far.tolist())
+                    if place.any() and len(shared) == 1:
+                        (head,) = shared
+                        found.append([head, near.sum() - head, far.sum() - head])
+                        trials.append(trial)
+        return np.array(found, dtype=np.int64).reshape(-1, 3), np.array(trials, dtype=np.int64)
+
+
+def _rows(shown: Any, chosen: Any, ranked: bool) -> tuple[Objects, NDArray[np.int64]]:
+    """Padded rows of what was shown, and the place of each among the chosen."""
+    lists = [list(row) for row in shown]
+    width = max(map(len, lists), default=0)
+    rows = np.full((len(lists), width), -1, dtype=np.int64)
+    places = np.zeros((len(lists), width), dtype=np.int64)
+    picked = list(chosen)
+    if len(picked) != len(lists):
+        raise InvalidInput(
+            f"{len(picked)} choices for {len(lists)} screens: there must be one for each"
+        )
+    for t, (row, pick) in enumerate(zip(lists, picked, strict=True)):
+        rows[t, : len(row)] = row
+        said = [] if pick is None else np.asarray(pick).ravel().tolist()
+        if said and isinstance(said[0], bool):
+            said = [x for x, yes in zip(row, said, strict=True) if yes]
+        for place, x in enumerate(said, start=1):
+            if x not in row:
+                raise InvalidInput(
+                    f"trial {t}: {x} was chosen but not shown; shown were {row}: mend the row"
+                )
+            places[t, row.index(x)] = place if ranked else 1
+    return rows, places
+
+
+def _check(trials: Trials) -> None:
+    query, shown, chosen = trials.query, trials.shown, trials.chosen
+    if shown.ndim != 2 or query.shape != (len(shown),) or len(chosen) != len(shown):
+        raise InvalidInput(
+            f"query of shape {query.shape}, shown {shown.shape}, chosen {chosen.shape}: there must "
+            "be one query, one row of shown objects and one choice for each trial"
+        )
+    for name in ("people", "seconds"):
+        value = getattr(trials, name)
+        if value is not None and value.shape != query.shape:
+            raise InvalidInput(
+                f"{name} of shape {value.shape}: must be {query.shape}, one for each trial"
+            )
+    good, what = _sound(trials)
+    if not good.all():
+        t = int(np.argmin(good))
+        raise InvalidInput(
+            f"trial {t} (query {query[t]}, shown {shown[t].tolist()}, {trials.wanted[t]} of "
+            f"{trials.n_shown[t]} wanted): {what}; {int((~good).sum())} of {len(query)} are like it"
+        )
+
+
+def _sound(trials: Trials) -> tuple[Answers, str]:
+    """Which trials can be used, and the first rule that some break."""
+    query, shown, wanted = trials.query, trials.shown, trials.wanted
+    m, count = trials.n_shown, (trials.chosen > 0).sum(axis=1)
+    least = 2 if trials.kind in ("near", "pairs") else 3
+    rules = [
+        (m >= least, f"at least {least} must be shown"),
+        ((wanted >= 1) & (wanted < m), "at least one and not all must be chosen"),
+        ((count == 0) | (count == wanted), "as many must be chosen as are wanted, or none"),
+        ((query >= 0) == (trials.kind == "near"), "only the task 'near' has a query, from 0"),
+    ]
+    if trials.kind != "pairs":
+        ordered = np.sort(np.column_stack([np.where(query < 0, -1, query), shown]), axis=1)
+        again = ((np.diff(ordered, axis=1) == 0) & (ordered[:, 1:] >= 0)).any(axis=1)
+        rules.append((~again, "an object occurs twice"))
+    else:
+        rules.append((~((shown[:, ::2] == shown[:, 1::2]) & (shown[:, ::2] >= 0)).any(axis=1),
+                      "a pair must be of two objects"))  # fmt: skip
+    if trials.kind in ("odd-one-out", "most-central", "pairs"):
+        rules.append((wanted == 1, f"of the task {trials.kind!r} one is chosen"))
+    for good, what in rules:
+        if not good.all():
+            return good, what
+    return np.ones(len(query), dtype=np.bool_), ""

@@ -1,0 +1,163 @@
+"""Screens that are chosen: what they tell, what may be asked, and that they teach more."""
+
+import numpy as np
+import pytest
+
+import nearer
+from nearer.algorithms.chosen_screens import ScreenSource, expected_information
+from nearer.errors import InvalidInput
+from nearer.fitting.posterior import Noise, Posterior
+from nearer.questions import answered
+from nearer.tasks import Task
+
+
+def posterior(n=30, seed=0):
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(n, 2, 2))
+    return Posterior(rng.normal(size=(n, 2)) * 3, root @ root.transpose(0, 2, 1), Noise())
+
+
+@pytest.mark.parametrize("task", ["1 of 4", "2 of 8", "odd-one-out", "odd-one-out of 4"])
+def test_chosen_screens_tell_more_than_random_ones(task):
+    fit, source = posterior(), ScreenSource(30, Task.parse(task))
+    screens, random = source.draw(fit, 120, np.random.default_rng(1))
+    told = expected_information(fit, screens, Task.parse(task))
+    assert random.any()
+    assert told[~random].mean() > 1.2 * told[random].mean()
+    assert (screens[:, 0] == -1).all() == (not task[0].isdigit())
+    shown = np.sort(screens[:, 1:], axis=1)
+    assert (np.diff(shown, axis=1) > 0).all()
+    assert not (screens[:, :1] == screens[:, 1:]).any()
+
+
+def test_no_screen_is_drawn_twice_and_sources_run_dry():
+    source, fit = ScreenSource(6, Task.parse("2 of 4")), posterior(6)
+    rng = np.random.default_rng(0)
+    screens = np.concatenate([source.draw(fit, 10, rng)[0] for _ in range(12)])
+    keys = {(row[0], *sorted(row[1:])) for row in screens.tolist()}
+    assert len(keys) == len(screens) <= 6 * 5
+
+
+def test_only_what_may_be_asked_is_asked():
+    seen = []
+
+    def people(screens):
+        seen.append(screens)
+        return nearer.PointOracle(np.random.default_rng(0).normal(size=(20, 2)), choose=2)(screens)
+
+    asking = nearer.informative(
+        20, budget=30, n_components=2, task="2 of 5",
+        askable=lambda rows: rows[:, 0] % 2 == 0, random_state=0,
+    )  # fmt: skip
+    found = nearer.run(asking, people)
+    rows = np.concatenate(seen)
+    assert rows.shape == (30, 6)
+    assert (rows[:, 0] % 2 == 0).all()
+    assert found.n_comparisons == 30
+    assert len(found.details["trials"]) == 30
+    want = sorted(found.details["trials"].triplets()[0].tolist())
+    assert sorted(found.triplets.tolist()) == want
+
+
+@pytest.mark.parametrize("task", ["2 of 6", "odd-one-out"])
+def test_screens_find_the_positions(task):
+    X = np.random.default_rng(3).normal(size=(20, 2))
+    people = nearer.PsychometricOracle(X, scale=0.1, choose=Task.parse(task).choose, random_state=0)
+    asking = nearer.informative(20, budget=150, n_components=2, task=task, random_state=0)
+    found = nearer.run(asking, people)
+    assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.8
+    assert np.isfinite(found.covariances).all()
+    assert len(found.details["learning_curve"])
+
+
+def test_a_budget_from_outside_ends_it_with_the_best_so_far():
+    X = np.random.default_rng(3).normal(size=(12, 2))
+    asking = nearer.informative(12, budget=100, n_components=2, task="1 of 4", random_state=0)
+    found = nearer.run(asking, nearer.PointOracle(X), budget=17)
+    assert found.n_comparisons == 17
+
+
+def test_dont_know_is_learned_as_a_tie():
+    X = np.random.default_rng(3).normal(size=(12, 2))
+    oracle = nearer.PointOracle(X)
+
+    def shrugs(screens):
+        said = oracle(screens).astype(object)
+        said[::3] = None
+        return said
+
+    asking = nearer.informative(12, budget=30, n_components=2, task="1 of 4", random_state=0)
+    found = nearer.run(asking, shrugs)
+    trials = found.details["trials"]
+    assert 0 < (~trials.decided).sum() < 30
+    assert np.isfinite(found.positions).all()
+
+
+def test_answers_that_are_there_are_learned_and_not_counted():
+    X = np.random.default_rng(3).normal(size=(12, 2))
+    oracle = nearer.PointOracle(X)
+    rng = np.random.default_rng(0)
+    questions = np.array([rng.choice(12, 3, replace=False) for _ in range(200)])
+    known = answered(questions, oracle(questions))
+    asking = nearer.informative(
+        12, budget=20, n_components=2, task="1 of 4", known=known, random_state=0
+    )
+    found = nearer.run(asking, oracle)
+    assert len(found.details["trials"]) == 20
+    assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.8
+    with pytest.raises(InvalidInput, match="odd-one-out"):
+        nearer.run(nearer.informative(12, budget=5, task="odd-one-out", known=known), oracle)
+
+
+def test_the_same_seed_asks_the_same():
+    X = np.random.default_rng(3).normal(size=(15, 2))
+
+    def run(memory):
+        asking = nearer.informative(15, budget=40, n_components=2, task="2 of 6", random_state=5)
+        return nearer.run(asking, nearer.PointOracle(X, choose=2), memory=memory)
+
+    memory = nearer.Memory()
+    first, again = run(memory), run(memory)
+    np.testing.assert_array_equal(first.positions, again.positions)
+    assert len(memory) == 40
+
+
+def test_more_must_be_there_than_is_shown():
+    with pytest.raises(InvalidInput, match="needs 9 objects"):
+        nearer.informative(8, budget=10, task="2 of 8")
+
+
+def test_a_pace_is_found_again_from_times():
+    rng, want = np.random.default_rng(0), nearer.Pace(2.0, 1.5, 0.25)
+    parts = []
+    for task in ("1 of 2", "2 of 8", "4 of 12"):
+        t = Task.parse(task)
+        rows = np.array([rng.choice(20, t.shown + 1, replace=False) for _ in range(30)])
+        chosen = [row[1 : 1 + t.choose] for row in rows]
+        seconds = np.full(30, want.seconds(t))
+        parts.append(nearer.Trials.near(rows[:, 0], rows[:, 1:], chosen, seconds=seconds))
+    found = nearer.Pace.fit(nearer.Trials.joined(parts))
+    assert found.seconds("3 of 9") == pytest.approx(want.seconds("3 of 9"))
+    with pytest.raises(InvalidInput, match="alike"):
+        nearer.Pace.fit(parts[0])
+    with pytest.raises(InvalidInput, match="seconds"):
+        nearer.Pace.fit(nearer.Trials.from_triplets([[0, 1, 2]]))
+
+
+def test_screens_end_when_they_are_expected_to_be_good_enough():
+    X = np.random.default_rng(3).normal(size=(15, 1))
+    asked = []
+    for quality in (0.5, 0.9, 1.0):
+        asking = nearer.informative(
+            15, budget=150, n_components=1, quality=quality, task="2 of 8", random_state=0
+        )
+        found = nearer.run(asking, nearer.PointOracle(X, choose=2))
+        asked.append(found.n_comparisons)
+        assert ("τ is expected" in found.history[-1].note) == (quality < 1)
+        assert found.details["expected_tau"] > min(quality, 0.9) - 0.02
+    assert asked[0] <= asked[1] < asked[2] == 150
+
+
+def test_a_recipe_tells_tasks_apart():
+    made = [nearer.informative(20, budget=9, task=Task.parse(t)) for t in ("1 of 4", "2 of 8")]
+    assert [asking.options["task"] for asking in made] == ["1 of 4", "2 of 8"]

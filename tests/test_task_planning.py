@@ -1,0 +1,55 @@
+"""Which task is best for so many hours."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from nearer.algorithms.task_planning import TaskPlan, plan_tasks
+from nearer.cli import main
+from nearer.errors import InvalidInput
+from nearer.fitting.pace import Pace
+
+
+def test_a_task_that_takes_no_time_is_best():
+    """With a pace that counts choices only, screens of many objects cost what small ones do."""
+    free = Pace(start=0.0, choice=3.0, look=0.0)
+    plan = plan_tasks(
+        15, 2, 0.2, 0.1, tasks=["1 of 2", "1 of 10"], pace=free, n_repeats=3, random_state=0
+    )
+    assert plan.n_screens.tolist() == [120, 120]
+    assert plan.tasks[plan.best] == "1 of 10"
+    assert plan.accuracy.shape == plan.tau.shape == (3, 2)
+
+
+def test_how_sure_the_best_is():
+    steady = np.array([[0.9, 0.8, 0.89], [0.8, 0.7, 0.81], [0.85, 0.75, 0.83]])
+    plan = TaskPlan(("a", "b", "c"), np.array([1, 1, 1]), steady, steady)
+    assert plan.tasks[plan.best] == "a"
+    assert plan.level == ("c",)
+    once = TaskPlan(("a", "b"), np.array([1, 1]), steady[:1, :2], steady[:1, :2])
+    assert once.level == ("b",)  # one simulation tells nothing of its own spread
+
+
+def test_tasks_too_large_are_left_out_and_nonsense_is_refused():
+    plan = plan_tasks(6, 1, 0.1, 0.02, tasks=["1 of 2", "2 of 8"], n_repeats=1, random_state=0)
+    assert plan.tasks == ("1 of 2",)
+    with pytest.raises(InvalidInput, match="show more"):
+        plan_tasks(6, 1, 0.1, 0.02, tasks=["2 of 8"])
+    with pytest.raises(InvalidInput, match="hours"):
+        plan_tasks(6, 1, 0.1, 0.0)
+
+
+def test_the_command():
+    base = ["plan", "--objects", "10", "--dim", "1", "--noise", "0.1", "--repeats", "1"]
+    hours = ["--hours", "0.03", "--tasks", "1 of 2, odd-one-out", "--seed", "0"]
+    done = CliRunner().invoke(main, [*base, *hours, "--json"])
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert told["tasks"] == ["1 of 2", "odd-one-out"]
+    assert told["best"] in told["tasks"]
+    shown = CliRunner().invoke(main, [*base, *hours])
+    assert "best:" in shown.stdout
+    assert CliRunner().invoke(main, [*base, "--tasks", "1 of 2"]).exit_code == 2
+    assert CliRunner().invoke(main, [*base, "--hours", "1", "--answers", "50"]).exit_code == 2

@@ -1,0 +1,181 @@
+"""Files of trials: recognised where that is safe, refused where two readings are possible."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import nearer
+from nearer.cli import main
+from nearer.errors import DroppedRows, InvalidInput
+from nearer.trials import Trials
+
+
+def write(tmp_path, name, text):
+    file = tmp_path / name
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_grids_keep_people_and_times(tmp_path):
+    line = {"person": 7, "query": 0, "shown": [1, 2, 3], "chosen": [3], "ms": 1500}
+    empty = line | {"chosen": [], "ms": None}
+    file = write(tmp_path, "g.jsonl", json.dumps(line) + "\n" + json.dumps(empty) + "\n")
+    trials = nearer.read_trials(file)
+    assert trials.decided.tolist() == [True, False]
+    assert trials.people.tolist() == [7, 7]
+    assert trials.seconds[0] == 1.5
+    assert np.isnan(trials.seconds[1])
+
+
+@pytest.mark.parametrize("suffix", ["csv", "json", "jsonl"])
+def test_jspsych(tmp_path, suffix):
+    records = [
+        {"stimulus": "ape", "choices": ["bee", "cat"], "response": 1, "rt": 900},
+        {"stimulus": "bee", "choices": ["ape", "cat"], "response": 0, "rt": 800},
+    ]
+    if suffix == "csv":
+        rows = [
+            f'{r["stimulus"]},"{json.dumps(r["choices"])}",{r["response"]},{r["rt"]}'.replace(
+                '"[', '"['
+            )
+            .replace('["', '[""')
+            .replace('"]', '""]')
+            .replace('", "', '"", ""')
+            for r in records
+        ]
+        text = "stimulus,choices,response,rt\n" + "\n".join(rows) + "\n"
+    elif suffix == "json":
+        text = json.dumps([{"stimulus": "<p>welcome</p>", "rt": 1}, *records])
+    else:
+        text = "\n".join(map(json.dumps, records))
+    trials = nearer.read_trials(write(tmp_path, f"t.{suffix}", text))
+    assert trials.names == ("ape", "bee", "cat")
+    assert trials.triplets()[0].tolist() == [[0, 2, 1], [1, 0, 2]]
+    assert trials.seconds.tolist() == [0.9, 0.8]
+
+
+def test_odd_one_out_by_name_and_by_place(tmp_path):
+    head = "image_1,image_2,image_3,choice\n"
+    by_name = nearer.read_trials(write(tmp_path, "n.csv", head + "ape,bee,cat,cat\n"))
+    assert sorted(by_name.triplets()[0].tolist()) == [[0, 1, 2], [1, 0, 2]]
+    from_one = nearer.read_trials(write(tmp_path, "o.csv", head + "ape,bee,cat,3\nape,cat,dog,1\n"))
+    assert from_one.chosen.tolist() == [[0, 0, 1], [1, 0, 0]]
+    from_zero = nearer.read_trials(write(tmp_path, "z.csv", head + "ape,bee,cat,0\n"))
+    assert from_zero.chosen.tolist() == [[1, 0, 0]]
+    unclear = write(tmp_path, "u.csv", head + "ape,bee,cat,1\napes,bees,cats,2\n")
+    with pytest.raises(InvalidInput, match="first=0 or first=1"):
+        nearer.read_trials(unclear)
+    assert nearer.read_trials(unclear, first=0).chosen.tolist() == [[0, 1, 0], [0, 0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("a.jsonl", "", "no records"),
+        ("b.jsonl", "{oops\n", "line 1: is no JSON"),
+        ("c.jsonl", "[1, 2]\n", "JSON objects"),
+        ("d.jsonl", '{"a": 1}\n', "make no trial"),
+        ("e.jsonl", '{"stimulus": "a", "choices": ["b", "c"], "response": 5}', "place from 0 to 1"),
+        ("f.jsonl", '{"query": 0, "shown": [1, 2], "chosen": [9]}', "not shown|9"),
+    ],
+)
+def test_bad_files_are_refused_with_the_reason(tmp_path, name, text, words):
+    with pytest.raises(InvalidInput, match=words):
+        nearer.read_trials(write(tmp_path, name, text))
+
+
+def test_what_is_written_is_read_back(tmp_path):
+    near = Trials.near(
+        [0, 4], [[1, 2, 3], [0, 1, 2, 3]], [[3, 1], None], wanted=2, people=["a", "b"],
+        seconds=[1.0, 2.5],
+    )  # fmt: skip
+    ranked = Trials.near([0], [[1, 2, 3]], [[3, 1]], ranked=True)
+    odd = Trials.odd_one_out([[0, 1, 2], [1, 2, 3]], [1, 3], names=("ape", "bee", "cat", "dog"))
+    for trials in (near, ranked, odd):
+        nearer.write_trials(tmp_path / "t.jsonl.gz", trials)
+        again = nearer.read_trials(tmp_path / "t.jsonl.gz")
+        assert again.kind == trials.kind
+        assert again.ranked == trials.ranked
+        assert again.names == trials.names
+        for field in ("query", "shown", "chosen", "wanted", "people", "seconds"):
+            one, other = getattr(trials, field), getattr(again, field)
+            assert np.array_equal(one, other), field
+    nearer.write_trials(tmp_path / "things.txt", odd)
+    assert (tmp_path / "things.txt").read_text() == "0 2 1\n1 2 3\n"
+    nearer.write_trials(tmp_path / "things.npy", odd)
+    read = nearer.read_triplets(tmp_path / "things.npy", kind="odd-one-out")
+    assert np.array_equal(read.choices.chosen > 0, odd.chosen > 0)
+    with pytest.raises(InvalidInput, match="jsonl"):
+        nearer.write_trials(tmp_path / "t.csv", near)
+
+
+def test_a_guess_is_said_with_how_to_say_otherwise(tmp_path):
+    file = write(tmp_path, "t.txt", "0 1 2\n1 2 3\n")
+    assert "--kind odd-one-out" in str(nearer.read_triplets(file).report)
+    assert not nearer.read_triplets(file, kind="triplets").report.assumed
+    assert not nearer.read_triplets(file, kind="odd-one-out").report.assumed
+    np.save(tmp_path / "t.npy", np.array([[0, 1, 2]]))
+    assert "--kind odd-one-out" in str(nearer.read_triplets(tmp_path / "t.npy").report)
+
+
+def test_names_that_differ_only_in_case_or_blanks_are_pointed_out(tmp_path):
+    file = write(tmp_path, "t.csv", "head,winner,loser\nApple,bee,cat\napple,b ee,cat\n")
+    report = nearer.read_triplets(file).report
+    assert set(report.alike) == {("Apple", "apple"), ("b ee", "bee")}
+    assert "3 objects or 5?" in str(report)
+
+
+BAD = "head,winner,loser\nape,bee,cat\nape,bee\nape,,cat\n,bee,cat\nbee,cat,ape\n"
+
+
+def test_bad_rows_are_refused_or_counted_and_listed(tmp_path):
+    file = write(tmp_path, "t.csv", BAD)
+    with pytest.raises(InvalidInput, match="line 3"):
+        nearer.read_triplets(file)
+    with pytest.warns(DroppedRows):
+        read = nearer.read_triplets(file, drop_bad_rows=True)
+    assert read.report.bad == (3, 5)
+    assert len(read) == 2
+    assert "could not be read: 2 (lines 3, 5)" in str(read.report)
+
+
+def test_the_command_takes_what_its_messages_promise(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12, 2))
+    rows = np.array([rng.choice(12, 3, replace=False) for _ in range(300)])
+    near = nearer.PointOracle(X)(rows)
+    rows = np.where(near[:, None], rows, rows[:, [0, 2, 1]]) + 1
+    body = "\n".join(f"{h},{f},{n}" for h, n, f in rows.tolist())
+    file = write(tmp_path, "t.csv", "ref,other,same\n" + body + "\nbroken\n")
+    out = str(tmp_path / "out")
+    common = ["--dim", "2", "--seed", "0", "--out", out, "--json", "--bootstrap", "0"]
+    options = ["--columns", "head=ref,near=same,far=other", "--names", "--drop-bad-rows"]
+    done = CliRunner().invoke(main, ["fit", str(file), *options, *common])
+    assert done.exit_code == 0, done.output
+    summary = json.loads(done.stdout)
+    assert summary["n_objects"] == 12
+    assert summary["accuracy"] > 0.95
+    plain = write(tmp_path, "p.csv", body + "\n")
+    by_place = ["--columns", "head=0,near=2,far=1", "--no-header", "--names"]
+    done = CliRunner().invoke(main, ["fit", str(plain), *by_place, *common])
+    assert json.loads(done.stdout)["accuracy"] > 0.95
+    wrong = CliRunner().invoke(main, ["fit", str(plain), "--columns", "head", *common])
+    assert isinstance(wrong.exception, InvalidInput) or wrong.exit_code == 2
+
+
+def test_fit_takes_screens_from_a_file(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(15, 2))
+    screens = np.array([rng.choice(15, 7, replace=False) for _ in range(200)])
+    said = nearer.PsychometricOracle(X, scale=0.2, choose=2, random_state=0)(screens)
+    nearer.write_trials(tmp_path / "s.jsonl", Trials.from_screens(screens, said))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = nearer.fit(str(tmp_path / "s.jsonl"), n_components=2, random_state=0)
+    assert found.n_comparisons == 200
+    assert found.held_out.n_trials == 200
+    assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.8
+    assert found.covariances is not None
