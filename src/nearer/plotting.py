@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_basis", "plot_dimension", "plot_positions", "plot_world", "save"]
 
+_95_OF_A_LINE = 1.96  # standard deviations that hold 95 % of a Gaussian on a line,
+_95_OF_A_PLANE = 2.448  # and in the plane: the root of 5.991, of χ² with two degrees of freedom
 _GREY = "#b9bec6"
 _COLOURS = ["#d1495b", "#2e6f9e", "#3f8f5b", "#e09f3e", "#7d5ba6", "#4f5d75"]
 _CONTINENTS = {
@@ -72,9 +74,14 @@ def plot_positions(
     labels: Sequence[str] | None = None,
     covariances: NDArray[np.float64] | None = None,
     pictures: Sequence[str | Path] | None = None,
+    colour: ArrayLike | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw positions as a map: their two directions of greatest spread.
+
+    One dimension is drawn from left to right, the objects in their order from bottom to top.
+
+    The axes say which directions these are, and how much of the spread each carries.
 
     Parameters
     ----------
@@ -83,9 +90,13 @@ def plot_positions(
     labels
         What to write beside each object.
     covariances
-        ``(n, d, d)`` uncertainty of each position, drawn as an ellipse of one standard deviation.
+        ``(n, d, d)`` uncertainty of each position, drawn as an ellipse (on a line, a bar) that
+        holds 95 % of it.
     pictures
         An image file for each object, drawn at its place in the stead of a dot and a label.
+    colour
+        A class or a number for each object: classes get a colour each and a legend, numbers
+        (fractions) a scale.
     ax
         Where to draw; a new figure by default.
 
@@ -93,30 +104,84 @@ def plot_positions(
     --------
     >>> import nearer
     >>> ax = plot_positions(nearer.datasets.make_cube(50, 3, random_state=0))
-    >>> len(ax.collections)
-    1
+    >>> len(ax.collections), ax.get_xlabel()
+    (1, 'direction 1 of 3 (43 % of the spread)')
     """
     ax = _axes(ax, size=8 if labels is not None or pictures is not None else 6)
     points = as_points(positions)
     directions = _directions(points)
     flat = points @ directions
-    ax.scatter(flat[:, 0], flat[:, 1], s=14, color=_COLOURS[1], alpha=0.75, linewidths=0)
+    if points.shape[1] == 1:  # each at a height of its own, so that none covers another
+        flat[:, 1] = np.argsort(np.argsort(flat[:, 0], kind="stable"))
+    _dots(ax, flat, colour)
     if covariances is not None:
         spread = np.einsum("di,ndk,kj->nij", directions, covariances, directions)
-        for centre, covariance in zip(flat, spread, strict=True):
-            ax.add_patch(_ellipse(centre, covariance))
+        _draw_doubt(ax, flat, spread, points.shape[1])
     if pictures is not None:
         for place, file in zip(flat, pictures, strict=True):
             _place_picture(ax, place, file)
     else:
         for place, label in zip(flat, labels or (), strict=False):
-            ax.annotate(label, place, xytext=(3, 3), textcoords="offset points", fontsize=7)
-    return _bare(ax)
+            how: dict[str, Any] = {"xytext": (3, 3), "textcoords": "offset points", "fontsize": 7}
+            ax.annotate(label, place, **how)
+    if ax.get_legend_handles_labels()[0]:
+        ax.legend(frameon=False, fontsize=8)
+    _name_axes(ax, points, flat)
+    _bare(ax)
+    if points.shape[1] == 1:
+        ax.set_aspect("auto")
+    return ax
+
+
+def _dots(ax: Axes, flat: NDArray[np.float64], colour: ArrayLike | None) -> None:
+    look: dict[str, Any] = {"s": 14, "alpha": 0.75, "linewidths": 0}
+    if colour is None:
+        ax.scatter(flat[:, 0], flat[:, 1], color=_COLOURS[1], **look)
+        return
+    values = np.asarray(colour)
+    if values.shape != (len(flat),):
+        raise InvalidInput(
+            f"colour of shape {values.shape}: must be one class or number for each of the "
+            f"{len(flat)} objects"
+        )
+    if values.dtype.kind == "f":
+        drawn = ax.scatter(flat[:, 0], flat[:, 1], c=values, cmap="viridis", **look)
+        figure = ax.get_figure(root=True)
+        assert figure is not None
+        figure.colorbar(drawn, ax=ax, shrink=0.6)
+        return
+    for i, kind in enumerate(np.unique(values).tolist()):
+        x, y = flat[values == kind].T
+        ax.scatter(x, y, color=_COLOURS[i % len(_COLOURS)], label=str(kind), **look)
+
+
+def _draw_doubt(ax: Axes, flat: NDArray[np.float64], spread: NDArray[np.float64], d: int) -> None:
+    """What holds 95 % of each position, with a line in the legend that says so."""
+    if d == 1:
+        half = _95_OF_A_LINE * np.sqrt(spread[:, 0, 0])
+        x = flat[:, 0]
+        ax.hlines(flat[:, 1], x - half, x + half, color=_COLOURS[1], alpha=0.3, lw=3, label="95 %")
+        return
+    for i, (centre, covariance) in enumerate(zip(flat, spread, strict=True)):
+        ellipse = _ellipse(centre, covariance)
+        if i == 0:
+            ellipse.set_label("95 %")
+        ax.add_patch(ellipse)
+
+
+def _name_axes(ax: Axes, points: NDArray[np.float64], flat: NDArray[np.float64]) -> None:
+    """Say which directions are shown, and the share of the variance that each carries."""
+    d, total = points.shape[1], float(points.var(axis=0).sum())
+    for axis, variance in zip((ax.xaxis, ax.yaxis), flat.var(axis=0).tolist()[:d], strict=False):
+        number = 1 if axis is ax.xaxis else 2
+        name = f"direction {number} of {d}" if d > 2 else f"dimension {number}"
+        share = f" ({variance / total:.0%} of the spread)" if total > 0 else ""
+        axis.set_label_text(name + share.replace("%", " %"), fontsize=8)
 
 
 def _ellipse(centre: NDArray[np.float64], covariance: NDArray[np.float64]) -> Ellipse:
     variance, turn = np.linalg.eigh(covariance)
-    width, height = 2 * np.sqrt(np.maximum(variance, 0))
+    width, height = 2 * _95_OF_A_PLANE * np.sqrt(np.maximum(variance, 0))
     angle = float(np.degrees(np.arctan2(turn[1, 0], turn[0, 0])))
     x, y = centre
     return Ellipse((x, y), width, height, angle=angle, color=_COLOURS[1], alpha=0.12, linewidth=0)

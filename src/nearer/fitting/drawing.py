@@ -4,9 +4,9 @@ r"""Maps that answers leave possible: draws around the positions that were found
 to a Gaussian. Its precision H is the Fisher information of the answers, with what they say about
 two objects at a time, plus that of the prior. A fit takes the prior that predicts best, which is
 stronger than the one that explains best, so the map is too small for its noise and H⁻¹ alone too
-large for the map: its 95 % regions hold 98 times in 100. The answers themselves say how far they
-scatter: with g their gradients (scores), the covariance is H⁻¹ (Σ g gᵀ + prior) H⁻¹, the sandwich
-of Huber (1967) with the prior's share kept, so that an object that nobody was asked about
+large for the map: its 95 % regions hold more often than they say. The answers themselves say how
+far they scatter: with g their gradients (scores), the covariance is H⁻¹ (Σ g gᵀ + prior) H⁻¹, the
+sandwich of Huber (1967) with the prior's share kept, so that an object that nobody was asked about
 stays as unsure as it was. Where the model is right both are the same. A draw is one solution of
 H x = b with b drawn from the middle matrix, which takes a pass over the answers for each step of
 conjugate gradients and no matrix of all pairs.
