@@ -133,10 +133,17 @@ def door(n: int, m: int, d: int) -> dict[str, float]:
     return {"seconds": seconds, "held_out_error": float(wrong)}
 
 
+def _device() -> str:
+    try:
+        torch = _torch()
+    except ImportError:
+        return "none, PyTorch is not installed"
+    name = torch.cuda.get_device_name() if torch.cuda.is_available() else "none"
+    return f"{name}, PyTorch {torch.__version__}"
+
+
 def page(rows: Rows, folder: Path) -> str:
-    torch = _torch()
-    name = torch.cuda.get_device_name() if torch.cuda.is_available() else "no device here"
-    text = [f"Device: {name}, PyTorch {torch.__version__}.\n"]
+    text = [f"Device: {_device()}.\n"]
     heads = ["objects", "triplets", "d", "start", "seconds", "steps", "held-out error", "GiB"]
     keys = dict.fromkeys((r["n"], r["m"], r["d"], r["init"]) for r in pick(rows, "soe"))
     lines = []
