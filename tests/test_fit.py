@@ -211,6 +211,16 @@ def test_the_examples_of_the_page_on_noise_run():
     assert names["found"].dimension == 2
 
 
+def test_a_frame_without_names_of_columns_holds_its_rows_and_no_more():
+    rows = answers(300)
+    found = nearer.fit(pd.DataFrame(rows), n_components=2, random_state=0)
+    np.testing.assert_array_equal(found.triplets, nearer.fit(rows, n_components=2).triplets)
+    with pytest.raises(InvalidInput, match="name them head"):
+        nearer.fit(pd.DataFrame(rows.astype(str)), n_components=2)
+    with pytest.raises(InvalidInput, match="the frame"):
+        nearer.fit(pd.DataFrame({"what": [1], "is": [2], "this": [3]}), n_components=1)
+
+
 def test_an_iterator_of_blocks_is_its_rows():
     rng = np.random.default_rng(0)
     rows = np.array([rng.choice(15, 3, replace=False) for _ in range(600)])

@@ -98,7 +98,7 @@ def gather(
     if isinstance(answers, str | os.PathLike):
         answers = read_triplets(answers)
     elif hasattr(answers, "columns") and not isinstance(answers, np.ndarray):
-        answers = _from_frame(answers)
+        answers = _from_frame(answers) if _has_header(answers) else _values(answers)
     elif isinstance(answers, Iterator):
         answers = _from_blocks(answers)
     if isinstance(answers, Triplets) and answers.choices is not None:
@@ -182,6 +182,26 @@ def _of_trials(
     return Given(rows, n, names, rows if plain else answers, counts, who, np.arange(len(answers)))
 
 
+def _has_header(frame: Any) -> bool:
+    """Whether the columns of a frame have names; numbers are those of a frame made of an array."""
+    return all(isinstance(name, str) for name in frame.columns)
+
+
+def _values(frame: Any) -> NDArray[Any]:
+    """The rows of a frame without names for its columns."""
+    values = np.asarray(frame)
+    if values.ndim != 2 or values.shape[1] != 3:
+        raise InvalidInput(
+            f"a frame of shape {values.shape} whose columns have no names: it must hold three "
+            "columns (head, near, far), or name its columns head, winner and loser"
+        )
+    if values.dtype.kind in "iu":
+        return values
+    raise InvalidInput(
+        f"a frame of {values.dtype} whose columns have no names: name them head, winner and loser"
+    )
+
+
 def _from_frame(frame: Any) -> Triplets:
     """A frame is read like the file it would be written to."""
     with tempfile.TemporaryDirectory() as folder:
@@ -190,7 +210,10 @@ def _from_frame(frame: Any) -> Triplets:
             frame.write_csv(path)
         else:
             frame.to_csv(path, index=False)
-        return read_triplets(path)
+        try:
+            return read_triplets(path)
+        except InvalidInput as error:
+            raise InvalidInput(str(error).replace(str(path), "the frame")) from None
 
 
 def _persons(answers: Triplets) -> NDArray[Any] | None:
