@@ -46,7 +46,8 @@ _STEPS = 200  # of the optimiser in each of them
 _TINY = 0.1  # spread of the random cloud, in units of soe's margin
 _WIDEST = 1e6  # factor by which positions may be scaled to keep soe's margin
 _RESCUE_BELOW = 0.05  # share of disobeyed answers that a few misplaced objects can explain
-_ENOUGH = 10  # answers a coordinate on the way down; see ``python -m benchmarks scale``
+_MANY = 1_000_000  # answers from which on the way down takes only some of them:
+_ENOUGH = 10  # … so many a coordinate; fewer answers are all needed, as a graph's are
 _MOST_SEARCHED = 1 << 22  # answers: a misplaced object is looked for in all of them
 
 
@@ -201,7 +202,7 @@ class _Search:
     def _few(self, coordinates: int, rng: np.random.Generator) -> Passes | GpuPasses:
         """As many answers as the way down needs; the last fit takes all."""
         enough = _ENOUGH * coordinates
-        if len(self._passes) < 2 * enough:
+        if len(self._passes) < max(_MANY, 2 * enough):
             return self._passes
         return self._passes.some(np.sort(rng.integers(len(self._passes), size=enough)))
 

@@ -105,7 +105,7 @@ class Experiment:
 # what is imported for what none does (new objects, pictures, files), or for the names of methods
 _WITHOUT = tuple(
     f"nearer.{room}"
-    for room in ("algorithms.placing", "algorithms.methods", "plotting", "triplets")
+    for room in ("algorithms.placing", "algorithms.methods", "embedding", "plotting", "triplets")
 )
 _DATA = tuple(sorted(Path(__file__).parents[1].glob("datasets/**/*.csv")))
 
