@@ -57,13 +57,12 @@ def slow_gain(X, mu, places, answered, pair):
 def test_the_kernel_takes_the_pair_of_greatest_expected_information(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(15, 2))
-    np.arange(4)
     places = rng.integers(15, size=(4, 7))
     lengths = rng.integers(0, 5, size=4)
     starts = np.concatenate([[0], np.cumsum(lengths)])
-    answered = np.array([rng.choice(15, 2, replace=False) for _ in range(starts[-1])]).reshape(
-        -1, 2
-    )
+    answered = np.array(
+        [rng.choice(15, 2, replace=False) for _ in range(starts[-1])], dtype=np.int64
+    ).reshape(-1, 2)
     pairs = np.array([[rng.choice(15, 2, replace=False) for _ in range(5)] for _ in range(4)])
     best = most_informative(X, 0.05, places, starts, answered, pairs)
     for i in range(4):
