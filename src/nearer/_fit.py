@@ -98,7 +98,8 @@ def fit(
         but not for ``"noisy"``, which knows how sure it is, nor where all answers are obeyed: then
         the same positions obey them drawn again, and nothing is learned.
     max_iter, tol
-        Steps of the optimiser in the last fit, and the gain of a step that ends it.
+        Steps of the optimiser in the last fit, and the gain of a step that ends it; not where all
+        answers are obeyed, which is looked for with steps of its own.
     device
         ``"cuda"``: fit on a GPU (needs ``nearer[gpu]``). ``"auto"``: where there is one and the
         problem is large enough to gain. ``"cpu"``: never.
