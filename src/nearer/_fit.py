@@ -79,9 +79,10 @@ def fit(
     n_components
         A number of dimensions, or ``"auto"``: as many as the answers need.
     people
-        Who gave each answer; None: as the answers say.
+        Who gave each answer; None: as the answers say. Somebody missing (None, nan, "") is nobody.
     weights
-        How much each answer counts; None: as the answers say.
+        How much each answer counts: 2 is the same answer given twice, held out together; 0 is no
+        answer. None: as the answers say.
     method
         ``"noisy"`` expects wrong answers. ``"soe"`` obeys all, as do the other losses ``"ckl"``,
         ``"gnmds"``, ``"ste"`` and ``"tste"``, see `nearer.SOE`. ``"auto"`` is ``"soe"`` where all
@@ -330,6 +331,7 @@ def _people(given: Given, found: _Found) -> NDArray[np.void] | None:
     if given.people is None:
         return None
     names, which = np.unique(given.people, return_inverse=True)
+    nobody = int(names.dtype.kind == "U" and names[0] == "")  # sorts first, and is not rated
     table = np.zeros(len(names), dtype=[("id", names.dtype), *_PERSON])
     table["id"] = names
     trial = np.unique(given.trials, return_index=True)[1]
@@ -346,7 +348,7 @@ def _people(given: Given, found: _Found) -> NDArray[np.void] | None:
         table["low"][k], table["high"][k] = share_interval(float(share[k]), float(held[k]))
     table["reliability"] = np.nan
     if found.reliability is not None:
-        table["reliability"] = found.reliability.reliability
+        table["reliability"][nobody:] = found.reliability.reliability
         table["flag"][np.isin(names, found.reliability.contrary)] = "contrary"
         table["flag"][np.isin(names, found.reliability.guessing)] = "guessing"
-    return table
+    return table[nobody:]
