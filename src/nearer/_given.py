@@ -46,6 +46,7 @@ class Given:
     weights: Floats
     people: NDArray[Any] | None
     trials: Objects  # one number an answer, the same for triplets that are one answer
+    odds: Floats | None = None  # how much likelier than at random each answer's question was
 
     @property
     def are_choices(self) -> bool:
@@ -95,6 +96,7 @@ def gather(
     weights: ArrayLike | None,
     n_objects: int | None,
     objects: str,
+    odds: ArrayLike | None = None,
 ) -> Given:
     """Answers in the form that the inside works with; see `nearer.fit` for the parameters."""
     checks.one_of("objects", objects, ("auto", "numbers"))
@@ -107,6 +109,8 @@ def gather(
     if isinstance(answers, Triplets) and answers.choices is not None:
         answers = _kept(answers, people, weights)
     if isinstance(answers, Trials):
+        if odds is not None:
+            raise InvalidInput("odds with trials: they are known of triplets alone; leave them out")
         return _of_trials(answers, people, weights, n_objects, objects)
     labels: Sequence[Any] | None = None
     if isinstance(answers, Triplets):
@@ -123,7 +127,8 @@ def gather(
             names = tuple(ids.tolist() if labels is None else (labels[i] for i in ids))
         rows, n = compact.reshape(-1, 3).astype(np.int32), len(ids)
     counts, who = checks.weights(weights, len(rows)), checks.people(people, len(rows))
-    return Given(rows, n, names, rows, counts, who, _trials(rows))
+    likely = None if odds is None else checks.odds(odds, len(rows))
+    return Given(rows, n, names, rows, counts, who, _trials(rows), likely)
 
 
 def _from_blocks(blocks: Iterator[Any]) -> NDArray[np.int32]:
