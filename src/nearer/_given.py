@@ -43,6 +43,7 @@ class Given:
     weights: Floats
     people: NDArray[Any] | None
     trials: Objects  # one number an answer, the same for triplets that are one answer
+    odds: Floats | None = None  # how much likelier than at random each answer's question was
 
     @property
     def are_choices(self) -> bool:
@@ -92,6 +93,7 @@ def gather(
     weights: ArrayLike | None,
     n_objects: int | None,
     objects: str,
+    odds: ArrayLike | None = None,
 ) -> Given:
     """Answers in the form that the inside works with; see `nearer.fit` for the parameters."""
     checks.one_of("objects", objects, ("auto", "numbers"))
@@ -104,6 +106,8 @@ def gather(
     if isinstance(answers, Triplets) and answers.choices is not None:
         answers = _kept(answers, people, weights)
     if isinstance(answers, Trials):
+        if odds is not None:
+            raise InvalidInput("odds with trials: they are known of triplets alone; leave them out")
         return _of_trials(answers, people, weights, n_objects, objects)
     labels: Sequence[Any] | None = None
     if isinstance(answers, Triplets):
@@ -133,6 +137,7 @@ def gather(
         checks.weights(weights, len(rows)),
         who,
         _trials(rows) if trials is None else np.asarray(trials),
+        None if odds is None else checks.odds(odds, len(rows)),
     )
 
 

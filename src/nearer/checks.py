@@ -21,6 +21,7 @@ __all__ = [
     "head",
     "n_components",
     "n_objects",
+    "odds",
     "one_of",
     "oracle",
     "positive",
@@ -194,4 +195,18 @@ def weights(value: ArrayLike | None, m: int) -> Floats:
         )
     if not np.isfinite(values).all() or (values < 0).any() or not values.any():
         raise InvalidInput("weights must be finite, not negative, and not all zero")
+    return values
+
+
+def odds(value: ArrayLike, m: int) -> Floats:
+    """One number a triplet, above zero: a question that was asked could be asked."""
+    try:
+        values = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"odds must be numbers, one for each triplet: {error}") from error
+    if values.shape != (m,) or not np.isfinite(values).all() or not (values > 0).all():
+        raise InvalidInput(
+            f"odds of shape {values.shape}: must be ({m},), one finite number above 0 for each "
+            "answer, 1 where its question was drawn at random"
+        )
     return values
