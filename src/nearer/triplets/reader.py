@@ -9,6 +9,7 @@ to be assumed is in the report, too.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -170,7 +171,23 @@ def _read(path: str | os.PathLike[str], told: Reading) -> Triplets:
     if suffix in (".json", ".jsonl", ".ndjson") or text.lstrip()[:2] in ('{"', "[{", "[["):
         return _of_records(parse_records(name, text), told)
     bad: list[int] = []
-    return _of_table(parse_table(name, text, bad if told.drop_bad_rows else None), told, bad)
+    try:
+        table = parse_table(name, text, bad if told.drop_bad_rows else None)
+    except BadRow:
+        _refuse_late_header(name, text, told.kind)
+        raise
+    return _of_table(table, told, bad)
+
+
+def _refuse_late_header(name: str, text: str, kind: str) -> None:
+    """A title above the header, as spreadsheets like it, is better said than rows of two widths."""
+    for number, line in enumerate(text.splitlines()[:20], start=1):
+        words = re.split(r"[,;\t]", line.replace('"', ""))
+        if number > 1 and parts_of.kind_of(parts_of.by_name(words), kind) is not None:
+            raise InvalidInput(
+                f"{name}, line {number}: '{line.strip()}' is a header; take out the "
+                f"{number - 1} lines above it"
+            )
 
 
 def _of_records(records: Records, told: Reading) -> Triplets:
@@ -239,8 +256,10 @@ def _with_header(table: TextTable, told: Reading) -> tuple[TextTable, list[str]]
                 "answer; take out the # and pass header=True or header=False (--no-header)"
             )
         rest, names = table, table.remark
-    elif parts_of.kind_of(parts_of.by_name(first), told.kind) is not None or (
-        told.columns is not None and any(c in first for c in told.columns.values())
+    elif (
+        parts_of.kind_of(parts_of.by_name(first), told.kind) is not None
+        or (told.columns is not None and any(c in first for c in told.columns.values()))
+        or _is_partly_known(table, first)
     ):
         rest, names = table.below(), first
     else:
@@ -251,10 +270,20 @@ def _with_header(table: TextTable, told: Reading) -> tuple[TextTable, list[str]]
     return rest, names
 
 
+def _is_partly_known(table: TextTable, first: Sequence[str]) -> bool:
+    """Whether a first row like no other has two words of a header, though not enough of them."""
+    return len(parts_of.by_name(first)) > 1 and not set(first[:3]) & _values_below(table)
+
+
+def _values_below(table: TextTable) -> set[str]:
+    return {field.strip() for row in table.rows[1:] for field in row[:3]}
+
+
 def _refuse_strange_header(table: TextTable, first: Sequence[str]) -> None:
     """A first row like no other is a header that nobody here knows, or one more answer."""
-    others = {field.strip() for row in table.rows[1:] for field in row[:3]}
-    if not set(first[:3]) & others and not all(f.lstrip("-").isdecimal() for f in first[:3]):
+    if not set(first[:3]) & _values_below(table) and not all(
+        f.lstrip("-").isdecimal() for f in first[:3]
+    ):
         raise table.unclear(
             0,
             f"'{','.join(first)}' may be a header, but its words are not known, and its values "

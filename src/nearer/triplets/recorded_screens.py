@@ -34,11 +34,10 @@ def read_screens(records: Records, form: tuple[str, ...], told: Reading) -> Trip
         )
     if records.names is not None and told.labels is None:
         told = replace(told, objects="numbers", labels=records.names)
-    pages = [row for row, record in enumerate(records.found) if not record.keys() >= set(form)]
+    pages = [row for row, record in enumerate(records.found) if _is_page(record, form)]
     left = sorted(set(range(len(records.found))) - set(pages))
-    if form[0] == "stimulus":  # a table has an empty field where jsPsych showed another page
-        pages += [row for row in left if str(records.found[row]["choices"] or "") in EMPTY]
-        left = sorted(set(left) - set(pages))
+    if not left:
+        raise InvalidInput(f"{records.path}: none of its {len(pages)} records is an answer")
     bad: list[int] = []
     while True:
         table = TextTable(records.path, [[]] * len(left), [records.lines[row] for row in left],
@@ -58,6 +57,16 @@ def read_screens(records: Records, form: tuple[str, ...], told: Reading) -> Trip
         unit=records.unit,
         **known,
     )
+
+
+def _is_page(record: Record, form: tuple[str, ...]) -> bool:
+    """Whether a record is no screen but another page that was shown, or another task."""
+    if not record.keys() >= set(form):
+        return True
+    if form[0] == "stimulus":  # a table has an empty field where there were no choices
+        return str(record["choices"] or "") in EMPTY
+    steps = record["interactions"] if form[0] == "interactions" else ()
+    return bool(steps != () and not any(s.get("kind") == "content:query" for s in steps))
 
 
 def _trials(
@@ -158,7 +167,10 @@ def _refuse_unsound(screens: list[Screen], row: list[int], kind: str, table: Tex
         asked = [] if kind in _KINDS else [s.query]
         what = ""
         if any(x is None or str(x) in EMPTY for x in [*asked, *s.shown]):
-            what = "an object is missing; fill it in"
+            what = (
+                f"an object is missing of {[*asked, *s.shown]}; fill it in, or leave such rows out "
+                "with drop_bad_rows=True (--drop-bad-rows)"
+            )
         elif s.chosen is not None and not shown.issuperset(map(str, s.chosen)):
             strange = next(x for x in s.chosen if str(x) not in shown)
             what = f"{strange!r} was chosen but not shown; shown were {s.shown}: mend it"
@@ -201,4 +213,5 @@ def _people(values: Sequence[Any]) -> Any:
     """Who answered; names, "" where nobody is named, unless all are numbers."""
     if all(isinstance(v, int) for v in values):
         return np.array(values)
-    return np.array(["" if v is None or str(v) in EMPTY else str(v) for v in values])
+    named = ["" if v is None or str(v) in EMPTY else str(v) for v in values]
+    return np.array(named) if any(named) else None

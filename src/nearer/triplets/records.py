@@ -96,13 +96,14 @@ def parse_records(path: str, text: str) -> Records:
 
 
 def _lines(path: str, text: str, error: json.JSONDecodeError) -> Iterator[tuple[int, Any]]:
+    whole = True  # until a line is JSON by itself
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip():
             try:
                 yield number, json.loads(line)
+                whole = False
             except json.JSONDecodeError as here:
-                first = not text[: text.find(line)].strip()
-                at, what = (error.lineno, error.msg) if first else (number, here.msg)
+                at, what = (error.lineno, error.msg) if whole else (number, here.msg)
                 raise InvalidInput(
                     f"{path}, line {at}: is no JSON ({what}); mend it, or get the file again"
                 ) from None
