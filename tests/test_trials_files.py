@@ -77,7 +77,7 @@ def test_odd_one_out_by_name_and_by_place(tmp_path):
         ("a.jsonl", "", "no records"),
         ("b.jsonl", "{oops\n", "line 1: is no JSON"),
         ("c.jsonl", "[1, 2]\n", "JSON objects"),
-        ("d.jsonl", '{"a": 1}\n', "make no trial"),
+        ("d.jsonl", '{"a": 1}\n', "make no answer"),
         ("e.jsonl", '{"stimulus": "a", "choices": ["b", "c"], "response": 5}', "place from 0 to 1"),
         ("f.jsonl", '{"query": 0, "shown": [1, 2], "chosen": [9]}', "not shown|9"),
     ],
@@ -137,9 +137,9 @@ def test_bad_rows_are_refused_or_counted_and_listed(tmp_path):
         nearer.read_triplets(file)
     with pytest.warns(DroppedRows):
         read = nearer.read_triplets(file, drop_bad_rows=True)
-    assert read.report.bad == (3, 5)
+    assert read.report.bad == (3, 4, 5)
     assert len(read) == 2
-    assert "could not be read: 2 (lines 3, 5)" in str(read.report)
+    assert "could not be read: 3 (lines 3, 4, 5)" in str(read.report)
 
 
 def test_the_command_takes_what_its_messages_promise(tmp_path):
