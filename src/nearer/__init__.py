@@ -7,7 +7,7 @@ The whole public surface is on this screen. Each name is loaded when it is first
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.2.0"
 
 _HOME = {
     # asking: how questions are put and answered
