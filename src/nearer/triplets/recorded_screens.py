@@ -50,6 +50,7 @@ def read_screens(records: Records, form: tuple[str, ...], told: Reading) -> Trip
                 raise
             bad += [left[row] for row in fault.rows]
             left = sorted(set(left) - set(bad))
+    known["rows"] += len(bad)
     return from_trials(
         trials,
         bad=[records.lines[row] for row in sorted(bad)],

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -249,9 +249,7 @@ FORMS: dict[tuple[str, ...], Plain] = {
 FIELDS = "; or ".join(", ".join(fields) for fields in FORMS)
 
 
-def form_of(records: Records) -> tuple[str, ...] | None:
+def form_of(records: Iterable[Iterable[str]]) -> tuple[str, ...] | None:
     """The fields by which screens are recognised; None where the records are a table."""
-    for fields in FORMS:
-        if any(record.keys() >= set(fields) for record in records.found):
-            return fields
-    return None
+    have = [set(record) for record in records]
+    return next((form for form in FORMS if any(h.issuperset(form) for h in have)), None)
