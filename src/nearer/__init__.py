@@ -76,8 +76,8 @@ _HOME = {
     # triplets at the edge: whatever file somebody has
     "Triplets": "nearer.triplets",
     "read_triplets": "nearer.triplets",
-    "read_trials": "nearer.triplets.trials_reader",
-    "write_trials": "nearer.triplets.trials_writer",
+    "read_trials": "nearer.triplets",
+    "write_trials": "nearer.triplets",
     "write_triplets": "nearer.triplets",
 }
 _MODULES = ("datasets", "errors", "judges", "metrics", "plotting")
@@ -149,10 +149,10 @@ if TYPE_CHECKING:
     from nearer.tasks import Task as Task
     from nearer.trials import Trials as Trials
     from nearer.triplets import Triplets as Triplets
+    from nearer.triplets import read_trials as read_trials
     from nearer.triplets import read_triplets as read_triplets
+    from nearer.triplets import write_trials as write_trials
     from nearer.triplets import write_triplets as write_triplets
-    from nearer.triplets.trials_reader import read_trials as read_trials
-    from nearer.triplets.trials_writer import write_trials as write_trials
 
 
 def __getattr__(name: str) -> Any:

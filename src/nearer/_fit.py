@@ -80,9 +80,10 @@ def fit(
     n_components
         A number of dimensions, or ``"auto"``: as many as the answers need.
     people
-        Who gave each answer; None: as the answers say.
+        Who gave each answer; None: as the answers say. Somebody missing (None, nan, "") is nobody.
     weights
-        How much each answer counts; None: as the answers say.
+        How much each answer counts: 2 is the same answer given twice, held out together; 0 is no
+        answer. None: as the answers say.
     odds
         How many times likelier than at random each answer's question was to be asked, where a
         method chose it: see `Belief.expect`. Chosen questions are harder than others, and what is
@@ -341,6 +342,7 @@ def _people(given: Given, found: _Found) -> NDArray[np.void] | None:
     if given.people is None:
         return None
     names, which = np.unique(given.people, return_inverse=True)
+    nobody = int(names.dtype.kind == "U" and names[0] == "")  # sorts first, and is not rated
     table = np.zeros(len(names), dtype=[("id", names.dtype), *_PERSON])
     table["id"] = names
     trial = np.unique(given.trials, return_index=True)[1]
@@ -357,7 +359,7 @@ def _people(given: Given, found: _Found) -> NDArray[np.void] | None:
         table["low"][k], table["high"][k] = share_interval(float(share[k]), float(held[k]))
     table["reliability"] = np.nan
     if found.reliability is not None:
-        table["reliability"] = found.reliability.reliability
+        table["reliability"][nobody:] = found.reliability.reliability
         table["flag"][np.isin(names, found.reliability.contrary)] = "contrary"
         table["flag"][np.isin(names, found.reliability.guessing)] = "guessing"
-    return table
+    return table[nobody:]
