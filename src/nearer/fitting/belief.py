@@ -124,7 +124,7 @@ class Belief:
         self._keys, self._odds = np.empty(0, dtype=np.int64), np.empty(0)
         self._tried: dict[int, HeldOut] = {}
         self.held_out: HeldOut | None = None
-        self.fit = fit_posterior(self._answers, d, self._plain)
+        self.fit: Posterior = fit_posterior(self._answers, d, self._plain)
 
     @property
     def dimension(self) -> int:
