@@ -19,7 +19,7 @@ import numpy as np
 
 from nearer.algorithms.draft import Draft
 from nearer.algorithms.frame import Frame, build_frame, rank_more
-from nearer.algorithms.near_ties import near_ties
+from nearer.algorithms.near_ties import RankingErrors, near_ties
 from nearer.algorithms.obeying import OBEYED, one_more_dimension
 from nearer.algorithms.slotting import Anchors, Slots, slot_objects
 from nearer.algorithms.twins import nearest_places, without_twins
@@ -29,22 +29,20 @@ from nearer.errors import BudgetSpent
 from nearer.fitting.centre import fit_centre
 from nearer.fitting.misplaced import relocate
 from nearer.fitting.solver import disobeyed
-from nearer.questions import Floats, Triplets, answered, balanced_questions
+from nearer.questions import Floats, Triplets
 
-__all__ = ["ENOUGH", "LowDimensional"]
+__all__ = ["LowDimensional"]
 
 # What each number trades; `python -m benchmarks sensitivity` halves and doubles them.
 #
-# Comparisons against accuracy. Set on normal points, 500 in three dimensions.
-ENOUGH = 1.35  # n·d·log2 n comparisons, where there are many objects
-_DETAIL = 12  # comparisons about near ties, at least, for each object of the frame, …
-_MOST, _MOST_EACH = 1.5, 20  # … but in all no more than so many n·d·log2 n and so many an object
-_LOCAL = 0.3  # of the near ties, among the nearest of each head: kNN against tau
+# Questions an object in each round of detail, among its nearest (kNN) and anywhere (tau): fewer take
+# more fits, more are chosen by worse ones.
+_LOCAL, _GLOBAL = 1, 1
+_MOST, _MOST_EACH = 1.5, 20  # at most so many n·d·log2 n and so many an object, in all
 # Objects that are ranked: too few do not show the dimension (ten for each), too many cost more than
 # slotting them would.
 _MEMBERS = 100
 _TO_SLOT = 2  # heads more than dimensions, that others are placed from: fewer leave mirror images
-_REFITS = 6  # rounds of detail: each is chosen by a better fit than the one before, and takes one
 # Spread of the prior, in units of the distance difference that is answered right with odds e : 1.
 # Two objects next to each other in a ranking are then about a unit apart; in small sets so narrow a
 # prior pulls harder than the answers.
@@ -53,7 +51,6 @@ _LEAST_SPREAD = 100.0
 _WIDER, _WIDEST = 4.0, 10_000.0  # wider by steps, up to that, for far clusters and heavy tails …
 _BENT = 0.003  # … while a larger share of the answers is disobeyed and each step halves it
 _STEPS = 500  # of the optimiser: time against convergence, which lines of 1,000 objects need
-_CHECKS, _CERTAIN = 500, 0.98  # random answers at the end, and the share of them to be predicted
 _DOUBTFUL = 0.005  # share of answers disobeyed, above which another dimension is tried: time
 # With a budget: a frame that is cheap enough to leave some of it.
 _FEWEST_MEMBERS = 30
@@ -73,10 +70,12 @@ class LowDimensional:
         How many comparisons there will be; None: as many as it takes.
     order
         As for `nearer.rank_objects`.
+    quality
+        The expected τ that is enough; 1: none is.
     """
 
-    def __init__(self, draft: Draft, budget: int | None, order: Order) -> None:
-        self.draft, self.budget, self.order = draft, budget, order
+    def __init__(self, draft: Draft, budget: int | None, order: Order, quality: float) -> None:
+        self.draft, self.budget, self.order, self.quality = draft, budget, order, quality
         self._frame = Frame(np.empty(0, dtype=np.int64))
         self._slots: Slots | None = None
         self._spread = max(_LEAST_SPREAD, _SPREAD * draft.n)
@@ -154,56 +153,30 @@ class LowDimensional:
         return f"{len(others)} objects placed"
 
     def _refine(self) -> Asking[str]:
-        draft, d, to_go, least, checked = self.draft, 0, 0, 0, False
-        while True:
+        draft, errors = self.draft, RankingErrors(self.draft.n)
+        while (left := self._most() - draft.record.n_comparisons) > 0:
             assert draft.positions is not None
-            if draft.positions.shape[1] > d:  # also where near ties have called for another
-                d, to_go = draft.positions.shape[1], _REFITS
-                least = draft.record.n_comparisons + self._detail(d)
-            left = self._enough(least) - draft.record.n_comparisons
-            if left < 1 or not to_go:
-                if self._good and not checked and self.budget is None:
-                    checked, self._good = True, (yield from self._predicts())
-                    if not self._good:
-                        to_go = _REFITS
-                        continue
-                return f"{draft.record.n_comparisons} comparisons are enough"
-            each = max(1, -(-left // (to_go * draft.n)))
-            local = int(np.ceil(_LOCAL * each))
-            questions = near_ties(draft.positions, local, each - local, draft.rng)
+            ties = near_ties(draft.positions, _LOCAL, _GLOBAL, draft.rng, scale=errors.scale)[:left]
             before = draft.record.n_comparisons
-            yield draft.rng.permutation(questions)[: min(left, -(-left // to_go))]
+            wrong = ~(yield ties.questions)
+            errors.add(ties, wrong)
+            draft.expected_tau = errors.tau
             self.fit(draft.record.n_comparisons - before)
-            to_go -= 1
+            if draft.record.n_comparisons == before:
+                return "no further question tells anything"
+            if self.quality < 1 and errors.good_enough(self.quality):
+                return f"τ is expected to be {errors.tau:.3f}"
+            if self.quality < 1 and errors.stuck:
+                return f"τ is expected to be {errors.tau:.3f}, and further answers change little"
+        return f"{draft.record.n_comparisons} comparisons are the most"
 
-    def _predicts(self) -> Asking[bool]:
-        """Whether the positions predict random answers that no fit has seen."""
-        draft = self.draft
-        assert draft.positions is not None
-        questions = balanced_questions(draft.n, min(_CHECKS, draft.n // 2), draft.rng)
-        right = 1 - float(disobeyed(draft.positions, answered(questions, (yield questions))).mean())
-        draft.evidence[draft.positions.shape[1]]["predicted"] = right
-        return right >= _CERTAIN
-
-    def _detail(self, d: int) -> int:
-        """How many comparisons near ties are worth, at least.
-
-        An object that was slotted has been asked about some, the more the more dimensions it has.
-        """
-        members = len(self._frame.objects)
-        return int(_DETAIL * (members + (self.draft.n - members) / d))
-
-    def _enough(self, least: int) -> int:
-        """How many comparisons to stop at: the one place where that is decided."""
+    def _most(self) -> int:
+        """How many comparisons to stop at, if nothing else ends the detail before."""
         if self.budget is not None:
             return self.budget
-        draft = self.draft
-        assert draft.positions is not None
-        unit = draft.positions.shape[1] * draft.n * np.log2(draft.n)
-        most = int(_MOST * unit) + _MOST_EACH * draft.n
-        if not self._good:  # there is more to find out than so many dimensions hold
-            return most
-        return max(int(ENOUGH * unit), min(least, most))
+        assert self.draft.positions is not None
+        n, d = self.draft.positions.shape
+        return int(_MOST * n * d * np.log2(n)) + _MOST_EACH * n
 
     def fit(self, n_fresh: int = 0) -> None:
         """Fit all answers, from where the objects are known to be; the last no fit has seen."""
@@ -242,7 +215,7 @@ class LowDimensional:
         implied = [self._frame.triplets()]
         if self._slots is not None:
             implied.append(self._slots.triplets())
-        return np.concatenate([*implied, self.draft.record.triplets])
+        return np.concatenate([*implied, self.draft.triplets])
 
     def _start(self) -> Floats:
         frame, n, rng = self._frame, self.draft.n, self.draft.rng
