@@ -143,5 +143,8 @@ def _core_and_others(n: int, budget: int | None, known: Triplets, how: _How) -> 
         n_comparisons=core.n_comparisons + placed.n_comparisons,
         n_rounds=core.n_rounds + placed.n_rounds,
         history=(*core.history, Phase("place", placed.n_comparisons, placed.n_rounds, note)),
-        details={name: objects[places] for name, places in core.details.items()},
+        details={
+            name: objects[found] if name in ("heads", "places") else found
+            for name, found in core.details.items()
+        },
     )
