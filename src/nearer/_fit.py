@@ -58,6 +58,7 @@ def fit(
     n_components: int | Literal["auto"] = "auto",
     people: ArrayLike | None = None,
     weights: ArrayLike | None = None,
+    odds: ArrayLike | None = None,
     method: Method = "auto",
     n_objects: int | None = None,
     objects: Literal["auto", "numbers"] = "auto",
@@ -79,9 +80,14 @@ def fit(
     n_components
         A number of dimensions, or ``"auto"``: as many as the answers need.
     people
-        Who gave each answer; None: as the answers say.
+        Who gave each answer; None: as the answers say. Somebody missing (None, nan, "") is nobody.
     weights
-        How much each answer counts; None: as the answers say.
+        How much each answer counts: 2 is the same answer given twice, held out together; 0 is no
+        answer. None: as the answers say.
+    odds
+        How many times likelier than at random each answer's question was to be asked, where a
+        method chose it: see `Belief.expect`. Chosen questions are harder than others, and what is
+        held out of them is weighed by that. None: all questions were random.
     method
         ``"noisy"`` expects wrong answers. ``"soe"`` obeys all, as do the other losses ``"ckl"``,
         ``"gnmds"``, ``"ste"`` and ``"tste"``, see `nearer.SOE`. ``"auto"`` is ``"soe"`` where all
@@ -111,7 +117,8 @@ def fit(
     Embedding
         Its questions were given, not chosen. ``details`` holds the ``"posterior"``, the
         ``"method"`` used, the ``"loss"``, the `Reliability` of people, the dimension
-        ``"estimate"`` and the ``"weights"`` that the fit used.
+        ``"estimate"``, the ``"weights"`` that the fit used, and, of ``"noisy"``, the Kendall's τ
+        that is expected of the positions, ``"expected_tau"``.
 
     Examples
     --------
@@ -125,7 +132,7 @@ def fit(
     >>> found.dimension, found.dimension_low, round(found.held_out.accuracy, 1)
     (2, 2, 0.9)
     """
-    given = gather(answers, people, weights, n_objects, objects)
+    given = gather(answers, people, weights, n_objects, objects, odds)
     checks.one_of("method", method, _METHODS)
     d = None if n_components == "auto" else checks.n_components(n_components, given.n)
     most = min(checks.n_components(max_components, name="max_components"), given.n - 1)
@@ -169,6 +176,7 @@ class _Found:
     reliability: Reliability | None = None
     weights: Floats | None = None  # as the fit used them
     exact: bool = False
+    expected_tau: float | None = None
 
 
 def _find(given: Given, wanted: _Wanted, rng: np.random.Generator) -> _Found:
@@ -199,6 +207,7 @@ def _find(given: Given, wanted: _Wanted, rng: np.random.Generator) -> _Found:
         evidence,
         belief.reliability,
         belief.weights,
+        expected_tau=belief.expected_tau,
     )
 
 
@@ -208,6 +217,8 @@ def _believed(given: Given, wanted: _Wanted, rng: np.random.Generator) -> tuple[
     if wanted.d is None and len(some) > SETTLED:
         some = np.sort(rng.choice(len(some), SETTLED, replace=False))
     belief = Belief(given.n, wanted.d, rng, max_components=wanted.most if not wanted.d else None)
+    if given.odds is not None:
+        belief.expect(given.rows, given.odds)
     people = None if given.people is None else given.people[some]
     belief.learn(given.answers[some], people, given.weights[some])
     return belief, len(some)
@@ -322,6 +333,7 @@ def _embedding(given: Given, found: _Found) -> Embedding:
             "estimate": estimate,
             "reliability": found.reliability,
             "weights": found.weights,
+            "expected_tau": found.expected_tau,
         },
     )
 
@@ -330,6 +342,7 @@ def _people(given: Given, found: _Found) -> NDArray[np.void] | None:
     if given.people is None:
         return None
     names, which = np.unique(given.people, return_inverse=True)
+    nobody = int(names.dtype.kind == "U" and names[0] == "")  # sorts first, and is not rated
     table = np.zeros(len(names), dtype=[("id", names.dtype), *_PERSON])
     table["id"] = names
     trial = np.unique(given.trials, return_index=True)[1]
@@ -346,7 +359,7 @@ def _people(given: Given, found: _Found) -> NDArray[np.void] | None:
         table["low"][k], table["high"][k] = share_interval(float(share[k]), float(held[k]))
     table["reliability"] = np.nan
     if found.reliability is not None:
-        table["reliability"] = found.reliability.reliability
+        table["reliability"][nobody:] = found.reliability.reliability
         table["flag"][np.isin(names, found.reliability.contrary)] = "contrary"
         table["flag"][np.isin(names, found.reliability.guessing)] = "guessing"
-    return table
+    return table[nobody:]

@@ -39,6 +39,11 @@ __all__ = ["command"]
     "--names", is_flag=True, help="Objects are names, also where these look like numbers."
 )
 @click.option(
+    "--first",
+    type=click.Choice(["0", "1"]),
+    help="Where a choice is a place among what was shown: whether places begin with 0 or 1.",
+)
+@click.option(
     "--drop-bad-rows", is_flag=True, help="Leave out rows that cannot be read; they are listed."
 )
 @click.option(
@@ -64,6 +69,7 @@ def command(
     columns: str | None,
     no_header: bool,
     names: bool,
+    first: str | None,
     drop_bad_rows: bool,
     as_json: bool,
     out: str,
@@ -72,8 +78,8 @@ def command(
     """Find positions from the answers in the file TRIPLETS.
 
     The file is read in any of the common forms: head, winner, loser; questions with answers;
-    odd-one-out and most-central-of-three by --kind; screens of which some are chosen, as records of
-    JSON; .csv, .tsv, .npy, .npz, .json, .jsonl, compressed or not.
+    odd-one-out and most-central-of-three by --kind; screens of which some are chosen, votes,
+    jsPsych and psiz; .csv, .tsv, .txt, .npy, .npz, .json, .jsonl, .h5, compressed or not.
     """
     from nearer.cli.fitted import fit_file, report_fit
     from nearer.triplets import read_triplets
@@ -87,6 +93,7 @@ def command(
             objects="names" if names else "auto",
             columns=None if columns is None else _columns(columns),
             drop_bad_rows=drop_bad_rows,
+            first=None if first is None else int(first),
         )
     click.echo(str(answers.report), err=True)
     result = fit_file(answers, triplets, out, **options)
