@@ -216,6 +216,7 @@ def test_in_a_lab_the_next_person_starts_clean(browser, tmp_path, size, scheme):
         beside = page.context.new_page()
         beside.goto(base)
         shown(beside, "consent")  # whoever comes to another tab is somebody else
+        beside.close()
         choose(page, size, "left")
         shown(page, "finished")
         code = page.inner_text("#code")
@@ -300,7 +301,7 @@ def steer(page, size: str) -> None:
     page.select_option("#setting", "questions")
     page.fill("#value", "0")  # cannot be: it is said, and nothing changes
     page.click("#settings-form button")
-    page.wait_for_selector("#trouble:has-text('must be at least 1')")
+    page.wait_for_selector("#setting-error:has-text('must be at least 1')")
     page.faults.clear()  # the browser reports the refusal, rightly
     assert "questions" not in page.inner_text("#changes")
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Container, Hashable, Iterable, Iterator
 from typing import Any
 
 from nearer.study.config import Config
-from nearer.study.pieces import COUNTED, Lease, Participant, Question
+from nearer.study.pieces import COUNTED, EitherSet, Lease, Participant, Question
 from nearer.study.rows import Event, Joined, Leased, Posed, Promoted, Proposed, Responded, Row
 from nearer.study.votes import RULES, tally
 
@@ -132,7 +132,7 @@ class Board:
             if not lease.live:  # it came late, and is given all the same
                 person.given[question.posed_as] += 1
             lease.choice = row.choice
-            self._end(lease)
+            self._free_hands(lease)  # the question is counted below
             person.answered += 1
         else:
             self._take_back(question, person, lease.id)
@@ -361,6 +361,11 @@ class Board:
             self._handed.pop(question.id, None)
 
     def _end(self, lease: Lease) -> None:
+        if lease.live:
+            self._free_hands(lease)
+            self._shelve(self.questions[lease.question])
+
+    def _free_hands(self, lease: Lease) -> None:
         if not lease.live:
             return
         lease.live = False
@@ -372,7 +377,6 @@ class Board:
         if not self._active[lease.person]:
             del self._active[lease.person]
         question.live -= 1
-        self._shelve(question)
 
     def _first(self, person: int, candidates: Iterable[int]) -> Question | None:
         taken = self.taken(person)
@@ -385,14 +389,4 @@ class Board:
         """The questions that a person has answered or holds, by their facts."""
         who = self.people[person]
         holds = {self.questions[self.leases[i].question].fact for i in who.holds}
-        return _Either(who.seen, holds)
-
-
-class _Either:
-    """What is in one of two sets, without building a third of many."""
-
-    def __init__(self, many: set[Hashable], few: set[Hashable]) -> None:
-        self._sets = (many, few)
-
-    def __contains__(self, fact: object) -> bool:
-        return fact in self._sets[0] or fact in self._sets[1]
+        return EitherSet(who.seen, holds)
