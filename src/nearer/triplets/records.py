@@ -69,7 +69,7 @@ class Records:
     def of_table(cls, table: TextTable) -> Records:
         """The rows of a table with a header as records; fields may hold lists as JSON."""
         header = [name.strip() for name in table.rows[0]]
-        found = [dict(zip(header, row, strict=True)) for row in table.rows[1:]]
+        found = [dict(zip(header, map(str.strip, row), strict=True)) for row in table.rows[1:]]
         return cls(table.path, found, table.lines[1:], table.unit)
 
 
@@ -163,7 +163,8 @@ def _grids(records: Sequence[Record], first: int | None, fault: Fault) -> list[S
 def _jspsych(records: Sequence[Record], first: int | None, fault: Fault) -> list[Screen]:
     shown = [_list(r["choices"]) for r in records]
     words = [[str(x) for x in row] for row in shown]
-    said = [_text(r.get("response", r.get("button_pressed"))).strip() for r in records]
+    both = [[_text(r.get(f)).strip() for f in ("response", "button_pressed")] for r in records]
+    said = [second if word in EMPTY else word for word, second in both]
     told = [s for s in zip(said, words, strict=True) if s[0] not in EMPTY]
     if first is None and not all(word in row for word, row in told):
         first = 0  # a button, which jsPsych counts from 0

@@ -60,7 +60,7 @@ class TextTable:
     def error(self, row: int, what: str, rows: Sequence[int] = ()) -> BadRow:
         """What is wrong with one row, and where that is; `rows` are all that are wrong so."""
         where = f"{self.path}, {self.unit} {self.lines[row]}"
-        more = f" ({len(rows) - 1:,} more are like it)" if len(rows) > 1 else ""
+        more = f" ({len(rows) - 1:,} more cannot be read)" if len(rows) > 1 else ""
         return BadRow(f"{where}: {what}{more}", rows or [row])
 
     def unclear(self, row: int, what: str) -> InvalidInput:
