@@ -17,7 +17,6 @@ from nearer import checks
 from nearer.algorithms.adaptive import Economy, adaptive
 from nearer.algorithms.informative import informative
 from nearer.algorithms.noise_check import NoiseCheck, detect_noise
-from nearer.asking.memory import Memory
 from nearer.asking.protocol import (
     Asking,
     Ties,
@@ -25,7 +24,6 @@ from nearer.asking.protocol import (
     doubtful,
     limited,
     recorded,
-    remembered,
 )
 from nearer.asking.recipe import repeatable
 from nearer.asking.record import Record
@@ -35,7 +33,6 @@ __all__ = ["Expected", "exact_or_noisy", "noisy_budget"]
 
 Expected = float | Literal["auto"]
 
-_FEW = 3000  # of more objects, hardly a question comes again, and a memory of millions is slow
 _CYCLES = 60
 _UNSURE = 0.05  # share of "don't know" from which on sorting would build on broken ties
 _SHARE = 40  # of the budget one comparison in so many checks; a cycle takes four
@@ -77,13 +74,13 @@ def exact_or_noisy(
     if noise != "auto":
         rate = checks.rate("noise", noise)
         if not rate:
-            return _sorting(n, budget, order, rng)
+            return _sorting(n, budget, order, quality, None, rng)
         return _noisy(n, budget, rate, None, quality, rng)
     n_cycles = min(_CYCLES, n)
     if budget is not None:
         n_cycles = min(n_cycles, budget // (4 * _SHARE))
     if n < 4 or n_cycles < 1:
-        return _sorting(n, budget, order, rng)
+        return _sorting(n, budget, order, quality, None, rng)
     return _check_first(n, budget, n_cycles, order, quality, rng)
 
 
@@ -121,11 +118,19 @@ def _noisy(
 
 
 def _sorting(
-    n: int, budget: int | None, order: Economy, rng: np.random.Generator
+    n: int,
+    budget: int | None,
+    order: Economy,
+    quality: float,
+    known: NDArray[np.int64] | None,
+    rng: np.random.Generator,
 ) -> Asking[Embedding]:
     """The exact way, which needs every answer: what nobody knows is asked again, then decided."""
     ties = Ties()
-    asking = decided(adaptive(n, budget=budget, order=order, random_state=rng), ties)
+    asking = adaptive(
+        n, budget=budget, order=order, quality=quality, known=known, random_state=rng
+    )
+    asking = decided(asking, ties)
     found = yield from (asking if budget is None else limited(asking, budget))
     if not ties.n_broken:
         return found
@@ -150,10 +155,8 @@ def _check_first(
     if not check.exact or unsure > _UNSURE:
         rate = max(check.error_rate, unsure / 2)  # a coin would be right half of the time
         rest = _noisy(n, left, rate, record.triplets, quality, rng)
-    elif n <= _FEW:
-        rest = remembered(_sorting(n, left, order, rng), Memory(check.triplets))
     else:
-        rest = _sorting(n, left, order, rng)
+        rest = _sorting(n, left, order, quality, check.triplets, rng)
     found = yield from recorded(rest if left is None else limited(rest, left), record)
     return replace(
         found,
