@@ -145,8 +145,10 @@ def test_whole_numbers_of_a_frame_stay_whole_numbers():
     assert nearer.fit(texts, n_components=1, random_state=0).names == ("1001", "1002", "1003")
     odd = frame.set_axis(["item1", "item2", "odd"], axis=1)
     assert nearer.fit(odd, n_components=1, random_state=0).names == (1001, 1002, 1003)
-    with pytest.raises(InvalidInput, match="the frame, row 1: near is 'nan'"):
+    with pytest.raises(InvalidInput, match=r"the frame, row 1: near is 'nan'.* or drop such rows"):
         nearer.fit(frame.assign(winner=[1001, None, 1001]), n_components=1)
+    with pytest.raises(InvalidInput, match=r"make no answer; .* Rename the columns"):
+        nearer.fit(frame.rename(columns={"head": "ref"}), n_components=1)
 
 
 def test_nobody_is_no_person(tmp_path):
