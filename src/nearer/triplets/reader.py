@@ -313,7 +313,7 @@ def _parts(table: TextTable, names: Sequence[str], told: Reading) -> tuple[dict[
         raise InvalidInput(
             f"{table.path}: columns {', '.join(names) or list(range(table.width))} make no answer; "
             "needed are "
-            + "; or ".join(" + ".join(needed) for ways in wanted.values() for needed in ways)
+            + "; or ".join(dict.fromkeys(" + ".join(w) for ways in wanted.values() for w in ways))
             + ". Name them with columns= (--columns)"
         )
     needed = next(ways for ways in parts_of.KINDS[found] if set(ways) <= set(known))
