@@ -52,6 +52,7 @@ sphinx_gallery_conf = {
     "capture_repr": ("_repr_html_", "__repr__"),
     "ignore_repr_types": r"matplotlib|NoneType",
     "abort_on_example_error": True,
+    "run_stale_examples": True,  # an example that stayed the same may draw otherwise
     "parallel": 2,
     "download_all_examples": False,
     "show_signature": False,
