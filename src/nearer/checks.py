@@ -24,6 +24,7 @@ __all__ = [
     "odds",
     "one_of",
     "oracle",
+    "people",
     "positive",
     "probability",
     "rate",
@@ -115,6 +116,27 @@ def one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:
         words = ", ".join(map(repr, choices))
         raise InvalidInput(f"{name}={value!r}: must be one of {words}")
     return str(value)
+
+
+def people(value: ArrayLike | None, m: int) -> NDArray[Any] | None:
+    """Who gave each of m answers; somebody who is missing (None, nan, "") is nobody, "".
+
+    Examples
+    --------
+    >>> people(["Ann", None, "Bea"], 3)
+    array(['Ann', '', 'Bea'], dtype='<U3')
+    """
+    if value is None:
+        return None
+    who = np.asarray(value)
+    if who.shape != (m,):
+        raise InvalidInput(
+            f"people of shape {who.shape}: must be ({m},), who gave each of the answers"
+        )
+    if who.dtype.kind in "fO":
+        texts = [str(x).removesuffix(".0") for x in who.tolist()]
+        who = np.array(["" if x in ("None", "nan", "<NA>") else x for x in texts], dtype=np.str_)
+    return None if who.dtype.kind == "U" and bool((who == "").all()) else who
 
 
 def oracle(value: Any) -> Any:
