@@ -21,7 +21,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from nearer.algorithms.methods import make_asking
+from nearer.algorithms.methods import make_asking, makers
 from nearer.asking.memory import Memory
 from nearer.asking.oracles import PointOracle
 from nearer.cli.output import MethodRun, check_folder, write_run
@@ -55,6 +55,7 @@ def run_method(
     if points.shape[0] < 3:
         raise InvalidInput(f"{data}: has {points.shape[0]} objects; at least 3 are needed")
     oracle = PointOracle(points, metric)
+    makers()  # what takes a second to load is there before a folder is: from then on all is kept
     folder = check_folder(out)
     told = [seed, method, metric, budget, options]
     answers = (
