@@ -15,8 +15,11 @@ from numpy.typing import NDArray
 
 from nearer import checks
 from nearer.algorithms.adaptive import Economy, adaptive
+from nearer.algorithms.budgets import MOST_WRONG, noisy_budget
 from nearer.algorithms.informative import informative
 from nearer.algorithms.noise_check import NoiseCheck, detect_noise
+from nearer.algorithms.noisy_core import TOGETHER, noisy_core
+from nearer.asking.memory import Memory
 from nearer.asking.protocol import (
     Asking,
     Ties,
@@ -29,7 +32,7 @@ from nearer.asking.recipe import repeatable
 from nearer.asking.record import Record
 from nearer.embedding import Embedding, Phase
 
-__all__ = ["Expected", "exact_or_noisy", "noisy_budget"]
+__all__ = ["Expected", "exact_or_noisy"]
 
 Expected = float | Literal["auto"]
 
@@ -38,11 +41,6 @@ Expected = float | Literal["auto"]
 _FEWEST_CYCLES, _CYCLES = 12, 60
 _UNSURE = 0.05  # share of "don't know" from which on sorting would build on broken ties
 _SHARE = 40  # of the budget one comparison in so many checks; a cycle takes four
-# n·log2 n comparisons for each bit that an answer carries, where answers are noisy and no budget is
-# given: with a tenth of them wrong, twelve of these were enough for τ .99 with 60 objects in three
-# dimensions and .998 with 300, and the rest follows from the capacity of the channel
-_BITS = 6.4
-_LEAST_RATE, _MOST_RATE = 0.02, 0.35  # of wrong answers, that a default budget reckons with
 
 
 @repeatable
@@ -86,19 +84,6 @@ def exact_or_noisy(
     return _check_first(n, budget, n_cycles, order, quality, rng)
 
 
-def noisy_budget(n: int, rate: float) -> int:
-    """Comparisons that are enough where this share of the answers is wrong.
-
-    Examples
-    --------
-    >>> noisy_budget(60, 0.1), noisy_budget(60, 0.2)
-    (4272, 8157)
-    """
-    p = min(max(rate, _LEAST_RATE), _MOST_RATE)
-    capacity = 1 + p * np.log2(p) + (1 - p) * np.log2(1 - p)
-    return round(float(_BITS / capacity * n * np.log2(n)))
-
-
 def _noisy(
     n: int,
     budget: int | None,
@@ -107,15 +92,13 @@ def _noisy(
     quality: float,
     rng: np.random.Generator,
 ) -> Asking[Embedding]:
+    noise = min(rate, MOST_WRONG)
+    if n > TOGETHER:
+        return noisy_core(n, budget=budget, noise=noise, quality=quality, rng=rng)
     if budget is None:
         budget = noisy_budget(n, rate)
     return informative(
-        n,
-        budget=max(1, budget),
-        noise=min(rate, _MOST_RATE),
-        known=known,
-        quality=quality,
-        random_state=rng,
+        n, budget=max(1, budget), noise=noise, known=known, quality=quality, random_state=rng
     )
 
 
