@@ -19,7 +19,6 @@ from nearer.algorithms.budgets import MOST_WRONG, noisy_budget
 from nearer.algorithms.informative import informative
 from nearer.algorithms.noise_check import NoiseCheck, detect_noise
 from nearer.algorithms.noisy_core import TOGETHER, noisy_core
-from nearer.asking.memory import Memory
 from nearer.asking.protocol import (
     Asking,
     Ties,
