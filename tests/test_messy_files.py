@@ -136,6 +136,13 @@ def test_fit_says_what_it_assumed(tmp_path):
         nearer.fit(file, n_components=1, random_state=0)
 
 
+def test_fit_points_out_names_that_may_be_one(tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_text(table().replace("ape,bee", "Ape,bee", 1))
+    with pytest.warns(AnswersWarning, match="'Ape' and 'ape'; are there 3 objects or 4"):
+        nearer.fit(file, n_components=1, random_state=0)
+
+
 def test_whole_numbers_of_a_frame_stay_whole_numbers():
     pandas = pytest.importorskip("pandas")
     rows = [(1003, 1001, 1002), (1001, 1002, 1003), (1002, 1001, 1003)]

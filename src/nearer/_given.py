@@ -191,15 +191,12 @@ def _values(frame: Any) -> NDArray[Any]:
 
 
 def _from_file(source: Any) -> Triplets:
-    """A file or a frame, with a warning where it does not say what its columns are."""
+    """A file or a frame, with a warning of what somebody should look at."""
     read = read_triplets(source)
-    if read.report.assumed:
-        name = os.fspath(source) if isinstance(source, str | os.PathLike) else "the frame"
-        warnings.warn(
-            f"{name}: {read.report.assumed}, and pass what nearer.read_triplets returns",
-            AnswersWarning,
-            stacklevel=4,
-        )
+    name = os.fspath(source) if isinstance(source, str | os.PathLike) else "the frame"
+    for doubt in read.report.doubts():
+        what = f"{name}: {doubt} (fit what nearer.read_triplets returns, and this is not said)"
+        warnings.warn(what, AnswersWarning, stacklevel=4)
     return read
 
 
