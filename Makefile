@@ -39,7 +39,7 @@ test-gpu: .venv-gpu/.ready
 
 # Files that we write, read by other people's packages; these are installed beside .venv.
 test-peers: $(SETUP)
-	NEARER_PEERS=1 $(BIN)/pytest tests/test_peers.py
+	NEARER_PEERS=1 $(BIN)/pytest -rs tests/test_peers.py
 
 # The oldest versions that pyproject.toml allows, in an environment of their own. They warn of newer ones.
 test-oldest:
