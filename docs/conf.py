@@ -31,6 +31,7 @@ extensions = [
     "mathml",  # docs/_ext: formulas without a script
 ]
 exclude_patterns = ["_build", "gallery/**/*.ipynb", "gallery/**/*.py", "gallery/**/*.codeobj.json"]
+highlight_language = "none"  # a block says what it is
 default_role = "py:obj"  # `name` in a docstring is the name's page where it has one
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
@@ -68,7 +69,6 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"nearer {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_js_files = ["site.js"]
 html_favicon = "_static/mark.svg"
 html_show_sourcelink = False
 html_copy_source = False

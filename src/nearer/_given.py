@@ -270,7 +270,13 @@ def _from_frame(frame: Any) -> Triplets:
     columns = [np.asarray(frame[:, i] if at is None else at[:, i]) for i in range(frame.shape[1])]
     header = [str(name) for name in frame.columns]
     rows = [header, *([_cell(v) for v in row] for row in zip(*columns, strict=True))]
-    read = read_frame(TextTable("the frame", rows, list(range(-1, len(rows) - 1)), unit="row"))
+    try:
+        read = read_frame(TextTable("the frame", rows, list(range(-1, len(rows) - 1)), unit="row"))
+    except InvalidInput as error:  # what a file is told in options is done to a frame
+        words = str(error).replace("Name them with columns= (--columns)", "Rename the columns")
+        drop = "leave such rows out with drop_bad_rows=True (--drop-bad-rows), or list it in "
+        words = words.replace(drop + "labels= where it is a name", "or drop such rows")
+        raise InvalidInput(words) from None
     parts = by_name(header)
     kinds = {columns[i].dtype.kind for part, i in parts.items() if part not in BESIDE}
     if kinds <= {"i", "u"} and all(label.isdecimal() for label in read.labels):

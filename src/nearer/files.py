@@ -70,6 +70,8 @@ _NO_TEXT = (
     (b"PAR1", b"", "a Parquet file", "read it with pandas and pass the frame"),
     (b"SQLite format 3", b"", "an SQLite file", "export its answers; `nearer study export` does"),
     (b"%PDF", b"", "a PDF", "save its table as CSV"),
+    (b"<!DOCTYPE", b"", "a web page", "get the file that it shows or links to"),
+    (b"<html", b"", "a web page", "get the file that it shows or links to"),
 )
 
 
@@ -116,7 +118,7 @@ def read_text(path: str | os.PathLike[str]) -> str:
     data = read_bytes(path)
     for begins, holds, what, remedy in _NO_TEXT:
         if data.startswith(begins) and holds in data:
-            raise InvalidInput(f"{os.fspath(path)}: is {what}, not text; {remedy}")
+            raise InvalidInput(f"{os.fspath(path)}: is {what}, no table or JSON; {remedy}")
     wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
         text = data.decode("utf-16" if wide else "utf-8-sig")

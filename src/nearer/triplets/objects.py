@@ -72,10 +72,11 @@ def number_objects(
     if objects == "auto":
         told = bool(listed) and listed.issuperset([*whole, *names])
         if whole and names and not told:
+            is_, rest = ("not ", names) if len(names) <= len(whole) else ("", list(whole))
             raise wrong(
-                names[0],
-                f"object {names[0]!r} is not a whole number, but {len(whole)} of "
-                f"{len(whole) + len(names)} objects are; mend it, or pass "
+                rest[0],
+                f"object {rest[0]!r} is {is_}a whole number, but {len(values) - len(rest)} of "
+                f"{len(values)} objects are{'' if is_ else ' not'}; mend it, or pass "
                 'objects="names" (--names)',
             )
         objects = "names" if told or names else "numbers"

@@ -9,6 +9,7 @@ to be assumed is in the report, too.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -162,19 +163,40 @@ def read_frame(table: TextTable) -> Triplets:
 
 def _read(path: str | os.PathLike[str], told: Reading) -> Triplets:
     name, suffix = os.fspath(path), content_suffix(path)
+    if suffix in (".npy", ".npz", *HDF5) and (told.columns is not None or told.header is False):
+        raise InvalidInput(
+            f"{name}: has no header and no columns by name; columns= and header= (--columns, "
+            "--no-header) are for tables, leave them out"
+        )
     if suffix in (".npy", ".npz"):
-        return _from_arrays(path, told.kind, told.labels)
+        return _from_arrays(path, told)
     if suffix in HDF5:
         return read_screens(read_hdf5(path), ("query", "shown", "chosen"), told)
     text = read_text(path)
     if suffix in (".json", ".jsonl", ".ndjson") or text.lstrip()[:2] in ('{"', "[{", "[["):
         return _of_records(parse_records(name, text), told)
     bad: list[int] = []
-    return _of_table(parse_table(name, text, bad if told.drop_bad_rows else None), told, bad)
+    try:
+        table = parse_table(name, text, bad if told.drop_bad_rows else None)
+    except BadRow:
+        _refuse_late_header(name, text, told.kind)
+        raise
+    return _of_table(table, told, bad)
+
+
+def _refuse_late_header(name: str, text: str, kind: str) -> None:
+    """A title above the header, as spreadsheets like it, is better said than rows of two widths."""
+    for number, line in enumerate(text.splitlines()[:20], start=1):
+        words = re.split(r"[,;\t]", line.replace('"', ""))
+        if number > 1 and parts_of.kind_of(parts_of.by_name(words), kind) is not None:
+            raise InvalidInput(
+                f"{name}, line {number}: '{line.strip()}' is a header; take out the "
+                f"{number - 1} lines above it"
+            )
 
 
 def _of_records(records: Records, told: Reading) -> Triplets:
-    form = form_of(records)
+    form = form_of(records.found)
     if form is not None:
         return read_screens(records, form, told)
     table = records.table()
@@ -189,11 +211,9 @@ def _of_records(records: Records, told: Reading) -> Triplets:
 
 
 def _of_table(whole: TextTable, told: Reading, bad: list[int]) -> Triplets:
-    if told.columns is None and told.header is not False and len(whole.rows) > 1:
-        records = Records.of_table(whole)
-        form = form_of(records)
-        if form is not None:
-            return read_screens(records, form, told)
+    form = form_of([[field.strip() for field in whole.rows[0]]])
+    if form is not None and told.columns is None and told.header is not False:
+        return read_screens(Records.of_table(whole), form, told)
     table, names = _with_header(whole, told)
     parts, kind = _parts(table, names, told)
     # a column that nobody names, or that the user calls an answer, is yes or no and no object
@@ -239,8 +259,10 @@ def _with_header(table: TextTable, told: Reading) -> tuple[TextTable, list[str]]
                 "answer; take out the # and pass header=True or header=False (--no-header)"
             )
         rest, names = table, table.remark
-    elif parts_of.kind_of(parts_of.by_name(first), told.kind) is not None or (
-        told.columns is not None and any(c in first for c in told.columns.values())
+    elif (
+        parts_of.kind_of(parts_of.by_name(first), told.kind) is not None
+        or (told.columns is not None and any(c in first for c in told.columns.values()))
+        or _is_partly_known(table, first)
     ):
         rest, names = table.below(), first
     else:
@@ -251,10 +273,20 @@ def _with_header(table: TextTable, told: Reading) -> tuple[TextTable, list[str]]
     return rest, names
 
 
+def _is_partly_known(table: TextTable, first: Sequence[str]) -> bool:
+    """Whether a first row like no other has two words of a header, though not enough of them."""
+    return len(parts_of.by_name(first)) > 1 and not set(first[:3]) & _values_below(table)
+
+
+def _values_below(table: TextTable) -> set[str]:
+    return {field.strip() for row in table.rows[1:] for field in row[:3]}
+
+
 def _refuse_strange_header(table: TextTable, first: Sequence[str]) -> None:
     """A first row like no other is a header that nobody here knows, or one more answer."""
-    others = {field.strip() for row in table.rows[1:] for field in row[:3]}
-    if not set(first[:3]) & others and not all(f.lstrip("-").isdecimal() for f in first[:3]):
+    if not set(first[:3]) & _values_below(table) and not all(
+        f.lstrip("-").isdecimal() for f in first[:3]
+    ):
         raise table.unclear(
             0,
             f"'{','.join(first)}' may be a header, but its words are not known, and its values "
@@ -281,7 +313,7 @@ def _parts(table: TextTable, names: Sequence[str], told: Reading) -> tuple[dict[
         raise InvalidInput(
             f"{table.path}: columns {', '.join(names) or list(range(table.width))} make no answer; "
             "needed are "
-            + "; or ".join(" + ".join(needed) for ways in wanted.values() for needed in ways)
+            + "; or ".join(dict.fromkeys(" + ".join(w) for ways in wanted.values() for w in ways))
             + ". Name them with columns= (--columns)"
         )
     needed = next(ways for ways in parts_of.KINDS[found] if set(ways) <= set(known))
@@ -289,14 +321,13 @@ def _parts(table: TextTable, names: Sequence[str], told: Reading) -> tuple[dict[
     return {part: i for part, i in known.items() if part in used}, found
 
 
-def _from_arrays(path: str | os.PathLike[str], kind: str, labels: Sequence[str] | None) -> Triplets:
+def _from_arrays(path: str | os.PathLike[str], told: Reading) -> Triplets:
     held = read_arrays(path)
-    name = os.fspath(path)
+    name, kind = os.fspath(path), told.kind
 
     def fault(row: int, what: str) -> InvalidInput:
         return InvalidInput(f"{name}, row {row}: {what}")
 
-    asked = kind
     if kind == "auto":
         kind = "triplets" if held.answers is None else "answers"
     elif (kind == "answers") != (held.answers is not None):
@@ -305,26 +336,29 @@ def _from_arrays(path: str | os.PathLike[str], kind: str, labels: Sequence[str] 
             "beside its three columns; leave kind out, or add them"
         )
     order = {"answers": ("head", "a", "b")}.get(kind) or tuple(parts_of.by_position(kind, 3))
+    columns, known = held.columns, told.labels if told.labels is not None else held.labels
+    if told.objects == "names" and known is None:
+        ids, closed = np.unique(columns, return_inverse=True)
+        columns, known = closed.reshape(columns.shape), [str(i) for i in ids.tolist()]
     answered = to_triplets(
         kind,
-        dict(zip(order, held.columns.T, strict=True)),
+        dict(zip(order, columns.T, strict=True)),
         None if held.answers is None else read_answers(held.answers, fault),
         fault,
     )
-    n = int(held.columns.max(initial=-1)) + 1
-    known = labels if labels is not None else held.labels
+    n = int(columns.max(initial=-1)) + 1
     called = distinct_labels(known, [str(i) for i in range(n)])
     if len(called) < n:
-        row = int(np.argmax(held.columns.max(axis=1) >= len(called)))
+        row = int(np.argmax(columns.max(axis=1) >= len(called)))
         raise fault(row, f"object {n - 1}, but there are {len(called)} labels; one each is needed")
     read = assemble(
         answered,
         called,
         kind=kind,
-        lines=np.arange(1, len(held.columns) + 1),
+        lines=np.arange(1, len(columns) + 1),
         beside=Beside(held.persons, held.person_labels, held.weights),
         unread=held.unread,
     )
-    guessed = asked == "auto" and kind == "triplets" and held.plain
+    guessed = told.kind == "auto" and kind == "triplets" and held.plain
     assumed = _ASSUMED[kind, 3] if guessed else ""
     return replace(read, report=replace(read.report, assumed=assumed, unit="row"))

@@ -62,7 +62,7 @@ def read_rows(
         kind=kind,
         lines=np.array(table.lines),
         beside=Beside.of_columns(table, parts),
-        unread=[n for i, n in enumerate(names) if i not in names_read | set(parts.values())],
+        unread=[n for i, n in enumerate(names) if n and i not in names_read | set(parts.values())],
     )
 
 
