@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nearer
-from nearer.errors import InvalidInput
 from nearer.questions import pack
+from nearer.errors import InvalidInput
 
 
 def embed(X, **options):

@@ -19,6 +19,7 @@ from nearer.algorithms.budgets import MOST_WRONG, noisy_budget
 from nearer.algorithms.informative import informative
 from nearer.algorithms.noise_check import NoiseCheck, detect_noise
 from nearer.algorithms.noisy_core import TOGETHER, noisy_core
+from nearer.asking.memory import Memory
 from nearer.asking.protocol import (
     Asking,
     Ties,
@@ -109,7 +110,9 @@ def _sorting(
 ) -> Asking[Embedding]:
     """The exact way, which needs every answer: what nobody knows is asked again, then decided."""
     ties = Ties()
-    asking = adaptive(n, budget=budget, order=order, quality=quality, known=known, random_state=rng)
+    asking = adaptive(
+        n, budget=budget, order=order, quality=quality, known=known, random_state=rng
+    )
     asking = decided(asking, ties)
     found = yield from (asking if budget is None else limited(asking, budget))
     if not ties.n_broken:
