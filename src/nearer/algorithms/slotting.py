@@ -32,7 +32,7 @@ _WORTH_ASKING = 0.5  # bits; an object whose best question tells fewer is done
 _WORTH_A_SECOND = 0.8  # bits; the same for a second question in one round: comparisons for rounds
 _SWEEPS = 1  # of expectation propagation a round: time
 _COARSE = 3  # rounds of plain bisection, which tell a bit each and need no choice: time
-# Rounds after which all searches may begin elsewhere, at so many anchors: time against mirror images
+# Rounds after which all searches may begin elsewhere, at so many anchors: time, mirror images
 _ANEW = 24
 _BEGINNINGS = 150
 _PART = 1000  # objects that make a second thread worth waking: some milliseconds
