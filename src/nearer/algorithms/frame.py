@@ -28,7 +28,7 @@ __all__ = ["Frame", "build_frame", "chain_triplets"]
 # Random questions that test a dimension, and the share of them it must predict. With the dimension
 # right and d + 1 heads 90 to 100 % are, with one too few 60 to 90 %. A wrong "yes" is mended later,
 # by near ties; a wrong "no" costs another ranking.
-_CHECKS = 100
+_CHECKS = 100  # at most; two an object where there are few
 _CONFIRMED = 0.95
 _JUDGES = 40  # answers that can tell a weak dimension from equal distances; fewer cannot
 _LIKELY = 0.9  # … where one head fewer has led to the same dimension

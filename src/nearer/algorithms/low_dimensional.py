@@ -1,11 +1,12 @@
 """Objects in few dimensions: rank from a few heads, place the others, ask about near ties.
 
 1. *Frame.* Some objects, all where there are few, are ranked from one far head after another until
-   the dimension is known (`frame`).
+   the dimension is known (`frame`), and refined as in 3: others can be placed no better than it is.
 2. *Slots.* The other objects are placed by search in the heads' chains (`slotting`).
 3. *Detail.* Everything is fitted; then comes what the fit cannot tell (`near_ties`), another fit,
-   and so on. A dimension that few heads do not show comes to light here: near ties cannot be obeyed
-   without it, and answers that no fit has seen are predicted better with it (`obeying`).
+   and so on, until those answers say that it is good enough. A dimension that few heads do not show
+   comes to light here: near ties cannot be obeyed without it, and answers that no fit has seen are
+   predicted better with it (`obeying`).
 
 The natural unit of cost is n·d·log2 n comparisons: each of n objects has d coordinates, each worth
 log2 n bits.
@@ -39,7 +40,7 @@ _MOST, _MOST_EACH = 1.5, 20  # at most so many n·d·log2 n and so many an objec
 # Objects that are ranked: too few do not show the dimension (ten for each), too many cost more than
 # slotting them would.
 _MEMBERS = 100
-_IN_FRAME = 0.97  # quality of the frame that others are placed in
+_IN_FRAME = 0.97  # quality of the frame, which costs little: less makes slots and detail worse
 _TO_SLOT = 2  # heads more than dimensions, that others are placed from: fewer leave mirror images
 # With a budget: a frame that is cheap enough to leave some of it.
 _FEWEST_MEMBERS = 30
