@@ -26,9 +26,7 @@ from nearer.questions import Objects
 from nearer.trials import Trials
 from nearer.triplets import Triplets, read_triplets
 from nearer.triplets.columns import BESIDE, by_name
-from nearer.triplets.reader import read_frame
 from nearer.triplets.report import Report
-from nearer.triplets.table import TextTable
 from nearer.trust import Agreement, measure_agreement
 
 __all__ = ["Given", "gather"]
