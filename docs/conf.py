@@ -47,7 +47,6 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_type_aliases = {name: name for name in ALIASES}
-python_maximum_signature_line_length = 80
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 
