@@ -124,7 +124,8 @@ def test_everybody_can_read_it(size):
             wide = page.evaluate("document.documentElement.scrollWidth")
             assert wide <= SIZES[size]["width"], f"{name} is {wide} wide on a {size}"
             if keep:
-                page.screenshot(path=Path(keep) / f"{Path(name).stem}-{size}.png")
+                shot = name.removesuffix(".html").replace("/", "-")
+                page.screenshot(path=Path(keep) / f"{shot}-{size}.png")
             for mode in ("light", "dark"):
                 page.evaluate(f"document.documentElement.dataset.theme = '{mode}'")
                 page.wait_for_timeout(400)  # colours fade into each other
