@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 import warnings
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from nearer.errors import DroppedRows, InvalidInput
 
@@ -62,6 +64,18 @@ __all__ = ["command"]
 )
 @click.option("--seed", type=click.IntRange(min=0), help="Makes the fit repeatable.")
 @click.option("--out", default="out/fit", show_default=True, help="Folder for the results.")
+@click.option(
+    "--map",
+    "map_file",
+    type=click.Path(path_type=Path),
+    help="Also draw the map to this file: .svg, .pdf, .png, or .html to explore it.",
+)
+@click.option(
+    "--report",
+    "report_file",
+    type=click.Path(path_type=Path),
+    help="Also write a report for a paper to this file, .html or .md.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 def command(
     triplets: Path,
@@ -73,6 +87,8 @@ def command(
     drop_bad_rows: bool,
     as_json: bool,
     out: str,
+    map_file: Path | None,
+    report_file: Path | None,
     **options: Any,
 ) -> None:
     """Find positions from the answers in the file TRIPLETS.
@@ -80,10 +96,27 @@ def command(
     The file is read in any of the common forms: head, winner, loser; questions with answers;
     odd-one-out and most-central-of-three by --kind; screens of which some are chosen, votes,
     jsPsych and psiz; .csv, .tsv, .txt, .npy, .npz, .json, .jsonl, .h5, compressed or not.
-    """
-    from nearer.cli.fitted import fit_file, report_fit
+
+    \b
+    The table says:
+      objects    how many there are
+      answers    how many were read and used
+      dimension  how many dimensions the map has; "not determined" where the
+                 answers leave other numbers possible, which are then listed
+      held-out   share of answers predicted by fits that had not seen them
+      95 %       the interval that holds that share 95 times in 100
+      noise      share of answers that depart from the map
+      seconds    how long the fit took
+
+    Below it: people who contradict all others ("contrary") or seem to guess.
+    The files written to --out: embedding.csv with the positions, people.csv
+    where the file says who answered, fit.json with all figures, the version,
+    the source and the command, map.png, dimension.png.
+    """  # noqa: D301 - the backspace keeps the lines of the list apart
+    from nearer.cli.fitted import check_files, fit_file, report_fit
     from nearer.triplets import read_triplets
 
+    check_files(map_file, report_file)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DroppedRows)  # the report names them
         answers = read_triplets(
@@ -97,7 +130,22 @@ def command(
         )
     click.echo(str(answers.report), err=True)
     result = fit_file(answers, triplets, out, **options)
-    report_fit(result, as_json=as_json)
+    result.command = _as_typed(click.get_current_context(), result.seed)
+    report_fit(result, as_json=as_json, map_file=map_file, report_file=report_file)
+
+
+def _as_typed(context: click.Context, seed: int) -> str:
+    """The command that gives the same again: what was typed, and the seed that was drawn."""
+    words = ["nearer", "fit"]
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        value = seed if name == "seed" else context.params.get(name)
+        typed = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if isinstance(parameter, click.Argument):
+            words.append(str(value))
+        elif typed or name == "seed":
+            words += [parameter.opts[0]] if value is True else [parameter.opts[0], str(value)]
+    return shlex.join(words)
 
 
 def _columns(text: str) -> dict[str, str | int]:

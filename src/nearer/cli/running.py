@@ -62,15 +62,9 @@ def run_method(
         if journal is None
         else _Journalled(Path(journal), points, seed, metric)
     )
-    try:
-        asking = make_asking(
-            method, points.shape[0], random_state=answers.seed, budget=budget, **options
-        )
-    except InvalidInput as error:  # in the words of the command
-        message = str(error).replace("n_components=", "--dim ").replace("n_components", "--dim")
-        raise InvalidInput(message) from None
-    start = time.perf_counter()
     with answers.kept_when_interrupted(), asking_progress(method) as progress:
+        asking = _asking(method, points.shape[0], answers.seed, budget, options)
+        start = time.perf_counter()
         embedding = run(asking, oracle, progress=progress, **answers.how(budget))
         seconds = time.perf_counter() - start
         done = MethodRun(
@@ -79,6 +73,14 @@ def run_method(
         )  # fmt: skip
         write_run(done)
     return done
+
+
+def _asking(method: str, n: int, seed: Any, budget: int | None, options: dict[str, Any]) -> Any:
+    try:
+        return make_asking(method, n, random_state=seed, budget=budget, **options)
+    except InvalidInput as error:  # in the words of the command
+        message = str(error).replace("n_components=", "--dim ").replace("n_components", "--dim")
+        raise InvalidInput(message) from None
 
 
 def _fingerprint(points: Any, options: list[Any]) -> str:

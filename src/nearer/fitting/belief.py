@@ -45,7 +45,7 @@ from nearer.fitting.solver import disobeyed
 from nearer.questions import Objects, Questions, find, pack, random_questions, unpack
 from nearer.trials import Trials
 
-__all__ = ["Belief"]
+__all__ = ["Belief", "expected_tau"]
 
 _GROWTH = 1.5
 _FIRST_DIMENSION = 2
@@ -123,7 +123,7 @@ class Belief:
         self._tried: dict[int, Tuned] = {}
         self._rival: Tuned | None = None  # the best of the other curve
         self.held_out: HeldOut | None = None
-        self.fit = fit_posterior(self._answers, d, self._plain)
+        self.fit: Posterior = fit_posterior(self._answers, d, self._plain)
 
     @property
     def dimension(self) -> int:
@@ -195,12 +195,7 @@ class Belief:
         # four standard errors above a coin: the best of some ten settings exceeds three by chance
         if held is None or held.accuracy <= 0.5 + 2 / np.sqrt(len(held.pieces)):
             return 0.0
-        n = len(self.fit.positions)
-        questions = random_questions(n, _QUESTIONS, np.random.default_rng(0))
-        mean, variance = self.fit.margins(questions)
-        sure = min(1.0, held.curve.sharpness)
-        right = ndtr(sure * np.abs(mean) / np.sqrt(np.maximum(variance, 1e-12)))
-        return float(np.mean(2 * right - 1))
+        return expected_tau(self.fit, held.curve.sharpness)
 
     @property
     def weights(self) -> Floats:
@@ -374,3 +369,15 @@ class Belief:
             return principal_axes(X, d)
         column = self._rng.normal(scale=0.1 * np.std(X), size=(len(X), d - X.shape[1]))
         return np.hstack([X, column])
+
+
+def expected_tau(fit: Posterior, sharpness: float) -> float:
+    """Kendall's τ that is expected of positions; see above.
+
+    `sharpness` is that of the curve held-out answers ask for; below 1 positions are less sure.
+    """
+    questions = random_questions(len(fit.positions), _QUESTIONS, np.random.default_rng(0))
+    mean, variance = fit.margins(questions)
+    sure = min(1.0, sharpness)
+    right = ndtr(sure * np.abs(mean) / np.sqrt(np.maximum(variance, 1e-12)))
+    return float(np.mean(2 * right - 1))

@@ -11,15 +11,19 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
 
 from nearer.errors import BadRow, InvalidInput
 from nearer.files import read_text
 
-__all__ = ["TextTable", "parse_table", "read_table"]
+__all__ = ["TextTable", "frame_table", "parse_table", "read_table"]
 
 _SEPARATORS = (",", "\t", ";")
 _NO_SEPARATOR = re.compile(r'[^,]*|"[^"]*"|\s*-?\d+,\d+\s*')  # a field that commas do not cut
@@ -60,12 +64,25 @@ class TextTable:
     def error(self, row: int, what: str, rows: Sequence[int] = ()) -> BadRow:
         """What is wrong with one row, and where that is; `rows` are all that are wrong so."""
         where = f"{self.path}, {self.unit} {self.lines[row]}"
-        more = f" ({len(rows) - 1:,} more are like it)" if len(rows) > 1 else ""
+        more = f" ({len(rows) - 1:,} more cannot be read)" if len(rows) > 1 else ""
         return BadRow(f"{where}: {what}{more}", rows or [row])
 
     def unclear(self, row: int, what: str) -> InvalidInput:
         """What cannot be known of the whole file, seen on this row."""
         return InvalidInput(str(self.error(row, what)))
+
+
+def frame_table(frame: Any) -> TextTable:
+    """A pandas or polars frame as the table that it would be written to, rows counted from 0."""
+    at = getattr(frame, "iloc", None)  # by position, since two columns may have one name
+    columns = [frame[:, i] if at is None else at[:, i] for i in range(frame.shape[1])]
+    rows = [[str(name) for name in frame.columns]]
+    rows += [[_cell(v) for v in row] for row in zip(*map(np.asarray, columns), strict=True)]
+    return TextTable("the frame", rows, list(range(-1, len(rows) - 1)), unit="row")
+
+
+def _cell(value: Any) -> str:
+    return json.dumps(list(value)) if isinstance(value, list | tuple | np.ndarray) else str(value)
 
 
 def read_table(path: str | os.PathLike[str], bad: list[int] | None = None) -> TextTable:
@@ -79,9 +96,9 @@ def parse_table(name: str, text: str, bad: list[int] | None = None) -> TextTable
     Lines of another width than the first are refused, or left out and added to `bad`.
     """
     comments, first = _top(text)
-    if first is None:
+    table = TextTable(name, [], []) if first is None else _parse(name, text, first, comments)
+    if not table.rows:
         raise InvalidInput(f"{name}: has no rows; it needs at least one")
-    table = _parse(name, text, _separator(first), comments)
     width = table.width
     odd = [row for row, fields in enumerate(table.rows) if len(fields) != width]
     if odd and bad is None:
@@ -116,7 +133,8 @@ def _separator(line: str) -> str:
     return best if fields[best] > 1 else " "
 
 
-def _parse(name: str, text: str, separator: str, comments: int) -> TextTable:
+def _parse(name: str, text: str, first: str, comments: int) -> TextTable:
+    separator = _separator(first)
     lines: Iterator[str] = io.StringIO(text, newline="")
     remark = None
     for _ in range(comments):
