@@ -42,6 +42,7 @@ def adaptive(
     *,
     budget: int | None = None,
     order: Economy = "fewest-comparisons",
+    keep_triplets: bool = True,
     random_state: int | np.random.Generator | None = None,
 ) -> Asking[Embedding]:
     """Find the dimension and the positions of objects: `nearer.embed` as an asking.
@@ -55,6 +56,8 @@ def adaptive(
     order
         ``"fewest-comparisons"``, or ``"fewest-rounds"``: about a hundred rounds, where each of them
         is waited for, for up to 15 % more comparisons.
+    keep_triplets
+        False: where objects are placed among a core, the answers about them are not kept.
     random_state
         Seed or generator.
 
@@ -76,7 +79,10 @@ def adaptive(
     rng = checks.generator(random_state)
     budget = None if budget is None else checks.budget(budget)
     few = n <= _TOGETHER
-    asking = _core(n, budget, order, rng) if few else _core_and_others(n, budget, order, rng)
+    if few:
+        asking = _core(n, budget, order, rng)
+    else:
+        asking = _core_and_others(n, budget, order, keep_triplets, rng)
     return asking if budget is None else limited(asking, budget)
 
 
@@ -97,7 +103,7 @@ def _low_or_high(draft: Draft, budget: int | None, order: Economy) -> Asking[Non
 
 
 def _core_and_others(
-    n: int, budget: int | None, order: Economy, rng: np.random.Generator
+    n: int, budget: int | None, order: Economy, keep_triplets: bool, rng: np.random.Generator
 ) -> Asking[Embedding]:
     """Embed a random core, then place the others among it."""
     objects = rng.permutation(n)  # the core first
@@ -106,8 +112,9 @@ def _core_and_others(
         asking = limited(asking, budget // 2)
     core = yield from renumbered(asking, objects)
     others = np.arange(_CORE, n)
+    most = ENOUGH * np.log2(n) / np.log2(_CORE)
     placed = yield from renumbered(
-        place_objects(core, others, most=ENOUGH * np.log2(n) / np.log2(_CORE), pairs=True), objects
+        place_objects(core, others, most=most, pairs=True, keep_triplets=keep_triplets), objects
     )
     note = f"{len(others)} objects among a core of {_CORE}"
     positions = np.empty((n, core.dimension))

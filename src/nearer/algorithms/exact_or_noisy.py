@@ -52,6 +52,7 @@ def exact_or_noisy(
     noise: Expected = "auto",
     order: Economy = "fewest-comparisons",
     quality: float = 0.99,
+    keep_triplets: bool = True,
     random_state: int | np.random.Generator | None = None,
 ) -> Asking[Embedding]:
     """Find positions whether or not answers can be trusted.
@@ -74,14 +75,14 @@ def exact_or_noisy(
     if noise != "auto":
         rate = checks.rate("noise", noise)
         if not rate:
-            return _sorting(n, budget, order, rng)
+            return _sorting(n, budget, order, keep_triplets, rng)
         return _noisy(n, budget, rate, None, quality, rng)
     n_cycles = min(_CYCLES, n)
     if budget is not None:
         n_cycles = min(n_cycles, budget // (4 * _SHARE))
     if n < 4 or n_cycles < 1:
-        return _sorting(n, budget, order, rng)
-    return _check_first(n, budget, n_cycles, order, quality, rng)
+        return _sorting(n, budget, order, keep_triplets, rng)
+    return _check_first(n, budget, n_cycles, order, quality, keep_triplets, rng)
 
 
 def _noisy(
@@ -103,11 +104,12 @@ def _noisy(
 
 
 def _sorting(
-    n: int, budget: int | None, order: Economy, rng: np.random.Generator
+    n: int, budget: int | None, order: Economy, keep_triplets: bool, rng: np.random.Generator
 ) -> Asking[Embedding]:
     """The exact way, which needs every answer: what nobody knows is asked again, then decided."""
     ties = Ties()
-    asking = decided(adaptive(n, budget=budget, order=order, random_state=rng), ties)
+    asking = adaptive(n, budget=budget, order=order, keep_triplets=keep_triplets, random_state=rng)
+    asking = decided(asking, ties)
     found = yield from (asking if budget is None else limited(asking, budget))
     if not ties.n_broken:
         return found
@@ -120,6 +122,7 @@ def _check_first(
     n_cycles: int,
     order: Economy,
     quality: float,
+    keep_triplets: bool,
     rng: np.random.Generator,
 ) -> Asking[Embedding]:
     record = Record()
@@ -133,9 +136,11 @@ def _check_first(
         rate = max(check.error_rate, unsure / 2)  # a coin would be right half of the time
         rest = _noisy(n, left, rate, record.triplets, quality, rng)
     elif n <= _FEW:
-        rest = remembered(_sorting(n, left, order, rng), Memory(check.triplets))
+        rest = remembered(_sorting(n, left, order, False, rng), Memory(check.triplets))
     else:
-        rest = _sorting(n, left, order, rng)
+        rest = _sorting(n, left, order, False, rng)  # kept once: here
+    if not keep_triplets:
+        record.forget()
     found = yield from recorded(rest if left is None else limited(rest, left), record)
     return replace(
         found,
