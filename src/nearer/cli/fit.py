@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from nearer.cli.options import scheduler_option
 from nearer.errors import DroppedRows, InvalidInput
 
 __all__ = ["command"]
@@ -58,6 +59,7 @@ __all__ = ["command"]
 @click.option("--seed", type=click.IntRange(min=0), help="Makes the fit repeatable.")
 @click.option("--out", default="out/fit", show_default=True, help="Folder for the results.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
+@scheduler_option
 def command(
     triplets: Path,
     kind: Any,
@@ -67,6 +69,7 @@ def command(
     drop_bad_rows: bool,
     as_json: bool,
     out: str,
+    scheduler: str | None,
     **options: Any,
 ) -> None:
     """Find positions from the answers in the file TRIPLETS.
@@ -75,6 +78,7 @@ def command(
     odd-one-out and most-central-of-three by --kind; screens of which some are chosen, as records of
     JSON; .csv, .tsv, .npy, .npz, .json, .jsonl, compressed or not.
     """
+    from nearer.cells.scheduler import scheduler as sent_to
     from nearer.cli.fitted import fit_file, report_fit
     from nearer.triplets import read_triplets
 
@@ -89,7 +93,8 @@ def command(
             drop_bad_rows=drop_bad_rows,
         )
     click.echo(str(answers.report), err=True)
-    result = fit_file(answers, triplets, out, **options)
+    with sent_to(scheduler):
+        result = fit_file(answers, triplets, out, **options)
     report_fit(result, as_json=as_json)
 
 
