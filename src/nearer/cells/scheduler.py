@@ -1,13 +1,14 @@
 """Coarse work on a Dask cluster: `nearer.jobs` sends it there while this lasts.
 
 A cluster can go wrong in ways that a pool of processes cannot: nobody listens at the address, no
-worker is there, a worker dies and takes its work along, all of them do and nothing would ever come.
-Each is one message.
+worker is there, a worker dies and takes its work along. Each is one message. Workers must stay to
+the end: one that is taken away counts as dead.
 """
 
 from __future__ import annotations
 
 import threading
+from _thread import interrupt_main
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -36,7 +37,6 @@ def scheduler(address: str | None) -> Iterator[None]:
         return
     try:
         from distributed import Client  # noqa: PLC0415 - an extra
-        from distributed.scheduler import KilledWorker  # noqa: PLC0415
         from joblib import parallel_config  # noqa: PLC0415
     except ImportError as error:
         raise InvalidInput(
@@ -47,18 +47,12 @@ def scheduler(address: str | None) -> Iterator[None]:
     try:
         with parallel_config("dask", client=client, wait_for_workers_timeout=_PATIENCE):
             yield
-    except KilledWorker as error:
-        raise InvalidInput(
-            f"--scheduler {address}: the worker at {error.last_worker.address} died while it "
-            f"computed {error.task}, as others had before it, often for want of memory; give "
-            "workers more of it, or run without --scheduler"
-        ) from error
-    except Exception as error:
-        if not watch.deserted:
+    except (Exception, KeyboardInterrupt) as error:
+        if watch.lost is None:
             raise
         raise InvalidInput(
-            f"--scheduler {address}: its workers are gone, the last was {watch.last}; start "
-            "workers, and run the same command again"
+            f"--scheduler {address}: the worker at {watch.lost} died, often for want of memory; "
+            "start workers with more of it, and run the same command again"
         ) from error
     finally:
         watch.end()
@@ -84,11 +78,15 @@ def _connected(client: Any, address: str) -> Any:
 
 
 class _Watch:
-    """Looks whether a cluster still has workers, and closes the client where it has not."""
+    """Looks whether all workers are still there, and interrupts the main thread where one is not.
+
+    The scheduler would give its work to others, three times, and joblib would not hear of the end.
+    """
 
     def __init__(self, client: Any) -> None:
         self._client, self._over = client, threading.Event()
-        self.deserted, self.last = False, "never seen"
+        self._known = self._workers()
+        self.lost: str | None = None
         self._thread = threading.Thread(target=self._look, daemon=True)
         self._thread.start()
 
@@ -98,17 +96,16 @@ class _Watch:
         self._thread.join()
 
     def _look(self) -> None:
-        alone = 0
         while not self._over.wait(1.0):
-            try:
-                workers = self._client.scheduler_info(n_workers=-1)["workers"]
-            except Exception:
-                workers = {}
-            if workers:
-                self.last, alone = next(iter(workers)), 0
-                continue
-            alone += 1
-            if alone >= _PATIENCE:
-                self.deserted = True
-                self._client.close(timeout=1)
+            workers = self._workers()
+            if lost := self._known - workers:
+                self.lost = min(lost)
+                interrupt_main()
                 return
+            self._known = workers
+
+    def _workers(self) -> set[str]:
+        try:
+            return set(self._client.scheduler_info(n_workers=-1)["workers"])
+        except Exception:  # the scheduler is gone, and its workers with it
+            return set()
