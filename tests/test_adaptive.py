@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import nearer
 from nearer.errors import InvalidInput
+from nearer.questions import pack
 
 
 def embed(X, **options):
@@ -160,6 +161,43 @@ def test_ties_cost_no_dimensions():
     assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.95
 
 
+@pytest.mark.parametrize(
+    ("X", "places", "d"),
+    [
+        (np.ones((12, 2)), 1, 1),
+        (np.repeat(np.random.default_rng(5).normal(size=(3, 2)), 10, axis=0), 3, 2),
+        (np.random.default_rng(1).integers(0, 30, size=(40, 1)) * 1.0, None, 1),
+        (np.random.default_rng(2).integers(0, 8, size=(60, 2)) * 1.0, None, 2),
+    ],
+    ids=["one place", "three places", "a line", "a grid"],
+)
+def test_equal_distances_cost_neither_dimensions_nor_comparisons(X, places, d):
+    n = len(X)
+    found = nearer.embed(nearer.PointOracle(X), n, random_state=0, progress=False)
+    assert found.dimension <= d
+    assert found.n_comparisons <= 1.5 * n * d * np.log2(n) + 25 * n
+    if places is not None:
+        assert len(np.unique(found.positions, axis=0)) == places
+        shared = (X[:, None] == X).all(axis=2)
+        np.testing.assert_array_equal(
+            (found.positions[:, None] == found.positions).all(axis=2), shared
+        )
+
+
+def test_the_range_of_dimensions_says_what_answers_leave_possible():
+    rng = np.random.default_rng(3)
+    enough = embed(rng.normal(size=(40, 2)))
+    assert (enough.dimension_low, enough.dimension_high, enough.determined) == (2, 2, True)
+    assert enough.evidence[1]["disobeyed"] > 0.015  # one dimension is refuted
+    for n, d in ((5, 3), (8, 4), (10, 4)):  # few objects may fit in fewer dimensions
+        few = embed(rng.normal(size=(n, d)))
+        assert few.dimension_low <= d <= few.dimension_high
+        assert not few.determined
+    unknown = embed(rng.normal(size=(60, 2)), budget=100)
+    assert (unknown.dimension_low, unknown.dimension_high) == (1, 59)
+    assert not unknown.determined
+
+
 def test_two_clusters_far_apart_keep_their_dimension():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(100, 3))
@@ -214,6 +252,34 @@ def test_many_objects_are_placed_among_a_core(monkeypatch):
     part = embed(X, budget=5000)
     assert part.n_comparisons <= 5000
     assert np.isfinite(part.positions).all()
+
+
+@pytest.mark.parametrize("together", [100, 3000], ids=["a core", "all"])
+def test_answers_that_are_known_are_learned_and_not_asked_again(monkeypatch, together):
+    monkeypatch.setattr("nearer.algorithms.adaptive._TOGETHER", together)
+    monkeypatch.setattr("nearer.algorithms.adaptive._CORE", min(together, 300))
+    X = np.random.default_rng(11).normal(size=(300, 2))
+    exact = nearer.PointOracle(X)
+    check = nearer.run(nearer.detect_noise(300, n_cycles=20, random_state=0), exact)
+    nothing = nearer.adaptive(300, budget=0, known=check.triplets, random_state=0)
+    found = nearer.run(nothing, exact)
+    assert found.n_comparisons == 0
+    assert found.predict(check.triplets).mean() > 0.9  # they are all that is known
+    more = nearer.run(nearer.adaptive(300, known=check.triplets, random_state=0), exact)
+    assert not np.isin(pack(more.triplets)[0], pack(check.triplets)[0]).any()
+    assert more.predict(check.triplets).mean() > 0.98
+
+
+def test_quality_is_what_comparisons_buy():
+    X = np.random.default_rng(12).normal(size=(150, 2))
+    found = [embed(X, quality=quality) for quality in (0.9, 0.98, 0.995)]
+    costs = [each.n_comparisons for each in found]
+    assert costs == sorted(costs)
+    assert costs[-1] > 1.1 * costs[0]
+    taus = [nearer.metrics.mean_kendall_tau(X, each.positions) for each in found]
+    assert taus[-1] > 0.99
+    expected = [each.details["expected_tau"] for each in found]
+    assert np.abs(np.subtract(taus, expected)).max() < 0.05
 
 
 def test_wrong_arguments_are_named():

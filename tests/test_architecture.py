@@ -33,6 +33,7 @@ MAY_IMPORT = {
     "checks": {"errors", "questions"},
     "distances": {"errors"},
     "files": {"errors"},
+    "jobs": set(),
     "kept": LEAVES,
     "sketch": LEAVES,
     "judges": {"running", "asking", "fitting"} | LEAVES,
@@ -43,20 +44,22 @@ MAY_IMPORT = {
     "asking": LEAVES,
     "geometry": {"_kernels"} | LEAVES,
     "fitting": {"_kernels", "asking", "metrics"} | LEAVES,
-    "embedding": {"asking", "fitting", "kept", "metrics", "running", "sketch"} | LEAVES,
+    "trust": {"fitting", "metrics"} | LEAVES,
+    "embedding": {"asking", "fitting", "kept", "metrics", "running", "sketch", "trust"} | LEAVES,
     "comparing": {"embedding", "metrics"} | LEAVES,
     "algorithms": INSIDE - {"algorithms"},
     "running": {"_kernels", "asking", "triplets"} | LEAVES,
     "triplets": {"asking"} | LEAVES,
     "_embed": INSIDE | {"running"},
-    "_given": INSIDE | {"triplets"},
+    "_given": INSIDE | {"triplets", "trust"},
     "_dimension": INSIDE,
-    "_fit": INSIDE | {"_dimension", "_given", "running", "triplets"},
+    "_fit": INSIDE | {"_dimension", "_given", "running", "triplets", "trust"},
     "datasets": {"asking", "triplets"} | LEAVES,
     "plotting": INSIDE | {"_dimension"},
-    "estimators": DOORS,
+    "estimators": DOORS | {"_given"},
     "cells": LEAVES,
     "study": DOORS,
+    "reports": {"_dimension", "embedding", "metrics", "plotting", "triplets", "trust"} | LEAVES,
     "reproduce": DOORS | {"cells", "datasets", "plotting"},
 }
 TOP = {"cli", "__init__", "__main__"}  # may import everything
@@ -64,6 +67,7 @@ TOP = {"cli", "__init__", "__main__"}  # may import everything
 EXCEPTIONS = {
     ("embedding", "place"): {"algorithms"},
     ("embedding", "plot"): {"plotting"},
+    ("embedding", "report"): {"reports"},
     ("_dimension", "plot"): {"plotting"},
 }
 QUIET = ("asking", "geometry", "fitting", "algorithms")

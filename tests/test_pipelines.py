@@ -43,8 +43,9 @@ def test_every_method_keeps_its_books(method):
 @pytest.mark.parametrize("budget", [1, 40, 900])
 def test_every_method_keeps_its_budget(method, budget):
     if method == "basis" and budget < 900:
-        with pytest.raises(InvalidInput, match="raise the budget"):
+        with pytest.raises(InvalidInput, match=r"spent after .* raise the budget") as caught:
             embed(method, budget=budget)
+        assert "budget=" not in str(caught.value)  # what was spent is not what was allowed
         return
     embedding = embed(method, budget=budget)
     assert embedding.n_comparisons <= budget

@@ -53,7 +53,7 @@ def embed(
         result carries them as ``names``.
     budget
         At most so many comparisons; the best embedding for them is returned. None: as many as it
-        takes, about 1.35·n·d·log2 n where the answers of many objects fit in d dimensions, at most
+        takes, 1.1 to 1.6·n·d·log2 n where the answers of many objects fit in d dimensions, at most
         1.5·n·d·log2 n + 25·n where those of few do, 8.4 to 16·n·log2 n where they fit in none, and
         at most 6.4·n·log2 n for each bit that a doubtful answer carries: 12·n·log2 n where a tenth
         of them is wrong.
@@ -68,8 +68,9 @@ def embed(
         oracle that takes seconds or by many people at once: about a hundred rounds, for up to 15 %
         more comparisons. Noisy answers come in few rounds anyway.
     quality
-        Where answers are doubtful, stop when Kendall's τ between predicted and true distances from
-        a head is expected to be this, or when the budget is spent; 1: when it is spent.
+        Stop when Kendall's τ between predicted and true distances from a head is expected to be
+        this, or when the budget is spent; 1: when it is spent, or when there is no budget and exact
+        answers have cost the most that they may.
     random_state
         Seed or generator.
     journal

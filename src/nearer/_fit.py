@@ -8,12 +8,12 @@ are there for those who want them; how sure positions are is then found by drawi
 
 from __future__ import annotations
 
-import warnings
+import os
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from nearer import checks
 from nearer._dimension import (
@@ -28,13 +28,14 @@ from nearer.embedding import Embedding, Phase
 from nearer.fitting.belief import Belief
 from nearer.fitting.bootstrap import bootstrap_covariances
 from nearer.fitting.device import Device, using
+from nearer.fitting.drawing import draw_positions
 from nearer.fitting.heldout import hold_out_once
 from nearer.fitting.losses import LOSSES, Floats, Loss
 from nearer.fitting.posterior import Curve, Noise, Posterior
 from nearer.fitting.reliability import Reliability
 from nearer.fitting.solver import Fit, disobeyed, fit_positions
 from nearer.fitting.starts import fit_from_above
-from nearer.metrics import share_interval
+from nearer.trust import Calibration, calibrated
 
 __all__ = ["fit"]
 
@@ -42,14 +43,7 @@ Method = Literal["auto", "noisy", "soe", "ckl", "gnmds", "ste", "tste"]
 
 _METHODS = ("auto", "noisy", *sorted(LOSSES.keys() - {"logistic"}))
 _DRAWS = 20  # of a bootstrap; the standard error of a spread is then a sixth of it
-_PERSON = [
-    ("n_trials", np.int64),
-    ("agreement", np.float64),
-    ("low", np.float64),
-    ("high", np.float64),
-    ("reliability", np.float64),
-    ("flag", "U8"),
-]
+_WANDERED = 20_000  # answers; a walk among maps that obey more takes longer than the fit
 
 
 def fit(
@@ -58,6 +52,7 @@ def fit(
     n_components: int | Literal["auto"] = "auto",
     people: ArrayLike | None = None,
     weights: ArrayLike | None = None,
+    odds: ArrayLike | None = None,
     method: Method = "auto",
     n_objects: int | None = None,
     objects: Literal["auto", "numbers"] = "auto",
@@ -79,9 +74,14 @@ def fit(
     n_components
         A number of dimensions, or ``"auto"``: as many as the answers need.
     people
-        Who gave each answer; None: as the answers say.
+        Who gave each answer; None: as the answers say. Somebody missing (None, nan, "") is nobody.
     weights
-        How much each answer counts; None: as the answers say.
+        How much each answer counts: 2 is the same answer given twice, held out together; 0 is no
+        answer. None: as the answers say.
+    odds
+        How many times likelier than at random each answer's question was to be asked, where a
+        method chose it: see `Belief.expect`. Chosen questions are harder than others, and what is
+        held out of them is weighed by that. None: all questions were random.
     method
         ``"noisy"`` expects wrong answers. ``"soe"`` obeys all, as do the other losses ``"ckl"``,
         ``"gnmds"``, ``"ste"`` and ``"tste"``, see `nearer.SOE`. ``"auto"`` is ``"soe"`` where all
@@ -95,8 +95,9 @@ def fit(
         The most dimensions ``"auto"`` tries.
     bootstrap
         How often answers are drawn again for the covariances; 0 leaves them out. None: 20 times,
-        but not for ``"noisy"``, which knows how sure it is, nor where all answers are obeyed: then
-        the same positions obey them drawn again, and nothing is learned.
+        but not for ``"noisy"``, which knows how sure it is. Where all answers are obeyed, the
+        same positions obey them drawn again; so many other maps that obey them all, too, are
+        drawn instead, and by default only with 20,000 answers or fewer.
     max_iter, tol
         Steps of the optimiser in the last fit, and the gain of a step that ends it; not where all
         answers are obeyed, which is looked for with steps of its own.
@@ -111,7 +112,10 @@ def fit(
     Embedding
         Its questions were given, not chosen. ``details`` holds the ``"posterior"``, the
         ``"method"`` used, the ``"loss"``, the `Reliability` of people, the dimension
-        ``"estimate"`` and the ``"weights"`` that the fit used.
+        ``"estimate"``, the ``"weights"`` that the fit used, and, of ``"noisy"``, the Kendall's τ
+        that is expected of the positions, ``"expected_tau"``; the ``"agreement"`` of answers to the
+        same question, the ``"calibration"`` of predictions, what was ``"read"`` and left out where
+        there was a file, and the ``"call"``.
 
     Examples
     --------
@@ -125,7 +129,8 @@ def fit(
     >>> found.dimension, found.dimension_low, round(found.held_out.accuracy, 1)
     (2, 2, 0.9)
     """
-    given = gather(answers, people, weights, n_objects, objects)
+    call = _as_called(locals())
+    given = gather(answers, people, weights, n_objects, objects, odds)
     checks.one_of("method", method, _METHODS)
     d = None if n_components == "auto" else checks.n_components(n_components, given.n)
     most = min(checks.n_components(max_components, name="max_components"), given.n - 1)
@@ -138,11 +143,28 @@ def fit(
         given = given.split()  # the losses, and draws of answers, know triplets only
     with using(device):
         found = _find(given, _Wanted(method, d, most, max_iter, tol), rng)
-        # answers that are all obeyed are obeyed by the same positions when drawn again
-        default = 0 if found.method == "noisy" or found.exact else _DRAWS
-        if draws := default if bootstrap is None else bootstrap:
-            found = _drawn_again(given, found, draws, rng)
-        return _embedding(given, found)
+        if draws := _default_draws(given, found) if bootstrap is None else bootstrap:
+            again = _obeyed_otherwise if found.exact else _drawn_again
+            found = again(given, found, draws, rng)
+        return _embedding(given, found, call)
+
+
+def _as_called(given: dict[str, Any]) -> str:
+    """The call as it can be written again; what is no plain value is left to the reader."""
+    defaults = fit.__kwdefaults__ or {}
+    answers = given.pop("answers")
+    parts = [repr(os.fspath(answers)) if isinstance(answers, str | os.PathLike) else "answers"]
+    for name, value in given.items():
+        if value is not defaults[name]:
+            plain = isinstance(value, str | int | float)
+            parts.append(f"{name}={value!r}" if plain else f"{name}=…")
+    return f"nearer.fit({', '.join(parts)})"
+
+
+def _default_draws(given: Given, found: _Found) -> int:
+    if found.method == "noisy":
+        return 0
+    return 0 if found.exact and len(given.rows) > _WANDERED else _DRAWS
 
 
 @dataclass(frozen=True)
@@ -168,7 +190,9 @@ class _Found:
     evidence: dict[int, Any] | None = None
     reliability: Reliability | None = None
     weights: Floats | None = None  # as the fit used them
+    calibration: Calibration | None = None
     exact: bool = False
+    expected_tau: float | None = None
 
 
 def _find(given: Given, wanted: _Wanted, rng: np.random.Generator) -> _Found:
@@ -199,6 +223,8 @@ def _find(given: Given, wanted: _Wanted, rng: np.random.Generator) -> _Found:
         evidence,
         belief.reliability,
         belief.weights,
+        calibrated(belief.held_out),
+        expected_tau=belief.expected_tau,
     )
 
 
@@ -208,6 +234,8 @@ def _believed(given: Given, wanted: _Wanted, rng: np.random.Generator) -> tuple[
     if wanted.d is None and len(some) > SETTLED:
         some = np.sort(rng.choice(len(some), SETTLED, replace=False))
     belief = Belief(given.n, wanted.d, rng, max_components=wanted.most if not wanted.d else None)
+    if given.odds is not None:
+        belief.expect(given.rows, given.odds)
     people = None if given.people is None else given.people[some]
     belief.learn(given.answers[some], people, given.weights[some])
     return belief, len(some)
@@ -292,7 +320,18 @@ def _drawn_again(given: Given, found: _Found, n_draws: int, rng: np.random.Gener
     return replace(found, posterior=replace(found.posterior, covariances=covariances))
 
 
-def _embedding(given: Given, found: _Found) -> Embedding:
+def _obeyed_otherwise(
+    given: Given, found: _Found, n_draws: int, rng: np.random.Generator
+) -> _Found:
+    """Covariances by other maps that obey all answers."""
+    counted = given.rows[given.weights > 0].astype(np.int64)
+    positions = found.posterior.positions
+    away = draw_positions(positions, None, counted, n_draws, rng=rng) - positions
+    covariances = np.einsum("kni,knj->nij", away, away) / n_draws
+    return replace(found, posterior=replace(found.posterior, covariances=covariances))
+
+
+def _embedding(given: Given, found: _Found, call: str) -> Embedding:
     posterior, estimate = found.posterior, found.estimate
     d = posterior.positions.shape[1]
     evidence = found.evidence or (estimate.evidence if estimate is not None else {})
@@ -312,7 +351,7 @@ def _embedding(given: Given, found: _Found) -> Embedding:
         covariances=posterior.covariances if known else None,
         held_out=given.accuracy(found.right),
         error_rate=found.error_rate,
-        people=_people(given, found),
+        people=given.rated(found.right, found.reliability),
         names=given.names,
         chosen=False,
         details={
@@ -322,31 +361,10 @@ def _embedding(given: Given, found: _Found) -> Embedding:
             "estimate": estimate,
             "reliability": found.reliability,
             "weights": found.weights,
+            "expected_tau": found.expected_tau,
+            "agreement": given.agreement(),
+            "calibration": found.calibration,
+            "read": given.read,
+            "call": call,
         },
     )
-
-
-def _people(given: Given, found: _Found) -> NDArray[np.void] | None:
-    if given.people is None:
-        return None
-    names, which = np.unique(given.people, return_inverse=True)
-    table = np.zeros(len(names), dtype=[("id", names.dtype), *_PERSON])
-    table["id"] = names
-    trial = np.unique(given.trials, return_index=True)[1]
-    table["n_trials"] = np.bincount(which[trial], minlength=len(names))
-    first, _, right = given.by_trial(found.right)
-    held = np.bincount(which[first], minlength=len(names))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # nobody's answers held out: nan
-        share = np.bincount(which[first], right, len(names)) / held
-    table["agreement"] = share
-    for k in np.flatnonzero(held == 0):
-        table["low"][k], table["high"][k] = 0.0, 1.0
-    for k in np.flatnonzero(held):
-        table["low"][k], table["high"][k] = share_interval(float(share[k]), float(held[k]))
-    table["reliability"] = np.nan
-    if found.reliability is not None:
-        table["reliability"] = found.reliability.reliability
-        table["flag"][np.isin(names, found.reliability.contrary)] = "contrary"
-        table["flag"][np.isin(names, found.reliability.guessing)] = "guessing"
-    return table

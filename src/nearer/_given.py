@@ -8,10 +8,9 @@ choice becomes two triplets.
 from __future__ import annotations
 
 import os
-import tempfile
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,14 +18,27 @@ from numpy.typing import ArrayLike, NDArray
 
 from nearer import checks
 from nearer.embedding import HeldOutAccuracy
-from nearer.errors import InvalidInput
+from nearer.errors import AnswersWarning, InvalidInput
 from nearer.fitting.losses import Floats
+from nearer.fitting.reliability import Reliability
 from nearer.metrics import share_interval
 from nearer.questions import Objects
 from nearer.trials import Trials
 from nearer.triplets import Triplets, read_triplets
+from nearer.triplets.columns import BESIDE, by_name
+from nearer.triplets.report import Report
+from nearer.trust import Agreement, measure_agreement
 
 __all__ = ["Given", "gather"]
+
+_PERSON = [
+    ("n_trials", np.int64),
+    ("agreement", np.float64),
+    ("low", np.float64),
+    ("high", np.float64),
+    ("reliability", np.float64),
+    ("flag", "U8"),
+]
 
 
 @dataclass(frozen=True)
@@ -43,6 +55,8 @@ class Given:
     weights: Floats
     people: NDArray[Any] | None
     trials: Objects  # one number an answer, the same for triplets that are one answer
+    odds: Floats | None = None  # how much likelier than at random each answer's question was
+    read: Report | None = None  # what was read and left out, where there was a file
 
     @property
     def are_choices(self) -> bool:
@@ -85,6 +99,39 @@ class Given:
         low, high = share_interval(share, float(weight.sum() ** 2 / (weight**2).sum()))
         return HeldOutAccuracy(share, low, high, len(weight))
 
+    def agreement(self) -> dict[str, Agreement]:
+        """How far those that count agree, where they answer the same question."""
+        counted = self.weights > 0
+        people = None if self.people is None else self.people[counted]
+        return measure_agreement(self.answers[counted], people)
+
+    def rated(self, right: Floats, reliability: Reliability | None) -> NDArray[np.void] | None:
+        """A table of the people, see `Embedding.people`; None where nobody says who answered."""
+        if self.people is None:
+            return None
+        names, which = np.unique(self.people, return_inverse=True)
+        nobody = int(names.dtype.kind == "U" and names[0] == "")  # sorts first, and is not rated
+        table = np.zeros(len(names), dtype=[("id", names.dtype), *_PERSON])
+        table["id"] = names
+        trial = np.unique(self.trials, return_index=True)[1]
+        table["n_trials"] = np.bincount(which[trial], minlength=len(names))
+        first, _, share = self.by_trial(right)
+        held = np.bincount(which[first], minlength=len(names))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # nobody's answers held out: nan
+            share = np.bincount(which[first], share, len(names)) / held
+        table["agreement"] = share
+        for k in np.flatnonzero(held == 0):
+            table["low"][k], table["high"][k] = 0.0, 1.0
+        for k in np.flatnonzero(held):
+            table["low"][k], table["high"][k] = share_interval(float(share[k]), float(held[k]))
+        table["reliability"] = np.nan
+        if reliability is not None:
+            table["reliability"][nobody:] = reliability.reliability
+            table["flag"][np.isin(names, reliability.contrary)] = "contrary"
+            table["flag"][np.isin(names, reliability.guessing)] = "guessing"
+        return table[nobody:]
+
 
 def gather(
     answers: Any,
@@ -92,23 +139,39 @@ def gather(
     weights: ArrayLike | None,
     n_objects: int | None,
     objects: str,
+    odds: ArrayLike | None = None,
 ) -> Given:
     """Answers in the form that the inside works with; see `nearer.fit` for the parameters."""
     checks.one_of("objects", objects, ("auto", "numbers"))
     if isinstance(answers, str | os.PathLike):
-        answers = read_triplets(answers)
+        answers = _from_file(answers)
     elif hasattr(answers, "columns") and not isinstance(answers, np.ndarray):
         answers = _from_frame(answers) if _has_header(answers) else _values(answers)
     elif isinstance(answers, Iterator):
         answers = _from_blocks(answers)
+    read = answers.report if isinstance(answers, Triplets) else None
+    return replace(_gathered(answers, people, weights, n_objects, objects, odds), read=read)
+
+
+def _gathered(
+    answers: Any,
+    people: ArrayLike | None,
+    weights: ArrayLike | None,
+    n_objects: int | None,
+    objects: str,
+    odds: ArrayLike | None,
+) -> Given:
+    """Triplets, trials or rows in the form that the inside works with."""
     if isinstance(answers, Triplets) and answers.choices is not None:
         answers = _kept(answers, people, weights)
     if isinstance(answers, Trials):
+        if odds is not None:
+            raise InvalidInput("odds with trials: they are known of triplets alone; leave them out")
         return _of_trials(answers, people, weights, n_objects, objects)
     labels: Sequence[Any] | None = None
     if isinstance(answers, Triplets):
         labels = answers.labels
-        people = _persons(answers) if people is None else people
+        people = answers.people if people is None else people
         weights = answers.weights if weights is None else weights
     keep = objects == "numbers" or n_objects is not None
     count = n_objects if n_objects is not None or labels is None else len(labels)
@@ -119,21 +182,9 @@ def gather(
         if len(ids) < n:
             names = tuple(ids.tolist() if labels is None else (labels[i] for i in ids))
         rows, n = compact.reshape(-1, 3).astype(np.int32), len(ids)
-    who = None if people is None else np.asarray(people)
-    if who is not None and who.shape != (len(rows),):
-        raise InvalidInput(
-            f"people of shape {who.shape}: must be ({len(rows)},), who gave each of the answers"
-        )
-    trials = getattr(answers, "trials", None)
-    return Given(
-        rows,
-        n,
-        names,
-        rows,
-        checks.weights(weights, len(rows)),
-        who,
-        _trials(rows) if trials is None else np.asarray(trials),
-    )
+    counts, who = checks.weights(weights, len(rows)), checks.people(people, len(rows))
+    likely = None if odds is None else checks.odds(odds, len(rows))
+    return Given(rows, n, names, rows, counts, who, _trials(rows), likely)
 
 
 def _from_blocks(blocks: Iterator[Any]) -> NDArray[np.int32]:
@@ -170,11 +221,7 @@ def _of_trials(
         answers, n = answers.renumbered(seen), len(seen)
     if seen[-1] >= n and names is answers.names:
         raise InvalidInput(f"object {seen[-1]} of the trials: objects are from 0 to {n - 1}")
-    who = None if people is None else np.asarray(people)
-    if who is not None and who.shape != (len(answers),):
-        raise InvalidInput(
-            f"people of shape {who.shape}: must be ({len(answers)},), who gave each of the answers"
-        )
+    who = checks.people(people, len(answers))
     rows = answers.triplets()[0].astype(np.int32)
     task = answers.task
     plain = task is not None and task.is_comparison and bool(answers.decided.all())
@@ -202,25 +249,27 @@ def _values(frame: Any) -> NDArray[Any]:
     )
 
 
+def _from_file(source: Any) -> Triplets:
+    """A file or a frame, with a warning of what somebody should look at."""
+    read = read_triplets(source)
+    name = os.fspath(source) if isinstance(source, str | os.PathLike) else "the frame"
+    for doubt in read.report.doubts():
+        what = f"{name}: {doubt} (fit what nearer.read_triplets returns, and this is not said)"
+        warnings.warn(what, AnswersWarning, stacklevel=4)
+    return read
+
+
 def _from_frame(frame: Any) -> Triplets:
-    """A frame is read like the file it would be written to."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "frame.csv")
-        if hasattr(frame, "write_csv"):
-            frame.write_csv(path)
-        else:
-            frame.to_csv(path, index=False)
-        try:
-            return read_triplets(path)
-        except InvalidInput as error:
-            raise InvalidInput(str(error).replace(str(path), "the frame")) from None
-
-
-def _persons(answers: Triplets) -> NDArray[Any] | None:
-    if answers.persons is None:
-        return None
-    labels = np.asarray(answers.person_labels)
-    return labels[answers.persons] if len(labels) else answers.persons
+    """A frame, whose whole numbers stay what they are."""
+    read = _from_file(frame)
+    parts = by_name([str(name) for name in frame.columns])
+    types = [str(frame.dtypes.iloc[i] if hasattr(frame, "iloc") else frame.dtypes[i])
+             for part, i in parts.items() if part not in BESIDE]  # fmt: skip
+    if all("int" in name.lower() for name in types) and all(x.isdecimal() for x in read.labels):
+        whole: Any = tuple(map(int, read.labels))
+        choices = None if read.choices is None else replace(read.choices, names=whole)
+        return replace(read, labels=whole, choices=choices)
+    return read
 
 
 def _trials(rows: NDArray[np.int32]) -> Objects:

@@ -33,9 +33,9 @@ class Record:
         self._keep = keep
         self._rounds: list[NDArray[np.int32]] = []
         self._weights: list[Floats] = []  # empty while there was no doubt
-        self.n_comparisons = 0
-        self.n_rounds = 0
-        self.n_unsure = 0
+        self.n_comparisons: int = 0
+        self.n_rounds: int = 0
+        self.n_unsure: int = 0
 
     def add(self, questions: Questions, answers: Said) -> None:
         """Note one answered round; an empty one costs nothing and is not kept."""

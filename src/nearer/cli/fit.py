@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 import warnings
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from nearer.cli.options import scheduler_option
 from nearer.errors import DroppedRows, InvalidInput
@@ -40,6 +42,11 @@ __all__ = ["command"]
     "--names", is_flag=True, help="Objects are names, also where these look like numbers."
 )
 @click.option(
+    "--first",
+    type=click.Choice(["0", "1"]),
+    help="Where a choice is a place among what was shown: whether places begin with 0 or 1.",
+)
+@click.option(
     "--drop-bad-rows", is_flag=True, help="Leave out rows that cannot be read; they are listed."
 )
 @click.option(
@@ -58,6 +65,18 @@ __all__ = ["command"]
 )
 @click.option("--seed", type=click.IntRange(min=0), help="Makes the fit repeatable.")
 @click.option("--out", default="out/fit", show_default=True, help="Folder for the results.")
+@click.option(
+    "--map",
+    "map_file",
+    type=click.Path(path_type=Path),
+    help="Also draw the map to this file: .svg, .pdf, .png, or .html to explore it.",
+)
+@click.option(
+    "--report",
+    "report_file",
+    type=click.Path(path_type=Path),
+    help="Also write a report for a paper to this file, .html or .md.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 @scheduler_option
 def command(
@@ -66,22 +85,42 @@ def command(
     columns: str | None,
     no_header: bool,
     names: bool,
+    first: str | None,
     drop_bad_rows: bool,
     as_json: bool,
     out: str,
     scheduler: str | None,
+    map_file: Path | None,
+    report_file: Path | None,
     **options: Any,
 ) -> None:
     """Find positions from the answers in the file TRIPLETS.
 
     The file is read in any of the common forms: head, winner, loser; questions with answers;
-    odd-one-out and most-central-of-three by --kind; screens of which some are chosen, as records of
-    JSON; .csv, .tsv, .npy, .npz, .json, .jsonl, compressed or not.
-    """
+    odd-one-out and most-central-of-three by --kind; screens of which some are chosen, votes,
+    jsPsych and psiz; .csv, .tsv, .txt, .npy, .npz, .json, .jsonl, .h5, compressed or not.
+
+    \b
+    The table says:
+      objects    how many there are
+      answers    how many were read and used
+      dimension  how many dimensions the map has; "not determined" where the
+                 answers leave other numbers possible, which are then listed
+      held-out   share of answers predicted by fits that had not seen them
+      95 %       the interval that holds that share 95 times in 100
+      noise      share of answers that depart from the map
+      seconds    how long the fit took
+
+    Below it: people who contradict all others ("contrary") or seem to guess.
+    The files written to --out: embedding.csv with the positions, people.csv
+    where the file says who answered, fit.json with all figures, the version,
+    the source and the command, map.png, dimension.png.
+    """  # noqa: D301 - the backspace keeps the lines of the list apart
     from nearer.cells.scheduler import scheduler as sent_to
-    from nearer.cli.fitted import fit_file, report_fit
+    from nearer.cli.fitted import check_files, fit_file, report_fit
     from nearer.triplets import read_triplets
 
+    check_files(map_file, report_file)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DroppedRows)  # the report names them
         answers = read_triplets(
@@ -91,11 +130,27 @@ def command(
             objects="names" if names else "auto",
             columns=None if columns is None else _columns(columns),
             drop_bad_rows=drop_bad_rows,
+            first=None if first is None else int(first),
         )
     click.echo(str(answers.report), err=True)
     with sent_to(scheduler):
         result = fit_file(answers, triplets, out, **options)
-    report_fit(result, as_json=as_json)
+    result.command = _as_typed(click.get_current_context(), result.seed)
+    report_fit(result, as_json=as_json, map_file=map_file, report_file=report_file)
+
+
+def _as_typed(context: click.Context, seed: int) -> str:
+    """The command that gives the same again: what was typed, and the seed that was drawn."""
+    words = ["nearer", "fit"]
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        value = seed if name == "seed" else context.params.get(name)
+        typed = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if isinstance(parameter, click.Argument):
+            words.append(str(value))
+        elif typed or name == "seed":
+            words += [parameter.opts[0]] if value is True else [parameter.opts[0], str(value)]
+    return shlex.join(words)
 
 
 def _columns(text: str) -> dict[str, str | int]:

@@ -9,7 +9,9 @@ variance is the one under which all answers together are most likely (empirical 
 are means, and their errors standard deviations, of what is then believed, on a grid of r.
 
 Answers then weigh as much as their person's reliability, at least 0 and at most 2: near a tie this
-is the gradient that a curve of that steepness would have.
+is the gradient that a curve of that steepness would have. Fits that weigh answers so predict
+better, and people are rated again by them: with many who guess, the first fit believes them, and
+its ratings are drawn together (`nearer.fitting.belief`).
 """
 
 from __future__ import annotations
@@ -88,7 +90,8 @@ def rate_people(
     evidence, held_out
         All answers, and the predictions that `tune` made of them.
     people
-        Who gave each answer, in the order in which answers were given to `as_evidence`.
+        Who gave each answer, in the order in which answers were given to `as_evidence`; "" is
+        nobody, who is not rated.
     weights
         How much each of them counts; None: all the same.
     """
@@ -104,6 +107,9 @@ def rate_people(
     names, index = np.unique(who, return_inverse=True)
     counts = checks.weights(weights, len(who))
     seen = (place >= 0) & (counts > 0)
+    if names.dtype.kind == "U" and names[0] == "":  # sorts first
+        names, index = names[1:], index - 1
+        seen &= index >= 0
     index, place, counts = index[seen], place[seen], counts[seen]
     rating, errors = _believed(_log_likelihood(index, place, counts, len(names), held_out))
     return Reliability(names, rating, errors, np.bincount(index, minlength=len(names)))

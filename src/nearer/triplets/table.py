@@ -1,7 +1,8 @@
 """A text table as rows of strings, each with the line it came from.
 
 The separator is whichever of comma, tab and semicolon cuts the first row into most fields, or
-white space where there is none of them. Quotes are as spreadsheets write them. Empty lines are
+white space where there is none of them; commas between digits beside semicolons are decimal ones.
+Quotes are as spreadsheets write them. Empty lines are
 passed over. Lines that start with ``#`` at the top are comments, and the last of them may be the
 header, as `numpy.savetxt` writes it.
 """
@@ -10,26 +11,36 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
 
 from nearer.errors import BadRow, InvalidInput
-from nearer.files import read_bytes
+from nearer.files import read_text
 
-__all__ = ["TextTable", "read_table"]
+__all__ = ["TextTable", "frame_table", "parse_table", "read_table"]
 
 _SEPARATORS = (",", "\t", ";")
+_NO_SEPARATOR = re.compile(r'[^,]*|"[^"]*"|\s*-?\d+,\d+\s*')  # a field that commas do not cut
 
 
 @dataclass(frozen=True)
 class TextTable:
-    """Rows of equally many fields. `remark` is the last comment at the top, cut into fields."""
+    """Rows of equally many fields. `remark` is the last comment at the top, cut into fields.
+
+    `unit` is what `lines` count: lines of a file, its records, or rows of a frame.
+    """
 
     path: str
     rows: list[list[str]]
     lines: list[int]
-    remark: list[str] | None
+    remark: list[str] | None = None
+    unit: str = "line"
 
     @property
     def width(self) -> int:
@@ -42,57 +53,67 @@ class TextTable:
 
     def below(self) -> TextTable:
         """The table without its first row."""
-        return TextTable(self.path, self.rows[1:], self.lines[1:], None)
+        return replace(self, rows=self.rows[1:], lines=self.lines[1:], remark=None)
 
-    def without(self, row: int) -> TextTable:
-        """The table without one row."""
-        rows, lines = (
-            self.rows[:row] + self.rows[row + 1 :],
-            self.lines[:row] + self.lines[row + 1 :],
-        )
-        return TextTable(self.path, rows, lines, self.remark)
+    def without(self, some: Sequence[int]) -> TextTable:
+        """The table without some rows."""
+        left = sorted(set(range(len(self.rows))) - set(some))
+        rows, lines = [self.rows[i] for i in left], [self.lines[i] for i in left]
+        return replace(self, rows=rows, lines=lines)
 
-    def error(self, row: int, what: str) -> BadRow:
-        """What is wrong with one row, and on which line of which file that is."""
-        return BadRow(f"{self.path}, line {self.lines[row]}: {what}", row)
+    def error(self, row: int, what: str, rows: Sequence[int] = ()) -> BadRow:
+        """What is wrong with one row, and where that is; `rows` are all that are wrong so."""
+        where = f"{self.path}, {self.unit} {self.lines[row]}"
+        more = f" ({len(rows) - 1:,} more cannot be read)" if len(rows) > 1 else ""
+        return BadRow(f"{where}: {what}{more}", rows or [row])
 
     def unclear(self, row: int, what: str) -> InvalidInput:
         """What cannot be known of the whole file, seen on this row."""
         return InvalidInput(str(self.error(row, what)))
 
 
+def frame_table(frame: Any) -> TextTable:
+    """A pandas or polars frame as the table that it would be written to, rows counted from 0."""
+    at = getattr(frame, "iloc", None)  # by position, since two columns may have one name
+    columns = [frame[:, i] if at is None else at[:, i] for i in range(frame.shape[1])]
+    rows = [[str(name) for name in frame.columns]]
+    rows += [[_cell(v) for v in row] for row in zip(*map(np.asarray, columns), strict=True)]
+    return TextTable("the frame", rows, list(range(-1, len(rows) - 1)), unit="row")
+
+
+def _cell(value: Any) -> str:
+    return json.dumps(list(value)) if isinstance(value, list | tuple | np.ndarray) else str(value)
+
+
 def read_table(path: str | os.PathLike[str], bad: list[int] | None = None) -> TextTable:
-    """Read a text file of separated values, compressed or not.
+    """Read a text file of separated values, compressed or not; see `parse_table`."""
+    return parse_table(os.fspath(path), read_text(path), bad)
+
+
+def parse_table(name: str, text: str, bad: list[int] | None = None) -> TextTable:
+    """Read a text of separated values.
 
     Lines of another width than the first are refused, or left out and added to `bad`.
     """
-    name = os.fspath(path)
-    try:
-        text = read_bytes(path).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InvalidInput(
-            f"{name}: byte {error.start} is not UTF-8; save the file as UTF-8 text"
-        ) from error
     comments, first = _top(text)
-    if first is None:
+    table = TextTable(name, [], []) if first is None else _parse(name, text, first, comments)
+    if not table.rows:
         raise InvalidInput(f"{name}: has no rows; it needs at least one")
-    separator = _separator(first)
-    table = _parse(name, text, separator, comments)
     width = table.width
     odd = [row for row, fields in enumerate(table.rows) if len(fields) != width]
     if odd and bad is None:
         raise table.error(
             odd[0],
             f"has {len(table.rows[odd[0]])} fields where line {table.lines[0]} has {width}; every "
-            "row needs the same columns, put quotes around names with a separator in them",
+            "row needs the same columns: take out what stands above the header, put quotes around "
+            "names with a separator in them",
+            odd,
         )
     if odd and bad is not None:
         bad += [table.lines[row] for row in odd]
-        keep = [row for row in range(len(table.rows)) if len(table.rows[row]) == width]
-        rows, lines = [table.rows[i] for i in keep], [table.lines[i] for i in keep]
-        table = TextTable(name, rows, lines, table.remark)
+        table = table.without(odd)
     if table.remark is not None and len(table.remark) != table.width:
-        return TextTable(name, table.rows, table.lines, None)
+        return replace(table, remark=None)
     return table
 
 
@@ -105,12 +126,15 @@ def _top(text: str) -> tuple[int, str | None]:
 
 
 def _separator(line: str) -> str:
+    if line.count(";") > 1 and all(map(_NO_SEPARATOR.fullmatch, line.strip().split(";"))):
+        return ";"
     fields = {s: len(next(csv.reader([line], delimiter=s))) for s in _SEPARATORS}
     best = max(_SEPARATORS, key=lambda s: fields[s])
     return best if fields[best] > 1 else " "
 
 
-def _parse(name: str, text: str, separator: str, comments: int) -> TextTable:
+def _parse(name: str, text: str, first: str, comments: int) -> TextTable:
+    separator = _separator(first)
     lines: Iterator[str] = io.StringIO(text, newline="")
     remark = None
     for _ in range(comments):

@@ -1,0 +1,58 @@
+"""Answers that are no plain yes or no: "don't know", and grades."""
+
+import numpy as np
+import pytest
+
+import nearer
+
+X = np.random.default_rng(0).normal(size=(30, 2))
+EXACT = nearer.PointOracle(X)
+
+
+def shrugging(share, seed=0):
+    rng = np.random.default_rng(seed)
+
+    def oracle(questions):
+        return [None if rng.random() < share else bool(x) for x in EXACT(questions)]
+
+    return oracle
+
+
+def test_informative_moves_on_where_nobody_knows():
+    found = nearer.run(nearer.informative(30, budget=600, random_state=0), shrugging(0.2))
+    assert found.n_comparisons == 600
+    assert 80 < found.details["n_unsure"] < 160
+    assert len(found.triplets) == 600 - found.details["n_unsure"]
+    assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.8
+
+
+def test_what_is_sorted_by_is_asked_again_and_then_decided():
+    found = nearer.embed(shrugging(0.3), 30, noise=0, random_state=0, progress=False)
+    assert found.details["n_unsure"] > 0
+    assert found.details["n_ties_broken"] > 0
+    assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.8
+    with pytest.warns(nearer.errors.AnswersWarning, match="stayed open"):
+        basis = nearer.run(nearer.basis_soe(30, random_state=0), shrugging(0.3))
+    assert basis.details["n_ties_broken"] > 0
+
+
+def test_a_budget_holds_for_what_is_asked_again():
+    asked = []
+
+    def oracle(questions):
+        asked.append(len(questions))
+        return [None] * len(questions)
+
+    nearer.embed(oracle, 30, noise=0, budget=200, random_state=0, progress=False)
+    assert sum(asked) <= 200
+
+
+def test_graded_answers_teach():
+    people = nearer.PsychometricOracle(X, scale=0.5)
+    found = nearer.run(nearer.informative(30, budget=500, random_state=0), people.probability)
+    hard = nearer.run(
+        nearer.informative(30, budget=500, random_state=0),
+        nearer.PsychometricOracle(X, scale=0.5, random_state=1),
+    )
+    tau = nearer.metrics.mean_kendall_tau
+    assert tau(X, found.positions) > tau(X, hard.positions)
