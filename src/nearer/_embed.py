@@ -77,7 +77,8 @@ def embed(
         A file in which every answer is kept as it comes. After an interruption the same call goes
         on where it stopped, pays for nothing twice, and gives the uninterrupted result.
     keep_triplets
-        False: the result is without its ``triplets``, which take 24 bytes a comparison.
+        False: the result is without its ``triplets``, which take 24 bytes a comparison; of many
+        objects they are not kept on the way, either.
     progress
         True: a line on the terminal, if there is one, that counts comparisons, rounds and money. A
         callable gets the counts whenever answers have come. False: silence.
@@ -101,7 +102,13 @@ def embed(
     if noise == "auto" and getattr(oracle, "expects_noise", is_async(oracle)):
         noise = _SOME
     asking = exact_or_noisy(
-        n, budget=budget, noise=noise, order=order, quality=quality, random_state=random_state
+        n,
+        budget=budget,
+        noise=noise,
+        order=order,
+        quality=quality,
+        keep_triplets=keep_triplets,
+        random_state=random_state,
     )
     shown = asking_progress("asking") if progress is True else nullcontext(progress or None)
     with shown as count:
