@@ -10,7 +10,7 @@ import torch
 import nearer
 from nearer.errors import InvalidInput
 from nearer.fitting import device as devices
-from nearer.fitting.device import GpuPasses, information, margins, using
+from nearer.fitting.device import GpuPasses, margins, using
 from nearer.fitting.losses import LOSSES, Loss
 from nearer.fitting.solver import Passes, fit_positions, prepare
 from nearer.questions import answered, random_questions
@@ -101,8 +101,8 @@ def test_covariances_and_margins_are_the_processors():
     X = np.random.default_rng(0).normal(size=(25, 2))
     weights = np.random.default_rng(1).random(600)
     for lapse, tail in ((0.0, 0.0), (0.1, 0.0), (0.0, 1.0)):
-        here = information(X, Passes(rows, weights, 25), lapse, tail)
-        there = information(X, GpuPasses(rows, weights, 25), lapse, tail)
+        here = Passes(rows, weights, 25).information(X, lapse, tail)
+        there = GpuPasses(rows, weights, 25).information(X, lapse, tail)
         np.testing.assert_allclose(there, here, rtol=1e-4, atol=1e-6)
         covariances = np.linalg.inv(here + np.eye(2))
         expected = margins(X, covariances, rows, tail)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,19 +22,23 @@ from nearer.metrics import triplet_accuracy
 from nearer.running.progress import step_progress
 from nearer.triplets import Triplets
 
-__all__ = ["Fitted", "fit_file", "report_fit"]
+__all__ = ["Fitted", "fit_file", "report_fit", "wanted_dimension"]
+
+_MOST_DRAWN = 1000  # objects with names and ellipses; more of them hide each other and take minutes
 
 
 @dataclass
 class Fitted:
     """A finished fit, ready to be reported."""
 
-    answers: Triplets
     source: Path
     folder: Path
     embedding: Embedding
     seconds: float
     seed: int
+    n_answers: int
+    labels: Sequence[str]
+    contradictions: int | None = None  # nobody counts those of very many answers
 
     @property
     def estimate(self) -> DimensionEstimate | None:
@@ -44,15 +49,15 @@ class Fitted:
     @property
     def names(self) -> list[str]:
         """What the objects on the map are called."""
-        return [str(name) for name in self.embedding.names or self.answers.labels]
+        return [str(name) for name in self.embedding.names or self.labels]
 
     def summary(self) -> dict[str, Any]:
         """The figures of the fit, as ``--json`` prints them."""
         e, held, found = self.embedding, self.embedding.held_out, self.estimate
         return {
             "n_objects": len(e.positions),
-            "n_triplets": len(self.answers),
-            "contradictions": self.answers.report.contradictions,
+            "n_triplets": self.n_answers,
+            "contradictions": self.contradictions,
             "method": e.details["method"],
             "dimension": e.dimension,
             "dimension_low": e.dimension_low,
@@ -72,7 +77,9 @@ class Fitted:
             "held_out_low": None if held is None else held.low,
             "held_out_high": None if held is None else held.high,
             "held_out_answers": 0 if held is None else held.n_trials,
-            "accuracy": triplet_accuracy(e.triplets, e.positions),
+            "accuracy": triplet_accuracy(e.triplets, e.positions)
+            if len(e.triplets)
+            else 1 - (e.error_rate or 0.0),
             "noise": e.error_rate,
             "contrary_people": self._flagged("contrary"),
             "guessing_people": self._flagged("guessing"),
@@ -102,11 +109,13 @@ def fit_file(
     method: Any,
     dim: str,
     bootstrap: int | None,
+    max_iter: int,
+    tol: float,
     device: Any,
     seed: int | None,
 ) -> Fitted:
     """Fit the answers of a file."""
-    wanted = _wanted_dimension(dim, len(np.unique(answers.triplets)))
+    wanted = wanted_dimension(dim, len(np.unique(answers.triplets)))
     if bootstrap == 1:
         raise InvalidInput("--bootstrap 1: a spread needs at least 2 draws; 0 leaves it out")
     folder = check_folder(out)
@@ -119,13 +128,25 @@ def fit_file(
             n_components=wanted,
             method=method,
             bootstrap=bootstrap,
+            max_iter=max_iter,
+            tol=tol,
             device=device,
             random_state=seed,
         )
-    return Fitted(answers, source, folder, embedding, time.perf_counter() - start, seed)
+    return Fitted(
+        source,
+        folder,
+        embedding,
+        time.perf_counter() - start,
+        seed,
+        len(answers),
+        answers.labels,
+        answers.report.contradictions,
+    )
 
 
-def _wanted_dimension(dim: str, n: int) -> Any:
+def wanted_dimension(dim: str, n: int) -> Any:
+    """What ``--dim`` says: auto, or how many of n objects."""
     if dim == "auto":
         return dim
     if not (dim.isascii() and dim.isdigit()) or not 1 <= int(dim) < n:
@@ -195,12 +216,13 @@ def _people_text(embedding: Embedding) -> str:
 def _draw(part: Path, fitted: Fitted) -> None:
     from nearer.plotting import plot_dimension, plot_positions, save
 
-    pictures = [fitted.source.parent / label for label in fitted.names]
+    few = len(fitted.names) <= _MOST_DRAWN
+    pictures = [fitted.source.parent / label for label in fitted.names] if few else []
     ax = plot_positions(
         fitted.embedding.positions,
-        labels=fitted.names,
-        covariances=fitted.embedding.covariances,
-        pictures=pictures if all(p.is_file() for p in pictures) else None,
+        labels=fitted.names if few else None,
+        covariances=fitted.embedding.covariances if few else None,
+        pictures=pictures if pictures and all(p.is_file() for p in pictures) else None,
     )
     save(ax, part / "map.png")
     if fitted.estimate is not None:

@@ -51,7 +51,7 @@ from nearer.fitting.solver import margins
 from nearer.fitting.starts import fit_from_above
 from nearer.questions import scattered
 
-__all__ = ["HeldOut", "fit_curve", "hold_out", "hold_out_once", "tune"]
+__all__ = ["HeldOut", "as_noise", "fit_curve", "hold_out", "hold_out_once", "is_sharp", "tune"]
 
 _FOLDS = 5
 _ENOUGH = 4000  # held-out answers that settle a comparison of priors
@@ -232,7 +232,7 @@ def tune(
     if len(np.unique(questions)) < _FEWEST:
         return fit_posterior(evidence, d, start.noise, start=start.positions), None
     per_coordinate = evidence.total / (evidence.n_objects * d)
-    aim = 1 + _SHARPENING / math.sqrt(per_coordinate)
+    aim = _aim(per_coordinate)
     used = start.noise
     held = hold_out(evidence, d, used, starts=starts, rng=rng)
     if isinstance(evidence, Choices):
@@ -315,6 +315,15 @@ def _fold_of(group: NDArray[np.uint64]) -> NDArray[np.int64]:
     return np.asarray((group >> np.uint64(33)) % np.uint64(_FOLDS), dtype=np.int64)
 
 
+def is_sharp(curve: Curve, per_coordinate: float) -> bool:
+    """Whether a curve is as sharp as where a prior predicts best, see the module's head."""
+    return 1 / _TOLERANCE < curve.sharpness / _aim(per_coordinate) < _TOLERANCE
+
+
+def _aim(per_coordinate: float) -> float:
+    return 1 + _SHARPENING / math.sqrt(per_coordinate)
+
+
 def _corrected(prior: float, curve: Curve, aim: float) -> float:
     """A prior under which the sharpness comes nearer to its aim."""
     off = curve.sharpness / aim
@@ -322,6 +331,16 @@ def _corrected(prior: float, curve: Curve, aim: float) -> float:
         return prior
     prior = prior * min(max(off**1.5, 0.2), 5.0)  # sharpness falls as about prior^(-2/3)
     return float(np.clip(prior, _LEAST_PRIOR, _MOST_PRIOR))
+
+
+def as_noise(X: Floats, curve: Curve) -> Noise:
+    """What answers are like that positions in another unit predict along this curve.
+
+    The curve's sharpness makes the doubt of the answers the unit, and the prior is as wide as the
+    positions then are.
+    """
+    prior = float(np.clip(curve.sharpness * X.std(), _LEAST_PRIOR, _MOST_PRIOR))
+    return _told(Noise(prior), curve)
 
 
 def _told(noise: Noise, curve: Curve) -> Noise:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -21,6 +22,7 @@ from nearer.files import content_suffix
 from nearer.triplets import columns as parts_of
 from nearer.triplets.arrays import read_arrays
 from nearer.triplets.assembling import assemble, reported
+from nearer.triplets.blocks import parquet_files
 from nearer.triplets.collection import Triplets
 from nearer.triplets.forms import Verdicts, read_answers, to_triplets
 from nearer.triplets.objects import EMPTY, Coding, Numbering, distinct_labels, number_objects
@@ -52,7 +54,8 @@ def read_triplets(
     path
         Text with commas, tabs, semicolons or spaces between its columns, ``.npy`` or ``.npz``;
         or records of trials as `nearer.read_trials` reads them; any of them compressed as ``.gz``,
-        ``.xz`` or ``.bz2``.
+        ``.xz`` or ``.bz2``. Also ``.parquet``, or a folder of such files (needs
+        ``nearer[parquet]``).
     kind
         ``"triplets"`` (head, near, far: Salmon's head, winner, loser, cblearn's list-order),
         ``"answers"`` (head, two objects, and which of them: tripletTools' Center, Left, Right,
@@ -104,6 +107,7 @@ def read_triplets(
     if content_suffix(path) in JSON:
         return from_trials(read_trials(path))
     bad: list[int] = []
+    header = True if parquet_files(Path(path)) else header
     whole = read_table(path, bad if drop_bad_rows else None)
     if kind == "auto" and columns is None and header is not False and holds_trials(whole.rows[0]):
         return from_trials(read_trials(path))

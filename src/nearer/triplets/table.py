@@ -13,9 +13,11 @@ import io
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from nearer.errors import BadRow, InvalidInput
 from nearer.files import read_bytes
+from nearer.triplets.blocks import parquet_files, parquet_rows
 
 __all__ = ["TextTable", "read_table"]
 
@@ -62,11 +64,14 @@ class TextTable:
 
 
 def read_table(path: str | os.PathLike[str], bad: list[int] | None = None) -> TextTable:
-    """Read a text file of separated values, compressed or not.
+    """Read a text file of separated values, compressed or not; or Parquet, its first line a header.
 
     Lines of another width than the first are refused, or left out and added to `bad`.
     """
     name = os.fspath(path)
+    if files := parquet_files(Path(path)):
+        header, *rows = parquet_rows(files)
+        return TextTable(name, [header, *rows], [*range(len(rows) + 1)], None)
     try:
         text = read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
