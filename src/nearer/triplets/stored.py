@@ -15,8 +15,10 @@ from __future__ import annotations
 
 import os
 import tempfile
+import weakref
+from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import IO, Any
 
@@ -73,18 +75,23 @@ class Stored:
     sample: Rows
     unread: tuple[str, ...]
 
-    def blocks(self, n_rows: int, size: int = _READ) -> Iterator[Rows]:
+    def __post_init__(self) -> None:
+        weakref.finalize(self, self.file.close)
+
+    def blocks(self, n_rows: int) -> Iterator[Rows]:
         """The first rows, a block at a time; the next is read while one is worked on."""
-        starts = range(0, n_rows, size)
         with ThreadPoolExecutor(1) as reader:
-            coming = [reader.submit(_read, self.file, s, min(size, n_rows - s)) for s in starts[:1]]
-            for start in starts:
-                block = coming.pop().result()
-                if start + size < n_rows:
-                    after = start + size
-                    count = min(size, n_rows - after)
-                    coming.append(reader.submit(_read, self.file, after, count))
-                yield block
+
+            def begin(start: int) -> Future[Rows]:
+                return reader.submit(_read, self.file, start, min(_READ, n_rows - start))
+
+            coming: deque[Future[Rows]] = deque()
+            for start in range(0, n_rows, _READ):
+                coming.append(begin(start))
+                if start:
+                    yield coming.popleft().result()
+            while coming:
+                yield coming.popleft().result()
 
     def rows(self) -> Rows:
         """All rows at once."""
@@ -112,17 +119,21 @@ def store(
         (which, of how many): of the blocks only every so many-th is written. All are read.
     """
     file = tempfile.TemporaryFile(prefix="nearer-")  # noqa: SIM115 - as long as what is returned
+    kept = None
     try:
         writing = _Writing(file, n_objects, share)
         for block in source.blocks:
             writing.add(block, source.where)
-        return writing.finished(source, renumber)
+        kept = writing.finished(source, renumber)
+        return kept
     except OSError as error:
-        file.close()
         raise InvalidInput(
             f"{source.where}: cannot be kept in {tempfile.gettempdir()} ({error.strerror}); 12 "
             "bytes a row are needed: set TMPDIR to a folder with room"
         ) from error
+    finally:
+        if kept is None:
+            file.close()
 
 
 class _Writing:
