@@ -183,7 +183,7 @@ def test_bad_files_are_refused_with_one_message(small, tmp_path):
     with pytest.raises(InvalidInput, match="has no column 'loser'"):
         as_source(other)
     with pytest.raises(InvalidInput, match="there are no rows"):
-        store(blocks.Source("here", iter([])))
+        store(blocks.BlockSource("here", iter([])))
 
 
 def test_a_full_disk_is_said(small, monkeypatch):

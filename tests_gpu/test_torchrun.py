@@ -97,11 +97,11 @@ def test_one_pass_is_the_sum_over_the_shares(file):
     """From the same start, value, gradient, share and information are those of one process."""
     code = textwrap.dedent(SMALL) + textwrap.dedent("""
         import numpy as np, json
-        from nearer.running.torchrun import Crew
+        from nearer.running.torchrun import Processes
         from nearer.triplets.blocks import as_source
         from nearer.triplets.stored import store
         from nearer.fitting.losses import Loss
-        crew = Crew()
+        crew = Processes()
         kept = store(as_source(sys.argv[1]), share=crew.share)
         if crew.rank:
             crew.serve(kept)

@@ -135,7 +135,7 @@ def fit(
         checks.whole("bootstrap", bootstrap, least=2, rule="a spread needs two draws; 0: none")
     rng = checks.generator(random_state)
     if people is None and weights is None and not bootstrap:
-        answers = in_blocks(answers, n_objects, objects)
+        answers = in_blocks(answers, n_objects, objects, sampled=n_components == "auto")
     if isinstance(answers, Stored):
         goal = _goal(answers.n_objects, n_components, method, max_components, max_iter, tol)
         with using(device):

@@ -115,10 +115,10 @@ def gather(
     rows, n = checks.triplets(getattr(answers, "triplets", answers), count)
     names = None if labels is None else tuple(labels)
     if not keep:
-        ids, compact = np.unique(rows, return_inverse=True)
+        ids, rows = _numbered(rows)
         if len(ids) < n:
             names = tuple(ids.tolist() if labels is None else (labels[i] for i in ids))
-        rows, n = compact.reshape(-1, 3).astype(np.int32), len(ids)
+        n = len(ids)
     who = None if people is None else np.asarray(people)
     if who is not None and who.shape != (len(rows),):
         raise InvalidInput(
@@ -134,6 +134,19 @@ def gather(
         who,
         _trials(rows) if trials is None else np.asarray(trials),
     )
+
+
+def _numbered(rows: NDArray[np.int32]) -> tuple[NDArray[np.integer], NDArray[np.int32]]:
+    """The distinct ids, ascending, and the rows with each id's place among them."""
+    high = int(rows.max())
+    if high > rows.size:  # too far apart for a table
+        ids, places = np.unique(rows, return_inverse=True)
+        return ids, places.reshape(-1, 3).astype(np.int32)
+    marks = np.zeros(high + 1, dtype=np.bool_)
+    marks[rows.ravel()] = True
+    if marks.all():
+        return np.arange(high + 1), rows
+    return np.flatnonzero(marks), (np.cumsum(marks) - 1).astype(np.int32)[rows]
 
 
 def _from_blocks(blocks: Iterator[Any]) -> NDArray[np.int32]:

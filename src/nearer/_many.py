@@ -38,7 +38,7 @@ from nearer.fitting.posterior import Curve, MarginForecast, Noise, Posterior, mo
 from nearer.fitting.solver import Fit, Passes, fit_positions
 from nearer.fitting.starts import ENOUGH, EXTRA, STEPS, random_start
 from nearer.metrics import share_interval
-from nearer.triplets.blocks import Source, as_source
+from nearer.triplets.blocks import BlockSource, as_source
 from nearer.triplets.stored import Stored, store
 
 __all__ = ["MANY", "Checkpoint", "Goal", "fit_many", "in_blocks"]
@@ -65,30 +65,29 @@ class Goal:
 
 
 def in_blocks(
-    answers: Any, n_objects: int | None = None, objects: str = "auto", *, least: int | None = None
+    answers: Any, n_objects: int | None = None, objects: str = "auto", *, sampled: bool = True
 ) -> Any:
     """Very many answers as they are fitted in blocks; fewer, and what has no blocks, as they are.
 
-    Very many are more than `least`; None: `MANY`.
+    They are `sampled` where their dimension is to be found.
     """
-    least = MANY if least is None else least
     source = as_source(answers)
     if source is None:
         return answers
     if source.n_rows is None:
-        source = _counted(source, least)
-    if source.n_rows is not None and source.n_rows <= least:
+        source = _counted(source)
+    if source.n_rows is not None and source.n_rows <= MANY:
         return answers if not isinstance(answers, Iterator) else source.blocks
-    return store(source, n_objects=n_objects, renumber=objects == "auto")
+    return store(source, n_objects=n_objects, renumber=objects == "auto", sampled=sampled)
 
 
-def _counted(source: Source, least: int) -> Source:
+def _counted(source: BlockSource) -> BlockSource:
     """The same source; where it has few rows, it says how many."""
     blocks, read, count = iter(source.blocks), [], 0
     for block in blocks:
         read.append(block)
         count += len(block)
-        if count > least:
+        if count > MANY:
             return replace(source, blocks=itertools.chain(read, blocks))
     return replace(source, blocks=iter(read), n_rows=count)
 

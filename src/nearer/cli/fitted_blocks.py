@@ -26,8 +26,8 @@ from nearer.errors import InvalidInput
 from nearer.fitting.blockwise import lay_out
 from nearer.fitting.device import using
 from nearer.running.progress import bar_progress
-from nearer.running.torchrun import Crew, is_one_of_many
-from nearer.triplets.blocks import Source, as_source
+from nearer.running.torchrun import Processes, is_one_of_many
+from nearer.triplets.blocks import BlockSource, as_source
 from nearer.triplets.stored import Stored, store
 
 __all__ = ["fit_blocks", "in_blocks"]
@@ -36,7 +36,7 @@ _KEPT = "interrupted.npz"
 _MOST = 12  # dimensions tried, as in nearer.fit
 
 
-def in_blocks(path: Path, columns: Mapping[str, str | int] | None) -> Source | None:
+def in_blocks(path: Path, columns: Mapping[str, str | int] | None) -> BlockSource | None:
     """The file in blocks where it has very many answers, or many processes to fit them."""
     source = as_source(path, columns)
     if is_one_of_many():
@@ -50,13 +50,13 @@ def in_blocks(path: Path, columns: Mapping[str, str | int] | None) -> Source | N
 
 
 def fit_blocks(
-    source: Source, path: Path, out: str, *, as_json: bool, device: str, **options: Any
+    source: BlockSource, path: Path, out: str, *, as_json: bool, device: str, **options: Any
 ) -> None:
     """Fit the answers of a large file, write and print the result."""
-    crew = Crew() if is_one_of_many() else None
+    crew = Processes() if is_one_of_many() else None
     with using(device):
         if crew is not None and crew.rank:
-            crew.serve(store(source, share=crew.share))
+            crew.serve(store(source, share=crew.share, sampled=False))
             return
         kept, fitted = _fitted(source, path, check_folder(out), crew, **options)
     report_fit(fitted, as_json=as_json)
@@ -64,10 +64,10 @@ def fit_blocks(
 
 
 def _fitted(
-    source: Source,
+    source: BlockSource,
     path: Path,
     folder: Path,
-    crew: Crew | None,
+    crew: Processes | None,
     *,
     method: str,
     dim: str,
@@ -86,7 +86,8 @@ def _fitted(
     with bar_progress() as (say, share), _said_where_it_is(file):
         say(f"reading {path}")
         shown = replace(source, blocks=_watched(source, share))
-        answers = store(shown, share=(0, 1) if crew is None else crew.share)
+        whose = (0, 1) if crew is None else crew.share
+        answers = store(shown, share=whose, sampled=dim == "auto")
         click.echo(_read(answers), err=True)
         d, n = wanted_dimension(dim, answers.n_objects), answers.n_objects
         goal = Goal(method, None if d == "auto" else d, min(_MOST, n - 1), max_iter, tol)
@@ -102,7 +103,7 @@ def _fitted(
     return kept, Fitted(path, folder, embedding, seconds, seed, answers.n_rows, labels)
 
 
-def _watched(source: Source, share: Callable[[float], object]) -> Iterator[Any]:
+def _watched(source: BlockSource, share: Callable[[float], object]) -> Iterator[Any]:
     """The blocks, while the bar shows how many of their rows were read."""
     done = 0
     for block in source.blocks:

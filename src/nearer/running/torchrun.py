@@ -31,7 +31,7 @@ from nearer.fitting.device import GpuPasses, using, wants_gpu
 from nearer.fitting.losses import LOSSES, Floats, Loss
 from nearer.fitting.solver import Passes
 
-__all__ = ["Crew", "is_one_of_many"]
+__all__ = ["Processes", "is_one_of_many"]
 
 _PATIENCE = 300.0  # seconds without an answer after which a process is given up
 _BEAT = 1.0  # seconds between two signs of life
@@ -44,7 +44,7 @@ def is_one_of_many() -> bool:
     return int(os.environ.get("WORLD_SIZE", "1")) > 1
 
 
-class Crew:
+class Processes:
     """The processes of one fit."""
 
     def __init__(self) -> None:
@@ -252,7 +252,7 @@ class _Together:
     n_objects: int
     total: float
 
-    def _lead(self, crew: Crew, handle: int, mine: Any, count: int) -> None:
+    def _lead(self, crew: Processes, handle: int, mine: Any, count: int) -> None:
         self._crew, self._handle, self._mine = crew, handle, mine
         self.n_objects, self.total = mine.n_objects, float(count)
 
@@ -289,7 +289,7 @@ class _Together:
 class _Led(_Together, Passes):
     """… on processors."""
 
-    def __init__(self, crew: Crew, handle: int, mine: Passes, count: int) -> None:
+    def __init__(self, crew: Processes, handle: int, mine: Passes, count: int) -> None:
         self._lead(crew, handle, mine, count)
 
     def sums(self, loss: Loss, X: Floats) -> tuple[float, Floats]:
@@ -301,7 +301,7 @@ class _Led(_Together, Passes):
 class _LedGpu(_Together, GpuPasses):
     """… on GPUs."""
 
-    def __init__(self, crew: Crew, handle: int, mine: GpuPasses, count: int) -> None:
+    def __init__(self, crew: Processes, handle: int, mine: GpuPasses, count: int) -> None:
         self._lead(crew, handle, mine, count)
 
     def sums(self, loss: Loss, Z: Any) -> tuple[float, Any]:

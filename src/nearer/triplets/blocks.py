@@ -21,14 +21,14 @@ from nearer.errors import InvalidInput
 from nearer.files import content_suffix
 from nearer.triplets import columns as parts_of
 
-__all__ = ["Source", "as_source", "parquet_files", "parquet_rows"]
+__all__ = ["BlockSource", "as_source", "parquet_files", "parquet_rows"]
 
 BLOCK = 1 << 20  # rows read at a time: 24 MB as they are in most files
 _THREE = ("head", "near", "far")
 
 
 @dataclass
-class Source:
+class BlockSource:
     """Blocks of triplets from somewhere.
 
     Attributes
@@ -52,7 +52,7 @@ class Source:
     unread: tuple[str, ...] = field(default=())
 
 
-def as_source(answers: Any, columns: Mapping[str, str | int] | None = None) -> Source | None:
+def as_source(answers: Any, columns: Mapping[str, str | int] | None = None) -> BlockSource | None:
     """Blocks of what can be read in blocks; None for everything else."""
     if isinstance(answers, str | os.PathLike):
         path = Path(answers)
@@ -63,9 +63,9 @@ def as_source(answers: Any, columns: Mapping[str, str | int] | None = None) -> S
         if answers.ndim != 2 or answers.shape[1] != 3 or answers.dtype.kind not in "iu":
             return None
         cut = range(0, len(answers), BLOCK)
-        return Source("answers", (answers[i : i + BLOCK] for i in cut), len(answers))
+        return BlockSource("answers", (answers[i : i + BLOCK] for i in cut), len(answers))
     if isinstance(answers, Iterator):
-        return Source("the blocks", answers)
+        return BlockSource("the blocks", answers)
     return None
 
 
@@ -82,7 +82,7 @@ def parquet_files(path: Path) -> list[Path]:
 # --- NumPy ---------------------------------------------------------------------------------------
 
 
-def _npy(path: Path) -> Source | None:
+def _npy(path: Path) -> BlockSource | None:
     """Rows of an array on disk, none of them in memory before they are wanted."""
     try:
         held = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -90,7 +90,7 @@ def _npy(path: Path) -> Source | None:
         return None  # whoever reads it whole says what is wrong
     if held.ndim != 2 or held.shape[1] != 3 or held.dtype.kind not in "iu":
         return None
-    return Source(str(path), _mapped(path, held), len(held))
+    return BlockSource(str(path), _mapped(path, held), len(held))
 
 
 def _mapped(path: Path, held: Any) -> Iterator[NDArray[Any]]:
@@ -113,7 +113,7 @@ def _mapped(path: Path, held: Any) -> Iterator[NDArray[Any]]:
 # --- Parquet -------------------------------------------------------------------------------------
 
 
-def _parquet(path: Path, columns: Mapping[str, str | int] | None) -> Source:
+def _parquet(path: Path, columns: Mapping[str, str | int] | None) -> BlockSource:
     files = parquet_files(path)
     opened = [_opened(file) for file in files]
     schema = opened[0].schema_arrow
@@ -130,7 +130,7 @@ def _parquet(path: Path, columns: Mapping[str, str | int] | None) -> Source:
     names: dict[str, int] | None = {} if texts else None
     blocks = _batches(files, opened, three, names)
     n_rows = sum(file.metadata.num_rows for file in opened)
-    return Source(str(path), blocks, n_rows, names, unread)
+    return BlockSource(str(path), blocks, n_rows, names, unread)
 
 
 def parquet_rows(files: list[Path]) -> list[list[str]]:

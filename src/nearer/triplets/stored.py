@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from nearer import checks
 from nearer.errors import InvalidInput
 from nearer.questions import find
-from nearer.triplets.blocks import BLOCK, Source
+from nearer.triplets.blocks import BLOCK, BlockSource
 from nearer.triplets.objects import sorted_names
 
 __all__ = ["Stored", "store"]
@@ -99,11 +99,12 @@ class Stored:
 
 
 def store(
-    source: Source,
+    source: BlockSource,
     *,
     n_objects: int | None = None,
     renumber: bool = True,
     share: tuple[int, int] = (0, 1),
+    sampled: bool = True,
 ) -> Stored:
     """Check triplets and write them to a temporary file.
 
@@ -117,11 +118,13 @@ def store(
         Whether objects are the distinct ids; otherwise object i of the source is object i.
     share
         (which, of how many): of the blocks only every so many-th is written. All are read.
+    sampled
+        Whether a sample is wanted.
     """
     file = tempfile.TemporaryFile(prefix="nearer-")  # noqa: SIM115 - as long as what is returned
     kept = None
     try:
-        writing = _Writing(file, n_objects, share)
+        writing = _Writing(file, n_objects, share, sampled)
         for block in source.blocks:
             writing.add(block, source.where)
         kept = writing.finished(source, renumber)
@@ -139,11 +142,13 @@ def store(
 class _Writing:
     """A file of triplets that grows."""
 
-    def __init__(self, file: IO[bytes], n_objects: int | None, share: tuple[int, int]) -> None:
+    def __init__(
+        self, file: IO[bytes], n_objects: int | None, share: tuple[int, int], sampled: bool
+    ) -> None:
         self._file, self._n, (self._which, self._of) = file, n_objects, share
         self._ids = _Ids()
         self._held = _Aside(HELD_OUT, _HASHES // _HELD_SHARE)
-        self._sample = _Aside(SAMPLE, _HASHES)
+        self._sample = _Aside(SAMPLE, _HASHES) if sampled else None
         self._count = self._blocks = 0
 
     def add(self, block: Any, where: str) -> None:
@@ -159,22 +164,23 @@ class _Writing:
     def _add(self, rows: Rows) -> None:
         numbers = _hashes(rows)
         self._ids.add(rows)
-        self._sample.add(rows, np.uint64(_HASHES - 1) - numbers)
+        if self._sample is not None:
+            self._sample.add(rows, np.uint64(_HASHES - 1) - numbers)
         if self._blocks % self._of == self._which:
-            self._file.write(rows[numbers >= self._held.limit].tobytes())
+            self._file.write(_some(rows, numbers >= self._held.limit).tobytes())
         released = self._held.add(rows, numbers)
         if self._which == 0:
             self._file.write(released.tobytes())
         self._count += len(rows)
         self._blocks += 1
 
-    def finished(self, source: Source, renumber: bool) -> Stored:
+    def finished(self, source: BlockSource, renumber: bool) -> Stored:
         if not self._count:
             raise InvalidInput(
                 f"{source.where}: there are no rows; (m, 3) rows (head, near, far) are needed"
             )
         n, names, new = self._ids.numbered(self._n, renumber, source.names)
-        held, sample = self._held.rows, self._sample.rows
+        held, sample = self._held.rows, _NONE if self._sample is None else self._sample.rows
         self._file.flush()
         seen = os.fstat(self._file.fileno()).st_size // _ROW
         if new is not None:
@@ -204,15 +210,15 @@ class _Aside:
     def add(self, rows: Rows, numbers: Numbers) -> Rows:
         """Take in rows; return those that were set aside, now or before, and no longer are."""
         mine = numbers < self.limit
-        self._rows.append(rows[mine])
+        self._rows.append(_some(rows, mine))
         self._numbers.append(numbers[mine])
         released = []
         while sum(map(len, self._rows)) > self._most and self.limit > 1:
             self.limit //= 2
             rows, numbers = self.rows, np.concatenate(self._numbers)
             kept = numbers < self.limit
-            released.append(rows[~kept])
-            self._rows, self._numbers = [rows[kept]], [numbers[kept]]
+            released.append(_some(rows, ~kept))
+            self._rows, self._numbers = [_some(rows, kept)], [numbers[kept]]
         return np.concatenate([_NONE, *released])
 
 
@@ -222,9 +228,12 @@ class _Ids:
     def __init__(self) -> None:
         self._marks = np.zeros(BLOCK, dtype=np.bool_)
         self._large = np.empty(0, dtype=np.int32)
+        self._known = 0  # all ids below this have been met
 
     def add(self, rows: Rows) -> None:
         ids = rows.ravel()
+        if int(ids.max()) < self._known:
+            return
         if int(ids.max()) >= _DENSE:
             self._large = np.union1d(self._large, ids[ids >= _DENSE])
             ids = ids[ids < _DENSE]
@@ -233,6 +242,7 @@ class _Ids:
             more = max(wanted, min(2 * len(self._marks), _DENSE)) - len(self._marks)
             self._marks = np.concatenate([self._marks, np.zeros(more, dtype=np.bool_)])
         self._marks[ids] = True
+        self._known = len(self._marks) if self._marks.all() else int(np.argmin(self._marks))
 
     def numbered(
         self, n: int | None, renumber: bool, texts: dict[str, int] | None
@@ -251,6 +261,11 @@ class _Ids:
             return len(ids), tuple(ids.tolist()), lambda rows: find(ids, rows)[0].astype(np.int32)
         table = (np.cumsum(self._marks, dtype=np.int64) - 1).astype(np.int32)
         return len(ids), tuple(ids.tolist()), lambda rows: table[rows]
+
+
+def _some(rows: Rows, wanted: NDArray[np.bool_]) -> Rows:
+    """``rows[wanted]`` in a fifth of the time."""
+    return np.compress(wanted, rows, axis=0)
 
 
 def _hashes(rows: Rows) -> Numbers:
