@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SETUP := .venv/.ready
 
-.PHONY: setup browser demo test test-gpu test-peers bench format clean
+.PHONY: setup browser demo test test-gpu test-peers test-oldest test-wheel docs review bench format clean
 
 setup: $(SETUP)
 
@@ -40,6 +40,27 @@ test-gpu: .venv-gpu/.ready
 # Files that we write, read by other people's packages; these are installed beside .venv.
 test-peers: $(SETUP)
 	NEARER_PEERS=1 $(BIN)/pytest tests/test_peers.py
+
+# The oldest versions that pyproject.toml allows, in an environment of their own.
+test-oldest:
+	$(PYTHON) scripts/oldest.py > .venv-oldest.txt
+	$(PYTHON) -m venv --clear .venv-oldest
+	.venv-oldest/bin/pip install --quiet --disable-pip-version-check --requirement .venv-oldest.txt --editable .
+	.venv-oldest/bin/pytest -n auto
+
+# What is built for others installs in an empty environment and works outside this folder.
+test-wheel: $(SETUP)
+	$(BIN)/pip install --quiet --disable-pip-version-check build
+	$(PYTHON) scripts/try_wheel.py
+
+# The site, in out/site: open out/site/index.html. No warning is let pass.
+.venv/.docs: $(SETUP)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,docs]'
+	@touch $@
+
+docs: .venv/.docs
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --jobs 2 --doctree-dir out/doctrees docs out/site
+	$(BIN)/python scripts/check_site.py out/site
 
 bench: $(SETUP)
 	$(BIN)/python -m benchmarks

@@ -26,8 +26,8 @@ from nearer.questions import pack
 from nearer.study.config import Config
 from nearer.study.create import new_study
 from nearer.study.imports import Item
-from nearer.study.log import triplets as triplets_of
-from nearer.study.maps import MapMaker
+from nearer.study.log import collected
+from nearer.study.maps import draw_map
 from nearer.study.pieces import COUNTED
 from nearer.study.simulate import Crowd, Outcome, crowd, served
 from nearer.study.store import connect
@@ -79,7 +79,8 @@ def replay(
     took = time.perf_counter() - began
     db = connect(path, read_only=True)
     # Every answer that a person was asked for counts, whatever it was asked for.
-    told = triplets_of(db, (*COUNTED, "holdout"))
+    given = collected(db, (*COUNTED, "holdout"))
+    told = given.answers
     asked = np.array(
         db.execute(
             "SELECT query, json_extract(shown, '$[0]'), json_extract(shown, '$[1]') FROM questions"
@@ -95,7 +96,7 @@ def replay(
     ).fetchone()
     curve = []
     for m in [m for m in CUTS if m <= min(len(told), n_answers)]:
-        found = MapMaker(n, seed=seed).draw(told[:m], never, seen=m, last=True)
+        found = draw_map(given.first(m), n, seed=seed, holdout=never)
         curve.append({"answers": m, "dimension": found["dimension"], "accuracy": found["accuracy"]})
     return {
         "method": method,

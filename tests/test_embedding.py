@@ -273,25 +273,3 @@ def test_draws_of_what_nobody_knows_are_refused(noisy):
         unsure.draws(3)
     with pytest.raises(InvalidInput, match="k=0"):
         noisy.draws(0)
-
-
-def test_a_map_says_what_it_shows(noisy):
-    ax = noisy.plot(covariances=noisy.covariances, colour=["odd", "even"] * 10)
-    share = noisy.positions.var(axis=0) / noisy.positions.var(axis=0).sum()
-    assert ax.get_xlabel() == f"dimension 1 ({100 * share[0]:.0f} % of the spread)"
-    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["even", "odd", "95 %"]
-    ellipse = ax.patches[7]  # the sizes of its half axes are those of χ² with two degrees
-    variances = np.sort([(ellipse.width / 2) ** 2, (ellipse.height / 2) ** 2])
-    expected = chi2.ppf(0.95, 2) * np.linalg.eigvalsh(noisy.covariances[7])
-    assert variances == pytest.approx(expected, rel=1e-3)
-    with pytest.raises(InvalidInput, match=r"colour of shape \(3,\): must be one .* of the 20"):
-        noisy.plot(colour=[1, 2, 3])
-
-
-def test_one_dimension_is_drawn_in_order():
-    X = np.array([[3.0], [1.0], [2.0]])
-    ax = nearer.plotting.plot_positions(X, covariances=np.ones((3, 1, 1)), colour=X[:, 0])
-    dots = ax.collections[0].get_offsets()
-    assert np.asarray(dots).tolist() == [[3, 2], [1, 0], [2, 1]]
-    assert ax.get_xlabel() == "dimension 1 (100 % of the spread)"
-    assert ax.get_ylabel() == ""

@@ -236,3 +236,27 @@ def test_triplets_of_a_run_can_be_left_out():
     found = nearer.embed(oracle, 30, keep_triplets=False, random_state=0, progress=False)
     assert found.triplets.shape == (0, 3)
     assert found.n_comparisons > 0
+
+
+def test_odds_of_chosen_questions_are_heard_and_checked():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 2))
+    questions = random_questions(20, 600, rng)
+    near = nearer.NoisyOracle(nearer.PointOracle(X), flip=0.15, random_state=0)(questions)
+    rows = answered(questions, near)
+
+    def curve(**how):
+        return nearer.fit(rows, random_state=0, method="noisy", **how).details["posterior"].curve
+
+    gaps = np.abs(
+        np.linalg.norm(X[rows[:, 0]] - X[rows[:, 1]], axis=1)
+        - np.linalg.norm(X[rows[:, 0]] - X[rows[:, 2]], axis=1)
+    )
+    hard = np.where(gaps < np.median(gaps), 5.0, 0.2)  # as if ties had been looked for
+    assert curve(odds=np.ones(600)) == curve()
+    assert curve(odds=hard) != curve()
+    for odds in (hard[:5], np.zeros(600), np.full(600, np.nan), ["x"] * 600):
+        with pytest.raises(InvalidInput, match="odds"):
+            nearer.fit(rows, odds=odds)
+    with pytest.raises(InvalidInput, match="odds with trials"):
+        nearer.fit(nearer.Trials.from_triplets(rows), odds=hard)

@@ -9,8 +9,8 @@ from studykit import Bench, only_real
 from nearer.study.conductor import questions_due
 from nearer.study.config import Config
 from nearer.study.joining import stage
-from nearer.study.log import EVERY_KIND, triplets
-from nearer.study.maps import final_map
+from nearer.study.log import EVERY_KIND, collected, triplets
+from nearer.study.maps import draw_map
 from nearer.study.posing import all_asked, pose
 from nearer.study.refusals import Refusal
 from nearer.study.statistics import overview, people_report
@@ -111,7 +111,7 @@ def test_people_who_wait_for_a_sort_are_not_wasted(tmp_path):
     )
     assert kinds["holdout"] <= 0.12 * sum(kinds.values())
     assert kinds["main"] + kinds.get("extra", 0) >= 0.7 * sum(kinds.values())
-    found = final_map(triplets(db, EVERY_KIND), 20, seen=0, n_components=2)
+    found = draw_map(collected(db, EVERY_KIND), 20, n_components=2)
     assert found["n_triplets"] == len(triplets(db, EVERY_KIND)) > 400
     assert found["n_holdout"] == found["n_triplets"], "folds judge every answer once"
     assert found["accuracy"] > 0.85

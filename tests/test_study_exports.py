@@ -107,7 +107,7 @@ def test_an_empty_study_exports_a_header(tmp_path):
 
 def test_positions_and_formulas_in_labels():
     text = positions_csv(["=1+1", "b"], [[0.5, 1], [2, 3]])
-    assert text == "item,dim_0,dim_1\n'=1+1,0.5,1.0\nb,2.0,3.0\n"
+    assert text == "object,label,x1,x2\n0,'=1+1,0.5,1.0\n1,b,2.0,3.0\n"
 
 
 def test_people_in_numbers(bench):

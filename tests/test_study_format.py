@@ -120,11 +120,11 @@ def test_nothing_changes_while_somebody_serves_it_or_a_copy_is_in_the_way(old, t
 def test_a_server_of_the_file_may_bring_it_up_to_date_itself(old):
     with serving(old):
         connect(old).close()
-    assert plain(old, "SELECT value FROM header WHERE key = 'format'") == [("2",)]
+    assert plain(old, "SELECT value FROM header WHERE key = 'format'") == [("3",)]
 
 
 def test_replaying_it_gives_what_its_columns_said(old):
     before = plain(old, "SELECT id FROM people WHERE finished IS NOT NULL AND NOT withdrawn")
-    migrate(old)
+    migrate(old, "1")
     board = replay(connect(old))
     assert [(p.id,) for p in board.people.values() if p.finished] == before

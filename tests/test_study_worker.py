@@ -8,21 +8,23 @@ import pytest
 from studykit import Bench, only_real
 
 import nearer
+from nearer.algorithms import methods
 from nearer.questions import pack
-from nearer.study.choosers import CHOOSERS, SORTERS, Choosing, Sorting
+from nearer.study.choosers import Choosing, Sorting
 from nearer.study.conductor import Conductor, map_is_due, questions_due
-from nearer.study.config import METHODS
+from nearer.study.config import METHODS, Config
 from nearer.study.posing import lease as lease_to
 from nearer.study.posing import pose
 from nearer.study.steering import add_map, set_state
 from nearer.study.worker import Worker
 
 
-def test_every_method_is_a_chooser_or_a_sorter():
-    assert set(CHOOSERS) | set(SORTERS) == set(METHODS)
+def test_methods_are_those_of_the_library_and_chance():
+    assert {"informative", "adaptive", "basis", "random"} <= set(METHODS)
+    assert set(METHODS) <= {*methods.METHODS, "random"}
 
 
-@pytest.mark.parametrize("method", CHOOSERS)
+@pytest.mark.parametrize("method", [m for m in METHODS if not Config(method=m).in_rounds])
 def test_choosers_ask_nothing_twice_and_stop_when_all_is_asked(method):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(5, 2))
@@ -31,7 +33,7 @@ def test_choosers_ask_nothing_twice_and_stop_when_all_is_asked(method):
     while True:
         near = nearer.PointOracle(X)(asked) if len(asked) else np.empty(0, bool)
         told = np.where(near[:, None], asked, asked[:, [0, 2, 1]])
-        new = choosing.choose(told, asked, 7, rng)
+        new, _ = choosing.choose(told, asked, np.full(len(asked), np.nan), 7, rng)
         if not len(new):
             break
         asked = np.concatenate([asked, new])
@@ -49,8 +51,9 @@ def test_a_sort_told_piece_by_piece_comes_to_the_same_result_as_at_once():
     assert sorting.done
     again = Sorting("basis", 12, 3)
     assert len(again.open(told)) == 0
-    whole = nearer.run(nearer.choose_basis(12, random_state=3), oracle)
-    assert np.array_equal(sorting._session.result.coordinates(), whole.coordinates())
+    basis = nearer.choose_basis(12, order="fewest-rounds", random_state=3)
+    whole = nearer.run(basis, oracle)
+    assert np.array_equal(sorting.result.positions, whole.coordinates())
 
 
 def test_a_sort_starts_over_when_a_decision_is_taken_back():
@@ -172,9 +175,10 @@ def test_a_sort_by_several_people_finds_the_truth(tmp_path, votes):
                 bench.answer(
                     person, lease.id, "left" if near == (lease.shown == question.shown) else "right"
                 )
-    found = worker._sortings[None]._session.result
-    whole = nearer.run(nearer.choose_basis(9, random_state=0), nearer.PointOracle(X))
-    assert np.array_equal(found.coordinates(), whole.coordinates())
+    found = worker._sortings[None].result
+    basis = nearer.choose_basis(9, order="fewest-rounds", random_state=0)
+    whole = nearer.run(basis, nearer.PointOracle(X))
+    assert np.array_equal(found.positions, whole.coordinates())
     bench.close()
 
 

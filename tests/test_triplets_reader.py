@@ -199,10 +199,12 @@ def test_answer_or_chosen_where_both_are_possible(write):
 
 
 def test_names(write):
+    answers = nearer.read_triplets(write("ape,bee,cat\ncat,ape,bee\n"))
+    assert answers.labels == ("ape", "bee", "cat")
+    assert answers.triplets.tolist() == [[0, 1, 2], [2, 0, 1]]
     file = write("ape,bee,cat\ncat,ape,bee\nNA,ape,bee\n")
-    answers = nearer.read_triplets(file)
-    assert answers.labels == ("NA", "ape", "bee", "cat")
-    assert answers.triplets.tolist() == [[1, 2, 3], [3, 1, 2], [0, 1, 2]]
+    with pytest.raises(InvalidInput, match="line 3: head is 'NA', which stands for nothing"):
+        nearer.read_triplets(file)
     labels = ["cat", "bee", "ape", "dog", "NA"]
     answers = nearer.read_triplets(file, labels=labels)
     assert answers.labels == tuple(labels)
@@ -225,14 +227,14 @@ def test_nothing_is_dropped_silently(write):
     file = write("head,winner,loser\n0,1,2\n0,0,2\n3,3,3\n0,2,1\n0,2,1\n4,5,6\n0,,1\n")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        report = nearer.read_triplets(file).report
+        report = nearer.read_triplets(file, drop_bad_rows=True).report
     assert [str(w.message).partition(" and")[0] for w in caught] == [
         "2 of 7 answers name an object twice",
-        "1 of 7 answers have no decision",
+        "1 of 7 answers could not be read",
     ]
     assert all(w.filename == __file__ for w in caught)
     assert report.degenerate == (3, 4)
-    assert report.undecided == (8,)
+    assert report.bad == (8,)
     assert (report.rows, report.triplets, report.duplicates, report.contradictions) == (7, 4, 1, 1)
     assert report.never_compared == (3,)
     assert report.groups == ((0, 1, 2), (4, 5, 6))

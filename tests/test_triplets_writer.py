@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 import nearer
 from nearer.errors import InvalidInput
 from nearer.triplets import Triplets, examine
+from nearer.triplets.objects import EMPTY
 
 CHARACTERS = st.characters(codec="utf-8", exclude_characters="\0")
-NAMES = st.text(CHARACTERS, min_size=1).filter(lambda s: s == s.strip())
+NAMES = st.text(CHARACTERS, min_size=1).filter(lambda s: s == s.strip() and s not in EMPTY)
 SUFFIXES = [".csv", ".tsv", ".txt", ".npz", ".csv.gz", ".tsv.xz", ".npz.bz2"]
 
 

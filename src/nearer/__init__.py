@@ -7,7 +7,7 @@ The whole public surface is on this screen. Each name is loaded when it is first
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.2.0"
 
 _HOME = {
     # asking: how questions are put and answered
@@ -76,8 +76,8 @@ _HOME = {
     # triplets at the edge: whatever file somebody has
     "Triplets": "nearer.triplets",
     "read_triplets": "nearer.triplets",
-    "read_trials": "nearer.triplets.trials_reader",
-    "write_trials": "nearer.triplets.trials_writer",
+    "read_trials": "nearer.triplets",
+    "write_trials": "nearer.triplets",
     "write_triplets": "nearer.triplets",
 }
 _MODULES = ("datasets", "errors", "judges", "metrics", "plotting")
@@ -149,10 +149,10 @@ if TYPE_CHECKING:
     from nearer.tasks import Task as Task
     from nearer.trials import Trials as Trials
     from nearer.triplets import Triplets as Triplets
+    from nearer.triplets import read_trials as read_trials
     from nearer.triplets import read_triplets as read_triplets
+    from nearer.triplets import write_trials as write_trials
     from nearer.triplets import write_triplets as write_triplets
-    from nearer.triplets.trials_reader import read_trials as read_trials
-    from nearer.triplets.trials_writer import write_trials as write_trials
 
 
 def __getattr__(name: str) -> Any:

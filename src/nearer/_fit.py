@@ -60,6 +60,7 @@ def fit(
     n_components: int | Literal["auto"] = "auto",
     people: ArrayLike | None = None,
     weights: ArrayLike | None = None,
+    odds: ArrayLike | None = None,
     method: Method = "auto",
     n_objects: int | None = None,
     objects: Literal["auto", "numbers"] = "auto",
@@ -83,9 +84,14 @@ def fit(
     n_components
         A number of dimensions, or ``"auto"``: as many as the answers need.
     people
-        Who gave each answer; None: as the answers say.
+        Who gave each answer; None: as the answers say. Somebody missing (None, nan, "") is nobody.
     weights
-        How much each answer counts; None: as the answers say.
+        How much each answer counts: 2 is the same answer given twice, held out together; 0 is no
+        answer. None: as the answers say.
+    odds
+        How many times likelier than at random each answer's question was to be asked, where a
+        method chose it: see `Belief.expect`. Chosen questions are harder than others, and what is
+        held out of them is weighed by that. None: all questions were random.
     method
         ``"noisy"`` expects wrong answers. ``"soe"`` obeys all, as do the other losses ``"ckl"``,
         ``"gnmds"``, ``"ste"`` and ``"tste"``, see `nearer.SOE`. ``"auto"`` is ``"soe"`` where all
@@ -115,7 +121,8 @@ def fit(
     Embedding
         Its questions were given, not chosen. ``details`` holds the ``"posterior"``, the
         ``"method"`` used, the ``"loss"``, the `Reliability` of people, the dimension
-        ``"estimate"`` and the ``"weights"`` that the fit used.
+        ``"estimate"``, the ``"weights"`` that the fit used, and, of ``"noisy"``, the Kendall's τ
+        that is expected of the positions, ``"expected_tau"``.
 
     Examples
     --------
@@ -134,13 +141,13 @@ def fit(
     if bootstrap is not None and bootstrap != 0:
         checks.whole("bootstrap", bootstrap, least=2, rule="a spread needs two draws; 0: none")
     rng = checks.generator(random_state)
-    if people is None and weights is None and not bootstrap:
+    if people is None and weights is None and odds is None and not bootstrap:
         answers = in_blocks(answers, n_objects, objects, sampled=n_components == "auto")
     if isinstance(answers, Stored):
         goal = _goal(answers.n_objects, n_components, method, max_components, max_iter, tol)
         with using(device):
             return fit_many(answers, goal, rng)
-    given = gather(answers, people, weights, n_objects, objects)
+    given = gather(answers, people, weights, n_objects, objects, odds)
     goal = _goal(given.n, n_components, method, max_components, max_iter, tol)
     if given.are_choices and (method not in ("auto", "noisy") or bootstrap):
         given = given.split()  # the losses, and draws of answers, know triplets only
@@ -174,6 +181,7 @@ class _Found:
     reliability: Reliability | None = None
     weights: Floats | None = None  # as the fit used them
     exact: bool = False
+    expected_tau: float | None = None
 
 
 def _find(given: Given, goal: Goal, rng: np.random.Generator) -> _Found:
@@ -204,6 +212,7 @@ def _find(given: Given, goal: Goal, rng: np.random.Generator) -> _Found:
         evidence,
         belief.reliability,
         belief.weights,
+        expected_tau=belief.expected_tau,
     )
 
 
@@ -213,6 +222,8 @@ def _believed(given: Given, goal: Goal, rng: np.random.Generator) -> tuple[Belie
     if goal.d is None and len(some) > SETTLED:
         some = np.sort(rng.choice(len(some), SETTLED, replace=False))
     belief = Belief(given.n, goal.d, rng, max_components=goal.most if not goal.d else None)
+    if given.odds is not None:
+        belief.expect(given.rows, given.odds)
     people = None if given.people is None else given.people[some]
     belief.learn(given.answers[some], people, given.weights[some])
     return belief, len(some)
@@ -327,6 +338,7 @@ def _embedding(given: Given, found: _Found) -> Embedding:
             "estimate": estimate,
             "reliability": found.reliability,
             "weights": found.weights,
+            "expected_tau": found.expected_tau,
         },
     )
 
@@ -335,6 +347,7 @@ def _people(given: Given, found: _Found) -> NDArray[np.void] | None:
     if given.people is None:
         return None
     names, which = np.unique(given.people, return_inverse=True)
+    nobody = int(names.dtype.kind == "U" and names[0] == "")  # sorts first, and is not rated
     table = np.zeros(len(names), dtype=[("id", names.dtype), *_PERSON])
     table["id"] = names
     trial = np.unique(given.trials, return_index=True)[1]
@@ -351,7 +364,7 @@ def _people(given: Given, found: _Found) -> NDArray[np.void] | None:
         table["low"][k], table["high"][k] = share_interval(float(share[k]), float(held[k]))
     table["reliability"] = np.nan
     if found.reliability is not None:
-        table["reliability"] = found.reliability.reliability
+        table["reliability"][nobody:] = found.reliability.reliability
         table["flag"][np.isin(names, found.reliability.contrary)] = "contrary"
         table["flag"][np.isin(names, found.reliability.guessing)] = "guessing"
-    return table
+    return table[nobody:]

@@ -7,11 +7,11 @@ choice becomes two triplets.
 
 from __future__ import annotations
 
+import json
 import os
-import tempfile
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,12 +19,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from nearer import checks
 from nearer.embedding import HeldOutAccuracy
-from nearer.errors import InvalidInput
+from nearer.errors import AnswersWarning, InvalidInput
 from nearer.fitting.losses import Floats
 from nearer.metrics import share_interval
 from nearer.questions import Objects
 from nearer.trials import Trials
 from nearer.triplets import Triplets, read_triplets
+from nearer.triplets.columns import BESIDE, by_name
+from nearer.triplets.reader import read_frame
+from nearer.triplets.table import TextTable
 
 __all__ = ["Given", "gather"]
 
@@ -43,6 +46,7 @@ class Given:
     weights: Floats
     people: NDArray[Any] | None
     trials: Objects  # one number an answer, the same for triplets that are one answer
+    odds: Floats | None = None  # how much likelier than at random each answer's question was
 
     @property
     def are_choices(self) -> bool:
@@ -92,11 +96,12 @@ def gather(
     weights: ArrayLike | None,
     n_objects: int | None,
     objects: str,
+    odds: ArrayLike | None = None,
 ) -> Given:
     """Answers in the form that the inside works with; see `nearer.fit` for the parameters."""
     checks.one_of("objects", objects, ("auto", "numbers"))
     if isinstance(answers, str | os.PathLike):
-        answers = read_triplets(answers)
+        answers = _from_file(answers)
     elif hasattr(answers, "columns") and not isinstance(answers, np.ndarray):
         answers = _from_frame(answers) if _has_header(answers) else _values(answers)
     elif isinstance(answers, Iterator):
@@ -104,11 +109,13 @@ def gather(
     if isinstance(answers, Triplets) and answers.choices is not None:
         answers = _kept(answers, people, weights)
     if isinstance(answers, Trials):
+        if odds is not None:
+            raise InvalidInput("odds with trials: they are known of triplets alone; leave them out")
         return _of_trials(answers, people, weights, n_objects, objects)
     labels: Sequence[Any] | None = None
     if isinstance(answers, Triplets):
         labels = answers.labels
-        people = _persons(answers) if people is None else people
+        people = answers.people if people is None else people
         weights = answers.weights if weights is None else weights
     keep = objects == "numbers" or n_objects is not None
     count = n_objects if n_objects is not None or labels is None else len(labels)
@@ -119,21 +126,9 @@ def gather(
         if len(ids) < n:
             names = tuple(ids.tolist() if labels is None else (labels[i] for i in ids))
         n = len(ids)
-    who = None if people is None else np.asarray(people)
-    if who is not None and who.shape != (len(rows),):
-        raise InvalidInput(
-            f"people of shape {who.shape}: must be ({len(rows)},), who gave each of the answers"
-        )
-    trials = getattr(answers, "trials", None)
-    return Given(
-        rows,
-        n,
-        names,
-        rows,
-        checks.weights(weights, len(rows)),
-        who,
-        _trials(rows) if trials is None else np.asarray(trials),
-    )
+    counts, who = checks.weights(weights, len(rows)), checks.people(people, len(rows))
+    likely = None if odds is None else checks.odds(odds, len(rows))
+    return Given(rows, n, names, rows, counts, who, _trials(rows), likely)
 
 
 def _numbered(rows: NDArray[np.int32]) -> tuple[NDArray[np.integer], NDArray[np.int32]]:
@@ -183,11 +178,7 @@ def _of_trials(
         answers, n = answers.renumbered(seen), len(seen)
     if seen[-1] >= n and names is answers.names:
         raise InvalidInput(f"object {seen[-1]} of the trials: objects are from 0 to {n - 1}")
-    who = None if people is None else np.asarray(people)
-    if who is not None and who.shape != (len(answers),):
-        raise InvalidInput(
-            f"people of shape {who.shape}: must be ({len(answers)},), who gave each of the answers"
-        )
+    who = checks.people(people, len(answers))
     rows = answers.triplets()[0].astype(np.int32)
     task = answers.task
     plain = task is not None and task.is_comparison and bool(answers.decided.all())
@@ -215,25 +206,36 @@ def _values(frame: Any) -> NDArray[Any]:
     )
 
 
+def _from_file(path: str | os.PathLike[str]) -> Triplets:
+    """A file, with a warning where it does not say what its columns are."""
+    read = read_triplets(path)
+    if read.report.assumed:
+        warnings.warn(
+            f"{os.fspath(path)}: {read.report.assumed}; pass nearer.read_triplets(path, kind=…)",
+            AnswersWarning,
+            stacklevel=4,
+        )
+    return read
+
+
 def _from_frame(frame: Any) -> Triplets:
-    """A frame is read like the file it would be written to."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "frame.csv")
-        if hasattr(frame, "write_csv"):
-            frame.write_csv(path)
-        else:
-            frame.to_csv(path, index=False)
-        try:
-            return read_triplets(path)
-        except InvalidInput as error:
-            raise InvalidInput(str(error).replace(str(path), "the frame")) from None
+    """A frame is read like the file it would be written to; whole numbers stay what they are."""
+    at = getattr(frame, "iloc", None)  # by position, since two columns may have one name
+    columns = [np.asarray(frame[:, i] if at is None else at[:, i]) for i in range(frame.shape[1])]
+    header = [str(name) for name in frame.columns]
+    rows = [header, *([_cell(v) for v in row] for row in zip(*columns, strict=True))]
+    read = read_frame(TextTable("the frame", rows, list(range(-1, len(rows) - 1)), unit="row"))
+    parts = by_name(header)
+    kinds = {columns[i].dtype.kind for part, i in parts.items() if part not in BESIDE}
+    if kinds <= {"i", "u"} and all(label.isdecimal() for label in read.labels):
+        whole: Any = tuple(map(int, read.labels))
+        choices = None if read.choices is None else replace(read.choices, names=whole)
+        return replace(read, labels=whole, choices=choices)
+    return read
 
 
-def _persons(answers: Triplets) -> NDArray[Any] | None:
-    if answers.persons is None:
-        return None
-    labels = np.asarray(answers.person_labels)
-    return labels[answers.persons] if len(labels) else answers.persons
+def _cell(value: Any) -> str:
+    return json.dumps(list(value)) if isinstance(value, list | tuple | np.ndarray) else str(value)
 
 
 def _trials(rows: NDArray[np.int32]) -> Objects:

@@ -21,8 +21,10 @@ __all__ = [
     "head",
     "n_components",
     "n_objects",
+    "odds",
     "one_of",
     "oracle",
+    "people",
     "positive",
     "probability",
     "rate",
@@ -116,6 +118,27 @@ def one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:
     return str(value)
 
 
+def people(value: ArrayLike | None, m: int) -> NDArray[Any] | None:
+    """Who gave each of m answers; somebody who is missing (None, nan, "") is nobody, "".
+
+    Examples
+    --------
+    >>> people(["Ann", None, "Bea"], 3)
+    array(['Ann', '', 'Bea'], dtype='<U3')
+    """
+    if value is None:
+        return None
+    who = np.asarray(value)
+    if who.shape != (m,):
+        raise InvalidInput(
+            f"people of shape {who.shape}: must be ({m},), who gave each of the answers"
+        )
+    if who.dtype.kind in "fO":
+        texts = [str(x).removesuffix(".0") for x in who.tolist()]
+        who = np.array(["" if x in ("None", "nan", "<NA>") else x for x in texts], dtype=np.str_)
+    return None if who.dtype.kind == "U" and bool((who == "").all()) else who
+
+
 def oracle(value: Any) -> Any:
     """Something that can be asked."""
     if not callable(value):
@@ -194,4 +217,18 @@ def weights(value: ArrayLike | None, m: int) -> Floats:
         )
     if not np.isfinite(values).all() or (values < 0).any() or not values.any():
         raise InvalidInput("weights must be finite, not negative, and not all zero")
+    return values
+
+
+def odds(value: ArrayLike, m: int) -> Floats:
+    """One number a triplet, above zero: a question that was asked could be asked."""
+    try:
+        values = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"odds must be numbers, one for each triplet: {error}") from error
+    if values.shape != (m,) or not np.isfinite(values).all() or not (values > 0).all():
+        raise InvalidInput(
+            f"odds of shape {values.shape}: must be ({m},), one finite number above 0 for each "
+            "answer, 1 where its question was drawn at random"
+        )
     return values

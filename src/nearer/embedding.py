@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from nearer.algorithms.placing import Placed
+    from nearer.plotting import InteractiveMap
 
 __all__ = ["Embedding", "HeldOutAccuracy", "Phase", "load"]
 
@@ -290,14 +291,33 @@ class Embedding:
             parts.append(f"held-out accuracy {self.held_out.accuracy:.3f}")
         return parts
 
-    def plot(self, **options: Any) -> Axes:
-        """Draw a map of the positions, with the options of `nearer.plotting.plot_positions`."""
+    @overload
+    def plot(self, *, interactive: Literal[False] = ..., **options: Any) -> Axes: ...
+
+    @overload
+    def plot(self, *, interactive: Literal[True], **options: Any) -> InteractiveMap: ...
+
+    def plot(self, *, interactive: bool = False, **options: Any) -> Axes | InteractiveMap:
+        """Draw a map of the positions; `nearer.plotting.save` writes it to a file.
+
+        Names and, where they are known, the regions that hold 95 % of each position are drawn;
+        ``labels=None`` and ``covariances=None`` leave them out.
+
+        Parameters
+        ----------
+        interactive
+            Make a page to explore, of which ``.html`` is one file that needs no other, instead of
+            a drawing to print.
+        options
+            Those of `nearer.plotting.plot_positions`, such as ``colour`` and ``pictures``;
+            of `nearer.plotting.explore_positions`, where interactive.
+        """
         from nearer import plotting  # noqa: PLC0415 - a room above this one, needed only here
 
-        if self.names is not None:
-            options.setdefault("labels", [str(name) for name in self.names])
-        axes: Axes = plotting.plot_positions(self.positions, **options)
-        return axes
+        options = {"labels": self.names, "covariances": self.covariances} | options
+        if interactive:
+            return plotting.explore_positions(self.positions, **options)
+        return plotting.plot_positions(self.positions, **options)
 
 
 _CLASSES = (Phase, HeldOutAccuracy, Noise, Curve, Posterior, Reliability)

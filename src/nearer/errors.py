@@ -25,6 +25,8 @@ __all__ = [
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from nearer.questions import Answers
 
 
@@ -37,11 +39,11 @@ class InvalidInput(NearerError, ValueError):
 
 
 class BadRow(InvalidInput):
-    """One row of a file cannot be read; the others may be good."""
+    """Rows of a file that cannot be read; the others may be good."""
 
-    def __init__(self, message: str, row: int) -> None:
+    def __init__(self, message: str, rows: Sequence[int]) -> None:
         super().__init__(message)
-        self.row = row
+        self.rows = rows
 
 
 class DroppedRows(UserWarning):
@@ -100,4 +102,4 @@ class BudgetSpent(NearerError):
 
 
 class AnswersWarning(UserWarning):
-    """Answers that can be fitted but not all believed, or that leave an object out."""
+    """Answers that cannot all be believed, leave an object out, or do not say what they are."""

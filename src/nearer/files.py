@@ -1,6 +1,7 @@
-"""Files at the edge: unpacked by their suffix on the way in, whole or not at all on the way out.
+"""Files at the edge: unpacked on the way in, whole or not at all on the way out.
 
-A file is read into memory at once, since every format here is smaller than what is made of it. A
+A file is read into memory at once, since every format here is smaller than what is made of it. What
+it is, is seen in its first bytes where these say so: names of files are often wrong. A
 file is written beside its destination and moved there when it is complete, so that an interrupted
 program leaves either the old file or the new one; files that belong together are moved when all of
 them are there. Tables are UTF-8, comma and newline, numbers with all their digits.
@@ -9,6 +10,7 @@ them are there. Tables are UTF-8, comma and newline, numbers with all their digi
 from __future__ import annotations
 
 import bz2
+import codecs
 import csv
 import gzip
 import hashlib
@@ -38,6 +40,7 @@ __all__ = [
     "positions_text",
     "read_bytes",
     "read_numpy",
+    "read_text",
     "sha256",
     "table_text",
     "write_bytes",
@@ -55,6 +58,21 @@ _PACK: dict[str, Callable[[bytes], bytes]] = {
     ".xz": lzma.compress,
     ".bz2": bz2.compress,
 }
+_PACKED = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\0": ".xz", b"BZh": ".bz2"}
+# what a file that is no text begins with and holds, what it is, and what to do about it
+_NO_TEXT = (
+    (b"PK\3\4", b"xl/workbook", "an Excel workbook", "save it as CSV (UTF-8) and read that"),
+    (b"PK\3\4", b".npy", "a NumPy archive", "name it .npz"),
+    (b"PK\3\4", b"", "a zip archive", "unpack it and read a file of it"),
+    (b"\xd0\xcf\x11\xe0", b"", "an Excel workbook", "save it as CSV (UTF-8) and read that"),
+    (b"\x93NUMPY", b"", "a NumPy file", "name it .npy"),
+    (b"\x89HDF", b"", "an HDF5 file", "name it .h5"),
+    (b"PAR1", b"", "a Parquet file", "read it with pandas and pass the frame"),
+    (b"SQLite format 3", b"", "an SQLite file", "export its answers; `nearer study export` does"),
+    (b"%PDF", b"", "a PDF", "save its table as CSV"),
+    (b"<!DOCTYPE", b"", "a web page", "get the file that it shows or links to"),
+    (b"<html", b"", "a web page", "get the file that it shows or links to"),
+)
 
 
 def content_suffix(path: str | os.PathLike[str]) -> str:
@@ -72,7 +90,7 @@ def content_suffix(path: str | os.PathLike[str]) -> str:
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """The content of a file, unpacked when its name ends in ``.gz``, ``.xz`` or ``.bz2``."""
+    """The content of a file, unpacked where it is packed by gzip, xz or bzip2."""
     file = Path(path)
     try:
         data = file.read_bytes()
@@ -80,16 +98,41 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
         raise InvalidInput(f"{file}: there is no such file; check the path") from None
     except OSError as error:
         raise InvalidInput(f"{file}: cannot be read ({error.strerror}); check the path") from error
-    unpack = _UNPACK.get(file.suffix.lower())
-    if unpack is None:
+    suffix = next((s for begins, s in _PACKED.items() if data.startswith(begins)), None)
+    if suffix == ".bz2" and data[4:10] != b"1AY&SY":
+        suffix = None  # a text that begins with these letters
+    suffix = suffix or file.suffix.lower()
+    if suffix not in _UNPACK:
         return data
     try:
-        return unpack(data)
+        return _UNPACK[suffix](data)
     except (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error) as error:
         raise InvalidInput(
-            f"{file}: is not a whole {file.suffix} file ({error}); get it again, or rename it if "
+            f"{file}: is not a whole {suffix} file ({error}); get it again, or rename it if "
             "it is not compressed"
         ) from error
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """The text of a file: UTF-8, or UTF-16 where it says so, as spreadsheets save it."""
+    data = read_bytes(path)
+    for begins, holds, what, remedy in _NO_TEXT:
+        if data.startswith(begins) and holds in data:
+            raise InvalidInput(f"{os.fspath(path)}: is {what}, no table or JSON; {remedy}")
+    wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    try:
+        text = data.decode("utf-16" if wide else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(
+            f"{os.fspath(path)}: byte {error.start} is not {'UTF-16' if wide else 'UTF-8'}; save "
+            "the file as UTF-8 text"
+        ) from error
+    if "\0" in text:
+        raise InvalidInput(
+            f"{os.fspath(path)}: character {text.index(chr(0))} is NUL, so it is no text or in "
+            "another encoding; save the file as UTF-8 text"
+        )
+    return text
 
 
 def read_numpy(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:

@@ -4,6 +4,10 @@ The library, the command and the studies read this one list. A maker is called a
 ``make(n_objects, random_state=…, **options)`` and returns an asking whose result is an `Embedding`.
 Its signature says which options it takes and which of them it needs; an option that is given and
 not among them is an error, never ignored.
+
+People in a study answer when they like. Some methods work for them: those that go on *in rounds*,
+from decisions that several people voted on, and those that choose the next questions as *a stream*
+from whatever answers there are.
 """
 
 from __future__ import annotations
@@ -11,18 +15,16 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
 
 from nearer import checks
-from nearer.algorithms.adaptive import adaptive
 from nearer.algorithms.budgets import default_budget
-from nearer.algorithms.coordinates import basis_embedding
-from nearer.algorithms.crowd_kernel import crowd_kernel
-from nearer.algorithms.informative import informative
-from nearer.algorithms.pipelines import basis_soe, extra_soe, paper_protocol, rand_soe
-from nearer.asking.protocol import Asking
-from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from nearer.asking.protocol import Asking
+    from nearer.embedding import Embedding
 
 __all__ = ["METHODS", "Method", "make_asking"]
 
@@ -38,8 +40,14 @@ class Method:
     """
 
     name: str
-    make: Callable[..., Asking[Embedding]]
     about: str
+    #: how people's answers in a study move it on; None: it is not for studies
+    in_studies: Literal["rounds", "stream"] | None = None
+
+    @property
+    def make(self) -> Callable[..., Asking[Embedding]]:
+        """From the number of objects and options, an asking."""
+        return _makers()[self.name]
 
     @property
     def takes(self) -> tuple[str, ...]:
@@ -57,17 +65,43 @@ class Method:
         return {k: v for k, v in options.items() if k not in ("n_objects", "random_state")}
 
 
+@cache
+def _makers() -> dict[str, Callable[..., Asking[Embedding]]]:
+    """Loaded when one is made: kernels take a second and 80 MB, which a server can spare."""
+    from nearer.algorithms.adaptive import adaptive  # noqa: PLC0415
+    from nearer.algorithms.coordinates import basis_embedding  # noqa: PLC0415
+    from nearer.algorithms.crowd_kernel import crowd_kernel  # noqa: PLC0415
+    from nearer.algorithms.informative import informative  # noqa: PLC0415
+    from nearer.algorithms.pipelines import (  # noqa: PLC0415
+        basis_soe,
+        extra_soe,
+        paper_protocol,
+        rand_soe,
+    )
+
+    return {
+        "adaptive": adaptive,
+        "informative": informative,
+        "basis": basis_embedding,
+        "basis+soe": basis_soe,
+        "extra+soe": extra_soe,
+        "rand+soe": rand_soe,
+        "crowd-kernel": crowd_kernel,
+        "paper": paper_protocol,
+    }
+
+
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
-        Method("adaptive", adaptive, "as few comparisons as positions and dimension take"),
-        Method("informative", informative, "answers may be wrong: asks what teaches most"),
-        Method("basis", basis_embedding, "the paper's Basis: places on the axes found"),
-        Method("basis+soe", basis_soe, "Basis, then soft ordinal embedding of its answers"),
-        Method("extra+soe", extra_soe, "the same, then every object's neighbourhood"),
-        Method("rand+soe", rand_soe, "random comparisons, then soft ordinal embedding"),
-        Method("crowd-kernel", crowd_kernel, "the adaptive Crowd Kernel"),
-        Method("paper", paper_protocol, "the paper's Basis+SOE with its own restarts"),
+        Method("adaptive", "as few comparisons as positions and dimension take", "rounds"),
+        Method("informative", "answers may be wrong: asks what teaches most", "stream"),
+        Method("basis", "the paper's Basis: places on the axes found", "rounds"),
+        Method("basis+soe", "Basis, then soft ordinal embedding of its answers"),
+        Method("extra+soe", "the same, then every object's neighbourhood"),
+        Method("rand+soe", "random comparisons, then soft ordinal embedding"),
+        Method("crowd-kernel", "the adaptive Crowd Kernel"),
+        Method("paper", "the paper's Basis+SOE with its own restarts"),
     )
 }
 

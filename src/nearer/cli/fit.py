@@ -39,6 +39,11 @@ __all__ = ["command"]
     "--names", is_flag=True, help="Objects are names, also where these look like numbers."
 )
 @click.option(
+    "--first",
+    type=click.Choice(["0", "1"]),
+    help="Where a choice is a place among what was shown: whether places begin with 0 or 1.",
+)
+@click.option(
     "--drop-bad-rows", is_flag=True, help="Leave out rows that cannot be read; they are listed."
 )
 @click.option(
@@ -78,6 +83,7 @@ def command(
     columns: str | None,
     no_header: bool,
     names: bool,
+    first: str | None,
     drop_bad_rows: bool,
     as_json: bool,
     out: str,
@@ -86,11 +92,11 @@ def command(
     """Find positions from the answers in the file TRIPLETS.
 
     The file is read in any of the common forms: head, winner, loser; questions with answers;
-    odd-one-out and most-central-of-three by --kind; screens of which some are chosen, as records of
-    JSON; .csv, .tsv, .npy, .npz, .json, .jsonl, compressed or not; .parquet, or a folder of such
-    files. More than four million triplets in .parquet or .npy are fitted in blocks that memory need
-    not hold, Ctrl-C leaves what was reached, and torchrun shares them among processes:
-    torchrun --nproc-per-node=2 -m nearer fit big.parquet
+    odd-one-out and most-central-of-three by --kind; screens of which some are chosen, votes,
+    jsPsych and psiz; .csv, .tsv, .txt, .npy, .npz, .json, .jsonl, .h5, compressed or not; .parquet,
+    or a folder of such files. More than four million triplets in .parquet or .npy are fitted in
+    blocks that memory need not hold, Ctrl-C leaves what was reached, and torchrun shares them among
+    processes: torchrun --nproc-per-node=2 -m nearer fit big.parquet
     """
     from nearer.cli.fitted import fit_file, report_fit
     from nearer.cli.fitted_blocks import fit_blocks, in_blocks
@@ -115,6 +121,7 @@ def command(
             objects="names" if names else "auto",
             columns=named,
             drop_bad_rows=drop_bad_rows,
+            first=None if first is None else int(first),
         )
     click.echo(str(answers.report), err=True)
     result = fit_file(answers, triplets, out, **options)

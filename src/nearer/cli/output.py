@@ -31,6 +31,7 @@ class MethodRun:
     embedding: Embedding
     seconds: float
     seed: int
+    names: tuple[str, ...] | None = None
 
     @property
     def basis(self) -> Basis | None:
@@ -117,7 +118,7 @@ def _files(run: MethodRun) -> dict[str, str | bytes]:
 
     embedding, basis = run.embedding, run.basis
     contents: dict[str, str | bytes] = {
-        "embedding.csv": positions_text(embedding.positions),
+        "embedding.csv": positions_text(embedding.positions, run.names),
         "triplets.csv": table_text(["head", "winner", "loser"], embedding.triplets.tolist()),
         "map.png": as_png(_picture(run)),
     }
@@ -151,6 +152,6 @@ def _picture(run: MethodRun) -> Any:
     if run.basis is not None:
         ax = plot_basis(run.basis, run.truth if dense else positions)
     else:
-        ax = plot_positions(positions)
+        ax = plot_positions(positions, labels=run.names)
     ax.set_title(f"{run.data}, {run.method}")
     return ax.figure

@@ -26,7 +26,7 @@ from nearer.asking.memory import Memory
 from nearer.asking.oracles import PointOracle
 from nearer.cli.output import MethodRun, check_folder, write_run
 from nearer.cli.stopping import Stopped
-from nearer.datasets import load_points
+from nearer.datasets.points import load_named_points
 from nearer.errors import InvalidInput
 from nearer.files import write_bytes
 from nearer.running.load import journal_seed
@@ -48,7 +48,10 @@ def run_method(
     **options: Any,
 ) -> MethodRun:
     """Load, ask, embed and write; what comes back is ready to be printed."""
-    points = load_points(data, random_state=seed)
+    given = load_named_points(data, random_state=seed)
+    points = given.points
+    if given.unread:
+        click.echo(f"{data}: columns not used: {', '.join(given.unread)}", err=True)
     if points.shape[0] < 3:
         raise InvalidInput(f"{data}: has {points.shape[0]} objects; at least 3 are needed")
     oracle = PointOracle(points, metric)
@@ -59,16 +62,21 @@ def run_method(
         if journal is None
         else _Journalled(Path(journal), points, seed, metric)
     )
-    asking = make_asking(
-        method, points.shape[0], random_state=answers.seed, budget=budget, **options
-    )
+    try:
+        asking = make_asking(
+            method, points.shape[0], random_state=answers.seed, budget=budget, **options
+        )
+    except InvalidInput as error:  # in the words of the command
+        message = str(error).replace("n_components=", "--dim ").replace("n_components", "--dim")
+        raise InvalidInput(message) from None
     start = time.perf_counter()
     with answers.kept_when_interrupted(), asking_progress(method) as progress:
         embedding = run(asking, oracle, progress=progress, **answers.how(budget))
         seconds = time.perf_counter() - start
         done = MethodRun(
-            data, method, folder, points, metric, embedding, seconds, answers.seed_used()
-        )
+            data, method, folder, points, metric, embedding, seconds, answers.seed_used(),
+            given.names,
+        )  # fmt: skip
         write_run(done)
     return done
 

@@ -175,8 +175,10 @@ def status(study: Path, show_people: bool, as_json: bool) -> None:
     click.echo("  questions  " + ", ".join(f"{count} {name}" for name, count in questions.items()))
     click.echo("  people     " + ", ".join(f"{count} {name}" for name, count in who.items()))
     if found["enough"] or found["exhausted"]:
-        click.echo("  enough     " + ("the quota is met" if found["enough"] and found["quota"]
-                   else "every question has its votes"))  # fmt: skip
+        met = found["quota"] and answers["counted"] >= found["quota"]
+        good = found["quality"]["expected"] >= found["quality"]["wanted"]
+        click.echo("  enough     " + ("the quota is met" if met else "the map is good enough"
+                   if good else "every question has its votes"))  # fmt: skip
     flags = (f"{name}: {flag['flagged']} of {flag['judged']}"
              for name, flag in found["flags"].items())  # fmt: skip
     click.echo("  flags      " + ", ".join(flags) + " people it can judge")
@@ -222,19 +224,18 @@ def export(study: Path, name: str, identities: bool, out: Path | None) -> None:
 def embed(study: Path, dim: int | None, seed: int, out: Path | None, as_json: bool) -> None:
     """Fit positions to the answers and write them as CSV."""
     from nearer.study.exports import positions_csv
-    from nearer.study.log import EVERY_KIND, last_answer, read_config, read_items, triplets
-    from nearer.study.maps import FEWEST, final_map
+    from nearer.study.log import EVERY_KIND, collected, read_config, read_items
+    from nearer.study.maps import FEWEST, draw_map
     from nearer.study.store import connect
 
     db = connect(study, read_only=True)
     items = read_items(db)
-    answers = triplets(db, EVERY_KIND)
-    found = final_map(
-        answers, len(items), seen=last_answer(db), seed=seed,
-        n_components=dim or read_config(db).n_components,
-    )  # fmt: skip
+    answers = collected(db, EVERY_KIND)
+    d = dim or read_config(db).n_components
+    found = draw_map(answers, len(items), n_components=d, seed=seed)
     if found is None:
-        raise InvalidInput(f"{study}: has {len(answers)} answers; a map needs at least {FEWEST}")
+        some = len(answers.answers)
+        raise InvalidInput(f"{study}: has {some} answers; a map needs at least {FEWEST}")
     _write(out, positions_csv([item["name"] for item in items], found["positions"]), quiet=as_json)
     summary = {"n_objects": len(items), "out": str(out) if out else None,
                **{k: v for k, v in found.items() if k != "positions"}}  # fmt: skip

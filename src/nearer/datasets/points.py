@@ -1,7 +1,8 @@
 """Points by name or from a file: CSV, NPY, NPZ, Parquet.
 
-CSV may have a header line. Columns that hold no numbers (names, classes) are left aside, but a
-column that is numbers in some rows and something else in others is an error with its place.
+CSV may have a header line. Columns that hold no numbers are the objects' names, the first of them
+that has another text in every row, or else left aside, which `NamedPoints` says; a column that is
+numbers in some rows and something else in others is an error with its place.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import difflib
 import io
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ from nearer.errors import InvalidInput
 from nearer.files import content_suffix, read_bytes, read_numpy
 from nearer.triplets.table import read_table
 
-__all__ = ["BUILT_IN", "load_points", "read_points"]
+__all__ = ["BUILT_IN", "NamedPoints", "load_named_points", "load_points", "read_points"]
 
 Points = NDArray[np.float64]
 
@@ -32,6 +34,15 @@ BUILT_IN: dict[str, Callable[[int | None], Points]] = {
     "5dcube": lambda seed: make_cube(500, 5, random_state=seed),
     "cities": lambda _: load_cities().points,
 }
+
+
+@dataclass(frozen=True)
+class NamedPoints:
+    """Points, what their objects are called where the file says, and the columns not used."""
+
+    points: Points
+    names: tuple[str, ...] | None = None
+    unread: tuple[str, ...] = ()
 
 
 def load_points(name: str | Path, *, random_state: int | None = None) -> Points:
@@ -50,11 +61,16 @@ def load_points(name: str | Path, *, random_state: int | None = None) -> Points:
     >>> load_points("5dcube", random_state=0).shape
     (500, 5)
     """
+    return load_named_points(name, random_state=random_state).points
+
+
+def load_named_points(name: str | Path, *, random_state: int | None = None) -> NamedPoints:
+    """The same with what a file says beside the points; see `load_points`."""
     path = Path(name)
     if path.exists():
-        return read_points(path)
+        return _read(path)
     if str(name) in BUILT_IN:
-        return BUILT_IN[str(name)](random_state)
+        return NamedPoints(BUILT_IN[str(name)](random_state))
     close = difflib.get_close_matches(str(name), BUILT_IN, n=1, cutoff=0.5)
     hint = f"did you mean {close[0]!r}? " if close else ""
     raise InvalidInput(
@@ -77,7 +93,10 @@ def read_points(path: str | Path) -> Points:
     array([[1. , 2. ],
            [3. , 4.5]])
     """
-    path = Path(path)
+    return _read(Path(path)).points
+
+
+def _read(path: Path) -> NamedPoints:
     readers = {
         ".csv": _read_csv,
         ".npy": _read_numpy,
@@ -90,22 +109,27 @@ def read_points(path: str | Path) -> Points:
             f"{path}: files of points are {', '.join(readers)}; this one ends in "
             f"{suffix or 'nothing'}"
         )
-    values = readers[suffix](path)
+    values, texts = readers[suffix](path)
     try:
         points: Points = as_points(values)
     except InvalidInput as error:
         raise InvalidInput(f"{path}: {error}") from error
-    return points
+    called = next((c for c, v in texts.items() if all(v) and len(set(v)) == len(v)), None)
+    names = None if called is None else tuple(texts[called])
+    return NamedPoints(points, names, tuple(column for column in texts if column != called))
 
 
-def _read_numpy(path: Path) -> Any:
+Texts = dict[str, list[str]]  # columns that hold no numbers
+
+
+def _read_numpy(path: Path) -> tuple[Any, Texts]:
     held = read_numpy(path)
     if len(held) != 1 and "X" not in held:
         raise InvalidInput(f"{path}: holds {', '.join(held)}; name the array of points X")
-    return held.get("X", next(iter(held.values())))
+    return held.get("X", next(iter(held.values()))), {}
 
 
-def _read_parquet(path: Path) -> Any:
+def _read_parquet(path: Path) -> tuple[Any, Texts]:
     try:
         import pyarrow as pa  # noqa: PLC0415 - an extra
         import pyarrow.parquet as pq  # noqa: PLC0415
@@ -117,20 +141,22 @@ def _read_parquet(path: Path) -> Any:
         table = pq.read_table(io.BytesIO(read_bytes(path)))
     except pa.ArrowInvalid as error:
         raise InvalidInput(f"{path}: is no readable Parquet file: {error}") from error
-    numbers = [
-        column.to_numpy()
-        for column in table.columns
-        if pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
-    ]
+    numbers, texts = [], {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+            numbers.append(column.to_numpy())
+        else:
+            texts[name] = ["" if x is None else str(x) for x in column.to_pylist()]
     if not numbers:
         raise InvalidInput(f"{path}: has no column of numbers")
-    return np.stack(numbers, axis=1)
+    return np.stack(numbers, axis=1), texts
 
 
-def _read_csv(path: Path) -> Any:
+def _read_csv(path: Path) -> tuple[Any, Texts]:
     table = read_table(path)
+    header = [f"column {j + 1}" for j in range(table.width)]
     if len(table.rows) > 1 and not any(map(_is_number, table.rows[0])):
-        table = table.below()
+        header, table = table.rows[0], table.below()
     columns = [j for j in range(table.width) if any(map(_is_number, table.column(j)))]
     if not columns:
         raise InvalidInput(f"{path}: has no column of numbers")
@@ -140,7 +166,8 @@ def _read_csv(path: Path) -> Any:
                 raise table.error(
                     i, f"column {j + 1}: {row[j]!r} is not a number, as others of that column are"
                 )
-    return np.array([[float(row[j]) for j in columns] for row in table.rows])
+    texts = {header[j]: table.column(j) for j in range(table.width) if j not in columns}
+    return np.array([[float(row[j]) for j in columns] for row in table.rows]), texts
 
 
 def _is_number(cell: str) -> bool:

@@ -232,7 +232,7 @@ class Belief:
         if not len(questions):
             return
         keys = np.concatenate([self._keys, pack(questions)[0]])
-        values = checks.weights(odds, len(questions))
+        values = checks.odds(odds, len(questions))
         self._keys, first = np.unique(keys, return_index=True)
         self._odds = np.concatenate([self._odds, values])[first]
 

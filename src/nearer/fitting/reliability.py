@@ -88,7 +88,8 @@ def rate_people(
     evidence, held_out
         All answers, and the predictions that `tune` made of them.
     people
-        Who gave each answer, in the order in which answers were given to `as_evidence`.
+        Who gave each answer, in the order in which answers were given to `as_evidence`; "" is
+        nobody, who is not rated.
     weights
         How much each of them counts; None: all the same.
     """
@@ -104,6 +105,9 @@ def rate_people(
     names, index = np.unique(who, return_inverse=True)
     counts = checks.weights(weights, len(who))
     seen = (place >= 0) & (counts > 0)
+    if names.dtype.kind == "U" and names[0] == "":  # sorts first
+        names, index = names[1:], index - 1
+        seen &= index >= 0
     index, place, counts = index[seen], place[seen], counts[seen]
     rating, errors = _believed(_log_likelihood(index, place, counts, len(names), held_out))
     return Reliability(names, rating, errors, np.bincount(index, minlength=len(names)))

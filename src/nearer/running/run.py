@@ -132,6 +132,13 @@ def run(
             f"{unknown[0]}={how[unknown[0]]!r}: there is no such option; there are "  # type: ignore[literal-required]
             f"{', '.join(Dispatch.__annotations__)}"
         )
+    if progress is not None and not callable(progress):
+        raise InvalidInput(
+            f"progress={progress!r}: must be a function of the comparisons and rounds so far; "
+            "nearer.embed also takes True and False"
+        )
+    if journal is not None and not isinstance(journal, str | os.PathLike):
+        raise InvalidInput(f"journal={journal!r}: must be the path of a file, such as answers.db")
     if journal is not None and memory is not None:
         raise InvalidInput("memory= and journal= are both given: a journal remembers; give one")
     names = None if objects is None else as_names(list(objects))[1]

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from nearer.study.config import SORTS
 from nearer.study.joining import present
 from nearer.study.pieces import Lease, Participant
 from nearer.study.refusals import Refusal
@@ -60,8 +59,7 @@ def may_take_back(ledger: Ledger, person: Participant) -> bool:
     if last is None or person.finished:
         return False
     repeated = last.question in person.repeated
-    sorts = board.config.method in SORTS
-    return not repeated and not (sorts and board.used >= last.id)
+    return not repeated and not (board.config.in_rounds and board.used >= last.id)
 
 
 def answer(

@@ -15,7 +15,7 @@ import heapq
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator
 from typing import Any
 
-from nearer.study.config import SORTS, Config
+from nearer.study.config import Config
 from nearer.study.pieces import COUNTED, Lease, Participant, Question
 from nearer.study.rows import Event, Joined, Leased, Posed, Promoted, Proposed, Responded, Row
 from nearer.study.votes import tally
@@ -49,6 +49,7 @@ class Board:
         self.news = 0  # grows whenever a vote comes or goes
         self.all_asked = False  # a method said that it has no more questions
         self.used = 0  # the newest answer that a method has seen
+        self.expected_tau = 0.0  # of the newest map
         self._free: dict[int | None, dict[int, None]] = {}  # real questions somebody could take
         self._free_holdouts: dict[int, None] = {}
         self._ending: list[tuple[float, int]] = []
@@ -74,7 +75,7 @@ class Board:
         self.people[row.id] = Participant(row.id)
 
     def _proposed(self, row: Proposed) -> None:
-        if self.config.method in SORTS:
+        if self.config.in_rounds:
             self.used = max(self.used, row.seen)
 
     def _posed(self, row: Posed) -> None:
@@ -166,6 +167,8 @@ class Board:
                 self._shelve(self.questions[question])
         elif row.kind == "all_asked":
             self.all_asked = True
+        elif row.kind == "map":
+            self.expected_tau = detail["expected_tau"]
         if row.person is None:
             return
         person = self.people[row.person]
@@ -252,8 +255,9 @@ class Board:
 
     @property
     def full(self) -> bool:
-        """Whether the quota is met."""
-        return bool(self.config.quota) and self.answers >= self.config.quota
+        """Whether the study has the answers it wants: the quota is met, or the map good enough."""
+        good = self.config.quality < 1 and self.expected_tau >= self.config.quality
+        return good or (bool(self.config.quota) and self.answers >= self.config.quota)
 
     @property
     def exhausted(self) -> bool:
@@ -281,13 +285,21 @@ class Board:
             "quota": self.config.quota,
             "enough": self.full or (self.exhausted and self.config.when_all_asked == "finish"),
             "exhausted": self.exhausted,
+            "quality": {"wanted": self.config.quality, "expected": self.expected_tau},
         }
 
     def snapshot(self, now: float) -> dict[str, Any]:
         """Everything on the board, in a form that can be compared."""
         self.expire(now)
         return {
-            "settings": (self.config, self.state, self.answers, self.all_asked, self.used),
+            "settings": (
+                self.config,
+                self.state,
+                self.answers,
+                self.all_asked,
+                self.used,
+                self.expected_tau,
+            ),
             "people": {p.id: p.snapshot() for p in self.people.values()},
             "questions": {q.id: q.snapshot() for q in self.questions.values()},
             "leases": {x.id: (x.person, x.live, x.choice, x.chosen) for x in self.leases.values()},

@@ -1,162 +1,96 @@
-"""How the next questions are chosen: a registry, one line a method.
+"""How the next questions are chosen, by a method of the library's registry or by chance.
 
-A *chooser* looks at all answers so far: nobody waits for a round, and people who answer at the
-same time get different questions of the same batch. A *sorter* is an asking, run in
-a session: its open round is what is asked, and the next round needs all of this one's decisions.
-Both run in the worker's process and know nothing of files.
+A *choosing* looks at all answers so far: nobody waits for a round, and people who answer at the
+same time get different questions of the same batch. A *sorting* is an asking, run in a session: its
+open round is what is asked, and the next round needs all of this one's decisions. Both run in the
+worker's process and know nothing of files: what they must know after a restart they are told.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-import nearer
+from nearer.algorithms.candidates import Candidates
+from nearer.algorithms.informative import choose_questions
+from nearer.algorithms.methods import METHODS
 from nearer.asking.memory import Memory
-from nearer.asking.protocol import Asking
 from nearer.asking.session import Session
-from nearer.questions import Answers, Questions, pack
+from nearer.fitting.belief import Belief
+from nearer.questions import Answers, Questions, find, pack
 
-__all__ = ["CHOOSERS", "SORTERS", "Choosing", "Sorting"]
-
-_DRAWS = 64  # rounds of drawing before a study of few objects counts as exhausted
-
-
-class Chooser(Protocol):
-    """Chooses questions from all answers; may keep what it worked out for the next time."""
-
-    def __call__(
-        self,
-        triplets: Questions,
-        n_questions: int,
-        askable: Callable[[Questions], Answers],
-        rng: np.random.Generator,
-    ) -> Questions:
-        """At most `n_questions` rows ``(head, a, b)``."""
+__all__ = ["Choosing", "Sorting"]
 
 
-class RandomChooser:
-    """Draws questions without looking at any answer; none twice.
+class Choosing:
+    """Chooses from all answers; fits go on from where the last ended.
 
     Examples
     --------
     >>> import numpy as np
-    >>> choose = RandomChooser(9)
-    >>> everything = lambda questions: np.ones(len(questions), dtype=bool)
-    >>> choose(np.empty((0, 3), int), 4, everything, np.random.default_rng(0)).shape
+    >>> none = np.empty((0, 3), dtype=np.int64)
+    >>> choosing = Choosing("random", 9, None, seed=0)
+    >>> choosing.choose(none, none, np.empty(0), 4, np.random.default_rng(0))[0].shape
     (4, 3)
     """
 
-    def __init__(self, n_objects: int) -> None:
-        self._n = n_objects
-
-    def __call__(
-        self,
-        triplets: Questions,
-        n_questions: int,
-        askable: Callable[[Questions], Answers],
-        rng: np.random.Generator,
-    ) -> Questions:
-        """Draw until there are enough, or there seem to be no more."""
-        chosen = np.empty((0, 3), dtype=np.int64)
-        for _ in range(_DRAWS):
-            if len(chosen) >= n_questions:
-                break
-            rows = rng.integers(self._n, size=(4 * n_questions, 3))
-            head, a, b = rows.T
-            rows = rows[(head != a) & (head != b) & (a != b)]
-            if len(rows):
-                rows = rows[askable(rows)]
-            chosen = np.concatenate([chosen, rows])
-            _, first = np.unique(pack(chosen)[0], return_index=True)
-            chosen = chosen[np.sort(first)]
-        return chosen[:n_questions]
-
-
-class InformativeChooser:
-    """Asks what teaches most, see `nearer.informative`; fits go on from where the last ended."""
-
-    def __init__(self, n_objects: int, n_components: int | None, seed: int) -> None:
-        from nearer.fitting.belief import Belief  # noqa: PLC0415 - slow to load
-
-        self._n = n_objects
-        self._n_components = n_components
-        self._belief = Belief(n_objects, n_components, np.random.default_rng(seed))
-
-    def __call__(
-        self,
-        triplets: Questions,
-        n_questions: int,
-        askable: Callable[[Questions], Answers],
-        rng: np.random.Generator,
-    ) -> Questions:
-        """Learn all answers, then choose."""
-        from nearer.algorithms.informative import choose_questions  # noqa: PLC0415 - slow to load
-
-        return choose_questions(
-            triplets,
-            self._n,
-            n_questions,
-            n_components=self._n_components,
-            askable=askable,
-            random_state=rng,
-            belief=self._belief,
-        )
-
-
-#: from the number of objects, the dimension if it is known, and a seed: a chooser
-CHOOSERS: dict[str, Callable[[int, int | None, int], Chooser]] = {
-    "informative": InformativeChooser,
-    "random": lambda n, n_components, seed: RandomChooser(n),
-}
-
-#: from the number of objects and a seed: an asking
-SORTERS: dict[str, Callable[[int, int], Asking[Any]]] = {
-    "adaptive": lambda n, seed: nearer.adaptive(n, random_state=seed),
-    "basis": lambda n, seed: nearer.choose_basis(n, random_state=seed),
-}
-
-
-class Choosing:
-    """A chooser that is told which questions are asked already."""
-
     def __init__(self, method: str, n_objects: int, n_components: int | None, seed: int) -> None:
-        self._chooser = CHOOSERS[method](n_objects, n_components, seed)
-        self._possible = n_objects * (n_objects - 1) * (n_objects - 2) // 2
+        self._n = n_objects
+        self._belief: Belief | None = None
+        if method != "random":  # the registry has one method that chooses as a stream
+            self._belief = Belief(n_objects, n_components, np.random.default_rng(seed))
 
     def choose(
         self,
         triplets: NDArray[np.int64],
         asked: NDArray[np.int64],
+        odds: NDArray[np.float64],
         n_questions: int,
         rng: np.random.Generator,
-    ) -> Questions:
-        """Up to so many questions that are not among those asked."""
-        known = np.sort(pack(asked)[0]) if len(asked) else np.empty(0, dtype=np.int64)
+    ) -> tuple[Questions, NDArray[np.float64] | None]:
+        """Up to so many questions that are not among those asked, and with what odds.
+
+        Parameters
+        ----------
+        triplets
+            All answers so far.
+        asked, odds
+            All questions so far, and how much likelier than at random each was; nan: not at all.
+        """
+        known = np.unique(pack(asked)[0])
 
         def askable(questions: Questions) -> Answers:
-            keys = pack(questions)[0]
-            if not len(known):
-                return np.ones(len(keys), dtype=np.bool_)
-            place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-            fresh: Answers = known[place] != keys
-            return fresh
+            return ~find(known, pack(questions)[0])[1]
 
-        n_questions = min(n_questions, self._possible - len(known))
+        n_questions = min(n_questions, self._n * (self._n - 1) * (self._n - 2) // 2 - len(known))
         if n_questions <= 0:
-            return np.empty((0, 3), dtype=np.int64)
-        return self._chooser(triplets, n_questions, askable, rng)
+            return np.empty((0, 3), dtype=np.int64), None
+        if self._belief is None:
+            return Candidates(self._n, askable).draw(n_questions, rng), None
+        chosen = np.isfinite(odds)
+        self._belief.expect(asked[chosen], odds[chosen])
+        questions = choose_questions(
+            triplets,
+            self._n,
+            n_questions,
+            askable=askable,
+            random_state=rng,
+            belief=self._belief,
+        )
+        return questions, self._belief.odds(questions)
 
 
 class Sorting:
     """A sorter that is told decisions as they come, and starts over when one was taken back."""
 
     def __init__(self, method: str, n_objects: int, seed: int) -> None:
-        self._make = partial(SORTERS[method], n_objects, seed)
+        # many people are here at once, and each of a round's questions can go to another one
+        way = METHODS[method]
+        few = {"order": "fewest-rounds"} if "order" in way.takes else {}
+        self._make = partial(way.make, n_objects, random_state=seed, **few)
         self._told = np.empty((0, 3), dtype=np.int64)
         self._session: Session[Any] = Session(self._make())
 
@@ -178,3 +112,8 @@ class Sorting:
     def done(self) -> bool:
         """Whether the algorithm has all it needs."""
         return self._session.done
+
+    @property
+    def result(self) -> Any:
+        """What the algorithm found, once it is done."""
+        return self._session.result

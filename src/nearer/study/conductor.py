@@ -28,7 +28,6 @@ import numpy as np
 
 from nearer.errors import NearerError
 from nearer.study.board import Board
-from nearer.study.config import SORTS
 from nearer.study.posing import AHEAD, all_asked, pose
 from nearer.study.rows import Ledger
 from nearer.study.steering import add_map
@@ -62,7 +61,7 @@ def questions_due(board: Board, sorted_at: Mapping[int | None, int], taken: int 
     config = board.config
 
     def has_news(person: int | None) -> bool:
-        return config.method not in SORTS or board.news != sorted_at.get(person)
+        return not config.in_rounds or board.news != sorted_at.get(person)
 
     if board.state != "running" or board.full or config.task != "two":
         return None
@@ -71,7 +70,7 @@ def questions_due(board: Board, sorted_at: Mapping[int | None, int], taken: int 
         return {"job": "choose", "person": short[0], "n_questions": 2 * AHEAD} if short else None
     if board.exhausted and not board.stock():
         return None
-    if config.method in SORTS:
+    if config.in_rounds:
         return {"job": "choose", "person": None} if has_news(None) and not board.stock() else None
     need = max(AHEAD * len(board.active), 2 * taken)
     if board.stock() > need // 2:

@@ -16,16 +16,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from nearer.algorithms import methods
 from nearer.errors import InvalidInput
 from nearer.study.questionnaire import read_pages
 from nearer.study.task_kinds import TASKS
 from nearer.study.votes import RULES
 from nearer.study.words import default_texts, read_words
 
-__all__ = ["CHANGEABLE", "METHODS", "SORTS", "Config", "read_yaml"]
+__all__ = ["CHANGEABLE", "METHODS", "Config", "read_yaml"]
 
-METHODS = ("informative", "adaptive", "basis", "random")
-SORTS = ("adaptive", "basis")  # they ask in rounds and trust what was decided
+#: the library's methods that suit people who come and go; and none, questions drawn at random
+METHODS = (*(name for name, way in methods.METHODS.items() if way.in_studies), "random")
 #: settings of which a study that has begun depends on the first value
 _FIXED = ("task", "things", "choose", "method", "scope", "votes", "n_components", "seed")
 _WORDS = {
@@ -72,6 +73,9 @@ class Config:
     practice: int = 2
     #: answers the whole study wants; 0 for no limit
     quota: int = 0
+    #: the study has enough when Kendall's τ between distances on the map and true ones is expected
+    #: to be this; 1: never, the quota decides
+    quality: float = 0.99
     #: "two": which of two is more like the one on top; "choose": which k of m; "rank": which k,
     #: best first; "odd": which one is least like the others. More than two things need `random`
     task: str = "two"
@@ -140,6 +144,7 @@ class Config:
         _check(
             self.method in METHODS, "method", self.method, "must be one of " + ", ".join(METHODS)
         )
+        _check(0 <= self.quality <= 1, "quality", self.quality, "must be from 0 to 1")
         for name, known in _WORDS.items():
             value = getattr(self, name)
             _check(value in known, name, value, "must be one of " + ", ".join(known))
@@ -179,12 +184,17 @@ class Config:
                "needs scope pooled and one vote a question")  # fmt: skip
 
     @property
+    def in_rounds(self) -> bool:
+        """Whether the method asks in rounds and trusts what was decided."""
+        way = methods.METHODS.get(self.method)
+        return way is not None and way.in_studies == "rounds"
+
+    @property
     def rule(self) -> str:
         """How many people a question is put to."""
         if self.votes:
             return self.votes
-        sorts = self.method in SORTS and self.scope == "pooled"
-        return "2+1" if sorts else "1"
+        return "2+1" if self.in_rounds and self.scope == "pooled" else "1"
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Config:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
+from nearer.files import positions_text
 from nearer.study.answering import is_false
 from nearer.study.pieces import COUNTED
 from nearer.study.task_kinds import triplets_of
@@ -215,12 +216,8 @@ def replies_csv(db: sqlite3.Connection, *, identities: bool = False) -> str:
 
 
 def positions_csv(names: list[str], positions: Iterable[Iterable[float]]) -> str:
-    """Positions, one object a line."""
-    rows = (
-        {"item": name, **{f"dim_{k}": round(float(x), 6) for k, x in enumerate(row)}}
-        for name, row in zip(names, positions, strict=True)
-    )
-    return _csv(rows, ["item"])
+    """Positions, one object a line, as all of the library writes them."""
+    return positions_text(list(positions), [_tame(name) for name in names])
 
 
 def _csv(rows: Iterable[dict[str, Any]], header: list[str]) -> str:

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearer.errors import InvalidInput
+from nearer.metrics import triplet_accuracy
 from nearer.study.config import Config
 from nearer.study.create import new_study
 from nearer.study.imports import Item
-from nearer.study.log import EVERY_KIND, read_config, triplets
-from nearer.study.maps import MapMaker, accuracy
+from nearer.study.log import EVERY_KIND, Collected, collected, read_config, triplets
+from nearer.study.maps import draw_map
 from nearer.study.simulate import Crowd, answer_all, read_positions, served
 from nearer.study.store import connect
 
@@ -32,7 +33,14 @@ def empty_copy(study: Path, copy: Path, **changes: Any) -> list[str]:
     config = read_config(db)
     names = [row[0] for row in db.execute("SELECT name FROM items ORDER BY id")]
     db.close()
-    settings = {**config.__dict__, "quota": 0, "joins_per_minute": 0, "fastest_ms": 0, **changes}
+    settings = {
+        **config.__dict__,
+        "quota": 0,
+        "quality": 1.0,
+        "joins_per_minute": 0,
+        "fastest_ms": 0,
+        **changes,
+    }
     new_study(copy, [Item(name, "text", name) for name in names], Config.of(settings))
     return names
 
@@ -67,14 +75,14 @@ def plan(
         outcome = answer_all(server.port, people, n_people, n_answers, seed=seed)
     took = time.perf_counter() - began
     db = connect(copy, read_only=True)
-    answers, holdout = triplets(db), triplets(db, ["holdout"])
-    every = triplets(db, EVERY_KIND)
+    answers, holdout = collected(db), triplets(db, ["holdout"])
+    every = len(triplets(db, EVERY_KIND))
     config = read_config(db)
     stored = int(db.execute("SELECT count(*) FROM standing").fetchone()[0])
     db.close()
     think = seconds or _THINKING
     # What a row of the table costs: all answers people gave for so many that count.
-    cost = stored / max(len(answers), 1)
+    cost = stored / max(len(answers.answers), 1)
     curve = _curve(answers, holdout, X, config.n_components, seed)
     for row in curve:
         row["answers"] = round(row["n_triplets"] * cost)
@@ -86,8 +94,8 @@ def plan(
         "error": error,
         "answers": len(outcome.acknowledged),
         "stored": stored,
-        "counted": len(answers),
-        "every_kind": len(every),
+        "counted": len(answers.answers),
+        "every_kind": every,
         "people": outcome.people,
         "dropped_out": outcome.left,
         "seconds": took,
@@ -101,7 +109,7 @@ def plan(
 
 
 def _curve(
-    answers: NDArray[np.int64],
+    answers: Collected,
     holdout: NDArray[np.int64],
     X: NDArray[np.float64],
     n_components: int | None,
@@ -115,11 +123,11 @@ def _curve(
     probes[wrong] = probes[wrong][:, [0, 2, 1]]
     curve = []
     for cut in _CUTS:
-        m = round(cut * len(answers))
-        found = MapMaker(len(X), n_components=n_components, seed=seed).draw(
-            answers[:m], holdout, seen=m, last=True
+        m = round(cut * len(answers.answers))
+        found = draw_map(
+            answers.first(m), len(X), n_components=n_components, seed=seed, holdout=holdout
         )
         if found is not None:
-            truth = accuracy(np.array(found["positions"]), probes)
+            truth = triplet_accuracy(probes, np.array(found["positions"]))
             curve.append({"n_triplets": m, "truth": truth, "holdout": found["accuracy"]})
     return curve

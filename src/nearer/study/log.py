@@ -6,6 +6,7 @@ import gc
 import json
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,14 @@ from nearer.study.board import Board
 from nearer.study.config import Config
 from nearer.study.pieces import COUNTED
 from nearer.study.rows import read_rows
-from nearer.study.task_kinds import triplets_of
+from nearer.study.task_kinds import trials_of, triplets_of
+from nearer.trials import Trials
 
 __all__ = [
     "EVERY_KIND",
+    "Collected",
     "asked_facts",
+    "collected",
     "last_answer",
     "read_config",
     "read_header",
@@ -78,7 +82,44 @@ def read_items(db: sqlite3.Connection) -> list[dict[str, Any]]:
 
 _ANSWERS = """FROM standing a JOIN posed q ON q.id = a.question
     WHERE q.purpose IN (SELECT value FROM json_each(?)) AND a.chosen IS NOT NULL
-    AND a.person NOT IN (SELECT person FROM excluded)"""
+    AND a.person NOT IN (SELECT person FROM excluded) AND coalesce(a.person = ?, 1)"""
+
+
+@dataclass(frozen=True)
+class Collected:
+    """Answers in the order they came, as `nearer.fit` takes them."""
+
+    answers: NDArray[np.int64] | Trials
+    people: NDArray[np.int64]
+    odds: NDArray[np.float64] | None  # with which their questions were chosen
+    seen: int  # the number of the newest answer in the file
+
+    def first(self, m: int) -> Collected:
+        """Only so many of them."""
+        odds = None if self.odds is None else self.odds[:m]
+        return Collected(self.answers[:m], self.people[:m], odds, self.seen)
+
+
+def collected(db: sqlite3.Connection, purposes: Sequence[str] = COUNTED) -> Collected:
+    """Answers with who gave them and why they were asked for, excluded people left out."""
+    seen = last_answer(db)
+    if _all_of_two(db):
+        rows, people, odds = _of_two(db, purposes)
+        return Collected(rows, people, np.nan_to_num(odds, nan=1.0), seen)
+    found = db.execute(
+        f"SELECT q.task, q.query, q.shown, a.chosen, a.person {_ANSWERS} ORDER BY a.id",
+        (json.dumps(list(purposes)), None),
+    ).fetchall()
+    people = np.array([row[4] for row in found], dtype=np.int64)
+    given = [
+        (task, q, json.loads(shown), json.loads(chosen)) for task, q, shown, chosen, _ in found
+    ]
+    trials = trials_of(given)
+    if trials is not None:
+        return Collected(trials, people, None, seen)
+    told = [triplets_of(*one) for one in given]  # tasks of several kinds have no other form
+    rows = np.array([row for rows in told for row in rows], dtype=np.int64).reshape(-1, 3)
+    return Collected(rows, np.repeat(people, [len(rows) for rows in told]), None, seen)
 
 
 def triplets(
@@ -88,39 +129,54 @@ def triplets(
     person: int | None = None,
 ) -> NDArray[np.int64]:
     """Answers as ``(head, near, far)`` in the order they came, excluded people left out."""
-    where, values = _ANSWERS, [json.dumps(list(purposes))]
-    if person is not None:
-        where += " AND a.person = ?"
-        values.append(str(person))
-    wide = db.execute("SELECT 1 FROM questions WHERE task != 'two' LIMIT 1").fetchone()
-    if wide is None:  # SQLite takes the JSON apart ten times as fast
-        rows = db.execute(
-            "SELECT query, near, first + second - near FROM (SELECT a.id AS id, q.query AS query,"
-            " json_extract(a.chosen, '$[0]') AS near, json_extract(q.shown, '$[0]') AS first,"
-            f" json_extract(q.shown, '$[1]') AS second {where}) ORDER BY id",
-            values,
-        ).fetchall()
-    else:
-        found = db.execute(
-            f"SELECT q.task, q.query, q.shown, a.chosen {where} ORDER BY a.id", values
-        )
-        rows = [
-            row
-            for task, query, shown, chosen in found
-            for row in triplets_of(task, query, json.loads(shown), json.loads(chosen))
-        ]
-    return np.array(rows, dtype=np.int64).reshape(-1, 3)
+    if _all_of_two(db):
+        return _of_two(db, purposes, person)[0]
+    found = db.execute(
+        f"SELECT q.task, q.query, q.shown, a.chosen {_ANSWERS} ORDER BY a.id",
+        (json.dumps(list(purposes)), person),
+    )
+    told = [
+        row
+        for task, query, shown, chosen in found
+        for row in triplets_of(task, query, json.loads(shown), json.loads(chosen))
+    ]
+    return np.array(told, dtype=np.int64).reshape(-1, 3)
 
 
-def asked_facts(db: sqlite3.Connection, person: int | None = None) -> NDArray[np.int64]:
-    """The questions that a method must not choose again: its own and everybody else's."""
+def _all_of_two(db: sqlite3.Connection) -> bool:
+    return db.execute("SELECT 1 FROM questions WHERE task != 'two' LIMIT 1").fetchone() is None
+
+
+def _of_two(
+    db: sqlite3.Connection, purposes: Sequence[str], person: int | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Triplets, people and odds; SQLite takes the JSON apart ten times as fast."""
+    found = db.execute(
+        "SELECT query, near, first + second - near, person, odds FROM (SELECT a.id AS id,"
+        " a.person AS person, q.query AS query, q.odds AS odds,"
+        " json_extract(a.chosen, '$[0]') AS near, json_extract(q.shown, '$[0]') AS first,"
+        f" json_extract(q.shown, '$[1]') AS second {_ANSWERS}) ORDER BY id",
+        (json.dumps(list(purposes)), person),
+    ).fetchall()
+    table = np.array(found, dtype=np.float64).reshape(-1, 5)  # objects are below 2^21
+    return table[:, :3].astype(np.int64), table[:, 3].astype(np.int64), table[:, 4]
+
+
+def asked_facts(
+    db: sqlite3.Connection, person: int | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The questions that a method must not choose again, its own and everybody else's; their odds.
+
+    Odds are nan where a question was not chosen, or nobody knows how.
+    """
     rows = db.execute(
-        """SELECT query, json_extract(shown, '$[0]'), json_extract(shown, '$[1]') FROM posed
+        """SELECT query, json_extract(shown, '$[0]'), json_extract(shown, '$[1]'), odds FROM posed
            WHERE task = 'two'
            AND (purpose IN ('holdout', 'extra', 'own') OR (purpose = 'main' AND person IS ?))""",
         (person,),
     ).fetchall()
-    return np.array(rows, dtype=np.int64).reshape(-1, 3)
+    table = np.array(rows, dtype=np.float64).reshape(-1, 4)
+    return table[:, :3].astype(np.int64), table[:, 3]
 
 
 def last_answer(db: sqlite3.Connection) -> int:

@@ -1,8 +1,10 @@
-"""A study file of format 1 becomes one of format 2: once, with a copy of the old one beside it.
+"""A study file of an earlier format becomes one of today's: once, with a copy of the old beside it.
 
 The new file is written apart and takes the place of the old one only when it is whole. What
 format 1 kept in columns that changed (consent, ready, finished, excluded, withdrawn, state, quota)
-becomes events, with the time it is known to have happened.
+becomes events, with the time it is known to have happened. Format 2 did not keep the odds with
+which questions were chosen; nobody knows them any more, and they count as random ones. Neither
+format knew of `quality`: such a study goes on until its quota is met.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from nearer.errors import InvalidInput
-from nearer.study.schema import FORMAT, SCHEMA
+from nearer.study.schema import FORMAT, POSED, SCHEMA
 
 __all__ = ["migrate"]
 
@@ -24,7 +26,7 @@ INSERT INTO people SELECT id, pseudonym, joined, '' FROM old.people;
 INSERT INTO batches SELECT id, at, person, method, seen, seconds FROM old.batches;
 INSERT INTO questions
   SELECT id, 'two', head, json_array(a, b), 1, purpose, person, batch, repeats, NULL,
-         CASE WHEN purpose = 'catch' THEN head END FROM old.questions;
+         CASE WHEN purpose = 'catch' THEN head END, NULL FROM old.questions;
 INSERT INTO promoted (question, batch) SELECT question, batch FROM old.promoted ORDER BY question;
 INSERT INTO leases
   SELECT l.id, l.question, l.person,
@@ -41,9 +43,9 @@ INSERT INTO accounts SELECT id, name, password FROM old.accounts;
 """
 
 
-def migrate(path: Path) -> Path:
-    """Bring a file of format 1 up to date; where the old one was kept."""
-    copy = path.with_name(f"{path.name}.format-1")
+def migrate(path: Path, found: str) -> Path:
+    """Bring a file of an earlier format up to date; where the old one was kept."""
+    copy = path.with_name(f"{path.name}.format-{found}")
     if copy.exists():
         raise InvalidInput(
             f"{copy}: exists already, and {path} is to be kept under that name before it is "
@@ -54,7 +56,7 @@ def migrate(path: Path) -> Path:
     try:
         _settle(path)
         _copy(path, kept)
-        _convert(path, draft)
+        {"1": _convert, "2": _add_odds}[found](path, draft)
         kept.replace(copy)
         draft.replace(path)
     except (OSError, sqlite3.Error) as error:
@@ -97,8 +99,7 @@ def _convert(path: Path, draft: Path) -> None:
         header = dict(db.execute("SELECT key, value FROM old.header"))
         state, quota = header.pop("state"), int(header.pop("quota"))
         config = json.loads(header["config"])
-        header["format"] = str(FORMAT)
-        db.executemany("INSERT INTO header VALUES (?, ?)", header.items())
+        db.executemany("INSERT INTO header VALUES (?, ?)", _header(header).items())
         for table in _SAME:
             db.execute(f"INSERT INTO {table} SELECT * FROM old.{table}")
         for statement in filter(str.strip, _FIELDS.split(";")):
@@ -118,6 +119,28 @@ def _convert(path: Path, draft: Path) -> None:
         db.close()
 
 
+def _header(header: dict[str, str]) -> dict[str, str]:
+    config = {**json.loads(header["config"]), "quality": 1.0}
+    return {**header, "format": str(FORMAT), "config": json.dumps(config, sort_keys=True)}
+
+
+def _add_odds(path: Path, draft: Path) -> None:
+    _copy(path, draft)
+    db = sqlite3.connect(draft, isolation_level=None)
+    try:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("BEGIN")
+        db.execute("DROP VIEW posed")
+        db.execute("ALTER TABLE questions ADD COLUMN odds REAL")
+        db.execute(POSED)
+        header = _header(dict(db.execute("SELECT key, value FROM header")))
+        db.executemany("INSERT OR REPLACE INTO header VALUES (?, ?)", header.items())
+        db.execute("COMMIT")
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    finally:
+        db.close()
+
+
 def _by_time(event: tuple[Any, ...]) -> float:
     return float(event[0])
 
@@ -125,7 +148,7 @@ def _by_time(event: tuple[Any, ...]) -> float:
 def _events(
     db: sqlite3.Connection, config: dict[str, Any], state: str, quota: int
 ) -> list[tuple[float, str, int | None, dict[str, Any]]]:
-    """What happened, in the words of format 2."""
+    """What happened, in today's words."""
     found: list[tuple[float, str, int | None, dict[str, Any]]] = []
     last = 0.0
     for at, kind, person, detail in db.execute(

@@ -93,17 +93,24 @@ def pose(
     *,
     seen: int,
     seconds: float,
+    odds: Sequence[float] | None = None,
     person: int | None = None,
     whole_round: bool = False,
 ) -> int:
     """Add the questions that a method chose, rows ``(head, a, b)``; how many of them are new.
+
+    `odds` says how much likelier than at random the method was to choose each of them.
 
     With `whole_round` they are all the method needs: open ones it no longer does are closed
     (the votes of somebody who was excluded can lead a sort another way), and hold-outs among
     them become real, since a sort cannot go on without their answers.
     """
     board = ledger.board
-    rows = {fact(int(h), (int(a), int(b))): (int(h), int(a), int(b)) for h, a, b in questions}
+    chances: Sequence[float | None] = odds or [None] * len(questions)
+    rows = {
+        fact(int(h), (int(a), int(b))): (int(h), int(a), int(b), chance)
+        for (h, a, b), chance in zip(questions, chances, strict=True)
+    }
     closes = [
         q.id
         for q in board.questions.values()
@@ -125,8 +132,8 @@ def pose(
         ledger.event("close", questions=closes)
     for question in needed:
         ledger.add(Promoted(0, question, batch))
-    for head, a, b in new:
-        ledger.add(Posed(0, "two", head, (a, b), "main", 1, person, batch))
+    for head, a, b, chance in new:
+        ledger.add(Posed(0, "two", head, (a, b), "main", 1, person, batch, odds=chance))
     return len(new) + len(needed)
 
 

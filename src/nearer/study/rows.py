@@ -66,6 +66,7 @@ class Posed(NamedTuple):
     repeats: int | None = None
     position: int | None = None
     expected: int | None = None
+    odds: float | None = None
 
 
 class Promoted(NamedTuple):

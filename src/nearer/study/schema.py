@@ -15,7 +15,16 @@ answers, leases, replies, browser keys and identity are deleted and overwritten.
 knows who somebody is outside the study; without its row the answers are pseudonymous.
 """
 
-FORMAT = 2
+FORMAT = 3
+
+#: questions as they stand now
+POSED = """
+CREATE VIEW posed AS
+  SELECT q.id, q.task, q.query, q.shown, q.choose, q.person, q.repeats, q.position, q.expected,
+         q.odds, coalesce(q.batch, p.batch) AS batch,
+         CASE WHEN p.question IS NULL THEN q.purpose ELSE 'main' END AS purpose
+  FROM questions q LEFT JOIN promoted p ON p.question = q.id;
+"""
 
 SCHEMA = """
 CREATE TABLE header (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -62,18 +71,14 @@ CREATE TABLE questions (
   person INTEGER REFERENCES people (id), batch INTEGER REFERENCES batches (id),
   repeats INTEGER REFERENCES questions (id),
   position INTEGER, -- an own question: the trial in which everybody gets it
-  expected INTEGER  -- the item a careful person chooses, where there is a right answer
+  expected INTEGER, -- the item a careful person chooses, where there is a right answer
+  odds REAL         -- how much likelier than at random a method was to choose it
 );
 -- A hold-out that a sort came to need is a real question from then on.
 CREATE TABLE promoted (
   id INTEGER PRIMARY KEY, question INTEGER NOT NULL UNIQUE REFERENCES questions (id),
   batch INTEGER REFERENCES batches (id)
 );
-CREATE VIEW posed AS
-  SELECT q.id, q.task, q.query, q.shown, q.choose, q.person, q.repeats, q.position, q.expected,
-         coalesce(q.batch, p.batch) AS batch,
-         CASE WHEN p.question IS NULL THEN q.purpose ELSE 'main' END AS purpose
-  FROM questions q LEFT JOIN promoted p ON p.question = q.id;
 CREATE TABLE leases (
   id INTEGER PRIMARY KEY, question INTEGER NOT NULL REFERENCES questions (id),
   person INTEGER NOT NULL REFERENCES people (id),
@@ -149,4 +154,4 @@ def _keeps(table: str) -> str:
     )
 
 
-SCHEMA += "".join(_keeps(table) for table in _LOGS)
+SCHEMA += POSED + "".join(_keeps(table) for table in _LOGS)

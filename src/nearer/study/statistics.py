@@ -208,6 +208,7 @@ def overview(
         "quota": quota,
         "enough": board["enough"],
         "exhausted": board["exhausted"],
+        "quality": board["quality"],
         "answers": {"counted": counted, "all": sum(kinds.values()), **kinds},
         "questions": board["questions"],
         "answers_per_hour": round(per_hour, 1),

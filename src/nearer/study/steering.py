@@ -64,9 +64,10 @@ def add_items(ledger: Ledger, items: Iterable[Item]) -> int:
 
 
 def add_map(ledger: Ledger, found: Mapping[str, Any]) -> None:
-    """Keep a map that the worker drew."""
+    """Keep a map that the worker drew, and what is expected of it."""
     columns = ("seen", "n_triplets", "dimension", "accuracy", "n_holdout", "seconds")
     ledger.db.execute(
         f"INSERT INTO maps (at, {', '.join(columns)}, positions) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (ledger.now, *(found[c] for c in columns), json.dumps(found["positions"])),
     )
+    ledger.event("map", expected_tau=found["expected_tau"])

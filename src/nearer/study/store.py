@@ -272,14 +272,14 @@ def connect(
     """
     path = Path(path)
     found = _format_of(path)
-    if found == "1":
+    if found in ("1", "2"):
         from nearer.study.migrate import migrate  # noqa: PLC0415 - rarely needed
 
         if path.resolve() in _served:  # by this process
-            migrate(path)
+            migrate(path, found)
         else:
             with serving(path):
-                migrate(path)
+                migrate(path, found)
     elif found != str(FORMAT):
         raise InvalidInput(
             f"{path}: has study format {found}; this version of nearer reads {FORMAT}"

@@ -11,6 +11,7 @@ task        shown                                 chosen
 
 Every answer is worth some triplets ``(head, near, far)``: what was chosen is nearer to the query
 than what was not; the odd one is farther from each of the others than they are from each other.
+Fits take answers as they were given, as `nearer.Trials`, since such triplets say less apart.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from itertools import combinations, product
 
-__all__ = ["TASKS", "fact", "triplets_of"]
+from nearer.trials import Trials
+
+__all__ = ["TASKS", "fact", "trials_of", "triplets_of"]
 
 TASKS = ("two", "choose", "rank", "odd")
 _BITS = 21
@@ -63,3 +66,23 @@ def triplets_of(
             (query, near, far) for k, near in enumerate(chosen) for far in [*chosen[k + 1 :], *rest]
         ]
     return [(query, near, far) for near, far in product(chosen, rest)]
+
+
+def trials_of(
+    answers: Sequence[tuple[str, int | None, Sequence[int], Sequence[int]]],
+) -> Trials | None:
+    """Answers ``(task, query, shown, chosen)`` as trials; None where no one kind holds them all.
+
+    Examples
+    --------
+    >>> trials_of([("choose", 7, [1, 2, 3, 4], [3, 1]), ("two", 7, [1, 2], [2])]).wanted.tolist()
+    [2, 1]
+    """
+    tasks = {task for task, *_ in answers}
+    shown, chosen = [list(row[2]) for row in answers], [list(row[3]) for row in answers]
+    if tasks == {"odd"}:
+        return Trials.odd_one_out(shown, [one for (one,) in chosen])
+    if tasks <= {"two", "choose"} or tasks <= {"two", "rank"}:
+        queries = [-1 if row[1] is None else row[1] for row in answers]
+        return Trials.near(queries, shown, chosen, ranked="rank" in tasks)
+    return None

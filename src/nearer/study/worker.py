@@ -14,18 +14,16 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from nearer.questions import answered
-from nearer.study.choosers import CHOOSERS, Choosing, Sorting
+from nearer.study.choosers import Choosing, Sorting
 from nearer.study.config import Config
-from nearer.study.log import asked_facts, last_answer, read_config, replay, triplets
+from nearer.study.log import asked_facts, collected, last_answer, read_config, replay, triplets
+from nearer.study.maps import draw_map
 from nearer.study.store import connect
-
-if TYPE_CHECKING:
-    from nearer.study.maps import MapMaker
 
 __all__ = ["Worker", "main"]
 
@@ -37,7 +35,6 @@ class Worker:
         self._db = connect(path, read_only=True)
         self._choosings: dict[int | None, Choosing] = {}
         self._sortings: dict[int | None, Sorting] = {}
-        self._maps: MapMaker | None = None
 
     def do(self, job: dict[str, Any]) -> dict[str, Any]:
         """One job, ``choose`` or ``map``, on one consistent state of the file."""
@@ -47,9 +44,7 @@ class Worker:
             n = int(self._db.execute("SELECT count(*) FROM items").fetchone()[0])
             if job["job"] == "map":
                 return self._map(config, n)
-            if config.method in CHOOSERS:
-                return self._choose(job, config, n)
-            return self._sort(job, config, n)
+            return (self._sort if config.in_rounds else self._choose)(job, config, n)
         finally:
             self._db.execute("COMMIT")
 
@@ -61,14 +56,15 @@ class Worker:
         if person not in self._choosings:
             seed = config.seed + (person or 0)
             self._choosings[person] = Choosing(config.method, n, config.n_components, seed)
-        questions = self._choosings[person].choose(
+        questions, odds = self._choosings[person].choose(
             triplets(self._db, person=person),
-            asked_facts(self._db, person),
+            *asked_facts(self._db, person),
             int(job["n_questions"]),
             np.random.default_rng([config.seed, batch]),
         )
         return {
             "questions": np.asarray(questions).tolist(),
+            "odds": None if odds is None else odds.tolist(),
             "done": not len(questions),
             "seen": seen,
             "person": person,
@@ -102,12 +98,9 @@ class Worker:
         }
 
     def _map(self, config: Config, n: int) -> dict[str, Any]:
-        if self._maps is None:
-            from nearer.study.maps import MapMaker  # noqa: PLC0415 - slow to load
-
-            self._maps = MapMaker(n, n_components=config.n_components, seed=config.seed)
-        answers, holdout = triplets(self._db), triplets(self._db, ["holdout"])
-        return {"map": self._maps.draw(answers, holdout, seen=last_answer(self._db))}
+        d, holdout = config.n_components, triplets(self._db, ["holdout"])
+        answers = collected(self._db)
+        return {"map": draw_map(answers, n, n_components=d, seed=config.seed, holdout=holdout)}
 
 
 def main() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -29,9 +29,12 @@ class Triplets:
     weights
         How much each triplet counts, or None where all count the same.
     persons
-        Who gave each answer, as a position in `person_labels`, or None where nobody says.
+        Who gave each answer, as a position in `person_labels`, −1 where nobody is named; None
+        where the source does not say.
     person_labels
         What the participants are called.
+    seconds
+        How long each answer took, nan where that is not known; None where the source does not say.
     choices
         The `Trials` that the triplets stand for, where answers said more than a triplet does; a
         fit then takes these.
@@ -54,12 +57,44 @@ class Triplets:
     weights: NDArray[np.float64] | None = field(default=None, repr=False)
     persons: NDArray[np.int64] | None = field(default=None, repr=False)
     person_labels: tuple[str, ...] = field(default=(), repr=False)
+    seconds: NDArray[np.float64] | None = field(default=None, repr=False)
     choices: Trials | None = field(default=None, repr=False)
 
     @property
     def n_objects(self) -> int:
         """How many objects there are, those never compared included."""
         return len(self.labels)
+
+    @property
+    def people(self) -> NDArray[np.str_] | None:
+        """Who gave each answer, by name; "" where nobody is named."""
+        if self.persons is None:
+            return None
+        return np.array([*self.person_labels, ""])[self.persons]
+
+    def trials(self) -> Trials:
+        """The answers as `Trials`: those that were read, or else one comparison a triplet."""
+        if self.choices is not None:
+            return self.choices
+        numbers = self.labels == tuple(map(str, range(self.n_objects)))
+        return Trials.from_triplets(
+            self.triplets,
+            names=None if numbers else self.labels,
+            people=self.people,
+            seconds=self.seconds,
+        )
+
+    def with_choices(self, kind: str) -> Triplets:
+        """The same with what people chose, where each answer became two triplets."""
+        if not len(self.triplets):
+            return self
+        rows, one = self.triplets[::2], self.trials()[::2]
+        make = Trials.odd_one_out if kind == "odd-one-out" else Trials.most_central
+        chosen = rows[:, 2] if kind == "odd-one-out" else rows[:, 1]
+        choices = make(
+            np.sort(rows, axis=1), chosen, names=one.names, people=one.people, seconds=one.seconds
+        )
+        return replace(self, choices=choices)
 
     def __len__(self) -> int:
         return len(self.triplets)

@@ -13,7 +13,8 @@ odd       odd, oddone, oddoneout
 central   chosencenter, chosencentre, central, mostcentral
 item1 …   item1, object1, tripletobject1, image1, stimulus1 and so on to 3
 person    puid, worker, participant, person, subject, user, rater, session; the same with id
-weight    weight, count
+weight    weight, count: how many times the answer was given
+seconds   seconds; ms and rt are milliseconds
 ========  =============================================================================
 
 These are the words of Salmon (``head, winner, loser, left, right, puid`` and, for the names of
@@ -26,13 +27,17 @@ head, near and far, or with an answer beside them head and the two that are comp
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
+from nearer import checks
 from nearer.errors import InvalidInput
 
 __all__ = [
+    "BESIDE",
     "KINDS",
     "PARTS",
+    "Reading",
     "by_choice",
     "by_name",
     "by_position",
@@ -55,11 +60,13 @@ _WORDS = {
         word + end
         for word in (
             *("puid", "pid", "worker", "participant", "person"),
-            *("subject", "sub", "user", "rater", "session"),
+            *("subject", "sub", "user", "rater", "session", "anonymous", "agent", "prolific"),
         )
-        for end in ("", "id")
+        for end in ("", "id", "pid")
     ),
     "weight": ("weight", "count"),
+    "seconds": ("seconds",),
+    "ms": ("ms", "rt", "rtms", "milliseconds", "responsetimems"),
     **{
         f"item{i}": tuple(
             f"{word}{i}" for word in ("item", "object", "tripletobject", "image", "stimulus")
@@ -74,9 +81,18 @@ PARTS = tuple(_WORDS)
 KINDS = {
     "triplets": (("head", "near", "far"),),
     "answers": (("head", "a", "b", "chosen"), ("head", "a", "b", "answer")),
-    "odd-one-out": (("item1", "item2", "item3", "odd"), ("item1", "item2", "odd")),
-    "most-central": (("item1", "item2", "item3", "central"), ("item1", "item2", "central")),
+    "odd-one-out": (
+        ("item1", "item2", "item3", "odd"),
+        ("item1", "item2", "odd"),
+        ("item1", "item2", "item3", "answer"),
+    ),
+    "most-central": (
+        ("item1", "item2", "item3", "central"),
+        ("item1", "item2", "central"),
+        ("item1", "item2", "item3", "answer"),
+    ),
 }
+BESIDE = ("person", "weight", "seconds", "ms")  # what a row may say beside its answer
 _POSITIONS = {
     ("triplets", 3): ("head", "near", "far"),
     ("answers", 4): ("head", "a", "b", "answer"),
@@ -85,6 +101,25 @@ _POSITIONS = {
     ("most-central", 3): ("central", "item1", "item2"),
     ("most-central", 4): ("item1", "item2", "item3", "central"),
 }
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a file is to be read; see `nearer.read_triplets`."""
+
+    kind: str = "auto"
+    header: bool | str = "auto"
+    objects: str = "auto"
+    labels: Sequence[str] | None = None
+    columns: Mapping[str, str | int] | None = None
+    drop_bad_rows: bool = False
+    first: int | None = None
+
+    def __post_init__(self) -> None:
+        checks.one_of("kind", self.kind, ("auto", *KINDS))
+        checks.one_of("objects", self.objects, ("auto", "numbers", "names"))
+        if self.first is not None:
+            checks.whole("first", self.first, least=0, most=1, rule="where places begin")
 
 
 def by_name(header: Sequence[str]) -> dict[str, int]:
@@ -149,11 +184,14 @@ def by_choice(
     return parts
 
 
-def kind_of(parts: Mapping[str, int], kind: str) -> str | None:
+def kind_of(parts: Iterable[str], kind: str) -> str | None:
     """The kind of answers that these parts make, or None where they make none."""
     candidates = KINDS if kind == "auto" else {kind: KINDS[kind]}
+    have = set(parts)
+    if {"head", "near", "far"} <= have or "central" in have:  # `choice` is no odd one beside these
+        candidates = {k: ways[:2] for k, ways in candidates.items()}
     for name in ("odd-one-out", "most-central", "triplets", "answers"):
-        if any(set(needed) <= set(parts) for needed in candidates.get(name, ())):
+        if any(have.issuperset(needed) for needed in candidates.get(name, ())):
             return name
     return None
 

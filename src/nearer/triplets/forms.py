@@ -9,6 +9,7 @@
     and ``nabc`` are undecided).
 ``odd-one-out``
     Of three objects i, j, k the odd one is k: j is nearer to i than k is, and i nearer to j.
+    The odd one is named, or its place among the three is, from 0 or from 1.
 ``most-central``
     Of three objects the most central is c: for each of the other two, c is nearer than the third
     (Kleindessner and von Luxburg, JMLR 18(58), 2017).
@@ -25,8 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearer.errors import InvalidInput
+from nearer.triplets.objects import EMPTY
 
-__all__ = ["Answered", "read_answers", "to_triplets"]
+__all__ = ["Answered", "Verdicts", "named", "read_answers", "to_triplets"]
 
 Codes = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -91,6 +93,59 @@ def read_answers(values: Sequence[str], fault: Callable[[int, str], InvalidInput
     worth |= {w: -1.0 if number == 0 and not signed else number for w, number in numbers.items()}
     signs = np.array([worth[word] for word in words])
     return Verdicts(signs > 0, np.abs(signs), signs != 0)
+
+
+def named(
+    shown: Sequence[Sequence[str]],
+    said: Sequence[str],
+    first: int | None,
+    fault: Callable[[int, str], InvalidInput],
+) -> list[str]:
+    """What was chosen of the shown objects, "" where nothing was: said by itself or by its place.
+
+    `first` is where places begin, 0 or 1; None: that is found out, where it can only be one.
+
+    Examples
+    --------
+    >>> named([["ape", "bee", "cat"]], ["3"], None, lambda row, what: InvalidInput(what))
+    ['cat']
+    """
+    said = [word.removesuffix(".0") for word in said]  # whole numbers beside gaps, as pandas writes
+    given = [row for row, word in enumerate(said) if word not in EMPTY]
+    by_name = all(said[row] in shown[row] for row in given)
+    places = {said[row] for row in given} if all(said[r].isdecimal() for r in given) else set()
+    if first is None and given and (by_name or not places):
+        row = next((r for r in given if said[r] not in shown[r]), 0)
+        if not by_name:
+            raise fault(
+                row,
+                f"the answer {said[row]!r} is none of {', '.join(shown[row])}, nor a place; mend "
+                "it, or name the right columns with columns=",
+            )
+        if places and all(int(said[row]) <= len(shown[row]) for row in given):
+            raise fault(
+                given[0],
+                f"the answer {said[given[0]]!r} may be an object or a place; pass first=0 or "
+                "first=1 (--first) where it is a place, else give the objects names",
+            )
+        return [word if word not in EMPTY else "" for word in said]
+    if first is None and given:
+        ends = {len(shown[row]) for row in given if int(said[row]) == len(shown[row])}
+        if ("0" in places) == bool(ends):
+            raise fault(
+                given[0],
+                f"places {', '.join(sorted(places))} may be counted from 0 or from 1; pass first=0 "
+                "or first=1 (--first)",
+            )
+        first = 0 if "0" in places else 1
+    chosen = [""] * len(said)
+    for row in given:
+        place = int(said[row]) - (first or 0) if said[row].isdecimal() else -1
+        if not 0 <= place < len(shown[row]):
+            last = len(shown[row]) - 1 + (first or 0)
+            raise fault(row, f"the answer {said[row]!r}: must be a place from {first} to {last}")
+        chosen[row] = shown[row][place]
+    return chosen
 
 
 def to_triplets(

@@ -2,13 +2,14 @@
 
 *Numbers* are kept: object 7 of the file is object 7 here, so that results line up with whatever
 else the user has about it, and a number that never occurs is an object never compared. *Names* are
-put in alphabetical order, or in numerical order where all of them are whole numbers.
+put in alphabetical order, or in numerical order where all of them are whole numbers. What R, pandas
+and JSON write for nothing (``NA``, ``nan``, ``null`` …) is no object, unless labels say so.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,12 +17,23 @@ from numpy.typing import NDArray
 
 from nearer.errors import InvalidInput
 from nearer.questions import MAX_OBJECTS
-from nearer.triplets.table import TextTable
 
-__all__ = ["EMPTY", "Coding", "Numbering", "distinct_labels", "number_objects", "sorted_names"]
+__all__ = [
+    "EMPTY",
+    "Coding",
+    "Fault",
+    "Numbering",
+    "distinct_labels",
+    "number_objects",
+    "sorted_names",
+]
 
 _NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]{1,2})?")
-EMPTY = frozenset({"", "NA", "NaN", "nan", "None", "null"})  # as R, pandas and JSON write it
+_DECIMAL_COMMA = re.compile(r"-?[0-9]+,[0-9]+")
+# nothing, as R, pandas, SQL, Excel and JSON write it
+EMPTY = frozenset({"", "NA", "N/A", "#N/A", "NaN", "nan", "None", "null", "NULL", "<NA>"})
+
+Fault = Callable[[int, str], InvalidInput]
 
 
 class Coding:
@@ -51,46 +63,51 @@ class Numbering:
 
 
 def number_objects(
-    coding: Coding, objects: str, labels: Sequence[str] | None, table: TextTable
+    coding: Coding, objects: str, labels: Sequence[str] | None, fault: Fault
 ) -> Numbering:
-    """Decide whether values are numbers or names, and number them."""
+    """Decide whether values are numbers or names, and number them; `fault` says where a row is."""
     values = list(coding.codes)
+    listed = set() if labels is None else set(labels)
     whole = {value: number for value in values if (number := _whole(value)) is not None}
-    empty = {value for value in values if value in EMPTY and value not in whole}
-    names = [value for value in values if value not in whole and value not in empty]
+    names = [v for v in values if v not in whole and (v not in EMPTY or v in listed)]
+
+    def wrong(value: str, what: str) -> InvalidInput:
+        return fault(coding.first_row[coding.codes[value]], what)
+
+    comma = next((v for v in names if _DECIMAL_COMMA.fullmatch(v) and v not in listed), None)
+    if comma is not None and objects != "names":
+        raise wrong(comma, f"object {comma!r} has a decimal comma; write numbers with a point")
     if objects == "auto":
-        listed = labels is not None and all(v in set(labels) for v in [*whole, *names])
-        if whole and names and not listed:
-            raise _fault(
-                coding,
-                table,
-                names[0],
-                f"object {names[0]!r} is not a whole number, but {len(whole)} of "
-                f'{len(whole) + len(names)} objects are; mend it, or pass objects="names"',
+        told = bool(listed) and listed.issuperset([*whole, *names])
+        if whole and names and not told:
+            is_, rest = ("not ", names) if len(names) <= len(whole) else ("", list(whole))
+            raise wrong(
+                rest[0],
+                f"object {rest[0]!r} is {is_}a whole number, but {len(values) - len(rest)} of "
+                f"{len(values)} objects are{'' if is_ else ' not'}; mend it, or pass "
+                'objects="names" (--names)',
             )
-        objects = "names" if listed or names else "numbers"
+        objects = "names" if told or names else "numbers"
     if objects == "numbers":
         if names:
-            raise _fault(
-                coding, table, names[0], f"object {names[0]!r}: numbers must be whole numbers"
-            )
-        return _numbered(coding, whole, labels, table)
-    # "NA" may well be a name; among names only an empty field is none
-    return _named(coding, [value for value in values if value], labels, table)
+            raise wrong(names[0], f"object {names[0]!r}: numbers must be whole numbers")
+        return _numbered(coding, whole, labels, wrong)
+    return _named(coding, [*whole, *names], labels, wrong)
+
+
+Wrong = Callable[[str, str], InvalidInput]
 
 
 def _numbered(
-    coding: Coding, whole: dict[str, int], labels: Sequence[str] | None, table: TextTable
+    coding: Coding, whole: dict[str, int], labels: Sequence[str] | None, wrong: Wrong
 ) -> Numbering:
     n = max(whole.values(), default=-1) + 1 if labels is None else len(labels)
     for value, number in whole.items():
         if number < 0:
-            raise _fault(coding, table, value, f"object {value}: numbers start at 0")
+            raise wrong(value, f"object {value}: numbers start at 0")
         if number >= MAX_OBJECTS or (labels is not None and number >= n):
             rule = f"there are {n} labels" if labels is not None else f"at most {MAX_OBJECTS:,}"
-            raise _fault(
-                coding,
-                table,
+            raise wrong(
                 value,
                 f"object {value}: numbers run from 0 and {rule}; pass "
                 'objects="names" if these are names (also where they start at 1)',
@@ -100,16 +117,14 @@ def _numbered(
 
 
 def _named(
-    coding: Coding, names: Sequence[str], labels: Sequence[str] | None, table: TextTable
+    coding: Coding, names: Sequence[str], labels: Sequence[str] | None, wrong: Wrong
 ) -> Numbering:
     if labels is None:
         labels = sorted_names(names)
     place = {name: i for i, name in enumerate(distinct_labels(labels, labels))}
     for name in names:
         if name not in place:
-            raise _fault(
-                coding, table, name, f"object {name!r} is not among the {len(place)} labels given"
-            )
+            raise wrong(name, f"object {name!r} is not among the {len(place)} labels given")
     numbers = np.array([place.get(value, -1) for value in coding.codes], dtype=np.int64)
     return Numbering(numbers, tuple(place), are_numbers=False)
 
@@ -148,7 +163,3 @@ def _whole(value: str) -> int | None:
     if not number.is_integer():
         return None
     return int(value) if value.lstrip("+-").isdecimal() else int(number)
-
-
-def _fault(coding: Coding, table: TextTable, value: str, what: str) -> InvalidInput:
-    return table.error(coding.first_row[coding.codes[value]], what)

@@ -40,8 +40,8 @@ class Report:
         Triplets kept.
     objects
         Objects, those never compared included.
-    persons
-        Participants; 0 where the source does not say.
+    persons, nameless
+        Participants, 0 where the source does not say, and answers that name nobody.
     duplicates
         Triplets that repeat an earlier one: same question, same answer.
     contradictions
@@ -53,19 +53,27 @@ class Report:
         Lines left out because an object occurs twice in the question.
     undecided
         Lines left out because nobody decided: no answer, or "equal".
+    ties
+        Screens on which nobody decided; a fit takes them as about a tie.
     never_compared
         Objects that occur in no triplet.
     groups
         Objects by which of them hang together, the largest group first. One group is what a fit
         needs.
+    untimed
+        Lines with a time that is no number; it is taken as not known.
     unread_columns
         Columns of the source that were not used.
     bad
         Lines left out because they could not be read, where that was asked for.
+    others
+        Records left out because they are no answers but pages of something else.
     alike
         Names that differ only in case or blanks.
     assumed
         What was taken to be so where the source does not say, and how to say otherwise.
+    unit
+        What lines are: lines of a file, records, rows of a frame.
     """
 
     rows: int
@@ -75,15 +83,20 @@ class Report:
     duplicates: int
     contradictions: int
     disagreement: float | None
-    degenerate: tuple[int, ...]
-    undecided: tuple[int, ...]
     never_compared: tuple[int, ...]
     groups: tuple[tuple[int, ...], ...]
     labels: tuple[str, ...]
+    degenerate: tuple[int, ...] = ()
+    undecided: tuple[int, ...] = ()
+    ties: tuple[int, ...] = ()
+    nameless: int = 0
+    untimed: tuple[int, ...] = ()
     unread_columns: tuple[str, ...] = ()
     bad: tuple[int, ...] = ()
+    others: tuple[int, ...] = ()
     alike: tuple[tuple[str, ...], ...] = ()
     assumed: str = ""
+    unit: str = "line"
 
     def as_dict(self) -> dict[str, Any]:
         """The same as plain values, fit for JSON."""
@@ -106,12 +119,18 @@ class Report:
                 f"{self.disagreement:.1%} of the answers to repeated questions are against the "
                 "majority"
             )
-        if self.degenerate:
-            lines.append(f"left out, an object twice in the question: {_at(self.degenerate)}")
-        if self.undecided:
-            lines.append(f"left out, nobody decided: {_at(self.undecided)}")
-        if self.bad:
-            lines.append(f"left out, could not be read: {_at(self.bad)}")
+        if self.nameless:
+            lines.append(f"{self.nameless:,} answers name nobody; they rate no participant")
+        for what, where in (
+            ("left out, an object twice in the question", self.degenerate),
+            ("left out, nobody decided", self.undecided),
+            ("nobody decided, taken as about a tie", self.ties),
+            ("left out, could not be read", self.bad),
+            ("left out, no answers but other pages", self.others),
+            ("times that are no numbers, taken as not known", self.untimed),
+        ):
+            if where:
+                lines.append(f"{what}: {_at(where, self.unit)}")
         if self.never_compared:
             lines.append(f"never compared: {_some(self._named(self.never_compared))}")
         if len(self.groups) > 1:
@@ -143,9 +162,7 @@ def examine(
     *,
     rows: int | None = None,
     persons: int = 0,
-    degenerate: Sequence[int] = (),
-    undecided: Sequence[int] = (),
-    unread_columns: Sequence[str] = (),
+    **known: Any,
 ) -> Report:
     """Report on triplets; what only their reader can know is passed in.
 
@@ -165,6 +182,7 @@ def examine(
     minority = np.minimum(against, asked - against)
     repeated = asked > 1
     kinds_of_answer = (against > 0).astype(np.int64) + (against < asked)
+    plain: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in known.items()}
     never, groups = _groups(triplets, len(labels))
     return Report(
         rows=len(triplets) if rows is None else rows,
@@ -176,13 +194,11 @@ def examine(
         disagreement=(
             float(minority[repeated].sum() / asked[repeated].sum()) if repeated.any() else None
         ),
-        degenerate=tuple(degenerate),
-        undecided=tuple(undecided),
         never_compared=never,
         groups=groups,
         labels=tuple(labels),
-        unread_columns=tuple(unread_columns),
         alike=_alike(labels),
+        **plain,
     )
 
 
@@ -215,6 +231,6 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:_SHOWN]) + more
 
 
-def _at(lines: Sequence[int]) -> str:
-    word = "line" if len(lines) == 1 else "lines"
+def _at(lines: Sequence[int], unit: str) -> str:
+    word = unit if len(lines) == 1 else f"{unit}s"
     return f"{len(lines):,} ({word} {_some([str(line) for line in lines])})"

@@ -1,7 +1,8 @@
 """A text table as rows of strings, each with the line it came from.
 
 The separator is whichever of comma, tab and semicolon cuts the first row into most fields, or
-white space where there is none of them. Quotes are as spreadsheets write them. Empty lines are
+white space where there is none of them; commas between digits beside semicolons are decimal ones.
+Quotes are as spreadsheets write them. Empty lines are
 passed over. Lines that start with ``#`` at the top are comments, and the last of them may be the
 header, as `numpy.savetxt` writes it.
 """
@@ -11,27 +12,31 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from nearer.errors import BadRow, InvalidInput
-from nearer.files import read_bytes
-from nearer.triplets.blocks import parquet_files, parquet_rows
+from nearer.files import read_text
 
-__all__ = ["TextTable", "read_table"]
+__all__ = ["TextTable", "parse_table", "read_table"]
 
 _SEPARATORS = (",", "\t", ";")
+_NO_SEPARATOR = re.compile(r'[^,]*|"[^"]*"|\s*-?\d+,\d+\s*')  # a field that commas do not cut
 
 
 @dataclass(frozen=True)
 class TextTable:
-    """Rows of equally many fields. `remark` is the last comment at the top, cut into fields."""
+    """Rows of equally many fields. `remark` is the last comment at the top, cut into fields.
+
+    `unit` is what `lines` count: lines of a file, its records, or rows of a frame.
+    """
 
     path: str
     rows: list[list[str]]
     lines: list[int]
-    remark: list[str] | None
+    remark: list[str] | None = None
+    unit: str = "line"
 
     @property
     def width(self) -> int:
@@ -44,19 +49,19 @@ class TextTable:
 
     def below(self) -> TextTable:
         """The table without its first row."""
-        return TextTable(self.path, self.rows[1:], self.lines[1:], None)
+        return replace(self, rows=self.rows[1:], lines=self.lines[1:], remark=None)
 
-    def without(self, row: int) -> TextTable:
-        """The table without one row."""
-        rows, lines = (
-            self.rows[:row] + self.rows[row + 1 :],
-            self.lines[:row] + self.lines[row + 1 :],
-        )
-        return TextTable(self.path, rows, lines, self.remark)
+    def without(self, some: Sequence[int]) -> TextTable:
+        """The table without some rows."""
+        left = sorted(set(range(len(self.rows))) - set(some))
+        rows, lines = [self.rows[i] for i in left], [self.lines[i] for i in left]
+        return replace(self, rows=rows, lines=lines)
 
-    def error(self, row: int, what: str) -> BadRow:
-        """What is wrong with one row, and on which line of which file that is."""
-        return BadRow(f"{self.path}, line {self.lines[row]}: {what}", row)
+    def error(self, row: int, what: str, rows: Sequence[int] = ()) -> BadRow:
+        """What is wrong with one row, and where that is; `rows` are all that are wrong so."""
+        where = f"{self.path}, {self.unit} {self.lines[row]}"
+        more = f" ({len(rows) - 1:,} more are like it)" if len(rows) > 1 else ""
+        return BadRow(f"{where}: {what}{more}", rows or [row])
 
     def unclear(self, row: int, what: str) -> InvalidInput:
         """What cannot be known of the whole file, seen on this row."""
@@ -64,40 +69,34 @@ class TextTable:
 
 
 def read_table(path: str | os.PathLike[str], bad: list[int] | None = None) -> TextTable:
-    """Read a text file of separated values, compressed or not; or Parquet, its first line a header.
+    """Read a text file of separated values, compressed or not; see `parse_table`."""
+    return parse_table(os.fspath(path), read_text(path), bad)
+
+
+def parse_table(name: str, text: str, bad: list[int] | None = None) -> TextTable:
+    """Read a text of separated values.
 
     Lines of another width than the first are refused, or left out and added to `bad`.
     """
-    name = os.fspath(path)
-    if files := parquet_files(Path(path)):
-        header, *rows = parquet_rows(files)
-        return TextTable(name, [header, *rows], [*range(len(rows) + 1)], None)
-    try:
-        text = read_bytes(path).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InvalidInput(
-            f"{name}: byte {error.start} is not UTF-8; save the file as UTF-8 text"
-        ) from error
     comments, first = _top(text)
     if first is None:
         raise InvalidInput(f"{name}: has no rows; it needs at least one")
-    separator = _separator(first)
-    table = _parse(name, text, separator, comments)
+    table = _parse(name, text, _separator(first), comments)
     width = table.width
     odd = [row for row, fields in enumerate(table.rows) if len(fields) != width]
     if odd and bad is None:
         raise table.error(
             odd[0],
             f"has {len(table.rows[odd[0]])} fields where line {table.lines[0]} has {width}; every "
-            "row needs the same columns, put quotes around names with a separator in them",
+            "row needs the same columns: take out what stands above the header, put quotes around "
+            "names with a separator in them",
+            odd,
         )
     if odd and bad is not None:
         bad += [table.lines[row] for row in odd]
-        keep = [row for row in range(len(table.rows)) if len(table.rows[row]) == width]
-        rows, lines = [table.rows[i] for i in keep], [table.lines[i] for i in keep]
-        table = TextTable(name, rows, lines, table.remark)
+        table = table.without(odd)
     if table.remark is not None and len(table.remark) != table.width:
-        return TextTable(name, table.rows, table.lines, None)
+        return replace(table, remark=None)
     return table
 
 
@@ -110,6 +109,8 @@ def _top(text: str) -> tuple[int, str | None]:
 
 
 def _separator(line: str) -> str:
+    if line.count(";") > 1 and all(map(_NO_SEPARATOR.fullmatch, line.strip().split(";"))):
+        return ";"
     fields = {s: len(next(csv.reader([line], delimiter=s))) for s in _SEPARATORS}
     best = max(_SEPARATORS, key=lambda s: fields[s])
     return best if fields[best] > 1 else " "

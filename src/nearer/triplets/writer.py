@@ -2,8 +2,8 @@
 
 Text has the columns ``head,winner,loser`` with the objects' numbers, as Salmon and tripletTools
 read them; then, where objects have names of their own, ``head_name,winner_name,loser_name``; then
-``weight`` and ``participant`` where these are known. ``.npz`` holds all of it, objects that no
-triplet names included; ``.npy`` holds the array alone.
+``weight``, ``participant`` and ``seconds`` where these are known. ``.npz`` holds all of it but the
+seconds, objects that no triplet names included; ``.npy`` holds the array alone.
 """
 
 from __future__ import annotations
@@ -112,9 +112,12 @@ def _text(answers: Triplets, separator: str) -> str:
     if answers.weights is not None:
         header.append("weight")
         columns.append(answers.weights.tolist())
-    if answers.persons is not None:
+    if answers.people is not None:
         header.append("participant")
-        columns.append(_named(answers.person_labels, answers.persons))
+        columns.append(answers.people.tolist())
+    if answers.seconds is not None:
+        header.append("seconds")
+        columns.append(answers.seconds.tolist())
     return table_text(header, zip(*columns, strict=True), separator)
 
 

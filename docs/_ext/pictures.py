@@ -1,0 +1,62 @@
+"""The gallery's pictures, and the order of its examples.
+
+`nearer` draws on figures of its own, which pyplot does not know. So a block's picture is what its
+last line gives, a figure or axes, beside the figures that pyplot has open.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+from weakref import WeakSet
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from sphinx_gallery.scrapers import figure_rst
+
+_DPI = 110  # a picture six inches wide is as wide as a page's column
+_shown: WeakSet[Figure] = WeakSet()
+_ORDER = re.compile(r"^# order: (\d+)$", re.MULTILINE)
+
+
+def drawn(block: Any, names: dict[str, Any], conf: dict[str, Any]) -> str:
+    """Save what a block of an example has drawn, and say where in reStructuredText."""
+    figures = [plt.figure(number) for number in plt.get_fignums()]
+    last = names["example_globals"].get("___")  # stays until another block ends in a value
+    if isinstance(last, Axes):
+        last = last.get_figure(root=True)
+    if isinstance(last, Figure) and last not in figures and last not in _shown:
+        figures.append(last)
+    saved = []
+    for figure in figures:
+        path = next(names["image_path_iterator"])
+        figure.savefig(path, dpi=_DPI, metadata={"Software": None})
+        saved.append(path)
+        _shown.add(figure)
+    plt.close("all")
+    return figure_rst(saved, conf["src_dir"])
+
+
+def begin(conf: dict[str, Any], name: str) -> None:
+    """Before every example: the same look, and no warning that nobody sees."""
+    plt.rcdefaults()
+    plt.switch_backend("agg")
+    plt.rcParams.update({"figure.figsize": (7, 4.6), "figure.constrained_layout.use": True})
+    warnings.simplefilter("error")
+
+
+class InOrder:
+    """Examples by the number in their line ``# order: 3``."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = Path(folder)
+
+    def __call__(self, name: str) -> int:
+        """The number of one example."""
+        found = _ORDER.search((self._folder / name).read_text("utf-8"))
+        if found is None:
+            raise ValueError(f"{name}: needs a line `# order: 3`, its place in the gallery")
+        return int(found[1])

@@ -1,0 +1,77 @@
+"""A page for every public name, and the names in the table of api.md as links to them.
+
+api.md is a plain table, made by scripts/make_api_page.py, that reads well without this site.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import nearer
+
+FOLDER = "reference"  # beside api.md; made anew by every build
+
+# What these give a class is documented elsewhere, as are methods that scikit-learn makes.
+_BASES = "BaseEstimator, TransformerMixin, Exception, Warning, dict, tuple"
+_SKLEARN = (
+    "set_output, get_metadata_routing, set_fit_request, set_score_request, set_transform_request"
+)
+
+
+def public_names() -> list[str]:
+    """Every public name, those of the public modules with the module's name before them."""
+    names = [name for name in nearer.__all__ if name not in nearer._MODULES]
+    for module in nearer._MODULES:
+        names += [f"{module}.{name}" for name in import_module(f"nearer.{module}").__all__]
+    return names
+
+
+def _thing(name: str) -> Any:
+    thing: Any = nearer
+    for part in name.split("."):
+        thing = getattr(thing, part)
+    return thing
+
+
+def _page(name: str) -> str:
+    thing, title = _thing(name), f"nearer.{name}"
+    lines = [":orphan:", "", title, "=" * len(title), ""]
+    if inspect.isclass(thing):
+        lines += [f".. autoclass:: {title}", "   :members:", f"   :inherited-members: {_BASES}"]
+        lines += [f"   :exclude-members: {_SKLEARN}"]
+    elif callable(thing):
+        lines += [f".. autofunction:: {title}"]
+    else:
+        lines += [f".. autodata:: {title}", "   :no-value:"]
+    return "\n".join(lines) + "\n"
+
+
+def _write_pages(app: Any) -> None:
+    folder = Path(app.srcdir) / FOLDER
+    folder.mkdir(exist_ok=True)
+    pages = {f"nearer.{name}.rst": _page(name) for name in public_names()}
+    for old in folder.glob("*.rst"):
+        if old.name not in pages:
+            old.unlink()
+    for file, text in pages.items():
+        path = folder / file
+        if not path.exists() or path.read_text("utf-8") != text:
+            path.write_text(text, "utf-8")
+
+
+def _link_names(app: Any, page: str, source: list[str]) -> None:
+    if page == "api":
+        source[0] = re.sub(
+            r"^\| `([\w.]+)` \|", r"| {py:obj}`\1 <nearer.\1>` |", source[0], flags=re.MULTILINE
+        )
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Tell Sphinx."""
+    app.connect("builder-inited", _write_pages)
+    app.connect("source-read", _link_names)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

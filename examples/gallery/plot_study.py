@@ -1,0 +1,85 @@
+"""
+A study simulated, end to end
+=============================
+
+Before people are asked, the whole study can be tried out: the real server, simulated people who
+answer over HTTP, the map at the end. How many answers will it take?
+"""
+
+# order: 7
+# %%
+# Sixteen words for the weather, and what everybody has in mind: how warm, how wet.
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import nearer
+from nearer.study.simulate import Crowd, answer_all, served
+
+WEATHER = {
+    "drizzle": (0.3, 0.6), "downpour": (0.5, 1.0), "shower": (0.6, 0.8), "hail": (0.0, 0.7),
+    "snow": (-0.6, 0.6), "sleet": (-0.3, 0.8), "frost": (-0.8, 0.0), "ice": (-1.0, 0.2),
+    "heat": (1.0, -0.8), "drought": (0.9, -1.0), "sunshine": (0.7, -0.5), "breeze": (0.4, -0.2),
+    "gale": (-0.1, 0.2), "fog": (-0.2, 0.45), "thunder": (0.8, 0.5), "haze": (0.6, 0.1),
+}  # fmt: skip
+folder = Path(tempfile.mkdtemp())
+(folder / "words.txt").write_text("\n".join(WEATHER))
+mind = np.array(list(WEATHER.values()))
+np.save(folder / "mind.npy", mind)
+
+
+def command(*words):
+    """What one line at the terminal prints."""
+    line = [sys.executable, "-m", "nearer", *words]
+    return subprocess.run(line, cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+# %%
+# Make the study, and plan it: an empty copy of it is served, and people who err in one answer of
+# six take part.
+
+command("study", "new", "weather.db", "--items", "words.txt", "--set", "questions=50")
+plan = json.loads(command(
+    "study", "simulate", "weather.db", "--answers", "900", "--people", "6", "--error", "0.16",
+    "--positions", "mind.npy", "--json",
+))  # fmt: skip
+figure, ax = plt.subplots(figsize=(7, 3.6))
+answers = [row["answers"] for row in plan["curve"]]
+ax.plot(answers, [row["truth"] for row in plan["curve"]], "o-", label="the truth")
+ax.axhline(1 - plan["error"], color="0.6", ls="--", lw=1)
+ax.annotate("how often people themselves agree with the truth", (answers[-1], 1 - plan["error"]),
+            xytext=(0, 4), textcoords="offset points", ha="right", fontsize=8)  # fmt: skip
+ax.set(xlabel="answers of people", ylabel="agreement of the map with the truth")
+ax.spines[["top", "right"]].set_visible(False)
+
+# %%
+# The map soon knows more than any person who answered. Now the study itself: served, answered,
+# read out.
+
+with served(folder / "weather.db") as server:
+    people = Crowd(mind, error=0.16, names=tuple(WEATHER))
+    outcome = answer_all(server.port, people, 6, 900, seed=1)
+command("study", "export", "weather.db", "--out", "answers.csv")
+found = nearer.fit(folder / "answers.csv", random_state=0)
+print(f"{outcome.people} people, {len(outcome.acknowledged)} answers, {found.dimension} dimensions")
+
+# %%
+# What was in people's minds, and what the answers tell of it. Their order is never the same
+# twice, since people come and go; the map is.
+
+words, mind = np.array(list(WEATHER)), mind[np.array(found.names, dtype=int)]
+laid = nearer.metrics.procrustes(mind, found.positions).aligned
+figure, ax = plt.subplots(figsize=(7.5, 5))
+for (x, y), (u, v), word in zip(mind, laid, words, strict=True):
+    ax.plot([x, u], [y, v], color="#b9bec6", lw=1, zorder=1)
+    ax.annotate(word, (x, y), xytext=(4, 4), textcoords="offset points", fontsize=8)
+ax.scatter(*mind.T, s=20, color="#2e6f9e", label="in people's minds")
+ax.scatter(*laid.T, s=40, facecolors="none", edgecolors="#d1495b", label="found")
+ax.set(xlabel="warm", ylabel="wet", xticks=[], yticks=[], aspect="equal")
+ax.legend(frameon=False)

@@ -1,0 +1,47 @@
+"""
+An unknown dimension
+====================
+
+How many dimensions do answers need? Fits in too few cannot predict answers that they have not
+seen; fits in too many learn the noise by heart. What the answers cannot tell is said, too.
+"""
+
+# order: 3
+# %%
+# Sixty objects that differ in three ways, and answers of which every tenth is wrong.
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import nearer
+
+rng = np.random.default_rng(3)
+truth = nearer.datasets.make_cube(60, 3, random_state=3)
+oracle = nearer.NoisyOracle(nearer.PointOracle(truth), flip=0.1, random_state=3)
+questions = np.array([rng.choice(60, 3, replace=False) for _ in range(8000)])
+near = oracle(questions)
+answers = np.where(near[:, None], questions, questions[:, [0, 2, 1]])
+
+# %%
+# Every dimension has a probability. With 400 answers little is known; with 8,000 three dimensions
+# are singled out.
+
+sizes = (400, 1500, 8000)
+estimates = [
+    nearer.estimate_dimension(answers[:m], 60, max_dimension=6, random_state=0) for m in sizes
+]
+figure, axes = plt.subplots(1, 3, figsize=(9, 3.2), sharey=True)
+for ax, m, estimate in zip(axes, sizes, estimates, strict=True):
+    chances = {d: row["probability"] for d, row in estimate.evidence.items()}
+    inside = [estimate.dimension_low <= d <= estimate.dimension_high for d in chances]
+    ax.bar(chances.keys(), chances.values(), color=["#2e6f9e" if b else "#d5d9df" for b in inside])
+    told = str(estimate.dimension) if estimate.determined else f"{estimate.dimension_low} or more"
+    ax.set(title=f"{m:,} answers: {told}", xlabel="dimensions", xticks=list(chances))
+    ax.title.set_fontsize(10)
+    ax.spines[["top", "right"]].set_visible(False)
+axes[0].set_ylabel("probability")
+
+# %%
+# What this rests on: how well each dimension predicts answers held out, with two standard errors.
+
+estimates[-1].plot()

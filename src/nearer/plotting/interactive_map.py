@@ -1,0 +1,119 @@
+"""Maps to explore: one HTML file that needs no other and no network.
+
+Objects are dots on a canvas; the one that is pointed at, reached with the arrow keys or searched
+for is named, with its picture, its neighbours and the region that holds 95 % of what is known of
+it. The page follows the reader's choice of dark or light. ``explore.html`` beside this file is the
+page; the figures are put into it as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nearer.errors import InvalidInput
+from nearer.plotting.canvas import COLOURS
+from nearer.plotting.projection import project
+from nearer.plotting.thumbnails import as_data_url, read_thumbnail
+
+__all__ = ["InteractiveMap", "explore_positions"]
+
+_PIXELS = 192  # of a picture's longer side; it is shown at half of that on a fine screen
+
+
+@dataclass(frozen=True)
+class InteractiveMap:
+    """A page with a map to explore; notebooks show it, `nearer.plotting.save` writes it.
+
+    Attributes
+    ----------
+    html
+        The whole page.
+    """
+
+    html: str = field(repr=False)
+
+    def _repr_html_(self) -> str:
+        return (
+            f'<iframe srcdoc="{escape(self.html)}" title="map of the objects" '
+            'style="width:100%;height:640px;border:0"></iframe>'
+        )
+
+
+def explore_positions(
+    positions: ArrayLike,
+    *,
+    labels: Sequence[object] | None = None,
+    covariances: NDArray[np.float64] | None = None,
+    pictures: Sequence[str | os.PathLike[str]] | None = None,
+    colour: ArrayLike | None = None,
+    title: str = "Map of the objects",
+) -> InteractiveMap:
+    """Make a page with a map to explore; it takes what `plot_positions` takes.
+
+    Parameters
+    ----------
+    positions
+        ``(n, d)``; of more than two dimensions the reader chooses which directions to see.
+    labels, covariances, pictures, colour
+        As in `plot_positions`; pictures are made small and held by the page.
+    title
+        Of the page.
+
+    Examples
+    --------
+    >>> import nearer
+    >>> page = explore_positions([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], labels=["ape", "bee", "cat"])
+    >>> "cat" in page.html, "http" in page.html
+    (True, False)
+    """
+    seen = project(positions, most=None)
+    n = len(seen.places)
+    for name, values in (("labels", labels), ("covariances", covariances), ("pictures", pictures)):
+        if values is not None and len(values) != n:
+            raise InvalidInput(f"{name}: {len(values)} for {n} objects; there must be one for each")
+    data: dict[str, Any] = {
+        "names": [str(x) for x in (range(n) if labels is None else labels)],
+        "places": _rounded(seen.places),
+        "axes": seen.names,
+        "regions": None if covariances is None else _rounded(seen.seen(covariances)),
+        "pictures": None
+        if pictures is None
+        else [as_data_url(read_thumbnail(file, _PIXELS)) for file in pictures],
+        **_coloured(colour, n),
+    }
+    text = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    page = files("nearer.plotting").joinpath("explore.html").read_text(encoding="utf-8")
+    return InteractiveMap(page.replace("{{title}}", escape(title)).replace("{{data}}", text))
+
+
+def _coloured(colour: ArrayLike | None, n: int) -> dict[str, Any]:
+    """A number for each object, of its class or as it is; and what classes there are."""
+    if colour is None:
+        return {"colour": None, "classes": None, "palette": COLOURS}
+    values = np.asarray(colour)
+    if values.shape != (n,):
+        raise InvalidInput(
+            f"colour of shape {values.shape}: must be one class or number for each of the "
+            f"{n} objects"
+        )
+    if values.dtype.kind == "f":
+        return {"colour": _rounded(values), "classes": None, "palette": COLOURS}
+    kinds, which = np.unique(values, return_inverse=True)
+    classes = [str(kind) for kind in kinds.tolist()]
+    return {"colour": which.tolist(), "classes": classes, "palette": COLOURS}
+
+
+def _rounded(values: NDArray[np.float64]) -> Any:
+    """Numbers with five digits, which no screen can tell from more; null where there is none."""
+    if values.ndim > 1:
+        return [_rounded(part) for part in values]
+    return [float(f"{x:.5g}") if np.isfinite(x) else None for x in values.tolist()]

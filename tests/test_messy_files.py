@@ -1,0 +1,184 @@
+"""Files as a new user has them: read, or refused in one message with the remedy and exit code 2."""
+
+import gzip
+import io
+import json
+import zipfile
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import nearer
+from nearer.cli import main
+from nearer.errors import AnswersWarning, InvalidInput
+
+ROWS = [("ape", "bee", "cat"), ("bee", "cat", "ape"), ("cat", "bee", "ape")]
+
+
+def table(separator=",", header="head,winner,loser", rows=ROWS):
+    lines = [header.replace(",", separator), *(separator.join(row) for row in rows)]
+    return "\n".join(lines) + "\n"
+
+
+def workbook(*names):
+    sink = io.BytesIO()
+    with zipfile.ZipFile(sink, "w") as archive:
+        for name in names:
+            archive.writestr(name, "x")
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\xef\xbb\xbf" + table(";").replace("\n", "\r\n").encode(),
+        table("\t").encode("utf-16"),
+        table().replace("\n", "\r").encode(),
+        gzip.compress(table().encode()),
+        table(header="head,winner,loser,,", rows=[(*row, "", "") for row in ROWS]).encode(),
+        table(";", "head,winner,loser,rt", [(*row, "0,5") for row in ROWS]).encode(),
+        json.dumps([dict(zip(("head", "near", "far"), r, strict=True)) for r in ROWS]).encode(),
+    ],
+    ids=["excel", "utf-16", "old-mac", "gzip", "trailing", "times", "json"],
+)
+def test_what_can_only_mean_one_thing_is_read(tmp_path, data):
+    file = tmp_path / "answers.csv"
+    file.write_bytes(data)
+    read = nearer.read_triplets(file)
+    assert read.labels == ("ape", "bee", "cat")
+    assert read.triplets.tolist() == [[0, 1, 2], [1, 2, 0], [2, 1, 0]]
+
+
+REFUSED = {
+    "title": ("My study\nof May 2024\n" + table(), "line 3: 'head,winner,loser' is a header; take"),
+    "number": (
+        table(rows=[*ROWS, ("3", "ape", "bee")]),
+        "line 5: object '3' is a whole number, but",
+    ),
+    "missing": (
+        table(rows=[*ROWS, ("NA", "ape", "bee")]),
+        "line 5: head is 'NA', which stands for",
+    ),
+    "gap": (table(rows=[*ROWS, ("ape", "", "bee")]), "near is empty; fill it in, leave such rows"),
+    "two columns": ("head,winner\nape,bee\n", "make no answer; needed are head + near + far"),
+    "empty": ("", "has no rows"),
+    "blank": (" \n\n", "has no rows"),
+    "page": ("<!DOCTYPE html><html></html>", "is a web page"),
+    "nul": (table() + "\0", "is NUL"),
+    "latin": (table().replace("ape", "äpe").encode("latin-1"), "is not UTF-8; save the file as"),
+    "excel": (workbook("[Content_Types].xml", "xl/workbook.xml"), "an Excel workbook"),
+    "old excel": (b"\xd0\xcf\x11\xe0\xa1\xb1", "an Excel workbook"),
+    "zip": (workbook("answers.csv"), "a zip archive, no table or JSON; unpack it"),
+    "npz": (workbook("triplets.npy"), "name it .npz"),
+    "parquet": (b"PAR1\x15", "a Parquet file"),
+    "study": (b"SQLite format 3\0", "nearer study export"),
+    "weight": (
+        table(";", "head,winner,loser,weight", [(*row, "1,5") for row in ROWS]),
+        "line 2: weight '1,5': must be a number of at least 0 with a point",
+    ),
+    "ids": ("1,0;2,0;3,0\n2,0;1,0;3,0\n", "object '1,0' has a decimal comma"),
+    "json": ('{"name": "x", "version": 3}', "fields name, version make no answer"),
+    "list": ("[[1, 2, 3]]", "holds 1 where records are needed"),
+    "cut": (
+        '{"query": 0, "shown": [1, 2], "chosen": [1]}\n{"query": 0,',
+        "line 2: is no JSON (Exp",
+    ),
+    "screen": (
+        '{"query": null, "shown": ["a", "b"], "chosen": ["a"]}',
+        "line 1: an object is missing of [None, 'a', 'b']",
+    ),
+    "shown": ('{"query": "c", "shown": 5, "chosen": [5]}', "1 of 1 chosen: some and not all"),
+    "places": ("image_1,image_2,image_3,choice\na,b,c,1\n", "pass first=0 or first=1 (--first)"),
+}
+
+
+@pytest.mark.parametrize(("data", "words"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_read_is_said_in_one_message(tmp_path, data, words):
+    file = tmp_path / "answers.csv"
+    file.write_bytes(data if isinstance(data, bytes) else data.encode())
+    result = CliRunner().invoke(main, ["fit", str(file), "--out", str(tmp_path / "out")])
+    assert result.exit_code == 2, result.output
+    assert isinstance(result.exception, SystemExit)
+    assert words.replace("line 1: an", "record 1: an") in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_hdf5_that_is_none(tmp_path):
+    pytest.importorskip("h5py")
+    (tmp_path / "a.h5").write_bytes(b"no")
+    with pytest.raises(InvalidInput, match="is no HDF5 file"):
+        nearer.read_triplets(tmp_path / "a.h5")
+
+
+def test_missing_rows_are_left_out_all_at_once(tmp_path):
+    rows = [*ROWS, *([("NA", "ape", "bee")] * 3000)]
+    file = tmp_path / "t.csv"
+    file.write_text(table(rows=rows))
+    result = CliRunner().invoke(
+        main,
+        ["fit", str(file), "--drop-bad-rows", "--dim", "1", "--bootstrap", "0", "--seed", "0",
+         "--out", str(tmp_path / "out")],
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert "left out, could not be read: 3,000 (lines 5, 6," in result.stderr
+
+
+def test_fit_says_what_it_assumed(tmp_path):
+    file = tmp_path / "t.txt"
+    file.write_text("0 1 2\n1 2 0\n2 1 0\n")
+    with pytest.warns(AnswersWarning, match="kind='odd-one-out'"):
+        nearer.fit(file, n_components=1, random_state=0)
+
+
+def test_whole_numbers_of_a_frame_stay_whole_numbers():
+    pandas = pytest.importorskip("pandas")
+    rows = [(1003, 1001, 1002), (1001, 1002, 1003), (1002, 1001, 1003)]
+    frame = pandas.DataFrame(rows, columns=["head", "winner", "loser"])
+    assert nearer.fit(frame, n_components=1, random_state=0).names == (1001, 1002, 1003)
+    texts = frame.astype(str).assign(trial=range(3))
+    assert nearer.fit(texts, n_components=1, random_state=0).names == ("1001", "1002", "1003")
+    odd = frame.set_axis(["item1", "item2", "odd"], axis=1)
+    assert nearer.fit(odd, n_components=1, random_state=0).names == (1001, 1002, 1003)
+    with pytest.raises(InvalidInput, match="the frame, row 1: near is 'nan'"):
+        nearer.fit(frame.assign(winner=[1001, None, 1001]), n_components=1)
+
+
+def test_nobody_is_no_person(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(8, 2))
+    rows = np.array([rng.choice(8, 3, replace=False) for _ in range(200)])
+    near = nearer.PsychometricOracle(X, scale=0.3, random_state=0)(rows)
+    rows = np.where(near[:, None], rows, rows[:, [0, 2, 1]])
+    who = np.array(["Ann", "Bea", None, "Ann"], dtype=object)[np.arange(200) % 4]
+    found = nearer.fit(rows, people=who, n_components=2, method="noisy", random_state=0)
+    assert found.people["id"].tolist() == ["Ann", "Bea"]
+    assert found.people["n_trials"].tolist() == [100, 50]
+    assert np.isfinite(found.people["reliability"]).all()
+    nobody = nearer.fit(rows, people=[None] * 200, n_components=2, random_state=0)
+    assert nobody.people is None
+
+
+def test_embed_uses_names_and_says_what_it_does_not_use(tmp_path):
+    file = tmp_path / "points.csv"
+    file.write_text("kind,name,x,y\na,ape,1,2\na,bee,3,4\nb,cat,5,1\nb,dog,2,2\n")
+    out = tmp_path / "out"
+    result = CliRunner().invoke(main, ["embed", str(file), "--seed", "0", "--out", str(out)])
+    assert result.exit_code == 0, result.output
+    assert "columns not used: kind" in result.stderr
+    assert (out / "embedding.csv").read_text().splitlines()[3].startswith("2,cat,")
+    wrong = CliRunner().invoke(
+        main, ["embed", str(file), "--method", "rand+soe", "--dim", "9", "--out", str(out)]
+    )
+    assert wrong.exit_code == 2
+    assert "--dim 9: 4 objects span at most 3 dimensions; lower --dim" in wrong.stderr
+
+
+@pytest.mark.parametrize(("option", "words"), [
+    ({"progress": "x"}, "progress='x': must be a function"),
+    ({"journal": 5}, "journal=5: must be the path of a file"),
+])  # fmt: skip
+def test_options_of_a_wrong_type(option, words):
+    X = np.arange(6.0)[:, None]
+    with pytest.raises(InvalidInput, match=words):
+        nearer.embed(nearer.PointOracle(X), 6, random_state=0, **{"progress": False, **option})

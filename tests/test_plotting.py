@@ -1,0 +1,203 @@
+"""Maps to print: what they say, and that names, dots and pictures keep apart."""
+
+import re
+
+import numpy as np
+import pytest
+from matplotlib.collections import PathCollection, PolyCollection
+from matplotlib.image import imsave
+from matplotlib.offsetbox import AnnotationBbox
+from matplotlib.text import Annotation, Text
+from scipy.stats import chi2
+
+import nearer
+from nearer.errors import InvalidInput
+from nearer.plotting import explore_positions, plot_positions, plot_world, save
+
+
+def points(n, d, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, d))
+
+
+def regions(n, d, seed=0):
+    roots = 0.2 * np.random.default_rng(seed).normal(size=(n, d, d))
+    return roots @ roots.transpose(0, 2, 1) + 0.01 * np.eye(d)
+
+
+def names(n):
+    return [f"thing {i}, {'long ' * (i % 4)}name" for i in range(n)]
+
+
+def written(ax):
+    """The rectangles of the names on a map, in pixels, by what they say."""
+    ax.figure.draw_without_rendering()
+    texts = [t for t in ax.texts if isinstance(t, Annotation) and t.get_text().startswith("thing")]
+    return {t.get_text(): Text.get_window_extent(t).extents for t in texts}  # without its line
+
+
+def overlap(a, b, slack=0.5):
+    return (a[:2] + slack < b[2:]).all() and (b[:2] + slack < a[2:]).all()
+
+
+@pytest.mark.parametrize(("n", "d"), [(8, 2), (60, 2), (300, 2), (60, 3), (60, 1), (300, 1)])
+def test_names_cover_neither_each_other_nor_a_dot(n, d):
+    X = points(n, d)
+    for ax in plot_positions(X, labels=names(n)).figure.axes:
+        boxes = list(written(ax).values())
+        assert len(boxes) >= min(n, 20)
+        for i, box in enumerate(boxes):
+            assert not any(overlap(box, other) for other in boxes[:i])
+            assert (box[:2] >= ax.bbox.p0 - 1).all()
+            assert (box[2:] <= ax.bbox.p1 + 1).all()
+        dots = next(c for c in ax.collections if isinstance(c, PathCollection))
+        middles = ax.transData.transform(dots.get_offsets())
+        for box in boxes:
+            assert not ((middles > box[:2] + 0.5) & (middles < box[2:] - 0.5)).all(axis=1).any()
+
+
+def test_few_names_are_all_written_and_many_are_counted():
+    assert len(written(plot_positions(points(8, 2), labels=names(8)))) == 8
+    ax = plot_positions(points(500, 2), labels=names(500))
+    told = [t.get_text() for t in ax.texts if "as far as there is room" in t.get_text()]
+    assert told == [f"{len(written(ax))} of 500 names, as far as there is room"]
+
+
+def test_a_name_is_written_as_it_is():
+    label = "thing $x_1$ and $5"
+    assert list(written(plot_positions(points(3, 2), labels=[label, "a", "b"]))) == [label]
+
+
+@pytest.mark.parametrize(("d", "panels"), [(2, 1), (3, 3), (4, 6), (5, 10), (7, 10)])
+def test_more_than_two_dimensions_are_a_grid_of_pairs(d, panels):
+    X = points(30, d)
+    ax = plot_positions(X, covariances=regions(30, d))
+    drawn = ax.figure.axes
+    assert len(drawn) == panels
+    # every panel at the same scale shows what the first directions of spread show
+    spread = np.linalg.svd(X - X.mean(axis=0), compute_uv=False) ** 2
+    for panel in drawn:
+        offsets = np.asarray(
+            next(c for c in panel.collections if isinstance(c, PathCollection)).get_offsets()
+        )
+        assert len(offsets) == 30
+    if d > 2:
+        share = 100 * spread[1] / spread.sum()
+        assert ax.get_ylabel() == f"direction 2 of {d}\n({share:.0f} % of the spread)"
+
+
+def test_given_axes_show_the_first_two_directions():
+    from matplotlib.figure import Figure
+
+    ax = Figure().subplots()
+    assert plot_positions(points(20, 4), labels=names(20), ax=ax) is ax
+    assert len(ax.figure.axes) == 1
+    assert ax.get_xlabel().startswith("direction 1 of 4")
+
+
+def test_a_region_holds_95_per_cent():
+    X, C = points(12, 2), regions(12, 2)
+    ax = plot_positions(X, covariances=C, colour=["odd", "even"] * 6)
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["even", "odd", "95 %"]
+    [drawn] = [c for c in ax.collections if isinstance(c, PolyCollection)]
+    for middle, covariance, path in zip(X, C, drawn.get_paths(), strict=True):
+        away = path.vertices[:-1] - middle
+        squared = np.einsum("vi,ij,vj->v", away, np.linalg.inv(covariance), away)
+        assert squared == pytest.approx(chi2.ppf(0.95, 2), rel=1e-6)
+
+
+def test_one_dimension_is_drawn_in_order():
+    X = np.array([[3.0], [1.0], [2.0]])
+    ax = plot_positions(X, covariances=np.ones((3, 1, 1)), colour=X[:, 0])
+    [dots] = [c for c in ax.collections if isinstance(c, PathCollection)]
+    assert np.asarray(dots.get_offsets()).tolist() == [[3, 2], [1, 0], [2, 1]]
+    bars = next(c for c in ax.collections if not isinstance(c, PathCollection))
+    ends = np.array([path.vertices[:, 0] for path in bars.get_paths()])
+    assert ends == pytest.approx(X + 1.959964 * np.array([-1, 1]), abs=1e-5)
+    assert ax.get_xlabel() == "dimension 1 (100 % of the spread)"
+    assert ax.get_ylabel() == ""
+
+
+def test_colours_are_explained():
+    X = points(60, 2)
+    many = plot_positions(X, colour=np.arange(60) % 40)
+    legend = [t.get_text() for t in many.get_legend().get_texts()]
+    assert len(legend) == 24
+    assert legend[-1] == "and 17 more"
+    looks = {
+        (*c.get_facecolor()[0].tolist(), c.get_paths()[0].vertices.tobytes())
+        for c in many.collections
+    }
+    assert len(looks) >= 36, "classes beyond the sixth have other marks"
+    numbers = plot_positions(X, colour=X[:, 0])
+    assert len(numbers.figure.axes) == 2, "a colour bar"
+
+
+def test_pictures_have_their_names_beside_them(tmp_path):
+    files = [tmp_path / f"p{i}.png" for i in range(10)]
+    for i, file in enumerate(files):
+        imsave(file, np.full((300, 200, 3), i / 10))
+    ax = plot_positions(points(10, 2), pictures=files, labels=names(10))
+    boxes = [a for a in ax.artists if isinstance(a, AnnotationBbox)]
+    assert len(boxes) == 10
+    assert len(written(ax)) >= 8
+    for rectangle in written(ax).values():
+        assert not any(overlap(rectangle, b.get_window_extent().extents, 3) for b in boxes)
+    files[3].write_text("no picture")
+    with pytest.raises(InvalidInput, match=r"p3\.png: is no picture"):
+        plot_positions(points(10, 2), pictures=files)
+
+
+def test_degenerate_positions_are_drawn():
+    assert plot_positions(np.zeros((4, 2)), labels=names(4)).get_xlabel() == "dimension 1"
+    assert plot_positions(np.zeros((4, 3))).get_ylabel() == "direction 2 of 3"
+    assert plot_positions([[1.0, 2.0]], labels=["thing"]) is not None
+    assert "dimension 1" in explore_positions([[1.0]]).html
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"colour": [1, 2, 3]}, r"colour of shape \(3,\): must be one .* of the 20"),
+        ({"labels": ["a"]}, "labels: 1 for 20 objects"),
+        ({"pictures": []}, "pictures: 0 for 20 objects"),
+        ({"covariances": np.ones((2, 2, 2))}, "covariances: 2 for 20 objects"),
+    ],
+)
+def test_what_does_not_fit_is_refused(options, message):
+    for draw in (plot_positions, explore_positions):
+        with pytest.raises(InvalidInput, match=message):
+            draw(points(20, 2), **options)
+
+
+@pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
+def test_files_are_what_their_names_say_and_the_same_again(tmp_path, kind):
+    heads = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
+    for i in range(2):
+        save(plot_positions(points(9, 2), labels=names(9)), tmp_path / f"{i}.{kind}")
+    first, second = ((tmp_path / f"{i}.{kind}").read_bytes() for i in range(2))
+    assert first.startswith(heads[kind])
+    assert first == second
+
+
+def test_files_of_another_kind_are_refused(tmp_path):
+    with pytest.raises(InvalidInput, match=r"map\.jpg: a drawing is written to \.png or \.svg"):
+        save(plot_positions(points(5, 2)), tmp_path / "map.jpg")
+    with pytest.raises(InvalidInput, match=r"map\.png: a map to explore is written to \.html"):
+        save(explore_positions(points(5, 2)), tmp_path / "map.png")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_page_holds_everything_and_asks_for_nothing():
+    page = explore_positions(
+        points(6, 3), labels=["</script><script>alert(1)</script>", *"bcdef"], title="<i>maps</i>"
+    )
+    assert page.html.count("</script>") == 2
+    assert "&lt;i&gt;maps" in page.html
+    assert not re.search(r"https?:|src=\"[^\"]|@import|url\(", page.html)
+    assert "srcdoc=" in page._repr_html_()
+
+
+def test_positions_of_another_number_of_cities_are_refused():
+    cities = nearer.datasets.load_cities()
+    with pytest.raises(InvalidInput, match="3 positions: the map has 500 cities"):
+        plot_world(np.zeros((3, 2)), cities)
