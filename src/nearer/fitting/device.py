@@ -25,7 +25,16 @@ from nearer.errors import InvalidInput
 from nearer.fitting.fit import Fit
 from nearer.fitting.losses import Floats, Loss
 
-__all__ = ["Device", "GpuPasses", "as_array", "is_tensor", "margins", "using", "wants_gpu"]
+__all__ = [
+    "Device",
+    "GpuChoices",
+    "GpuPasses",
+    "as_array",
+    "is_tensor",
+    "margins",
+    "using",
+    "wants_gpu",
+]
 
 Device = Literal["auto", "cpu", "cuda"]
 
@@ -172,25 +181,10 @@ class GpuPasses:
         callback: Callable[[int, float, Any], object] | None,
     ) -> Fit:
         """Minimise a loss from one start."""
-        from nearer.fitting.lbfgs import minimise  # noqa: PLC0415
-
         torch = _torch()
-
-        def objective(Z: Any) -> tuple[float, Any]:
-            value, gradient = self.sums(loss, Z)
-            value, gradient = value / self.total, gradient.div_(self.total)
-            if ridge:
-                value += 0.5 * ridge * float((Z.double() * Z).sum())
-                gradient += ridge * Z
-            return value, gradient
-
         start = torch.as_tensor(X, dtype=torch.float32, device=_name()).contiguous()
-        Z, value, steps, converged = minimise(
-            objective, start, max_iter=max_iter, tol=tol, callback=callback
-        )
-        if ridge:
-            value = self.sums(loss, Z)[0] / self.total
-        return Fit(Z.double().cpu().numpy(), value, steps, converged)
+        how: Any = {"ridge": ridge, "max_iter": max_iter, "tol": tol, "callback": callback}
+        return _minimised(lambda Z: self.sums(loss, Z), self.total, start, **how)
 
     def mean_loss(self, loss: Loss, X: Floats) -> float:
         """What the positions cost, on average."""
@@ -241,6 +235,55 @@ class GpuPasses:
         for start in range(0, len(self), _BLOCK):
             h, i, j = self._rows[start : start + _BLOCK].long().T
             yield (Z[h] - Z[i]).norm(dim=1), (Z[h] - Z[j]).norm(dim=1)
+
+
+class GpuChoices:
+    """Choices of any task (`nearer.fitting.choices.Choices`) on a GPU."""
+
+    def __init__(self, choices: Any) -> None:
+        _torch()
+        from nearer._kernels.torch_choosing import Tables  # noqa: PLC0415
+
+        self._tables = Tables(choices, _name())
+
+    def fit(self, X: Floats, lapse: float, tail: float, **how: Any) -> Fit:
+        """The most probable positions under a noise, from one start."""
+        torch = _torch()
+        start = torch.as_tensor(X, dtype=torch.float64, device=_name()).contiguous()
+
+        def sums(Z: Any) -> tuple[float, Any]:
+            return self._tables.value_and_gradient(Z, lapse, tail)
+
+        return _minimised(sums, self._tables.total, start, **how)
+
+
+def _minimised(
+    sums: Callable[[Any], tuple[float, Any]],
+    total: float,
+    start: Any,
+    *,
+    ridge: float,
+    max_iter: int,
+    tol: float,
+    callback: Any = None,
+) -> Fit:
+    """The least mean of what is summed, with a ridge, from one start."""
+    from nearer.fitting.lbfgs import minimise  # noqa: PLC0415
+
+    def objective(Z: Any) -> tuple[float, Any]:
+        value, gradient = sums(Z)
+        value, gradient = value / total, gradient.div_(total)
+        if ridge:
+            value += 0.5 * ridge * float((Z.double() * Z).sum())
+            gradient += ridge * Z
+        return value, gradient
+
+    Z, value, steps, converged = minimise(
+        objective, start, max_iter=max_iter, tol=tol, callback=callback
+    )
+    if ridge:
+        value = sums(Z)[0] / total
+    return Fit(Z.double().cpu().numpy(), value, steps, converged)
 
 
 def margins(
