@@ -146,3 +146,26 @@ def test_too_little_memory_is_said_or_avoided(monkeypatch):
         nearer.fit(triplets(), n_components=2, device="cuda")
     with using("auto"):
         assert not devices.wants_gpu(10**9, 10**6)
+
+
+def test_no_device_is_said(monkeypatch):
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(InvalidInput, match="PyTorch sees no CUDA device here"):
+        nearer.fit(triplets(), n_components=2, device="cuda")
+    with using("auto"):
+        assert not devices.wants_gpu(10**9, 10**3)
+
+
+def test_very_many_answers_are_fitted_on_the_device(monkeypatch):
+    from nearer import _many
+
+    rows = triplets(m=3000)
+    monkeypatch.setattr(_many, "MANY", 1000)
+    options = {"n_components": 2, "method": "soe", "max_iter": 100, "random_state": 0}
+    here = nearer.fit(rows, device="cpu", **options)
+    there = nearer.fit(iter(np.array_split(rows, 7)), device="cuda", **options)
+    assert there.history[0].note.endswith("in blocks")
+    assert there.error_rate == pytest.approx(here.error_rate, abs=0.01)
+    assert there.held_out.accuracy == pytest.approx(here.held_out.accuracy, abs=0.02)
+    assert nearer.metrics.procrustes(here.positions, there.positions).disparity < 0.02

@@ -61,6 +61,13 @@ def using(device: str) -> Iterator[None]:
     token = _device.set(device)
     try:
         yield
+    except RuntimeError as error:
+        if type(error).__name__ != "OutOfMemoryError":  # PyTorch's
+            raise
+        raise InvalidInput(
+            f"device={device!r}: the GPU has too little memory after all "
+            f"({str(error).splitlines()[0]}); use device='cpu', or fit fewer answers"
+        ) from error
     finally:
         _device.reset(token)
 
