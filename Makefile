@@ -39,28 +39,29 @@ test-gpu: .venv-gpu/.ready
 
 # Files that we write, read by other people's packages; these are installed beside .venv.
 test-peers: $(SETUP)
-	NEARER_PEERS=1 $(BIN)/pytest tests/test_peers.py
+	NEARER_PEERS=1 $(BIN)/pytest -rs tests/test_peers.py
 
-# The oldest versions that pyproject.toml allows, in an environment of their own.
+# The oldest versions that pyproject.toml allows, in an environment of their own. They warn of newer ones.
 test-oldest:
 	$(PYTHON) scripts/oldest.py > .venv-oldest.txt
 	$(PYTHON) -m venv --clear .venv-oldest
 	.venv-oldest/bin/pip install --quiet --disable-pip-version-check --requirement .venv-oldest.txt --editable .
-	.venv-oldest/bin/pytest -n auto
+	.venv-oldest/bin/pytest -n auto --ignore tests/test_study_fuzz.py -o filterwarnings=default
 
 # What is built for others installs in an empty environment and works outside this folder.
 test-wheel: $(SETUP)
 	$(BIN)/pip install --quiet --disable-pip-version-check build
-	$(PYTHON) scripts/try_wheel.py
+	$(BIN)/python scripts/try_wheel.py
 
 # The site, in out/site: open out/site/index.html. No warning is let pass.
 .venv/.docs: $(SETUP)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,docs]'
 	@touch $@
 
-docs: .venv/.docs
+docs: .venv/.docs browser
+	rm -rf out/site
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --jobs 2 --doctree-dir out/doctrees docs out/site
-	$(BIN)/python scripts/check_site.py out/site
+	$(BIN)/pytest tests_docs
 
 bench: $(SETUP)
 	$(BIN)/python -m benchmarks

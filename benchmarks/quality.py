@@ -16,7 +16,7 @@ import numpy as np
 import nearer
 from benchmarks.dimension import points
 from benchmarks.harness import Cell, Rows, distinct, grid, pick, table
-from nearer.algorithms.exact_or_noisy import noisy_budget
+from nearer.algorithms.budgets import noisy_budget
 
 FAMILIES = ("cube", "ball", "mixture")
 SIZES = ((30, 1), (60, 2), (60, 3), (150, 3))  # objects, dimensions

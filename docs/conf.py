@@ -31,6 +31,7 @@ extensions = [
     "mathml",  # docs/_ext: formulas without a script
 ]
 exclude_patterns = ["_build", "gallery/**/*.ipynb", "gallery/**/*.py", "gallery/**/*.codeobj.json"]
+highlight_language = "none"  # a block says what it is
 default_role = "py:obj"  # `name` in a docstring is the name's page where it has one
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
@@ -51,6 +52,7 @@ sphinx_gallery_conf = {
     "capture_repr": ("_repr_html_", "__repr__"),
     "ignore_repr_types": r"matplotlib|NoneType",
     "abort_on_example_error": True,
+    "run_stale_examples": True,  # an example that stayed the same may draw otherwise
     "parallel": 2,
     "download_all_examples": False,
     "show_signature": False,
@@ -68,7 +70,6 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"nearer {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_js_files = ["site.js"]
 html_favicon = "_static/mark.svg"
 html_show_sourcelink = False
 html_copy_source = False

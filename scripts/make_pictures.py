@@ -31,7 +31,7 @@ def doubt() -> Figure:
     truth = np.random.default_rng(4).normal(size=(26, 2))
     people = nearer.PsychometricOracle(truth, scale=0.5, random_state=0)
     figure = Figure(figsize=(10, 4.6), layout="constrained")
-    for ax, budget in zip(figure.subplots(1, 2), (400, 3000), strict=True):
+    for ax, budget in zip(figure.subplots(1, 2), (1000, 4000), strict=True):
         asking = nearer.informative(26, budget=budget, n_components=2, quality=1, random_state=0)
         found = nearer.run(asking, people)
         laid = nearer.metrics.procrustes(truth, found.positions)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import nearer
 from nearer.errors import InvalidInput
+from nearer.questions import pack
 
 
 def embed(X, **options):
@@ -214,6 +215,34 @@ def test_many_objects_are_placed_among_a_core(monkeypatch):
     part = embed(X, budget=5000)
     assert part.n_comparisons <= 5000
     assert np.isfinite(part.positions).all()
+
+
+@pytest.mark.parametrize("together", [100, 3000], ids=["a core", "all"])
+def test_answers_that_are_known_are_learned_and_not_asked_again(monkeypatch, together):
+    monkeypatch.setattr("nearer.algorithms.adaptive._TOGETHER", together)
+    monkeypatch.setattr("nearer.algorithms.adaptive._CORE", min(together, 300))
+    X = np.random.default_rng(11).normal(size=(300, 2))
+    exact = nearer.PointOracle(X)
+    check = nearer.run(nearer.detect_noise(300, n_cycles=20, random_state=0), exact)
+    nothing = nearer.adaptive(300, budget=0, known=check.triplets, random_state=0)
+    found = nearer.run(nothing, exact)
+    assert found.n_comparisons == 0
+    assert found.predict(check.triplets).mean() > 0.9  # they are all that is known
+    more = nearer.run(nearer.adaptive(300, known=check.triplets, random_state=0), exact)
+    assert not np.isin(pack(more.triplets)[0], pack(check.triplets)[0]).any()
+    assert more.predict(check.triplets).mean() > 0.98
+
+
+def test_quality_is_what_comparisons_buy():
+    X = np.random.default_rng(12).normal(size=(150, 2))
+    found = [embed(X, quality=quality) for quality in (0.9, 0.98, 0.995)]
+    costs = [each.n_comparisons for each in found]
+    assert costs == sorted(costs)
+    assert costs[-1] > 1.1 * costs[0]
+    taus = [nearer.metrics.mean_kendall_tau(X, each.positions) for each in found]
+    assert taus[-1] > 0.99
+    expected = [each.details["expected_tau"] for each in found]
+    assert np.abs(np.subtract(taus, expected)).max() < 0.05
 
 
 def test_wrong_arguments_are_named():

@@ -43,21 +43,23 @@ MAY_IMPORT = {
     "asking": LEAVES,
     "geometry": {"_kernels"} | LEAVES,
     "fitting": {"_kernels", "asking", "metrics"} | LEAVES,
-    "embedding": {"asking", "fitting", "kept", "metrics", "running", "sketch"} | LEAVES,
+    "trust": {"fitting", "metrics"} | LEAVES,
+    "embedding": {"asking", "fitting", "kept", "metrics", "running", "sketch", "trust"} | LEAVES,
     "comparing": {"embedding", "metrics"} | LEAVES,
     "algorithms": INSIDE - {"algorithms"},
     "running": {"_kernels", "asking", "fitting", "triplets"} | LEAVES,
     "triplets": {"asking"} | LEAVES,
     "_embed": INSIDE | {"running"},
-    "_given": INSIDE | {"triplets"},
+    "_given": INSIDE | {"triplets", "trust"},
     "_dimension": INSIDE,
     "_many": INSIDE | {"_dimension", "triplets"},
-    "_fit": INSIDE | {"_dimension", "_given", "_many", "running", "triplets"},
+    "_fit": INSIDE | {"_dimension", "_given", "_many", "running", "triplets", "trust"},
     "datasets": {"asking", "triplets"} | LEAVES,
     "plotting": INSIDE | {"_dimension"},
     "estimators": DOORS,
     "cells": LEAVES,
     "study": DOORS,
+    "reports": {"_dimension", "embedding", "metrics", "plotting", "triplets", "trust"} | LEAVES,
     "reproduce": DOORS | {"cells", "datasets", "plotting"},
 }
 TOP = {"cli", "__init__", "__main__"}  # may import everything
@@ -65,6 +67,7 @@ TOP = {"cli", "__init__", "__main__"}  # may import everything
 EXCEPTIONS = {
     ("embedding", "place"): {"algorithms"},
     ("embedding", "plot"): {"plotting"},
+    ("embedding", "report"): {"reports"},
     ("_dimension", "plot"): {"plotting"},
 }
 QUIET = ("asking", "geometry", "fitting", "algorithms")

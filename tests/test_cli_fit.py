@@ -105,3 +105,91 @@ def test_refusals(call, tmp_path, text, options, message):
     assert result.exit_code == 2, result.output
     assert message in result.output
     assert "Traceback" not in result.output
+
+
+def people_file(path):
+    """Answers of people of whom one contradicts all others, and one guesses."""
+    rng = np.random.default_rng(0)
+    q = balanced_questions(15, 3000, rng)
+    who = rng.integers(6, size=len(q))
+    says = nearer.PointOracle(rng.normal(size=(15, 2)))(q) ^ (rng.random(len(q)) < 0.05)
+    says = np.where(who == 4, ~says, np.where(who == 5, rng.random(len(q)) < 0.5, says))
+    rows = answered(q, says)
+    lines = [f"{h},{n},{f},p{w}" for (h, n, f), w in zip(rows.tolist(), who, strict=True)]
+    path.write_text("\n".join(["head,winner,loser,person", *lines]) + "\n")
+
+
+def test_the_table_fits_a_terminal_and_names_people(call, tmp_path):
+    people_file(tmp_path / "answers.csv")
+    result = call("fit", "answers.csv", "--seed", 0)
+    assert result.exit_code == 0, result.output
+    table = result.stdout.split("in out/fit")[0]
+    assert max(map(len, table.splitlines())) <= 80
+    assert "contradict all others (contrary): p4\n" in table
+    assert "seem to guess (guessing): p5\n" in table
+    columns = "objects answers dimension held-out 95 % noise seconds"
+    assert columns in " ".join(table.split())
+    told = call("fit", "--help").output
+    for column in ("objects", "answers", "dimension", "held-out", "95 %", "noise", "seconds"):
+        assert f"\n    {column} " in told, "every column is explained"
+
+
+def test_a_dimension_that_is_not_determined_is_said_to_be_so(call, tmp_path):
+    write(tmp_path / "few.csv", flip=0.3, n=12, m=150)
+    result = call("fit", "few.csv", "--seed", 0)
+    summary = json.loads((tmp_path / "out/fit/fit.json").read_text())
+    assert summary["determined"] is False
+    low, high = summary["dimension_low"], summary["dimension_high"]
+    assert f"not determined: {low} to {high} cannot be told apart" in result.stdout
+    given = call("fit", "few.csv", "--seed", 0, "--dim", 2)
+    assert "not determined" not in given.stdout
+    assert "given" in given.stdout
+
+
+def test_the_command_that_is_kept_gives_the_same_again(call, tmp_path):
+    import hashlib
+    import shlex
+
+    write(tmp_path / "my answers.csv", flip=0.1, n=12, m=300)
+    first = call("fit", "my answers.csv", "--dim", 2, "--json")
+    assert first.exit_code == 0, first.output
+    summary = json.loads((tmp_path / "out/fit/fit.json").read_text())
+    content = (tmp_path / "my answers.csv").read_bytes()
+    expected = {"file": "my answers.csv", "sha256": hashlib.sha256(content).hexdigest()}
+    assert summary["source"] == expected
+    assert summary["version"] == nearer.__version__
+    words = shlex.split(summary["command"])
+    assert words[:3] == ["nearer", "fit", "my answers.csv"]
+    before = (tmp_path / "out/fit/embedding.csv").read_bytes()
+    assert call(*words[1:]).exit_code == 0
+    assert (tmp_path / "out/fit/embedding.csv").read_bytes() == before
+
+
+def test_maps_and_reports_where_they_are_wanted(call, tmp_path):
+    people_file(tmp_path / "answers.csv")
+    for name in ("map.svg", "map.pdf", "map.html"):
+        result = call("fit", "answers.csv", "--seed", 0, "--dim", 2, "--map", name)
+        assert result.exit_code == 0, result.output
+        assert f"written: {name}" in result.stdout
+        assert (tmp_path / name).stat().st_size > 5000
+    for name in ("report.html", "report.md"):
+        assert call("fit", "answers.csv", "--seed", 0, "--report", name).exit_code == 0
+        text = (tmp_path / name).read_text(encoding="utf-8")
+        assert f"nearer fit answers.csv --seed 0 --report {name}" in text
+        assert "answers.csv" in text.splitlines()[0] or "Report on answers.csv" in text
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--map", "map.jpg", "--map map.jpg: must end in one of .svg, .pdf, .png, .html"),
+        ("--report", "report.pdf", "--report report.pdf: must end in one of .html, .md"),
+        ("--report", "none/report.md", "its folder must exist"),
+    ],
+)
+def test_files_that_cannot_be_written_are_refused_at_once(call, tmp_path, option, value, message):
+    write(tmp_path / "t.csv", n=5, m=30)
+    result = call("fit", "t.csv", option, value)
+    assert result.exit_code == 2
+    assert message in result.output
+    assert not (tmp_path / "out").exists()

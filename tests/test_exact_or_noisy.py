@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import nearer
-from nearer.algorithms.exact_or_noisy import noisy_budget
+from nearer.algorithms.budgets import noisy_budget
 from nearer.questions import pack
 
 X = np.random.default_rng(0).normal(size=(60, 2))

@@ -1,17 +1,21 @@
 """Files as a new user has them: read, or refused in one message with the remedy and exit code 2."""
 
+import contextlib
 import gzip
 import io
 import json
+import warnings
 import zipfile
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import nearer
 from nearer.cli import main
-from nearer.errors import AnswersWarning, InvalidInput
+from nearer.errors import AnswersWarning, DroppedRows, InvalidInput
 
 ROWS = [("ape", "bee", "cat"), ("bee", "cat", "ape"), ("cat", "bee", "ape")]
 
@@ -64,6 +68,7 @@ REFUSED = {
     "two columns": ("head,winner\nape,bee\n", "make no answer; needed are head + near + far"),
     "empty": ("", "has no rows"),
     "blank": (" \n\n", "has no rows"),
+    "separators": (",,,\n,,,\n", "has no rows"),
     "page": ("<!DOCTYPE html><html></html>", "is a web page"),
     "nul": (table() + "\0", "is NUL"),
     "latin": (table().replace("ape", "äpe").encode("latin-1"), "is not UTF-8; save the file as"),
@@ -140,8 +145,10 @@ def test_whole_numbers_of_a_frame_stay_whole_numbers():
     assert nearer.fit(texts, n_components=1, random_state=0).names == ("1001", "1002", "1003")
     odd = frame.set_axis(["item1", "item2", "odd"], axis=1)
     assert nearer.fit(odd, n_components=1, random_state=0).names == (1001, 1002, 1003)
-    with pytest.raises(InvalidInput, match="the frame, row 1: near is 'nan'"):
+    with pytest.raises(InvalidInput, match=r"the frame, row 1: near is 'nan'.* or drop such rows"):
         nearer.fit(frame.assign(winner=[1001, None, 1001]), n_components=1)
+    with pytest.raises(InvalidInput, match=r"make no answer; .* Rename the columns"):
+        nearer.fit(frame.rename(columns={"head": "ref"}), n_components=1)
 
 
 def test_nobody_is_no_person(tmp_path):
@@ -182,3 +189,48 @@ def test_options_of_a_wrong_type(option, words):
     X = np.arange(6.0)[:, None]
     with pytest.raises(InvalidInput, match=words):
         nearer.embed(nearer.PointOracle(X), 6, random_state=0, **{"progress": False, **option})
+
+
+WORDS = ["query", "shown", "chosen", "ranked", "stimulus", "choices", "response", "button_pressed",
+         "interactions", "answers", "agreement", "head", "winner", "loser", "image_1", "image_2",
+         "image_3", "choice", "odd", "person", "rt", "weight", "sequence", "data", "kind", "detail",
+         "stimuli", "content:query", "content:reference_0", "behavior:rank_0"]  # fmt: skip
+LEAVES = (
+    st.none() | st.booleans() | st.integers(-2, 9) | st.floats() | st.sampled_from([*WORDS, ""])
+)
+VALUES = st.recursive(
+    LEAVES,
+    lambda inside: (
+        st.lists(inside, max_size=4) | st.dictionaries(st.sampled_from(WORDS), inside, max_size=6)
+    ),
+    max_leaves=25,
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(VALUES | st.lists(VALUES, max_size=3), st.sampled_from([True, False]))
+def test_any_json_is_read_or_refused(tmp_path_factory, value, drop):
+    file = tmp_path_factory.getbasetemp() / "any.json"
+    file.write_text(json.dumps(value))
+    with warnings.catch_warnings(), contextlib.suppress(InvalidInput):
+        warnings.simplefilter("ignore", DroppedRows)
+        nearer.read_triplets(file, drop_bad_rows=drop)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(
+        st.lists(
+            st.sampled_from([*WORDS, "", "NA", "0", "1", "2", "3", "1,5", "[1, 2]", '"', "#"])
+        ),
+        max_size=6,
+    ),
+    st.sampled_from(",;\t "),
+    st.booleans(),
+)
+def test_any_table_is_read_or_refused(tmp_path_factory, rows, separator, drop):
+    file = tmp_path_factory.getbasetemp() / "any.csv"
+    file.write_text("\n".join(separator.join(row) for row in rows))
+    with warnings.catch_warnings(), contextlib.suppress(InvalidInput):
+        warnings.simplefilter("ignore", DroppedRows)
+        nearer.read_triplets(file, drop_bad_rows=drop)

@@ -12,12 +12,14 @@ import pytest
 from browserkit import (
     HUES,
     SIZES,
+    begin,
     choose,
     look,
     needs_browser,
     open_page,
     shapes,
     shown,
+    study,
     wait_for_question,
 )
 
@@ -204,6 +206,36 @@ def test_a_personal_link_and_an_early_end_are_told(browser, server):
     page.context.close()
 
 
+@pytest.mark.parametrize(("size", "scheme"), [("phone", "dark"), ("desk", "light")])
+def test_in_a_lab_the_next_person_starts_clean(browser, tmp_path, size, scheme):
+    with study(tmp_path, read_files(shapes(6)), questions=1, lab=True) as base:
+        page = open_page(browser, size, color_scheme=scheme)
+        begin(page, base)
+        page.reload()
+        wait_for_question(page, 1)  # a refresh goes on
+        beside = page.context.new_page()
+        beside.goto(base)
+        shown(beside, "consent")  # whoever comes to another tab is somebody else
+        beside.close()
+        choose(page, size, "left")
+        shown(page, "finished")
+        code = page.inner_text("#code")
+        look(page, f"lab-{scheme}-{size}")
+        page.click("#next-person")
+        shown(page, "consent")
+        kept = "JSON.stringify([{...localStorage}, {...sessionStorage}])"
+        assert page.evaluate(kept) == "[{},{}]"
+        page.go_back()
+        page.wait_for_timeout(500)
+        assert code not in page.content(), "the way back does not lead to the last person"
+        begin(page, base)
+        choose(page, size, "right")
+        shown(page, "finished")
+        assert page.inner_text("#code") != code
+        assert page.faults == []
+        page.context.close()
+
+
 @pytest.fixture(scope="module")
 def researched(server):
     """The study with answers of simulated people, and an account."""
@@ -262,6 +294,16 @@ def steer(page, size: str) -> None:
     page.fill("#quota", "5000")
     page.click("#quota-form button")
     page.wait_for_selector("#remaining:has-text('still wanted')")
+    page.select_option("#setting", "contact")
+    page.fill("#value", f"ada-{size}@example.org")
+    page.click("#settings-form button")
+    page.wait_for_selector(f"#changes li:first-child:has-text('ada-{size}@example.org')")
+    page.select_option("#setting", "questions")
+    page.fill("#value", "0")  # cannot be: it is said, and nothing changes
+    page.click("#settings-form button")
+    page.wait_for_selector("#setting-error:has-text('must be at least 1')")
+    page.faults.clear()  # the browser reports the refusal, rightly
+    assert "questions" not in page.inner_text("#changes")
 
 
 def read_the_map(page, size: str) -> None:
@@ -280,6 +322,25 @@ def judge_people(page, size: str) -> None:
     page.click("nav >> text=People")
     page.wait_for_selector("#people tr")
     look(page, f"people-{size}")
+    everybody = page.locator("#people tr").count()
+    page.click(".sort[data-key=answered]")
+    assert page.get_attribute("th:has(.sort[data-key=answered])", "aria-sort") == "ascending"
+    column = "rows => rows.map((row) => Number(row.cells[2].textContent))"
+    upwards = page.eval_on_selector_all("#people tr", column)
+    assert upwards == sorted(upwards)
+    page.click(".sort[data-key=answered]")
+    downwards = page.eval_on_selector_all("#people tr", column)
+    assert downwards == sorted(upwards, reverse=True)
+    assert downwards != upwards
+    someone = page.inner_text("#people tr:nth-child(3) th")
+    page.fill("#search", someone[1:7].upper())
+    page.wait_for_selector("#found:has-text('1 of')")
+    assert page.inner_text("#people th") == someone
+    look(page, f"people-found-{size}")
+    page.fill("#search", "nobody-like-this")
+    page.wait_for_selector("#found:has-text('0 of')")
+    page.fill("#search", "")
+    assert page.locator("#people tr").count() >= everybody
     page.click("#people tr:first-child button >> nth=0")
     page.wait_for_selector("#people tr:first-child.out")
     page.click("#people tr:first-child button >> nth=0")

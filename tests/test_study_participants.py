@@ -33,10 +33,31 @@ def test_the_whole_way_from_consent_to_the_code(web):
     assert row == ("prolific", "abc", '{"STUDY_ID": "s", "SESSION_ID": "x"}')
 
 
-def test_practice_has_a_plain_answer(web):
-    for trial in web.client.get("/api/study").json()["practice"]:
-        assert trial["head"]["id"] in (trial["left"]["id"], trial["right"]["id"])
-        assert trial["left"]["id"] != trial["right"]["id"]
+@pytest.mark.parametrize(
+    ("task", "things", "choose"),
+    [("two", 2, 1), ("choose", 5, 2), ("rank", 4, 3), ("odd", 3, 1)],
+)
+def test_practice_is_the_studys_task_with_a_plain_answer(tmp_path, task, things, choose):
+    settings = {"task": task, "things": things, "choose": choose, "practice": 5}
+    web = Web(tmp_path / "s.db", **settings)
+    places = set()
+    practice = web.client.get("/api/study").json()["practice"]
+    assert len(practice) == 5
+    for trial in practice:
+        assert (trial["task"], trial.get("choose", 1)) == (task, choose)
+        shown = trial.get("shown") or [trial["left"], trial["right"]]
+        ids = [thing["id"] for thing in shown]
+        assert len(ids) == things
+        assert ids.count(trial["expected"]) == 1
+        places.add(ids.index(trial["expected"]))
+        if task == "odd":
+            assert trial["head"] is None
+            assert len(set(ids)) == 2
+        else:
+            assert trial["head"]["id"] == trial["expected"]
+            assert len(set(ids)) == things
+    assert len(places) > 1, "the right place is not always the same"
+    web.close()
 
 
 def test_the_redirect_is_filled_in_and_cannot_be_broken_out_of(tmp_path):

@@ -44,7 +44,10 @@ def test_every_shipped_language_has_every_word(language):
 
 
 def test_every_word_is_used_and_every_used_word_is_there():
-    text = (PAGES / "participant.html").read_text(encoding="utf-8")
+    pages = [
+        (PAGES / name).read_text(encoding="utf-8") for name in ("participant.html", "error.html")
+    ]
+    text = " ".join(pages)
     code = (PAGES.parent / "words.py").read_text(encoding="utf-8")
     used = set(re.findall(r"words\.(\w+)", text)) | {"direction"}
     used |= {word for word in re.findall(r'"(\w+)"', code) if word in ENGLISH}
@@ -128,6 +131,11 @@ def test_every_page_in_another_language(browser, tmp_path, size, language):
         page.wait_for_selector("#withdrawn:not([hidden])")
         seen += [*on_dialog, page.inner_text("#withdrawn")]
         assert not page.is_visible("#stored"), "it does not say that deleted answers are stored"
+        assert page.faults == []
+        page.goto(base + "nothing-here")
+        look(page, f"missing-{language}-{size}")
+        seen.append(page.inner_text("body"))
+        page.faults.clear()  # the browser reports the missing page, rightly
         assert page.get_attribute("html", "dir") == ("ltr" if language == "de" else "rtl")
         assert page.faults == []
         page.context.close()

@@ -323,3 +323,21 @@ def test_fit_takes_screens_from_a_file(tmp_path):
     assert found.held_out.n_trials == 200
     assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.8
     assert found.covariances is not None
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"interactions": 5},
+        {"interactions": [{"kind": "content:query", "detail": "a"}]},
+        {"interactions": [{"kind": "content:query", "detail": "a"}, {"kind": "behavior:rank_x"}]},
+        {"answers": 5, "agreement": [1, 2]},
+        {"answers": [0, 1], "agreement": [1, 2]},
+        {"stimulus": "a", "choices": {"b": 1}, "response": [0]},
+        {"query": "a", "shown": None, "chosen": None},
+        {"query": {"a": 1}, "shown": [["b"], ["c"]], "chosen": [{}]},
+    ],
+)
+def test_records_of_any_shape_are_refused_in_one_message(tmp_path, record):
+    with pytest.raises(InvalidInput):
+        nearer.read_trials(write(tmp_path, "t.json", json.dumps([record, record])))

@@ -322,3 +322,14 @@ def test_bad_arrays(tmp_path, held, message):
     np.savez(tmp_path / "bad.npz", **held)
     with pytest.raises(InvalidInput, match=message):
         nearer.read_triplets(tmp_path / "bad.npz")
+
+
+def test_options_that_a_file_has_no_use_for_are_refused(tmp_path):
+    np.save(tmp_path / "t.npy", np.array([[1, 2, 10], [2, 10, 1]]))
+    with pytest.raises(InvalidInput, match="are for tables, leave them out"):
+        nearer.read_triplets(tmp_path / "t.npy", columns={"head": 0})
+    with pytest.raises(InvalidInput, match="are for tables, leave them out"):
+        nearer.read_triplets(tmp_path / "t.npy", header=False)
+    names = nearer.read_triplets(tmp_path / "t.npy", objects="names")
+    assert names.labels == ("1", "2", "10")
+    assert names.triplets.tolist() == [[0, 1, 2], [1, 2, 0]]

@@ -48,7 +48,8 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def pages():
-    found = {path: Page(path) for path in SITE.rglob("*.html")}
+    shown = [path for path in SITE.rglob("*.html") if "_static" not in path.parts]
+    found = {path: Page(path) for path in shown}
     assert len(found) > 100, "build the site first: make docs"
     return found
 
@@ -87,7 +88,7 @@ def browser(size):
 
     with sync_playwright() as playwright:
         program = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        context = program.new_context(viewport=SIZES[size], device_scale_factor=1)
+        context = program.new_context(viewport=SIZES[size], reduced_motion="reduce")
         asked = []
         context.route(
             lambda url: not url.startswith("file:"),
@@ -123,9 +124,11 @@ def test_everybody_can_read_it(size):
             wide = page.evaluate("document.documentElement.scrollWidth")
             assert wide <= SIZES[size]["width"], f"{name} is {wide} wide on a {size}"
             if keep:
-                page.screenshot(path=Path(keep) / f"{Path(name).stem}-{size}.png")
+                shot = name.removesuffix(".html").replace("/", "-")
+                page.screenshot(path=Path(keep) / f"{shot}-{size}.png")
             for mode in ("light", "dark"):
                 page.evaluate(f"document.documentElement.dataset.theme = '{mode}'")
+                page.wait_for_timeout(400)  # colours fade into each other
                 found = Axe().run(page).response["violations"]
                 told = [(v["id"], [n["html"][:200] for n in v["nodes"]][:3]) for v in found]
                 assert not told, f"{name}, {mode}, {size}"

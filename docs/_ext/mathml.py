@@ -14,7 +14,8 @@ def _inline(translator: Any, node: nodes.math) -> None:
 
 
 def _block(translator: Any, node: nodes.math_block) -> None:
-    translator.body.append(f'<div class="formula">{tex2mathml(node.astext(), as_block=True)}</div>')
+    drawn = tex2mathml(node.astext(), as_block=True)
+    translator.body.append(f'<div class="formula" tabindex="0">{drawn}</div>')
     raise nodes.SkipNode
 
 

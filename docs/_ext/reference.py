@@ -15,11 +15,9 @@ import nearer
 
 FOLDER = "reference"  # beside api.md; made anew by every build
 
-# What these give a class is documented elsewhere, as are methods that scikit-learn makes.
+# What these give a class is documented elsewhere, as are the methods that scikit-learn makes.
 _BASES = "BaseEstimator, TransformerMixin, Exception, Warning, dict, tuple"
-_SKLEARN = (
-    "set_output, get_metadata_routing, set_fit_request, set_score_request, set_transform_request"
-)
+_SKLEARN = re.compile(r"set_\w+_request|set_output|get_metadata_routing")
 
 
 def public_names() -> list[str]:
@@ -42,7 +40,6 @@ def _page(name: str) -> str:
     lines = [":orphan:", "", title, "=" * len(title), ""]
     if inspect.isclass(thing):
         lines += [f".. autoclass:: {title}", "   :members:", f"   :inherited-members: {_BASES}"]
-        lines += [f"   :exclude-members: {_SKLEARN}"]
     elif callable(thing):
         lines += [f".. autofunction:: {title}"]
     else:
@@ -70,8 +67,13 @@ def _link_names(app: Any, page: str, source: list[str]) -> None:
         )
 
 
+def _skip(app: Any, kind: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:
+    return True if _SKLEARN.fullmatch(name) else None
+
+
 def setup(app: Any) -> dict[str, bool]:
     """Tell Sphinx."""
     app.connect("builder-inited", _write_pages)
     app.connect("source-read", _link_names)
+    app.connect("autodoc-skip-member", _skip)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -8,12 +8,12 @@ are there for those who want them; how sure positions are is then found by drawi
 
 from __future__ import annotations
 
-import warnings
+import os
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from nearer import checks
 from nearer._dimension import (
@@ -29,14 +29,15 @@ from nearer.embedding import Embedding, Phase
 from nearer.fitting.belief import Belief
 from nearer.fitting.bootstrap import bootstrap_covariances
 from nearer.fitting.device import Device, using
+from nearer.fitting.drawing import draw_positions
 from nearer.fitting.heldout import hold_out_once
 from nearer.fitting.losses import LOSSES, Floats, Loss
 from nearer.fitting.posterior import Curve, Noise, Posterior
 from nearer.fitting.reliability import Reliability
 from nearer.fitting.solver import Fit, disobeyed, fit_positions
 from nearer.fitting.starts import fit_from_above
-from nearer.metrics import share_interval
 from nearer.triplets.stored import Stored
+from nearer.trust import Calibration, calibrated
 
 __all__ = ["fit"]
 
@@ -44,14 +45,7 @@ Method = Literal["auto", "noisy", "soe", "ckl", "gnmds", "ste", "tste"]
 
 _METHODS = ("auto", "noisy", *sorted(LOSSES.keys() - {"logistic"}))
 _DRAWS = 20  # of a bootstrap; the standard error of a spread is then a sixth of it
-_PERSON = [
-    ("n_trials", np.int64),
-    ("agreement", np.float64),
-    ("low", np.float64),
-    ("high", np.float64),
-    ("reliability", np.float64),
-    ("flag", "U8"),
-]
+_WANDERED = 20_000  # answers; a walk among maps that obey more takes longer than the fit
 
 
 def fit(
@@ -105,8 +99,9 @@ def fit(
         The most dimensions ``"auto"`` tries.
     bootstrap
         How often answers are drawn again for the covariances; 0 leaves them out. None: 20 times,
-        but not for ``"noisy"``, which knows how sure it is, nor where all answers are obeyed: then
-        the same positions obey them drawn again, and nothing is learned.
+        but not for ``"noisy"``, which knows how sure it is. Where all answers are obeyed, the
+        same positions obey them drawn again; so many other maps that obey them all, too, are
+        drawn instead, and by default only with 20,000 answers or fewer.
     max_iter, tol
         Steps of the optimiser in the last fit, and the gain of a step that ends it; not where all
         answers are obeyed, which is looked for with steps of its own.
@@ -122,7 +117,9 @@ def fit(
         Its questions were given, not chosen. ``details`` holds the ``"posterior"``, the
         ``"method"`` used, the ``"loss"``, the `Reliability` of people, the dimension
         ``"estimate"``, the ``"weights"`` that the fit used, and, of ``"noisy"``, the Kendall's τ
-        that is expected of the positions, ``"expected_tau"``.
+        that is expected of the positions, ``"expected_tau"``; the ``"agreement"`` of answers to the
+        same question, the ``"calibration"`` of predictions, what was ``"read"`` and left out where
+        there was a file, and the ``"call"``.
 
     Examples
     --------
@@ -136,6 +133,7 @@ def fit(
     >>> found.dimension, found.dimension_low, round(found.held_out.accuracy, 1)
     (2, 2, 0.9)
     """
+    call = _as_called(locals())
     checks.one_of("method", method, _METHODS)
     checks.one_of("objects", objects, ("auto", "numbers"))
     if bootstrap is not None and bootstrap != 0:
@@ -146,18 +144,35 @@ def fit(
     if isinstance(answers, Stored):
         goal = _goal(answers.n_objects, n_components, method, max_components, max_iter, tol)
         with using(device):
-            return fit_many(answers, goal, rng)
+            return fit_many(answers, goal, rng, call=call)
     given = gather(answers, people, weights, n_objects, objects, odds)
     goal = _goal(given.n, n_components, method, max_components, max_iter, tol)
     if given.are_choices and (method not in ("auto", "noisy") or bootstrap):
         given = given.split()  # the losses, and draws of answers, know triplets only
     with using(device):
         found = _find(given, goal, rng)
-        # answers that are all obeyed are obeyed by the same positions when drawn again
-        default = 0 if found.method == "noisy" or found.exact else _DRAWS
-        if draws := default if bootstrap is None else bootstrap:
-            found = _drawn_again(given, found, draws, rng)
-        return _embedding(given, found)
+        if draws := _default_draws(given, found) if bootstrap is None else bootstrap:
+            again = _obeyed_otherwise if found.exact else _drawn_again
+            found = again(given, found, draws, rng)
+        return _embedding(given, found, call)
+
+
+def _as_called(given: dict[str, Any]) -> str:
+    """The call as it can be written again; what is no plain value is left to the reader."""
+    defaults = fit.__kwdefaults__ or {}
+    answers = given.pop("answers")
+    parts = [repr(os.fspath(answers)) if isinstance(answers, str | os.PathLike) else "answers"]
+    for name, value in given.items():
+        if value is not defaults[name]:
+            plain = isinstance(value, str | int | float)
+            parts.append(f"{name}={value!r}" if plain else f"{name}=…")
+    return f"nearer.fit({', '.join(parts)})"
+
+
+def _default_draws(given: Given, found: _Found) -> int:
+    if found.method == "noisy":
+        return 0
+    return 0 if found.exact and len(given.rows) > _WANDERED else _DRAWS
 
 
 def _goal(
@@ -180,6 +195,7 @@ class _Found:
     evidence: dict[int, Any] | None = None
     reliability: Reliability | None = None
     weights: Floats | None = None  # as the fit used them
+    calibration: Calibration | None = None
     exact: bool = False
     expected_tau: float | None = None
 
@@ -212,6 +228,7 @@ def _find(given: Given, goal: Goal, rng: np.random.Generator) -> _Found:
         evidence,
         belief.reliability,
         belief.weights,
+        calibrated(belief.held_out),
         expected_tau=belief.expected_tau,
     )
 
@@ -308,7 +325,18 @@ def _drawn_again(given: Given, found: _Found, n_draws: int, rng: np.random.Gener
     return replace(found, posterior=replace(found.posterior, covariances=covariances))
 
 
-def _embedding(given: Given, found: _Found) -> Embedding:
+def _obeyed_otherwise(
+    given: Given, found: _Found, n_draws: int, rng: np.random.Generator
+) -> _Found:
+    """Covariances by other maps that obey all answers."""
+    counted = given.rows[given.weights > 0].astype(np.int64)
+    positions = found.posterior.positions
+    away = draw_positions(positions, None, counted, n_draws, rng=rng) - positions
+    covariances = np.einsum("kni,knj->nij", away, away) / n_draws
+    return replace(found, posterior=replace(found.posterior, covariances=covariances))
+
+
+def _embedding(given: Given, found: _Found, call: str) -> Embedding:
     posterior, estimate = found.posterior, found.estimate
     d = posterior.positions.shape[1]
     evidence = found.evidence or (estimate.evidence if estimate is not None else {})
@@ -328,7 +356,7 @@ def _embedding(given: Given, found: _Found) -> Embedding:
         covariances=posterior.covariances if known else None,
         held_out=given.accuracy(found.right),
         error_rate=found.error_rate,
-        people=_people(given, found),
+        people=given.rated(found.right, found.reliability),
         names=given.names,
         chosen=False,
         details={
@@ -339,32 +367,9 @@ def _embedding(given: Given, found: _Found) -> Embedding:
             "reliability": found.reliability,
             "weights": found.weights,
             "expected_tau": found.expected_tau,
+            "agreement": given.agreement(),
+            "calibration": found.calibration,
+            "read": given.read,
+            "call": call,
         },
     )
-
-
-def _people(given: Given, found: _Found) -> NDArray[np.void] | None:
-    if given.people is None:
-        return None
-    names, which = np.unique(given.people, return_inverse=True)
-    nobody = int(names.dtype.kind == "U" and names[0] == "")  # sorts first, and is not rated
-    table = np.zeros(len(names), dtype=[("id", names.dtype), *_PERSON])
-    table["id"] = names
-    trial = np.unique(given.trials, return_index=True)[1]
-    table["n_trials"] = np.bincount(which[trial], minlength=len(names))
-    first, _, right = given.by_trial(found.right)
-    held = np.bincount(which[first], minlength=len(names))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # nobody's answers held out: nan
-        share = np.bincount(which[first], right, len(names)) / held
-    table["agreement"] = share
-    for k in np.flatnonzero(held == 0):
-        table["low"][k], table["high"][k] = 0.0, 1.0
-    for k in np.flatnonzero(held):
-        table["low"][k], table["high"][k] = share_interval(float(share[k]), float(held[k]))
-    table["reliability"] = np.nan
-    if found.reliability is not None:
-        table["reliability"][nobody:] = found.reliability.reliability
-        table["flag"][np.isin(names, found.reliability.contrary)] = "contrary"
-        table["flag"][np.isin(names, found.reliability.guessing)] = "guessing"
-    return table[nobody:]

@@ -21,15 +21,27 @@ from nearer import checks
 from nearer.embedding import HeldOutAccuracy
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.fitting.losses import Floats
+from nearer.fitting.reliability import Reliability
 from nearer.metrics import share_interval
 from nearer.questions import Objects
 from nearer.trials import Trials
 from nearer.triplets import Triplets, read_triplets
 from nearer.triplets.columns import BESIDE, by_name
 from nearer.triplets.reader import read_frame
+from nearer.triplets.report import Report
 from nearer.triplets.table import TextTable
+from nearer.trust import Agreement, measure_agreement
 
 __all__ = ["Given", "gather"]
+
+_PERSON = [
+    ("n_trials", np.int64),
+    ("agreement", np.float64),
+    ("low", np.float64),
+    ("high", np.float64),
+    ("reliability", np.float64),
+    ("flag", "U8"),
+]
 
 
 @dataclass(frozen=True)
@@ -47,6 +59,7 @@ class Given:
     people: NDArray[Any] | None
     trials: Objects  # one number an answer, the same for triplets that are one answer
     odds: Floats | None = None  # how much likelier than at random each answer's question was
+    read: Report | None = None  # what was read and left out, where there was a file
 
     @property
     def are_choices(self) -> bool:
@@ -89,6 +102,39 @@ class Given:
         low, high = share_interval(share, float(weight.sum() ** 2 / (weight**2).sum()))
         return HeldOutAccuracy(share, low, high, len(weight))
 
+    def agreement(self) -> dict[str, Agreement]:
+        """How far those that count agree, where they answer the same question."""
+        counted = self.weights > 0
+        people = None if self.people is None else self.people[counted]
+        return measure_agreement(self.answers[counted], people)
+
+    def rated(self, right: Floats, reliability: Reliability | None) -> NDArray[np.void] | None:
+        """A table of the people, see `Embedding.people`; None where nobody says who answered."""
+        if self.people is None:
+            return None
+        names, which = np.unique(self.people, return_inverse=True)
+        nobody = int(names.dtype.kind == "U" and names[0] == "")  # sorts first, and is not rated
+        table = np.zeros(len(names), dtype=[("id", names.dtype), *_PERSON])
+        table["id"] = names
+        trial = np.unique(self.trials, return_index=True)[1]
+        table["n_trials"] = np.bincount(which[trial], minlength=len(names))
+        first, _, share = self.by_trial(right)
+        held = np.bincount(which[first], minlength=len(names))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # nobody's answers held out: nan
+            share = np.bincount(which[first], share, len(names)) / held
+        table["agreement"] = share
+        for k in np.flatnonzero(held == 0):
+            table["low"][k], table["high"][k] = 0.0, 1.0
+        for k in np.flatnonzero(held):
+            table["low"][k], table["high"][k] = share_interval(float(share[k]), float(held[k]))
+        table["reliability"] = np.nan
+        if reliability is not None:
+            table["reliability"][nobody:] = reliability.reliability
+            table["flag"][np.isin(names, reliability.contrary)] = "contrary"
+            table["flag"][np.isin(names, reliability.guessing)] = "guessing"
+        return table[nobody:]
+
 
 def gather(
     answers: Any,
@@ -106,6 +152,19 @@ def gather(
         answers = _from_frame(answers) if _has_header(answers) else _values(answers)
     elif isinstance(answers, Iterator):
         answers = _from_blocks(answers)
+    read = answers.report if isinstance(answers, Triplets) else None
+    return replace(_gathered(answers, people, weights, n_objects, objects, odds), read=read)
+
+
+def _gathered(
+    answers: Any,
+    people: ArrayLike | None,
+    weights: ArrayLike | None,
+    n_objects: int | None,
+    objects: str,
+    odds: ArrayLike | None,
+) -> Given:
+    """Triplets, trials or rows in the form that the inside works with."""
     if isinstance(answers, Triplets) and answers.choices is not None:
         answers = _kept(answers, people, weights)
     if isinstance(answers, Trials):
@@ -224,7 +283,13 @@ def _from_frame(frame: Any) -> Triplets:
     columns = [np.asarray(frame[:, i] if at is None else at[:, i]) for i in range(frame.shape[1])]
     header = [str(name) for name in frame.columns]
     rows = [header, *([_cell(v) for v in row] for row in zip(*columns, strict=True))]
-    read = read_frame(TextTable("the frame", rows, list(range(-1, len(rows) - 1)), unit="row"))
+    try:
+        read = read_frame(TextTable("the frame", rows, list(range(-1, len(rows) - 1)), unit="row"))
+    except InvalidInput as error:  # what a file is told in options is done to a frame
+        words = str(error).replace("Name them with columns= (--columns)", "Rename the columns")
+        drop = "leave such rows out with drop_bad_rows=True (--drop-bad-rows), or list it in "
+        words = words.replace(drop + "labels= where it is a name", "or drop such rows")
+        raise InvalidInput(words) from None
     parts = by_name(header)
     kinds = {columns[i].dtype.kind for part, i in parts.items() if part not in BESIDE}
     if kinds <= {"i", "u"} and all(label.isdecimal() for label in read.labels):

@@ -32,7 +32,7 @@ from nearer.fitting.blockwise import lay_out
 from nearer.fitting.descent import principal_axes
 from nearer.fitting.device import GpuPasses, as_array
 from nearer.fitting.dimension import is_exact
-from nearer.fitting.heldout import as_noise, fit_curve, is_sharp
+from nearer.fitting.heldout import as_noise, fit_curve
 from nearer.fitting.losses import Floats, Loss
 from nearer.fitting.posterior import Curve, MarginForecast, Noise, Posterior, moderate
 from nearer.fitting.solver import Fit, Passes, fit_positions
@@ -47,6 +47,7 @@ MANY = 1 << 22  # answers; nobody looks for misplaced objects one by one in more
 _SAMPLED = 30  # answers an object in the sample that settles the dimension
 _TELLING = 12  # … without which it settles nothing: three a coordinate of four dimensions
 _ATTEMPTS = 3  # fits with doubt, each in the unit that the one before has found
+_SAME = 1.25  # units of distance that differ by less are the same
 _ROUGH = 1e-6  # gain of a step that ends a fit that another goes on from
 
 AnyPasses = Passes | GpuPasses
@@ -196,11 +197,12 @@ def fit_many(
     *,
     layout: Layout = lay_out,
     kept: Checkpoint | None = None,
+    call: str = "",
 ) -> Embedding:
     """Positions from stored answers; see `nearer.fit`.
 
     `layout` says where passes over them run. `kept` has the stages that an interrupted fit has
-    gone through.
+    gone through. `call` is how the user has asked for it.
     """
     kept = kept or Checkpoint()
     try:
@@ -209,7 +211,7 @@ def fit_many(
             estimate = _dimension(answers, goal, rng)
             goal = replace(goal, d=estimate.dimension)
         seen, every = layout(answers)
-        return _Many(answers, goal, seen, every, kept, rng).embedding(estimate)
+        return _Many(answers, goal, seen, every, kept, rng).embedding(estimate, call)
     except BaseException:
         kept.save()
         raise
@@ -250,7 +252,7 @@ class _Many:
         self._seen, self._every = seen, every
         self._n, self._d = answers.n_objects, goal.d or 1
 
-    def embedding(self, estimate: DimensionEstimate | None) -> Embedding:
+    def embedding(self, estimate: DimensionEstimate | None, call: str) -> Embedding:
         goal, answers = self._goal, self._answers
         plain = goal.method not in ("auto", "noisy")
         loss = Loss(goal.method if plain else "soe")
@@ -267,7 +269,7 @@ class _Many:
             fit = self._fit(name, start, self._seen, loss, self._ridge(noise))
             covariances = self._covariances(fit.positions, noise, self._seen)
             right, curve = self._predicted(fit.positions, covariances)
-            if is_sharp(curve, self._seen.total / (self._n * self._d)):
+            if 1 / _SAME < curve.sharpness < _SAME:
                 break
         ridge = self._ridge(noise) if method == "noisy" else 0.0
         done = self._fit("all answers", fit.positions, self._every, loss, ridge)
@@ -277,7 +279,7 @@ class _Many:
             done.positions, covariances, noise, curve, done.loss, self._kept.steps, done.converged
         )
         found = self._every.share_disobeyed(done.positions)
-        return _embedding(answers, method, posterior, estimate, _accuracy(right), found)
+        return _embedding(answers, method, posterior, estimate, _accuracy(right), found, call)
 
     def _come_down(self, loss: Loss) -> Floats:
         """Positions from some of the answers, in one dimension fewer after the other."""
@@ -353,6 +355,7 @@ def _embedding(
     estimate: DimensionEstimate | None,
     held_out: HeldOutAccuracy | None,
     error_rate: float,
+    call: str,
 ) -> Embedding:
     d, m = posterior.positions.shape[1], answers.n_rows
     note = f"{m:,} answers, {method}, {d} dimensions, in blocks"
@@ -378,5 +381,10 @@ def _embedding(
             "estimate": estimate,
             "reliability": None,
             "weights": None,
+            "expected_tau": None,
+            "agreement": {},
+            "calibration": None,
+            "read": None,
+            "call": call,
         },
     )

@@ -78,8 +78,8 @@ class Distances:
     """
 
     def __init__(self, X: ArrayLike | Any, metric: Any = "euclidean") -> None:
-        self.points = as_points(X)
-        self.metric = metric
+        self.points: Any = as_points(X)
+        self.metric: Any = metric
         self.n_objects: int = self.points.shape[0]
         self._rows: OrderedDict[int, NDArray[np.float64]] = OrderedDict()
         self._most_rows = max(4, _ROW_BYTES // (8 * max(1, self.n_objects)))

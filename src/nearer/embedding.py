@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -19,10 +19,18 @@ from nearer.errors import InvalidInput
 from nearer.fitting.drawing import draw_positions
 from nearer.fitting.posterior import Curve, Noise, Posterior
 from nearer.fitting.reliability import Reliability
-from nearer.kept import CannotBeKept, keepable, read_kept, write_kept
+from nearer.kept import (
+    CannotBeKept,
+    keepable,
+    plain_name,
+    read_kept,
+    without_objects,
+    write_kept,
+)
 from nearer.questions import Answers, Questions
 from nearer.running.run import run
 from nearer.sketch import small_map
+from nearer.trust import Agreement, Calibration
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -263,9 +271,9 @@ class Embedding:
         """
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         if self.names is not None:
-            values["names"] = tuple(_plain_name(name) for name in self.names)
+            values["names"] = tuple(plain_name(name) for name in self.names)
         if self.people is not None and self.people.dtype.hasobject:
-            values["people"] = _without_objects(self.people)
+            values["people"] = without_objects(self.people)
         kept = {key: value for key, value in self.details.items() if keepable(value, _KEPT)}
         try:
             write_kept(path, values | {"details": kept}, _KEPT, by=f"nearer {__version__}")
@@ -319,8 +327,50 @@ class Embedding:
             return plotting.explore_positions(self.positions, **options)
         return plotting.plot_positions(self.positions, **options)
 
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        title: str = "Report on a map of objects",
+        command: str | None = None,
+        source: Mapping[str, str] | None = None,
+        pictures: Sequence[str | os.PathLike[str]] | None = None,
+    ) -> None:
+        """Write a report for a paper: ``report.html``, one file, or ``report.md``.
 
-_CLASSES = (Phase, HeldOutAccuracy, Noise, Curve, Posterior, Reliability)
+        It says what was answered and left out, the dimension and its evidence, how well answers
+        held out were predicted and how well they could be, how far each person agrees with the
+        others, the map, how sure each object's position is, text for a methods section, and how
+        to get the same again. Pictures of a report in Markdown are written beside it.
+
+        Parameters
+        ----------
+        path
+            Where to write it; the name ends in ``.html`` or ``.md``.
+        title
+            Its heading.
+        command
+            What to type to get the same again; None: the call of `nearer.fit`.
+        source
+            Facts about where the answers come from, name → value.
+        pictures
+            An image file for each object, drawn on the map.
+        """
+        from nearer.reports.writing import write_report  # noqa: PLC0415 - a room above this one
+
+        write_report(self, path, title=title, command=command, source=source, pictures=pictures)
+
+
+_CLASSES = (
+    Phase,
+    HeldOutAccuracy,
+    Noise,
+    Curve,
+    Posterior,
+    Reliability,
+    Agreement,
+    Calibration,
+)
 _KEPT: dict[str, type[Any]] = {kind.__name__: kind for kind in _CLASSES}
 
 
@@ -344,18 +394,3 @@ def load(path: str | os.PathLike[str]) -> Embedding:
         raise InvalidInput(
             f"{path}: is no whole saved embedding ({error}); save it again"
         ) from error
-
-
-def _plain_name(name: Any) -> Any:
-    value = name.item() if isinstance(name, np.generic) else name
-    return value if isinstance(value, str | int | float) else str(value)
-
-
-def _without_objects(table: NDArray[np.void]) -> NDArray[np.void]:
-    """A table whose columns of Python objects have become text."""
-    names = table.dtype.names or ()
-    columns = [table[n].astype(str) if table[n].dtype.hasobject else table[n] for n in names]
-    plain = np.empty(len(table), dtype=[(n, c.dtype) for n, c in zip(names, columns, strict=True)])
-    for name, column in zip(names, columns, strict=True):
-        plain[name] = column
-    return plain

@@ -21,7 +21,14 @@ from numpy.typing import NDArray
 from nearer.errors import InvalidInput
 from nearer.files import read_numpy, write_bytes
 
-__all__ = ["CannotBeKept", "keepable", "read_kept", "write_kept"]
+__all__ = [
+    "CannotBeKept",
+    "keepable",
+    "plain_name",
+    "read_kept",
+    "without_objects",
+    "write_kept",
+]
 
 FORMAT = "nearer.embedding"
 VERSION = 1
@@ -137,3 +144,19 @@ def _decode(value: Any, arrays: Mapping[str, NDArray[Any]], classes: Classes) ->
         return {_decode(k, arrays, classes): _decode(v, arrays, classes) for k, v in pairs}
     [(kind, items)] = value.items()
     return {"list": list, "tuple": tuple}[kind](_decode(item, arrays, classes) for item in items)
+
+
+def plain_name(name: Any) -> Any:
+    """A name that can be kept: a text or a number, or what it prints."""
+    value = name.item() if isinstance(name, np.generic) else name
+    return value if isinstance(value, str | int | float) else str(value)
+
+
+def without_objects(table: NDArray[np.void]) -> NDArray[np.void]:
+    """A table whose columns of Python objects have become text."""
+    names = table.dtype.names or ()
+    columns = [table[n].astype(str) if table[n].dtype.hasobject else table[n] for n in names]
+    plain = np.empty(len(table), dtype=[(n, c.dtype) for n, c in zip(names, columns, strict=True)])
+    for name, column in zip(names, columns, strict=True):
+        plain[name] = column
+    return plain

@@ -10,21 +10,23 @@ objects side by side, and nothing to fit but one position at a time.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from nearer import checks
 from nearer.algorithms.draft import Draft
 from nearer.algorithms.high_dimensional import HighDimensional
-from nearer.algorithms.low_dimensional import ENOUGH, LowDimensional
+from nearer.algorithms.low_dimensional import LowDimensional
 from nearer.algorithms.placing import place_objects
 from nearer.asking.memory import Memory
 from nearer.asking.protocol import Asking, limited, recorded, remembered, renumbered
 from nearer.asking.recipe import repeatable
 from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent
+from nearer.questions import Triplets
 
 __all__ = ["Economy", "adaptive"]
 
@@ -34,6 +36,8 @@ Economy = Literal["fewest-comparisons", "fewest-rounds"]
 # accuracy of what is placed among fewer.
 _TOGETHER = 3000
 _CORE = 1500
+# Times d·log2 n comparisons, at most, for each object placed among the core
+_PLACED = 1.35
 
 
 @repeatable
@@ -42,6 +46,8 @@ def adaptive(
     *,
     budget: int | None = None,
     order: Economy = "fewest-comparisons",
+    quality: float = 0.99,
+    known: ArrayLike | None = None,
     random_state: int | np.random.Generator | None = None,
 ) -> Asking[Embedding]:
     """Find the dimension and the positions of objects: `nearer.embed` as an asking.
@@ -55,6 +61,12 @@ def adaptive(
     order
         ``"fewest-comparisons"``, or ``"fewest-rounds"``: about a hundred rounds, where each of them
         is waited for, for up to 15 % more comparisons.
+    quality
+        Stop when Kendall's τ between predicted and true distances from a head is expected to be
+        this; 1: never, the budget is spent, or all that questions can tell.
+    known
+        Answers that are there already, rows (head, near, far): they are learned and not asked
+        again, and are no part of the budget or of the result's triplets.
     random_state
         Seed or generator.
 
@@ -75,39 +87,51 @@ def adaptive(
     checks.one_of("order", order, ("fewest-comparisons", "fewest-rounds"))
     rng = checks.generator(random_state)
     budget = None if budget is None else checks.budget(budget)
-    few = n <= _TOGETHER
-    asking = _core(n, budget, order, rng) if few else _core_and_others(n, budget, order, rng)
+    told = np.empty((0, 3), dtype=np.int64)
+    if known is not None and len(np.asarray(known)):
+        told = checks.triplets(known, n)[0].astype(np.int64)
+    how = _How(order, checks.probability("quality", quality), rng)
+    asking = (_core if n <= _TOGETHER else _core_and_others)(n, budget, told, how)
     return asking if budget is None else limited(asking, budget)
 
 
-def _core(
-    n: int, budget: int | None, order: Economy, rng: np.random.Generator
-) -> Asking[Embedding]:
+@dataclass(frozen=True)
+class _How:
+    """What was asked for, and the source of all choices."""
+
+    order: Economy
+    quality: float
+    rng: np.random.Generator
+
+
+def _core(n: int, budget: int | None, known: Triplets, how: _How) -> Asking[Embedding]:
     """Embed objects that are few enough to be fitted together."""
-    draft = Draft(n, rng)
-    asking = recorded(remembered(_low_or_high(draft, budget, order), Memory()), draft.record)
+    draft = Draft(n, how.rng, known)
+    asking = recorded(remembered(_low_or_high(draft, budget, how), Memory(known)), draft.record)
     with suppress(BudgetSpent):
         yield from asking
     return draft.embedding()
 
 
-def _low_or_high(draft: Draft, budget: int | None, order: Economy) -> Asking[None]:
-    if not (yield from LowDimensional(draft, budget, order).ask()):
-        yield from HighDimensional(draft, budget).ask()
+def _low_or_high(draft: Draft, budget: int | None, how: _How) -> Asking[None]:
+    if not (yield from LowDimensional(draft, budget, how.order, how.quality).ask()):
+        yield from HighDimensional(draft, budget, how.quality).ask()
 
 
-def _core_and_others(
-    n: int, budget: int | None, order: Economy, rng: np.random.Generator
-) -> Asking[Embedding]:
-    """Embed a random core, then place the others among it."""
-    objects = rng.permutation(n)  # the core first
-    asking = _core(_CORE, None if budget is None else budget // 2, order, rng)
-    if budget is not None:
-        asking = limited(asking, budget // 2)
-    core = yield from renumbered(asking, objects)
+def _core_and_others(n: int, budget: int | None, known: Triplets, how: _How) -> Asking[Embedding]:
+    """Embed a random core, which holds the objects of known answers, then place the others."""
+    objects = how.rng.permutation(n)
+    asked_about = np.isin(objects, known)
+    objects = np.concatenate([objects[asked_about], objects[~asked_about]])  # the core first
+    place = np.empty(n, dtype=np.int64)
+    place[objects] = np.arange(n)
+    inside = place[known][(place[known] < _CORE).all(axis=1)]
+    half = None if budget is None else budget // 2
+    asking = _core(_CORE, half, inside, how)
+    core = yield from renumbered(asking if half is None else limited(asking, half), objects)
     others = np.arange(_CORE, n)
     placed = yield from renumbered(
-        place_objects(core, others, most=ENOUGH * np.log2(n) / np.log2(_CORE), pairs=True), objects
+        place_objects(core, others, most=_PLACED * np.log2(n) / np.log2(_CORE), pairs=True), objects
     )
     note = f"{len(others)} objects among a core of {_CORE}"
     positions = np.empty((n, core.dimension))
@@ -119,5 +143,8 @@ def _core_and_others(
         n_comparisons=core.n_comparisons + placed.n_comparisons,
         n_rounds=core.n_rounds + placed.n_rounds,
         history=(*core.history, Phase("place", placed.n_comparisons, placed.n_rounds, note)),
-        details={name: objects[places] for name, places in core.details.items()},
+        details={
+            name: objects[found] if name in ("heads", "places") else found
+            for name, found in core.details.items()
+        },
     )

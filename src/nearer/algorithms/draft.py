@@ -10,7 +10,7 @@ import numpy as np
 from nearer.asking.protocol import Asking
 from nearer.asking.record import Record
 from nearer.embedding import Embedding, Phase
-from nearer.questions import Floats, Objects
+from nearer.questions import Floats, Objects, Triplets
 
 __all__ = ["Draft"]
 
@@ -25,6 +25,8 @@ class Draft:
         How many objects there are.
     rng
         Source of all choices.
+    known
+        Answers that were there before, rows (head, near, far): learned, and no part of the record.
     record
         What was asked; whoever drives the asking has it recorded here.
     phases, evidence
@@ -35,16 +37,25 @@ class Draft:
         Objects whose distances to the others are known best.
     places
         Where all objects share a few places, one object for each; else None.
+    expected_tau
+        Kendall's τ between predicted and true distances from a head, as far as it is known.
     """
 
     n: int
     rng: np.random.Generator
+    known: Triplets = field(default_factory=lambda: np.empty((0, 3), dtype=np.int64))
     record: Record = field(default_factory=Record)
     phases: list[Phase] = field(default_factory=list)
     evidence: dict[int, dict[str, Any]] = field(default_factory=dict)
     positions: Floats | None = None
     heads: Objects = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     places: Objects | None = None
+    expected_tau: float | None = None
+
+    @property
+    def triplets(self) -> Triplets:
+        """All answers, those of the record last."""
+        return np.concatenate([self.known, self.record.triplets])
 
     def phase(self, name: str, asking: Asking[str]) -> Asking[None]:
         """Run part of an asking as a phase of the history; its result is the phase's note."""
@@ -64,6 +75,8 @@ class Draft:
         details: dict[str, Any] = {"heads": self.heads}
         if self.places is not None:
             details["places"] = self.places
+        if self.expected_tau is not None:
+            details["expected_tau"] = self.expected_tau
         return Embedding(
             positions=positions,
             triplets=self.record.triplets,

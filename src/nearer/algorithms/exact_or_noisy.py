@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from nearer import checks
 from nearer.algorithms.adaptive import Economy, adaptive
+from nearer.algorithms.budgets import MOST_WRONG, noisy_budget
 from nearer.algorithms.informative import informative
 from nearer.algorithms.noise_check import NoiseCheck, detect_noise
-from nearer.asking.memory import Memory
+from nearer.algorithms.noisy_core import TOGETHER, noisy_core
 from nearer.asking.protocol import (
     Asking,
     Ties,
@@ -25,25 +26,18 @@ from nearer.asking.protocol import (
     doubtful,
     limited,
     recorded,
-    remembered,
 )
 from nearer.asking.recipe import repeatable
 from nearer.asking.record import Record
 from nearer.embedding import Embedding, Phase
 
-__all__ = ["Expected", "exact_or_noisy", "noisy_budget"]
+__all__ = ["Expected", "exact_or_noisy"]
 
 Expected = float | Literal["auto"]
 
-_FEW = 3000  # of more objects, hardly a question comes again, and a memory of millions is slow
 _CYCLES = 60
 _UNSURE = 0.05  # share of "don't know" from which on sorting would build on broken ties
 _SHARE = 40  # of the budget one comparison in so many checks; a cycle takes four
-# n·log2 n comparisons for each bit that an answer carries, where answers are noisy and no budget is
-# given: with a tenth of them wrong, twelve of these were enough for τ .99 with 60 objects in three
-# dimensions and .998 with 300, and the rest follows from the capacity of the channel
-_BITS = 6.4
-_LEAST_RATE, _MOST_RATE = 0.02, 0.35  # of wrong answers, that a default budget reckons with
 
 
 @repeatable
@@ -77,27 +71,14 @@ def exact_or_noisy(
     if noise != "auto":
         rate = checks.rate("noise", noise)
         if not rate:
-            return _sorting(n, budget, order, rng)
+            return _sorting(n, budget, order, quality, None, rng)
         return _noisy(n, budget, rate, None, quality, rng)
     n_cycles = min(_CYCLES, n)
     if budget is not None:
         n_cycles = min(n_cycles, budget // (4 * _SHARE))
     if n < 4 or n_cycles < 1:
-        return _sorting(n, budget, order, rng)
+        return _sorting(n, budget, order, quality, None, rng)
     return _check_first(n, budget, n_cycles, order, quality, rng)
-
-
-def noisy_budget(n: int, rate: float) -> int:
-    """Comparisons that are enough where this share of the answers is wrong.
-
-    Examples
-    --------
-    >>> noisy_budget(60, 0.1), noisy_budget(60, 0.2)
-    (4272, 8157)
-    """
-    p = min(max(rate, _LEAST_RATE), _MOST_RATE)
-    capacity = 1 + p * np.log2(p) + (1 - p) * np.log2(1 - p)
-    return round(float(_BITS / capacity * n * np.log2(n)))
 
 
 def _noisy(
@@ -108,24 +89,28 @@ def _noisy(
     quality: float,
     rng: np.random.Generator,
 ) -> Asking[Embedding]:
+    noise = min(rate, MOST_WRONG)
+    if n > TOGETHER:
+        return noisy_core(n, budget=budget, noise=noise, quality=quality, rng=rng)
     if budget is None:
         budget = noisy_budget(n, rate)
     return informative(
-        n,
-        budget=max(1, budget),
-        noise=min(rate, _MOST_RATE),
-        known=known,
-        quality=quality,
-        random_state=rng,
+        n, budget=max(1, budget), noise=noise, known=known, quality=quality, random_state=rng
     )
 
 
 def _sorting(
-    n: int, budget: int | None, order: Economy, rng: np.random.Generator
+    n: int,
+    budget: int | None,
+    order: Economy,
+    quality: float,
+    known: NDArray[np.int64] | None,
+    rng: np.random.Generator,
 ) -> Asking[Embedding]:
     """The exact way, which needs every answer: what nobody knows is asked again, then decided."""
     ties = Ties()
-    asking = decided(adaptive(n, budget=budget, order=order, random_state=rng), ties)
+    asking = adaptive(n, budget=budget, order=order, quality=quality, known=known, random_state=rng)
+    asking = decided(asking, ties)
     found = yield from (asking if budget is None else limited(asking, budget))
     if not ties.n_broken:
         return found
@@ -150,10 +135,8 @@ def _check_first(
     if not check.exact or unsure > _UNSURE:
         rate = max(check.error_rate, unsure / 2)  # a coin would be right half of the time
         rest = _noisy(n, left, rate, record.triplets, quality, rng)
-    elif n <= _FEW:
-        rest = remembered(_sorting(n, left, order, rng), Memory(check.triplets))
     else:
-        rest = _sorting(n, left, order, rng)
+        rest = _sorting(n, left, order, quality, check.triplets, rng)
     found = yield from recorded(rest if left is None else limited(rest, left), record)
     return replace(
         found,

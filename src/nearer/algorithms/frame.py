@@ -23,7 +23,7 @@ from nearer.fitting.descent import principal_axes
 from nearer.fitting.solver import disobeyed
 from nearer.questions import Floats, Objects, answered, balanced_questions
 
-__all__ = ["Frame", "build_frame", "chain_triplets", "rank_more"]
+__all__ = ["Frame", "build_frame", "chain_triplets"]
 
 # Random questions that test a dimension, and the share of them it must predict. With the dimension
 # right and d + 1 heads 90 to 100 % are, with one too few 60 to 90 %. A wrong "yes" is mended later,
@@ -146,12 +146,6 @@ def build_frame(
             frame.dimension = d
             break
         again = d
-
-
-def rank_more(frame: Frame, heads: int, order: Order, rng: np.random.Generator) -> Asking[None]:
-    """Rank from more heads, at once, until there are so many."""
-    if heads > len(frame.heads):
-        yield from _rank_from(frame, frame.far_heads(heads - len(frame.heads)), order, rng)
 
 
 def _rank_from(

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from nearer.algorithms.draft import Draft
-from nearer.algorithms.near_ties import near_ties
+from nearer.algorithms.near_ties import RankingErrors, near_ties
 from nearer.algorithms.slotting import spread_heads
 from nearer.asking.protocol import Asking
 from nearer.errors import BudgetSpent
@@ -49,10 +49,12 @@ class HighDimensional:
         Filled while asking; it may hold answers already.
     budget
         How many comparisons there will be; None: as many as it takes.
+    quality
+        The expected τ that is enough; 1: none is.
     """
 
-    def __init__(self, draft: Draft, budget: int | None) -> None:
-        self.draft, self.budget = draft, budget
+    def __init__(self, draft: Draft, budget: int | None, quality: float) -> None:
+        self.draft, self.budget, self.quality = draft, budget, quality
         self._unit = draft.n * np.log2(draft.n)
         self._spread = _SPREADS[0]
         # a frame of few objects may have cost most of what is enough: leave half of it
@@ -74,7 +76,7 @@ class HighDimensional:
     def fit(self) -> None:
         """Fit all answers, from the positions so far."""
         draft = self.draft
-        triplets = draft.record.triplets
+        triplets = draft.triplets
         X = draft.positions
         if X is None:  # before there is evidence
             d = 1 if len(triplets) < draft.n else 2
@@ -125,7 +127,7 @@ class HighDimensional:
         return best
 
     def _refine(self) -> Asking[str]:
-        draft = self.draft
+        draft, errors = self.draft, RankingErrors(self.draft.n)
         for to_go in range(_REFITS, 0, -1):
             left = self._enough - draft.record.n_comparisons
             if left < 1:
@@ -133,9 +135,14 @@ class HighDimensional:
             assert draft.positions is not None
             each = max(1, -(-left // (to_go * draft.n)))
             local = int(np.ceil(_LOCAL * each))
-            questions = near_ties(draft.positions, local, each - local, draft.rng)
-            yield draft.rng.permutation(questions)[: min(left, -(-left // to_go))]
+            ties = near_ties(draft.positions, local, each - local, draft.rng, scale=errors.scale)[
+                : min(left, -(-left // to_go))
+            ]
+            errors.add(ties, ~(yield ties.questions))
+            draft.expected_tau = errors.tau
             self.fit()
+            if self.quality < 1 and errors.tau >= self.quality:
+                return f"τ is expected to be {errors.tau:.3f}"
         return f"{draft.record.n_comparisons} comparisons are enough"
 
 

@@ -18,43 +18,29 @@ from __future__ import annotations
 import numpy as np
 
 from nearer.algorithms.draft import Draft
-from nearer.algorithms.frame import Frame, build_frame, rank_more
-from nearer.algorithms.near_ties import near_ties
-from nearer.algorithms.obeying import OBEYED, one_more_dimension
+from nearer.algorithms.frame import Frame, build_frame
+from nearer.algorithms.near_ties import RankingErrors, near_ties
+from nearer.algorithms.obeying import ObeyingFit
 from nearer.algorithms.slotting import Anchors, Slots, slot_objects
 from nearer.algorithms.twins import nearest_places, without_twins
 from nearer.asking.protocol import Asking
 from nearer.asking.sorting import Order
 from nearer.errors import BudgetSpent
-from nearer.fitting.centre import fit_centre
-from nearer.fitting.misplaced import relocate
-from nearer.fitting.solver import disobeyed
-from nearer.questions import Floats, Triplets, answered, balanced_questions
+from nearer.questions import Floats, Objects, Triplets
 
-__all__ = ["ENOUGH", "LowDimensional"]
+__all__ = ["LowDimensional"]
 
 # What each number trades; `python -m benchmarks sensitivity` halves and doubles them.
 #
-# Comparisons against accuracy. Set on normal points, 500 in three dimensions.
-ENOUGH = 1.35  # n·d·log2 n comparisons, where there are many objects
-_DETAIL = 12  # comparisons about near ties, at least, for each object of the frame, …
-_MOST, _MOST_EACH = 1.5, 20  # … but in all no more than so many n·d·log2 n and so many an object
-_LOCAL = 0.3  # of the near ties, among the nearest of each head: kNN against tau
+# Questions an object in each round of detail, among its nearest (kNN) and anywhere (tau): fewer take
+# more fits, more are chosen by worse ones.
+_LOCAL, _GLOBAL = 1, 1
+_MOST, _MOST_EACH = 1.5, 20  # at most so many n·d·log2 n and so many an object, in all
 # Objects that are ranked: too few do not show the dimension (ten for each), too many cost more than
 # slotting them would.
 _MEMBERS = 100
+_IN_FRAME = 0.97  # quality of the frame that others are placed in
 _TO_SLOT = 2  # heads more than dimensions, that others are placed from: fewer leave mirror images
-_REFITS = 6  # rounds of detail: each is chosen by a better fit than the one before, and takes one
-# Spread of the prior, in units of the distance difference that is answered right with odds e : 1.
-# Two objects next to each other in a ranking are then about a unit apart; in small sets so narrow a
-# prior pulls harder than the answers.
-_SPREAD = 0.4  # times n
-_LEAST_SPREAD = 100.0
-_WIDER, _WIDEST = 4.0, 10_000.0  # wider by steps, up to that, for far clusters and heavy tails …
-_BENT = 0.003  # … while a larger share of the answers is disobeyed and each step halves it
-_STEPS = 500  # of the optimiser: time against convergence, which lines of 1,000 objects need
-_CHECKS, _CERTAIN = 500, 0.98  # random answers at the end, and the share of them to be predicted
-_DOUBTFUL = 0.005  # share of answers disobeyed, above which another dimension is tried: time
 # With a budget: a frame that is cheap enough to leave some of it.
 _FEWEST_MEMBERS = 30
 _RANKINGS = 6  # of the frame, as many as three dimensions take
@@ -73,34 +59,36 @@ class LowDimensional:
         How many comparisons there will be; None: as many as it takes.
     order
         As for `nearer.rank_objects`.
+    quality
+        The expected τ that is enough; 1: none is.
     """
 
-    def __init__(self, draft: Draft, budget: int | None, order: Order) -> None:
-        self.draft, self.budget, self.order = draft, budget, order
+    def __init__(self, draft: Draft, budget: int | None, order: Order, quality: float) -> None:
+        self.draft, self.budget, self.order, self.quality = draft, budget, order, quality
         self._frame = Frame(np.empty(0, dtype=np.int64))
         self._slots: Slots | None = None
-        self._spread = max(_LEAST_SPREAD, _SPREAD * draft.n)
-        self._good = True  # as far as is known
 
     def ask(self) -> Asking[bool]:
         """Find positions; whether there is a dimension that fits."""
-        draft, n = self.draft, self.draft.n
-        size = _members(n, self.budget)
-        if not size:
+        draft, frame_size = self.draft, _members(self.draft.n, self.budget)
+        if not frame_size:
             return False
+        everyone = np.arange(draft.n)
         try:
-            yield from draft.phase("frame", self._build(size))
-            if self._frame.dimension is None:
+            yield from draft.phase("frame", self._build(frame_size))
+            frame = self._frame
+            if frame.positions is None or frame.dimension is None:
                 return False
-            if len(self._frame.objects) < min(size, np.log2(n)):
+            if len(frame.objects) < min(frame_size, np.log2(draft.n)):
                 yield from draft.phase("places", self._share())
                 return True
-            yield from draft.phase("slots", self._slot())
-            self.fit()
-            yield from draft.phase("detail", self._refine())
+            if len(frame.objects) < draft.n:
+                yield from draft.phase("frame detail", self._refine(frame.objects, _IN_FRAME))
+                yield from draft.phase("slots", self._slot())
+            yield from draft.phase("detail", self._refine(everyone, self.quality))
         except BudgetSpent:
             if self._frame.positions is not None and draft.places is None:
-                self.fit()
+                self._fit(everyone)
             raise
         return True
 
@@ -120,8 +108,6 @@ class LowDimensional:
         draft.evidence = frame.evidence
         try:
             yield from build_frame(frame, _most_heads(draft.n, m), self.order, rng)
-            if frame.dimension is not None and size < draft.n:
-                yield from rank_more(frame, frame.dimension + _TO_SLOT, self.order, rng)
         finally:
             draft.heads = objects[frame.heads]
         if frame.dimension is None:
@@ -144,105 +130,64 @@ class LowDimensional:
         frame = self._frame
         assert frame.positions is not None
         others = np.setdiff1d(np.arange(self.draft.n), frame.objects)
-        if len(others):
-            frame.positions = fit_centre(
-                frame.local_triplets(), frame.positions, _LEAST_SPREAD
-            ).positions
-            anchors = Anchors(frame.objects, frame.positions, np.array(frame.heads))
-            self._slots = Slots(anchors, others)
-            yield from slot_objects(self._slots, pairs=self.order == "fewest-rounds")
+        more = frame.far_heads(frame.positions.shape[1] + _TO_SLOT - len(frame.heads))
+        heads = np.array(frame.heads + more)
+        self.draft.heads = frame.objects[heads]
+        anchors = Anchors(frame.objects, frame.positions, heads)
+        self._slots = Slots(anchors, others)
+        yield from slot_objects(self._slots, pairs=self.order == "fewest-rounds")
         return f"{len(others)} objects placed"
 
-    def _refine(self) -> Asking[str]:
-        draft, d, to_go, least, checked = self.draft, 0, 0, 0, False
-        while True:
-            assert draft.positions is not None
-            if draft.positions.shape[1] > d:  # also where near ties have called for another
-                d, to_go = draft.positions.shape[1], _REFITS
-                least = draft.record.n_comparisons + self._detail(d)
-            left = self._enough(least) - draft.record.n_comparisons
-            if left < 1 or not to_go:
-                if self._good and not checked and self.budget is None:
-                    checked, self._good = True, (yield from self._predicts())
-                    if not self._good:
-                        to_go = _REFITS
-                        continue
-                return f"{draft.record.n_comparisons} comparisons are enough"
-            each = max(1, -(-left // (to_go * draft.n)))
-            local = int(np.ceil(_LOCAL * each))
-            questions = near_ties(draft.positions, local, each - local, draft.rng)
+    def _refine(self, objects: Objects, quality: float) -> Asking[str]:
+        """Fit and ask about near ties among some objects until the fit is good."""
+        draft, errors = self.draft, RankingErrors(len(objects))
+        fit = self._fit(objects)
+        while (left := self._most(objects, fit.dimension) - draft.record.n_comparisons) > 0:
+            ties = near_ties(fit.positions, _LOCAL, _GLOBAL, draft.rng, scale=errors.scale)[:left]
             before = draft.record.n_comparisons
-            yield draft.rng.permutation(questions)[: min(left, -(-left // to_go))]
-            self.fit(draft.record.n_comparisons - before)
-            to_go -= 1
+            errors.add(ties, ~(yield objects[ties.questions]))
+            fit.to(self._triplets(objects), draft.record.n_comparisons - before)
+            self._keep(objects, fit)
+            draft.expected_tau = errors.tau
+            if draft.record.n_comparisons == before:
+                return "no further question tells anything"
+            if quality < 1 and (errors.good_enough(quality) or errors.stuck):
+                return f"τ is expected to be {errors.tau:.3f}"
+        return f"{draft.record.n_comparisons} comparisons are the most"
 
-    def _predicts(self) -> Asking[bool]:
-        """Whether the positions predict random answers that no fit has seen."""
-        draft = self.draft
-        assert draft.positions is not None
-        questions = balanced_questions(draft.n, min(_CHECKS, draft.n // 2), draft.rng)
-        right = 1 - float(disobeyed(draft.positions, answered(questions, (yield questions))).mean())
-        draft.evidence[draft.positions.shape[1]]["predicted"] = right
-        return right >= _CERTAIN
+    def _fit(self, objects: Objects) -> ObeyingFit:
+        """Fit all that is known of some objects, from where they are known to be."""
+        assert self._frame.positions is not None
+        in_frame = len(objects) < self.draft.n
+        start = self._frame.positions if in_frame else self._start()
+        fit = ObeyingFit(start, self.draft.evidence, self.draft.rng)
+        fit.to(self._triplets(objects))
+        self._keep(objects, fit)
+        return fit
 
-    def _detail(self, d: int) -> int:
-        """How many comparisons near ties are worth, at least.
+    def _keep(self, objects: Objects, fit: ObeyingFit) -> None:
+        if len(objects) < self.draft.n:
+            self._frame.positions, self._frame.dimension = fit.positions, fit.dimension
+        else:
+            self.draft.positions = fit.positions
 
-        An object that was slotted has been asked about some, the more the more dimensions it has.
-        """
-        members = len(self._frame.objects)
-        return int(_DETAIL * (members + (self.draft.n - members) / d))
-
-    def _enough(self, least: int) -> int:
-        """How many comparisons to stop at: the one place where that is decided."""
+    def _most(self, objects: Objects, d: int) -> int:
+        """How many comparisons to stop at, if nothing else ends the detail before."""
+        others = self.draft.n - len(objects)
         if self.budget is not None:
-            return self.budget
-        draft = self.draft
-        assert draft.positions is not None
-        unit = draft.positions.shape[1] * draft.n * np.log2(draft.n)
-        most = int(_MOST * unit) + _MOST_EACH * draft.n
-        if not self._good:  # there is more to find out than so many dimensions hold
-            return most
-        return max(int(ENOUGH * unit), min(least, most))
+            return self.budget - _SLOT * others
+        m = len(objects)
+        return int(_MOST * m * d * np.log2(m)) + _MOST_EACH * m
 
-    def fit(self, n_fresh: int = 0) -> None:
-        """Fit all answers, from where the objects are known to be; the last no fit has seen."""
-        draft, triplets = self.draft, self._triplets()
-        before = self._start() if draft.positions is None else draft.positions
-        X, share = self._centre(before, triplets)
-        moved = relocate(X, triplets.astype(np.int32), disobeyed(X, triplets), draft.rng)
-        if (moved != X).any():
-            again, less = self._centre(moved, triplets)
-            X, share = (again, less) if less < share else (X, share)
-        if share > _DOUBTFUL and n_fresh:  # something is stuck, or a dimension is missing
-            seen, fresh = triplets[:-n_fresh], triplets[-n_fresh:]
-            other = one_more_dimension(seen, fresh, before, draft.evidence, draft.rng)
-            other, less = self._centre(other, triplets)
-            if other.shape[1] > X.shape[1] or less < share:
-                X, share = other, less
-        draft.evidence.setdefault(X.shape[1], {})["disobeyed"] = share
-        draft.positions = X
-        self._good = share <= OBEYED
-
-    def _centre(self, X: Floats, triplets: Triplets) -> tuple[Floats, float]:
-        """The middle of what the answers allow, with a prior wide enough to obey them."""
-        X = fit_centre(triplets, X, self._spread, max_iter=_STEPS).positions
-        share = float(disobeyed(X, triplets).mean())
-        while share > _BENT and self._spread < _WIDEST:
-            wider = fit_centre(triplets, X, _WIDER * self._spread, max_iter=_STEPS).positions
-            less = float(disobeyed(wider, triplets).mean())
-            if less > share / 2:  # equal distances, which no prior is wide enough for
-                break
-            X, share = wider, less
-            self._spread *= _WIDER
-        return X, share
-
-    def _triplets(self) -> Triplets:
-        """What rankings and searches imply, then what was asked, in order."""
+    def _triplets(self, objects: Objects) -> Triplets:
+        """What rankings and searches imply about some objects, then what was asked, as places."""
         implied = [self._frame.triplets()]
         if self._slots is not None:
             implied.append(self._slots.triplets())
-        return np.concatenate([*implied, self.draft.record.triplets])
+        place = np.full(self.draft.n, -1)
+        place[objects] = np.arange(len(objects))
+        rows = place[np.concatenate([*implied, self.draft.triplets])]
+        return rows[(rows >= 0).all(axis=1)]
 
     def _start(self) -> Floats:
         frame, n, rng = self._frame, self.draft.n, self.draft.rng

@@ -18,19 +18,21 @@ from typing import Any
 
 import numpy as np
 
+from nearer.fitting.centre import fit_centre
 from nearer.fitting.descent import descend, principal_axes
 from nearer.fitting.dimension import advantage, lowest
+from nearer.fitting.misplaced import relocate
 from nearer.fitting.solver import Fit, disobeyed, fit_positions
 from nearer.questions import Floats, Triplets
 
-__all__ = ["OBEYED", "fewest_dimensions", "one_more_dimension"]
+__all__ = ["ObeyingFit", "fewest_dimensions", "one_more_dimension"]
 
 Evidence = dict[int, dict[str, Any]]
 
 # Share of answers that may be disobeyed before another dimension is looked for: more would pass
 # over weak dimensions, less makes dimensions of ties. Rankings of points on a grid disobey 1 %, a
 # missing dimension of normal points 6 % and more.
-OBEYED = 0.015
+_OBEYED = 0.015
 # Standard errors by which another dimension must predict better: where answers are disobeyed, and
 # where they are not, or only as many as ties explain.
 _BETTER, _CLEARLY = 1.0, 2.5
@@ -38,6 +40,15 @@ _BETTER, _CLEARLY = 1.0, 2.5
 # disobeyed after the first. Time against dimensions too many.
 _STEPS, _MORE_STEPS = 400, 2000
 _NEARLY = 0.06
+_DOUBTFUL = 0.005  # share of answers disobeyed, above which another dimension is tried: time
+# Spread of the prior, in units of the distance difference that is answered right with odds e : 1.
+# Two objects next to each other in a ranking are then about a unit apart; in small sets so narrow a
+# prior pulls harder than the answers.
+_SPREAD = 0.4  # times n
+_LEAST_SPREAD = 100.0
+_WIDER, _WIDEST = 4.0, 10_000.0  # wider by steps, up to that, for far clusters and heavy tails …
+_BENT = 0.003  # … while a larger share of the answers is disobeyed and each step halves it
+_CENTRE_STEPS = 500  # of the optimiser: time against convergence, which lines of 1,000 objects need
 
 
 def fewest_dimensions(
@@ -76,7 +87,7 @@ def fewest_dimensions(
     def obeys(fit: Fit) -> bool:
         d, share = fit.positions.shape[1], float(disobeyed(fit.positions, triplets).mean())
         evidence.setdefault(d, {}).update(loss=fit.loss, disobeyed=share)
-        return share <= OBEYED or d == start.shape[1] > least
+        return share <= _OBEYED or d == start.shape[1] > least
 
     fit = lowest(descend(partial(_fit, triplets), start, least), obeys)
     if fit is None or fit.positions.shape[1] == start.shape[1] > least:
@@ -120,8 +131,61 @@ def one_more_dimension(
     for X in (more, same):
         share = float(disobeyed(X, triplets).mean())
         evidence.setdefault(X.shape[1], {})["disobeyed"] = share
-    wanted = _CLEARLY if share <= OBEYED else _BETTER
+    wanted = _CLEARLY if share <= _OBEYED else _BETTER
     return more if advantage(-wrong[0], -wrong[1]) > wanted else same
+
+
+class ObeyingFit:
+    """Positions in the middle of what answers allow, refitted as more of them come.
+
+    Parameters
+    ----------
+    positions
+        ``(n, d)`` to begin with.
+    evidence
+        As for `fewest_dimensions`.
+    rng
+        Source of what is tried where a fit is stuck.
+    """
+
+    def __init__(self, positions: Floats, evidence: Evidence, rng: np.random.Generator) -> None:
+        self.positions, self._evidence, self._rng = positions, evidence, rng
+        self._spread = max(_LEAST_SPREAD, _SPREAD * len(positions))
+
+    @property
+    def dimension(self) -> int:
+        """Of the positions: never less than before."""
+        return int(self.positions.shape[1])
+
+    def to(self, triplets: Triplets, n_fresh: int = 0) -> None:
+        """Fit all answers; the last so many no fit has seen."""
+        before = self.positions
+        X, share = self._centre(before, triplets)
+        moved = relocate(X, triplets.astype(np.int32), disobeyed(X, triplets), self._rng)
+        if (moved != X).any():
+            again, less = self._centre(moved, triplets)
+            X, share = (again, less) if less < share else (X, share)
+        if share > _DOUBTFUL and n_fresh:  # something is stuck, or a dimension is missing
+            seen, fresh = triplets[:-n_fresh], triplets[-n_fresh:]
+            other = one_more_dimension(seen, fresh, before, self._evidence, self._rng)
+            other, less = self._centre(other, triplets)
+            if other.shape[1] > X.shape[1] or less < share:
+                X, share = other, less
+        self._evidence.setdefault(X.shape[1], {})["disobeyed"] = share
+        self.positions = X
+
+    def _centre(self, X: Floats, triplets: Triplets) -> tuple[Floats, float]:
+        """The middle of what the answers allow, with a prior wide enough to obey them."""
+        X = fit_centre(triplets, X, self._spread, max_iter=_CENTRE_STEPS).positions
+        share = float(disobeyed(X, triplets).mean())
+        while share > _BENT and self._spread < _WIDEST:
+            spread = _WIDER * self._spread
+            wider = fit_centre(triplets, X, spread, max_iter=_CENTRE_STEPS).positions
+            less = float(disobeyed(wider, triplets).mean())
+            if less > share / 2:  # equal distances, which no prior is wide enough for
+                break
+            X, share, self._spread = wider, less, spread
+        return X, share
 
 
 def _fit(triplets: Triplets, start: Floats) -> Fit:

@@ -49,8 +49,8 @@ class PointOracle:
     """
 
     def __init__(self, X: ArrayLike | Any, metric: Any = "euclidean", *, choose: int = 1) -> None:
-        self.distances = Distances(X, metric)
-        self.n_objects = self.distances.n_objects
+        self.distances: Distances = Distances(X, metric)
+        self.n_objects: int = self.distances.n_objects
         self._choose = checks.whole("choose", choose)
 
     def __call__(self, questions: Questions) -> Answers:

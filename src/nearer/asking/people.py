@@ -132,7 +132,7 @@ class PsychometricOracle:
         self._choose = checks.whole("choose", choose)
         self._rng = checks.generator(random_state)
         self._salt = self._rng.integers(1 << 63, dtype=np.uint64)
-        self.n_objects = self._margins.n_objects
+        self.n_objects: int = self._margins.n_objects
 
     def probability(self, questions: Questions) -> NDArray[np.float64]:
         """How likely "a is nearer" is, for each question."""
@@ -203,12 +203,12 @@ class CrowdOracle:
     ) -> None:
         if not people:
             raise InvalidInput("people is empty: somebody must answer; pass at least one Person")
-        self.people = tuple(people)
+        self.people: tuple[Person, ...] = tuple(people)
         self._margins = _Margins(X, scale, metric)
         self._choose = checks.whole("choose", choose)
         self._rng = checks.generator(random_state)
         self._log: list[NDArray[np.int64]] = []
-        self.n_objects = self._margins.n_objects
+        self.n_objects: int = self._margins.n_objects
 
     @property
     def answered_by(self) -> NDArray[np.int64]:

@@ -25,9 +25,9 @@ class Record:
     def __init__(self) -> None:
         self._rounds: list[Objects] = []
         self._weights: list[Floats] = []  # empty while there was no doubt
-        self.n_comparisons = 0
-        self.n_rounds = 0
-        self.n_unsure = 0
+        self.n_comparisons: int = 0
+        self.n_rounds: int = 0
+        self.n_unsure: int = 0
 
     def add(self, questions: Questions, answers: Said) -> None:
         """Note one answered round; an empty one costs nothing and is not kept."""

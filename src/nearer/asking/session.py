@@ -52,13 +52,13 @@ class Session(Generic[T]):
     """
 
     def __init__(self, asking: Asking[T], triplets: Questions | None = None) -> None:
-        self.ties = Ties()
+        self.ties: Ties = Ties()
         self._asking = asking if takes_doubt(asking) else decided(asking, self.ties)
         self._memory = Memory(triplets)
         self._shrugs = Memory()  # questions of this round that nobody could answer
         self._round: Questions = np.empty((0, 3), dtype=np.int64)
         self._result: list[T] = []
-        self.n_rounds = 0
+        self.n_rounds: int = 0
         self._advance(partial(next, self._asking))
 
     @property

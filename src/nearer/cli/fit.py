@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 import warnings
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from nearer.errors import DroppedRows, InvalidInput
 
@@ -76,6 +78,18 @@ __all__ = ["command"]
 )
 @click.option("--seed", type=click.IntRange(min=0), help="Makes the fit repeatable.")
 @click.option("--out", default="out/fit", show_default=True, help="Folder for the results.")
+@click.option(
+    "--map",
+    "map_file",
+    type=click.Path(path_type=Path),
+    help="Also draw the map to this file: .svg, .pdf, .png, or .html to explore it.",
+)
+@click.option(
+    "--report",
+    "report_file",
+    type=click.Path(path_type=Path),
+    help="Also write a report for a paper to this file, .html or .md.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 def command(
     triplets: Path,
@@ -87,6 +101,8 @@ def command(
     drop_bad_rows: bool,
     as_json: bool,
     out: str,
+    map_file: Path | None,
+    report_file: Path | None,
     **options: Any,
 ) -> None:
     """Find positions from the answers in the file TRIPLETS.
@@ -97,11 +113,28 @@ def command(
     or a folder of such files. More than four million triplets in .parquet or .npy are fitted in
     blocks that memory need not hold, Ctrl-C leaves what was reached, and torchrun shares them among
     processes: torchrun --nproc-per-node=2 -m nearer fit big.parquet
-    """
-    from nearer.cli.fitted import fit_file, report_fit
+
+    \b
+    The table says:
+      objects    how many there are
+      answers    how many were read and used
+      dimension  how many dimensions the map has; "not determined" where the
+                 answers leave other numbers possible, which are then listed
+      held-out   share of answers predicted by fits that had not seen them
+      95 %       the interval that holds that share 95 times in 100
+      noise      share of answers that depart from the map
+      seconds    how long the fit took
+
+    Below it: people who contradict all others ("contrary") or seem to guess.
+    The files written to --out: embedding.csv with the positions, people.csv
+    where the file says who answered, fit.json with all figures, the version,
+    the source and the command, map.png, dimension.png.
+    """  # noqa: D301 - the backspace keeps the lines of the list apart
+    from nearer.cli.fitted import check_files, fit_file, report_fit
     from nearer.cli.fitted_blocks import fit_blocks, in_blocks
     from nearer.triplets import read_triplets
 
+    check_files(map_file, report_file)
     named = None if columns is None else _columns(columns)
     source = in_blocks(triplets, named)
     if source is not None:
@@ -110,7 +143,10 @@ def command(
                 f"{triplets}: is read in blocks, and then every row is a triplet; leave out "
                 "--kind, --no-header and --drop-bad-rows"
             )
-        fit_blocks(source, triplets, out, as_json=as_json, **options)
+        with fit_blocks(source, triplets, out, **options) as result:
+            if result is not None:
+                result.command = _as_typed(click.get_current_context(), result.seed)
+                report_fit(result, as_json=as_json, map_file=map_file, report_file=report_file)
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DroppedRows)  # the report names them
@@ -125,7 +161,22 @@ def command(
         )
     click.echo(str(answers.report), err=True)
     result = fit_file(answers, triplets, out, **options)
-    report_fit(result, as_json=as_json)
+    result.command = _as_typed(click.get_current_context(), result.seed)
+    report_fit(result, as_json=as_json, map_file=map_file, report_file=report_file)
+
+
+def _as_typed(context: click.Context, seed: int) -> str:
+    """The command that gives the same again: what was typed, and the seed that was drawn."""
+    words = ["nearer", "fit"]
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        value = seed if name == "seed" else context.params.get(name)
+        typed = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if isinstance(parameter, click.Argument):
+            words.append(str(value))
+        elif typed or name == "seed":
+            words += [parameter.opts[0]] if value is True else [parameter.opts[0], str(value)]
+    return shlex.join(words)
 
 
 def _columns(text: str) -> dict[str, str | int]:

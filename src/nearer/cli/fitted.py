@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import secrets
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
+from nearer import __version__
 from nearer._dimension import DimensionEstimate
 from nearer._fit import fit
 from nearer.cli.output import check_folder
 from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
-from nearer.files import json_text, positions_text, table_text, written_whole
+from nearer.files import json_text, positions_text, sha256, table_text, written_whole
 from nearer.metrics import triplet_accuracy
 from nearer.running.progress import step_progress
 from nearer.triplets import Triplets
+from nearer.triplets.blocks import parquet_files
 
-__all__ = ["Fitted", "fit_file", "report_fit", "wanted_dimension"]
+__all__ = ["Fitted", "check_files", "fit_file", "report_fit", "wanted_dimension"]
 
 _MOST_DRAWN = 1000  # objects with names and ellipses; more of them hide each other and take minutes
+
+_NAMED = 10  # people that a line names; the others are in people.csv
 
 
 @dataclass
@@ -39,6 +45,7 @@ class Fitted:
     n_answers: int
     labels: Sequence[str]
     contradictions: int | None = None  # nobody counts those of very many answers
+    command: str = ""
 
     @property
     def estimate(self) -> DimensionEstimate | None:
@@ -50,6 +57,20 @@ class Fitted:
     def names(self) -> list[str]:
         """What the objects on the map are called."""
         return [str(name) for name in self.embedding.names or self.labels]
+
+    @property
+    def origin(self) -> dict[str, str]:
+        """Which file it was made from, such that it can be told from another."""
+        files = parquet_files(self.source) or [self.source]
+        sums = [sha256(file) for file in files]
+        whole = sums[0] if len(sums) == 1 else hashlib.sha256("".join(sums).encode()).hexdigest()
+        return {"file": str(self.source), "sha256": whole}
+
+    @property
+    def pictures(self) -> list[Path] | None:
+        """The files that the objects are named after, where they are pictures beside the source."""
+        files = [self.source.parent / name for name in self.names]
+        return files if all(file.is_file() for file in files) else None
 
     def summary(self) -> dict[str, Any]:
         """The figures of the fit, as ``--json`` prints them."""
@@ -84,8 +105,12 @@ class Fitted:
             "contrary_people": self._flagged("contrary"),
             "guessing_people": self._flagged("guessing"),
             "loss": float(e.details["loss"]),
+            "agreement": {kind: asdict(x) for kind, x in e.details["agreement"].items()},
             "seconds": round(self.seconds, 3),
             "seed": self.seed,
+            "version": __version__,
+            "source": self.origin,
+            "command": self.command,
             "out": str(self.folder),
         }
 
@@ -157,7 +182,26 @@ def wanted_dimension(dim: str, n: int) -> Any:
     return int(dim)
 
 
-def report_fit(fitted: Fitted, *, as_json: bool) -> None:
+def check_files(map_file: Path | None, report_file: Path | None) -> None:
+    """Refuse files that cannot be written before any work is done."""
+    kinds = {"--map": (".svg", ".pdf", ".png", ".html"), "--report": (".html", ".md")}
+    for option, file in (("--map", map_file), ("--report", report_file)):
+        if file is None:
+            continue
+        if file.suffix.lower() not in kinds[option]:
+            known = ", ".join(kinds[option])
+            raise InvalidInput(f"{option} {file}: must end in one of {known}")
+        if not os.access(file.absolute().parent, os.W_OK | os.X_OK):
+            raise InvalidInput(f"{option} {file}: its folder must exist and be writable")
+
+
+def report_fit(
+    fitted: Fitted,
+    *,
+    as_json: bool,
+    map_file: Path | None = None,
+    report_file: Path | None = None,
+) -> None:
     """Write the files, then print the figures."""
     summary = fitted.summary()
     with written_whole(fitted.folder) as part:
@@ -168,35 +212,68 @@ def report_fit(fitted: Fitted, *, as_json: bool) -> None:
             (part / "people.csv").write_text(_people_text(e), encoding="utf-8")
         (part / "fit.json").write_text(json_text(summary, indent=1) + "\n", encoding="utf-8")
         _draw(part, fitted)
+    if map_file is not None:
+        _draw_map(fitted, map_file)
+    if report_file is not None:
+        fitted.embedding.report(
+            report_file,
+            title=f"Report on {fitted.source.name}",
+            command=fitted.command,
+            source=fitted.origin,
+            pictures=fitted.pictures,
+        )
     if as_json:
         click.echo(json_text(summary))
-        return
+    else:
+        _print(fitted, summary, [file for file in (map_file, report_file) if file is not None])
+
+
+def _print(fitted: Fitted, summary: dict[str, Any], also: list[Path]) -> None:
+    """One table of 80 columns, and what it does not say."""
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
-    table = Table(title=f"{fitted.source}, {summary['method']}", title_justify="left")
-    low, high = _number(summary["held_out_low"]), _number(summary["held_out_high"])
+    title = escape(f"{fitted.source}, {summary['method']}")
+    # seven columns fit a terminal of 80 where they have no borders
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 1))
+    known = {True: "", False: "\nnot determined", None: "\ngiven"}[summary["determined"]]
+    low, high = summary["held_out_low"], summary["held_out_high"]
     cells = {
         "objects": f"{summary['n_objects']:,}",
         "answers": f"{summary['n_triplets']:,}",
-        "dimension": str(summary["dimension"]),
-        "held-out accuracy": _number(summary["held_out_accuracy"]),
-        "95 % interval": f"{low} – {high}",
+        "dimension": f"{summary['dimension']}{known}",
+        "held-out": _number(summary["held_out_accuracy"]),
+        "95 %": "–" if low is None else f"{low:.3f}–{high:.3f}",
         "noise": _number(summary["noise"]),
         "seconds": f"{summary['seconds']:.3g}",
     }
     for name in cells:
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=name == "dimension")
     table.add_row(*cells.values())
     console = Console()
     console.print(table)
+    for line in _remarks(fitted, summary):
+        console.print(line, soft_wrap=True, markup=False, highlight=False)
+    names = ", ".join(sorted(path.name for path in fitted.folder.iterdir()))
+    for line in (f"in {fitted.folder}: {names}", *(f"written: {file}" for file in also)):
+        console.print(line, soft_wrap=True, markup=False)
+
+
+def _remarks(fitted: Fitted, summary: dict[str, Any]) -> Iterator[str]:
+    """What a reader must know beside the figures."""
     if summary["determined"] is False:
         span = f"{summary['dimension_low']} to {summary['dimension_high']}"
-        console.print(f"{span} dimensions cannot be told apart by these answers")
-    if summary["contrary_people"]:
-        console.print(f"contradict all others: {', '.join(summary['contrary_people'])}")
-    names = ", ".join(sorted(path.name for path in fitted.folder.iterdir()))
-    console.print(f"in {fitted.folder}: {names}", soft_wrap=True)
+        yield f"dimension not determined: {span} cannot be told apart by these answers"
+    others = fitted.embedding.details["agreement"].get("others")
+    if others is not None:
+        yield f"two people agree on {others.share:.3f} of the questions that both answered"
+    said = {"contrary": "contradict all others", "guessing": "seem to guess"}
+    for which, words in said.items():
+        if flagged := summary[f"{which}_people"]:
+            more = f" and {len(flagged) - _NAMED} more, see people.csv"
+            listed = ", ".join(flagged[:_NAMED]) + (more if len(flagged) > _NAMED else "")
+            yield f"{words} ({which}): {listed}"
 
 
 def _number(value: float | None) -> str:
@@ -214,16 +291,21 @@ def _people_text(embedding: Embedding) -> str:
 
 
 def _draw(part: Path, fitted: Fitted) -> None:
-    from nearer.plotting import plot_dimension, plot_positions, save
+    from nearer.plotting import plot_dimension, save
 
-    few = len(fitted.names) <= _MOST_DRAWN
-    pictures = [fitted.source.parent / label for label in fitted.names] if few else []
-    ax = plot_positions(
-        fitted.embedding.positions,
-        labels=fitted.names if few else None,
-        covariances=fitted.embedding.covariances if few else None,
-        pictures=pictures if pictures and all(p.is_file() for p in pictures) else None,
-    )
-    save(ax, part / "map.png")
+    _draw_map(fitted, part / "map.png")
     if fitted.estimate is not None:
         save(plot_dimension(fitted.estimate), part / "dimension.png")
+
+
+def _draw_map(fitted: Fitted, file: Path) -> None:
+    from nearer.plotting import save
+
+    options: dict[str, Any] = {"labels": None, "covariances": None}
+    if len(fitted.names) <= _MOST_DRAWN:
+        options = {"labels": fitted.names, "pictures": fitted.pictures}
+    if file.suffix.lower() == ".html":
+        title = f"Map of {fitted.source.name}"
+        save(fitted.embedding.plot(interactive=True, title=title, **options), file)
+    else:
+        save(fitted.embedding.plot(**options), file)

@@ -19,7 +19,7 @@ import click
 import numpy as np
 
 from nearer._many import MANY, Checkpoint, Goal, fit_many
-from nearer.cli.fitted import Fitted, report_fit, wanted_dimension
+from nearer.cli.fitted import Fitted, wanted_dimension
 from nearer.cli.output import check_folder
 from nearer.cli.stopping import Stopped
 from nearer.errors import InvalidInput
@@ -49,17 +49,22 @@ def in_blocks(path: Path, columns: Mapping[str, str | int] | None) -> BlockSourc
     return source if many else None
 
 
+@contextmanager
 def fit_blocks(
-    source: BlockSource, path: Path, out: str, *, as_json: bool, device: str, **options: Any
-) -> None:
-    """Fit the answers of a large file, write and print the result."""
+    source: BlockSource, path: Path, out: str, *, device: str, **options: Any
+) -> Iterator[Fitted | None]:
+    """Fit the answers of a large file; None in processes that only help.
+
+    What an interrupted fit would need is removed once the result is reported.
+    """
     crew = Processes() if is_one_of_many() else None
     with using(device):
         if crew is not None and crew.rank:
             crew.serve(store(source, share=crew.share, sampled=False))
+            yield None
             return
         kept, fitted = _fitted(source, path, check_folder(out), crew, **options)
-    report_fit(fitted, as_json=as_json)
+    yield fitted
     kept.remove()
 
 

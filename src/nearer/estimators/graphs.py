@@ -81,10 +81,10 @@ class LOE(BaseEstimator):  # type: ignore[misc]
         fit = fit_from_above(
             self._triplets(graph, rng), n, d, max_iter=self.max_iter, tol=self.tol, rng=rng
         )
-        self.embedding_ = fit.positions
-        self.stress_ = fit.loss
-        self.n_iter_ = fit.n_iter
-        self.converged_ = fit.converged
+        self.embedding_: Floats = fit.positions
+        self.stress_: float = fit.loss
+        self.n_iter_: int = fit.n_iter
+        self.converged_: bool = fit.converged
         return self
 
     def fit_transform(self, neighbours: ArrayLike | Any, y: object = None) -> Floats:
@@ -155,8 +155,8 @@ class KNNGraphEmbedding(BaseEstimator):  # type: ignore[misc]
                 f"{stray[:10].tolist()}; "
                 "give longer lists, or drop these objects"
             )
-        self.distances_ = _hitting_distances(graph, d, self.reach)
-        self.embedding_ = _classical_scaling(self.distances_, d)
+        self.distances_: Floats = _hitting_distances(graph, d, self.reach)
+        self.embedding_: Floats = _classical_scaling(self.distances_, d)
         return self
 
     def fit_transform(self, neighbours: ArrayLike | Any, y: object = None) -> Floats:

@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_random_state, validate_data
 
-from nearer.algorithms.basis import Endpoints, choose_basis
+from nearer.algorithms.basis import Basis, Endpoints, choose_basis
 from nearer.asking.oracles import DistanceOracle, PointOracle
 from nearer.asking.protocol import Oracle
 from nearer.asking.sorting import Order
 from nearer.errors import InvalidInput
+from nearer.geometry.axes import Axis
 from nearer.running.run import run
 
 __all__ = ["OrdinalBasis"]
@@ -107,12 +108,12 @@ class OrdinalBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             endpoints=self.endpoints,
             order=self.order,
         )
-        self.basis_ = run(asking, oracle)
-        self.embedding_ = self.basis_.coordinates()
-        self.dimension_ = self.basis_.dimension
-        self.axes_ = self.basis_.axes
-        self.n_comparisons_ = self.basis_.n_comparisons
-        self.n_rounds_ = self.basis_.n_rounds
+        self.basis_: Basis = run(asking, oracle)
+        self.embedding_: NDArray[np.float64] = self.basis_.coordinates()
+        self.dimension_: int = self.basis_.dimension
+        self.axes_: tuple[Axis, ...] = self.basis_.axes
+        self.n_comparisons_: int = self.basis_.n_comparisons
+        self.n_rounds_: int = self.basis_.n_rounds
         return self
 
     def fit_transform(

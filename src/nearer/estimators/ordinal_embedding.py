@@ -91,8 +91,10 @@ class OrdinalEmbedding(TripletEstimator):
         )
         posterior = found.details["posterior"]
         self.fit_ = posterior
-        self.noise_ = posterior.noise.lapse
-        self.held_out_accuracy_ = np.nan if found.held_out is None else found.held_out.accuracy
+        self.noise_: float = posterior.noise.lapse
+        self.held_out_accuracy_: float = (
+            np.nan if found.held_out is None else found.held_out.accuracy
+        )
         return Fit(posterior.positions, posterior.loss, posterior.n_iter, posterior.converged)
 
     def predict_proba(self, questions: ArrayLike) -> Floats:

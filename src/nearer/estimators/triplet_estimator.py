@@ -64,9 +64,9 @@ class TripletEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             d = checks.n_components(self.n_components, passes.n_objects)
             fit = self._embed(passes, d, generator, start)
         self.embedding_ = fit.positions
-        self.stress_ = fit.loss
-        self.n_iter_ = fit.n_iter
-        self.converged_ = fit.converged
+        self.stress_: float = fit.loss
+        self.n_iter_: int = fit.n_iter
+        self.converged_: bool = fit.converged
         self.n_features_in_ = 3
         if not fit.converged:
             warnings.warn(

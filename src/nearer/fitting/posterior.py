@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from nearer.fitting.choices import Choices
 
 __all__ = [
+    "WEAK_PRIOR",
     "Curve",
     "Evidence",
     "MarginForecast",
@@ -53,6 +54,7 @@ __all__ = [
 ]
 
 _MORE = 2  # dimensions a fit from nothing begins with beyond those asked for
+WEAK_PRIOR = 16.0  # a prior that hardly shrinks: a margin of this size is answered without doubt
 
 
 @dataclass(frozen=True)
@@ -297,8 +299,8 @@ def fit_posterior(
     noise
         Prior and lapse rate.
     start
-        Positions of an earlier fit. From nothing, the fit begins in two dimensions more, where
-        poor optima are rare, and keeps the largest.
+        Positions of an earlier fit. From nothing, the fit begins with the t curve, in two
+        dimensions more, and under a weak prior: there poor optima are rare.
     rng
         Source of the start when there is none.
     max_iter, tol
@@ -317,9 +319,7 @@ def fit_posterior(
         covariances: Floats = np.tile(prior**2 * np.eye(n_components), (n, 1, 1))
         return Posterior(np.zeros((n, n_components)), covariances, noise)
     if start is None:
-        wide = np.random.default_rng(rng).normal(scale=0.1, size=(n, n_components + _MORE))
-        above = evidence.climb(noise, wide, max_iter, 1e-4)
-        start = principal_axes(above.positions, n_components)
+        start = _from_nothing(evidence, n_components, noise, np.random.default_rng(rng), max_iter)
     fit = evidence.climb(noise, start, max_iter, tol)
     X = fit.positions
     told = evidence.information(X, noise)
@@ -327,6 +327,29 @@ def fit_posterior(
     return Posterior(
         X, covariances, noise, loss=fit.loss, n_iter=fit.n_iter, converged=fit.converged
     )
+
+
+def _from_nothing(
+    evidence: Evidence | Choices,
+    d: int,
+    noise: Noise,
+    rng: np.random.Generator,
+    max_iter: int,
+) -> Floats:
+    """Positions to begin at: by the t curve, in which no answer pulls hard, then by the noise's.
+
+    Of 50 fits to zappos85 (random, our own and another chooser's questions) and simulated answers,
+    each fell short of the best log-posterior known by 2.2 on average; by 3.0 where the t curve
+    alone led, by 5.3 where the fit began under its own noise. The last step brings the prior.
+    """
+    rough = Noise(WEAK_PRIOR, tail=1.0)
+    wide = rng.normal(scale=0.1, size=(evidence.n_objects, d + _MORE))
+    above = evidence.climb(rough, wide, max_iter, 1e-4)
+    X = evidence.climb(rough, principal_axes(above.positions, d), max_iter, 1e-4).positions
+    if not noise.tail:
+        X = X * (WEAK_PRIOR / max(float(X.std()), 1e-9))
+        X = evidence.climb(replace(noise, prior=WEAK_PRIOR), X, max_iter, 1e-4).positions
+    return np.asarray(X * (noise.prior / WEAK_PRIOR))
 
 
 def log_posterior(evidence: Evidence | Choices, fit: Posterior) -> float:

@@ -9,7 +9,9 @@ variance is the one under which all answers together are most likely (empirical 
 are means, and their errors standard deviations, of what is then believed, on a grid of r.
 
 Answers then weigh as much as their person's reliability, at least 0 and at most 2: near a tie this
-is the gradient that a curve of that steepness would have.
+is the gradient that a curve of that steepness would have. Fits that weigh answers so predict
+better, and people are rated again by them: with many who guess, the first fit believes them, and
+its ratings are drawn together (`nearer.fitting.belief`).
 """
 
 from __future__ import annotations

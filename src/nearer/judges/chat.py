@@ -148,8 +148,9 @@ class ChatJudge:
     ) -> None:
         if urlsplit(endpoint).scheme not in ("http", "https"):
             raise InvalidInput(f"endpoint={endpoint!r}: must begin with http:// or https://")
-        self.model, self.prompt = model, Prompt(question, system, order, random_state)
-        self.block_size = checks.whole("together", together)
+        self.model: str = model
+        self.prompt: Prompt = Prompt(question, system, order, random_state)
+        self.block_size: int = checks.whole("together", together)
         if grades and together > 1:
             raise InvalidInput(
                 f"grades=True with together={together}: log-probabilities are read for one "

@@ -92,7 +92,9 @@ class Panel:
             raise InvalidInput("judges is empty: a panel needs at least one")
         self._votes = checks.whole("votes", votes, most=len(self._judges))
         self._seed = random_state
-        self.block_size = max(getattr(judge, "block_size", 1) for judge in self._judges.values())
+        self.block_size: int = max(
+            getattr(judge, "block_size", 1) for judge in self._judges.values()
+        )
         self._times: dict[str, int] = {}
         self._numbers: dict[Any, int] = {}
         self._log: list[tuple[int, int, int, str, float]] = []

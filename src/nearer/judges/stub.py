@@ -84,13 +84,16 @@ class StubServer:
         self._rng = random.Random(random_state)
         self._lock = threading.Lock()
         self._ended = threading.Event()
-        self.n_calls = self.n_questions = self.most_at_once = self._now = 0
+        self.n_calls: int = 0
+        self.n_questions: int = 0
+        self.most_at_once: int = 0
+        self._now = 0
         self.log: list[str] = []
 
     def __enter__(self) -> StubServer:
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.stub = self
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        self.url: str = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
         threading.Thread(target=self._server.serve_forever, name="stub", daemon=True).start()
         return self
 

@@ -295,7 +295,8 @@ def _ellipses(ax: Axes, places: Floats, covariances: Floats) -> None:
     edges = places[:, None] + np.einsum("nij,nj,vj->nvi", turn, half, _CIRCLE)
     some = places[:: len(places) // 100 + 1]
     away = np.einsum("nji,snj->sni", turn, some[:, None] - places)
-    inside = np.sum((away / np.maximum(half, 1e-300)) ** 2, axis=2) <= 1
+    slim = 1e-9 * float(np.ptp(edges)) or 1.0  # what is known all but exactly has no area
+    inside = np.sum((away / np.maximum(half, slim)) ** 2, axis=2) <= 1
     layers = float(inside.sum(axis=1).mean())  # of regions over an object
     regions = PolyCollection(
         list(edges),

@@ -16,9 +16,9 @@ from collections.abc import Callable, Container, Hashable, Iterable, Iterator
 from typing import Any
 
 from nearer.study.config import Config
-from nearer.study.pieces import COUNTED, Lease, Participant, Question
+from nearer.study.pieces import COUNTED, EitherSet, Lease, Participant, Question
 from nearer.study.rows import Event, Joined, Leased, Posed, Promoted, Proposed, Responded, Row
-from nearer.study.votes import tally
+from nearer.study.votes import RULES, tally
 
 __all__ = ["Board"]
 
@@ -52,6 +52,7 @@ class Board:
         self.expected_tau = 0.0  # of the newest map
         self._free: dict[int | None, dict[int, None]] = {}  # real questions somebody could take
         self._free_holdouts: dict[int, None] = {}
+        self._handed: dict[int, None] = {}  # real ones that wait for votes of people who hold them
         self._ending: list[tuple[float, int]] = []
         self._active: dict[int, int] = {}  # person: live leases
         self._counts = dict.fromkeys(("open", "leased", "decided", "given_up", "dropped"), 0)
@@ -131,7 +132,7 @@ class Board:
             if not lease.live:  # it came late, and is given all the same
                 person.given[question.posed_as] += 1
             lease.choice = row.choice
-            self._end(lease)
+            self._free_hands(lease)  # the question is counted below
             person.answered += 1
         else:
             self._take_back(question, person, lease.id)
@@ -230,6 +231,24 @@ class Board:
         if own is not None:
             return self.questions[own]
         return self._first(person, self._free.get(None, ()))
+
+    def next_spare(self, person: int) -> Question | None:
+        """A real question that others hold, where one vote more may decide it before they do.
+
+        It is a vote that the rule would ask for if they disagreed. The round of a sort ends when
+        its slowest question is decided, and until then nobody could be given another one.
+        """
+        if not self.config.in_rounds:
+            return None
+        most = RULES[self.config.rule][1]
+        waiting = (self.questions[i] for i in self._handed)
+        taken = self.taken(person)
+        able = [
+            (len(q.votes) + q.live, q.id)
+            for q in waiting
+            if q.person is None and len(q.votes) + q.live < most and q.fact not in taken
+        ]
+        return self.questions[min(able)[1]] if able else None
 
     def next_holdout(self, person: int) -> Question | None:
         """A hold-out question that was handed out and came back."""
@@ -331,12 +350,22 @@ class Board:
             shelf = self._free_holdouts
         else:
             return
-        if question.verdict.wanted > question.live and not question.closed:
+        wanted = 0 if question.closed else question.verdict.wanted
+        if wanted > question.live:
             shelf[question.id] = None
         else:
             shelf.pop(question.id, None)
+        if question.purpose == "main" and 0 < wanted <= question.live:
+            self._handed[question.id] = None
+        else:
+            self._handed.pop(question.id, None)
 
     def _end(self, lease: Lease) -> None:
+        if lease.live:
+            self._free_hands(lease)
+            self._shelve(self.questions[lease.question])
+
+    def _free_hands(self, lease: Lease) -> None:
         if not lease.live:
             return
         lease.live = False
@@ -348,7 +377,6 @@ class Board:
         if not self._active[lease.person]:
             del self._active[lease.person]
         question.live -= 1
-        self._shelve(question)
 
     def _first(self, person: int, candidates: Iterable[int]) -> Question | None:
         taken = self.taken(person)
@@ -361,14 +389,4 @@ class Board:
         """The questions that a person has answered or holds, by their facts."""
         who = self.people[person]
         holds = {self.questions[self.leases[i].question].fact for i in who.holds}
-        return _Either(who.seen, holds)
-
-
-class _Either:
-    """What is in one of two sets, without building a third of many."""
-
-    def __init__(self, many: set[Hashable], few: set[Hashable]) -> None:
-        self._sets = (many, few)
-
-    def __contains__(self, fact: object) -> bool:
-        return fact in self._sets[0] or fact in self._sets[1]
+        return EitherSet(who.seen, holds)

@@ -9,18 +9,19 @@ worker's process and know nothing of files: what they must know after a restart 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearer.algorithms.candidates import Candidates
-from nearer.algorithms.informative import choose_questions
 from nearer.algorithms.methods import METHODS
 from nearer.asking.memory import Memory
 from nearer.asking.session import Session
-from nearer.fitting.belief import Belief
 from nearer.questions import Answers, Questions, find, pack
+
+if TYPE_CHECKING:
+    from nearer.fitting.belief import Belief
 
 __all__ = ["Choosing", "Sorting"]
 
@@ -41,6 +42,8 @@ class Choosing:
         self._n = n_objects
         self._belief: Belief | None = None
         if method != "random":  # the registry has one method that chooses as a stream
+            from nearer.fitting.belief import Belief  # noqa: PLC0415 - people wait at the start
+
             self._belief = Belief(n_objects, n_components, np.random.default_rng(seed))
 
     def choose(
@@ -70,6 +73,8 @@ class Choosing:
             return np.empty((0, 3), dtype=np.int64), None
         if self._belief is None:
             return Candidates(self._n, askable).draw(n_questions, rng), None
+        from nearer.algorithms.informative import choose_questions  # noqa: PLC0415 - as above
+
         chosen = np.isfinite(odds)
         self._belief.expect(asked[chosen], odds[chosen])
         questions = choose_questions(

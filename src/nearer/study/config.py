@@ -101,6 +101,8 @@ class Config:
     #: who may go on under an id that is taken: "browser", the one it began in; "link", who has
     #: the personal link too; "visit", everybody with the id, who can add answers but erase none
     returning: str = "browser"
+    #: people come one after the other to the same computer: nothing of one is left for the next
+    lab: bool = False
     #: answers that come faster than this by the server's clock must wait; 0 takes all
     fastest_ms: int = 0
     #: refuse an answer whose response time is longer than the question was out

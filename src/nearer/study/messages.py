@@ -47,6 +47,8 @@ class ShownTrial(_Strict):
     right: Shown | None
     shown: list[Shown] | None = None
     choose: int = 1
+    #: in practice alone: the thing to choose
+    expected: int | None = None
 
 
 class Completion(_Strict):
@@ -92,6 +94,7 @@ class About(_Strict):
     can_be_undecided: bool
     must_play: bool
     surround: str
+    lab: bool
     task: Literal["two", "choose", "rank", "odd"]
     html: dict[str, str] = Field(description="the long texts, formatted")
     open: bool

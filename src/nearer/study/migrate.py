@@ -17,6 +17,7 @@ from typing import Any
 
 from nearer.errors import InvalidInput
 from nearer.study.schema import FORMAT, POSED, SCHEMA
+from nearer.study.words import read_words, shipped
 
 __all__ = ["migrate"]
 
@@ -121,6 +122,9 @@ def _convert(path: Path, draft: Path) -> None:
 
 def _header(header: dict[str, str]) -> dict[str, str]:
     config = {**json.loads(header["config"]), "quality": 1.0}
+    if config.get("language", "en") not in shipped():  # words that there were not yet are English
+        config["words"] = {**read_words("en", {}), **config["words"]}
+        del config["words"]["language"]
     return {**header, "format": str(FORMAT), "config": json.dumps(config, sort_keys=True)}
 
 

@@ -57,7 +57,7 @@ def about(request: Request) -> JSONResponse:
     study = current(request)
     facts = study.facts
     keys = ["title", "question", "instructions", "consent", "consent_version", "contact", "debrief"]
-    keys += ["questions", "can_skip", "can_be_undecided", "must_play", "surround", "task"]
+    keys += ["questions", "can_skip", "can_be_undecided", "must_play", "surround", "lab", "task"]
     long = ("consent", "instructions", "debrief", "screen_out")
     return JSONResponse(
         {
@@ -65,7 +65,7 @@ def about(request: Request) -> JSONResponse:
             "html": {key: to_html(getattr(facts.config, key)) for key in long},
             "open": facts.state == "running" and not facts.full,
             "panels": {name: parameter for name, (parameter, _) in PANELS.items()},
-            "practice": [practice(study.faces, k) for k in range(facts.config.practice)],
+            "practice": practice(study.faces, facts.config),
         }
     )
 

@@ -11,7 +11,7 @@ from nearer.study.rows import Responded
 from nearer.study.task_kinds import fact
 from nearer.study.votes import Verdict
 
-__all__ = ["COUNTED", "Lease", "Participant", "Question"]
+__all__ = ["COUNTED", "EitherSet", "Lease", "Participant", "Question"]
 
 #: purposes whose answers make the map; hold-outs, repeats and catch trials judge it and people
 COUNTED = ("main", "extra", "own")
@@ -108,3 +108,13 @@ class Participant:
         told = (self.consent, self.ready, self.finished, self.excluded, self.withdrawn)
         did = (self.answered, self.last, sorted(map(str, self.seen)), list(self.leases))
         return (*told, *did, sorted(self.holds), list(self.repeatable), +self.given)
+
+
+class EitherSet:
+    """What is in one of two sets, without building a third of many."""
+
+    def __init__(self, many: set[Hashable], few: set[Hashable]) -> None:
+        self._sets = (many, few)
+
+    def __contains__(self, fact: object) -> bool:
+        return fact in self._sets[0] or fact in self._sets[1]

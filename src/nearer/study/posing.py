@@ -55,7 +55,7 @@ def hand_out(ledger: Ledger, person: int) -> list[Trial]:
         and len(held) < AHEAD
         and found.answered + len(held) < board.config.questions
     ):
-        question = _next_question(ledger, person, found.answered + len(held))
+        question = _next_question(ledger, person, found.answered + len(held), bool(held))
         if question is None:
             break
         held.append(lease(ledger, person, question))
@@ -150,8 +150,12 @@ def _asks(ledger: Ledger, key: Hashable, person: int | None) -> Question | None:
     return None if found is None or found.closed else found
 
 
-def _next_question(ledger: Ledger, person: int, number: int) -> Question | None:
-    """What is due for a person's next trial; None when they have done enough."""
+def _next_question(ledger: Ledger, person: int, number: int, ahead: bool) -> Question | None:
+    """What is due for a person's next trial; None when they have done enough.
+
+    With `ahead` they have another one to answer first. While a sort waits for votes they are then
+    given nothing yet: what passes the time would keep them from the next round when it opens.
+    """
     board = ledger.board
     if board.full or (board.exhausted and board.config.when_all_asked == "finish"):
         return None
@@ -159,7 +163,7 @@ def _next_question(ledger: Ledger, person: int, number: int) -> Question | None:
     if fixed is not None and board.questions[fixed].fact not in board.taken(person):
         return board.questions[fixed]
     makers: dict[str, Callable[[], Question | None]] = {
-        "main": lambda: board.next_main(person),
+        "main": lambda: board.next_main(person) or board.next_spare(person),
         "own": lambda: board.next_own(person),
         "holdout": lambda: board.next_holdout(person) or _random(ledger, person, "holdout"),
         "repeat": lambda: _repeat(ledger, person),
@@ -171,6 +175,8 @@ def _next_question(ledger: Ledger, person: int, number: int) -> Question | None:
         question = makers[purpose]()
         if question is not None:
             return question
+    if ahead and board.config.in_rounds:
+        return None
     return _random(ledger, person, "extra") or _further_vote(ledger, person)
 
 

@@ -214,7 +214,7 @@ async def withdraw(request: Request, login: Changer, person: PersonId) -> dict[s
 async def link(request: Request, login: Changer, person: PersonId) -> dict[str, str]:
     """A personal link, with which a person goes on from another browser; it is like a key."""
     study = current(request)
-    await _write(study, lambda ledger: joining.present(ledger, person) and None)
+    await _write(study, lambda ledger: joining.present(ledger, person).id)
     return {"link": f"{str(request.base_url).rstrip('/')}/{resume_link(study, person)}"}
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 from nearer.study import answering, joining, posing
+from nearer.study.config import Config
 from nearer.study.faces import Faces
 from nearer.study.joining import Admission
 from nearer.study.posing import Trial
@@ -64,18 +65,27 @@ def _shown(faces: Faces, trial: Trial) -> dict[str, Any]:
     return {**found, "shown": shown, "choose": trial.choose}
 
 
-def practice(faces: Faces, k: int) -> dict[str, Any]:
-    """A question with a plain answer, the head itself, on the left and the right by turns.
+def practice(faces: Faces, config: Config) -> list[dict[str, Any]]:
+    """Questions of the study's task with a plain answer.
 
-    It is one of two things whatever the task: what it teaches is where to press.
+    One of the choices is the head itself; where there is no head, all but one are the same thing.
     """
-    n = len(faces.items)
-    head, other = (3 * k) % n, (3 * k + 1 + k % max(n - 1, 1)) % n
-    if head == other:
-        other = (other + 1) % n
-    pair = (head, other) if k % 2 else (other, head)
-    trial = _shown(faces, Trial(0, k + 1, "two", head, pair))
-    return {**trial, "head": faces.choices[head]}  # here everybody may see that it is the same
+    n, m, odd = len(faces.items), config.things, config.task == "odd"
+    if n < m + (not odd):  # too few to ask anything
+        return []
+    made = []
+    for k in range(config.practice):
+        head = 3 * k % n
+        others = [(head + 1 + (k + j) % (n - 1)) % n for j in range(m - 1)]
+        plain, rest = (others[0], [head] * (m - 1)) if odd else (head, others)
+        place = (k + 1) % m
+        shown = (*rest[:place], plain, *rest[place:])
+        query = None if odd else head
+        trial = _shown(faces, Trial(0, k + 1, config.task, query, shown, config.choose))
+        # here everybody may see that it is the same
+        same = None if odd else faces.choices[head]
+        made.append({**trial, "head": same, "expected": faces.choices[plain]["id"]})
+    return made
 
 
 def completion_code(study: Study, person: int) -> str:

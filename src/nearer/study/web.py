@@ -29,6 +29,7 @@ from nearer.study.spool import Spool
 from nearer.study.statistics import PersonReport, people_report
 from nearer.study.store import Facts, Store
 from nearer.study.wire import UPLOADS
+from nearer.study.words import read_words
 
 __all__ = ["Guard", "Study", "add_error_handlers", "current", "page", "problem", "same_site"]
 
@@ -191,7 +192,10 @@ def add_error_handlers(app: FastAPI) -> None:
         assert isinstance(error, HTTPException)
         wants_page = "text/html" in request.headers.get("accept", "")
         if wants_page and not request.url.path.startswith("/api/"):
-            return page(request, "error.html", status=error.status_code, detail=str(error.detail))
+            config = current(request).facts.config
+            words = read_words(config.language, config.words)
+            status, detail = error.status_code, str(error.detail)
+            return page(request, "error.html", status=status, detail=detail, words=words)
         return problem(error.status_code, str(error.detail), dict(error.headers or {}))
 
     app.add_exception_handler(Refusal, refused)

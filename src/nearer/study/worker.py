@@ -22,7 +22,6 @@ from nearer.questions import answered
 from nearer.study.choosers import Choosing, Sorting
 from nearer.study.config import Config
 from nearer.study.log import asked_facts, collected, last_answer, read_config, replay, triplets
-from nearer.study.maps import draw_map
 from nearer.study.store import connect
 
 __all__ = ["Worker", "main"]
@@ -98,6 +97,8 @@ class Worker:
         }
 
     def _map(self, config: Config, n: int) -> dict[str, Any]:
+        from nearer.study.maps import draw_map  # noqa: PLC0415 - slow to load, and not for choosing
+
         d, holdout = config.n_components, triplets(self._db, ["holdout"])
         answers = collected(self._db)
         return {"map": draw_map(answers, n, n_components=d, seed=config.seed, holdout=holdout)}

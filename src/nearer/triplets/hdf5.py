@@ -73,11 +73,13 @@ def hdf5_bytes(name: str, trials: Trials) -> bytes:
         people = np.unique(kept.people, return_inverse=True)[1]
     seconds = np.full(m, np.nan) if kept.seconds is None else kept.seconds
     held = {
-        "class_name": "RankObservations",
+        "class_name": "RankObservations",  # and as the first versions called it
+        "trial_type": "Observations",
         "stimulus_set": np.column_stack([kept.query, np.take_along_axis(kept.shown, order, 1)]),
         "n_select": kept.wanted,
         "is_ranked": np.full(m, kept.ranked),
         "groups": np.zeros((m, 1), dtype=np.int64),
+        "group_id": np.zeros(m, dtype=np.int64),
         "agent_id": people,
         "session_id": np.zeros(m, dtype=np.int64),
         "weight": np.ones(m),

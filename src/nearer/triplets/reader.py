@@ -165,8 +165,13 @@ def read_frame(table: TextTable) -> Triplets:
 
 def _read(path: str | os.PathLike[str], told: Reading) -> Triplets:
     name, suffix = os.fspath(path), content_suffix(path)
+    if suffix in (".npy", ".npz", *HDF5) and (told.columns is not None or told.header is False):
+        raise InvalidInput(
+            f"{name}: has no header and no columns by name; columns= and header= (--columns, "
+            "--no-header) are for tables, leave them out"
+        )
     if suffix in (".npy", ".npz"):
-        return _from_arrays(path, told.kind, told.labels)
+        return _from_arrays(path, told)
     if suffix in HDF5:
         return read_screens(read_hdf5(path), ("query", "shown", "chosen"), told)
     if files := parquet_files(Path(path)):
@@ -197,7 +202,7 @@ def _refuse_late_header(name: str, text: str, kind: str) -> None:
 
 
 def _of_records(records: Records, told: Reading) -> Triplets:
-    form = form_of(records)
+    form = form_of(records.found)
     if form is not None:
         return read_screens(records, form, told)
     table = records.table()
@@ -212,11 +217,9 @@ def _of_records(records: Records, told: Reading) -> Triplets:
 
 
 def _of_table(whole: TextTable, told: Reading, bad: list[int]) -> Triplets:
-    if told.columns is None and told.header is not False and len(whole.rows) > 1:
-        records = Records.of_table(whole)
-        form = form_of(records)
-        if form is not None:
-            return read_screens(records, form, told)
+    form = form_of([[field.strip() for field in whole.rows[0]]])
+    if form is not None and told.columns is None and told.header is not False:
+        return read_screens(Records.of_table(whole), form, told)
     table, names = _with_header(whole, told)
     parts, kind = _parts(table, names, told)
     # a column that nobody names, or that the user calls an answer, is yes or no and no object
@@ -316,7 +319,7 @@ def _parts(table: TextTable, names: Sequence[str], told: Reading) -> tuple[dict[
         raise InvalidInput(
             f"{table.path}: columns {', '.join(names) or list(range(table.width))} make no answer; "
             "needed are "
-            + "; or ".join(" + ".join(needed) for ways in wanted.values() for needed in ways)
+            + "; or ".join(dict.fromkeys(" + ".join(w) for ways in wanted.values() for w in ways))
             + ". Name them with columns= (--columns)"
         )
     needed = next(ways for ways in parts_of.KINDS[found] if set(ways) <= set(known))
@@ -324,14 +327,13 @@ def _parts(table: TextTable, names: Sequence[str], told: Reading) -> tuple[dict[
     return {part: i for part, i in known.items() if part in used}, found
 
 
-def _from_arrays(path: str | os.PathLike[str], kind: str, labels: Sequence[str] | None) -> Triplets:
+def _from_arrays(path: str | os.PathLike[str], told: Reading) -> Triplets:
     held = read_arrays(path)
-    name = os.fspath(path)
+    name, kind = os.fspath(path), told.kind
 
     def fault(row: int, what: str) -> InvalidInput:
         return InvalidInput(f"{name}, row {row}: {what}")
 
-    asked = kind
     if kind == "auto":
         kind = "triplets" if held.answers is None else "answers"
     elif (kind == "answers") != (held.answers is not None):
@@ -340,26 +342,29 @@ def _from_arrays(path: str | os.PathLike[str], kind: str, labels: Sequence[str] 
             "beside its three columns; leave kind out, or add them"
         )
     order = {"answers": ("head", "a", "b")}.get(kind) or tuple(parts_of.by_position(kind, 3))
+    columns, known = held.columns, told.labels if told.labels is not None else held.labels
+    if told.objects == "names" and known is None:
+        ids, closed = np.unique(columns, return_inverse=True)
+        columns, known = closed.reshape(columns.shape), [str(i) for i in ids.tolist()]
     answered = to_triplets(
         kind,
-        dict(zip(order, held.columns.T, strict=True)),
+        dict(zip(order, columns.T, strict=True)),
         None if held.answers is None else read_answers(held.answers, fault),
         fault,
     )
-    n = int(held.columns.max(initial=-1)) + 1
-    known = labels if labels is not None else held.labels
+    n = int(columns.max(initial=-1)) + 1
     called = distinct_labels(known, [str(i) for i in range(n)])
     if len(called) < n:
-        row = int(np.argmax(held.columns.max(axis=1) >= len(called)))
+        row = int(np.argmax(columns.max(axis=1) >= len(called)))
         raise fault(row, f"object {n - 1}, but there are {len(called)} labels; one each is needed")
     read = assemble(
         answered,
         called,
         kind=kind,
-        lines=np.arange(1, len(held.columns) + 1),
+        lines=np.arange(1, len(columns) + 1),
         beside=Beside(held.persons, held.person_labels, held.weights),
         unread=held.unread,
     )
-    guessed = asked == "auto" and kind == "triplets" and held.plain
+    guessed = told.kind == "auto" and kind == "triplets" and held.plain
     assumed = _ASSUMED[kind, 3] if guessed else ""
     return replace(read, report=replace(read.report, assumed=assumed, unit="row"))

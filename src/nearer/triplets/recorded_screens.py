@@ -50,6 +50,7 @@ def read_screens(records: Records, form: tuple[str, ...], told: Reading) -> Trip
                 raise
             bad += [left[row] for row in fault.rows]
             left = sorted(set(left) - set(bad))
+    known["rows"] += len(bad)
     return from_trials(
         trials,
         bad=[records.lines[row] for row in sorted(bad)],
@@ -65,8 +66,10 @@ def _is_page(record: Record, form: tuple[str, ...]) -> bool:
         return True
     if form[0] == "stimulus":  # a table has an empty field where there were no choices
         return str(record["choices"] or "") in EMPTY
-    steps = record["interactions"] if form[0] == "interactions" else ()
-    return bool(steps != () and not any(s.get("kind") == "content:query" for s in steps))
+    steps = record.get("interactions")
+    if form[0] != "interactions" or not isinstance(steps, list):
+        return False
+    return not any(isinstance(s, dict) and s.get("kind") == "content:query" for s in steps)
 
 
 def _trials(
@@ -162,25 +165,31 @@ def _refuse_unsound(screens: list[Screen], row: list[int], kind: str, table: Tex
         raise InvalidInput(
             f"{table.path}: some screens are ranked and some are not; write them to two files"
         )
-    for i, s in enumerate(screens):
-        shown = {str(x) for x in s.shown}
-        asked = [] if kind in _KINDS else [s.query]
-        what = ""
-        if any(x is None or str(x) in EMPTY for x in [*asked, *s.shown]):
-            what = (
-                f"an object is missing of {[*asked, *s.shown]}; fill it in, or leave such rows out "
-                "with drop_bad_rows=True (--drop-bad-rows)"
-            )
-        elif s.chosen is not None and not shown.issuperset(map(str, s.chosen)):
-            strange = next(x for x in s.chosen if str(x) not in shown)
-            what = f"{strange!r} was chosen but not shown; shown were {s.shown}: mend it"
-        elif len(shown) < (3 if kind in _KINDS else 2) or len(s.chosen or []) >= len(shown):
-            what = (
-                f"{len(s.chosen or [])} of {len(shown)} chosen: some and not all must be chosen, "
-                "of two or more, and one of three or more where it is the odd or the central one"
-            )
-        if what:
-            raise table.error(row[i], what)
+    faults = {row[i]: what for i, s in enumerate(screens) if (what := _fault(s, kind))}
+    if faults:
+        at = min(faults)
+        raise table.error(at, faults[at], sorted(faults))
+
+
+def _fault(screen: Screen, kind: str) -> str:
+    """What is wrong with a screen; nothing where it is sound."""
+    shown = {str(x) for x in screen.shown}
+    asked = [*([] if kind in _KINDS else [screen.query]), *screen.shown]
+    chosen = screen.chosen or []
+    if any(x is None or str(x) in EMPTY for x in asked):
+        return (
+            f"an object is missing of {asked}; fill it in, or leave such rows out with "
+            "drop_bad_rows=True (--drop-bad-rows)"
+        )
+    if not shown.issuperset(map(str, chosen)):
+        strange = next(x for x in chosen if str(x) not in shown)
+        return f"{strange!r} was chosen but not shown; shown were {screen.shown}: mend it"
+    if len(shown) < (3 if kind in _KINDS else 2) or len(chosen) >= len(shown):
+        return (
+            f"{len(chosen)} of {len(shown)} chosen: some and not all must be chosen, of two or "
+            "more, and one of three or more where it is the odd or the central one"
+        )
+    return ""
 
 
 def _repeats(screen: Screen, kind: str) -> bool:

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,7 +69,7 @@ class Records:
     def of_table(cls, table: TextTable) -> Records:
         """The rows of a table with a header as records; fields may hold lists as JSON."""
         header = [name.strip() for name in table.rows[0]]
-        found = [dict(zip(header, row, strict=True)) for row in table.rows[1:]]
+        found = [dict(zip(header, map(str.strip, row), strict=True)) for row in table.rows[1:]]
         return cls(table.path, found, table.lines[1:], table.unit)
 
 
@@ -79,7 +79,8 @@ def parse_records(path: str, text: str) -> Records:
         whole, unit = [(1, json.loads(text))], "record"
     except json.JSONDecodeError as error:
         whole, unit = list(_lines(path, text, error)), "line"
-    names = next((v.get("stimuli") for _, v in whole if isinstance(v, dict)), None)
+    named = [v.get("stimuli") for _, v in whole if isinstance(v, dict)]
+    names = tuple(map(str, named[0])) if named and isinstance(named[0], list) else None
     found = [(line, record) for line, value in whole for record in _unfolded(value)]
     if not all(isinstance(record, dict) for _, record in found):
         strange = next(record for _, record in found if not isinstance(record, dict))
@@ -90,9 +91,7 @@ def parse_records(path: str, text: str) -> Records:
     if not found:
         raise InvalidInput(f"{path}: holds no records; it needs at least one answer")
     lines = [line for line, _ in found] if unit == "line" else list(range(1, len(found) + 1))
-    return Records(
-        path, [r for _, r in found], lines, unit, None if names is None else tuple(names)
-    )
+    return Records(path, [r for _, r in found], lines, unit, names)
 
 
 def _lines(path: str, text: str, error: json.JSONDecodeError) -> Iterator[tuple[int, Any]]:
@@ -117,7 +116,7 @@ def _unfolded(value: Any) -> Iterator[Any]:
             yield from _unfolded(part) if wrapped else [part]
     elif not isinstance(value, dict) or any(value.keys() >= set(form) for form in FORMS):
         yield from _turned(value) if isinstance(value, dict) and _are_columns(value) else [value]
-    elif isinstance(value.get("sequence"), list):  # psiz
+    elif isinstance(value.get("sequence"), list) and _all_dicts(value["sequence"]):  # psiz
         for step in value["sequence"]:
             yield {"person": value.get("anonymous_id"), **step}
     elif _are_columns(value):
@@ -163,7 +162,8 @@ def _grids(records: Sequence[Record], first: int | None, fault: Fault) -> list[S
 def _jspsych(records: Sequence[Record], first: int | None, fault: Fault) -> list[Screen]:
     shown = [_list(r["choices"]) for r in records]
     words = [[str(x) for x in row] for row in shown]
-    said = [_text(r.get("response", r.get("button_pressed"))).strip() for r in records]
+    both = [[_text(r.get(f)).strip() for f in ("response", "button_pressed")] for r in records]
+    said = [second if word in EMPTY else word for word, second in both]
     told = [s for s in zip(said, words, strict=True) if s[0] not in EMPTY]
     if first is None and not all(word in row for word, row in told):
         first = 0  # a button, which jsPsych counts from 0
@@ -249,9 +249,7 @@ FORMS: dict[tuple[str, ...], Plain] = {
 FIELDS = "; or ".join(", ".join(fields) for fields in FORMS)
 
 
-def form_of(records: Records) -> tuple[str, ...] | None:
+def form_of(records: Iterable[Iterable[str]]) -> tuple[str, ...] | None:
     """The fields by which screens are recognised; None where the records are a table."""
-    for fields in FORMS:
-        if any(record.keys() >= set(fields) for record in records.found):
-            return fields
-    return None
+    have = [set(record) for record in records]
+    return next((form for form in FORMS if any(h.issuperset(form) for h in have)), None)

@@ -60,7 +60,7 @@ class TextTable:
     def error(self, row: int, what: str, rows: Sequence[int] = ()) -> BadRow:
         """What is wrong with one row, and where that is; `rows` are all that are wrong so."""
         where = f"{self.path}, {self.unit} {self.lines[row]}"
-        more = f" ({len(rows) - 1:,} more are like it)" if len(rows) > 1 else ""
+        more = f" ({len(rows) - 1:,} more cannot be read)" if len(rows) > 1 else ""
         return BadRow(f"{where}: {what}{more}", rows or [row])
 
     def unclear(self, row: int, what: str) -> InvalidInput:
@@ -79,9 +79,9 @@ def parse_table(name: str, text: str, bad: list[int] | None = None) -> TextTable
     Lines of another width than the first are refused, or left out and added to `bad`.
     """
     comments, first = _top(text)
-    if first is None:
+    table = TextTable(name, [], []) if first is None else _parse(name, text, first, comments)
+    if not table.rows:
         raise InvalidInput(f"{name}: has no rows; it needs at least one")
-    table = _parse(name, text, _separator(first), comments)
     width = table.width
     odd = [row for row, fields in enumerate(table.rows) if len(fields) != width]
     if odd and bad is None:
@@ -116,7 +116,8 @@ def _separator(line: str) -> str:
     return best if fields[best] > 1 else " "
 
 
-def _parse(name: str, text: str, separator: str, comments: int) -> TextTable:
+def _parse(name: str, text: str, first: str, comments: int) -> TextTable:
+    separator = _separator(first)
     lines: Iterator[str] = io.StringIO(text, newline="")
     remark = None
     for _ in range(comments):

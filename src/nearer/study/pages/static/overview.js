@@ -24,6 +24,7 @@ function draw(status) {
     ["People now", people.now, `${people.joined} joined, ${people.finished} finished, ${people.excluded} excluded`],
     ["Answers an hour", Math.round(status.answers_per_hour), remaining.hours === null ? "of the last hour" : `about ${remaining.hours} hours to go`],
     ["Hold-out accuracy", trusted ? percent(map.accuracy) : "–", !map ? "from the first answers on" : trusted ? `${span(map)} with 95 %, on ${map.n_holdout} answers no fit has seen` : `${map.n_holdout} answers that no fit has seen say too little`],
+    ["Expected quality", map && status.quality.expected ? status.quality.expected.toFixed(2) : "–", status.quality.wanted < 1 ? `Kendall’s τ with the truth; ${status.quality.wanted} is enough` : "Kendall’s τ with the truth"],
     ["Dimensions", map ? map.dimension : "–", map ? `estimated from ${map.n_triplets} answers` : ""],
   ];
   $("cards").replaceChildren(...cards.map(([name, figure, more]) => element("div", { class: "card" },
@@ -61,8 +62,22 @@ $("settings-form").addEventListener("submit", (event) => {
   const [name, text] = [$("setting").value, $("value").value];
   const kind = typeof settings[name];
   const value = kind === "number" ? Number(text) : kind === "boolean" ? text.trim() === "true" : text;
-  attempt(async () => { await call("settings", { settings: { [name]: value } }); await readSettings(); await refresh(); });
+  changeSetting(name, value);
 });
+
+// What is wrong with a value is said beside it, and stays until another one is tried.
+async function changeSetting(name, value) {
+  const problem = $("setting-error");
+  problem.hidden = true;
+  try {
+    await call("settings", { settings: { [name]: value } });
+    await readSettings();
+    await refresh();
+  } catch (error) {
+    problem.textContent = error.message || "The server cannot be reached.";
+    problem.hidden = false;
+  }
+}
 attempt(readSettings);
 
 async function loop() {

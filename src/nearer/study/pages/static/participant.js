@@ -57,6 +57,7 @@ async function start() {
   }
   document.title = about.title;
   surroundedBy(about.surround);
+  if (about.lab) memory.onlyInThisTab();
   const known = memory.get("me");
   if (known && isMe(known)) become(known.token);
   if (!token) return askConsent();
@@ -255,12 +256,14 @@ function answer(given, response_ms) {
 
 function practise({ choice, chosen }) {
   const picked = chosen ?? [current[choice].id];
-  const same = picked.includes(current.head.id);
+  const right = current.task === "rank" ? picked[0] === current.expected : picked.includes(current.expected);
   $("feedback").hidden = false;
-  $("feedback").className = same ? "note" : "note warn";
+  $("feedback").className = right ? "note" : "note warn";
   const last = practice.length === 1;
-  $("feedback").textContent = say(same ? (last ? "exactly_last" : "exactly") : "look_again");
-  if (!same) return;
+  const odd = current.task === "odd";
+  const praise = last ? "exactly_last" : odd ? "exactly_odd" : "exactly";
+  $("feedback").textContent = say(right ? praise : odd ? "look_again_odd" : "look_again");
+  if (!right) return;
   rest();
   setTimeout(() => {
     practice.shift();
@@ -341,8 +344,16 @@ function end(title, html) {
   const back = standing.completion.redirect;
   $("return").hidden = !back;
   if (back) $("return").href = back;
+  $("next-person").hidden = !about.lab;
   show("finished");
 }
+
+// Whoever comes next at this computer begins where everybody does, and cannot go back to this page.
+$("next-person").addEventListener("click", () => {
+  forget();
+  memory.set("browser", null);
+  location.replace(new URL(".", document.baseURI));
+});
 
 $("withdraw").addEventListener("click", async () => {
   if (!confirm(say("withdraw_sure"))) return;

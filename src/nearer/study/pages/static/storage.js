@@ -7,16 +7,20 @@
 const here = new URL(".", location).pathname;
 const prefix = here === "/" ? "nearer." : `nearer.${here}.`;
 
+let place = "localStorage";
+
 export const memory = {
-  get(key) { try { return JSON.parse(localStorage.getItem(prefix + key)); } catch { return null; } },
+  // In a lab the next person sits at the same computer: what is kept ends with the tab.
+  onlyInThisTab() { place = "sessionStorage"; },
+  get(key) { try { return JSON.parse(window[place].getItem(prefix + key)); } catch { return null; } },
   set(key, value) {
     try {
-      if (value === null) localStorage.removeItem(prefix + key);
-      else localStorage.setItem(prefix + key, JSON.stringify(value));
+      if (value === null) window[place].removeItem(prefix + key);
+      else window[place].setItem(prefix + key, JSON.stringify(value));
     } catch { /* private mode: then this page's own memory has to do */ }
   },
   keys(start) {
-    try { return Object.keys(localStorage).filter((key) => key.startsWith(prefix + start)).map((key) => key.slice(prefix.length)); }
+    try { return Object.keys(window[place]).filter((key) => key.startsWith(prefix + start)).map((key) => key.slice(prefix.length)); }
     catch { return []; }
   },
 };

@@ -1,0 +1,114 @@
+"""Many objects whose answers may be wrong: a core, and the others placed among it.
+
+Some hundred objects, drawn at random, are asked about and fitted together (`informative`): they
+show the dimension and how far answers can be believed. Everybody else is placed among them by
+questions chosen from its own posterior (`newcomers`), all side by side. A newcomer's answers have
+to do with many different members of the core, whose errors cancel: it comes out about as well as
+they did, and nothing has to be fitted again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from nearer.algorithms.budgets import noisy_budget
+from nearer.algorithms.informative import informative
+from nearer.algorithms.newcomers import Newcomers
+from nearer.algorithms.noisy_placing import place_among_believed
+from nearer.asking.protocol import Asking, doubtful, recorded, renumbered
+from nearer.asking.record import Record
+from nearer.embedding import Embedding, Phase
+from nearer.fitting.belief import expected_tau
+from nearer.fitting.posterior import Posterior
+from nearer.fitting.solver import disobeyed
+from nearer.questions import Objects
+
+__all__ = ["TOGETHER", "noisy_core"]
+
+# Up to so many objects are fitted together, so many of more: time against what more dimensions than
+# a few would need.
+TOGETHER = 500
+_CORE = 300
+_CAUTIOUS = 0.1  # sixty cycles do not tell a tenth of wrong answers from a fiftieth
+
+
+@doubtful
+def noisy_core(
+    n: int, *, budget: int | None, noise: float, quality: float, rng: np.random.Generator
+) -> Asking[Embedding]:
+    """Embed a random core, then place the others among it.
+
+    Parameters
+    ----------
+    n
+        How many objects there are, more than a core has.
+    budget
+        At most so many comparisons, at most half of them for the core; None: what `noisy_budget`
+        allows.
+    noise, quality
+        As for `informative`.
+    rng
+        Source of the core.
+    """
+    objects = rng.permutation(n)  # the core first
+    enough = noisy_budget(_CORE, max(noise, _CAUTIOUS))
+    core_budget = enough if budget is None else max(1, min(enough, budget // 2))
+    core = yield from renumbered(
+        informative(_CORE, budget=core_budget, noise=noise, quality=quality, random_state=rng),
+        objects,
+    )
+    if budget is None:
+        # of random questions; those that were chosen are harder
+        wrong = noise if core.held_out is None else 1 - core.held_out.accuracy
+        budget = noisy_budget(n, wrong)
+    newcomers, record = Newcomers(core.details["posterior"], np.arange(_CORE, n), rng), Record()
+    placing = place_among_believed(
+        newcomers, max(1, budget - core.n_comparisons), to_the_end=quality >= 1
+    )
+    yield from renumbered(recorded(placing, record), objects)
+    return _all_of(core, newcomers, record, np.argsort(objects), objects)
+
+
+def _all_of(
+    core: Embedding,
+    newcomers: Newcomers,
+    record: Record,
+    places: Objects,
+    objects: Objects,
+) -> Embedding:
+    """The core and the others as one embedding, `places` in the order in which they came."""
+    old: Posterior = core.details["posterior"]
+    fit = replace(
+        old,
+        positions=np.concatenate([old.positions, newcomers.positions])[places],
+        covariances=np.concatenate([old.covariances, newcomers.covariances])[places],
+    )
+    triplets = objects[np.concatenate([core.triplets, record.triplets])]
+    asked = np.zeros(len(objects), dtype=np.bool_)
+    asked[triplets] = True
+    wrong = float(disobeyed(fit.positions, triplets).mean()) if len(triplets) else 0.5
+    tau = core.details["expected_tau"]
+    sure = (
+        f"all but {len(newcomers.open)} as sure as it" if len(newcomers.open) else "as sure as it"
+    )
+    note = f"{len(newcomers.positions)} objects among a core of {len(old.positions)}, {sure}"
+    return replace(
+        core,
+        positions=fit.positions,
+        triplets=triplets,
+        n_comparisons=core.n_comparisons + record.n_comparisons,
+        n_rounds=core.n_rounds + record.n_rounds,
+        history=(*core.history, Phase("place", record.n_comparisons, record.n_rounds, note)),
+        covariances=fit.covariances,
+        error_rate=wrong,
+        details=core.details
+        | {
+            "posterior": fit,
+            "covariances": fit.covariances,
+            "error_rate": wrong,
+            "expected_tau": expected_tau(fit, fit.curve.sharpness) if tau else tau,
+            "never_asked": np.flatnonzero(~asked),
+        },
+    )

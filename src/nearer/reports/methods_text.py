@@ -1,0 +1,97 @@
+"""What was done, in the words of a methods section, and whom to cite for it."""
+
+from __future__ import annotations
+
+from nearer import __version__
+from nearer.embedding import Embedding
+
+__all__ = ["methods_text", "references"]
+
+_REFERENCES = {
+    "huber": "Huber, P. J. (1967). The behavior of maximum likelihood estimates under nonstandard "
+    "conditions. Proceedings of the Fifth Berkeley Symposium on Mathematical Statistics and "
+    "Probability, 1, 221–233.",
+    "wilson": "Wilson, E. B. (1927). Probable inference, the law of succession, and statistical "
+    "inference. Journal of the American Statistical Association, 22, 209–212.",
+    "soe": "Terada, Y., and von Luxburg, U. (2014). Local ordinal embedding. Proceedings of the "
+    "31st International Conference on Machine Learning, 847–855.",
+    "ckl": "Tamuz, O., Liu, C., Belongie, S., Shamir, O., and Kalai, A. T. (2011). Adaptively "
+    "learning the crowd kernel. Proceedings of the 28th International Conference on Machine "
+    "Learning, 673–680.",
+    "gnmds": "Agarwal, S., Wills, J., Cayton, L., Lanckriet, G., Kriegman, D., and Belongie, S. "
+    "(2007). Generalized non-metric multidimensional scaling. Proceedings of the Eleventh "
+    "International Conference on Artificial Intelligence and Statistics, 11–18.",
+    "ste": "van der Maaten, L., and Weinberger, K. (2012). Stochastic triplet embedding. IEEE "
+    "International Workshop on Machine Learning for Signal Processing, 1–6.",
+    "luce": "Luce, R. D. (1959). Individual choice behavior: A theoretical analysis. Wiley.",
+}
+_REFERENCES["tste"] = _REFERENCES["ste"]
+_LOSSES = {
+    "soe": "soft ordinal embedding (Terada and von Luxburg, 2014)",
+    "ckl": "the crowd kernel's likelihood (Tamuz et al., 2011)",
+    "gnmds": "generalised non-metric multidimensional scaling (Agarwal et al., 2007)",
+    "ste": "stochastic triplet embedding (van der Maaten and Weinberger, 2012)",
+    "tste": "stochastic triplet embedding with Student's t (van der Maaten and Weinberger, 2012)",
+}
+
+
+def _method(found: Embedding) -> str:
+    return str(found.details.get("method", "noisy" if "posterior" in found.details else "soe"))
+
+
+def references(found: Embedding) -> list[str]:
+    """The works that the text cites, in order of their authors."""
+    method = _method(found)
+    cited = {method} & _REFERENCES.keys()
+    if method == "noisy":
+        cited |= {"huber", "luce"}
+    if found.held_out is not None or found.people is not None:
+        cited.add("wilson")
+    own = f"The nearer developers. nearer, version {__version__} [computer software]."
+    return sorted([own, *(_REFERENCES[key] for key in cited)], key=str.casefold)
+
+
+def methods_text(found: Embedding) -> str:
+    """A paragraph for a methods section."""
+    n, d = len(found.positions), found.dimension
+    method, estimate = _method(found), found.details.get("estimate")
+    words = [
+        f"The {n:,} objects were placed in {d} dimension{'s' if d > 1 else ''} by ordinal "
+        f"embedding of {found.n_comparisons:,} answers with nearer, version {__version__}."
+    ]
+    if found.chosen:
+        words.append(
+            "The questions were chosen one round after the other, from the answers so far."
+        )
+    if method == "noisy":
+        words.append(
+            "Answers were taken to follow a choice rule (Luce, 1959): the nearer of two objects "
+            "is chosen with a probability that grows with the difference of the two distances, "
+            "but for a share of lapses; positions had a Gaussian prior. Positions are the most "
+            "probable ones; the width of the prior, the rate of lapses and the steepness of "
+            "predictions were chosen by answers held out, all answers about the same three objects "
+            "together."
+        )
+    elif method in _LOSSES:
+        obeyed = ", which obeys all of them" if found.error_rate == 0 else ""
+        words.append(f"Positions minimise the loss of {_LOSSES[method]}{obeyed}.")
+    if estimate is not None:
+        words.append(
+            "The number of dimensions was estimated by how well answers held out were predicted in "
+            "each, with a probability for each number of dimensions."
+        )
+    if found.people is not None and found.details.get("reliability") is not None:
+        words.append(
+            "Each person was rated by how well the answers of the others predicted theirs, and "
+            "their answers counted by that rating; those of people who contradicted the others "
+            "counted nothing."
+        )
+    if method == "noisy":
+        words.append(
+            "The uncertainty of a position is its posterior covariance, the other objects held "
+            "fixed; maps that the answers leave possible were drawn with a sandwich covariance of "
+            "all positions (Huber, 1967)."
+        )
+    if found.held_out is not None or found.people is not None:
+        words.append("Intervals of shares hold 95 % (Wilson, 1927).")
+    return " ".join(words)

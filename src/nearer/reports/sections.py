@@ -1,0 +1,333 @@
+"""What a report says, section by section: each function says what a result tells of one thing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from nearer.embedding import Embedding
+from nearer.plotting.canvas import as_picture
+from nearer.plotting.dimension_curve import plot_dimension
+from nearer.plotting.printed_map import plot_positions
+from nearer.reports.document import Block, Code, Grid, Paragraph, Plate, Section
+from nearer.reports.methods_text import methods_text, references
+from nearer.triplets.report import Report, examine
+from nearer.trust import Agreement, Calibration
+
+__all__ = [
+    "about_accuracy",
+    "about_data",
+    "about_dimension",
+    "about_map",
+    "about_methods",
+    "about_objects",
+    "about_people",
+    "about_repeating",
+]
+
+_LISTED = 100  # rows of a table, beyond which the outermost are shown
+_DRAWN = 300  # objects up to which a map is held as lines and letters, which print sharp
+_AGREEING = {
+    "same": "the same person, asked again",
+    "others": "two different people",
+    "unknown": "any two answers",
+}
+
+
+def percent(share: float) -> str:
+    """A share for a table.
+
+    Examples
+    --------
+    >>> percent(0.8012), percent(float("nan"))
+    ('80.1 %', 'not known')
+    """
+    return f"{100 * share:.1f} %" if np.isfinite(share) else "not known"
+
+
+def _names(found: Embedding) -> list[str]:
+    return [str(x) for x in (range(len(found.positions)) if found.names is None else found.names)]
+
+
+def _between(low: float, high: float) -> str:
+    return f"{100 * low:.1f} – {100 * high:.1f} %"
+
+
+def about_data(found: Embedding) -> Section:
+    """What was answered, and what was left out."""
+    n = len(found.positions)
+    read: Report | None = found.details.get("read")
+    if read is None and len(found.triplets):
+        read = examine(found.triplets, [str(i) for i in range(n)])
+    chosen = "chosen round by round" if found.chosen else "given"
+    people = "" if found.people is None else f", by {len(found.people):,} people"
+    told = [
+        f"{found.n_comparisons:,} answers about {n:,} objects{people}; the questions were {chosen}"
+    ]
+    if read is not None:
+        told += [line[0].upper() + line[1:] for line in str(read).splitlines()[1:]]
+        if not (read.degenerate or read.undecided or read.bad):
+            told.append("No answer was left out")
+    blocks: list[Block] = [Paragraph(" ".join(f"{sentence}." for sentence in told))]
+    if found.chosen:
+        rows = [
+            [phase.name, f"{phase.n_comparisons:,}", f"{phase.n_rounds:,}", phase.note]
+            for phase in found.history
+        ]
+        blocks.append(Grid("What was asked", ["phase", "answers", "rounds", "why it ended"], rows))
+    return Section("Data", blocks)
+
+
+def about_dimension(found: Embedding) -> Section:
+    """How many dimensions, and what that rests on."""
+    d, low, high = found.dimension, found.dimension_low, found.dimension_high
+    estimate = found.details.get("estimate")
+    if found.determined is None:
+        said = f"The positions have {_dimensions(d)}: the number was given, not estimated."
+    elif found.determined:
+        said = f"The answers need {_dimensions(d)}; no other number is left possible at 95 %."
+    else:
+        said = (
+            f"The number of dimensions is not determined: {low} to {high} cannot be told apart by "
+            f"these answers at 95 %. The map has {_dimensions(d)}, from which on more do not "
+            "clearly predict better."
+        )
+    blocks: list[Block] = [Paragraph(said)]
+    told = [_evidence_row(e, known) for e, known in sorted(found.evidence.items())]
+    if rows := [row for row in told if row is not None]:
+        heads = ["dimensions", "probability", "log-loss", "accuracy"]
+        caption = (
+            "Each number of dimensions: how probable it is, and how answers held out were "
+            "predicted. Guessing has a log-loss of 0.693."
+        )
+        blocks.append(Grid(caption, heads, rows))
+    if estimate is not None and len(estimate.dimensions) > 1:
+        alt = ", ".join(
+            f"{e}: {score:.4f}"
+            for e, score in zip(estimate.dimensions.tolist(), estimate.scores, strict=True)
+        )
+        blocks.append(
+            Plate(
+                "dimension.svg",
+                as_picture(plot_dimension(estimate), "svg"),
+                f"Log-loss of answers held out by number of dimensions: {alt}",
+                "The lower, the better predicted. Bars are two standard errors of the difference "
+                "from the estimate; the shaded numbers cannot be told apart.",
+            )
+        )
+    if estimate is not None:
+        blocks.append(
+            Paragraph(
+                "The probabilities were calibrated by simulation on other families of objects than "
+                "those they are tested on; the command python -m benchmarks dimension repeats the "
+                "test."
+            )
+        )
+    return Section("Dimension", blocks)
+
+
+def _dimensions(d: int) -> str:
+    return f"{d} dimension{'s' if d > 1 else ''}"
+
+
+def _evidence_row(e: int, known: Any) -> list[str] | None:
+    if not isinstance(known, dict):
+        return None
+    chance, score = known.get("probability"), known.get("log_likelihood")
+    if score is None and (chance is None or chance < 0.005):
+        return None
+    accuracy = known.get("accuracy")
+    return [
+        str(e),
+        "" if chance is None else percent(chance),
+        "not tried" if score is None else f"{-score:.4f}",
+        "" if accuracy is None else percent(accuracy),
+    ]
+
+
+def about_accuracy(found: Embedding) -> Section:
+    """How well answers that no fit had seen were predicted, and how well they could be."""
+    held = found.held_out
+    agreement: dict[str, Agreement] = found.details.get("agreement") or {}
+    if held is None:
+        blocks: list[Block] = [
+            Paragraph("There were too few answers, or none were given, to hold some of them out.")
+        ]
+    else:
+        blocks = [
+            Paragraph(
+                f"{percent(held.accuracy)} of {held.n_trials:,} answers were predicted by fits "
+                f"that had not seen them (95 % interval {_between(held.low, held.high)})."
+            )
+        ]
+    rows = []
+    if held is not None:
+        interval = _between(held.low, held.high)
+        rows.append(["this map, answers held out", percent(held.accuracy), interval, ""])
+    for kind, x in agreement.items():
+        interval = _between(x.low, x.high)
+        rows.append([_AGREEING[kind], percent(x.share), interval, f"{x.n_questions:,}"])
+        if x.ceiling is not None and kind != "same":
+            rows.append(["no map can be expected to exceed", percent(x.ceiling), "", ""])
+    if agreement:
+        blocks.append(
+            Grid(
+                "How often an answer is predicted: by this map, and by another answer to the same "
+                "question",
+                ["predicted by", "share", "95 % interval", "questions"],
+                rows,
+            )
+        )
+    else:
+        blocks.append(Paragraph("No question was asked twice: what is possible is not known."))
+    calibration: Calibration | None = found.details.get("calibration")
+    if calibration is not None:
+        blocks.append(_calibrated(calibration))
+    if found.error_rate is not None:
+        blocks.append(
+            Paragraph(f"{percent(found.error_rate)} of the answers depart from the positions.")
+        )
+    return Section("Accuracy", blocks)
+
+
+def _calibrated(found: Calibration) -> Grid:
+    rows = [
+        [percent(p), percent(share), f"{count:,}"]
+        for p, share, count in zip(found.predicted, found.observed, found.counts, strict=True)
+    ]
+    caption = (
+        "Calibration: probabilities of the likelier answer, for answers held out, and how often "
+        f"that answer was given; they are {100 * found.error:.1f} points apart on average"
+    )
+    return Grid(caption, ["predicted", "came true", "answers"], rows)
+
+
+def about_people(found: Embedding) -> Section | None:
+    """How far each person agrees with the others; None where nobody says who answered."""
+    people = found.people
+    if people is None:
+        return None
+    rated = found.details.get("reliability") is not None
+    flagged = {
+        kind: [str(x) for x in people["id"][people["flag"] == kind]]
+        for kind in ("contrary", "guessing")
+    }
+    blocks: list[Block] = [
+        Paragraph(
+            "Agreement is the share of a person's answers that were predicted from other answers. "
+            "Reliability is 1 for the average person, 0 for one who guesses, negative for one who "
+            "contradicts the others; answers count by it."
+        )
+    ]
+    for kind, ids in flagged.items():
+        if ids:
+            word = "contradict all others" if kind == "contrary" else "seem to guess"
+            blocks.append(Paragraph(f"{len(ids)} of {len(people)} {word}: {', '.join(ids)}."))
+    if rated and not any(flagged.values()):
+        blocks.append(Paragraph("Nobody contradicts the others or seems to guess."))
+    blocks.append(
+        Paragraph(
+            "Nobody was left out by hand; somebody's answers weigh less the less they agree."
+            if rated
+            else "There were too few answers to rate people; all count the same."
+        )
+    )
+    order = np.argsort(np.nan_to_num(people["agreement"], nan=2.0), kind="stable")
+    rows = [_person(people[i]) for i in order]
+    shown, caption = _outermost(rows, "people", "those who agree least and most")
+    heads = ["person", "answers", "agreement", "95 % interval", "reliability", "flag"]
+    blocks.append(Grid(caption, heads, shown))
+    return Section("People", blocks)
+
+
+def _person(row: np.void) -> list[str]:
+    known = np.isfinite(row["agreement"])
+    return [
+        str(row["id"]),
+        f"{row['n_trials']:,}",
+        percent(float(row["agreement"])),
+        _between(float(row["low"]), float(row["high"])) if known else "",
+        f"{row['reliability']:.2f}" if np.isfinite(row["reliability"]) else "",
+        str(row["flag"]),
+    ]
+
+
+def _outermost(rows: list[list[str]], what: str, which: str) -> tuple[list[list[str]], str]:
+    """All rows, or where there are many the first and the last."""
+    if len(rows) <= _LISTED:
+        return rows, f"All {len(rows):,} {what}"
+    half = _LISTED // 2
+    return rows[:half] + rows[-half:], f"{_LISTED} of {len(rows):,} {what}: {which}"
+
+
+def about_map(found: Embedding, pictures: Sequence[Any] | None) -> Section:
+    """The map."""
+    n = len(found.positions)
+    ax = plot_positions(
+        found.positions,
+        labels=_names(found),
+        covariances=found.covariances,
+        pictures=pictures,
+    )
+    kind = "svg" if n <= _DRAWN and pictures is None else "png"
+    regions = "" if found.covariances is None else " Shaded regions hold 95 % of each position."
+    grid = " Each pair of directions of greatest spread." if found.dimension > 2 else ""
+    plate = Plate(
+        f"map.{kind}",
+        as_picture(ax, kind),
+        f"Map of {n:,} objects in {_dimensions(found.dimension)}; the table below lists them",
+        f"Objects that are near each other were said to be alike.{grid}{regions} Only distances "
+        "between objects mean something, not the axes or their unit.",
+    )
+    return Section("Map", [plate])
+
+
+def about_objects(found: Embedding) -> Section:
+    """How sure the position of each object is."""
+    n = len(found.positions)
+    asked = np.bincount(found.triplets.ravel(), minlength=n)[:n]
+    names = _names(found)
+    positions = [[f"{x:.3g}" for x in row[:5]] for row in found.positions.tolist()]
+    axes = [f"x{j + 1}" for j in range(min(found.dimension, 5))]
+    if found.covariances is None:
+        rows = [[names[i], f"{asked[i]:,}", *positions[i]] for i in np.argsort(asked).tolist()]
+        shown, caption = _outermost(rows, "objects", "those in the fewest and in the most answers")
+        said = "How sure these positions are was not computed."
+        return Section(
+            "Objects", [Paragraph(said), Grid(caption, ["object", "comparisons", *axes], shown)]
+        )
+    spread = float(np.sqrt(found.positions.var(axis=0).sum())) or 1.0
+    sd = np.sqrt(np.trace(found.covariances, axis1=1, axis2=2))
+    rows = [
+        [names[i], f"{asked[i]:,}", percent(sd[i] / spread), *positions[i]]
+        for i in np.argsort(-sd, kind="stable").tolist()
+    ]
+    shown, caption = _outermost(rows, "objects", "the least and the most sure")
+    said = (
+        "The uncertainty is the typical error of a position, as a share of the spread of all "
+        f"objects; its median is {percent(float(np.median(sd)) / spread)}."
+    )
+    heads = ["object", "comparisons", "uncertainty", *axes]
+    return Section("Objects", [Paragraph(said), Grid(caption, heads, shown)])
+
+
+def about_methods(found: Embedding) -> Section:
+    """Text for a methods section, with what it cites."""
+    cited = [Paragraph(work) for work in references(found)]
+    return Section("Methods", [Paragraph(methods_text(found)), *cited])
+
+
+def about_repeating(found: Embedding, facts: dict[str, str], command: str | None) -> Section:
+    """How to get the same again."""
+    call = command or found.details.get("call")
+    blocks: list[Block] = []
+    if call:
+        blocks.append(Code(call))
+    if call and command is None and "random_state=" not in call:
+        said = "No random_state was given: another run may differ in what the answers leave open."
+        blocks.append(Paragraph(said))
+    rows = [[name, value] for name, value in facts.items()]
+    blocks.append(Grid("What it was computed with", ["what", "value"], rows))
+    return Section("The same again", blocks)

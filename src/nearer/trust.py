@@ -1,0 +1,174 @@
+"""How far predictions can be trusted, and how good they could be at best.
+
+*Agreement.* Two answers to the same question agree with probability p² + (1 − p)², p the chance
+that a is said to be nearer. The best prediction of one answer is right with probability
+q = max(p, 1 − p). With A the mean agreement over questions, the mean of q is at least A and, since
+the square root is concave, at most (1 + √(2A − 1))/2: no map can be expected to predict more than
+that *ceiling*. Pairs of one person's answers say how far people repeat themselves; pairs of
+different people's, how far a person is predicted by another.
+
+*Calibration.* Answers that no fit had seen were predicted with a probability; among those of about
+the same probability, that share should have come true.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearer.fitting.heldout import HeldOut
+from nearer.fitting.posterior import MarginForecast
+from nearer.metrics import share_interval
+from nearer.questions import pack
+from nearer.trials import Trials
+
+__all__ = ["Agreement", "Calibration", "calibrated", "measure_agreement"]
+
+Floats = NDArray[np.float64]
+_BINS = 8
+_MOST = 10_000_000  # answers; sorting more would take longer than a fit on a GPU
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How often two answers to the same question are the same, with a 95 % interval.
+
+    Attributes
+    ----------
+    share, low, high
+        The share of pairs that agree.
+    n_questions
+        Questions with two such answers or more.
+    ceiling
+        The largest share of answers that any map can be expected to predict; None for answers
+        that are more than a choice of two.
+    """
+
+    share: float
+    low: float
+    high: float
+    n_questions: int
+    ceiling: float | None
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Predicted probabilities beside what came true, in bins of equally many answers.
+
+    Attributes
+    ----------
+    predicted, observed
+        Mean probability of the likelier answer, and how often it was given.
+    counts
+        Answers in each bin.
+    """
+
+    predicted: Floats
+    observed: Floats
+    counts: NDArray[np.int64]
+
+    @property
+    def error(self) -> float:
+        """How far the two are apart, on average."""
+        return float(np.average(np.abs(self.predicted - self.observed), weights=self.counts))
+
+
+def measure_agreement(
+    answers: NDArray[np.integer] | Trials, people: NDArray[np.generic] | None
+) -> dict[str, Agreement]:
+    """Agreement of answers to the same question: of the ``"same"`` person, of ``"others"``.
+
+    What cannot be known is left out; where nobody says who answered, all pairs are ``"unknown"``.
+    More than ten million answers are not looked through.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = np.array([[0, 1, 2], [0, 1, 2], [0, 2, 1], [1, 0, 2]])
+    >>> found = measure_agreement(rows, np.array(["ann", "ann", "bob", "bob"]))
+    >>> found["same"].share, found["others"].share
+    (1.0, 0.0)
+    """
+    if len(answers) > _MOST:
+        return {}
+    question, answer = _coded(answers)
+    binary = not isinstance(answers, Trials)
+    if people is None:
+        pairs = {"unknown": _pairs(question, answer)}
+    else:
+        who = np.unique(people, return_inverse=True)[1].astype(np.int64)
+        every = _pairs(question, answer)
+        # pairs of one person are counted by question and person, then added up by question
+        _, own, where = np.unique(
+            np.stack([question, who]), axis=1, return_index=True, return_inverse=True
+        )
+        agreeing, number = _pairs(where.ravel(), answer)
+        asked, size = question[own], len(every[0])
+        same = _summed(asked, agreeing, size), _summed(asked, number, size)
+        pairs = {"same": same, "others": (every[0] - same[0], every[1] - same[1])}
+    found = {kind: _share(*counts, binary) for kind, counts in pairs.items()}
+    return {kind: share for kind, share in found.items() if share is not None}
+
+
+def _coded(
+    answers: NDArray[np.integer] | Trials,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """A number for each question, from 0, and one for each answer."""
+    if isinstance(answers, Trials):
+        order = np.argsort(answers.shown, axis=1, kind="stable")
+        shown = np.take_along_axis(answers.shown, order, axis=1)
+        said = answers.chosen
+        if answers.kind == "pairs":  # the pairs stay in their order, which is part of the question
+            shown = answers.shown
+        else:
+            said = np.take_along_axis(answers.chosen, order, axis=1)
+        asked = np.column_stack([answers.query, shown])
+        question = np.unique(asked, axis=0, return_inverse=True)[1].ravel()
+        return question, np.unique(said, axis=0, return_inverse=True)[1].ravel()
+    keys, mirrored = pack(answers)
+    return np.unique(keys, return_inverse=True)[1], mirrored.astype(np.int64)
+
+
+def _pairs(question: NDArray[np.int64], answer: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """How many pairs of answers to each question agree, and how many pairs there are."""
+    asked = np.bincount(question).astype(np.float64)
+    code = question * (int(answer.max(initial=0)) + 1) + answer
+    given, times = np.unique(code, return_counts=True)
+    kind = given // (int(answer.max(initial=0)) + 1)
+    return _summed(kind, times * (times - 1) / 2, len(asked)), asked * (asked - 1) / 2
+
+
+def _summed(where: NDArray[np.int64], values: Floats, size: int) -> Floats:
+    return np.bincount(where, values, size).astype(np.float64)
+
+
+def _share(agreeing: Floats, pairs: Floats, binary: bool) -> Agreement | None:
+    """The share of all questions together, each counting by the answers that are in its pairs."""
+    known = pairs > 0
+    if not known.any():
+        return None
+    # x answers make x(x - 1)/2 pairs
+    weight = (1 + np.sqrt(1 + 8 * pairs[known])) / 2
+    share = float(np.average(agreeing[known] / pairs[known], weights=weight))
+    low, high = share_interval(share, float(weight.sum() ** 2 / (weight**2).sum()))
+    ceiling = (1 + max(2 * share - 1, 0.0) ** 0.5) / 2 if binary else None
+    return Agreement(share, low, high, int(known.sum()), ceiling)
+
+
+def calibrated(held_out: HeldOut | None) -> Calibration | None:
+    """Whether probabilities of answers held out came true; None where there is no choice of two."""
+    if held_out is None or not isinstance(held_out.forecast, MarginForecast):
+        return None
+    p = np.exp(held_out.log_likelihood)
+    sure, right = np.maximum(p, 1 - p), (p > 0.5).astype(np.float64)
+    bins = np.array_split(np.argsort(sure, kind="stable"), min(_BINS, len(sure)))
+    weights = held_out.weights
+    if not all(weights[rows].sum() > 0 for rows in bins):
+        return None
+    return Calibration(
+        np.array([np.average(sure[rows], weights=weights[rows]) for rows in bins]),
+        np.array([np.average(right[rows], weights=weights[rows]) for rows in bins]),
+        np.array([len(rows) for rows in bins]),
+    )

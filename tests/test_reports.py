@@ -1,0 +1,167 @@
+"""Reports: what they say is what was found, in HTML and in Markdown, for every kind of result."""
+
+import re
+from dataclasses import replace
+from html import unescape
+
+import numpy as np
+import pytest
+from browserkit import SIZES, look, needs_browser, open_page
+
+import nearer
+from nearer.errors import InvalidInput
+from nearer.questions import answered, random_questions
+
+NAMES = ["<b>bold</b>", "a|b", "x_1*", "</script>", "`tick`", *(f"thing {i}" for i in range(15))]
+
+
+def answers(flip, m=2400, n=20, d=2, seed=0):
+    rng = np.random.default_rng(seed)
+    asked = random_questions(n, m // 2, rng)
+    asked = np.concatenate([asked, asked])
+    right = nearer.PointOracle(rng.normal(size=(n, d)))(asked)
+    return answered(asked, right ^ (rng.random(len(asked)) < flip))
+
+
+@pytest.fixture(scope="module")
+def people():
+    rows = answers(0.1)
+    who = np.random.default_rng(1).choice(["ann", "bob", "cy", "dee"], len(rows))
+    rows[who == "dee"] = rows[who == "dee"][:, [0, 2, 1]]  # says the contrary
+    found = nearer.fit(rows, people=who, random_state=0)
+    return replace(found, names=tuple(NAMES))
+
+
+@pytest.fixture(scope="module")
+def exact():
+    return nearer.fit(answers(0.0, d=1), n_components=1, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def huge():
+    X = np.random.default_rng(0).normal(size=(20_000, 3))
+    rows = random_questions(20_000, 30_000, np.random.default_rng(1))
+    return nearer.Embedding(
+        X, rows, 30_000, 12, (), {}, covariances=np.tile(np.eye(3), (20_000, 1, 1))
+    )
+
+
+@pytest.fixture(scope="module")
+def asked():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    return nearer.embed(nearer.PointOracle(X), 30, noise=0, random_state=0)
+
+
+def written(found, tmp_path, name="report.html", **about):
+    found.report(tmp_path / name, **about)
+    return (tmp_path / name).read_text(encoding="utf-8")
+
+
+def words(page):
+    """What a reader of the page sees."""
+    page = re.sub(r"<style>.*?</style>|<img[^>]*>", "", page, flags=re.DOTALL)
+    return unescape(re.sub(r"<[^>]+>", " ", page))
+
+
+def test_it_says_what_was_found(people, tmp_path):
+    page = words(written(people, tmp_path, title="Report on things"))
+    held, rated = people.held_out, people.people
+    assert f"{100 * held.accuracy:.1f} % of {held.n_trials:,} answers" in page
+    assert f"{100 * held.low:.1f} – {100 * held.high:.1f} %" in page
+    others = people.details["agreement"]["others"]
+    assert f"{100 * others.share:.1f} %" in page
+    assert f"{100 * others.ceiling:.1f} %" in page
+    assert "1 of 4 contradict all others: dee." in page
+    for row in rated:
+        assert f"{100 * row['agreement']:.1f} %" in page
+    for d, known in people.evidence.items():
+        if "log_likelihood" in known:
+            assert f"{-known['log_likelihood']:.4f}" in page, d
+    assert "nearer.fit(answers, people=…, random_state=0)" in page
+    assert nearer.__version__ in page
+    assert "Luce, R. D. (1959)" in page
+    for name in NAMES:
+        assert name in page
+
+
+def test_names_stay_names(people, tmp_path):
+    page = written(people, tmp_path)
+    assert "<b>bold" not in page
+    assert "</script" not in page
+    text = written(people, tmp_path, "report.md")
+    assert "<b>" not in text
+    table = [line for line in text.splitlines() if "a\\|b" in line and line.startswith("|")]
+    assert table, "a bar in a name does not end its cell"
+    assert "x\\_1\\*" in text
+
+
+def test_markdown_has_its_pictures_beside_it(people, tmp_path):
+    text = written(people, tmp_path, "paper.md", command="nearer fit things.csv --seed 0")
+    linked = set(re.findall(r"\]\(([^)]+)\)", text))
+    assert linked == {"paper-dimension.svg", "paper-map.svg"}
+    assert {file.name for file in tmp_path.iterdir()} == linked | {"paper.md"}
+    assert "```\nnearer fit things.csv --seed 0\n```" in text
+
+
+def test_a_page_needs_nothing_else(people, tmp_path):
+    page = written(people, tmp_path)
+    assert not re.findall(r"(?:src|href)=\"(?!data:)", page)
+    assert "<script" not in page
+
+
+def test_exact_answers_in_one_dimension(exact, tmp_path):
+    page = words(written(exact, tmp_path))
+    assert "which obeys all of them" in page
+    assert "the number was given, not estimated" in page
+    assert "uncertainty" in page
+    assert "People" not in page
+
+
+def test_thousands_of_objects_make_no_giant(huge, tmp_path):
+    page = written(huge, tmp_path)
+    assert len(page) < 3_000_000
+    assert "100 of 20,000 objects" in page
+    assert page.count("<tr>") < 150
+
+
+def test_questions_that_were_chosen(asked, tmp_path):
+    page = words(written(asked, tmp_path))
+    assert "chosen round by round" in page
+    for phase in asked.history:
+        assert phase.note in page
+
+
+def test_what_was_saved_can_still_be_reported(people, tmp_path):
+    people.save(tmp_path / "map.nearer.npz")
+    page = words(written(nearer.load(tmp_path / "map.nearer.npz"), tmp_path))
+    assert f"{100 * people.held_out.accuracy:.1f} %" in page
+    assert "two different people" in page
+
+
+def test_what_was_left_out_is_said(tmp_path):
+    rows = ["head,winner,loser,person", "a,b,c,p1", "a,b,b,p1", "b,c,a,p2", "c,b,a,p1", "b,a,c,p2"]
+    (tmp_path / "t.csv").write_text("\n".join(rows))
+    with pytest.warns(nearer.errors.DroppedRows):
+        found = nearer.fit(tmp_path / "t.csv", n_components=1, random_state=0)
+    page = words(written(found, tmp_path))
+    assert "Left out, an object twice in the question: 1 (line 3)." in page
+    assert "No answer was left out" not in page
+
+
+def test_other_files_are_refused(people, tmp_path):
+    with pytest.raises(InvalidInput, match=r"report\.pdf: a report is written to \.html or \.md"):
+        people.report(tmp_path / "report.pdf")
+    assert list(tmp_path.iterdir()) == []
+
+
+@needs_browser
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_browser_shows_it(browser, people, tmp_path, size, scheme):
+    written(people, tmp_path)
+    page = open_page(browser, size, color_scheme=scheme)
+    page.goto(f"file://{tmp_path}/report.html")
+    look(page, f"report-{size}-{scheme}")
+    assert page.eval_on_selector_all("img", "all => all.every((i) => i.naturalWidth > 100)")
+    assert page.faults == []
+    page.context.close()

@@ -1,0 +1,81 @@
+"""Agreement of repeated answers against slow twins, its ceiling, and calibration."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import nearer
+from nearer.questions import answered, random_questions
+from nearer.trust import measure_agreement
+
+
+def slow(rows, people, which):
+    """Mean agreement of pairs, by question, each counting by its answers."""
+    by_question = {}
+    for (head, near, far), who in zip(rows.tolist(), people, strict=True):
+        a, b = sorted((near, far))
+        by_question.setdefault((head, a, b), []).append((near == a, who))
+    shares, weights = [], []
+    for given in by_question.values():
+        pairs = [(x == y) for (x, p), (y, q) in combinations(given, 2) if which(p, q)]
+        if pairs:
+            shares.append(np.mean(pairs))
+            weights.append((1 + np.sqrt(1 + 8 * len(pairs))) / 2)
+    return np.average(shares, weights=weights), len(shares)
+
+
+def test_agreement_is_that_of_all_pairs():
+    rng = np.random.default_rng(0)
+    asked = np.repeat(random_questions(6, 40, rng), 5, axis=0)
+    rows = answered(asked, rng.random(len(asked)) < 0.7)
+    people = rng.choice(["ann", "bob", "cy"], len(rows))
+    found = measure_agreement(rows, people)
+    for kind, which in (("same", np.equal), ("others", np.not_equal)):
+        share, number = slow(rows, people, which)
+        assert found[kind].share == pytest.approx(share)
+        assert found[kind].n_questions == number
+        assert found[kind].low < share < found[kind].high
+    alone = measure_agreement(rows, None)["unknown"]
+    assert alone.share == pytest.approx(slow(rows, people, lambda p, q: True)[0])
+
+
+@pytest.mark.parametrize("p", [0.5, 0.7, 0.95])
+def test_the_ceiling_is_what_the_best_prediction_reaches(p):
+    """Where all questions are equally hard, exactly; where they differ, it is not exceeded."""
+    rng = np.random.default_rng(1)
+    asked = np.repeat(random_questions(60, 4000, rng), 2, axis=0)
+    found = measure_agreement(answered(asked, rng.random(len(asked)) < p), None)["unknown"]
+    assert found.ceiling == pytest.approx(max(p, 1 - p), abs=0.02 if p > 0.5 else 0.1)
+    mixed = np.repeat(rng.choice([p, 1.0], len(asked) // 2), 2)
+    found = measure_agreement(answered(asked, rng.random(len(asked)) < mixed), None)["unknown"]
+    assert found.share - 0.02 < np.maximum(mixed, 1 - mixed).mean() < found.ceiling + 0.02
+
+
+def test_nothing_is_said_where_no_question_was_repeated():
+    rows = np.array([[0, 1, 2], [1, 0, 2], [2, 1, 0]])
+    assert measure_agreement(rows, None) == {}
+    assert measure_agreement(rows, np.array(["a", "b", "a"])) == {}
+
+
+def test_choices_agree_where_the_same_was_chosen_of_the_same():
+    trials = nearer.Trials.near(
+        [0, 0, 0, 0], [[1, 2, 3], [3, 2, 1], [2, 1, 3], [1, 2, 4]], [[2], [2], [1], [4]]
+    )
+    found = measure_agreement(trials, None)["unknown"]
+    assert (found.share, found.n_questions, found.ceiling) == (pytest.approx(1 / 3), 1, None)
+    odd = nearer.Trials.odd_one_out([[0, 1, 2], [2, 0, 1]], [1, 1])
+    assert measure_agreement(odd, None)["unknown"].share == 1
+
+
+def test_probabilities_of_a_fit_come_true():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(25, 2))
+    asked = random_questions(25, 6000, rng)
+    rows = answered(asked, nearer.PointOracle(X)(asked) ^ (rng.random(6000) < 0.15))
+    found = nearer.fit(rows, n_components=2, n_objects=25, random_state=0)
+    calibration = found.details["calibration"]
+    assert calibration.counts.sum() > 1000
+    assert (np.diff(calibration.predicted) >= 0).all()
+    assert calibration.error < 0.03
+    assert found.details["agreement"] == {} or found.details["agreement"]["unknown"].share > 0.5
