@@ -280,6 +280,27 @@ def test_few_answers_stay_in_memory(small):
     assert in_blocks(rows) is rows
 
 
+class Blocks:
+    """Something that yields blocks whenever it is asked to, and cannot say how many."""
+
+    def __iter__(self):
+        yield from np.array_split(triplets(), 5)
+
+
+def test_every_iterable_of_blocks(small):
+    options = {"n_components": 2, "method": "soe", "max_iter": 20, "random_state": 0}
+    first, *others = (
+        nearer.fit(many, **options)
+        for many in (triplets(), Blocks(), np.array_split(triplets(), 5), iter(Blocks()))
+    )
+    for other in others:
+        assert other.n_comparisons == 6000
+        assert other.held_out == first.held_out
+    few = np.array_split(triplets(m=900), 3)
+    whole = nearer.fit(few, people=np.zeros(900), bootstrap=0, **options)
+    assert len(whole.triplets) == 900
+
+
 def test_people_and_weights_stay_in_memory(small):
     rows = triplets(m=3000)
     found = nearer.fit(

@@ -72,7 +72,7 @@ def fit(
     answers
         `nearer.Trials` of any task, what `nearer.read_triplets` returns, an ``(m, 3)`` array of
         rows (head, near, far), a pandas or polars frame, or the path of a file; the last two in
-        any form `nearer.read_triplets` reads. Also an iterator of ``(m, 3)`` blocks, or a folder of
+        any form `nearer.read_triplets` reads. Also an iterable of ``(m, 3)`` blocks, or a folder of
         Parquet files. More than four million are fitted in blocks, from a temporary file, and the
         result has no `triplets`; see ``docs/scale.md``.
     n_components

@@ -26,6 +26,7 @@ from nearer.metrics import share_interval
 from nearer.questions import Objects
 from nearer.trials import Trials
 from nearer.triplets import Triplets, read_triplets
+from nearer.triplets.blocks import blocks_of
 from nearer.triplets.columns import BESIDE, by_name
 from nearer.triplets.reader import read_frame
 from nearer.triplets.report import Report
@@ -150,8 +151,8 @@ def gather(
         answers = _from_file(answers)
     elif hasattr(answers, "columns") and not isinstance(answers, np.ndarray):
         answers = _from_frame(answers) if _has_header(answers) else _values(answers)
-    elif isinstance(answers, Iterator):
-        answers = _from_blocks(answers)
+    elif (blocks := blocks_of(answers)) is not None:
+        answers = _from_blocks(blocks)
     read = answers.report if isinstance(answers, Triplets) else None
     return replace(_gathered(answers, people, weights, n_objects, objects, odds), read=read)
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import io
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ from nearer.fitting.posterior import Curve, MarginForecast, Noise, Posterior, mo
 from nearer.fitting.solver import Fit, Passes, fit_positions
 from nearer.fitting.starts import ENOUGH, EXTRA, STEPS, random_start
 from nearer.metrics import share_interval
-from nearer.triplets.blocks import BlockSource, as_source
+from nearer.triplets.blocks import BlockSource, as_source, blocks_of
 from nearer.triplets.stored import Stored, store
 
 __all__ = ["MANY", "Checkpoint", "Goal", "fit_many", "in_blocks"]
@@ -78,7 +78,7 @@ def in_blocks(
     if source.n_rows is None:
         source = _counted(source)
     if source.n_rows is not None and source.n_rows <= MANY:
-        return answers if not isinstance(answers, Iterator) else source.blocks
+        return answers if blocks_of(answers) is None else source.blocks
     return store(source, n_objects=n_objects, renumber=objects == "auto", sampled=sampled)
 
 

@@ -9,7 +9,7 @@ Objects that are text get numbers in the order in which they occur, and `names` 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from nearer.errors import InvalidInput
 from nearer.files import content_suffix
 from nearer.triplets import columns as parts_of
 
-__all__ = ["BlockSource", "as_source", "parquet_files", "parquet_rows"]
+__all__ = ["BlockSource", "as_source", "blocks_of", "parquet_files", "parquet_rows"]
 
 BLOCK = 1 << 20  # rows read at a time: 24 MB as they are in most files
 _THREE = ("head", "near", "far")
@@ -64,9 +64,25 @@ def as_source(answers: Any, columns: Mapping[str, str | int] | None = None) -> B
             return None
         cut = range(0, len(answers), BLOCK)
         return BlockSource("answers", (answers[i : i + BLOCK] for i in cut), len(answers))
-    if isinstance(answers, Iterator):
-        return BlockSource("the blocks", answers)
-    return None
+    blocks = blocks_of(answers)
+    return None if blocks is None else BlockSource("the blocks", blocks)
+
+
+def blocks_of(answers: Any) -> Iterator[Any] | None:
+    """The blocks of something that has some and nothing else: an iterator, a list of arrays.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = np.array([[0, 1, 2], [2, 1, 0]])
+    >>> blocks_of(rows), len(list(blocks_of([rows, rows])))
+    (None, 2)
+    """
+    if isinstance(answers, list | tuple):
+        are = bool(answers) and all(getattr(block, "ndim", 0) == 2 for block in answers)
+    else:  # tables, trials and triplets can be counted; what only yields cannot
+        are = isinstance(answers, Iterable) and not isinstance(answers, Sized)
+    return iter(answers) if are else None
 
 
 def parquet_files(path: Path) -> list[Path]:
