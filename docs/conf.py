@@ -14,6 +14,12 @@ import nearer
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "_ext"))
 
+# names of types that are shown as they are written
+ALIASES = (
+    "Answers", "ArrayLike", "Askable", "Asking", "Floats", "Map", "NDArray",
+    "Objects", "Oracle", "Points", "Questions", "Ranking", "Said", "Seed",
+)  # fmt: skip
+
 project = "nearer"
 author = "The nearer developers"
 project_copyright = author
@@ -40,6 +46,8 @@ suppress_warnings = ["config.cache"]  # the gallery's functions cannot be pickle
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
+autodoc_type_aliases = {name: name for name in ALIASES}
+python_maximum_signature_line_length = 80
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 

@@ -56,7 +56,7 @@ MAY_IMPORT = {
     "_fit": INSIDE | {"_dimension", "_given", "_many", "running", "triplets", "trust"},
     "datasets": {"asking", "triplets"} | LEAVES,
     "plotting": INSIDE | {"_dimension"},
-    "estimators": DOORS,
+    "estimators": DOORS | {"_given"},
     "cells": LEAVES,
     "study": DOORS,
     "reports": {"_dimension", "embedding", "metrics", "plotting", "triplets", "trust"} | LEAVES,

@@ -37,7 +37,7 @@ def _thing(name: str) -> Any:
 
 def _page(name: str) -> str:
     thing, title = _thing(name), f"nearer.{name}"
-    lines = [":orphan:", "", title, "=" * len(title), ""]
+    lines = [title, "=" * len(title), ""]
     if inspect.isclass(thing):
         lines += [f".. autoclass:: {title}", "   :members:", f"   :inherited-members: {_BASES}"]
     elif callable(thing):
@@ -65,6 +65,7 @@ def _link_names(app: Any, page: str, source: list[str]) -> None:
         source[0] = re.sub(
             r"^\| `([\w.]+)` \|", r"| {py:obj}`\1 <nearer.\1>` |", source[0], flags=re.MULTILINE
         )
+        source[0] += f"\n```{{toctree}}\n:hidden:\n:glob:\n\n{FOLDER}/*\n```\n"
 
 
 def _skip(app: Any, kind: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:

@@ -6,7 +6,6 @@ Colours made the first maps of this kind: asked which of two is more like a thir
 colour circle without being told of it.
 """
 
-# order: 9
 # %%
 # Forty colours of many hues. The people here are simulated: they see distances in CIE L*a*b*, in
 # which equal steps look about equal, and doubt near ties.

@@ -7,7 +7,6 @@ What do rankings from a few heads tell about space? Three notions carry the pape
 dimension.
 """
 
-# order: 15
 # %%
 # Four hundred points in a disc. All that is known is how two heads rank them: who is nearer, who
 # is farther, no distance.

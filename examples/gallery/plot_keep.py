@@ -6,7 +6,6 @@ A map is saved to one file without pickles, goes to pandas and SciPy, and become
 matrix for RSA tools. What is uncertain about it goes along.
 """
 
-# order: 13
 # %%
 # Thirty objects of three kinds, and answers of which some are wrong.
 

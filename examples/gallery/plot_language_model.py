@@ -7,7 +7,6 @@ stand-in answers on this machine, slowly, absent-mindedly and with a liking for 
 so that the example costs nothing; with a key and a model's name the same lines ask a real one.
 """
 
-# order: 6
 # %%
 # What the stand-in has in mind: how large an animal is, and how tame. A real model knows for
 # itself.

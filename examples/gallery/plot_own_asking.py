@@ -7,7 +7,6 @@ against a formula, a noisy crowd or people who reply days apart, with a budget, 
 journal that they know nothing of.
 """
 
-# order: 8
 # %%
 # A *medoid* is the object that is nearest to the others on the whole. This asking finds it by
 # rounds: in each, random heads compare pairs of candidates, and the worse half goes.

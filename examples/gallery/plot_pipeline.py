@@ -6,7 +6,6 @@ Estimators in a scikit-learn pipeline
 cross-validation, grid search and pipelines work with them as they are.
 """
 
-# order: 14
 # %%
 # Fifty objects in the plane, 4,000 questions, an eighth of the answers wrong. Questions are rows
 # (head, a, b), and ``y`` says whether a is nearer.

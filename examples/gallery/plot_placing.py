@@ -6,7 +6,6 @@ The map is there, and something new comes in. It is compared with what has a pla
 nothing that was paid for is paid again, and nothing on the map moves.
 """
 
-# order: 5
 # %%
 # A map of 200 objects first. The last forty are new: the embedding has never heard of them.
 

@@ -7,7 +7,6 @@ from that table to a figure: read, look at the people, leave out who guessed, fi
 vector graphics.
 """
 
-# order: 2
 # %%
 # No table of a real study is shipped, so we make one with Salmon's columns: 24 faces that differ
 # in how glad and how awake they look, and 20 people, of whom two only press buttons.

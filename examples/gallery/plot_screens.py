@@ -6,7 +6,6 @@ In the time of two comparisons people can look at eight things and choose the tw
 like a given one. Which is the better way to spend ten minutes of theirs?
 """
 
-# order: 12
 # %%
 # `nearer.Pace` knows how long screens take, from 9,904 that were recorded. Each task gets ten
 # minutes of the same simulated people.

@@ -6,7 +6,6 @@ Twenty-five blossoms that differ in their petals and in how round they are. Peop
 say which is the odd one out; the map shows the pictures themselves.
 """
 
-# order: 11
 # %%
 # Draw the pictures, each to a file.
 

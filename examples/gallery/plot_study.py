@@ -6,7 +6,6 @@ Before people are asked, the whole study can be tried out: the real server, simu
 answer over HTTP, the map at the end. How many answers will it take?
 """
 
-# order: 7
 # %%
 # Sixteen words for the weather, and what everybody has in mind: how warm, how wet.
 

@@ -6,7 +6,6 @@ Do cooks and guests see the same kitchen? Two groups answer about the same 20 th
 map, and the maps are compared: do they agree at all, and which things moved?
 """
 
-# order: 4
 # %%
 # The groups agree but for three things, which the cooks see elsewhere.
 
@@ -51,8 +50,8 @@ for i in np.argsort(compared.moved)[:5]:
     print(f"{compared.names[i]:>8} moved by {span}, p = {max(compared.moved[i], 1e-4):.4f}")
 
 # %%
-# Twenty things were looked at, so a fair threshold is 5 % divided by twenty. We moved three of them;
-# whatever else is marked is a false alarm.
+# Twenty things were looked at, so a fair threshold is 5 % divided by twenty. We moved three of
+# them; whatever else is marked is a false alarm.
 
 figure, ax = plt.subplots(figsize=(9, 5))
 moved = compared.moved < 0.05 / 20

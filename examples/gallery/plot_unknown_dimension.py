@@ -6,7 +6,6 @@ How many dimensions do answers need? Fits in too few cannot predict answers that
 seen; fits in too many learn the noise by heart. What the answers cannot tell is said, too.
 """
 
-# order: 3
 # %%
 # Sixty objects that differ in three ways, and answers of which every tenth is wrong.
 

@@ -6,7 +6,6 @@ Any function that says how alike things are is an oracle. Here it compares the w
 ten in sixteen languages, letter by letter; the families of languages come out.
 """
 
-# order: 10
 # %%
 # The words, without accents.
 

@@ -6,7 +6,6 @@ Five hundred cities. Nobody tells where they are; all that can be asked is "is c
 this city than city b is?". The answers give the globe back.
 """
 
-# order: 1
 # %%
 # The cities are part of the package. The oracle is the only one who sees where they are.
 

@@ -20,7 +20,7 @@ import numpy as np
 from nearer.algorithms.draft import Draft
 from nearer.algorithms.frame import Frame, build_frame
 from nearer.algorithms.near_ties import RankingErrors, near_ties
-from nearer.algorithms.obeying import ObeyingFit
+from nearer.algorithms.obeying import ObeyingFit, possible_dimensions
 from nearer.algorithms.slotting import Anchors, Slots, slot_objects
 from nearer.algorithms.twins import nearest_places, without_twins
 from nearer.asking.protocol import Asking
@@ -32,8 +32,8 @@ __all__ = ["LowDimensional"]
 
 # What each number trades; `python -m benchmarks sensitivity` halves and doubles them.
 #
-# Questions an object in each round of detail, among its nearest (kNN) and anywhere (tau): fewer take
-# more fits, more are chosen by worse ones.
+# Questions an object in each round of detail, among its nearest (kNN) and anywhere (tau): fewer
+# take more fits, more are chosen by worse ones.
 _LOCAL, _GLOBAL = 1, 1
 _MOST, _MOST_EACH = 1.5, 20  # at most so many n·d·log2 n and so many an object, in all
 # Objects that are ranked: too few do not show the dimension (ten for each), too many cost more than
@@ -119,6 +119,8 @@ class LowDimensional:
         draft, frame = self.draft, self._frame
         assert frame.positions is not None
         draft.places = frame.objects
+        d, m = frame.positions.shape[1], len(frame.objects)
+        draft.span = possible_dimensions(d, m, draft.evidence) if m > 2 else (1, 1)
         others = np.setdiff1d(np.arange(draft.n), frame.objects)
         draft.positions = np.tile(frame.positions[:1], (draft.n, 1))
         draft.positions[frame.objects] = frame.positions
@@ -170,6 +172,7 @@ class LowDimensional:
             self._frame.positions, self._frame.dimension = fit.positions, fit.dimension
         else:
             self.draft.positions = fit.positions
+            self.draft.span = possible_dimensions(fit.dimension, len(objects), self.draft.evidence)
 
     def _most(self, objects: Objects, d: int) -> int:
         """How many comparisons to stop at, if nothing else ends the detail before."""
@@ -187,7 +190,7 @@ class LowDimensional:
         place = np.full(self.draft.n, -1)
         place[objects] = np.arange(len(objects))
         rows = place[np.concatenate([*implied, self.draft.triplets])]
-        return rows[(rows >= 0).all(axis=1)]
+        return np.asarray(rows[(rows >= 0).all(axis=1)])
 
     def _start(self) -> Floats:
         frame, n, rng = self._frame, self.draft.n, self.draft.rng

@@ -42,7 +42,12 @@ class _LossEstimator(TripletEstimator):
         return Loss(type(self).__name__.lower())
 
     def _embed(
-        self, passes: Passes | GpuPasses, d: int, rng: np.random.Generator, init: Any
+        self,
+        passes: Passes | GpuPasses,
+        d: int,
+        rng: np.random.Generator,
+        init: Any,
+        people: ArrayLike | None,  # a loss counts all answers the same
     ) -> Fit:
         options: dict[str, Any] = {
             "loss": self._loss(),
@@ -75,7 +80,7 @@ _COMMON = """
     max_iter, tol
         Steps of the optimiser, and the gain of a step, relative to the loss, that ends it.
     random_state
-        Seed, `numpy.random.RandomState` or None.
+        Seed, `numpy.random.Generator`, `numpy.random.RandomState` or None.
     n_objects
         How many objects there are; None: the largest index plus one.
     device
@@ -88,6 +93,8 @@ _COMMON = """
     ----------
     embedding_
         ``(n_objects, n_components)`` positions.
+    objects_
+        What the objects are called, where answers were about names; else None.
     stress_
         Weighted mean loss.
     n_iter_, converged_
