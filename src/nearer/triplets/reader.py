@@ -70,8 +70,8 @@ def read_triplets(
         Text with commas, tabs, semicolons or spaces between its columns, ``.npy`` or ``.npz``;
         JSON or lines of JSON with the same fields, or with screens (grids, jsPsych, psiz, votes:
         see `nearer.triplets.records`); psiz's HDF5 (extra ``nearer[hdf5]``); any of them compressed
-        as ``.gz``, ``.xz`` or ``.bz2``. Also Parquet, a file or a folder (``nearer[parquet]``), or a
-        pandas or polars frame, whose columns have names.
+        as ``.gz``, ``.xz`` or ``.bz2``. Also Parquet, a file or a folder (``nearer[parquet]``), or
+        a pandas or polars frame, whose columns have names.
     kind
         ``"triplets"`` (head, near, far: Salmon's head, winner, loser, cblearn's list-order),
         ``"answers"`` (head, two objects, and which of them: tripletTools' Center, Left, Right,
