@@ -4,7 +4,8 @@ The protocol is that of Vankadara et al. 2019: positions uniform in a cube, 2·n
 and one problem of 10⁹ triplets in four dimensions. `SOE(init="random", tol=1e-4)` is given triplets
 that lie on the device, with the kernels compiled; ``above`` starts in more dimensions, as it does
 by default. A pass moves at least 12 bytes a triplet: beside it stands how long the device takes to
-copy as many bytes. Needs a CUDA device and the extra ``nearer[gpu]``.
+copy as many bytes. ``door`` is `nearer.fit` from an array on the processor; ``choice`` a pass over
+choices of k of m. Needs a CUDA device and the extra ``nearer[gpu]``.
 """
 
 from __future__ import annotations
@@ -15,10 +16,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import nearer
 from benchmarks.harness import Cell, Rows, cell, pick, summary, table
+from nearer.fitting.choices import as_choices
 from nearer.fitting.device import GpuPasses, using
 from nearer.fitting.losses import LOSSES, Loss
+from nearer.fitting.posterior import Noise
 
 TIMED = True
 _HELD_OUT = 1_000_000
@@ -32,7 +37,10 @@ def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
         yield cell("soe", fitted, n=1_000_000, m=10**9, d=4, init="random", seed=seed)
     for loss in LOSSES:
         yield cell("pass", passed, n=1_000_000, m=_answers(1_000_000, 2), d=2, loss=loss)
-    yield cell("door", door, n=100_000, m=_answers(100_000, 2), d=2)
+    for n in (100_000, 1_000_000):
+        yield cell("door", door, n=n, m=_answers(n, 2), d=2)
+    for choose, shown in ((1, 8), (2, 8)):
+        yield cell("choice", chosen, n=10_000, m=300_000, shown=shown, choose=choose)
 
 
 def _answers(n: int, d: int) -> int:
@@ -104,19 +112,22 @@ def passed(n: int, m: int, d: int, loss: str) -> dict[str, float]:
     Z = torch.rand(n, d, device="cuda")
     copied = torch.empty(12 * m // 8, dtype=torch.int32, device="cuda")
 
-    def clocked(work: Any) -> float:
-        work()
-        torch.cuda.synchronize()
-        start = time.perf_counter()
-        for _ in range(10):
-            work()
-        torch.cuda.synchronize()
-        return 100 * (time.perf_counter() - start)
-
     return {
-        "ms": clocked(lambda: passes._pass(Loss(loss), Z)),
-        "limit_ms": clocked(copied.clone),  # half of the bytes read, half of them written
+        "ms": _clocked(lambda: passes.sums(Loss(loss), Z)),
+        "limit_ms": _clocked(copied.clone),  # half of the bytes read, half of them written
     }
+
+
+def _clocked(work: Any) -> float:
+    """Milliseconds, the mean of ten."""
+    torch = _torch()
+    work()
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for _ in range(10):
+        work()
+    torch.cuda.synchronize()
+    return 100 * (time.perf_counter() - start)
 
 
 def door(n: int, m: int, d: int) -> dict[str, float]:
@@ -131,6 +142,32 @@ def door(n: int, m: int, d: int) -> dict[str, float]:
     with using("cuda"):
         wrong = GpuPasses(test, None, n).disobeyed(found.positions).mean()
     return {"seconds": seconds, "held_out_error": float(wrong)}
+
+
+def chosen(n: int, m: int, shown: int, choose: int) -> dict[str, float]:
+    """Milliseconds of one pass over choices, on the device and on the processor."""
+    from nearer._kernels.torch_choosing import Tables
+
+    torch = _torch()
+    rng = np.random.default_rng(0)
+    rows = rng.integers(n - shown, size=(m, 1)) + np.arange(shown + 1)
+    rows = rng.permuted(rows, axis=1)
+    trials = nearer.Trials.near(rows[:, 0], rows[:, 1:], rows[:, 1 : 1 + choose])
+    choices, X = as_choices(trials, n), rng.normal(size=(n, 3))
+    tables, Z = Tables(choices, "cuda"), torch.tensor(X, device="cuda")
+    here, there = Noise(lapse=0.1), (0.1, 0.0)
+    value, gradient = choices.value_and_gradient(X, here)
+    found, slope = tables.value_and_gradient(Z, *there)
+    start = time.perf_counter()
+    choices.value_and_gradient(X, here)
+    processor = 1000 * (time.perf_counter() - start)
+    slope = slope.cpu().numpy() / tables.total
+    return {
+        "ms": _clocked(lambda: tables.value_and_gradient(Z, *there)),
+        "processor_ms": processor,
+        "value_error": abs(found / tables.total / value - 1),
+        "gradient_error": float(np.abs(slope - gradient).max() / np.abs(gradient).max()),
+    }
 
 
 def _device() -> str:
@@ -163,5 +200,11 @@ def page(rows: Rows, folder: Path) -> str:
         f"\n`nearer.fit` of {r['m']:,} triplets of {r['n']:,} objects, from an array: "
         f"{r['seconds']:.2f} s, held-out error {r['held_out_error']:.4f}."
         for r in pick(rows, "door")
+    ]
+    text += [
+        f"\n{r['m']:,} choices of {r['choose']} of {r['shown']}: {r['ms']:.2f} ms a pass, "
+        f"{r['processor_ms']:.0f} ms on the processor; they differ by {r['value_error']:.1e} in "
+        f"the value and {r['gradient_error']:.1e} in the gradient."
+        for r in pick(rows, "choice")
     ]
     return "\n".join(text)

@@ -67,7 +67,7 @@ def test_too_few_steps_are_told(plane):
 
 
 def test_an_interruption_is_not_swallowed(plane):
-    def callback(step, loss):
+    def callback(step, loss, positions):
         if step == 5:
             raise KeyboardInterrupt
 

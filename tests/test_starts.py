@@ -54,7 +54,7 @@ def test_interruption_ends_the_whole_descent():
     rows = np.where(nearer.PointOracle(X)(rows)[:, None], rows, rows[:, [0, 2, 1]])
     calls = []
 
-    def callback(step, loss):
+    def callback(step, loss, positions):
         calls.append(step)
         if len(calls) == 4:
             raise KeyboardInterrupt

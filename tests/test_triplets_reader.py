@@ -294,7 +294,7 @@ def test_bad_files_say_where_what_and_the_remedy(write, text, options, message):
 def test_files_that_are_no_tables(tmp_path):
     with pytest.raises(InvalidInput, match="no such file"):
         nearer.read_triplets(tmp_path / "none.csv")
-    with pytest.raises(InvalidInput, match="cannot be read"):
+    with pytest.raises(InvalidInput, match="a folder without Parquet"):
         nearer.read_triplets(tmp_path)
     (tmp_path / "bad.csv").write_bytes(b"0,1,\xff\n")
     with pytest.raises(InvalidInput, match="byte 4 is not UTF-8"):

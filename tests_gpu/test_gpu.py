@@ -10,7 +10,7 @@ import torch
 import nearer
 from nearer.errors import InvalidInput
 from nearer.fitting import device as devices
-from nearer.fitting.device import GpuPasses, information, margins, using
+from nearer.fitting.device import GpuPasses, margins, using
 from nearer.fitting.losses import LOSSES, Loss
 from nearer.fitting.solver import Passes, fit_positions, prepare
 from nearer.questions import answered, random_questions
@@ -101,8 +101,8 @@ def test_covariances_and_margins_are_the_processors():
     X = np.random.default_rng(0).normal(size=(25, 2))
     weights = np.random.default_rng(1).random(600)
     for lapse, tail in ((0.0, 0.0), (0.1, 0.0), (0.0, 1.0)):
-        here = information(X, Passes(rows, weights, 25), lapse, tail)
-        there = information(X, GpuPasses(rows, weights, 25), lapse, tail)
+        here = Passes(rows, weights, 25).information(X, lapse, tail)
+        there = GpuPasses(rows, weights, 25).information(X, lapse, tail)
         np.testing.assert_allclose(there, here, rtol=1e-4, atol=1e-6)
         covariances = np.linalg.inv(here + np.eye(2))
         expected = margins(X, covariances, rows, tail)
@@ -146,3 +146,26 @@ def test_too_little_memory_is_said_or_avoided(monkeypatch):
         nearer.fit(triplets(), n_components=2, device="cuda")
     with using("auto"):
         assert not devices.wants_gpu(10**9, 10**6)
+
+
+def test_no_device_is_said(monkeypatch):
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(InvalidInput, match="PyTorch sees no CUDA device here"):
+        nearer.fit(triplets(), n_components=2, device="cuda")
+    with using("auto"):
+        assert not devices.wants_gpu(10**9, 10**3)
+
+
+def test_very_many_answers_are_fitted_on_the_device(monkeypatch):
+    from nearer import _many
+
+    rows = triplets(m=3000)
+    monkeypatch.setattr(_many, "MANY", 1000)
+    options = {"n_components": 2, "method": "soe", "max_iter": 100, "random_state": 0}
+    here = nearer.fit(rows, device="cpu", **options)
+    there = nearer.fit(iter(np.array_split(rows, 7)), device="cuda", **options)
+    assert there.history[0].note.endswith("in blocks")
+    assert there.error_rate == pytest.approx(here.error_rate, abs=0.01)
+    assert there.held_out.accuracy == pytest.approx(here.held_out.accuracy, abs=0.02)
+    assert nearer.metrics.procrustes(here.positions, there.positions).disparity < 0.02

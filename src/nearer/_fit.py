@@ -24,6 +24,7 @@ from nearer._dimension import (
     fit_exactly,
 )
 from nearer._given import Given, gather
+from nearer._many import Goal, fit_many, in_blocks
 from nearer.embedding import Embedding, Phase
 from nearer.fitting.belief import Belief
 from nearer.fitting.bootstrap import bootstrap_covariances
@@ -35,6 +36,7 @@ from nearer.fitting.posterior import Curve, Noise, Posterior
 from nearer.fitting.reliability import Reliability
 from nearer.fitting.solver import Fit, disobeyed, fit_positions
 from nearer.fitting.starts import fit_from_above
+from nearer.triplets.stored import Stored
 from nearer.trust import Calibration, calibrated
 
 __all__ = ["fit"]
@@ -70,7 +72,9 @@ def fit(
     answers
         `nearer.Trials` of any task, what `nearer.read_triplets` returns, an ``(m, 3)`` array of
         rows (head, near, far), a pandas or polars frame, or the path of a file; the last two in
-        any form `nearer.read_triplets` reads. Also an iterator of ``(m, 3)`` blocks.
+        any form `nearer.read_triplets` reads. Also an iterable of ``(m, 3)`` blocks, or a folder of
+        Parquet files. More than four million are fitted in blocks, from a temporary file, and the
+        result has no `triplets`; see ``docs/scale.md``.
     n_components
         A number of dimensions, or ``"auto"``: as many as the answers need.
     people
@@ -130,19 +134,23 @@ def fit(
     (2, 2, 0.9)
     """
     call = _as_called(locals())
-    given = gather(answers, people, weights, n_objects, objects, odds)
     checks.one_of("method", method, _METHODS)
-    d = None if n_components == "auto" else checks.n_components(n_components, given.n)
-    most = min(checks.n_components(max_components, name="max_components"), given.n - 1)
-    checks.whole("max_iter", max_iter)
-    checks.positive("tol", tol)
+    checks.one_of("objects", objects, ("auto", "numbers"))
     if bootstrap is not None and bootstrap != 0:
         checks.whole("bootstrap", bootstrap, least=2, rule="a spread needs two draws; 0: none")
     rng = checks.generator(random_state)
+    if people is None and weights is None and odds is None and not bootstrap:
+        answers = in_blocks(answers, n_objects, objects, sampled=n_components == "auto")
+    if isinstance(answers, Stored):
+        goal = _goal(answers.n_objects, n_components, method, max_components, max_iter, tol)
+        with using(device):
+            return fit_many(answers, goal, rng, call=call)
+    given = gather(answers, people, weights, n_objects, objects, odds)
+    goal = _goal(given.n, n_components, method, max_components, max_iter, tol)
     if given.are_choices and (method not in ("auto", "noisy") or bootstrap):
         given = given.split()  # the losses, and draws of answers, know triplets only
     with using(device):
-        found = _find(given, _Wanted(method, d, most, max_iter, tol), rng)
+        found = _find(given, goal, rng)
         if draws := _default_draws(given, found) if bootstrap is None else bootstrap:
             again = _obeyed_otherwise if found.exact else _drawn_again
             found = again(given, found, draws, rng)
@@ -167,15 +175,12 @@ def _default_draws(given: Given, found: _Found) -> int:
     return 0 if found.exact and len(given.rows) > _WANDERED else _DRAWS
 
 
-@dataclass(frozen=True)
-class _Wanted:
-    """How answers are to be fitted; `d` None: in as many dimensions as they need."""
-
-    method: str
-    d: int | None
-    most: int
-    max_iter: int
-    tol: float
+def _goal(
+    n: int, n_components: Any, method: str, max_components: int, max_iter: int, tol: float
+) -> Goal:
+    d = None if n_components == "auto" else checks.n_components(n_components, n)
+    most = min(checks.n_components(max_components, name="max_components"), n - 1)
+    return Goal(method, d, most, checks.whole("max_iter", max_iter), checks.positive("tol", tol))
 
 
 @dataclass(frozen=True)
@@ -195,25 +200,25 @@ class _Found:
     expected_tau: float | None = None
 
 
-def _find(given: Given, wanted: _Wanted, rng: np.random.Generator) -> _Found:
-    method, d = wanted.method, wanted.d
+def _find(given: Given, goal: Goal, rng: np.random.Generator) -> _Found:
+    method, d = goal.method, goal.d
     if d is not None and method not in ("auto", "noisy"):
-        return _minimised(given, wanted, rng)
-    belief, some = _believed(given, wanted, rng)
+        return _minimised(given, goal, rng)
+    belief, some = _believed(given, goal, rng)
     exact = None
     if method != "noisy" and not given.are_choices:
         exact = fit_exactly(belief, given.rows, given.weights, rng)
-    estimate = find_dimension(belief, wanted.most, exact) if d is None else None
+    estimate = find_dimension(belief, goal.most, exact) if d is None else None
     if method == "auto" and exact is not None:
         return _obeyed(given, exact, estimate, belief.reliability)
     if method not in ("auto", "noisy"):
         assert estimate is not None
-        found = _minimised(given, replace(wanted, d=estimate.dimension), rng)
+        found = _minimised(given, replace(goal, d=estimate.dimension), rng)
         return replace(found, estimate=estimate)
     if some < len(given.answers):  # those settled the dimension; all of them are fitted
-        belief, _ = _believed(given, replace(wanted, d=belief.dimension), rng)
+        belief, _ = _believed(given, replace(goal, d=belief.dimension), rng)
     evidence = belief.evidence if estimate is None else estimate.evidence
-    belief.conclude(max_iter=wanted.max_iter, tol=wanted.tol)
+    belief.conclude(max_iter=goal.max_iter, tol=goal.tol)
     return _Found(
         "noisy",
         belief.fit,
@@ -228,12 +233,12 @@ def _find(given: Given, wanted: _Wanted, rng: np.random.Generator) -> _Found:
     )
 
 
-def _believed(given: Given, wanted: _Wanted, rng: np.random.Generator) -> tuple[Belief, int]:
+def _believed(given: Given, goal: Goal, rng: np.random.Generator) -> tuple[Belief, int]:
     """What the answers make believe, and from how many: enough to settle the dimension."""
     some = np.arange(len(given.answers))
-    if wanted.d is None and len(some) > SETTLED:
+    if goal.d is None and len(some) > SETTLED:
         some = np.sort(rng.choice(len(some), SETTLED, replace=False))
-    belief = Belief(given.n, wanted.d, rng, max_components=wanted.most if not wanted.d else None)
+    belief = Belief(given.n, goal.d, rng, max_components=goal.most if not goal.d else None)
     if given.odds is not None:
         belief.expect(given.rows, given.odds)
     people = None if given.people is None else given.people[some]
@@ -253,16 +258,16 @@ def _obeyed(
     return replace(found, estimate=estimate, reliability=reliability, exact=True)
 
 
-def _minimised(given: Given, wanted: _Wanted, rng: np.random.Generator) -> _Found:
-    method, d, loss = wanted.method, wanted.d or 1, Loss(wanted.method)
+def _minimised(given: Given, goal: Goal, rng: np.random.Generator) -> _Found:
+    method, d, loss = goal.method, goal.d or 1, Loss(goal.method)
     found = fit_from_above(
         given.rows,
         given.n,
         d,
         loss=loss,
         weights=given.weights,
-        max_iter=wanted.max_iter,
-        tol=wanted.tol,
+        max_iter=goal.max_iter,
+        tol=goal.tol,
         rng=rng,
     )
     held = hold_out_once(given.rows, given.weights, given.n, d, loss, rng)

@@ -25,6 +25,7 @@ from nearer.metrics import share_interval
 from nearer.questions import Objects
 from nearer.trials import Trials
 from nearer.triplets import Triplets, read_triplets
+from nearer.triplets.blocks import blocks_of
 from nearer.triplets.columns import BESIDE, by_name
 from nearer.triplets.report import Report
 from nearer.trust import Agreement, measure_agreement
@@ -147,8 +148,8 @@ def gather(
         answers = _from_file(answers)
     elif hasattr(answers, "columns") and not isinstance(answers, np.ndarray):
         answers = _from_frame(answers) if _has_header(answers) else _values(answers)
-    elif isinstance(answers, Iterator):
-        answers = _from_blocks(answers)
+    elif (blocks := blocks_of(answers)) is not None:
+        answers = _from_blocks(blocks)
     read = answers.report if isinstance(answers, Triplets) else None
     return replace(_gathered(answers, people, weights, n_objects, objects, odds), read=read)
 
@@ -178,13 +179,26 @@ def _gathered(
     rows, n = checks.triplets(getattr(answers, "triplets", answers), count)
     names = None if labels is None else tuple(labels)
     if not keep:
-        ids, compact = np.unique(rows, return_inverse=True)
+        ids, rows = _numbered(rows)
         if len(ids) < n:
             names = tuple(ids.tolist() if labels is None else (labels[i] for i in ids))
-        rows, n = compact.reshape(-1, 3).astype(np.int32), len(ids)
+        n = len(ids)
     counts, who = checks.weights(weights, len(rows)), checks.people(people, len(rows))
     likely = None if odds is None else checks.odds(odds, len(rows))
     return Given(rows, n, names, rows, counts, who, _trials(rows), likely)
+
+
+def _numbered(rows: NDArray[np.int32]) -> tuple[NDArray[np.integer], NDArray[np.int32]]:
+    """The distinct ids, ascending, and the rows with each id's place among them."""
+    high = int(rows.max())
+    if high > rows.size:  # too far apart for a table
+        ids, places = np.unique(rows, return_inverse=True)
+        return ids, places.reshape(-1, 3).astype(np.int32)
+    marks = np.zeros(high + 1, dtype=np.bool_)
+    marks[rows.ravel()] = True
+    if marks.all():
+        return np.arange(high + 1), rows
+    return np.flatnonzero(marks), (np.cumsum(marks) - 1).astype(np.int32)[rows]
 
 
 def _from_blocks(blocks: Iterator[Any]) -> NDArray[np.int32]:

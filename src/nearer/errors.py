@@ -19,6 +19,7 @@ __all__ = [
     "MissingData",
     "NearerError",
     "OracleError",
+    "WorkerDied",
 ]
 
 from typing import TYPE_CHECKING
@@ -51,6 +52,10 @@ class DroppedRows(UserWarning):
 
 class OracleError(NearerError, ValueError):
     """An oracle answered in a form that is not one boolean a question."""
+
+
+class WorkerDied(NearerError, RuntimeError):
+    """One of several processes that fit together is gone; the message names it."""
 
 
 class JournalError(NearerError, OSError):

@@ -84,8 +84,12 @@ def _add_rows(
     weights: Floats,
     gradient: Floats,
 ) -> float:
-    """Sum of the losses of some rows; their gradient is added to `gradient`."""
+    """Sum of the losses of some rows; their gradient is added to `gradient`.
+
+    One weight stands for all rows.
+    """
     d = X.shape[1]
+    weighted = len(weights) > 1
     total = 0.0
     for t in range(len(triplets)):
         h, i, j = triplets[t, 0], triplets[t, 1], triplets[t, 2]
@@ -95,11 +99,12 @@ def _add_rows(
             near += to_near * to_near
             far += to_far * to_far
         value, pull, push = _slopes(kind, shape, near, far)
-        total += value * weights[t]
+        w = weights[t] if weighted else weights[0]
+        total += value * w
         if pull == 0.0 and push == 0.0:
             continue
-        pull *= 2.0 * weights[t]
-        push *= 2.0 * weights[t]
+        pull *= 2.0 * w
+        push *= 2.0 * w
         for k in range(d):
             to_near, to_far = pull * (X[h, k] - X[i, k]), push * (X[h, k] - X[j, k])
             gradient[h, k] += to_near + to_far
@@ -109,7 +114,7 @@ def _add_rows(
 
 
 def value_and_gradient(
-    kind: int, shape: float, X: Floats, triplets: Ints, weights: Floats
+    kind: int, shape: float, X: Floats, triplets: Ints, weights: Floats | None
 ) -> tuple[float, Floats]:
     """Weighted sum of a loss over triplets, and its gradient in the positions.
 
@@ -120,15 +125,17 @@ def value_and_gradient(
     X
         ``(n, d)`` float64 positions, C-contiguous.
     triplets, weights
-        ``(m, 3)`` integers and ``(m,)`` float64; fastest when sorted by head.
+        ``(m, 3)`` integers and ``(m,)`` float64, None where all are one; fastest when sorted by
+        head.
     """
     triplets = np.ascontiguousarray(triplets, dtype=np.int32)
     m, n = len(triplets), len(X)
     chunks = max(1, min(_MOST_CHUNKS, m // max(_CHUNK, n)))
-    parts, values = np.zeros((chunks, *X.shape)), np.empty(chunks)
+    parts, values, one = np.zeros((chunks, *X.shape)), np.empty(chunks), np.ones(1)
 
     def add(c: int, rows: slice) -> None:
-        values[c] = _add_rows(kind, shape, X, triplets[rows], weights[rows], parts[c])
+        own = one if weights is None else weights[rows]
+        values[c] = _add_rows(kind, shape, X, triplets[rows], own, parts[c])
 
     side_by_side(add, m, chunks)
     return float(values.sum()), parts[0] if chunks == 1 else parts.sum(axis=0)

@@ -57,6 +57,20 @@ __all__ = ["command"]
     "Default: 20; none where the fit expects wrong answers, it knows how sure it is.",
 )
 @click.option(
+    "--max-iter",
+    type=click.IntRange(min=1),
+    default=1000,
+    show_default=True,
+    help="Steps of the optimiser in the last fit.",
+)
+@click.option(
+    "--tol",
+    type=click.FloatRange(min=0, min_open=True),
+    default=1e-8,
+    show_default=True,
+    help="Gain of a step that ends it.",
+)
+@click.option(
     "--device",
     type=click.Choice(["auto", "cpu", "cuda"]),
     default="auto",
@@ -98,7 +112,10 @@ def command(
 
     The file is read in any of the common forms: head, winner, loser; questions with answers;
     odd-one-out and most-central-of-three by --kind; screens of which some are chosen, votes,
-    jsPsych and psiz; .csv, .tsv, .txt, .npy, .npz, .json, .jsonl, .h5, compressed or not.
+    jsPsych and psiz; .csv, .tsv, .txt, .npy, .npz, .json, .jsonl, .h5, compressed or not; .parquet,
+    or a folder of such files. More than four million triplets in .parquet or .npy are fitted in
+    blocks that memory need not hold, Ctrl-C leaves what was reached, and torchrun shares them among
+    processes: torchrun --nproc-per-node=2 -m nearer fit big.parquet
 
     \b
     The table says:
@@ -118,9 +135,23 @@ def command(
     """  # noqa: D301 - the backspace keeps the lines of the list apart
     from nearer.cells.scheduler import scheduler as sent_to
     from nearer.cli.fitted import check_files, fit_file, report_fit
+    from nearer.cli.fitted_blocks import fit_blocks, in_blocks
     from nearer.triplets import read_triplets
 
     check_files(map_file, report_file)
+    named = None if columns is None else _columns(columns)
+    source = in_blocks(triplets, named)
+    if source is not None:
+        if kind not in ("auto", "triplets") or no_header or drop_bad_rows:
+            raise InvalidInput(
+                f"{triplets}: is read in blocks, and then every row is a triplet; leave out "
+                "--kind, --no-header and --drop-bad-rows"
+            )
+        with fit_blocks(source, triplets, out, **options) as result:
+            if result is not None:
+                result.command = _as_typed(click.get_current_context(), result.seed)
+                report_fit(result, as_json=as_json, map_file=map_file, report_file=report_file)
+        return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DroppedRows)  # the report names them
         answers = read_triplets(
@@ -128,7 +159,7 @@ def command(
             kind=kind,
             header=False if no_header else "auto",
             objects="names" if names else "auto",
-            columns=None if columns is None else _columns(columns),
+            columns=named,
             drop_bad_rows=drop_bad_rows,
             first=None if first is None else int(first),
         )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,11 @@ from nearer.files import json_text, positions_text, sha256, table_text, written_
 from nearer.metrics import triplet_accuracy
 from nearer.running.progress import step_progress
 from nearer.triplets import Triplets
+from nearer.triplets.blocks import parquet_files
 
-__all__ = ["Fitted", "check_files", "fit_file", "report_fit"]
+__all__ = ["Fitted", "check_files", "fit_file", "report_fit", "wanted_dimension"]
+
+_MOST_DRAWN = 1000  # objects with names and ellipses; more of them hide each other and take minutes
 
 _NAMED = 10  # people that a line names; the others are in people.csv
 
@@ -33,12 +37,14 @@ _NAMED = 10  # people that a line names; the others are in people.csv
 class Fitted:
     """A finished fit, ready to be reported."""
 
-    answers: Triplets
     source: Path
     folder: Path
     embedding: Embedding
     seconds: float
     seed: int
+    n_answers: int
+    labels: Sequence[str]
+    contradictions: int | None = None  # nobody counts those of very many answers
     command: str = ""
 
     @property
@@ -50,12 +56,15 @@ class Fitted:
     @property
     def names(self) -> list[str]:
         """What the objects on the map are called."""
-        return [str(name) for name in self.embedding.names or self.answers.labels]
+        return [str(name) for name in self.embedding.names or self.labels]
 
     @property
     def origin(self) -> dict[str, str]:
         """Which file it was made from, such that it can be told from another."""
-        return {"file": str(self.source), "sha256": sha256(self.source)}
+        files = parquet_files(self.source) or [self.source]
+        sums = [sha256(file) for file in files]
+        whole = sums[0] if len(sums) == 1 else hashlib.sha256("".join(sums).encode()).hexdigest()
+        return {"file": str(self.source), "sha256": whole}
 
     @property
     def pictures(self) -> list[Path] | None:
@@ -68,8 +77,8 @@ class Fitted:
         e, held, found = self.embedding, self.embedding.held_out, self.estimate
         return {
             "n_objects": len(e.positions),
-            "n_triplets": len(self.answers),
-            "contradictions": self.answers.report.contradictions,
+            "n_triplets": self.n_answers,
+            "contradictions": self.contradictions,
             "method": e.details["method"],
             "dimension": e.dimension,
             "dimension_low": e.dimension_low,
@@ -89,7 +98,9 @@ class Fitted:
             "held_out_low": None if held is None else held.low,
             "held_out_high": None if held is None else held.high,
             "held_out_answers": 0 if held is None else held.n_trials,
-            "accuracy": triplet_accuracy(e.triplets, e.positions),
+            "accuracy": triplet_accuracy(e.triplets, e.positions)
+            if len(e.triplets)
+            else 1 - (e.error_rate or 0.0),
             "noise": e.error_rate,
             "contrary_people": self._flagged("contrary"),
             "guessing_people": self._flagged("guessing"),
@@ -123,11 +134,13 @@ def fit_file(
     method: Any,
     dim: str,
     bootstrap: int | None,
+    max_iter: int,
+    tol: float,
     device: Any,
     seed: int | None,
 ) -> Fitted:
     """Fit the answers of a file."""
-    wanted = _wanted_dimension(dim, len(np.unique(answers.triplets)))
+    wanted = wanted_dimension(dim, len(np.unique(answers.triplets)))
     if bootstrap == 1:
         raise InvalidInput("--bootstrap 1: a spread needs at least 2 draws; 0 leaves it out")
     folder = check_folder(out)
@@ -140,13 +153,25 @@ def fit_file(
             n_components=wanted,
             method=method,
             bootstrap=bootstrap,
+            max_iter=max_iter,
+            tol=tol,
             device=device,
             random_state=seed,
         )
-    return Fitted(answers, source, folder, embedding, time.perf_counter() - start, seed)
+    return Fitted(
+        source,
+        folder,
+        embedding,
+        time.perf_counter() - start,
+        seed,
+        len(answers),
+        answers.labels,
+        answers.report.contradictions,
+    )
 
 
-def _wanted_dimension(dim: str, n: int) -> Any:
+def wanted_dimension(dim: str, n: int) -> Any:
+    """What ``--dim`` says: auto, or how many of n objects."""
     if dim == "auto":
         return dim
     if not (dim.isascii() and dim.isdigit()) or not 1 <= int(dim) < n:
@@ -276,7 +301,9 @@ def _draw(part: Path, fitted: Fitted) -> None:
 def _draw_map(fitted: Fitted, file: Path) -> None:
     from nearer.plotting import save
 
-    options: dict[str, Any] = {"labels": fitted.names, "pictures": fitted.pictures}
+    options: dict[str, Any] = {"labels": None, "covariances": None}
+    if len(fitted.names) <= _MOST_DRAWN:
+        options = {"labels": fitted.names, "pictures": fitted.pictures}
     if file.suffix.lower() == ".html":
         title = f"Map of {fitted.source.name}"
         save(fitted.embedding.plot(interactive=True, title=title, **options), file)

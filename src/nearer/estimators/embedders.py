@@ -179,6 +179,6 @@ def _start(init: Any, passes: Passes | GpuPasses, d: int, rng: np.random.Generat
     raise InvalidInput(f"init={init!r}: must be 'above', 'random', 'rankings' or an array")
 
 
-def _report(step: int, loss: float) -> None:
+def _report(step: int, loss: float, _: Any) -> None:
     if step % 100 == 0:
         print(f"step {step}: loss {loss:.3e}")  # noqa: T201 - what verbose asks for

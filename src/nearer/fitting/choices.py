@@ -11,14 +11,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
 from nearer import checks
+from nearer.fitting.device import GpuChoices, wants_gpu
 from nearer.fitting.solver import Fit, minimise
 from nearer.questions import Floats, Objects, scattered
 from nearer.trials import Trials
@@ -90,13 +92,18 @@ class Choices:
 
     def climb(self, noise: Noise, start: Floats, max_iter: int, tol: float) -> Fit:
         """The most probable positions under this noise, from a start."""
-        return minimise(
-            lambda X: self.value_and_gradient(X, noise),
-            start,
-            ridge=noise.ridge(float(self.weights.sum())),
-            max_iter=max_iter,
-            tol=tol,
-        )
+        how: Any = {
+            "ridge": noise.ridge(float(self.weights.sum())),
+            "max_iter": max_iter,
+            "tol": tol,
+        }
+        if wants_gpu(len(self.pairs), self.n_objects):
+            return self._on_gpu.fit(start, noise.lapse, noise.tail, **how)
+        return minimise(lambda X: self.value_and_gradient(X, noise), start, **how)
+
+    @cached_property
+    def _on_gpu(self) -> GpuChoices:
+        return GpuChoices(self)
 
     def loss(self, X: Floats, noise: Noise) -> float:
         """Mean negative log-likelihood."""

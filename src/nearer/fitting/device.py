@@ -12,7 +12,7 @@ thousand of them, so the last digit is a ten-thousandth of the margin.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Literal
@@ -25,7 +25,16 @@ from nearer.errors import InvalidInput
 from nearer.fitting.fit import Fit
 from nearer.fitting.losses import Floats, Loss
 
-__all__ = ["Device", "GpuPasses", "information", "is_tensor", "margins", "using", "wants_gpu"]
+__all__ = [
+    "Device",
+    "GpuChoices",
+    "GpuPasses",
+    "as_array",
+    "is_tensor",
+    "margins",
+    "using",
+    "wants_gpu",
+]
 
 Device = Literal["auto", "cpu", "cuda"]
 
@@ -52,6 +61,13 @@ def using(device: str) -> Iterator[None]:
     token = _device.set(device)
     try:
         yield
+    except RuntimeError as error:
+        if type(error).__name__ != "OutOfMemoryError":  # PyTorch's
+            raise
+        raise InvalidInput(
+            f"device={device!r}: the GPU has too little memory after all "
+            f"({str(error).splitlines()[0]}); use device='cpu', or fit fewer answers"
+        ) from error
     finally:
         _device.reset(token)
 
@@ -94,10 +110,10 @@ class GpuPasses:
         self.n_objects = n_objects
         self._rows = torch.as_tensor(rows, dtype=torch.int32, device=_name()).contiguous()
         self._weights: Any = None
-        self._total = float(len(rows))
+        self.total = float(len(rows))
         if weights is not None:
             self._weights = torch.as_tensor(weights, dtype=torch.float32, device=_name())
-            self._total = float(self._weights.double().sum())
+            self.total = float(self._weights.double().sum())
 
     @classmethod
     def of_tensor(cls, rows: Any, weights: Any | None, n_objects: int | None) -> GpuPasses:
@@ -126,6 +142,28 @@ class GpuPasses:
                 )
         return cls(rows, weights, n)
 
+    @classmethod
+    def of_blocks(cls, blocks: Iterable[NDArray[np.int32]], n_rows: int, n: int) -> GpuPasses:
+        """Answers that come block by block; only the device holds them all."""
+        torch = _torch()
+        rows = torch.empty((n_rows, 3), dtype=torch.int32, device=_name())
+        at = 0
+        for block in blocks:
+            rows[at : at + len(block)] = torch.from_numpy(block)
+            at += len(block)
+        return cls(rows, None, n)
+
+    def blank(self, n_components: int) -> Any:
+        """A tensor for positions, where passes take them from."""
+        torch = _torch()
+        shape = (self.n_objects, n_components)
+        return torch.zeros(shape, dtype=torch.float32, device=_name())
+
+    def first(self, n_rows: int) -> GpuPasses:
+        """The first answers, where they lie."""
+        weights = None if self._weights is None else self._weights[:n_rows]
+        return GpuPasses(self._rows[:n_rows], weights, self.n_objects)
+
     def __len__(self) -> int:
         return len(self._rows)
 
@@ -147,53 +185,53 @@ class GpuPasses:
         ridge: float,
         max_iter: int,
         tol: float,
-        callback: Callable[[int, float], object] | None,
+        callback: Callable[[int, float, Any], object] | None,
     ) -> Fit:
         """Minimise a loss from one start."""
-        from nearer.fitting.lbfgs import minimise  # noqa: PLC0415
-
         torch = _torch()
-
-        def objective(Z: Any) -> tuple[float, Any]:
-            value, gradient = self._pass(loss, Z)
-            if ridge:
-                value += 0.5 * ridge * float((Z.double() * Z).sum())
-                gradient += ridge * Z
-            return value, gradient
-
         start = torch.as_tensor(X, dtype=torch.float32, device=_name()).contiguous()
-        Z, value, steps, converged = minimise(
-            objective, start, max_iter=max_iter, tol=tol, callback=callback
-        )
-        if ridge:
-            value, _ = self._pass(loss, Z)
-        return Fit(Z.double().cpu().numpy(), value, steps, converged)
+        how: Any = {"ridge": ridge, "max_iter": max_iter, "tol": tol, "callback": callback}
+        return _minimised(lambda Z: self.sums(loss, Z), self.total, start, **how)
 
     def mean_loss(self, loss: Loss, X: Floats) -> float:
         """What the positions cost, on average."""
         torch = _torch()
-        return self._pass(loss, torch.as_tensor(X, dtype=torch.float32, device=_name()))[0]
+        Z = torch.as_tensor(X, dtype=torch.float32, device=_name())
+        return self.sums(loss, Z)[0] / self.total
 
-    def _pass(self, loss: Loss, Z: Any) -> tuple[float, Any]:
-        """Mean loss and its gradient."""
+    def sums(self, loss: Loss, Z: Any) -> tuple[float, Any]:
+        """One pass: the sum of the losses, and its gradient."""
         from nearer._kernels.triton_gradients import value_and_gradient  # noqa: PLC0415
 
         gradient = _torch().zeros_like(Z)
         total = value_and_gradient(loss.kind, loss.number, Z, self._rows, self._weights, gradient)
-        return float(total) / self._total, gradient.div_(self._total)
+        return float(total), gradient
 
     def disobeyed(self, X: Floats) -> NDArray[np.bool_]:
         """Which answers the positions contradict, in the order in which they were given."""
         parts = [(far <= near).cpu().numpy() for near, far in self._distances(X)]
         return np.concatenate([np.empty(0, dtype=np.bool_), *parts])
 
+    def share_disobeyed(self, X: Floats) -> float:
+        """How much of the answers the positions contradict."""
+        return float(np.average(self.disobeyed(X), weights=self.weights))
+
     def least_margin(self, X: Floats) -> float:
         """How narrowly the most narrowly obeyed answer is obeyed."""
         return min(float((far - near).min()) for near, far in self._distances(X))
 
-    def some(self, rows: NDArray[np.int64]) -> GpuPasses:
-        """A part of the answers."""
-        at = _torch().as_tensor(rows, device=_name())
+    def information(self, X: Floats, lapse: float, tail: float) -> Floats:
+        """Fisher information of each object's position, one ``(d, d)`` block an object."""
+        from nearer._kernels.torch_margins import information  # noqa: PLC0415
+
+        Z = _torch().as_tensor(X, device=_name())
+        return np.asarray(information(Z, self._rows, self._weights, lapse, tail).cpu().numpy())
+
+    def few(self, size: int, rng: np.random.Generator) -> GpuPasses:
+        """Some of the answers, drawn at random."""
+        torch = _torch()
+        source = torch.Generator(device=_name()).manual_seed(int(rng.integers(2**63)))
+        at = torch.randint(len(self), (size,), generator=source, device=_name()).sort().values
         weights = None if self._weights is None else self._weights[at]
         return GpuPasses(self._rows[at], weights, self.n_objects)
 
@@ -206,17 +244,53 @@ class GpuPasses:
             yield (Z[h] - Z[i]).norm(dim=1), (Z[h] - Z[j]).norm(dim=1)
 
 
-def information(X: Floats, passes: Any, lapse: float, tail: float) -> Floats:
-    """Fisher information of each object's position, one ``(d, d)`` block an object."""
-    if isinstance(passes, GpuPasses):
-        from nearer._kernels.torch_margins import information as on_gpu  # noqa: PLC0415
+class GpuChoices:
+    """Choices of any task (`nearer.fitting.choices.Choices`) on a GPU."""
 
-        Z = _torch().as_tensor(X, device=_name())
-        found = on_gpu(Z, passes._rows, passes._weights, lapse, tail)
-        return np.asarray(found.cpu().numpy())
-    from nearer._kernels.margins import information as on_processor  # noqa: PLC0415
+    def __init__(self, choices: Any) -> None:
+        _torch()
+        from nearer._kernels.torch_choosing import Tables  # noqa: PLC0415
 
-    return np.asarray(on_processor(X, passes.rows, passes.weights, lapse, tail))
+        self._tables = Tables(choices, _name())
+
+    def fit(self, X: Floats, lapse: float, tail: float, **how: Any) -> Fit:
+        """The most probable positions under a noise, from one start."""
+        torch = _torch()
+        start = torch.as_tensor(X, dtype=torch.float64, device=_name()).contiguous()
+
+        def sums(Z: Any) -> tuple[float, Any]:
+            return self._tables.value_and_gradient(Z, lapse, tail)
+
+        return _minimised(sums, self._tables.total, start, **how)
+
+
+def _minimised(
+    sums: Callable[[Any], tuple[float, Any]],
+    total: float,
+    start: Any,
+    *,
+    ridge: float,
+    max_iter: int,
+    tol: float,
+    callback: Any = None,
+) -> Fit:
+    """The least mean of what is summed, with a ridge, from one start."""
+    from nearer.fitting.lbfgs import minimise  # noqa: PLC0415
+
+    def objective(Z: Any) -> tuple[float, Any]:
+        value, gradient = sums(Z)
+        value, gradient = value / total, gradient.div_(total)
+        if ridge:
+            value += 0.5 * ridge * float((Z.double() * Z).sum())
+            gradient += ridge * Z
+        return value, gradient
+
+    Z, value, steps, converged = minimise(
+        objective, start, max_iter=max_iter, tol=tol, callback=callback
+    )
+    if ridge:
+        value = sums(Z)[0] / total
+    return Fit(Z.double().cpu().numpy(), value, steps, converged)
 
 
 def margins(
@@ -233,6 +307,11 @@ def margins(
 
     mean, variance = on_processor(X, covariances, questions, tail)
     return np.asarray(mean), np.asarray(variance)
+
+
+def as_array(X: Any) -> Floats:
+    """Positions on the processor, wherever they are."""
+    return np.asarray(X.double().cpu().numpy() if is_tensor(X) else X)
 
 
 def is_tensor(value: Any) -> bool:

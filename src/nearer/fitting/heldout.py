@@ -52,6 +52,7 @@ __all__ = [
     "ENOUGH_FOR_CURVE",
     "HeldOut",
     "Tuned",
+    "as_noise",
     "fit_curve",
     "hold_out",
     "hold_out_once",
@@ -127,8 +128,7 @@ class HeldOut:
     @property
     def told(self) -> Noise:
         """What fits then assume: no lapses that are none, nor so many that nothing is left."""
-        none = self.noise.tail or self.own_curve.lapse < _NO_LAPSE
-        return replace(self.noise, lapse=0.0 if none else min(self.own_curve.lapse, _MOST_LAPSE))
+        return _told(self.noise, self.own_curve)
 
     @property
     def effective_share(self) -> float:
@@ -156,6 +156,21 @@ class Tuned:
 
     best: HeldOut
     strongest: HeldOut
+
+
+def as_noise(X: Floats, curve: Curve) -> Noise:
+    """What answers are like that positions in another unit predict along this curve.
+
+    The curve's sharpness makes the doubt of the answers the unit, and the prior is as wide as the
+    positions then are.
+    """
+    prior = float(np.clip(curve.sharpness * X.std(), _LEAST_PRIOR, _MOST_PRIOR))
+    return _told(Noise(prior), curve)
+
+
+def _told(noise: Noise, curve: Curve) -> Noise:
+    none = noise.tail or curve.lapse < _NO_LAPSE
+    return replace(noise, lapse=0.0 if none else min(curve.lapse, _MOST_LAPSE))
 
 
 def hold_out(

@@ -32,7 +32,7 @@ def minimise(
     *,
     max_iter: int,
     tol: float,
-    callback: Callable[[int, float], object] | None = None,
+    callback: Callable[[int, float, Tensor], object] | None = None,
 ) -> tuple[Tensor, float, int, bool]:
     """Minimise a function of a tensor from one start.
 
@@ -45,7 +45,7 @@ def minimise(
     max_iter, tol
         The most steps, and the gain that ends them.
     callback
-        Called with the step's number and the objective after every step.
+        Called with the step's number, the objective and the positions after every step.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def minimise(
             past.append((moved, turned, curvature))
         gain, value, gradient = value - new_value, new_value, new_gradient
         if callback is not None:
-            callback(step, value)
+            callback(step, value, X)
         if value == 0 or gain <= tol * max(abs(value), abs(value + gain), 1.0):
             return X, value, step, True
     return X, value, max_iter, False

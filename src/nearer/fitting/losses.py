@@ -82,14 +82,20 @@ class Loss:
         self, X: Floats, triplets: NDArray[np.integer], weights: Floats | None = None
     ) -> tuple[float, Floats]:
         """Weighted mean of the loss over triplets, and its gradient in the positions."""
+        total, gradient = self.sums(X, triplets, weights)
+        whole = len(triplets) if weights is None else float(weights.sum())
+        scale = 1.0 / max(whole, np.finfo(float).tiny)
+        gradient *= scale
+        return total * scale, gradient
+
+    def sums(
+        self, X: Floats, triplets: NDArray[np.integer], weights: Floats | None = None
+    ) -> tuple[float, Floats]:
+        """Weighted sum of the loss over triplets, and its gradient in the positions."""
         from nearer._kernels import gradients as kernel  # noqa: PLC0415 - a GPU needs no Numba
 
-        if weights is None:
-            weights = np.ones(len(triplets))
         total, gradient = kernel.value_and_gradient(self.kind, self.number, X, triplets, weights)
-        scale = 1.0 / max(float(weights.sum()), np.finfo(float).tiny)
-        gradient *= scale
-        return float(total) * scale, gradient
+        return float(total), gradient
 
     def probability(self, near: Floats, far: Floats) -> Floats:
         """How likely the answer "near" is, given the two distances.

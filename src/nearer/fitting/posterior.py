@@ -32,7 +32,7 @@ from scipy.special import expit
 
 from nearer import checks
 from nearer.fitting.descent import principal_axes
-from nearer.fitting.device import GpuPasses, information, margins
+from nearer.fitting.device import GpuPasses, margins
 from nearer.fitting.losses import Floats, Loss
 from nearer.fitting.solver import Fit, Passes, fit_positions, prepare
 from nearer.questions import pack, scattered
@@ -164,7 +164,7 @@ class Evidence:
 
     def information(self, X: Floats, noise: Noise) -> Floats:
         """Fisher information of each object's position, one ``(d, d)`` block an object."""
-        return information(X, self.passes, 0.0 if noise.tail else noise.lapse, noise.tail)
+        return self.passes.information(X, 0.0 if noise.tail else noise.lapse, noise.tail)
 
     def forecast(self, fit: Posterior) -> MarginForecast:
         """What a fit says about the answers."""

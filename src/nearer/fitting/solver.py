@@ -23,11 +23,21 @@ from nearer.fitting.device import GpuPasses, wants_gpu
 from nearer.fitting.fit import Fit
 from nearer.fitting.losses import Floats, Loss, as_loss
 
-__all__ = ["Fit", "Passes", "disobeyed", "fit_positions", "margins", "minimise", "prepare"]
+__all__ = [
+    "Callback",
+    "Fit",
+    "Passes",
+    "disobeyed",
+    "fit_positions",
+    "margins",
+    "minimise",
+    "prepare",
+]
 
 _MEMORY = 10  # past steps L-BFGS keeps
 
 Evaluate = Callable[[Floats], tuple[float, Floats]]
+Callback = Callable[[int, float, Any], object]
 
 
 class Passes:
@@ -36,17 +46,18 @@ class Passes:
     Parameters
     ----------
     rows, weights
-        ``(m, 3)`` triplets and how much each counts, both checked.
+        ``(m, 3)`` triplets and how much each counts, both checked; None: all the same.
     n_objects
         How many objects there are.
     """
 
-    def __init__(self, rows: NDArray[np.int32], weights: Floats, n_objects: int) -> None:
+    def __init__(self, rows: NDArray[np.int32], weights: Floats | None, n_objects: int) -> None:
         self.n_objects, self.rows, self.weights = n_objects, rows, weights
+        self.total = float(len(rows)) if weights is None else float(weights.sum())
         if len(rows) and (np.diff(rows[:, 0]) < 0).any():
             # neighbours in memory, neighbours in cache
             by_head = np.argsort(rows[:, 0], kind="stable")
-            rows, weights = rows[by_head], weights[by_head]
+            rows, weights = rows[by_head], None if weights is None else weights[by_head]
         self._rows, self._weights = rows, weights
 
     def __len__(self) -> int:
@@ -60,30 +71,49 @@ class Passes:
         ridge: float,
         max_iter: int,
         tol: float,
-        callback: Callable[[int, float], object] | None,
+        callback: Callback | None,
     ) -> Fit:
         """Minimise a loss from one start."""
 
         def evaluate(X: Floats) -> tuple[float, Floats]:
-            return loss.value_and_gradient(X, self._rows, self._weights)
+            value, gradient = self.sums(loss, X)
+            gradient /= self.total
+            return value / self.total, gradient
 
         return minimise(evaluate, X, ridge=ridge, max_iter=max_iter, tol=tol, callback=callback)
 
+    def sums(self, loss: Loss, X: Floats) -> tuple[float, Floats]:
+        """One pass: the sum of the losses, and its gradient."""
+        return loss.sums(X, self._rows, self._weights)
+
     def mean_loss(self, loss: Loss, X: Floats) -> float:
         """What the positions cost, on average."""
-        return loss.value_and_gradient(X, self._rows, self._weights)[0]
+        return self.sums(loss, X)[0] / self.total
 
     def disobeyed(self, X: Floats) -> NDArray[np.bool_]:
         """Which answers the positions contradict, in the order in which they were given."""
         return disobeyed(X, self.rows)
 
+    def share_disobeyed(self, X: Floats) -> float:
+        """How much of the answers the positions contradict."""
+        return float(np.average(self.disobeyed(X), weights=self.weights))
+
     def least_margin(self, X: Floats) -> float:
         """How narrowly the most narrowly obeyed answer is obeyed."""
         return float(margins(X, self.rows).min())
 
-    def some(self, rows: NDArray[np.int64]) -> Passes:
-        """A part of the answers."""
-        return Passes(self.rows[rows], self.weights[rows], self.n_objects)
+    def information(self, X: Floats, lapse: float, tail: float) -> Floats:
+        """Fisher information of each object's position, one ``(d, d)`` block an object."""
+        from nearer._kernels.margins import information  # noqa: PLC0415 - a GPU needs no Numba
+
+        weights = np.ones(len(self)) if self.weights is None else self.weights
+        return np.asarray(information(X, self.rows, weights, lapse, tail))
+
+    def few(self, size: int, rng: np.random.Generator) -> Passes:
+        """Some of the answers, drawn at random."""
+        rows = np.sort(rng.integers(len(self), size=size))
+        weights = None if self.weights is None else self.weights[rows]
+        return Passes(self.rows[rows], weights, self.n_objects)
 
 
 def prepare(
@@ -95,10 +125,8 @@ def prepare(
     if isinstance(triplets, Passes | GpuPasses):
         return triplets
     rows, n = checks.triplets(triplets, n_objects)
-    row_weights = checks.weights(weights, len(rows))
-    if wants_gpu(len(rows), n):
-        return GpuPasses(rows, None if weights is None else row_weights, n)
-    return Passes(rows, row_weights, n)
+    row_weights = None if weights is None else checks.weights(weights, len(rows))
+    return (GpuPasses if wants_gpu(len(rows), n) else Passes)(rows, row_weights, n)
 
 
 def fit_positions(
@@ -113,7 +141,7 @@ def fit_positions(
     max_iter: int = 2000,
     tol: float = 1e-7,
     rng: np.random.Generator | None = None,
-    callback: Callable[[int, float], object] | None = None,
+    callback: Callback | None = None,
 ) -> Fit:
     """Minimise a loss over triplets from one start.
 
@@ -139,7 +167,8 @@ def fit_positions(
     rng
         Source of the random start; needed only without `start`.
     callback
-        Called with the step's number and the objective after every step.
+        Called with the step's number, the objective and the positions after every step; on a GPU
+        the positions are a tensor.
 
     Examples
     --------
@@ -203,7 +232,7 @@ def minimise(
     ridge: float = 0.0,
     max_iter: int = 2000,
     tol: float = 1e-7,
-    callback: Callable[[int, float], object] | None = None,
+    callback: Callback | None = None,
 ) -> Fit:
     """Minimise any mean loss that says its value and gradient; see `fit_positions` for the rest."""
     objective = _Objective(evaluate, start.shape, ridge)
@@ -211,7 +240,8 @@ def minimise(
     def after_step(intermediate_result: Any) -> None:
         objective.steps += 1
         if callback is not None:
-            callback(objective.steps, float(intermediate_result.fun))
+            assert objective.best is not None
+            callback(objective.steps, float(intermediate_result.fun), objective.best[2])
         if intermediate_result.fun == 0.0:
             raise StopIteration
 

@@ -31,9 +31,12 @@ from nearer.fitting.descent import descend, principal_axes
 from nearer.fitting.device import GpuPasses
 from nearer.fitting.losses import Floats, Loss, as_loss
 from nearer.fitting.misplaced import mirrored, relocate
-from nearer.fitting.solver import Fit, Passes, fit_positions, prepare
+from nearer.fitting.solver import Callback, Fit, Passes, fit_positions, prepare
 
 __all__ = [
+    "ENOUGH",
+    "EXTRA",
+    "STEPS",
     "come_down",
     "fit_from_above",
     "random_start",
@@ -41,13 +44,13 @@ __all__ = [
     "triplet_ranks",
 ]
 
-_EXTRA = 3  # dimensions too many at the start
-_STEPS = 200  # of the optimiser in each of them
+EXTRA = 3  # dimensions too many at the start
+STEPS = 200  # of the optimiser in each of them
 _TINY = 0.1  # spread of the random cloud, in units of soe's margin
 _WIDEST = 1e6  # factor by which positions may be scaled to keep soe's margin
 _RESCUE_BELOW = 0.05  # share of disobeyed answers that a few misplaced objects can explain
 _MANY = 1_000_000  # answers from which on the way down takes only some of them:
-_ENOUGH = 10  # … so many a coordinate; fewer answers are all needed, as a graph's are
+ENOUGH = 10  # … so many a coordinate; fewer answers are all needed, as a graph's are
 _MOST_SEARCHED = 1 << 22  # answers: a misplaced object is looked for in all of them
 
 
@@ -108,7 +111,7 @@ def fit_from_above(
     tol: float = 1e-9,
     rng: np.random.Generator,
     rescues: int = 3,
-    callback: Callable[[int, float], object] | None = None,
+    callback: Callback | None = None,
 ) -> Fit:
     """Fit positions, coming down from a few dimensions more.
 
@@ -126,7 +129,7 @@ def fit_from_above(
     passes = prepare(triplets, n_objects, weights)
     fit = partial(fit_positions, ridge=ridge, callback=callback)
     search = _Search(passes, fit, as_loss(loss), max_iter, tol)
-    start = random_start(passes.n_objects, n_components + _EXTRA, rng)
+    start = random_start(passes.n_objects, n_components + EXTRA, rng)
     return search.rescued(start, n_components, rescues, rng)
 
 
@@ -191,9 +194,9 @@ class _Search:
 
         def fit(start: Floats) -> Fit:
             if start.shape[1] > d:
-                return self._fit_to(few, start, _STEPS, 1e-6)
+                return self._fit_to(few, start, STEPS, 1e-6)
             if few is not self._passes:
-                start = self._fit_to(few, start, _STEPS, 1e-6).positions
+                start = self._fit_to(few, start, STEPS, 1e-6).positions
             return self.fit(start, self._max_iter, self._tol)
 
         *_, last = descend(fit, X, d)
@@ -201,10 +204,10 @@ class _Search:
 
     def _few(self, coordinates: int, rng: np.random.Generator) -> Passes | GpuPasses:
         """As many answers as the way down needs; the last fit takes all."""
-        enough = _ENOUGH * coordinates
+        enough = ENOUGH * coordinates
         if len(self._passes) < max(_MANY, 2 * enough):
             return self._passes
-        return self._passes.some(np.sort(rng.integers(len(self._passes), size=enough)))
+        return self._passes.few(enough, rng)
 
     def rescued(
         self, X: Floats, d: int, rescues: int, rng: np.random.Generator, middle: bool = True
@@ -238,7 +241,7 @@ class _Search:
         places = relocate(best.positions, rows, wrong, rng)
         best = min(best, self.fit(places, self._max_iter, self._tol), key=lambda f: f.loss)
         for places in mirrored(best.positions, rows, wrong, rng):
-            again = self.fit(places, _STEPS, 1e-6)
+            again = self.fit(places, STEPS, 1e-6)
             if again.loss < best.loss:
                 best = self.fit(again.positions, self._max_iter, self._tol)
                 if not self._passes.disobeyed(best.positions).any():

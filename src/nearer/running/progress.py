@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from functools import partial
 
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from nearer._kernels.compiling import COMPILING, when_compiling
 
-__all__ = ["asking_progress", "step_progress"]
+__all__ = ["asking_progress", "bar_progress", "step_progress"]
 
 
 @contextmanager
@@ -30,6 +30,25 @@ def step_progress(what: str = "") -> Iterator[Callable[[str], None]]:
         say = partial(console.print, COMPILING) if console.is_terminal else bool
         with when_compiling(say):
             yield update
+
+
+@contextmanager
+def bar_progress() -> Iterator[tuple[Callable[[str], None], Callable[[float], None]]]:
+    """The same with a bar; yields functions that take the words, and the share that is done."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task("", total=1.0)
+
+        def say(text: str) -> None:
+            bar.update(task, description=text)
+
+        def share(done: float) -> None:
+            bar.update(task, completed=done)
+
+        yield say, share
 
 
 @contextmanager

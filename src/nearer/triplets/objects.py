@@ -9,7 +9,7 @@ and JSON write for nothing (``NA``, ``nan``, ``null`` …) is no object, unless 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,15 @@ from numpy.typing import NDArray
 from nearer.errors import InvalidInput
 from nearer.questions import MAX_OBJECTS
 
-__all__ = ["EMPTY", "Coding", "Fault", "Numbering", "distinct_labels", "number_objects"]
+__all__ = [
+    "EMPTY",
+    "Coding",
+    "Fault",
+    "Numbering",
+    "distinct_labels",
+    "number_objects",
+    "sorted_names",
+]
 
 _NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]{1,2})?")
 _DECIMAL_COMMA = re.compile(r"-?[0-9]+,[0-9]+")
@@ -112,15 +120,27 @@ def _named(
     coding: Coding, names: Sequence[str], labels: Sequence[str] | None, wrong: Wrong
 ) -> Numbering:
     if labels is None:
-        wholes = [_whole(name) for name in names]
-        numeric = all(number is not None for number in wholes)
-        labels = sorted(names, key=(lambda name: (_whole(name) or 0, name)) if numeric else None)
+        labels = sorted_names(names)
     place = {name: i for i, name in enumerate(distinct_labels(labels, labels))}
     for name in names:
         if name not in place:
             raise wrong(name, f"object {name!r} is not among the {len(place)} labels given")
     numbers = np.array([place.get(value, -1) for value in coding.codes], dtype=np.int64)
     return Numbering(numbers, tuple(place), are_numbers=False)
+
+
+def sorted_names(names: Iterable[str]) -> list[str]:
+    """Names in alphabetical order, or in numerical order where all of them are whole numbers.
+
+    Examples
+    --------
+    >>> sorted_names(["10", "9"]), sorted_names(["10", "9", "nine"])
+    (['9', '10'], ['10', '9', 'nine'])
+    """
+    wholes = {name: _whole(name) for name in names}
+    if any(number is None for number in wholes.values()):
+        return sorted(wholes)
+    return sorted(wholes, key=lambda name: (wholes[name] or 0, name))
 
 
 def distinct_labels(labels: Sequence[str] | None, otherwise: Sequence[str]) -> tuple[str, ...]:

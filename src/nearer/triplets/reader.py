@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -22,6 +23,7 @@ from nearer.trials import Trials
 from nearer.triplets import columns as parts_of
 from nearer.triplets.arrays import read_arrays
 from nearer.triplets.assembling import Beside, assemble, warn_of
+from nearer.triplets.blocks import parquet_files, parquet_rows
 from nearer.triplets.collection import Triplets
 from nearer.triplets.columns import Reading
 from nearer.triplets.forms import read_answers, to_triplets
@@ -68,7 +70,8 @@ def read_triplets(
         Text with commas, tabs, semicolons or spaces between its columns, ``.npy`` or ``.npz``;
         JSON or lines of JSON with the same fields, or with screens (grids, jsPsych, psiz, votes:
         see `nearer.triplets.records`); psiz's HDF5 (extra ``nearer[hdf5]``); any of them compressed
-        as ``.gz``, ``.xz`` or ``.bz2``. Also a pandas or polars frame, whose columns have names.
+        as ``.gz``, ``.xz`` or ``.bz2``. Also Parquet, a file or a folder (``nearer[parquet]``), or
+        a pandas or polars frame, whose columns have names.
     kind
         ``"triplets"`` (head, near, far: Salmon's head, winner, loser, cblearn's list-order),
         ``"answers"`` (head, two objects, and which of them: tripletTools' Center, Left, Right,
@@ -169,6 +172,10 @@ def _read(path: Any, told: Reading) -> Triplets:
         return _from_arrays(path, told)
     if suffix in HDF5:
         return read_screens(read_hdf5(path), ("query", "shown", "chosen"), told)
+    if files := parquet_files(Path(path)):
+        rows = parquet_rows(files)
+        table = TextTable(name, rows, [*range(-1, len(rows) - 1)], unit="row")
+        return _of_table(table, replace(told, header=True), [])
     text = read_text(path)
     if suffix in (".json", ".jsonl", ".ndjson") or text.lstrip()[:2] in ('{"', "[{", "[["):
         return _of_records(parse_records(name, text), told)

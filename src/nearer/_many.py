@@ -1,0 +1,390 @@
+"""The second door for very many answers: fitted in blocks, whether memory holds them or not.
+
+*How many dimensions* the answers need is found from a sample of them, as elsewhere. The fit comes
+down from more dimensions with some of the answers and goes on with all but those held out
+(`nearer.triplets.stored`). These say whether all can be obeyed. If not, the curve that fits
+them says how often answers are wrong and what unit of distance their doubt is; the prior is as wide
+as the positions then are, for with many answers a coordinate it hardly matters. A last fit, from
+there, takes in those held out.
+
+*Interrupted* at any step, a fit leaves the positions it has reached, and the next goes on from them
+(`Checkpoint`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nearer._dimension import SETTLED, DimensionEstimate, find_dimension, fit_exactly
+from nearer.embedding import Embedding, HeldOutAccuracy, Phase
+from nearer.errors import InvalidInput
+from nearer.files import write_bytes
+from nearer.fitting.belief import Belief
+from nearer.fitting.blockwise import lay_out
+from nearer.fitting.descent import principal_axes
+from nearer.fitting.device import GpuPasses, as_array
+from nearer.fitting.dimension import is_exact
+from nearer.fitting.heldout import as_noise, fit_curve
+from nearer.fitting.losses import Floats, Loss
+from nearer.fitting.posterior import Curve, MarginForecast, Noise, Posterior, moderate
+from nearer.fitting.solver import Fit, Passes, fit_positions
+from nearer.fitting.starts import ENOUGH, EXTRA, STEPS, random_start
+from nearer.metrics import share_interval
+from nearer.triplets.blocks import BlockSource, as_source, blocks_of
+from nearer.triplets.stored import Stored, store
+
+__all__ = ["MANY", "Checkpoint", "Goal", "fit_many", "in_blocks"]
+
+MANY = 1 << 22  # answers; nobody looks for misplaced objects one by one in more of them
+_SAMPLED = 30  # answers an object in the sample that settles the dimension
+_TELLING = 12  # … without which it settles nothing: three a coordinate of four dimensions
+_ATTEMPTS = 3  # fits with doubt, each in the unit that the one before has found
+_SAME = 1.25  # units of distance that differ by less are the same
+_ROUGH = 1e-6  # gain of a step that ends a fit that another goes on from
+
+AnyPasses = Passes | GpuPasses
+Layout = Callable[[Stored], tuple[AnyPasses, AnyPasses]]
+
+
+@dataclass(frozen=True)
+class Goal:
+    """How answers are to be fitted; `d` None: in as many dimensions as they need."""
+
+    method: str
+    d: int | None
+    most: int
+    max_iter: int
+    tol: float
+
+
+def in_blocks(
+    answers: Any, n_objects: int | None = None, objects: str = "auto", *, sampled: bool = True
+) -> Any:
+    """Very many answers as they are fitted in blocks; fewer, and what has no blocks, as they are.
+
+    They are `sampled` where their dimension is to be found.
+    """
+    source = as_source(answers)
+    if source is None:
+        return answers
+    if source.n_rows is None:
+        source = _counted(source)
+    if source.n_rows is not None and source.n_rows <= MANY:
+        return answers if blocks_of(answers) is None else source.blocks
+    return store(source, n_objects=n_objects, renumber=objects == "auto", sampled=sampled)
+
+
+def _counted(source: BlockSource) -> BlockSource:
+    """The same source; where it has few rows, it says how many."""
+    blocks, read, count = iter(source.blocks), [], 0
+    for block in blocks:
+        read.append(block)
+        count += len(block)
+        if count > MANY:
+            return replace(source, blocks=itertools.chain(read, blocks))
+    return replace(source, blocks=iter(read), n_rows=count)
+
+
+class Checkpoint:
+    """The stages of a fit, those that are over and the one under way.
+
+    Parameters
+    ----------
+    file
+        Where an interrupted fit is kept; None: nowhere.
+    progress
+        Told what is being done, after every step.
+    """
+
+    def __init__(self, file: Path | None = None, progress: Callable[[str], object] = bool) -> None:
+        self._file, self._progress = file, progress
+        self._about = ""
+        self._done: dict[str, Fit] = {}
+        self._begun: tuple[str, Any] | None = None
+        self.steps = 0
+
+    def take_up(self, answers: Stored, goal: Goal) -> bool:
+        """Go on from the file, if it is of the same answers and the same goal."""
+        told = [answers.n_rows, answers.n_objects, goal.method, goal.d, goal.most]
+        self._about = hashlib.sha256(answers.held_out.tobytes() + repr(told).encode()).hexdigest()
+        if self._file is None or not self._file.is_file():
+            return False
+        try:
+            with np.load(self._file, allow_pickle=False) as kept:
+                if str(kept["about"]) != self._about:
+                    return False
+                for i, name in enumerate(kept["stages"].tolist()):
+                    loss, n_iter, converged = kept["figures"][i].tolist()
+                    self._done[name] = Fit(
+                        kept[f"positions{i}"], loss, int(n_iter), bool(converged)
+                    )
+                if str(kept["begun"]):
+                    self._begun = str(kept["begun"]), kept["positions"]
+        except (OSError, ValueError, KeyError, EOFError) as error:
+            raise InvalidInput(
+                f"{self._file}: is no checkpoint of a fit ({error}); remove it to begin anew"
+            ) from error
+        return True
+
+    def stage(
+        self,
+        name: str,
+        begin: Callable[[], Floats],
+        passes: Callable[[], AnyPasses],
+        loss: Loss,
+        **how: Any,
+    ) -> Fit:
+        """One fit: as it was found before, or from where it was left, or from the beginning."""
+        if name in self._done:
+            return self._done[name]
+        going_on = self._begun is not None and self._begun[0] == name
+        start = self._begun[1] if going_on and self._begun is not None else begin()
+
+        def after_step(step: int, value: float, X: Any) -> None:
+            self._begun = name, X
+            self._progress(f"{name}: step {step}, loss {value:.4g}")
+
+        self._begun = name, start
+        self._progress(name)
+        fit = fit_positions(passes(), start=start, loss=loss, callback=after_step, **how)
+        self.steps += fit.n_iter
+        self._done[name], self._begun = fit, None
+        self.save()
+        return fit
+
+    def forget(self, name: str) -> None:
+        """Nobody needs the positions of this stage any more."""
+        self._done[name] = replace(self._done[name], positions=np.empty((0, 0)))
+
+    def save(self) -> None:
+        """Write down what was reached."""
+        if self._file is None or not self._about:
+            return
+        begun, at = self._begun or ("", np.empty((0, 0)))
+        X = as_array(at)
+        figures = [(fit.loss, fit.n_iter, fit.converged) for fit in self._done.values()]
+        positions = {f"positions{i}": fit.positions for i, fit in enumerate(self._done.values())}
+        sink = io.BytesIO()
+        arrays: dict[str, Any] = {
+            "about": self._about,
+            "stages": np.array(list(self._done), dtype=np.str_),
+            "figures": np.array(figures, dtype=np.float64).reshape(-1, 3),
+            "begun": begun,
+            "positions": X,
+            **positions,
+        }
+        np.savez(sink, **arrays)
+        write_bytes(self._file, sink.getvalue())
+
+    def remove(self) -> None:
+        """All is done."""
+        if self._file is not None:
+            self._file.unlink(missing_ok=True)
+
+
+def fit_many(
+    answers: Stored,
+    goal: Goal,
+    rng: np.random.Generator,
+    *,
+    layout: Layout = lay_out,
+    kept: Checkpoint | None = None,
+    call: str = "",
+) -> Embedding:
+    """Positions from stored answers; see `nearer.fit`.
+
+    `layout` says where passes over them run. `kept` has the stages that an interrupted fit has
+    gone through. `call` is how the user has asked for it.
+    """
+    kept = kept or Checkpoint()
+    try:
+        estimate = None
+        if goal.d is None:
+            estimate = _dimension(answers, goal, rng)
+            goal = replace(goal, d=estimate.dimension)
+        seen, every = layout(answers)
+        return _Many(answers, goal, seen, every, kept, rng).embedding(estimate, call)
+    except BaseException:
+        kept.save()
+        raise
+
+
+def _dimension(answers: Stored, goal: Goal, rng: np.random.Generator) -> DimensionEstimate:
+    """How many dimensions a sample of the answers needs."""
+    rows, n = answers.sample, answers.n_objects
+    if len(rows) < min(_TELLING * n, answers.n_rows // 2):
+        raise InvalidInput(
+            f"n_components='auto': {len(rows):,} answers, as many as are sampled, do not tell the "
+            f"dimension of {n:,} objects; say it, n_components=… or --dim …"
+        )
+    size = max(SETTLED, _SAMPLED * n)
+    if len(rows) > size:
+        rows = rows[np.sort(rng.choice(len(rows), size, replace=False))]
+    belief = Belief(n, None, rng, max_components=goal.most)
+    belief.learn(rows)
+    exact = None
+    if goal.method != "noisy":
+        exact = fit_exactly(belief, rows, np.ones(len(rows)), rng)
+    return find_dimension(belief, goal.most, exact)
+
+
+class _Many:
+    """One fit of very many answers."""
+
+    def __init__(
+        self,
+        answers: Stored,
+        goal: Goal,
+        seen: AnyPasses,
+        every: AnyPasses,
+        kept: Checkpoint,
+        rng: np.random.Generator,
+    ) -> None:
+        self._answers, self._goal, self._kept, self._rng = answers, goal, kept, rng
+        self._seen, self._every = seen, every
+        self._n, self._d = answers.n_objects, goal.d or 1
+
+    def embedding(self, estimate: DimensionEstimate | None, call: str) -> Embedding:
+        goal, answers = self._goal, self._answers
+        plain = goal.method not in ("auto", "noisy")
+        loss = Loss(goal.method if plain else "soe")
+        fit = self._fit("without those held out", self._come_down(loss), self._seen, loss)
+        right, curve = self._predicted(fit.positions)
+        method, covariances, noise = goal.method, np.zeros((self._n, self._d, self._d)), Noise()
+        if method == "auto":
+            wrong = int((right == 0).sum())
+            obeyed = is_exact(wrong, len(right), len(self._seen), self._n * self._d)
+            method = "soe" if obeyed else "noisy"
+        for attempt in range(_ATTEMPTS if method == "noisy" else 0):
+            noise, start = as_noise(fit.positions, curve), curve.sharpness * fit.positions
+            loss, name = noise.loss, f"with doubt, {attempt + 1}"
+            fit = self._fit(name, start, self._seen, loss, self._ridge(noise))
+            covariances = self._covariances(fit.positions, noise, self._seen)
+            right, curve = self._predicted(fit.positions, covariances)
+            if 1 / _SAME < curve.sharpness < _SAME:
+                break
+        ridge = self._ridge(noise) if method == "noisy" else 0.0
+        done = self._fit("all answers", fit.positions, self._every, loss, ridge)
+        if method == "noisy":
+            covariances = self._covariances(done.positions, noise, self._every)
+        posterior = Posterior(
+            done.positions, covariances, noise, curve, done.loss, self._kept.steps, done.converged
+        )
+        found = self._every.share_disobeyed(done.positions)
+        return _embedding(answers, method, posterior, estimate, _accuracy(right), found, call)
+
+    def _come_down(self, loss: Loss) -> Floats:
+        """Positions from some of the answers, in one dimension fewer after the other."""
+        n, d, kept = self._n, self._d, self._kept
+        first = d + EXTRA
+        drawn: list[AnyPasses] = []
+
+        def few() -> AnyPasses:
+            size = ENOUGH * n * first
+            if not drawn:
+                some = len(self._seen) >= 2 * size
+                drawn.append(self._seen.few(size, self._rng) if some else self._seen)
+            return drawn[0]
+
+        fit: Fit | None = None
+        for e in range(first, d - 1, -1):
+            before = fit
+
+            def begin(e: int = e, before: Fit | None = before) -> Floats:
+                if before is None:
+                    return random_start(n, e, self._rng)
+                return principal_axes(before.positions, e)
+
+            fit = kept.stage(f"{e} dimensions", begin, few, loss, max_iter=STEPS, tol=_ROUGH)
+            if before is not None:
+                kept.forget(f"{e + 1} dimensions")
+        assert fit is not None
+        return fit.positions
+
+    def _fit(
+        self, name: str, start: Floats, passes: AnyPasses, loss: Loss, ridge: float = 0.0
+    ) -> Fit:
+        last = passes is self._every
+        return self._kept.stage(
+            name,
+            lambda: start,
+            lambda: passes,
+            loss,
+            ridge=ridge,
+            max_iter=self._goal.max_iter,
+            tol=self._goal.tol if last else max(self._goal.tol, _ROUGH),
+        )
+
+    def _ridge(self, noise: Noise) -> float:
+        return noise.ridge(self._every.total)
+
+    def _covariances(self, X: Floats, noise: Noise, passes: AnyPasses) -> Floats:
+        told = passes.information(X, noise.lapse, noise.tail)
+        return np.asarray(np.linalg.inv(told + np.eye(self._d) / noise.prior**2))
+
+    def _predicted(self, X: Floats, covariances: Floats | None = None) -> tuple[Floats, Curve]:
+        """Which of the answers held out were predicted, and the curve that fits them best."""
+        rows = self._answers.held_out
+        if not len(rows):
+            return np.empty(0), Curve()
+        blurred = np.zeros((self._n, self._d, self._d)) if covariances is None else covariances
+        forecast = MarginForecast(moderate(*Posterior(X, blurred, Noise()).margins(rows)))
+        curve, _ = fit_curve(forecast, np.ones(len(rows)))
+        return forecast.right, curve
+
+
+def _accuracy(right: Floats) -> HeldOutAccuracy | None:
+    if not len(right):
+        return None
+    share = float(right.mean())
+    return HeldOutAccuracy(share, *share_interval(share, float(len(right))), len(right))
+
+
+def _embedding(
+    answers: Stored,
+    method: str,
+    posterior: Posterior,
+    estimate: DimensionEstimate | None,
+    held_out: HeldOutAccuracy | None,
+    error_rate: float,
+    call: str,
+) -> Embedding:
+    d, m = posterior.positions.shape[1], answers.n_rows
+    note = f"{m:,} answers, {method}, {d} dimensions, in blocks"
+    return Embedding(
+        positions=posterior.positions,
+        triplets=np.empty((0, 3), dtype=np.int64),
+        n_comparisons=m,
+        n_rounds=0,
+        history=(Phase("fit", m, 0, note),),
+        evidence={} if estimate is None else estimate.evidence,
+        determined=None if estimate is None else estimate.determined,
+        dimension_low=d if estimate is None else estimate.dimension_low,
+        dimension_high=d if estimate is None else estimate.dimension_high,
+        covariances=posterior.covariances if method == "noisy" else None,
+        held_out=held_out,
+        error_rate=error_rate,
+        names=answers.names,
+        chosen=False,
+        details={
+            "method": method,
+            "posterior": posterior,
+            "loss": posterior.loss,
+            "estimate": estimate,
+            "reliability": None,
+            "weights": None,
+            "expected_tau": None,
+            "agreement": {},
+            "calibration": None,
+            "read": None,
+            "call": call,
+        },
+    )

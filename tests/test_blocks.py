@@ -1,0 +1,454 @@
+"""Very many answers: read in blocks, kept on disk, fitted as if memory held them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+import nearer
+from nearer import _many
+from nearer._many import Checkpoint, Goal, fit_many, in_blocks
+from nearer.cli import fitted_blocks, main
+from nearer.errors import InvalidInput
+from nearer.fitting.blockwise import BlockPasses, lay_out
+from nearer.fitting.losses import LOSSES, Loss
+from nearer.fitting.solver import Passes
+from nearer.questions import answered, random_questions
+from nearer.triplets import blocks, stored
+from nearer.triplets.blocks import as_source
+from nearer.triplets.stored import Stored, store
+
+N = 40
+WORDS = ["head", "winner", "loser"]
+
+
+def triplets(m=6000, n=N, flip=0.0, seed=0):
+    rng = np.random.default_rng(seed)
+    oracle = nearer.PointOracle(np.random.default_rng(0).normal(size=(n, 2)))
+    if flip:
+        oracle = nearer.NoisyOracle(oracle, flip, random_state=seed)
+    q = random_questions(n, m, rng)
+    return answered(q, oracle(q))
+
+
+def write(path, rows, names=WORDS, **more):
+    columns = [*np.asarray(rows).T]
+    pq.write_table(pa.table({**dict(zip(names, columns, strict=True)), **more}), path)
+    return path
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Thousands are very many, and blocks are small."""
+    monkeypatch.setattr(_many, "MANY", 2000)
+    monkeypatch.setattr(fitted_blocks, "MANY", 2000)
+    for module in (blocks, stored):
+        monkeypatch.setattr(module, "BLOCK", 700)
+    monkeypatch.setattr(stored, "_READ", 900)
+    monkeypatch.setattr(stored, "HELD_OUT", 300)
+
+
+def sorted_rows(rows):
+    return np.asarray(rows)[np.lexsort(np.asarray(rows).T)]
+
+
+# --- reading and keeping -------------------------------------------------------------------------
+
+
+def sources(folder, rows):
+    npy, turned = folder / "t.npy", folder / "turned.npy"
+    np.save(npy, rows)
+    np.save(turned, np.asfortranarray(rows.astype(np.int32)))
+    many = folder / "many"
+    many.mkdir()
+    for i, part in enumerate(np.array_split(rows, 3)):
+        write(many / f"{i}.parquet", part)
+    yield from (npy, turned, many, write(folder / "t.parquet", rows), rows)
+    yield (part for part in np.array_split(rows, 7))
+    yield write(folder / "floats.parquet", rows.astype(float))
+
+
+def test_every_source_is_kept_as_it_is(small, tmp_path):
+    rows = triplets()
+    for source in sources(tmp_path, rows):
+        kept = store(as_source(source))
+        assert (kept.n_objects, kept.names, kept.n_rows, kept.n_kept) == (N, None, 6000, 6000)
+        np.testing.assert_array_equal(sorted_rows(kept.rows()), sorted_rows(rows))
+        np.testing.assert_array_equal(kept.rows()[kept.n_seen :], kept.held_out)
+        again = np.concatenate(list(kept.blocks(6000)))
+        np.testing.assert_array_equal(again, kept.rows())
+
+
+def test_answers_to_one_question_are_held_out_together(small):
+    rows = np.concatenate([triplets(), triplets()[:, [0, 2, 1]]])
+    kept = store(as_source(rows))
+    assert 50 < len(kept.held_out) <= 300
+    out = {tuple(sorted(row)) for row in kept.held_out.tolist()}
+    assert not out & {tuple(sorted(row)) for row in kept.rows()[: kept.n_seen].tolist()}
+
+
+def test_what_is_held_out_does_not_depend_on_the_order(small):
+    rows = triplets()
+    one, other = store(as_source(rows)), store(as_source(rows[::-1].copy()))
+    np.testing.assert_array_equal(sorted_rows(one.held_out), sorted_rows(other.held_out))
+
+
+def test_the_sample_is_bounded(small, monkeypatch):
+    monkeypatch.setattr(stored, "SAMPLE", 1000)
+    sample = store(as_source(triplets())).sample
+    assert 200 < len(sample) <= 1000
+
+
+def test_no_rows_are_no_blocks(small):
+    assert list(store(as_source(triplets())).blocks(0)) == []
+
+
+def test_shares_make_the_whole(small):
+    rows = triplets()
+    shares = [store(as_source(rows), share=(i, 3)) for i in range(3)]
+    together = np.concatenate([share.rows() for share in shares])
+    np.testing.assert_array_equal(sorted_rows(together), sorted_rows(rows))
+    for share in shares:
+        assert (share.n_objects, share.n_rows) == (N, 6000)
+        np.testing.assert_array_equal(share.held_out, shares[0].held_out)
+
+
+@pytest.mark.parametrize("far", [1000, 2**28])
+def test_ids_with_gaps_are_names(small, far):
+    ids = np.sort(np.random.default_rng(0).choice(far, N, replace=False))
+    rows = triplets()
+    kept = store(as_source(ids[rows]))
+    assert kept.names == tuple(ids.tolist())
+    np.testing.assert_array_equal(sorted_rows(kept.rows()), sorted_rows(rows))
+    as_they_are = store(as_source(ids[rows] % 5000), n_objects=5000, renumber=False)
+    assert (as_they_are.n_objects, as_they_are.names) == (5000, None)
+
+
+def test_texts_are_names(small, tmp_path):
+    rows = triplets()
+    texts = np.array([f"object {i:02}" for i in range(N)])
+    kept = store(as_source(write(tmp_path / "t.parquet", texts[rows])))
+    assert kept.names == tuple(texts.tolist())
+    np.testing.assert_array_equal(sorted_rows(kept.rows()), sorted_rows(rows))
+    coded = [pa.array(texts[column]).dictionary_encode() for column in rows.T]
+    pq.write_table(pa.table(dict(zip(WORDS, coded, strict=True))), tmp_path / "coded.parquet")
+    again = store(as_source(tmp_path / "coded.parquet"))
+    np.testing.assert_array_equal(again.rows(), kept.rows())
+
+
+def test_bad_files_are_refused_with_one_message(small, tmp_path):
+    rows = triplets(m=3000)
+    strange = write(tmp_path / "strange.parquet", rows, ["x", "y", "z"])
+    with pytest.raises(InvalidInput, match=r"columns x, y, z make no triplets; needed are head"):
+        as_source(strange)
+    chosen = as_source(strange, {"head": "x", "near": "y", "far": "z"})
+    assert store(chosen).n_rows == 3000
+    holes = pa.array([None if i == 1234 else head for i, head in enumerate(rows[:, 0].tolist())])
+    pq.write_table(
+        pa.table({"head": holes, "winner": rows[:, 1], "loser": rows[:, 2]}), tmp_path / "h.parquet"
+    )
+    with pytest.raises(InvalidInput, match=r"row 1234: head is empty"):
+        store(as_source(tmp_path / "h.parquet"))
+    same = rows.copy()
+    same[2500, 1] = same[2500, 0]
+    with pytest.raises(InvalidInput, match=r"after row 2,100: triplet 400 .* must differ"):
+        store(as_source(same))
+    with pytest.raises(InvalidInput, match="holds weights"):
+        as_source(write(tmp_path / "w.parquet", rows, weight=np.ones(3000)))
+    with pytest.raises(InvalidInput, match=r"half is \d+\.5"):
+        store(
+            as_source(
+                write(tmp_path / "f.parquet", rows + 0.5, ["half", "near", "far"]),
+                {"head": "half", "near": "near", "far": "far"},
+            )
+        )
+    (tmp_path / "no.parquet").write_text("no")
+    with pytest.raises(InvalidInput, match="is no Parquet file"):
+        as_source(tmp_path / "no.parquet")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InvalidInput, match="a folder without Parquet files"):
+        as_source(tmp_path / "empty")
+    other = tmp_path / "two"
+    other.mkdir()
+    write(other / "a.parquet", rows)
+    write(other / "b.parquet", rows, ["head", "winner", "lost"])
+    with pytest.raises(InvalidInput, match="has no column 'loser'"):
+        as_source(other)
+    with pytest.raises(InvalidInput, match="there are no rows"):
+        store(blocks.BlockSource("here", iter([])))
+
+
+def test_a_full_disk_is_said(small, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(stored.os, "pwrite", full)
+    with pytest.raises(InvalidInput, match=r"No space left on device.*set TMPDIR"):
+        store(as_source(2 * triplets()))
+
+
+def test_a_small_parquet_file_is_read_like_a_table(tmp_path):
+    rows = triplets(m=200)
+    who = np.array(["ann", "bob"])[np.arange(200) % 2]
+    read = nearer.read_triplets(write(tmp_path / "t.parquet", rows, puid=who))
+    np.testing.assert_array_equal(read.triplets, rows)
+    assert read.person_labels == ("ann", "bob")
+
+
+# --- passes --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_pass_in_blocks_is_a_pass(small, name):
+    rows, X = triplets(), np.random.default_rng(1).normal(size=(N, 3))
+    kept, whole = store(as_source(rows)), Passes(rows.astype(np.int32), None, N)
+    told = []
+    seen, every = lay_out(kept, told.append)
+    assert (len(seen), len(every)) == (kept.n_seen, 6000)
+    value, gradient = every.sums(Loss(name), X)
+    there, slope = whole.sums(Loss(name), X)
+    assert value == pytest.approx(there)
+    np.testing.assert_allclose(gradient, slope, rtol=1e-9, atol=1e-9)
+    assert every.share_disobeyed(X) == pytest.approx(whole.share_disobeyed(X))
+    np.testing.assert_allclose(every.information(X, 0.1, 0.0), whole.information(X, 0.1, 0.0))
+    assert told[-1] == 1.0
+    assert len(told) > 6
+
+
+def test_some_answers_are_drawn_from_all_blocks(small):
+    rows = triplets()
+    every = BlockPasses(store(as_source(rows)), 6000)
+    some = every.few(1500, np.random.default_rng(0))
+    assert 1500 <= len(some) <= 1510
+    X = np.random.default_rng(1).normal(size=(N, 2))
+    assert some.mean_loss(Loss("soe"), X) == pytest.approx(every.mean_loss(Loss("soe"), X), rel=0.1)
+
+
+# --- the door ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("flip", [0.0, 0.1])
+def test_the_map_is_the_one_in_memory(small, monkeypatch, flip):
+    rows = triplets(m=8000, flip=flip)
+    there = nearer.fit(rows, n_components=2, random_state=0)
+    assert there.history[0].note.endswith("in blocks")
+    monkeypatch.setattr(_many, "MANY", 10**6)
+    here = nearer.fit(rows, n_components=2, bootstrap=0, random_state=0)
+    assert there.details["method"] == here.details["method"] == ("noisy" if flip else "soe")
+    assert there.error_rate == pytest.approx(here.error_rate, abs=0.01)
+    assert there.held_out.accuracy == pytest.approx(here.held_out.accuracy, abs=0.04)
+    assert nearer.metrics.procrustes(here.positions, there.positions).disparity < 0.01
+    assert (there.covariances is not None) == (flip > 0)
+    assert there.n_comparisons == 8000
+    assert len(there.triplets) == 0
+    assert there.predict_proba(rows[:5]).shape == (5, 2)
+
+
+def test_the_dimension_comes_from_a_sample(small):
+    found = nearer.fit(iter(np.array_split(triplets(), 5)), random_state=0)
+    assert (found.dimension, found.dimension_low, found.dimension_high) == (2, 2, 2)
+
+
+def test_a_sample_that_tells_nothing_is_said(small, monkeypatch):
+    monkeypatch.setattr(stored, "SAMPLE", 100)
+    with pytest.raises(InvalidInput, match=r"n_components='auto': .* do not tell"):
+        nearer.fit(triplets(), random_state=0)
+
+
+@pytest.mark.parametrize("method", ["soe", "ckl", "gnmds", "ste", "tste"])
+def test_every_loss(small, method):
+    found = nearer.fit(triplets(), n_components=2, method=method, max_iter=200, random_state=0)
+    assert found.details["method"] == method
+    assert found.held_out.accuracy > 0.85
+
+
+def test_few_answers_stay_in_memory(small):
+    rows = triplets(m=900)
+    whole = nearer.fit(rows, n_components=2, bootstrap=0, random_state=0)
+    parts = nearer.fit(
+        (p for p in np.array_split(rows, 4)), n_components=2, bootstrap=0, random_state=0
+    )
+    np.testing.assert_array_equal(whole.positions, parts.positions)
+    assert in_blocks(rows) is rows
+
+
+class Blocks:
+    """Something that yields blocks whenever it is asked to, and cannot say how many."""
+
+    def __iter__(self):
+        yield from np.array_split(triplets(), 5)
+
+
+def test_every_iterable_of_blocks(small):
+    options = {"n_components": 2, "method": "soe", "max_iter": 20, "random_state": 0}
+    first, *others = (
+        nearer.fit(many, **options)
+        for many in (triplets(), Blocks(), np.array_split(triplets(), 5), iter(Blocks()))
+    )
+    for other in others:
+        assert other.n_comparisons == 6000
+        assert other.held_out == first.held_out
+    few = np.array_split(triplets(m=900), 3)
+    whole = nearer.fit(few, people=np.zeros(900), bootstrap=0, **options)
+    assert len(whole.triplets) == 900
+
+
+def test_people_and_weights_stay_in_memory(small):
+    rows = triplets(m=3000)
+    found = nearer.fit(
+        rows, n_components=2, weights=np.ones(3000), method="soe", bootstrap=0, random_state=0
+    )
+    assert len(found.triplets) == 3000
+
+
+def test_objects_keep_their_numbers_where_that_is_asked(small):
+    found = nearer.fit(triplets(), n_components=2, n_objects=N + 5, method="soe", random_state=0)
+    assert found.positions.shape == (N + 5, 2)
+
+
+# --- interrupted ---------------------------------------------------------------------------------
+
+
+class Stop(Exception):
+    pass
+
+
+@pytest.mark.parametrize("flip", [0.0, 0.1])
+def test_interrupted_anywhere_it_goes_on_from_there(small, tmp_path, flip):
+    kept, file = store(as_source(triplets(flip=flip))), tmp_path / "kept.npz"
+    goal = Goal("auto", 2, 5, 300, 1e-7)
+    whole = fit_many(kept, goal, np.random.default_rng(0))
+    finished, begun = set(), []
+    for attempt in range(200):
+        said = []
+
+        def stop(text, said=said):
+            said.append(text)
+            if len(said) == 40:
+                raise Stop
+
+        point = Checkpoint(file, stop)
+        assert point.take_up(kept, goal) == (attempt > 0)
+        try:
+            found = fit_many(kept, goal, np.random.default_rng(attempt), kept=point)
+            break
+        except Stop:
+            stages = {text.split(":")[0] for text in said}
+            assert not stages & finished
+            finished |= {stage for stage in stages if stage != said[-1].split(":")[0]}
+            begun.append(said[-1])
+    assert attempt > 1
+    assert len(begun) == attempt
+    assert found.details["method"] == whole.details["method"]
+    assert found.error_rate == pytest.approx(whole.error_rate, abs=0.01)
+    point.remove()
+    assert not file.exists()
+
+
+def test_a_checkpoint_of_another_fit_is_left_alone(small, tmp_path):
+    kept, file = store(as_source(triplets())), tmp_path / "kept.npz"
+    goal = Goal("soe", 2, 5, 3, 1e-7)
+    first = Checkpoint(file)
+    first.take_up(kept, goal)
+    fit_many(kept, goal, np.random.default_rng(0), kept=first)
+    assert Checkpoint(file).take_up(kept, goal)
+    assert not Checkpoint(file).take_up(kept, Goal("soe", 3, 5, 3, 1e-7))
+    assert not Checkpoint(file).take_up(store(as_source(triplets(seed=1))), goal)
+    file.write_bytes(b"no")
+    with pytest.raises(InvalidInput, match="is no checkpoint"):
+        Checkpoint(file).take_up(kept, goal)
+
+
+# --- the command ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: CliRunner().invoke(main, [str(a) for a in arguments])
+
+
+def test_the_command_fits_in_blocks(small, call, tmp_path):
+    names = np.array([f"p{i:02}" for i in range(N)])
+    write(tmp_path / "t.parquet", names[triplets()], when=np.arange(6000))
+    result = call("fit", "t.parquet", "--dim", 2, "--seed", 0, "--json", "--tol", 1e-6)
+    assert result.exit_code == 0, result.output
+    summary = json.loads(result.stdout)
+    assert (summary["n_triplets"], summary["n_objects"], summary["method"]) == (6000, N, "soe")
+    assert summary["contradictions"] is None
+    assert (
+        "6,000 triplets over 40 objects, fitted in blocks\ncolumns not used: when" in result.stderr
+    )
+    files = {p.name for p in (tmp_path / "out/fit").iterdir()}
+    assert files == {"embedding.csv", "fit.json", "map.png"}
+    assert "p07" in (tmp_path / "out/fit/embedding.csv").read_text()
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        (("--bootstrap", 5), "--bootstrap 5: answers that are fitted in blocks"),
+        (("--kind", "odd-one-out"), "every row is a triplet"),
+        (("--dim", 99), "--dim 99: must be auto or a whole number from 1 to 39"),
+    ],
+)
+def test_what_blocks_cannot_do_is_refused(small, call, tmp_path, option, message):
+    write(tmp_path / "t.parquet", triplets(m=3000))
+    result = call("fit", "t.parquet", *option)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_ctrl_c_leaves_a_checkpoint_and_the_same_command_goes_on(tmp_path):
+    write(tmp_path / "t.parquet", triplets(m=20000, flip=0.2))
+    code = textwrap.dedent("""
+        import sys
+        from nearer import _many
+        from nearer.cli import fitted_blocks, main
+        _many.MANY = fitted_blocks.MANY = 2000
+        stage, seen = _many.Checkpoint.stage, []
+        def staged(self, name, *rest, **how):
+            print(name, file=sys.stderr, flush=True)
+            return stage(self, name, *rest, **how)
+        _many.Checkpoint.stage = staged
+        main()
+    """)
+    arguments = [sys.executable, "-c", code, "fit", "t.parquet", "--dim", "2", "--seed", "0"]
+    arguments += ["--json", "--max-iter", "100000", "--tol", "1e-300"]
+    running = subprocess.Popen(
+        arguments, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    for line in running.stderr:
+        if "without those held out" in line:
+            break
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=300)
+    assert running.returncode == 130, err
+    assert "kept in out/fit/interrupted.npz; the same command goes on" in err
+    assert out == ""
+    arguments[-1] = "1e-4"
+    again = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert again.returncode == 0, again.stderr
+    assert "going on from out/fit/interrupted.npz" in again.stderr
+    assert json.loads(again.stdout)["method"] == "noisy"
+    assert not (tmp_path / "out/fit/interrupted.npz").exists()
+
+
+def test_several_processes_need_a_file_that_they_can_share(call, tmp_path, monkeypatch):
+    nearer.write_triplets(tmp_path / "t.csv", triplets(m=100))
+    monkeypatch.setitem(os.environ, "WORLD_SIZE", "2")
+    result = call("fit", "t.csv")
+    assert result.exit_code == 2
+    assert "several processes share .parquet and .npy files" in result.stderr
+
+
+def test_stored_answers_are_no_objects_of_their_own(small):
+    assert isinstance(in_blocks(triplets()), Stored)
