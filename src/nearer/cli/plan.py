@@ -64,21 +64,32 @@ def command(
     """
     from nearer.cells.scheduler import scheduler as sent_to
 
-    if hours is not None:
-        if most is not None:
-            raise click.UsageError("--answers and --hours both say how large the study is")
-        given = [name.strip() for name in tasks.split(",")] if tasks else None
-        with sent_to(scheduler):
-            _compare(n_objects, n_components, noise, hours, given, n_repeats, seed, as_json)
-        return
-    if tasks is not None:
+    if hours is not None and most is not None:
+        raise click.UsageError("--answers and --hours both say how large the study is")
+    if hours is None and tasks is not None:
         raise click.UsageError("--tasks compares tasks in a given time: add --hours")
+    given = [name.strip() for name in tasks.split(",")] if tasks else None
+    with sent_to(scheduler):
+        if hours is not None:
+            _compare(n_objects, n_components, noise, hours, given, n_repeats, seed, as_json)
+        else:
+            _count(n_objects, n_components, noise, most, n_repeats, seed, as_json)
+
+
+def _count(
+    n_objects: int,
+    n_components: int,
+    noise: float,
+    most: int | None,
+    n_repeats: int,
+    seed: int | None,
+    as_json: bool,
+) -> None:
     from nearer.algorithms.planning import plan_study
 
-    with sent_to(scheduler):
-        plan = plan_study(
-            n_objects, n_components, noise, most=most, n_repeats=n_repeats, random_state=seed
-        )
+    plan = plan_study(
+        n_objects, n_components, noise, most=most, n_repeats=n_repeats, random_state=seed
+    )
     needed = {target: plan.needed(target) for target in _TARGETS}
     if as_json:
         summary = {
