@@ -50,8 +50,8 @@ _CLEARLY = 2.5
 # disobeyed after the first. Time against dimensions too many.
 _STEPS, _MORE_STEPS = 400, 2000
 _NEARLY = 0.06
-# Objects for each dimension that show it: of 8 normal and round clouds with so many each, 1 to 5
-# dimensions were found 8, 8, 7, 8 and 8 times (`python -m benchmarks sizes --cells few`)
+# Objects for each dimension that show it: with so many, 2, 3 and 4 dimensions of normal points and
+# balls were found 8, 7 and 8 times of 8. `python -m benchmarks sizes` has a table of few objects.
 _OBJECTS = 4
 _DOUBTFUL = 0.005  # share of answers disobeyed, above which another dimension is tried: time
 # Spread of the prior, in units of the distance difference that is answered right with odds e : 1.
