@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import click
 
@@ -75,7 +76,7 @@ def command(
         raise click.UsageError("--tasks compares tasks in a given time: add --hours")
     from nearer.algorithms.planning import plan_study
 
-    how = {"most": most, "n_repeats": n_repeats, "random_state": seed}
+    how: dict[str, Any] = {"most": most, "n_repeats": n_repeats, "random_state": seed}
     with sent_to(scheduler):
         plan = plan_study(n_objects, n_components, noise, **how)
     needed = {target: plan.needed(target) for target in _TARGETS}
