@@ -43,6 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seeds", type=_number, metavar="K", help="so many seeds")
     parser.add_argument("--cells", default="", metavar="GLOB", help="only cells whose name has it")
     parser.add_argument("--jobs", type=_number, default=cores(), help="processes at a time")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="a Dask scheduler, not processes")
     given = parser.parse_args(arguments)
     unknown = [name for name in given.names if name not in NAMES]
     if unknown:
@@ -55,7 +56,8 @@ def main(arguments: list[str] | None = None) -> int:
                 module.main()
                 continue
             options = {"full": given.full, "seeds": given.seeds, "only": given.cells}
-            print(measure(module, name, jobs=given.jobs, **options), flush=True)
+            options |= {"jobs": given.jobs, "scheduler": given.scheduler}
+            print(measure(module, name, **options), flush=True)
     except KeyboardInterrupt:
         print("interrupted; finished cells are kept, the same command goes on", file=sys.stderr)
         return 130

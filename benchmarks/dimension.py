@@ -6,7 +6,7 @@ A file of answers is drawn by its number: points of a family, 1 to 8 dimensions,
 dimension, the calibration error is the mean distance between what was said and how often it came
 true, in ten bins. The families are others than those that the probabilities were fitted on
 (`nearer.fitting.dimension`); ``python -m benchmarks.dimension`` fits them again. Beside them: LORE,
-and, in full, cblearn's cross-validated test on the first files.
+and cblearn's cross-validated test on the first files.
 
 Short: 20 files. Full: 200.
 """

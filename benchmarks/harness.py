@@ -95,7 +95,14 @@ def grid(part: str, work: Callable[..., Figures], **axes: Iterable[Any]) -> Iter
 
 
 def measure(
-    module: ModuleType, name: str, *, full: bool, seeds: int | None, only: str, jobs: int
+    module: ModuleType,
+    name: str,
+    *,
+    full: bool,
+    seeds: int | None,
+    only: str,
+    jobs: int,
+    scheduler: str | None = None,
 ) -> str:
     """Compute the cells of a benchmark that are not there yet; return its page."""
     folder = ROOT / "out" / "bench"
@@ -108,7 +115,11 @@ def measure(
     with cells_progress() as (begin, step):
         begin(len(wanted), sum(finished.figures(c) is not None for c in wanted))
         alone = getattr(module, "TIMED", False)
-        compute_cells(wanted, finished, jobs=1 if alone else jobs, progress=step)
+        if alone and scheduler is not None:
+            raise InvalidInput(f"--scheduler {scheduler}: {name} measures time, here and alone")
+        compute_cells(
+            wanted, finished, jobs=1 if alone else jobs, scheduler=scheduler, progress=step
+        )
     there = [(c, figures) for c in listed if (figures := finished.figures(c)) is not None]
     rows = [{"part": c.part} | dict(c.arguments) | figures for c, figures in there]
     page = module.page(rows, folder).rstrip() + "\n"

@@ -27,8 +27,6 @@ from benchmarks.soe import cblearn_environment
 from nearer.algorithms.candidates import Candidates
 from nearer.algorithms.informative import draw_round
 from nearer.fitting.belief import Belief
-from nearer.fitting.heldout import hold_out
-from nearer.fitting.posterior import Noise, as_evidence
 from nearer.questions import answered, pack, random_questions
 from nearer.reproduce.material import draw as draw_points
 
@@ -63,7 +61,6 @@ def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
         yield from grid("people", replayed, **fixed, way=("random", "chosen"), seed=splits)
     yield from _calibrations(full)
     families = ("ball", "cube", "gaussian", "sphere")
-    yield from grid("prior", likeliest, flip=(0.05, 0.2), m=(1500, 6000) if full else (1500,))
     budgets = (27_000, 80_000) if full else (27_000,)
     yield from grid("flips", under_flips, budget=budgets, flip=(0.05, 0.1, 0.2))
     yield from grid("ranking", ranked, flip=GU_XU, head=range(100 if full else 10))
@@ -168,21 +165,6 @@ def _fitted(rows: Any, seed: int, n: int, d: int, budget: int | None) -> Any:
     return nearer.run(asking, oracle).details["posterior"]
 
 
-def likeliest(flip: float, m: int) -> dict[str, Any]:
-    """Where held-out answers to random questions are most likely: prior and sharpness."""
-    X = nearer.datasets.make_mixture(100, 3, random_state=0)
-    oracle = nearer.NoisyOracle(nearer.PointOracle(X), flip, random_state=0)
-    questions = random_questions(100, m, np.random.default_rng(0))
-    answers = as_evidence(answered(questions, oracle(questions)), 100)
-    tried = [
-        hold_out(answers, 3, Noise(s, flip), rng=np.random.default_rng(1))
-        for s in 2.0 ** np.arange(-1, 6)
-    ]
-    best = max(tried, key=lambda held: held.score)
-    aim = 1 + 3.2 / np.sqrt(m / 300)
-    return {"prior": best.noise.prior, "sharpness": best.noise.sharpness, "aim": aim}
-
-
 def under_flips(budget: int, flip: float) -> dict[str, Any]:
     X = nearer.datasets.make_mixture(500, 3, random_state=101)
     oracle = nearer.NoisyOracle(nearer.PointOracle(X), flip, random_state=1)
@@ -243,11 +225,9 @@ def page(rows: Rows, folder: Path) -> str:
     draw(pick(rows, "people"), folder / "noise.png")
     flips = ("budget", "flip", "dimension", "tau", "knn", "estimated", "seconds")
     calibration = ("data", "budget", "answers", "accuracy", "error", "by width", "perfect")
-    prior = ("flip", "m", "prior", "sharpness", "aim")
     parts = {
         "People: accuracy on held-out answers, median of splits": _people(rows),
         "Calibration: every answer held out once": _plain(rows, "calibration", calibration),
-        "The prior under which held-out answers are most likely": _plain(rows, "prior", prior),
         "3dgmm, 500 objects, dimension chosen from the answers": _plain(rows, "flips", flips),
         "Ranking 500 objects from a head by re-asking": _ranking(rows),
         "Basis, 1,000 objects of Table 1, a tenth of the answers flipped": _bases(rows),

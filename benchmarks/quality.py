@@ -1,8 +1,9 @@
-"""Where doubtful answers are enough: the quality that is expected beside the true one.
+"""Where answers are enough: the quality that is expected beside the true one.
 
-`nearer.informative` asks people who err, at random or by doubt near ties, and stops when the τ it
-expects reaches a quality. Short: τ expected and true at growing numbers of answers. Full: more
-points, and what stopping at .99 costs and brings.
+Exact answers first: `nearer.adaptive` stops when the τ that near ties let it expect reaches a
+quality. Then `nearer.informative` asks people who err, at random or by doubt near ties, and stops
+by its posterior. Short: τ expected and true at growing numbers of answers. Full: more points, and
+what stopping at .99 costs and brings.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from nearer.algorithms.budgets import noisy_budget
 
 FAMILIES = ("cube", "ball", "mixture")
 SIZES = ((30, 1), (60, 2), (60, 3), (150, 3))  # objects, dimensions
+EXACT = ((30, 2), (60, 3), (100, 1), (150, 5), (500, 3))
+QUALITIES = (0.95, 0.97, 0.98, 0.99, 0.995)
 RATES = (0.1, 0.2)
 SHARES = (0.2, 0.4, 0.7, 1.0)  # of the default budget
 
@@ -27,9 +30,22 @@ SHARES = (0.2, 0.4, 0.7, 1.0)  # of the default budget
 def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
     sizes = SIZES if full else SIZES[:3]
     axes: dict[str, Any] = {"family": FAMILIES, "size": sizes, "rate": RATES}
-    axes["seed"] = range(seeds or (4 if full else 1))
+    seeds_ = axes["seed"] = range(seeds or (4 if full else 1))
+    yield from grid("exact", exact, quality=QUALITIES, family=FAMILIES, size=EXACT, seed=seeds_)
     yield from grid("expected", expected, share=SHARES, **axes)
     yield from grid("stopped", stopped, **axes)
+
+
+def exact(quality: float, family: str, size: tuple[int, int], seed: int) -> dict[str, Any]:
+    n, d = size
+    X = points(family, n, d, np.random.default_rng(seed))
+    asking = nearer.adaptive(n, quality=quality, random_state=seed)
+    found = nearer.run(asking, nearer.PointOracle(X))
+    return {
+        "expected": found.details["expected_tau"],
+        "tau": nearer.metrics.mean_kendall_tau(X, found.positions),
+        "units": found.n_comparisons / (n * d * np.log2(n)),
+    }
 
 
 def expected(
@@ -61,6 +77,17 @@ def _run(
 
 def page(rows: Rows, folder: Path) -> str:
     lines = []
+    for size, quality in distinct(pick(rows, "exact"), "size", "quality"):
+        found = pick(rows, "exact", size=size, quality=quality)
+        units, said, true = (
+            np.array([row[key] for row in found]) for key in ("units", "expected", "tau")
+        )
+        figures = (f"{np.median(values):.3f}" for values in (said, true))
+        worst = f"{(said - true).max():+.3f}"
+        lines.append([*size, quality, f"{np.median(units):.2f}", *figures, worst])
+    head = ["n", "d", "quality", "n·d·log2 n", "τ expected", "τ", "most too high"]
+    exact_text = "Exact answers:\n\n" + table(head, lines) + "\nDoubtful answers:\n\n"
+    lines = []
     for size, rate, share in distinct(pick(rows, "expected"), "size", "rate", "share"):
         found = pick(rows, "expected", size=size, rate=rate, share=share)
         said, true = (np.array([row[key] for row in found]) for key in ("expected", "tau"))
@@ -75,7 +102,7 @@ def page(rows: Rows, folder: Path) -> str:
             ]
         )
     head = ["n", "d", "wrong", "n·log2 n", "τ expected", "τ", "most too high"]
-    text = table(head, lines) + "\nStopped at .99:\n\n"
+    text = exact_text + table(head, lines) + "\nStopped at .99:\n\n"
     lines = []
     for size, rate in distinct(pick(rows, "stopped"), "size", "rate"):
         found = pick(rows, "stopped", size=size, rate=rate)

@@ -17,24 +17,25 @@ from nearer.metrics import knn_precision, mean_kendall_tau
 
 #: module of nearer.algorithms → its numbers
 NUMBERS = {
-    "frame": ("_CHECKS", "_CONFIRMED", "_LIKELY"),
-    "obeying": ("OBEYED", "_BETTER", "_CLEARLY", "_STEPS", "_MORE_STEPS", "_NEARLY"),
-    "low_dimensional": (
-        "ENOUGH",
-        "_DETAIL",
-        "_MEMBERS",
-        "_TO_SLOT",
-        "_REFITS",
-        "_LOCAL",
+    "frame": ("_CHECKS", "_CONFIRMED", "_LIKELY", "_JUDGES"),
+    "obeying": (
+        "_OBEYED",
+        "_TIED",
+        "_CLEARLY",
+        "_STEPS",
+        "_MORE_STEPS",
+        "_NEARLY",
+        "_DOUBTFUL",
         "_SPREAD",
         "_LEAST_SPREAD",
         "_BENT",
-        "_STEPS",
-        "_FRAME",
-        "_DOUBTFUL",
+        "_CENTRE_STEPS",
     ),
+    "near_ties": ("_APART", "_NEIGHBOURS"),
+    "slotting": ("_WORTH_ASKING", "_ANEW", "_BEGINNINGS"),
+    "low_dimensional": ("_MEMBERS", "_TO_SLOT", "_IN_FRAME", "_LOCAL", "_GLOBAL", "_FRAME"),
 }
-SHARES = ("_CONFIRMED", "_LIKELY")  # what is halved and doubled is the rest to one
+SHARES = ("_CONFIRMED", "_LIKELY", "_IN_FRAME")  # what is halved and doubled is the rest to one
 DATA = ((1, 100), (3, 60), (5, 150), (3, 500))
 FAMILIES = ("laplace", "mixture", "student")
 

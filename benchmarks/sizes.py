@@ -30,6 +30,7 @@ SIZES = {
     8: (90, 200, 1000),
 }
 SHORT = {1: (20, 100), 2: (30, 100), 3: (40, 100, 300), 5: (60, 150), 8: (90,)}
+FEW = {1: (5, 8, 12), 2: (5, 8, 12), 3: (8, 12, 16), 5: (12, 20)}
 HARD = ("lognormal line", "Student t, 1.5", "far clusters", "iris", "wine", "breast cancer")
 RANDOM_UP_TO = 1000
 
@@ -38,6 +39,8 @@ def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
     numbers = range(seeds or (4 if full else 2))
     for d, sizes in (SIZES if full else SHORT).items():
         yield from grid("grid", measured, d=[d], n=sizes, family=FAMILIES, seed=numbers)
+    for d, sizes in FEW.items():
+        yield from grid("few", ranged, d=[d], n=sizes, family=FAMILIES[:3], seed=numbers)
     yield from grid("hard", hard, name=HARD, seed=numbers[: 3 if full else 1])
     sizes = (60, 500, 100_000) if full else (60, 500)
     yield from grid("rounds", rounds, n=sizes, order=ORDERS, seed=numbers)
@@ -76,6 +79,20 @@ def measured(d: int, n: int, family: str, seed: int) -> dict[str, float]:
     answers = nearer.PointOracle(X)(questions)
     Y = fit_from_above(answered(questions, answers), n, d, rng=rng).positions
     return figures | {"random_tau": mean_kendall_tau(X, Y), "random_knn": knn_precision(X, Y)}
+
+
+def ranged(d: int, n: int, family: str, seed: int) -> dict[str, float]:
+    """Few objects: the range of dimensions that is said to be possible."""
+    X = points(family, n, d, seed)
+    found = nearer.embed(nearer.PointOracle(X), n, random_state=seed, progress=False)
+    assert found.dimension_low is not None
+    assert found.dimension_high is not None
+    return {
+        "dimension": found.dimension,
+        "determined": float(bool(found.determined)),
+        "inside": float(found.dimension_low <= d <= found.dimension_high),
+        "tau": mean_kendall_tau(X, found.positions),
+    }
 
 
 def embedded(
@@ -131,6 +148,24 @@ def page(rows: Rows, folder: Path) -> str:
     text += table(
         ["d", "n", "dimension: runs", "comparisons", "allowed", "rounds", "tau", "kNN", "random"],
         (_line(pick(rows, "grid", d=d, n=n)) for d, n in distinct(pick(rows, "grid"), "d", "n")),
+    )
+    text += (
+        "\nFew objects: how often one dimension is said to be determined, and the truth is in the "
+    )
+    text += "range:\n\n" + table(
+        ["d", "n", "dimension: runs", "determined", "inside", "tau"],
+        (
+            (
+                str(d),
+                str(n),
+                counted(own, "dimension"),
+                f"{sum(row['determined'] for row in own):.0f} of {len(own)}",
+                f"{sum(row['inside'] for row in own):.0f} of {len(own)}",
+                summary(own, "tau", 3),
+            )
+            for d, n in distinct(pick(rows, "few"), "d", "n")
+            if (own := pick(rows, "few", d=d, n=n))
+        ),
     )
     text += "\nHeavy tails, far clusters, ties:\n\n" + table(
         ["data", "dimension: runs", "n·log2 n comparisons", "tau", "kNN"],

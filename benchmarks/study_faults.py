@@ -74,7 +74,8 @@ def drill(
         path,
         items,
         Config.of(
-            {"method": "random", "questions": 100_000, "lease_seconds": 5, "joins_per_minute": 0}
+            {"method": "random", "questions": 100_000, "quality": 1.0, "lease_seconds": 5}
+            | {"joins_per_minute": 0}
         ),
     )
     people = Crowd(rng.normal(size=(n, 2)), seconds=0.05 * n_people / 20, dropout=0.2)

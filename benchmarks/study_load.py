@@ -7,6 +7,7 @@ average, which is faster than people are; without thinking, everybody answers at
 from __future__ import annotations
 
 import json
+import os
 import sys
 import tempfile
 import threading
@@ -28,6 +29,7 @@ from nearer.study.steering import set_state
 from nearer.study.store import Store
 
 N_OBJECTS = 60
+_SETTINGS = {"method": "random", "questions": 100_000, "quality": 1.0, "joins_per_minute": 0}
 
 
 def make(path: Path, **settings: Any) -> Path:
@@ -35,7 +37,7 @@ def make(path: Path, **settings: Any) -> Path:
     new_study(
         path,
         items,
-        Config.of({"method": "random", "questions": 100_000, "joins_per_minute": 0, **settings}),
+        Config.of({**_SETTINGS, **settings}),
     )
     return path
 
@@ -89,6 +91,7 @@ def http_load(
         began = time.perf_counter()
         outcome = answer_all(server.port, Crowd(X, seconds=think), n_people, n_answers)
         took = time.perf_counter() - began
+        used = processor_seconds(server.process.pid)
     waits = 1000 * np.array(outcome.seconds)
     return {
         "answers": len(waits),
@@ -96,7 +99,14 @@ def http_load(
         "median_ms": float(np.median(waits)),
         "p99_ms": float(np.quantile(waits, 0.99)),
         "longest_ms": float(waits.max()),
+        "cpu_ms_an_answer": 1000 * used / len(waits),
     }
+
+
+def processor_seconds(pid: int) -> float:
+    """What a process has used of a processor, which says more than the clock on a busy machine."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def aged(folder: Path, *, n_answers: int = 100_000) -> dict[str, float]:
@@ -108,19 +118,21 @@ def aged(folder: Path, *, n_answers: int = 100_000) -> dict[str, float]:
     earlier = [EarlierAnswer(*row, person=str(k // 50)) for k, row in enumerate(rows)]
     store.write(lambda ledger: import_answers(ledger, earlier))
     store.close()
-    began = time.perf_counter()
+    began, used = time.perf_counter(), time.process_time()
     store = Store(path)
-    replay = time.perf_counter() - began
+    replay, replay_cpu = time.perf_counter() - began, time.process_time() - used
     store.close()
     began = time.perf_counter()
     with served(path) as server:
-        start = time.perf_counter() - began
+        start, start_cpu = time.perf_counter() - began, processor_seconds(server.process.pid)
         status = Path(f"/proc/{server.process.pid}/status").read_text()
     memory = next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS"))
     return {
         "answers": n_answers,
         "replay_s": replay,
+        "replay_cpu_s": replay_cpu,
         "start_s": start,
+        "start_cpu_s": start_cpu,
         "memory_mb": int(memory) / 1024,
     }
 

@@ -146,3 +146,14 @@ class Web:
         trial = self.client.get("/api/me", headers=headers).json()["trials"][0]
         body = {"answers": [{"lease": trial["lease"], "choice": choice, "response_ms": 800}]}
         return self.client.post("/api/answers", json=body, headers=headers)
+
+
+def knock(web: Web, browser: str = "", **parameters: str):
+    """Try to take part; the reply."""
+    body = {"consent_version": "1", "parameters": parameters, "browser": browser}
+    return web.client.post("/api/join", json=body)
+
+
+def count(web: Web, table: str = "answers") -> int:
+    """How many rows there are."""
+    return web.study.store.reader().execute(f"SELECT count(*) FROM {table}").fetchone()[0]

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nearer
-from nearer.questions import pack
 from nearer.errors import InvalidInput
+from nearer.questions import pack
 
 
 def embed(X, **options):
@@ -159,6 +159,43 @@ def test_ties_cost_no_dimensions():
     assert found.dimension == 2
     assert found.n_comparisons <= 1.5 * 80 * 2 * np.log2(80) + 25 * 80
     assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.95
+
+
+@pytest.mark.parametrize(
+    ("X", "places", "d"),
+    [
+        (np.ones((12, 2)), 1, 1),
+        (np.repeat(np.random.default_rng(5).normal(size=(3, 2)), 10, axis=0), 3, 2),
+        (np.random.default_rng(1).integers(0, 30, size=(40, 1)) * 1.0, None, 1),
+        (np.random.default_rng(2).integers(0, 8, size=(60, 2)) * 1.0, None, 2),
+    ],
+    ids=["one place", "three places", "a line", "a grid"],
+)
+def test_equal_distances_cost_neither_dimensions_nor_comparisons(X, places, d):
+    n = len(X)
+    found = nearer.embed(nearer.PointOracle(X), n, random_state=0, progress=False)
+    assert found.dimension <= d
+    assert found.n_comparisons <= 1.5 * n * d * np.log2(n) + 25 * n
+    if places is not None:
+        assert len(np.unique(found.positions, axis=0)) == places
+        shared = (X[:, None] == X).all(axis=2)
+        np.testing.assert_array_equal(
+            (found.positions[:, None] == found.positions).all(axis=2), shared
+        )
+
+
+def test_the_range_of_dimensions_says_what_answers_leave_possible():
+    rng = np.random.default_rng(3)
+    enough = embed(rng.normal(size=(40, 2)))
+    assert (enough.dimension_low, enough.dimension_high, enough.determined) == (2, 2, True)
+    assert enough.evidence[1]["disobeyed"] > 0.015  # one dimension is refuted
+    for n, d in ((5, 3), (8, 4), (10, 4)):  # few objects may fit in fewer dimensions
+        few = embed(rng.normal(size=(n, d)))
+        assert few.dimension_low <= d <= few.dimension_high
+        assert not few.determined
+    unknown = embed(rng.normal(size=(60, 2)), budget=100)
+    assert (unknown.dimension_low, unknown.dimension_high) == (1, 59)
+    assert not unknown.determined
 
 
 def test_two_clusters_far_apart_keep_their_dimension():

@@ -56,3 +56,14 @@ def test_pieces_are_named():
         nearer.KNNGraphEmbedding(1).fit([[1], [0], [3], [2]])
     with pytest.raises(InvalidInput, match="nothing is compared"):
         nearer.LOE(1).fit([[1, 2], [0, 2], [0, 1]])
+
+
+def test_frames_and_generators():
+    pytest.importorskip("pandas")
+    lists = [[1, 2], [0, 2], [1, 3], [2, 4], [3, 5], [4, 3]]
+    model = nearer.LOE(n_components=1, random_state=np.random.default_rng(0))
+    out = model.set_output(transform="pandas").fit_transform(lists)
+    assert out.shape == (6, 1)
+    assert list(out.columns) == ["loe0"]
+    graph = nearer.KNNGraphEmbedding(n_components=1).set_output(transform="pandas")
+    assert list(graph.fit_transform(lists).columns) == ["knngraphembedding0"]

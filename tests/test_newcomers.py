@@ -140,7 +140,7 @@ def test_many_doubtful_answers_are_embedded_by_a_core_and_the_others():
     assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.97
     assert found.details["expected_tau"] > 0.97
     assert 0.08 < found.error_rate < 0.2  # those that were chosen are harder
-    assert found.covariances.shape == (700, 2, 2)
+    assert found.covariances.shape == (700, found.dimension, found.dimension)
     assert len(found.details["never_asked"]) == 0
 
 

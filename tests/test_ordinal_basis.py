@@ -46,3 +46,11 @@ def test_oracle_needs_a_number_of_objects(X):
 def test_old_and_new_random_states(X):
     for seed in (3, np.random.RandomState(3), np.random.default_rng(3), None):
         assert nearer.OrdinalBasis(random_state=seed).fit(X).dimension_ >= 1
+
+
+def test_frames_come_out_where_they_are_wanted(X):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, index=[f"thing {i}" for i in range(len(X))], columns=["a", "b"])
+    out = nearer.OrdinalBasis(random_state=0).set_output(transform="pandas").fit_transform(frame)
+    assert out.index.equals(frame.index)
+    assert list(out.columns) == [f"ordinalbasis{j}" for j in range(out.shape[1])]

@@ -144,3 +144,18 @@ def test_the_kernel_against_its_slow_twin(d):
         span = slots.first[x, head[x]], slots.last[x, head[x]]
         assert (span[0] <= member[x]).all()
         assert (member[x] < span[1]).all()
+
+
+def test_triplets_that_are_not_wanted_are_not_kept():
+    X = np.random.default_rng(0).normal(size=(130, 2))
+    old = nearer.embed(nearer.PointOracle(X), 100, random_state=0, progress=False)
+    kept, dropped = (
+        nearer.run(
+            nearer.place_objects(old, np.arange(100, 130), keep_triplets=keep),
+            nearer.PointOracle(X),
+        )
+        for keep in (True, False)
+    )
+    assert np.array_equal(kept.positions, dropped.positions)
+    assert kept.n_comparisons == dropped.n_comparisons == len(kept.triplets) > 0
+    assert len(dropped.triplets) == 0

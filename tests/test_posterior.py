@@ -122,7 +122,7 @@ def test_the_rate_of_flips_is_estimated(flip):
     X = np.random.default_rng(1).normal(size=(60, 2))
     triplets = answers(X, 5000, nearer.NoisyOracle(nearer.PointOracle(X), flip, random_state=0))
     evidence = as_evidence(triplets, 60)
-    held_out = tune(evidence, 2, Noise(), rng=np.random.default_rng(0))
+    held_out = tune(evidence, 2, Noise(), rng=np.random.default_rng(0)).strongest
     fit = fit_posterior(evidence, 2, held_out.told, rng=np.random.default_rng(0))
     assert fit.noise.lapse == pytest.approx(flip, abs=0.03)
     assert held_out.accuracy > 0.9 * (1 - flip)

@@ -132,7 +132,7 @@ def test_simulate_plans_on_a_copy(tmp_path, words):
     np.savetxt(tmp_path / "p.csv", np.zeros((3, 2)), delimiter=",")
     result = run("simulate", tmp_path / "s.db", "--positions", tmp_path / "p.csv")
     assert result.exit_code == 2
-    assert "has 3 rows; the study has 10 items" in result.output
+    assert "positions of 3 items: the study has 10" in result.output
 
 
 def test_without_the_extra_the_remedy_is_named(tmp_path, words, monkeypatch):

@@ -4,8 +4,9 @@ import io
 import pytest
 from studykit import Bench
 
-from nearer.study.exports import export_csv, positions_csv
-from nearer.study.joining import exclude
+from nearer.study.exports import completions_csv, export_csv, positions_csv
+from nearer.study.identities import Identity
+from nearer.study.joining import exclude, join
 from nearer.study.log import triplets
 from nearer.study.statistics import people_report
 
@@ -140,4 +141,24 @@ def test_a_careful_and_a_careless_person_can_be_told_apart(tmp_path):
     assert good.catch_failed == 0
     assert good.repeats_agreed == good.repeats_total > 5
     assert set(bad.warnings) >= {"repeats disagree", "very fast", "keeps to one side"}
+    bench.close()
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", " =", "\r\n="])
+def test_a_person_cannot_write_formulas_or_break_a_row(tmp_path, start):
+    bench = Bench(tmp_path / "s.db")
+    name = f'{start}HYPERLINK("x")\r\n1,2,3\nb\x0bc\u2028d'
+    person = bench.write(join, consent="1", identity=Identity("link", name)).person
+    bench.answer(person, bench.hand_out(person)[0].lease)
+    db = bench.store.reader()
+    for text in (
+        completions_csv(db, str),
+        export_csv(db, "answers", identities=True),
+        export_csv(db, "salmon", identities=True),
+    ):
+        assert len(text.splitlines()) == 2
+        (row,) = csv.DictReader(io.StringIO(text))
+        cells = [cell for cell in row.values() if "HYPERLINK" in cell]
+        assert cells
+        assert all(cell.startswith("'") for cell in cells)
     bench.close()

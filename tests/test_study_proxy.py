@@ -1,4 +1,4 @@
-"""Behind nginx, as the page on deployment says: two studies below two paths of one host."""
+"""Behind nginx and Caddy, as the page on deployment says: two studies below paths of one host."""
 
 import contextlib
 import re
@@ -15,9 +15,7 @@ from studykit import make_study
 from nearer.study.simulate import served
 
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
-pytestmark = pytest.mark.skipif(
-    NGINX is None, reason="no nginx on this machine: `apt-get install nginx-light` as root"
-)
+CADDY = shutil.which("caddy")
 WHO = {"name": "ada", "password": "correct horse"}
 
 
@@ -52,24 +50,63 @@ http {{
   }}
 }}"""
     )
-    running = subprocess.Popen([NGINX, "-c", str(config), "-p", str(folder)])
+    with running([NGINX, "-c", str(config), "-p", str(folder)], port):
+        yield f"http://127.0.0.1:{port}"
+
+
+@contextlib.contextmanager
+def caddy(folder, locations):
+    """Caddy with the blocks of the page on deployment, without a certificate; its address."""
+    page = (Path(__file__).parents[1] / "docs" / "study-deployment.md").read_text()
+    block = re.search(r"handle /flowers/\* \{\s+reverse_proxy 127.0.0.1:8001\s+\}", page)[0]
+    port = free_port()
+    blocks = "\n".join(
+        block.replace("/flowers/", path).replace(
+            "127.0.0.1:8001",
+            # here it speaks no TLS, but people's browsers do
+            target.removeprefix("http://").rstrip("/")
+            + " {\n header_up X-Forwarded-Proto https\n }",
+        )
+        for path, target in locations
+    )
+    config = folder / "Caddyfile"
+    config.write_text(f"{{\n admin off\n}}\nhttp://127.0.0.1:{port} {{\n{blocks}\n}}\n")
+    command = [CADDY, "run", "--config", str(config), "--adapter", "caddyfile"]
+    with running(command, port, env={"HOME": str(folder), "XDG_DATA_HOME": str(folder)}):
+        yield f"http://127.0.0.1:{port}"
+
+
+@contextlib.contextmanager
+def running(command, port, **options):
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, **options)
     try:
-        for _ in range(100):
+        for _ in range(200):
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
                 break
             time.sleep(0.05)
-        yield f"http://127.0.0.1:{port}"
+        yield
     finally:
-        running.terminate()
-        running.wait()
+        process.terminate()
+        process.wait()
 
 
-def test_two_studies_on_one_host(tmp_path):
+@pytest.mark.parametrize(
+    "proxy",
+    [
+        pytest.param(
+            nginx, marks=pytest.mark.skipif(NGINX is None, reason="no nginx: apt-get install it")
+        ),
+        pytest.param(
+            caddy, marks=pytest.mark.skipif(CADDY is None, reason="no caddy: apt-get install it")
+        ),
+    ],
+)
+def test_two_studies_on_one_host(tmp_path, proxy):
     one, other = (make_study(tmp_path / name, questions=5) for name in ("a.db", "b.db"))
     with (
         served(one, "--prefix", "/flowers") as first,
         served(other, "--prefix", "tones") as second,
-        nginx(
+        proxy(
             tmp_path,
             [  # one proxy takes the path away, the other leaves it
                 ("/flowers/", f"http://127.0.0.1:{first.port}"),

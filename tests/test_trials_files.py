@@ -260,6 +260,16 @@ def test_read_trials_takes_tables_with_people_and_times(tmp_path):
     assert (report.persons, report.nameless, report.untimed) == (1, 1, (3,))
 
 
+def test_a_weight_of_two_is_the_same_trial_twice(tmp_path):
+    file = write(tmp_path, "t.csv", "head,winner,loser,weight\n0,1,2,2\n1,2,0,1\n2,1,0,0\n")
+    assert nearer.read_trials(file).query.tolist() == [0, 0, 1]
+    odd = write(tmp_path, "o.csv", "item1,item2,odd,count\n0,1,2,2\n1,2,0,1\n")
+    assert nearer.read_trials(odd).shown.tolist() == [[0, 1, 2]] * 3
+    half = write(tmp_path, "h.csv", "head,winner,loser,weight\n0,1,2,0.5\n")
+    with pytest.raises(InvalidInput, match=r"weight 0\.5: trials have none but whole ones"):
+        nearer.read_trials(half)
+
+
 def test_odd_one_out_by_place_says_what_it_assumed(tmp_path):
     head = "image1\timage2\timage3\tchoice\tsubject_id\tRT\n"
     file = write(tmp_path, "t.tsv", head + "ape\tbee\tcat\t3\ts1\t900\n")

@@ -133,3 +133,88 @@ def test_shapes_of_losses_are_checked_at_fit():
         nearer.CKL(1, mu=-1.0).fit([[0, 1, 2]])
     with pytest.raises(InvalidInput, match="tste"):
         nearer.TSTE(1, alpha=0.0).fit([[0, 1, 2]])
+
+
+ZOO = np.array([f"animal {i:02d}" for i in range(N)])
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_names_are_numbers_by_another_name(estimator, answers):
+    _, questions, y, triplets = answers
+    numbers = estimator(2, random_state=0).fit(triplets)
+    names = estimator(2, random_state=0).fit(ZOO[triplets])
+    assert np.array_equal(names.embedding_, numbers.embedding_)
+    assert names.objects_.tolist() == ZOO.tolist()
+    assert numbers.objects_ is None
+    assert np.array_equal(names.predict(ZOO[questions]), numbers.predict(questions))
+    assert names.score(ZOO[questions], y) == numbers.score(questions, y)
+    with pytest.raises(InvalidInput, match="'zebra': is none of the 30 objects"):
+        names.predict([["zebra", ZOO[0], ZOO[1]]])
+
+
+def test_frames_are_read_by_their_columns(answers):
+    pd = pytest.importorskip("pandas")
+    _, questions, y, triplets = answers
+    expected = nearer.SOE(2, random_state=0).fit(triplets).embedding_
+    frame = pd.DataFrame(ZOO[triplets], columns=["head", "winner", "loser"])
+    swapped = frame[["loser", "winner", "head"]]
+    assert np.array_equal(nearer.SOE(2, random_state=0).fit(swapped).embedding_, expected)
+    plain = pd.DataFrame(triplets, columns=["head", "winner", "loser"])
+    model = nearer.SOE(2, random_state=0).fit(plain)
+    assert np.array_equal(model.embedding_, expected)
+    assert model.objects_ is None
+    asked = pd.DataFrame(ZOO[questions], columns=["head", "a", "b"])
+    model = nearer.SOE(2, random_state=0).fit(asked, y)
+    assert np.array_equal(model.embedding_, expected)
+    assert model.predict(asked).mean() == pytest.approx(y.mean(), abs=0.01)
+
+
+@pytest.mark.parametrize("estimator", [nearer.SOE, nearer.OrdinalEmbedding])
+def test_frames_come_out_where_they_are_wanted(estimator, answers):
+    pd = pytest.importorskip("pandas")
+    from sklearn import config_context
+
+    *_, triplets = answers
+    frame = pd.DataFrame(ZOO[triplets], columns=["head", "winner", "loser"])
+    model = estimator(2, random_state=0).set_output(transform="pandas")
+    out = clone(model).fit_transform(frame)
+    prefix = estimator.__name__.lower()
+    assert list(out.columns) == [f"{prefix}0", f"{prefix}1"]
+    assert out.index.tolist() == ZOO.tolist()
+    fitted = estimator(2, random_state=0).fit(triplets)
+    assert isinstance(fitted.transform(triplets), np.ndarray)
+    assert isinstance(fitted.transform(), np.ndarray)
+    with config_context(transform_output="pandas"):
+        assert fitted.transform().index.tolist() == list(range(N))
+    assert isinstance(fitted.set_output(transform="default").transform(), np.ndarray)
+    with pytest.raises(InvalidInput, match="transform='csv'"):
+        fitted.set_output(transform="csv")
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_generators_and_seeds_are_random_states(estimator, answers):
+    *_, triplets = answers
+    seed = estimator(2, random_state=3).fit(triplets).embedding_
+    generator = estimator(2, random_state=np.random.default_rng(3)).fit(triplets).embedding_
+    assert np.array_equal(seed, generator)
+    old = estimator(2, random_state=np.random.RandomState(3)).fit(triplets)
+    assert old.embedding_.shape == (N, 2)
+    with pytest.raises(InvalidInput, match="random_state=-1"):
+        estimator(2, random_state=-1).fit(triplets)
+
+
+def test_people_are_rated_where_they_are_known(answers):
+    pd = pytest.importorskip("pandas")
+    *_, triplets = answers
+    who = np.random.default_rng(0).choice(["ann", "bob", "con"], len(triplets))
+    rows = triplets.copy()
+    rows[who == "con"] = rows[who == "con"][:, [0, 2, 1]]
+    model = nearer.OrdinalEmbedding(2, random_state=0).fit(rows, people=who)
+    assert model.people_["flag"].tolist() == ["", "", "contrary"]
+    frame = pd.DataFrame(rows, columns=["head", "winner", "loser"]).assign(person=who)
+    again = nearer.OrdinalEmbedding(2, random_state=0).fit(frame)
+    assert np.array_equal(again.embedding_, model.embedding_)
+    with pytest.raises(InvalidInput, match="people"):
+        nearer.OrdinalEmbedding(2).fit(rows, people=who[:-1])
+    with pytest.raises(InvalidInput, match="SOE counts everybody's answers the same"):
+        nearer.SOE(2).fit(rows, people=who)

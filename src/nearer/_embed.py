@@ -53,7 +53,7 @@ def embed(
         result carries them as ``names``.
     budget
         At most so many comparisons; the best embedding for them is returned. None: as many as it
-        takes, about 1.35·n·d·log2 n where the answers of many objects fit in d dimensions, at most
+        takes, 1.1 to 1.6·n·d·log2 n where the answers of many objects fit in d dimensions, at most
         1.5·n·d·log2 n + 25·n where those of few do, 8.4 to 16·n·log2 n where they fit in none, and
         at most 6.4·n·log2 n for each bit that a doubtful answer carries: 12·n·log2 n where a tenth
         of them is wrong.
@@ -68,15 +68,17 @@ def embed(
         oracle that takes seconds or by many people at once: about a hundred rounds, for up to 15 %
         more comparisons. Noisy answers come in few rounds anyway.
     quality
-        Where answers are doubtful, stop when Kendall's τ between predicted and true distances from
-        a head is expected to be this, or when the budget is spent; 1: when it is spent.
+        Stop when Kendall's τ between predicted and true distances from a head is expected to be
+        this, or when the budget is spent; 1: when it is spent, or when there is no budget and exact
+        answers have cost the most that they may.
     random_state
         Seed or generator.
     journal
         A file in which every answer is kept as it comes. After an interruption the same call goes
         on where it stopped, pays for nothing twice, and gives the uninterrupted result.
     keep_triplets
-        False: the result is without its ``triplets``, which take 24 bytes a comparison.
+        False: the result is without its ``triplets``, which take 24 bytes a comparison; of many
+        objects they are not kept on the way, either.
     progress
         True: a line on the terminal, if there is one, that counts comparisons, rounds and money. A
         callable gets the counts whenever answers have come. False: silence.
@@ -100,7 +102,13 @@ def embed(
     if noise == "auto" and getattr(oracle, "expects_noise", is_async(oracle)):
         noise = _SOME
     asking = exact_or_noisy(
-        n, budget=budget, noise=noise, order=order, quality=quality, random_state=random_state
+        n,
+        budget=budget,
+        noise=noise,
+        order=order,
+        quality=quality,
+        keep_triplets=keep_triplets,
+        random_state=random_state,
     )
     shown = asking_progress("asking") if progress is True else nullcontext(progress or None)
     with shown as count:

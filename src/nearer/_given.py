@@ -7,7 +7,6 @@ choice becomes two triplets.
 
 from __future__ import annotations
 
-import json
 import os
 import warnings
 from collections.abc import Iterator, Sequence
@@ -27,9 +26,7 @@ from nearer.questions import Objects
 from nearer.trials import Trials
 from nearer.triplets import Triplets, read_triplets
 from nearer.triplets.columns import BESIDE, by_name
-from nearer.triplets.reader import read_frame
 from nearer.triplets.report import Report
-from nearer.triplets.table import TextTable
 from nearer.trust import Agreement, measure_agreement
 
 __all__ = ["Given", "gather"]
@@ -252,42 +249,27 @@ def _values(frame: Any) -> NDArray[Any]:
     )
 
 
-def _from_file(path: str | os.PathLike[str]) -> Triplets:
-    """A file, with a warning where it does not say what its columns are."""
-    read = read_triplets(path)
-    if read.report.assumed:
-        warnings.warn(
-            f"{os.fspath(path)}: {read.report.assumed}; pass nearer.read_triplets(path, kind=…)",
-            AnswersWarning,
-            stacklevel=4,
-        )
+def _from_file(source: Any) -> Triplets:
+    """A file or a frame, with a warning of what somebody should look at."""
+    read = read_triplets(source)
+    name = os.fspath(source) if isinstance(source, str | os.PathLike) else "the frame"
+    for doubt in read.report.doubts():
+        what = f"{name}: {doubt} (fit what nearer.read_triplets returns, and this is not said)"
+        warnings.warn(what, AnswersWarning, stacklevel=4)
     return read
 
 
 def _from_frame(frame: Any) -> Triplets:
-    """A frame is read like the file it would be written to; whole numbers stay what they are."""
-    at = getattr(frame, "iloc", None)  # by position, since two columns may have one name
-    columns = [np.asarray(frame[:, i] if at is None else at[:, i]) for i in range(frame.shape[1])]
-    header = [str(name) for name in frame.columns]
-    rows = [header, *([_cell(v) for v in row] for row in zip(*columns, strict=True))]
-    try:
-        read = read_frame(TextTable("the frame", rows, list(range(-1, len(rows) - 1)), unit="row"))
-    except InvalidInput as error:  # what a file is told in options is done to a frame
-        words = str(error).replace("Name them with columns= (--columns)", "Rename the columns")
-        drop = "leave such rows out with drop_bad_rows=True (--drop-bad-rows), or list it in "
-        words = words.replace(drop + "labels= where it is a name", "or drop such rows")
-        raise InvalidInput(words) from None
-    parts = by_name(header)
-    kinds = {columns[i].dtype.kind for part, i in parts.items() if part not in BESIDE}
-    if kinds <= {"i", "u"} and all(label.isdecimal() for label in read.labels):
+    """A frame, whose whole numbers stay what they are."""
+    read = _from_file(frame)
+    parts = by_name([str(name) for name in frame.columns])
+    types = [str(frame.dtypes.iloc[i] if hasattr(frame, "iloc") else frame.dtypes[i])
+             for part, i in parts.items() if part not in BESIDE]  # fmt: skip
+    if all("int" in name.lower() for name in types) and all(x.isdecimal() for x in read.labels):
         whole: Any = tuple(map(int, read.labels))
         choices = None if read.choices is None else replace(read.choices, names=whole)
         return replace(read, labels=whole, choices=choices)
     return read
-
-
-def _cell(value: Any) -> str:
-    return json.dumps(list(value)) if isinstance(value, list | tuple | np.ndarray) else str(value)
 
 
 def _trials(rows: NDArray[np.int32]) -> Objects:

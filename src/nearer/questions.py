@@ -134,8 +134,9 @@ def pack(questions: Questions) -> tuple[Objects, Answers]:
     q = np.asarray(questions, dtype=np.int64).reshape(-1, 3)
     if q.size and (q.min() < 0 or q.max() >= MAX_OBJECTS):
         raise InvalidInput(
-            f"object {q.min() if q.min() < 0 else q.max()}: objects are numbered from 0 to at most "
-            f"{MAX_OBJECTS - 1}"
+            f"object {q.min() if q.min() < 0 else q.max()}: what remembers questions packs each "
+            f"into 63 bits and knows objects from 0 to {MAX_OBJECTS - 1:,}; use fewer objects, or "
+            "no memory and no oracle that is recorded or has fixed noise"
         )
     mirrored = q[:, 1] > q[:, 2]
     low = np.minimum(q[:, 1], q[:, 2])

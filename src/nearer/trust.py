@@ -93,6 +93,8 @@ def measure_agreement(
     """
     if len(answers) > _MOST:
         return {}
+    if people is not None and people.dtype.kind == "U":  # "" is nobody, and not one person
+        answers, people = answers[people != ""], people[people != ""]
     question, answer = _coded(answers)
     binary = not isinstance(answers, Trials)
     if people is None:

@@ -35,10 +35,7 @@ __all__ = [
     "Singles",
     "Told",
     "Work",
-    "along",
-    "below",
     "copy",
-    "invert",
     "margin",
 ]
 
@@ -68,12 +65,6 @@ PEAK = 0.3989422804014327  # of the normal density
 
 
 @helper
-def below(x: float) -> float:
-    """The standard normal distribution function."""
-    return 0.5 * math.erfc(-x * 0.7071067811865476)
-
-
-@helper
 def margin(
     x: Floats, anchors: Anchors, asked: Few, model: Model, work: Work
 ) -> tuple[float, float]:
@@ -97,31 +88,6 @@ def margin(
         by_j += w[k] * w[k]
     noise = by_i * variance[i] + by_j * variance[j]
     return sharpness * (far - near), sharpness * sharpness * noise
-
-
-@helper
-def along(covariance: Floats, direction: Floats) -> float:
-    """Variance of a position along a direction."""
-    total = 0.0
-    for i in range(len(direction)):
-        for j in range(len(direction)):
-            total += direction[i] * direction[j] * covariance[i, j]
-    return max(total, 1e-300)
-
-
-@helper
-def invert(A: Floats) -> None:
-    """Replace a positive definite matrix by its inverse (Gauss–Jordan, no pivoting needed)."""
-    d = len(A)
-    for i in range(d):
-        pivot, A[i, i] = 1.0 / A[i, i], 1.0
-        for c in range(d):
-            A[i, c] *= pivot
-        for r in range(d):
-            if r != i:
-                factor, A[r, i] = A[r, i], 0.0
-                for c in range(d):
-                    A[r, c] -= factor * A[i, c]
 
 
 @helper

@@ -41,13 +41,11 @@ from nearer._kernels.beliefs import (
     Singles,
     Told,
     Work,
-    along,
-    below,
     copy,
-    invert,
     margin,
 )
 from nearer._kernels.compiling import helper, kernel
+from nearer._kernels.normal import along, below, invert
 
 __all__ = ["learn"]
 

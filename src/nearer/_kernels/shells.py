@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearer._kernels.compiling import helper, kernel
+from nearer._kernels.normal import along, below, invert, roughly_below
 
 __all__ = ["next_questions"]
 
@@ -43,6 +44,7 @@ Scene = tuple[Shells, Floats, Prior, Floats, Floats]
 Work = tuple[Floats, Floats, Floats, Ints]  # direction (d,), step (d,), axes (d, d), order (k,)
 Room = tuple[Belief, Work]
 
+_SMALL = 0.05  # probability below which the table is too rough for moments
 _DAMPING = 0.7  # share of a site that a sweep replaces
 _TOLERATED = 0.01  # squared distance outside a shell, relative to its width
 _ANEW = 8  # times as many sweeps after a new beginning
@@ -50,17 +52,13 @@ _BEYOND = 1.25  # how far objects may lie outside the chain, relative to its las
 
 
 @helper
-def _below(x: float) -> float:
-    """The standard normal distribution function."""
-    return 0.5 * math.erfc(-x * 0.7071067811865476)
-
-
-@helper
 def _inside(mean: float, variance: float, low: float, high: float) -> tuple[float, float]:
     """Mean and variance of a normal variable known to lie between low and high."""
     width, s = high - low, math.sqrt(variance)
     a, b = (low - mean) / s, (high - mean) / s
-    mass = _below(-a) - _below(-b) if a > 0.0 else _below(b) - _below(a)
+    mass = roughly_below(b) - roughly_below(a)
+    if mass < _SMALL:
+        mass = below(-a) - below(-b) if a > 0.0 else below(b) - below(a)
     if mass < 1e-9 or b - a < 1e-6:  # hardly possible: an edge, or nothing but the interval
         if a > 0.0:
             tail = min(width, s / a)
@@ -76,21 +74,6 @@ def _inside(mean: float, variance: float, low: float, high: float) -> tuple[floa
 
 
 @helper
-def _invert(A: Floats) -> None:
-    """Replace a positive definite matrix by its inverse (Gauss–Jordan, no pivoting needed)."""
-    d = len(A)
-    for i in range(d):
-        pivot, A[i, i] = 1.0 / A[i, i], 1.0
-        for c in range(d):
-            A[i, c] *= pivot
-        for r in range(d):
-            if r != i:
-                factor, A[r, i] = A[r, i], 0.0
-                for c in range(d):
-                    A[r, c] -= factor * A[i, c]
-
-
-@helper
 def _distance(x: Floats, heads: Floats, h: int) -> float:
     """Distance of x from a head, above 0."""
     r = 0.0
@@ -103,19 +86,10 @@ def _distance(x: Floats, heads: Floats, h: int) -> float:
 def _away(x: Floats, heads: Floats, h: int, direction: Floats) -> float:
     """Distance of x from a head; `direction` becomes the unit vector from the head to x."""
     r = _distance(x, heads, h)
+    per = 1.0 / r
     for j in range(len(x)):
-        direction[j] = (x[j] - heads[h, j]) / r
+        direction[j] = (x[j] - heads[h, j]) * per
     return r
-
-
-@helper
-def _along(covariance: Floats, direction: Floats) -> float:
-    """Variance of a position along a direction."""
-    total = 0.0
-    for i in range(len(direction)):
-        for j in range(len(direction)):
-            total += direction[i] * direction[j] * covariance[i, j]
-    return max(total, 1e-300)
 
 
 @helper
@@ -137,7 +111,7 @@ def _solve(belief: Belief, shells: Shells, prior: Prior, work: Work) -> None:
                 step[i] += weight * error
                 for j in range(d):
                     covariance[i, j] += weight * direction[j]
-    _invert(covariance)
+    invert(covariance)
     for i in range(d):
         for j in range(d):
             mean[i] += covariance[i, j] * step[j]
@@ -150,7 +124,7 @@ def _sweep(belief: Belief, shells: Shells, direction: Floats) -> None:
     heads, low, high = shells
     for h in range(len(heads)):
         r = _away(mean, heads, h, direction)
-        variance = _along(covariance, direction)
+        variance = along(covariance, direction)
         width = max(high[h] - low[h], 1e-9 * high[h] + 1e-300)
         flat = 12.0 / (width * width)  # the precision of a uniform distribution
         new, at = flat, low[h] + 0.5 * width
@@ -318,16 +292,18 @@ def _best_questions(
         if first[h] >= last[h]:
             continue
         r = _away(belief[0], heads, h, direction)
-        s = math.sqrt(_along(belief[1], direction))
-        outside = _below((low[h] - r) / s)
-        mass = max(_below((high[h] - r) / s) - outside, 1e-12)
+        s = math.sqrt(along(belief[1], direction))
+        per = 1.0 / s
+        outside = roughly_below((low[h] - r) * per)
+        mass = max(roughly_below((high[h] - r) * per) - outside, 1e-12)
         middle = _place(chain, h, first[h], last[h], r)
-        most, at = -1.0, first[h]
+        uneven, at = math.inf, first[h]
         for c in range(middle - 1, middle + 1):
             candidate = min(max(c, first[h]), last[h] - 1)
-            e = _entropy((_below((chain[h, candidate] - r) / s) - outside) / mass)
-            if e > most:
-                most, at = e, candidate
+            p = (roughly_below((chain[h, candidate] - r) * per) - outside) / mass
+            if abs(p - 0.5) < uneven:
+                uneven, at = abs(p - 0.5), candidate
+        most = _entropy(0.5 + uneven)
         score = most + 0.1 * math.log2(s)
         if score > top:
             head[1], member[1], information[1], second = head[0], member[0], information[0], top

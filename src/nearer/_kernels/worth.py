@@ -27,12 +27,11 @@ from nearer._kernels.beliefs import (
     Floats,
     Ints,
     Scene,
-    along,
-    below,
     copy,
     margin,
 )
 from nearer._kernels.compiling import helper, kernel
+from nearer._kernels.normal import along, below
 
 __all__ = ["choose"]
 

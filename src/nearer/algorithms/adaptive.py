@@ -46,6 +46,7 @@ def adaptive(
     *,
     budget: int | None = None,
     order: Economy = "fewest-comparisons",
+    keep_triplets: bool = True,
     quality: float = 0.99,
     known: ArrayLike | None = None,
     random_state: int | np.random.Generator | None = None,
@@ -61,6 +62,8 @@ def adaptive(
     order
         ``"fewest-comparisons"``, or ``"fewest-rounds"``: about a hundred rounds, where each of them
         is waited for, for up to 15 % more comparisons.
+    keep_triplets
+        False: where objects are placed among a core, the answers about them are not kept.
     quality
         Stop when Kendall's τ between predicted and true distances from a head is expected to be
         this; 1: never, the budget is spent, or all that questions can tell.
@@ -90,7 +93,7 @@ def adaptive(
     told = np.empty((0, 3), dtype=np.int64)
     if known is not None and len(np.asarray(known)):
         told = checks.triplets(known, n)[0].astype(np.int64)
-    how = _How(order, checks.probability("quality", quality), rng)
+    how = _How(order, checks.probability("quality", quality), keep_triplets, rng)
     asking = (_core if n <= _TOGETHER else _core_and_others)(n, budget, told, how)
     return asking if budget is None else limited(asking, budget)
 
@@ -101,6 +104,7 @@ class _How:
 
     order: Economy
     quality: float
+    keep_triplets: bool
     rng: np.random.Generator
 
 
@@ -130,8 +134,9 @@ def _core_and_others(n: int, budget: int | None, known: Triplets, how: _How) -> 
     asking = _core(_CORE, half, inside, how)
     core = yield from renumbered(asking if half is None else limited(asking, half), objects)
     others = np.arange(_CORE, n)
+    most = _PLACED * np.log2(n) / np.log2(_CORE)
     placed = yield from renumbered(
-        place_objects(core, others, most=_PLACED * np.log2(n) / np.log2(_CORE), pairs=True), objects
+        place_objects(core, others, most=most, pairs=True, keep_triplets=how.keep_triplets), objects
     )
     note = f"{len(others)} objects among a core of {_CORE}"
     positions = np.empty((n, core.dimension))

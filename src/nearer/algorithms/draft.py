@@ -37,6 +37,8 @@ class Draft:
         Objects whose distances to the others are known best.
     places
         Where all objects share a few places, one object for each; else None.
+    span
+        The dimensions that the answers leave possible; None: all.
     expected_tau
         Kendall's τ between predicted and true distances from a head, as far as it is known.
     """
@@ -50,6 +52,7 @@ class Draft:
     positions: Floats | None = None
     heads: Objects = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     places: Objects | None = None
+    span: tuple[int, int] | None = None
     expected_tau: float | None = None
 
     @property
@@ -72,6 +75,7 @@ class Draft:
         positions = self.positions
         if positions is None:
             positions = self.rng.standard_normal((self.n, 1))
+        low, high = self.span or (1, self.n - 1)
         details: dict[str, Any] = {"heads": self.heads}
         if self.places is not None:
             details["places"] = self.places
@@ -84,5 +88,8 @@ class Draft:
             n_rounds=self.record.n_rounds,
             history=tuple(self.phases),
             evidence=dict(sorted(self.evidence.items())),
+            determined=low == high,
+            dimension_low=low,
+            dimension_high=high,
             details=details,
         )

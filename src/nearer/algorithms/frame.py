@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from nearer.algorithms.obeying import fewest_dimensions
+from nearer.algorithms.obeying import fewest_dimensions, predicts_better
 from nearer.asking.protocol import Asking, together
 from nearer.asking.sorting import Order, sort_objects
 from nearer.fitting.descent import principal_axes
@@ -28,8 +28,9 @@ __all__ = ["Frame", "build_frame", "chain_triplets"]
 # Random questions that test a dimension, and the share of them it must predict. With the dimension
 # right and d + 1 heads 90 to 100 % are, with one too few 60 to 90 %. A wrong "yes" is mended later,
 # by near ties; a wrong "no" costs another ranking.
-_CHECKS = 100
+_CHECKS = 100  # at most; two an object where there are few
 _CONFIRMED = 0.95
+_JUDGES = 40  # answers that can tell a weak dimension from equal distances; fewer cannot
 _LIKELY = 0.9  # … where one head fewer has led to the same dimension
 
 
@@ -137,11 +138,21 @@ def build_frame(
         count = min(at_a_time, most_heads - len(frame.heads)) if len(frame.heads) > 1 else 1
         yield from _rank_from(frame, frame.far_heads(count), order, rng)
         start = _start(frame.ranks(), rng)
-        frame.positions = fewest_dimensions(frame.local_triplets(), start, frame.evidence)
+        found = fewest_dimensions(frame.local_triplets(), start, frame.evidence)
+        frame.positions = found[0] if found else None
         if frame.positions is None:
             continue
-        d = frame.positions.shape[1]
+        before = len(frame.checks)
         predicted = yield from _predicted(frame, frame.positions, rng)
+        fresh = frame.checks[before:]
+        if (
+            len(found) > 1
+            and len(fresh) >= _JUDGES
+            and not predicts_better(found[0], found[1], fresh)
+        ):
+            frame.positions = found[1]  # equal distances are all that it disobeys
+            predicted = 1 - float(disobeyed(found[1], fresh).mean())
+        d = frame.positions.shape[1]
         if predicted >= (_LIKELY if d == again else _CONFIRMED):
             frame.dimension = d
             break

@@ -135,9 +135,9 @@ class HighDimensional:
             assert draft.positions is not None
             each = max(1, -(-left // (to_go * draft.n)))
             local = int(np.ceil(_LOCAL * each))
-            ties = near_ties(
-                draft.positions, local, each - local, draft.rng, scale=errors.scale
-            )[: min(left, -(-left // to_go))]
+            ties = near_ties(draft.positions, local, each - local, draft.rng, scale=errors.scale)[
+                : min(left, -(-left // to_go))
+            ]
             errors.add(ties, ~(yield ties.questions))
             draft.expected_tau = errors.tau
             self.fit()

@@ -1,11 +1,12 @@
 """Objects in few dimensions: rank from a few heads, place the others, ask about near ties.
 
 1. *Frame.* Some objects, all where there are few, are ranked from one far head after another until
-   the dimension is known (`frame`).
+   the dimension is known (`frame`), and refined as in 3: others can be placed no better than it is.
 2. *Slots.* The other objects are placed by search in the heads' chains (`slotting`).
 3. *Detail.* Everything is fitted; then comes what the fit cannot tell (`near_ties`), another fit,
-   and so on. A dimension that few heads do not show comes to light here: near ties cannot be obeyed
-   without it, and answers that no fit has seen are predicted better with it (`obeying`).
+   and so on, until those answers say that it is good enough. A dimension that few heads do not show
+   comes to light here: near ties cannot be obeyed without it, and answers that no fit has seen are
+   predicted better with it (`obeying`).
 
 The natural unit of cost is n·d·log2 n comparisons: each of n objects has d coordinates, each worth
 log2 n bits.
@@ -20,7 +21,7 @@ import numpy as np
 from nearer.algorithms.draft import Draft
 from nearer.algorithms.frame import Frame, build_frame
 from nearer.algorithms.near_ties import RankingErrors, near_ties
-from nearer.algorithms.obeying import ObeyingFit
+from nearer.algorithms.obeying import ObeyingFit, possible_dimensions
 from nearer.algorithms.slotting import Anchors, Slots, slot_objects
 from nearer.algorithms.twins import nearest_places, without_twins
 from nearer.asking.protocol import Asking
@@ -32,14 +33,14 @@ __all__ = ["LowDimensional"]
 
 # What each number trades; `python -m benchmarks sensitivity` halves and doubles them.
 #
-# Questions an object in each round of detail, among its nearest (kNN) and anywhere (tau): fewer take
-# more fits, more are chosen by worse ones.
+# Questions an object in each round of detail, among its nearest (kNN) and anywhere (tau): fewer
+# take more fits, more are chosen by worse ones.
 _LOCAL, _GLOBAL = 1, 1
 _MOST, _MOST_EACH = 1.5, 20  # at most so many n·d·log2 n and so many an object, in all
 # Objects that are ranked: too few do not show the dimension (ten for each), too many cost more than
 # slotting them would.
 _MEMBERS = 100
-_IN_FRAME = 0.97  # quality of the frame that others are placed in
+_IN_FRAME = 0.97  # quality of the frame, which costs little: less makes slots and detail worse
 _TO_SLOT = 2  # heads more than dimensions, that others are placed from: fewer leave mirror images
 # With a budget: a frame that is cheap enough to leave some of it.
 _FEWEST_MEMBERS = 30
@@ -119,6 +120,8 @@ class LowDimensional:
         draft, frame = self.draft, self._frame
         assert frame.positions is not None
         draft.places = frame.objects
+        d, m = frame.positions.shape[1], len(frame.objects)
+        draft.span = possible_dimensions(d, m, draft.evidence) if m > 2 else (1, 1)
         others = np.setdiff1d(np.arange(draft.n), frame.objects)
         draft.positions = np.tile(frame.positions[:1], (draft.n, 1))
         draft.positions[frame.objects] = frame.positions
@@ -170,6 +173,7 @@ class LowDimensional:
             self._frame.positions, self._frame.dimension = fit.positions, fit.dimension
         else:
             self.draft.positions = fit.positions
+            self.draft.span = possible_dimensions(fit.dimension, len(objects), self.draft.evidence)
 
     def _most(self, objects: Objects, d: int) -> int:
         """How many comparisons to stop at, if nothing else ends the detail before."""
@@ -187,7 +191,7 @@ class LowDimensional:
         place = np.full(self.draft.n, -1)
         place[objects] = np.arange(len(objects))
         rows = place[np.concatenate([*implied, self.draft.triplets])]
-        return rows[(rows >= 0).all(axis=1)]
+        return np.asarray(rows[(rows >= 0).all(axis=1)])
 
     def _start(self) -> Floats:
         frame, n, rng = self._frame, self.draft.n, self.draft.rng

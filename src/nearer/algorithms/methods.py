@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from nearer.asking.protocol import Asking
     from nearer.embedding import Embedding
 
-__all__ = ["METHODS", "Method", "make_asking"]
+__all__ = ["METHODS", "Method", "make_asking", "makers"]
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Method:
     @property
     def make(self) -> Callable[..., Asking[Embedding]]:
         """From the number of objects and options, an asking."""
-        return _makers()[self.name]
+        return makers()[self.name]
 
     @property
     def takes(self) -> tuple[str, ...]:
@@ -66,7 +66,7 @@ class Method:
 
 
 @cache
-def _makers() -> dict[str, Callable[..., Asking[Embedding]]]:
+def makers() -> dict[str, Callable[..., Asking[Embedding]]]:
     """Loaded when one is made: kernels take a second and 80 MB, which a server can spare."""
     from nearer.algorithms.adaptive import adaptive  # noqa: PLC0415
     from nearer.algorithms.coordinates import basis_embedding  # noqa: PLC0415

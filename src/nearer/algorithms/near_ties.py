@@ -66,8 +66,9 @@ class NearTies:
     share: float
 
     def __getitem__(self, rows: NDArray[np.int64] | slice) -> NearTies:
-        columns = (self.questions, self.local, self.apart, self.counts)
-        return NearTies(*(column[rows] for column in columns), self.share)
+        return NearTies(
+            self.questions[rows], self.local[rows], self.apart[rows], self.counts[rows], self.share
+        )
 
 
 def near_ties(
@@ -113,7 +114,7 @@ def near_ties(
         d2 = squares - 2 * positions[heads] @ positions.T
         d2[np.arange(len(heads)), heads] = -np.inf
         order = np.argsort(d2, axis=1)[:, 1:]
-        chances = (scale + np.arange(1, n - 1)) ** -2.0
+        chances = (scale + np.arange(1.0, n - 1)) ** -2
         chances *= _APART / chances.sum()
         chances[0] += 1 - _APART
         parts.append(_draw(positions, heads, order[:, :nearest], n_local, np.ones(1), rng))
@@ -167,7 +168,7 @@ class RankingErrors:
         self._n = n_objects
         self._modelled: list[float] = []
         self._counted: list[float] = []
-        self._nearby = np.inf
+        self._nearby = float("inf")
 
     def add(self, ties: NearTies, wrong: NDArray[np.bool_]) -> None:
         """Note which of the near ties were predicted wrongly, before a fit has seen them."""
@@ -194,12 +195,13 @@ class RankingErrors:
     @property
     def tau(self) -> float:
         """Kendall's τ to expect, a little less than it is: the last answers have improved it."""
-        return 1 - 4 * self._each[-1] / max(1, self._n - 2) if self._modelled else 0.0
+        each = self._each[-1] if self._modelled else np.inf
+        return max(0.0, 1 - 4 * each / max(1, self._n - 2))
 
     @property
     def neighbours(self) -> float:
         """The share to expect of the ⌈log2 n⌉ nearest objects that truly are."""
-        return 1 - self._nearby / np.ceil(np.log2(self._n))
+        return 1 - self._nearby / float(np.ceil(np.log2(self._n)))
 
     def good_enough(self, quality: float) -> bool:
         """Whether τ is expected to reach a quality, and neighbours to be as right as it asks.
@@ -218,7 +220,7 @@ class RankingErrors:
         if len(each) < 2 * _ROUNDS:
             return False
         before, last = each[-2 * _ROUNDS : -_ROUNDS], each[-_ROUNDS:]
-        return sum(last) > _BETTER * sum(before)
+        return bool(sum(last) > _BETTER * sum(before))
 
 
 def _errors(wrong: NDArray[np.bool_]) -> float:

@@ -51,7 +51,12 @@ class Placed:
 
 @repeatable
 def place_objects(
-    embedding: Embedding, new: ArrayLike, *, most: float = 3.0, pairs: bool = False
+    embedding: Embedding,
+    new: ArrayLike,
+    *,
+    most: float = 3.0,
+    pairs: bool = False,
+    keep_triplets: bool = True,
 ) -> Asking[Placed]:
     """Place unseen objects among those of an embedding.
 
@@ -65,6 +70,8 @@ def place_objects(
         At most so many times d·log2 n comparisons an object.
     pairs
         Ask two questions of an object in each round: half the rounds for a few more questions.
+    keep_triplets
+        False: the result is without them, and they take no memory on the way.
 
     Returns
     -------
@@ -91,6 +98,7 @@ def place_objects(
         places=embedding.details.get("places"),
         most=most,
         pairs=pairs,
+        keep_triplets=keep_triplets,
     )
 
 
@@ -103,6 +111,7 @@ def place_among(
     places: Objects | None = None,
     most: float = 3.0,
     pairs: bool = False,
+    keep_triplets: bool = True,
 ) -> Asking[Placed]:
     """`place_objects` among objects with these positions, nothing checked.
 
@@ -117,12 +126,12 @@ def place_among(
     places
         Rows of `positions`, one for each place, where objects share a few places; None: they
         do not.
-    most, pairs
+    most, pairs, keep_triplets
         As for `place_objects`.
     """
     ids = np.arange(len(positions)) if ids is None else ids
     n, d = positions.shape
-    record = Record()
+    record = Record(keep=keep_triplets)
     if places is not None:
         at = np.zeros(len(new), dtype=np.int64)
         with suppress(BudgetSpent):

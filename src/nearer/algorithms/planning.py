@@ -22,6 +22,7 @@ from nearer.asking.people import PsychometricOracle
 from nearer.asking.record import Record
 from nearer.distances import Distances
 from nearer.fitting.belief import Belief
+from nearer.jobs import each
 from nearer.metrics import mean_kendall_tau
 from nearer.questions import random_questions
 
@@ -100,7 +101,10 @@ def plan_study(
     checks.whole("most", most, least=_POINTS, rule="answers of the largest study")
     sizes = np.unique(np.geomspace(max(1, most // 32), most, _POINTS).astype(np.int64))
     rng = checks.generator(random_state)
-    runs = [_simulate(n_objects, n_components, noise, sizes, rng) for _ in range(n_repeats)]
+    runs = each(
+        _simulate,
+        [(n_objects, n_components, noise, sizes, one) for one in rng.spawn(n_repeats)],
+    )
     accuracy, agreement, tau = np.median([run[:3] for run in runs], axis=0)
     return StudyPlan(sizes, accuracy, agreement, tau, float(np.median([run[3][0] for run in runs])))
 

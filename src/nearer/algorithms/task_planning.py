@@ -24,6 +24,7 @@ from nearer.distances import Distances
 from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
 from nearer.fitting.pace import Pace
+from nearer.jobs import each
 from nearer.metrics import mean_kendall_tau
 from nearer.questions import random_questions
 from nearer.tasks import Task
@@ -110,13 +111,12 @@ def plan_tasks(
     if not wanted:
         raise InvalidInput(f"tasks={list(tasks)}: all show more than the {n} objects there are")
     screens = [max(1, int(3600 * hours / pace.seconds(task))) for task in wanted]
-    runs = []
+    studies = []
     for _ in range(n_repeats):
         X, seed = rng.normal(size=(n, n_components)), int(rng.integers(1 << 32))
-        runs.append(
-            [_try(X, noise, task, m, seed) for task, m in zip(wanted, screens, strict=True)]
-        )
-    accuracy, tau = np.array(runs).transpose(2, 0, 1)
+        studies += [(X, noise, task, m, seed) for task, m in zip(wanted, screens, strict=True)]
+    runs = np.array(each(_try, studies)).reshape(n_repeats, len(wanted), 2)
+    accuracy, tau = runs.transpose(2, 0, 1)
     return TaskPlan(tuple(map(str, wanted)), np.array(screens), accuracy, tau)
 
 

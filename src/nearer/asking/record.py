@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nearer.questions import Floats, Objects, Questions, Said, answered, unsure_rows, weighted
 
@@ -11,6 +12,12 @@ __all__ = ["Record"]
 
 class Record:
     """Every answer of a run as triplets, and the two costs: comparisons (rows) and rounds.
+
+    Parameters
+    ----------
+    keep
+        False: the costs only. Triplets take 12 bytes each while they are collected, and 24 in the
+        end.
 
     Examples
     --------
@@ -22,8 +29,9 @@ class Record:
     True
     """
 
-    def __init__(self) -> None:
-        self._rounds: list[Objects] = []
+    def __init__(self, *, keep: bool = True) -> None:
+        self._keep = keep
+        self._rounds: list[NDArray[np.int32]] = []
         self._weights: list[Floats] = []  # empty while there was no doubt
         self.n_comparisons: int = 0
         self.n_rounds: int = 0
@@ -33,6 +41,11 @@ class Record:
         """Note one answered round; an empty one costs nothing and is not kept."""
         if not len(questions):
             return
+        self.n_comparisons += len(questions)
+        self.n_rounds += 1
+        self.n_unsure += len(unsure_rows(answers))
+        if not self._keep:
+            return
         doubt = isinstance(answers, np.ma.MaskedArray) or answers.dtype != np.bool_
         if doubt and not self._weights:
             self._weights = [np.ones(len(rows)) for rows in self._rounds]
@@ -41,21 +54,26 @@ class Record:
             self._weights.append(weights)
         else:
             rows = answered(questions, answers)
-        self._rounds.append(rows)
-        self.n_comparisons += len(questions)
-        self.n_rounds += 1
-        self.n_unsure += len(unsure_rows(answers))
+        self._rounds.append(rows.astype(np.int32))
+
+    def forget(self) -> None:
+        """Keep no triplets from now on, nor those that are there: the costs only."""
+        self._keep, self._rounds, self._weights = False, [], []
 
     @property
     def triplets(self) -> Objects:
         """All answers so far as ``(head, near, far)``, in the order in which they came."""
-        rows, weights = self.weighted
-        return rows if weights is None else rows[weights > 0.5]
+        rows, weights = self._all()
+        return (rows if weights is None else rows[weights > 0.5]).astype(np.int64)
 
     @property
     def weighted(self) -> tuple[Objects, Floats | None]:
         """The same with weights where there was doubt, see `nearer.questions.weighted`."""
+        rows, weights = self._all()
+        return rows.astype(np.int64), weights
+
+    def _all(self) -> tuple[NDArray[np.int32], Floats | None]:
         if len(self._rounds) != 1:
-            self._rounds = [np.concatenate([np.empty((0, 3), dtype=np.int64), *self._rounds])]
+            self._rounds = [np.concatenate([np.empty((0, 3), dtype=np.int32), *self._rounds])]
             self._weights = [np.concatenate(self._weights)] if self._weights else []
         return self._rounds[0], self._weights[0] if self._weights else None

@@ -3,7 +3,7 @@
 Every cell runs in a worker process. Workers do not see Ctrl-C; the one process that does ends them.
 Only that process writes, so a cell is either kept whole or not begun. Where several work at a time
 each has one thread: two that wait for each other on a busy machine take several times as long as
-one.
+one. With a scheduler the workers are those of a Dask cluster instead (`scheduler`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from typing import TypeVar
 
 from nearer import checks
 from nearer.cells.finished import Computable, Figures, FinishedCells
+from nearer.cells.scheduler import scheduler as scheduled
 from nearer.errors import InvalidInput, MissingData
+from nearer.jobs import each_as_it_ends
 
 __all__ = ["compute_cells"]
 
@@ -33,6 +35,7 @@ def compute_cells(
     finished: FinishedCells,
     *,
     jobs: int,
+    scheduler: str | None = None,
     progress: Callable[[CellT], object] | None = None,
 ) -> None:
     """Compute what is not finished, and keep each cell as it ends.
@@ -45,12 +48,17 @@ def compute_cells(
         What is there, and where new figures go. A data set that is not to be had is noted there.
     jobs
         How many worker processes.
+    scheduler
+        The address of a Dask scheduler that has the cells computed instead.
     progress
         Called with every cell that is finished or turns out to be impossible.
     """
     checks.whole("jobs", jobs)
     waiting = [cell for cell in reversed(cells) if finished.figures(cell) is None]
     if not waiting:
+        return
+    if scheduler is not None:
+        _compute_elsewhere(waiting[::-1], finished, scheduler, progress)
         return
     with _workers(min(jobs, len(waiting))) as pool:
         running = dict[Future[Figures], CellT]()
@@ -72,6 +80,30 @@ def compute_cells(
 
 def _compute(cell: Computable) -> Figures:
     return cell.compute()
+
+
+def _compute_elsewhere(
+    cells: Sequence[CellT],
+    finished: FinishedCells,
+    address: str,
+    progress: Callable[[CellT], object] | None,
+) -> None:
+    with scheduled(address):
+        for i, figures in each_as_it_ends(_attempt, [(cell,) for cell in cells]):
+            if isinstance(figures, MissingData):
+                finished.lacks(cells[i].data, str(figures))
+            else:
+                finished.add(cells[i], figures)
+            if progress is not None:
+                progress(cells[i])
+
+
+def _attempt(cell: Computable) -> Figures | MissingData:
+    """The figures, or what is missing: an error would end all others."""
+    try:
+        return cell.compute()
+    except MissingData as error:
+        return error
 
 
 def _take(future: Future[Figures], cell: Computable, finished: FinishedCells) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from nearer.cli.options import scheduler_option
 from nearer.errors import DroppedRows, InvalidInput
 
 __all__ = ["command"]
@@ -77,6 +78,7 @@ __all__ = ["command"]
     help="Also write a report for a paper to this file, .html or .md.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
+@scheduler_option
 def command(
     triplets: Path,
     kind: Any,
@@ -87,6 +89,7 @@ def command(
     drop_bad_rows: bool,
     as_json: bool,
     out: str,
+    scheduler: str | None,
     map_file: Path | None,
     report_file: Path | None,
     **options: Any,
@@ -113,6 +116,7 @@ def command(
     where the file says who answered, fit.json with all figures, the version,
     the source and the command, map.png, dimension.png.
     """  # noqa: D301 - the backspace keeps the lines of the list apart
+    from nearer.cells.scheduler import scheduler as sent_to
     from nearer.cli.fitted import check_files, fit_file, report_fit
     from nearer.triplets import read_triplets
 
@@ -129,7 +133,8 @@ def command(
             first=None if first is None else int(first),
         )
     click.echo(str(answers.report), err=True)
-    result = fit_file(answers, triplets, out, **options)
+    with sent_to(scheduler):
+        result = fit_file(answers, triplets, out, **options)
     result.command = _as_typed(click.get_current_context(), result.seed)
     report_fit(result, as_json=as_json, map_file=map_file, report_file=report_file)
 

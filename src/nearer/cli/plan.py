@@ -6,6 +6,8 @@ import json
 
 import click
 
+from nearer.cli.options import scheduler_option
+
 __all__ = ["command"]
 
 _TARGETS = (0.8, 0.85, 0.9, 0.95)
@@ -42,6 +44,7 @@ _TARGETS = (0.8, 0.85, 0.9, 0.95)
 )
 @click.option("--seed", type=click.IntRange(min=0), help="Makes the simulation repeatable.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
+@scheduler_option
 def command(
     n_objects: int,
     n_components: int,
@@ -52,25 +55,30 @@ def command(
     n_repeats: int,
     seed: int | None,
     as_json: bool,
+    scheduler: str | None,
 ) -> None:
     """Say how many answers a study needs for which accuracy, from simulation.
 
     With --hours, say which task is best in that time: comparisons, odd one out, or screens of which
     some are chosen.
     """
+    from nearer.cells.scheduler import scheduler as sent_to
+
     if hours is not None:
         if most is not None:
             raise click.UsageError("--answers and --hours both say how large the study is")
         given = [name.strip() for name in tasks.split(",")] if tasks else None
-        _compare(n_objects, n_components, noise, hours, given, n_repeats, seed, as_json)
+        with sent_to(scheduler):
+            _compare(n_objects, n_components, noise, hours, given, n_repeats, seed, as_json)
         return
     if tasks is not None:
         raise click.UsageError("--tasks compares tasks in a given time: add --hours")
     from nearer.algorithms.planning import plan_study
 
-    plan = plan_study(
-        n_objects, n_components, noise, most=most, n_repeats=n_repeats, random_state=seed
-    )
+    with sent_to(scheduler):
+        plan = plan_study(
+            n_objects, n_components, noise, most=most, n_repeats=n_repeats, random_state=seed
+        )
     needed = {target: plan.needed(target) for target in _TARGETS}
     if as_json:
         summary = {

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from nearer.cli.options import scheduler_option
 from nearer.cli.output import check_folder
 from nearer.cli.progress import cells_progress
 from nearer.cli.stopping import Stopped
@@ -33,7 +34,16 @@ __all__ = ["command"]
     default=lambda: os.cpu_count() or 1,
     help="Processes at a time  [default: one a core]",
 )
-def command(target: str, runs: int | None, quick: bool, seed: int, out: str, jobs: int) -> None:
+@scheduler_option
+def command(
+    target: str,
+    runs: int | None,
+    quick: bool,
+    seed: int,
+    out: str,
+    jobs: int,
+    scheduler: str | None,
+) -> None:
     """Compute the paper's tables and figures and set the paper's own beside them.
 
     Every finished cell is kept in the folder: after Ctrl-C the same command goes on where it
@@ -48,7 +58,14 @@ def command(target: str, runs: int | None, quick: bool, seed: int, out: str, job
     try:
         with cells_progress() as (begin, step):
             page, files = reproduce(
-                target, folder, scale, seed=seed, jobs=jobs, begin=begin, progress=step
+                target,
+                folder,
+                scale,
+                seed=seed,
+                jobs=jobs,
+                scheduler=scheduler,
+                begin=begin,
+                progress=step,
             )
     except KeyboardInterrupt:
         kept = folder / "cells.jsonl"

@@ -21,7 +21,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from nearer.algorithms.methods import make_asking
+from nearer.algorithms.methods import make_asking, makers
 from nearer.asking.memory import Memory
 from nearer.asking.oracles import PointOracle
 from nearer.cli.output import MethodRun, check_folder, write_run
@@ -55,6 +55,7 @@ def run_method(
     if points.shape[0] < 3:
         raise InvalidInput(f"{data}: has {points.shape[0]} objects; at least 3 are needed")
     oracle = PointOracle(points, metric)
+    makers()  # what takes a second to load is there before a folder is: from then on all is kept
     folder = check_folder(out)
     told = [seed, method, metric, budget, options]
     answers = (
@@ -62,15 +63,9 @@ def run_method(
         if journal is None
         else _Journalled(Path(journal), points, seed, metric)
     )
-    try:
-        asking = make_asking(
-            method, points.shape[0], random_state=answers.seed, budget=budget, **options
-        )
-    except InvalidInput as error:  # in the words of the command
-        message = str(error).replace("n_components=", "--dim ").replace("n_components", "--dim")
-        raise InvalidInput(message) from None
-    start = time.perf_counter()
     with answers.kept_when_interrupted(), asking_progress(method) as progress:
+        asking = _asking(method, points.shape[0], answers.seed, budget, options)
+        start = time.perf_counter()
         embedding = run(asking, oracle, progress=progress, **answers.how(budget))
         seconds = time.perf_counter() - start
         done = MethodRun(
@@ -79,6 +74,14 @@ def run_method(
         )  # fmt: skip
         write_run(done)
     return done
+
+
+def _asking(method: str, n: int, seed: Any, budget: int | None, options: dict[str, Any]) -> Any:
+    try:
+        return make_asking(method, n, random_state=seed, budget=budget, **options)
+    except InvalidInput as error:  # in the words of the command
+        message = str(error).replace("n_components=", "--dim ").replace("n_components", "--dim")
+        raise InvalidInput(message) from None
 
 
 def _fingerprint(points: Any, options: list[Any]) -> str:

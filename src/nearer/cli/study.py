@@ -261,7 +261,7 @@ def backup(study: Path, copy: Path) -> None:
 @click.option("--people", "n_people", default=10, show_default=True, type=click.IntRange(1, 1000),
               help="People at a time.")  # fmt: skip
 @click.option("--positions", type=click.Path(path_type=Path),
-              help="Known positions, .npy or CSV; without it, random ones.")  # fmt: skip
+              help="Known positions, .csv, .npy or .parquet; without it, random ones.")  # fmt: skip
 @click.option("--dim", default=2, show_default=True, type=click.IntRange(1),
               help="Dimensions of random positions.")  # fmt: skip
 @click.option("--error", default=0.2, show_default=True, help="Share of answers that are wrong.")
@@ -277,11 +277,13 @@ def simulate(study: Path, n_answers: int, n_people: int, positions: Path | None,
 
     A copy without answers is served for real and answered over HTTP; STUDY is not changed.
     """
+    from nearer.datasets.points import read_points
     from nearer.study.forecast import plan
 
     with tempfile.TemporaryDirectory() as folder:
         found = plan(
-            study, Path(folder), n_answers=n_answers, n_people=n_people, positions=positions,
+            study, Path(folder), n_answers=n_answers, n_people=n_people,
+            positions=None if positions is None else read_points(positions),
             dim=dim, error=error, seconds=seconds, dropout=dropout, seed=seed,
         )  # fmt: skip
     if as_json:

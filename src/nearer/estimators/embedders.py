@@ -19,6 +19,7 @@ from nearer.fitting.device import GpuPasses
 from nearer.fitting.losses import Floats, Loss
 from nearer.fitting.solver import Fit, Passes, fit_positions
 from nearer.fitting.starts import fit_from_above, random_start, ranking_start, triplet_ranks
+from nearer.jobs import each
 
 __all__ = ["CKL", "GNMDS", "SOE", "STE", "TSTE"]
 
@@ -42,7 +43,12 @@ class _LossEstimator(TripletEstimator):
         return Loss(type(self).__name__.lower())
 
     def _embed(
-        self, passes: Passes | GpuPasses, d: int, rng: np.random.Generator, init: Any
+        self,
+        passes: Passes | GpuPasses,
+        d: int,
+        rng: np.random.Generator,
+        init: Any,
+        people: ArrayLike | None,  # a loss counts all answers the same
     ) -> Fit:
         options: dict[str, Any] = {
             "loss": self._loss(),
@@ -50,15 +56,20 @@ class _LossEstimator(TripletEstimator):
             "tol": self.tol,
             "callback": _report if self.verbose else None,
         }
-        fits = []
-        for start_rng in rng.spawn(checks.whole("n_init", self.n_init)):
-            if isinstance(init, str) and init == "above":
-                fits.append(fit_from_above(passes, n_components=d, rng=start_rng, **options))
-            else:
-                start = _start(init, passes, d, start_rng)
-                fits.append(fit_positions(passes, start=start, **options))
-            if not isinstance(init, str):
-                break  # the same array again would give the same positions again
+        above = isinstance(init, str) and init == "above"
+
+        def once(start_rng: np.random.Generator) -> Fit:
+            if above:
+                return fit_from_above(passes, n_components=d, rng=start_rng, **options)
+            return fit_positions(passes, start=_start(init, passes, d, start_rng), **options)
+
+        starts = rng.spawn(checks.whole("n_init", self.n_init))
+        if not isinstance(init, str):
+            starts = starts[:1]  # the same array again would give the same positions again
+        if isinstance(passes, GpuPasses):  # answers on a device stay there
+            fits = [once(start_rng) for start_rng in starts]
+        else:
+            fits = each(once, [(start_rng,) for start_rng in starts])
         return min(fits, key=lambda fit: fit.loss)
 
 
@@ -75,7 +86,7 @@ _COMMON = """
     max_iter, tol
         Steps of the optimiser, and the gain of a step, relative to the loss, that ends it.
     random_state
-        Seed, `numpy.random.RandomState` or None.
+        Seed, `numpy.random.Generator`, `numpy.random.RandomState` or None.
     n_objects
         How many objects there are; None: the largest index plus one.
     device
@@ -88,6 +99,8 @@ _COMMON = """
     ----------
     embedding_
         ``(n_objects, n_components)`` positions.
+    objects_
+        What the objects are called, where answers were about names; else None.
     stress_
         Weighted mean loss.
     n_iter_, converged_

@@ -19,17 +19,17 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_random_state
 
 from nearer import checks
 from nearer.errors import InvalidInput
+from nearer.estimators.naming import FramesOut, as_generator
 from nearer.fitting.losses import Floats
 from nearer.fitting.starts import fit_from_above
 
 __all__ = ["LOE", "KNNGraphEmbedding"]
 
 
-class LOE(BaseEstimator):  # type: ignore[misc]
+class LOE(FramesOut, BaseEstimator):  # type: ignore[misc]
     """Local ordinal embedding: positions in which the given neighbours are the nearest.
 
     Parameters
@@ -42,7 +42,7 @@ class LOE(BaseEstimator):  # type: ignore[misc]
     max_iter, tol
         Steps of the optimiser, and the gain of a step that ends it.
     random_state
-        Seed, `numpy.random.RandomState` or None.
+        Seed, `numpy.random.Generator`, `numpy.random.RandomState` or None.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class LOE(BaseEstimator):  # type: ignore[misc]
         graph = as_graph(neighbours)
         n = graph.shape[0]
         d = checks.n_components(self.n_components, n)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        rng = as_generator(self.random_state)
         fit = fit_from_above(
             self._triplets(graph, rng), n, d, max_iter=self.max_iter, tol=self.tol, rng=rng
         )
@@ -87,9 +87,9 @@ class LOE(BaseEstimator):  # type: ignore[misc]
         self.converged_: bool = fit.converged
         return self
 
-    def fit_transform(self, neighbours: ArrayLike | Any, y: object = None) -> Floats:
-        """Find positions and return them."""
-        return self.fit(neighbours).embedding_
+    def fit_transform(self, neighbours: ArrayLike | Any, y: object = None) -> Any:
+        """Find positions and return them: an array, or a frame after ``set_output``."""
+        return self.fit(neighbours)._returned()
 
     def _triplets(self, graph: Any, rng: np.random.Generator) -> NDArray[np.int64]:
         n = graph.shape[0]
@@ -109,7 +109,7 @@ class LOE(BaseEstimator):  # type: ignore[misc]
         return np.concatenate(parts)
 
 
-class KNNGraphEmbedding(BaseEstimator):  # type: ignore[misc]
+class KNNGraphEmbedding(FramesOut, BaseEstimator):  # type: ignore[misc]
     """Metric recovery from a directed neighbour graph by random walks, then classical scaling.
 
     Parameters
@@ -159,9 +159,9 @@ class KNNGraphEmbedding(BaseEstimator):  # type: ignore[misc]
         self.embedding_: Floats = _classical_scaling(self.distances_, d)
         return self
 
-    def fit_transform(self, neighbours: ArrayLike | Any, y: object = None) -> Floats:
-        """Find positions and return them."""
-        return self.fit(neighbours).embedding_
+    def fit_transform(self, neighbours: ArrayLike | Any, y: object = None) -> Any:
+        """Find positions and return them: an array, or a frame after ``set_output``."""
+        return self.fit(neighbours)._returned()
 
 
 def as_graph(neighbours: ArrayLike | Any) -> Any:

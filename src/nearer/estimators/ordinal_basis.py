@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_random_state, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nearer.algorithms.basis import Basis, Endpoints, choose_basis
 from nearer.asking.oracles import DistanceOracle, PointOracle
 from nearer.asking.protocol import Oracle
 from nearer.asking.sorting import Order
 from nearer.errors import InvalidInput
+from nearer.estimators.naming import as_generator
 from nearer.geometry.axes import Axis
 from nearer.running.run import run
 
@@ -104,7 +105,7 @@ class OrdinalBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             n = points.shape[0]
         asking = choose_basis(
             n,
-            random_state=_generator(self.random_state),
+            random_state=as_generator(self.random_state),
             endpoints=self.endpoints,
             order=self.order,
         )
@@ -122,16 +123,14 @@ class OrdinalBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Fit and return ``embedding_``."""
         return self.fit(X, y, n_objects=n_objects).embedding_
 
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
+        """Names of the coordinates, which ``set_output`` gives to the columns of a frame."""
+        check_is_fitted(self, "embedding_")
+        return np.array([f"ordinalbasis{j}" for j in range(self.dimension_)], dtype=object)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.metric == "precomputed"
         tags.input_tags.sparse = self.metric in ("euclidean", "cosine")
         tags.non_deterministic = self.random_state is None
         return tags
-
-
-def _generator(random_state: Any) -> np.random.Generator:
-    """Whatever scikit-learn calls a random state, as a NumPy generator."""
-    if random_state is None or isinstance(random_state, (np.random.Generator, int, np.integer)):
-        return np.random.default_rng(random_state)
-    return np.random.default_rng(check_random_state(random_state).randint(2**31, size=4))

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from nearer import checks
 from nearer._fit import fit
 from nearer.errors import InvalidInput
+from nearer.estimators.naming import number_questions
 from nearer.estimators.triplet_estimator import TripletEstimator
 from nearer.fitting.device import Device, GpuPasses
 from nearer.fitting.losses import Floats
@@ -34,7 +35,7 @@ class OrdinalEmbedding(TripletEstimator):
     max_iter, tol
         Steps of the optimiser in the last fit, and the gain that ends it.
     random_state
-        Seed, `numpy.random.RandomState` or None.
+        Seed, `numpy.random.Generator`, `numpy.random.RandomState` or None.
     n_objects
         How many objects there are; None: the largest index plus one.
     device
@@ -42,8 +43,10 @@ class OrdinalEmbedding(TripletEstimator):
 
     Attributes
     ----------
-    embedding_, stress_, n_iter_, converged_, n_contradictions_
+    embedding_, objects_, stress_, n_iter_, converged_, n_contradictions_
         As in `SOE`; `stress_` is the mean negative log-likelihood.
+    people_
+        Where it is known who answered, a table of them: see `nearer.Embedding`.
     noise_
         Estimated share of answers that are wrong for no reason the distances give.
     fit_
@@ -65,6 +68,8 @@ class OrdinalEmbedding(TripletEstimator):
     True
     """
 
+    _rates_people = True
+
     n_components: int = 2
     _: KW_ONLY
     max_iter: int = 1000
@@ -74,13 +79,19 @@ class OrdinalEmbedding(TripletEstimator):
     device: Device = "auto"
 
     def _embed(
-        self, passes: Passes | GpuPasses, d: int, rng: np.random.Generator, init: Any
+        self,
+        passes: Passes | GpuPasses,
+        d: int,
+        rng: np.random.Generator,
+        init: Any,
+        people: ArrayLike | None,
     ) -> Fit:
         if init is not None:
             raise InvalidInput("init: OrdinalEmbedding finds its own start; use SOE for yours")
         found = fit(
             passes.rows,
             n_components=d,
+            people=people,
             weights=passes.weights,
             method="noisy",
             n_objects=passes.n_objects,
@@ -91,6 +102,7 @@ class OrdinalEmbedding(TripletEstimator):
         )
         posterior = found.details["posterior"]
         self.fit_ = posterior
+        self.people_ = found.people
         self.noise_: float = posterior.noise.lapse
         self.held_out_accuracy_: float = (
             np.nan if found.held_out is None else found.held_out.accuracy
@@ -100,6 +112,6 @@ class OrdinalEmbedding(TripletEstimator):
     def predict_proba(self, questions: ArrayLike) -> Floats:
         """Probabilities of "b is nearer" and "a is nearer", one row a question."""
         check_is_fitted(self, "fit_")
-        rows, _ = checks.triplets(questions, len(self.embedding_))
+        rows, _ = checks.triplets(number_questions(questions, self.objects_), len(self.embedding_))
         p = self.fit_.probability(rows)
         return np.stack([1 - p, p], axis=1)

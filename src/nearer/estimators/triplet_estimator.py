@@ -1,7 +1,8 @@
 """What all embedders of answered triplets share; the mathematics is in `fitting`.
 
 All of them take ``(m, 3)`` rows (head, near, far), or questions (head, a, b) with ``y`` that says
-whether a is nearer, so `sklearn.model_selection.cross_val_score` works with either.
+whether a is nearer, so `sklearn.model_selection.cross_val_score` works with either. Objects are
+numbers or names, rows an array or a frame (`nearer.estimators.naming`).
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from nearer import checks
 from nearer.errors import AnswersWarning, InvalidInput
+from nearer.estimators.naming import FramesOut, as_generator, number_answers, number_questions
 from nearer.fitting.device import GpuPasses, is_tensor, using
-from nearer.fitting.losses import Floats
 from nearer.fitting.solver import Fit, Passes, disobeyed, prepare
 from nearer.questions import pack
 
@@ -27,10 +28,10 @@ __all__ = ["TripletEstimator", "answered", "warn_about"]
 _MOST_SORTED = 10_000_000  # answers; sorting more would take longer than a fit on a GPU
 
 
-class TripletEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class TripletEstimator(FramesOut, BaseEstimator):  # type: ignore[misc]
     """What all embedders of triplets share."""
 
-    embedding_: Floats
+    _rates_people = False
     n_contradictions_: int | None
     device: str = "cpu"
 
@@ -40,6 +41,7 @@ class TripletEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         y: ArrayLike | None = None,
         *,
         sample_weight: ArrayLike | None = None,
+        people: ArrayLike | None = None,
         init: ArrayLike | None = None,
         n_objects: int | None = None,
     ) -> Self:
@@ -48,21 +50,30 @@ class TripletEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         triplets
-            ``(m, 3)`` rows (head, near, far), or questions (head, a, b) when `y` is given.
+            ``(m, 3)`` rows (head, near, far), or questions (head, a, b) when `y` is given: of
+            numbers or of names, which `objects_` then lists in the order of the positions. A
+            pandas or polars frame is read as `nearer.fit` does.
         y
             One answer a question: True or 1 where a is nearer, False, 0 or -1 where b is.
         sample_weight
             One non-negative number a triplet.
+        people
+            Who gave each answer, for `nearer.OrdinalEmbedding`, which rates them.
         init, n_objects
             Where given, they go before the constructor's.
         """
-        generator = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        if people is not None and not self._rates_people:
+            raise InvalidInput(
+                f"people: {type(self).__name__} counts everybody's answers the same; "
+                "nearer.OrdinalEmbedding rates people"
+            )
+        generator = as_generator(self.random_state)
         start = getattr(self, "init", None) if init is None else init
         n = n_objects if n_objects is not None else self.n_objects
         with using(self.device):
-            passes = self._prepared(triplets, y, sample_weight, n)
+            passes, own = self._prepared(triplets, y, sample_weight, n)
             d = checks.n_components(self.n_components, passes.n_objects)
-            fit = self._embed(passes, d, generator, start)
+            fit = self._embed(passes, d, generator, start, own if people is None else people)
         self.embedding_ = fit.positions
         self.stress_: float = fit.loss
         self.n_iter_: int = fit.n_iter
@@ -78,35 +89,41 @@ class TripletEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _prepared(
         self, triplets: Any, y: ArrayLike | None, sample_weight: ArrayLike | None, n: int | None
-    ) -> Passes | GpuPasses:
-        """Answers, checked and laid out for passes over them."""
+    ) -> tuple[Passes | GpuPasses, ArrayLike | None]:
+        """Answers, checked and laid out for passes over them, and who a frame says gave them."""
+        self.objects_ = None
         if is_tensor(triplets) and y is None:
             self.n_contradictions_ = None  # what lies on the device already is not sorted
-            return GpuPasses.of_tensor(triplets, sample_weight, n)
-        rows, n = checks.triplets(answered(triplets, y), n)
+            return GpuPasses.of_tensor(triplets, sample_weight, n), None
+        found = number_answers(triplets, questions=y is not None, n_objects=n)
+        rows, n = checks.triplets(answered(found.rows, y), found.n_objects)
+        self.objects_ = found.names
         self.n_contradictions_ = warn_about(rows, n)
-        return prepare(rows, n, sample_weight)
+        weights = found.weights if sample_weight is None else sample_weight
+        return prepare(rows, n, weights), found.people
 
     def _embed(
-        self, passes: Passes | GpuPasses, d: int, rng: np.random.Generator, init: Any
+        self,
+        passes: Passes | GpuPasses,
+        d: int,
+        rng: np.random.Generator,
+        init: Any,
+        people: ArrayLike | None,
     ) -> Fit:
         raise NotImplementedError
 
-    def fit_transform(
-        self, triplets: ArrayLike, y: ArrayLike | None = None, **options: Any
-    ) -> Floats:
-        """Find positions and return them."""
-        return self.fit(triplets, y, **options).embedding_
+    def fit_transform(self, triplets: ArrayLike, y: ArrayLike | None = None, **options: Any) -> Any:
+        """Find positions and return them: an array, or a frame after ``set_output``."""
+        return self.fit(triplets, y, **options)._returned()
 
-    def transform(self, triplets: ArrayLike | None = None) -> Floats:
+    def transform(self, triplets: ArrayLike | None = None) -> Any:
         """Return the positions found; triplets are not looked at, pipelines pass them."""
-        check_is_fitted(self, "embedding_")
-        return self.embedding_
+        return self._returned()
 
     def predict(self, questions: ArrayLike) -> NDArray[np.bool_]:
         """Answer questions (head, a, b) by the positions: True where a is nearer."""
         check_is_fitted(self, "embedding_")
-        rows, _ = checks.triplets(questions, len(self.embedding_))
+        rows, _ = checks.triplets(number_questions(questions, self.objects_), len(self.embedding_))
         return ~disobeyed(self.embedding_, rows)
 
     def score(

@@ -30,7 +30,7 @@ from nearer import checks
 from nearer.fitting.choices import Choices, as_choices
 from nearer.fitting.descent import principal_axes
 from nearer.fitting.dimension import HeldOutJudge, settle
-from nearer.fitting.heldout import HeldOut, tune
+from nearer.fitting.heldout import ENOUGH_FOR_CURVE, HeldOut, Tuned, hold_out, tune
 from nearer.fitting.losses import Floats
 from nearer.fitting.posterior import (
     Evidence,
@@ -120,8 +120,8 @@ class Belief:
         self._counts = np.empty(0)
         self.reliability: Reliability | None = None
         self._keys, self._odds = np.empty(0, dtype=np.int64), np.empty(0)
-        self._tried: dict[int, HeldOut] = {}
-        self._rival: HeldOut | None = None  # the best of the other curve
+        self._tried: dict[int, Tuned] = {}
+        self._rival: Tuned | None = None  # the best of the other curve
         self.held_out: HeldOut | None = None
         self.fit: Posterior = fit_posterior(self._answers, d, self._plain)
 
@@ -137,8 +137,8 @@ class Belief:
         answers = total / len(self.fit.positions)
         guessed = np.log(2) * (self._answers.total / total if total else 1.0)
         return HeldOutJudge(
-            {d: tried.pieces for d, tried in self._tried.items()},
-            {d: answers * (guessed + tried.score) for d, tried in self._tried.items()},
+            {d: tried.best.pieces for d, tried in self._tried.items()},
+            {d: answers * (guessed + tried.best.score) for d, tried in self._tried.items()},
         )
 
     @property
@@ -159,9 +159,9 @@ class Belief:
         found: dict[int, Any] = {d: {"probability": chances[d]} for d in sorted(chances)}
         for d, tried in sorted(self._tried.items()):
             found[d] = {
-                "log_likelihood": tried.score,
-                "accuracy": tried.accuracy,
-                "noise": tried.noise,
+                "log_likelihood": tried.best.score,
+                "accuracy": tried.best.accuracy,
+                "noise": tried.strongest.noise,
                 **found.get(d, {}),
             }
         return found
@@ -304,14 +304,15 @@ class Belief:
         carried = len(self._answers.row) // (_ANSWERS * len(self.fit.positions))
         if self._free and before is None and carried < d:
             d = 1  # the answers cannot carry more
-        held = self._tune(d, noise, before)
-        if held is not None:
-            held = self._choose_curve(d, held)
-        if self._free and held is not None:
-            held = self._choose_dimension(d, held)
-            d = held.fits[0].shape[1]
-        if held is not None:
-            noise = held.told
+        tuned, held = self._tune(d, noise, before), None
+        if tuned is not None:
+            tuned = self._choose_curve(d, tuned)
+            if self._free:
+                d = self._choose_dimension(d, tuned)
+                tuned = self._tried[d]
+            noise, fits = tuned.strongest.told, tuned.strongest.fits
+            enough = ENOUGH_FOR_CURVE
+            held = hold_out(self._answers, d, noise, starts=fits, rng=self._rng, enough=enough)
         best = self._fit_anew(d, noise)
         self.fit = best if held is None else replace(best, curve=held.curve)
         self.held_out = held
@@ -331,7 +332,7 @@ class Belief:
                 break
         return best
 
-    def _tune(self, d: int, noise: Noise, like: HeldOut | None) -> HeldOut | None:
+    def _tune(self, d: int, noise: Noise, like: HeldOut | None) -> Tuned | None:
         """The best noise of its kind; the search goes on from what was found before."""
         starts: tuple[Floats, ...] = ()
         if like is not None:
@@ -339,30 +340,29 @@ class Belief:
             if like.fits[0].shape[1] >= d:
                 starts = tuple(principal_axes(X, d) for X in like.fits)
         near = like is not None
-        held = tune(self._answers, d, noise, starts=starts, rng=self._rng, near=near)
-        if held is not None:
-            self._tried[d] = held
-        return held
+        tuned = tune(self._answers, d, noise, starts=starts, rng=self._rng, near=near)
+        if tuned is not None:
+            self._tried[d] = tuned
+        return tuned
 
-    def _choose_curve(self, d: int, held: HeldOut) -> HeldOut:
-        tail = held.noise.tail
-        other = self._plain if tail else Noise(tail=1.0)
-        rival = self._rival if self._rival is None or self._rival.noise.tail != tail else None
-        self._rival = self._tune(d, other, rival)
-        if self._rival is not None and self._rival.score > held.score:
-            held, self._rival = self._rival, held
-        self._tried[d] = held
-        return held
+    def _choose_curve(self, d: int, tuned: Tuned) -> Tuned:
+        tail, rival = tuned.best.noise.tail, self._rival
+        known = None if rival is None or rival.best.noise.tail == tail else rival.best
+        rival = self._tune(d, self._plain if tail else Noise(tail=1.0), known)
+        if rival is not None and rival.best.score > tuned.best.score:
+            tuned, rival = rival, tuned
+        self._tried[d], self._rival = tuned, rival
+        return tuned
 
-    def _choose_dimension(self, d: int, held: HeldOut) -> HeldOut:
+    def _choose_dimension(self, d: int, tuned: Tuned) -> int:
         def attempt(e: int, neighbour: int) -> Floats | None:
-            known = self._tried[neighbour]
+            known = self._tried[neighbour].best
             tried = self._tune(e, known.noise, known)
-            return None if tried is None else tried.pieces
+            return None if tried is None else tried.best.pieces
 
         carried = int(self._answers.total // (_ANSWERS * len(self.fit.positions)))
         most = max(d, min(self._most, carried))
-        return self._tried[settle(d, attempt, {d: held.pieces}, most)]
+        return settle(d, attempt, {d: tuned.best.pieces}, most)
 
     def _reshaped(self, X: Floats, d: int) -> Floats:
         if d <= X.shape[1]:

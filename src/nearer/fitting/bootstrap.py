@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from nearer.errors import InvalidInput
 from nearer.fitting.losses import Floats
+from nearer.jobs import each
 from nearer.metrics import procrustes
 
 __all__ = ["bootstrap_covariances"]
@@ -56,12 +57,14 @@ def bootstrap_covariances(
         raise InvalidInput(f"n_draws={n_draws}: a spread needs at least 2")
     m = len(triplets)
     base = np.ones(m) if weights is None else weights
-    aligned = []
-    for _ in range(n_draws):
-        drawn = np.bincount(rng.integers(m, size=m), minlength=m) * base
-        if not drawn.any():
-            drawn = base
-        again = refit(drawn, positions)
-        aligned.append(procrustes(positions, again).aligned[:, : positions.shape[1]])
+    # a seed each: what is drawn takes no room before its turn, and travels as a number
+    seeds = rng.integers(1 << 63, size=n_draws)
+
+    def again(seed: int) -> Floats:
+        drawn = np.bincount(np.random.default_rng(seed).integers(m, size=m), minlength=m) * base
+        found = refit(drawn if drawn.any() else base, positions)
+        return np.asarray(procrustes(positions, found).aligned[:, : positions.shape[1]])
+
+    aligned = each(again, [(seed,) for seed in seeds.tolist()])
     deviation = np.array(aligned) - positions
     return np.asarray(np.einsum("bni,bnj->nij", deviation, deviation) / (n_draws - 1))

@@ -17,7 +17,7 @@ explains the questions that were hard explains the others too.
 *The prior* is looked for from weak to strong, in steps of four and then of two. Each fit starts
 where the weaker prior led, since under a strong one positions that questions do not keep apart
 collapse and stay so: with 6,000 questions about zappos85 that another program chose, such fits
-predicted random answers by .75, the others by .84. Of priors whose scores are within half a
+predicted random answers by .75, the others by .84. Of priors whose scores are within a
 standard error of the best, the strongest is taken.
 
 Each fit starts from the one of the same fold before, which never saw that fold. When there are
@@ -48,12 +48,21 @@ from nearer.fitting.solver import margins
 from nearer.fitting.starts import fit_from_above
 from nearer.questions import scattered
 
-__all__ = ["HeldOut", "fit_curve", "hold_out", "hold_out_once", "tune"]
+__all__ = [
+    "ENOUGH_FOR_CURVE",
+    "HeldOut",
+    "Tuned",
+    "fit_curve",
+    "hold_out",
+    "hold_out_once",
+    "tune",
+]
 
 _FOLDS = 5
 _ENOUGH = 4000  # held-out answers that settle a comparison of priors
+ENOUGH_FOR_CURVE = 4 * _ENOUGH  # … and that settle a curve to half a hundredth
 _LARGE_STEPS, _SMALL_STEPS = (0.25, 4.0), (0.5, 2.0)  # by which priors are changed
-_SAME = 0.5  # standard errors by which priors that predict equally well may differ
+_SAME = 1.0  # standard errors: of priors so close to the best, the strongest (Breiman et al. 1984)
 _WORSE = 1.0  # … after which a search goes no further that way
 _LEAST_PRIOR, _MOST_PRIOR = 0.5, 100.0
 _FLATTEST = 0.05  # sharpness of predictions that are all but guesses
@@ -138,6 +147,17 @@ class HeldOut:
         return self.forecast.right
 
 
+@dataclass(frozen=True)
+class Tuned:
+    """The prior that predicts best, and the strongest one that predicts about as well.
+
+    By the first, curves and dimensions are compared; with the second, positions are fitted.
+    """
+
+    best: HeldOut
+    strongest: HeldOut
+
+
 def hold_out(
     evidence: Evidence | Choices,
     n_components: int,
@@ -145,12 +165,14 @@ def hold_out(
     *,
     starts: tuple[Floats, ...] = (),
     rng: np.random.Generator | None = None,
+    enough: float = _ENOUGH,
 ) -> HeldOut:
     """Predict answers from the others, fold by fold, and find the curve that fits them best.
 
     `starts` are positions for the first folds from an earlier call with fewer answers or another
     noise: they never saw their fold. A fold without a start is fitted from nothing; a start
-    that has seen the answers would remember them wherever the prior is weak.
+    that has seen the answers would remember them wherever the prior is weak. No further fold is
+    predicted once there are `enough` answers.
     """
     group = evidence.group
     fold = _fold_of(group)
@@ -166,7 +188,7 @@ def hold_out(
         predicted.append(evidence.part(out).forecast(fit))
         rows.append(np.flatnonzero(out))
         held += float(evidence.weights[out].sum())
-        if held >= _ENOUGH:
+        if held >= enough:
             break
     forecast, at = predicted[0].joined(predicted), np.concatenate(rows)
     asked, odds = evidence.weights[at], evidence.odds[at]
@@ -213,7 +235,7 @@ def tune(
     starts: tuple[Floats, ...] = (),
     rng: np.random.Generator | None = None,
     near: bool = False,
-) -> HeldOut | None:
+) -> Tuned | None:
     """Find the prior and the lapse rate under which held-out answers are most likely.
 
     Parameters
@@ -231,7 +253,7 @@ def tune(
 
     Returns
     -------
-    held_out
+    tuned
         The predictions under the noise found; None where there are too few answers to hold any out.
     """
     questions = evidence.group if isinstance(evidence, Choices) else evidence.question
@@ -257,7 +279,7 @@ def tune(
             best = max(best, held, key=lambda held: held.score)
             if best.advantage(held) > _WORSE:
                 break
-    return tried[min(prior for prior in tried if best.advantage(tried[prior]) <= _SAME)]
+    return Tuned(best, tried[min(s for s in tried if best.advantage(tried[s]) <= _SAME)])
 
 
 def fit_curve(forecast: MarginForecast | ChoiceForecast, weights: Floats) -> tuple[Curve, Floats]:

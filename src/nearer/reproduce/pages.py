@@ -33,6 +33,7 @@ def reproduce(
     *,
     seed: int = 0,
     jobs: int = 1,
+    scheduler: str | None = None,
     begin: Callable[[int, int], object] | None = None,
     progress: Callable[[Experiment], object] | None = None,
 ) -> tuple[Page, list[Path]]:
@@ -62,7 +63,7 @@ def reproduce(
     cells = list_experiments(target, scale, seed)
     if begin is not None:
         begin(len(cells), sum(finished.figures(cell) is not None for cell in cells))
-    compute_cells(cells, finished, jobs=jobs, progress=progress)
+    compute_cells(cells, finished, jobs=jobs, scheduler=scheduler, progress=progress)
     page = make_page(target, cells, finished, seed=seed)
     return page, write_page(page, target, folder)
 

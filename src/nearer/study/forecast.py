@@ -17,7 +17,7 @@ from nearer.study.create import new_study
 from nearer.study.imports import Item
 from nearer.study.log import EVERY_KIND, Collected, collected, read_config, triplets
 from nearer.study.maps import draw_map
-from nearer.study.simulate import Crowd, answer_all, read_positions, served
+from nearer.study.simulate import Crowd, answer_all, served
 from nearer.study.store import connect
 
 __all__ = ["empty_copy", "plan"]
@@ -33,6 +33,11 @@ def empty_copy(study: Path, copy: Path, **changes: Any) -> list[str]:
     config = read_config(db)
     names = [row[0] for row in db.execute("SELECT name FROM items ORDER BY id")]
     db.close()
+    if config.task != "two":
+        raise InvalidInput(
+            f"task={config.task!r}: simulated people compare two things; for other tasks see "
+            "`nearer plan --hours`"
+        )
     settings = {
         **config.__dict__,
         "quota": 0,
@@ -51,7 +56,7 @@ def plan(
     *,
     n_answers: int,
     n_people: int,
-    positions: Path | None,
+    positions: NDArray[np.float64] | None,
     dim: int,
     error: float,
     seconds: float,
@@ -62,13 +67,9 @@ def plan(
     copy = folder / "simulated.db"
     names = empty_copy(study, copy, seed=seed)
     n = len(names)
-    X = (
-        np.random.default_rng(seed).normal(size=(n, dim))
-        if positions is None
-        else read_positions(positions)
-    )
+    X = np.random.default_rng(seed).normal(size=(n, dim)) if positions is None else positions
     if len(X) != n:
-        raise InvalidInput(f"{positions}: has {len(X)} rows; the study has {n} items")
+        raise InvalidInput(f"positions of {len(X)} items: the study has {n}")
     people = Crowd(X, error=error, seconds=seconds, dropout=dropout, names=tuple(names))
     began = time.perf_counter()
     with served(copy) as server:

@@ -28,9 +28,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nearer.algorithms.planning import scale_of
 from nearer.asking.oracles import PointOracle
 from nearer.asking.people import PsychometricOracle
 from nearer.errors import InvalidInput
+from nearer.questions import random_questions
 from nearer.study.client import Client
 
 __all__ = ["Crowd", "Outcome", "answer_all", "crowd", "served"]
@@ -104,20 +106,10 @@ class Crowd:
 
 
 def _scale(X: Floats, error: float) -> float:
-    """The scale at which the wanted share of random answers is wrong, by bisection."""
-    rng = np.random.default_rng(0)
-    q = rng.integers(len(X), size=(4000, 3))
-    q = q[(q[:, 0] != q[:, 1]) & (q[:, 0] != q[:, 2]) & (q[:, 1] != q[:, 2])]
-    to_a, to_b = (np.linalg.norm(X[q[:, 0]] - X[q[:, k]], axis=1) for k in (1, 2))
-    gaps = np.abs(to_a - to_b)
-    if error == 0 or not gaps.any():
-        return 0.0
-    low, high = 0.0, 1e3 * float(gaps.max())
-    for _ in range(60):
-        middle = (low + high) / 2
-        wrong = float(np.mean(1 / (1 + np.exp(np.minimum(gaps / max(middle, 1e-12), 700)))))
-        low, high = (middle, high) if wrong < error else (low, middle)
-    return low
+    """The scale at which the wanted share of random answers is wrong; 0: none is."""
+    head, a, b = random_questions(len(X), 4000, np.random.default_rng(0)).T
+    gaps = np.linalg.norm(X[head] - X[a], axis=1) - np.linalg.norm(X[head] - X[b], axis=1)
+    return scale_of(gaps, error) if error and gaps.any() else 0.0
 
 
 @dataclass
@@ -325,20 +317,3 @@ class Server:
     def _close(self) -> None:
         self.said()
         self._errors.close()
-
-
-def read_positions(path: Path) -> Floats:
-    """Known positions from a ``.npy`` file or a CSV of numbers, with or without names."""
-    try:
-        if path.suffix == ".npy":
-            X = np.load(path)
-        else:
-            text = path.read_text(encoding="utf-8").strip().splitlines()
-            number = re.compile(r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$")
-            rows = [[c for c in line.split(",") if number.match(c)] for line in text]
-            X = np.array([[float(c) for c in row] for row in rows if row])
-    except (OSError, ValueError) as error:
-        raise InvalidInput(f"{path}: cannot be read as positions: {error}") from error
-    if X.ndim != 2 or not np.isfinite(X).all():
-        raise InvalidInput(f"{path}: has shape {X.shape}; must be one row of numbers an item")
-    return np.asarray(X, dtype=np.float64)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nearer.errors import InvalidInput
 from nearer.trials import Trials
 from nearer.triplets.report import Report
 
@@ -73,9 +74,23 @@ class Triplets:
         return np.array([*self.person_labels, ""])[self.persons]
 
     def trials(self) -> Trials:
-        """The answers as `Trials`: those that were read, or else one comparison a triplet."""
-        if self.choices is not None:
-            return self.choices
+        """The answers as `Trials`: those that were read, or else one comparison a triplet.
+
+        Trials have no weights: an answer that counts twice is there twice.
+        """
+        found = self._comparisons() if self.choices is None else self.choices
+        if self.weights is None or not len(found):
+            return found
+        times = self.weights[:: len(self) // len(found)]
+        if (times != np.round(times)).any():
+            strange = float(times[np.argmax(times != np.round(times))])
+            raise InvalidInput(
+                f"weight {strange}: trials have none but whole ones, as copies; fit the triplets, "
+                "or take the weights out"
+            )
+        return found[np.repeat(np.arange(len(found)), times.astype(np.int64))]
+
+    def _comparisons(self) -> Trials:
         numbers = self.labels == tuple(map(str, range(self.n_objects)))
         return Trials.from_triplets(
             self.triplets,
@@ -88,7 +103,7 @@ class Triplets:
         """The same with what people chose, where each answer became two triplets."""
         if not len(self.triplets):
             return self
-        rows, one = self.triplets[::2], self.trials()[::2]
+        rows, one = self.triplets[::2], self._comparisons()[::2]
         make = Trials.odd_one_out if kind == "odd-one-out" else Trials.most_central
         chosen = rows[:, 2] if kind == "odd-one-out" else rows[:, 1]
         choices = make(

@@ -29,10 +29,10 @@ from nearer.triplets.hdf5 import HDF5, read_hdf5
 from nearer.triplets.objects import distinct_labels
 from nearer.triplets.recorded_screens import read_screens
 from nearer.triplets.records import FIELDS, Records, form_of, parse_records
-from nearer.triplets.table import TextTable, parse_table
+from nearer.triplets.table import TextTable, frame_table, parse_table
 from nearer.triplets.table_answers import read_rows
 
-__all__ = ["read_frame", "read_trials", "read_triplets"]
+__all__ = ["read_trials", "read_triplets"]
 
 Kind = Literal["auto", "triplets", "answers", "odd-one-out", "most-central"]
 _MOST_BAD = 1000  # faults after which the file is read in a wrong way rather than a bad file
@@ -50,7 +50,7 @@ _ASSUMED = {
 
 
 def read_triplets(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Any,
     *,
     kind: Kind = "auto",
     header: bool | Literal["auto"] = "auto",
@@ -68,7 +68,7 @@ def read_triplets(
         Text with commas, tabs, semicolons or spaces between its columns, ``.npy`` or ``.npz``;
         JSON or lines of JSON with the same fields, or with screens (grids, jsPsych, psiz, votes:
         see `nearer.triplets.records`); psiz's HDF5 (extra ``nearer[hdf5]``); any of them compressed
-        as ``.gz``, ``.xz`` or ``.bz2``.
+        as ``.gz``, ``.xz`` or ``.bz2``. Also a pandas or polars frame, whose columns have names.
     kind
         ``"triplets"`` (head, near, far: Salmon's head, winner, loser, cblearn's list-order),
         ``"answers"`` (head, two objects, and which of them: tripletTools' Center, Left, Right,
@@ -122,13 +122,15 @@ def read_triplets(
     return read
 
 
-def read_trials(path: str | os.PathLike[str], *, first: int | None = None, **how: Any) -> Trials:
+def read_trials(
+    path: str | os.PathLike[str] | Any, *, first: int | None = None, **how: Any
+) -> Trials:
     r"""Read choices with what was shown, by whom and how long they took.
 
     Parameters
     ----------
     path
-        Any file that `nearer.read_triplets` reads; answers that are triplets become comparisons.
+        Any file or frame that `nearer.read_triplets` reads; triplets become comparisons.
     first
         Whether places of an odd one out, or of a response, count from 0 or from 1; needed only
         where the file leaves both open.
@@ -154,14 +156,9 @@ def read_trials(path: str | os.PathLike[str], *, first: int | None = None, **how
     return read.trials()
 
 
-def read_frame(table: TextTable) -> Triplets:
-    """Read a table that is in memory, the first row its header."""
-    read = _of_table(table, Reading(header=True), [])
-    warn_of(read.report, 4)
-    return read
-
-
-def _read(path: str | os.PathLike[str], told: Reading) -> Triplets:
+def _read(path: Any, told: Reading) -> Triplets:
+    if hasattr(path, "columns"):
+        return _of_table(frame_table(path), replace(told, header=True), [])
     name, suffix = os.fspath(path), content_suffix(path)
     if suffix in (".npy", ".npz", *HDF5) and (told.columns is not None or told.header is False):
         raise InvalidInput(

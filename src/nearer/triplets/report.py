@@ -141,16 +141,19 @@ class Report:
             )
         if self.unread_columns:
             lines.append(f"columns not used: {_some(self.unread_columns)}")
+        return "\n".join([*lines, *self.doubts()])
+
+    def doubts(self) -> list[str]:
+        """What somebody should look at: what was assumed, names that may be one."""
+        found = []
         if self.alike:
             pairs = _some([" and ".join(map(repr, names)) for names in self.alike])
             fewer = self.objects - sum(len(names) - 1 for names in self.alike)
-            lines.append(
+            found.append(
                 f"names that differ only in case or blanks: {pairs}; are there {fewer:,} objects "
                 f"or {self.objects:,}?"
             )
-        if self.assumed:
-            lines.append(self.assumed)
-        return "\n".join(lines)
+        return [*found, self.assumed] if self.assumed else found
 
     def _named(self, objects: Sequence[int]) -> list[str]:
         return [self.labels[i] for i in objects]

@@ -11,15 +11,19 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
 
 from nearer.errors import BadRow, InvalidInput
 from nearer.files import read_text
 
-__all__ = ["TextTable", "parse_table", "read_table"]
+__all__ = ["TextTable", "frame_table", "parse_table", "read_table"]
 
 _SEPARATORS = (",", "\t", ";")
 _NO_SEPARATOR = re.compile(r'[^,]*|"[^"]*"|\s*-?\d+,\d+\s*')  # a field that commas do not cut
@@ -66,6 +70,19 @@ class TextTable:
     def unclear(self, row: int, what: str) -> InvalidInput:
         """What cannot be known of the whole file, seen on this row."""
         return InvalidInput(str(self.error(row, what)))
+
+
+def frame_table(frame: Any) -> TextTable:
+    """A pandas or polars frame as the table that it would be written to, rows counted from 0."""
+    at = getattr(frame, "iloc", None)  # by position, since two columns may have one name
+    columns = [frame[:, i] if at is None else at[:, i] for i in range(frame.shape[1])]
+    rows = [[str(name) for name in frame.columns]]
+    rows += [[_cell(v) for v in row] for row in zip(*map(np.asarray, columns), strict=True)]
+    return TextTable("the frame", rows, list(range(-1, len(rows) - 1)), unit="row")
+
+
+def _cell(value: Any) -> str:
+    return json.dumps(list(value)) if isinstance(value, list | tuple | np.ndarray) else str(value)
 
 
 def read_table(path: str | os.PathLike[str], bad: list[int] | None = None) -> TextTable:

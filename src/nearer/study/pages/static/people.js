@@ -24,7 +24,8 @@ function row(person) {
     element("td", {}, person.external),
     cell(person.answered), cell(seconds(person.median_ms)),
     cell(of(person.catch_failed, person.catch_total)), cell(agreement(person)),
-    cell(percent(person.left_share)), cell(`${person.undecided}, ${person.skipped}`),
+    cell(person.answered < 10 ? "–" : percent(person.left_share)),  // of few answers it says nothing
+    cell(`${person.undecided}, ${person.skipped}`),
     element("td", {}, ...flags),
     element("td", {}, element("div", { class: "row" }, ...(person.withdrawn ? [] : [toggle, erase]))));
 }

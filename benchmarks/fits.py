@@ -1,0 +1,123 @@
+"""The same answers fitted here and by cblearn: random, our own and another program's questions.
+
+zappos85 in three dimensions. 20,000 recorded answers that nobody was asked for are the test. The
+other program is the ARR of salmon-triplets, with its CKL and its TSTE model; its answers are a file
+of the folder that NEARER_DATA names. Accuracy on the test, median over seeds; *informative* are the
+positions that `nearer.informative` itself ends with, beside a fit to its answers.
+
+Short: 500, 1,000, 2,000 and 6,000 answers, two seeds. Full: 3,000, too, and six seeds where
+questions are ours or random.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import nearer
+from benchmarks.harness import Cell, Rows, cell, distinct, median, pick, table
+from benchmarks.soe import cblearn_environment
+from nearer.datasets.folders import folders
+from nearer.errors import MissingData
+from nearer.questions import find, pack
+
+FILE = "zappos85_chosen_by_arr.npz"
+ARR = ("CKL_B25", "TSTE_B10")
+THEIRS = ("CKL", "TSTE", "STE", "GNMDS", "SOE")
+SIZES = (500, 1000, 2000, 6000)
+N, D, TEST = 85, 3, 20_000
+SCRIPT = """
+import sys, warnings
+import numpy as np
+import cblearn.embedding
+warnings.simplefilter("ignore")
+model = getattr(cblearn.embedding, sys.argv[1])(3, random_state=0)
+np.save(sys.argv[3], model.fit(np.load(sys.argv[2]), n_objects=85).embedding_)
+"""
+
+
+def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
+    sizes = sorted({*SIZES, 3000}) if full else SIZES
+    more = seeds or (6 if full else 2)
+    for questions in ("random", "informative", *ARR):
+        for size in sizes:
+            for seed in range(2 if questions in ARR else more):
+                how = {"questions": questions, "size": size, "seed": seed}
+                yield cell("ours", ours, **how)
+                for estimator in THEIRS:
+                    yield cell("theirs", theirs, estimator=estimator, **how)
+
+
+def ours(questions: str, size: int, seed: int) -> dict[str, float]:
+    rows, own = _answers(questions, size, seed)
+    fit = nearer.fit(rows, n_components=D, n_objects=N, method="noisy", random_state=seed)
+    found = {"accuracy": _accuracy(fit.positions)}
+    return found if own is None else {**found, "own": _accuracy(own)}
+
+
+def theirs(questions: str, size: int, seed: int, estimator: str) -> dict[str, float]:
+    rows, _ = _answers(questions, size, seed)
+    with tempfile.TemporaryDirectory() as folder:
+        files = [str(Path(folder, name)) for name in ("triplets.npy", "positions.npy")]
+        np.save(files[0], rows.astype(np.int64))
+        command = [str(cblearn_environment()), "-c", SCRIPT, estimator, *files]
+        subprocess.run(command, capture_output=True, check=True)
+        return {"accuracy": _accuracy(np.load(files[1]))}
+
+
+@lru_cache(maxsize=1)
+def _material() -> tuple[Any, Any, dict[str, Any]]:
+    """The test, all other answers, and what the other program was told."""
+    path = next((f / FILE for f in folders() if (f / FILE).exists()), None)
+    if path is None:
+        raise MissingData(f"{FILE}: put it into the folder that NEARER_DATA names")
+    with np.load(path) as file:
+        chosen = dict(file)
+    rows = nearer.datasets.load_human("zappos85").triplets
+    keys = pack(rows)[0]
+    asked = np.unique(np.concatenate([pack(some)[0] for some in chosen.values()]))
+    free = rows[~find(asked, keys)[1]]
+    test = np.random.default_rng(0).permutation(free)[:TEST]
+    return test, rows[~find(np.unique(pack(test)[0]), keys)[1]], chosen
+
+
+@lru_cache(maxsize=1)
+def _answers(questions: str, size: int, seed: int) -> tuple[Any, Any]:
+    """Answers, and the positions that their chooser ended with if it is ours."""
+    _, pool, chosen = _material()
+    if questions in ARR:
+        return chosen[f"{questions}_{seed}"][:size], None
+    if questions == "random":
+        return np.random.default_rng(seed + 1).permutation(pool)[:size], None
+    oracle = nearer.RecordedOracle(pool)
+    asking = nearer.informative(
+        N, budget=size, n_components=D, quality=1, askable=oracle.knows, random_state=seed
+    )
+    found = nearer.run(asking, oracle)
+    return found.triplets, found.positions
+
+
+def _accuracy(X: Any) -> float:
+    head, near, far = X[_material()[0].T]
+    right = np.linalg.norm(head - near, axis=1) < np.linalg.norm(head - far, axis=1)
+    return float(right.mean())
+
+
+def page(rows: Rows, folder: Path) -> str:
+    lines = []
+    for questions, size in distinct(pick(rows, "ours"), "questions", "size"):
+        mine = pick(rows, "ours", questions=questions, size=size)
+        line = [questions, f"{size:,}", f"{median(mine, 'accuracy'):.3f}"]
+        line.append(f"{median(mine, 'own'):.3f}" if "own" in mine[0] else "")
+        for estimator in THEIRS:
+            some = pick(rows, "theirs", questions=questions, size=size, estimator=estimator)
+            line.append(f"{median(some, 'accuracy'):.3f}" if some else "")
+        lines.append([*line, len(mine)])
+    head = ["questions", "answers", "nearer", "informative's own", *THEIRS, "seeds"]
+    return "# The same answers, fitted here and by cblearn\n\n" + table(head, lines)

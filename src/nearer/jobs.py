@@ -1,0 +1,57 @@
+"""Coarse work, several pieces at a time where somebody asked for it.
+
+Restarts, draws of a bootstrap, simulated studies and cells are pure functions of their arguments.
+They go through joblib: inside ``joblib.parallel_config(...)`` they run as that says, in processes
+or on a Dask cluster (``parallel_config("dask")``); elsewhere one after the other, since passes over
+answers use all cores already. Results come in the order of the arguments, the same anywhere.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+__all__ = ["each", "each_as_it_ends"]
+
+T = TypeVar("T")
+
+
+def each(work: Callable[..., T], arguments: Iterable[tuple[Any, ...]]) -> list[T]:
+    """What a function returns for each of some arguments.
+
+    Examples
+    --------
+    >>> each(pow, [(2, 3), (3, 2)])
+    [8, 9]
+    >>> import joblib
+    >>> with joblib.parallel_config("threading", n_jobs=2):
+    ...     each(pow, [(2, 3), (3, 2)])
+    [8, 9]
+    """
+    if "joblib" not in sys.modules:  # nobody can have told it anything
+        return [work(*given) for given in arguments]
+    from joblib import Parallel, delayed  # noqa: PLC0415 - takes a while, and may be missing
+
+    return list(Parallel()(delayed(work)(*given) for given in arguments))
+
+
+def each_as_it_ends(
+    work: Callable[..., T], arguments: Iterable[tuple[Any, ...]]
+) -> Iterator[tuple[int, T]]:
+    """The same as results come: which of the arguments it was, and what it gave.
+
+    Examples
+    --------
+    >>> sorted(each_as_it_ends(pow, [(2, 3), (3, 2)]))
+    [(0, 8), (1, 9)]
+    """
+    from joblib import Parallel, delayed  # noqa: PLC0415
+
+    numbered = ((i, work, given) for i, given in enumerate(arguments))
+    ended = Parallel(return_as="generator_unordered")(delayed(_numbered)(*job) for job in numbered)
+    yield from ended
+
+
+def _numbered(i: int, work: Callable[..., T], given: tuple[Any, ...]) -> tuple[int, T]:
+    return i, work(*given)

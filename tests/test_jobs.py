@@ -1,0 +1,110 @@
+"""Coarse work goes where joblib, or a scheduler, sends it, and comes out the same."""
+
+import os
+import signal
+
+import joblib
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import nearer
+from nearer.cells.computing import compute_cells
+from nearer.cells.finished import FinishedCells
+from nearer.cells.scheduler import scheduler
+from nearer.cli import main
+from nearer.errors import InvalidInput
+from nearer.jobs import each
+from nearer.reproduce.experiments import Experiment
+
+distributed = pytest.importorskip("distributed")
+
+X = np.random.default_rng(0).normal(size=(30, 2))
+ASKED = nearer.questions.random_questions(30, 900, np.random.default_rng(1))
+TRIPLETS = nearer.questions.answered(ASKED, nearer.PointOracle(X)(ASKED))
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=":0"
+    ) as made:
+        yield made
+
+
+def test_restarts_are_the_same_on_a_cluster(cluster):
+    here = nearer.SOE(2, init="random", n_init=3, random_state=0).fit(TRIPLETS)
+    with scheduler(cluster.scheduler_address):
+        there = nearer.SOE(2, init="random", n_init=3, random_state=0).fit(TRIPLETS)
+    assert np.array_equal(here.embedding_, there.embedding_)
+
+
+def test_a_bootstrap_is_the_same_under_a_dask_configuration(cluster):
+    options = {"method": "soe", "n_components": 2, "bootstrap": 3, "random_state": 0}
+    here = nearer.fit(TRIPLETS, **options)
+    with distributed.Client(cluster), joblib.parallel_config("dask"):
+        there = nearer.fit(TRIPLETS, **options)
+    assert np.array_equal(here.covariances, there.covariances)
+
+
+def test_work_is_done_by_other_processes(cluster):
+    with scheduler(cluster.scheduler_address):
+        others = set(each(os.getpid, [()] * 8))
+    assert os.getpid() not in others
+    assert set(each(os.getpid, [()] * 2)) == {os.getpid()}
+
+
+def test_plan_prints_the_same(cluster):
+    command = ["plan", "--objects", "12", "--dim", "1", "--noise", "0.1", "--answers", "60"]
+    command += ["--repeats", "2", "--seed", "0", "--json"]
+    here = CliRunner().invoke(main, command)
+    there = CliRunner().invoke(main, [*command, "--scheduler", cluster.scheduler_address])
+    assert here.exit_code == there.exit_code == 0, there.output
+    assert here.output == there.output
+
+
+def test_cells_are_computed_by_a_cluster(cluster, tmp_path):
+    cells = [Experiment("table1", "ball-2", "Basis", 60, seed) for seed in range(2)]
+    figures = []
+    for name, address in (("here", None), ("there", cluster.scheduler_address)):
+        finished = FinishedCells(tmp_path / f"{name}.jsonl")
+        compute_cells(cells, finished, jobs=1, scheduler=address)
+        figures.append([finished.figures(cell) for cell in cells])
+    times = {key for key in figures[0][0] if "second" in key}
+    for one, other in zip(*figures, strict=True):
+        assert {k: v for k, v in one.items() if k not in times} == {
+            k: v for k, v in other.items() if k not in times
+        }
+
+
+def test_a_scheduler_that_is_not_there_is_one_message():
+    command = [
+        "plan",
+        "--objects",
+        "12",
+        "--dim",
+        "1",
+        "--noise",
+        "0.1",
+        "--scheduler",
+        "tcp://127.0.0.1:9",
+    ]
+    done = CliRunner().invoke(main, command)
+    assert done.exit_code == 2
+    assert "no Dask scheduler answers there" in done.output
+
+
+def die(parent):
+    assert os.getpid() != parent
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_worker_that_dies_is_named():
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", processes=True
+        ) as cluster,
+        pytest.raises(InvalidInput, match="the worker at tcp://"),
+        scheduler(cluster.scheduler_address),
+    ):
+        each(die, [(os.getpid(),)])

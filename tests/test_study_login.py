@@ -1,0 +1,113 @@
+"""Logging in: guesses, sessions, and what a stranger may change."""
+
+import threading
+import time
+
+import pytest
+from studykit import Web
+
+from nearer.study.accounts import Guesses
+from nearer.study.auth import Signer, Throttle
+from nearer.study.steering import change_settings
+
+WHO = {"name": "ada", "password": "correct horse"}
+
+
+@pytest.fixture
+def web(tmp_path):
+    made = Web(tmp_path / "s.db", questions=12)
+    yield made
+    made.close()
+
+
+def log_in(web, name="ada", password="correct horse", **options):
+    return web.client.post("/login", data={"name": name, "password": password}, **options)
+
+
+def test_padding_a_name_gives_no_further_guesses(web):
+    web.client.post(f"/setup/{web.setup}", data=WHO)
+    names = ["ada", " ada", "ada ", "\u00a0ada", "ada\t", "  ada  ", "ａda", "ada\u3000"]
+    replies = [log_in(web, name, "wrong").status_code for name in names * 3]
+    assert replies.count(401) <= 6
+
+
+def test_guesses_at_the_same_time_are_not_checked_at_once():
+    throttle = Throttle()
+    gate = threading.Barrier(60)
+    admitted = []
+
+    def guess():
+        gate.wait()
+        admitted.append(throttle.admit("address") == 0.0)
+
+    threads = [threading.Thread(target=guess) for _ in range(60)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(admitted) == 5
+
+
+def test_wrong_guesses_from_one_place_do_not_lock_out_another():
+    guesses = Guesses(Signer(b"k" * 32, time.time))
+    try:
+        for _ in range(100):
+            guesses.wait("ada", "192.0.2.1", "")
+        assert guesses.wait("ada", "192.0.2.1", "") > 0
+        assert guesses.wait("ada", "198.51.100.7", "") == 0.0
+        for k in range(1000):  # many addresses together use up what one name has in a minute
+            guesses.wait("ada", f"10.0.{k // 250}.{k % 250}", "")
+        assert guesses.wait("ada", "203.0.113.9", "") > 0
+        known = guesses.known_as("ada")
+        assert guesses.wait("ada", "203.0.113.10", known) == 0.0, "a browser that was in before"
+        assert guesses.wait("ada", "203.0.113.11", known + "x") > 0
+    finally:
+        guesses.close()
+
+
+def test_names_without_end_do_not_fill_the_memory():
+    guesses = Guesses(Signer(b"k" * 32, time.time))
+    for k in range(3000):
+        guesses.wait(f"name {k}", "192.0.2.1", "")
+    assert len(guesses._slow._tries) < 20
+    guesses.close()
+
+
+def test_a_clock_that_is_set_back_locks_nobody_out(web, monkeypatch):
+    web.client.post(f"/setup/{web.setup}", data=WHO)
+    assert log_in(web, password="wrong").status_code == 401
+    set_back = time.time() - 3600
+    monkeypatch.setattr(time, "time", lambda: set_back)
+    assert log_in(web).status_code == 303
+
+
+def test_logging_out_ends_the_session_on_the_server(web):
+    web.log_in()
+    cookie = dict(web.client.cookies)
+    assert web.client.get("/api/researcher/status").status_code == 200
+    web.client.post("/logout")
+    stolen = {"cookie": "; ".join(f"{k}={v}" for k, v in cookie.items())}
+    web.client.cookies.clear()
+    assert web.client.get("/api/researcher/status", headers=stolen).status_code == 401
+
+
+def test_two_studies_on_one_host_leave_each_other_alone(tmp_path):
+    one, other = Web(tmp_path / "a.db"), Web(tmp_path / "b.db")
+    one.log_in()
+    other.client.cookies.update(dict(one.client.cookies))
+    other.log_in()
+    one.client.cookies.update(dict(other.client.cookies))
+    assert one.client.get("/api/researcher/status").status_code == 200
+    assert other.client.get("/api/researcher/status").status_code == 200
+    one.close()
+    other.close()
+
+
+def test_no_setting_can_be_slipped_in(web):
+    headers = web.log_in()
+    for settings in ({"method": "basis"}, {"frame_ancestors": "x; script-src *"}, {"nope": 1}):
+        body = {"settings": settings}
+        reply = web.client.post("/api/researcher/settings", json=body, headers=headers)
+        assert reply.status_code in (409, 422), settings
+    changes = web.study.store.write(lambda ledger: change_settings(ledger, {"quota": 7}))
+    assert changes == {"quota": 7}

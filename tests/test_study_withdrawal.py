@@ -1,0 +1,76 @@
+"""Somebody withdraws: it costs little, and nothing of them is left."""
+
+import time
+
+import pytest
+from studykit import Bench, Web, only_real
+
+from nearer.study.joining import withdraw
+
+
+@pytest.fixture
+def web(tmp_path):
+    made = Web(tmp_path / "s.db", questions=12)
+    yield made
+    made.close()
+
+
+def test_withdrawing_reads_no_more_than_one_persons_rows(tmp_path):
+    """What it costs does not grow with what others answered."""
+    bench = Bench(tmp_path / "s.db", n=30, questions=400, **only_real())
+    steps = {}
+    for others in (1, 10):
+        for _ in range(others):
+            person = bench.join()
+            for _ in range(100):
+                bench.clock.now += 1
+                bench.answer(person, bench.hand_out(person)[0].lease)
+        gone = bench.join()
+        for _ in range(5):
+            bench.answer(gone, bench.hand_out(gone)[0].lease)
+        ticks = [0]
+
+        def tick(ticks=ticks):
+            ticks[0] += 1
+
+        bench.store._db.set_progress_handler(tick, 10)
+        bench.write(withdraw, gone)
+        bench.store._db.set_progress_handler(None, 0)
+        steps[others] = ticks[0]
+    assert steps[10] < 1.5 * steps[1]
+    bench.close()
+
+
+def test_erased_means_in_no_file(tmp_path):
+    name = "5f3e-the-panel-id-of-somebody"
+    bench = Bench(tmp_path / "s.db", sync=True)
+    kept = bench.join("prolific", "another-id-that-stays", browser="k" * 32)
+    person = bench.join("prolific", name, browser="b" * 32)
+    for _ in range(5):
+        bench.answer(person, bench.hand_out(person)[0].lease)
+    reader = bench.store.reader()
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM people").fetchone()  # somebody reads an older state
+    bench.write(withdraw, person)
+    reader.execute("COMMIT")
+    for _ in range(100):
+        left = [p.name for p in tmp_path.iterdir() if name.encode() in p.read_bytes()]
+        if not left:
+            break
+        time.sleep(0.1)
+    assert left == [], "in none of the study's files, while it is served"
+    bench.answer(kept, bench.hand_out(kept)[0].lease)
+    bench.close()
+    assert [p.name for p in tmp_path.iterdir() if name.encode() in p.read_bytes()] == []
+    assert b"another-id-that-stays" in bench.path.read_bytes()
+
+
+def test_withdrawing_again_and_again_disturbs_nobody(web):
+    strangers = [web.join() for _ in range(4)]
+    mine = web.join()
+    for headers in strangers:
+        web.answer(headers)
+        for _ in range(3):
+            status = web.client.post("/api/withdraw", headers=headers).status_code
+            assert status == 200
+    assert web.answer(mine).json()["answered"] == 1
