@@ -15,6 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 USED = ("dask", "llm", "parquet", "study")  # extras whose code the tests run
 TOO_NEW = "schemathesis"  # it wants a newer rich than we do
+OLD_CLIENT = "httpx"  # the test client of old web packages speaks through it
 BOUND = re.compile(r"^([\w.-]+)>=([\w.]+)(?:;\s*(.*))?$")
 
 
@@ -30,7 +31,7 @@ def pins() -> list[str]:
         name, version, marker = found.groups()
         lines.append(f"{name}=={version}" + (f"; {marker}" if marker else ""))
     tests = [line for line in extras["dev"] if not line.startswith(("nearer[", TOO_NEW))]
-    return lines + tests
+    return [*lines, *tests, OLD_CLIENT]
 
 
 if __name__ == "__main__":
