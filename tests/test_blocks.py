@@ -287,6 +287,26 @@ class Blocks:
         yield from np.array_split(triplets(), 5)
 
 
+@pytest.mark.parametrize("many", [2, 1 << 22])
+@pytest.mark.parametrize("bad", [None, 5, "abc", [[0, 1]], [[0, 1, 2], [3]]])
+def test_what_is_no_block_is_named(small, monkeypatch, bad, many):
+    monkeypatch.setattr(_many, "MANY", many)
+    rows = triplets(m=30)
+    with pytest.raises(InvalidInput, match=r"block 2 .*: must be \(m, 3\) rows"):
+        nearer.fit(iter([rows, np.empty((0, 3), int), bad, rows]), n_components=1)
+
+
+def test_empty_blocks_are_skipped_and_bad_rows_are_named():
+    rows = triplets(m=60)
+    how = {"n_components": 1, "random_state": 0, "method": "soe", "bootstrap": 0}
+    found = nearer.fit(iter([rows[:20], [], np.empty((0, 3), int), rows[20:]]), **how)
+    assert np.array_equal(found.positions, nearer.fit(rows, **how).positions)
+    with pytest.raises(InvalidInput, match=r"block 2: triplet 1 is \[3, 3, 4\]"):
+        nearer.fit(iter([rows, [], [[0, 1, 2], [3, 3, 4]]]))
+    with pytest.raises(InvalidInput, match=r"no rows|without a"):
+        nearer.fit(iter([[], []]))
+
+
 def test_every_iterable_of_blocks(small):
     options = {"n_components": 2, "method": "soe", "max_iter": 20, "random_state": 0}
     first, *others = (
@@ -399,6 +419,8 @@ def test_the_command_fits_in_blocks(small, call, tmp_path):
     files = {p.name for p in (tmp_path / "out/fit").iterdir()}
     assert files == {"embedding.csv", "fit.json", "map.png"}
     assert "p07" in (tmp_path / "out/fit/embedding.csv").read_text()
+    said = call("fit", "t.parquet", "--dim", 2, "--seed", 0, "--tol", 1e-3).stdout
+    assert "in out/fit: embedding.csv, fit.json, map.png\n" in said
 
 
 @pytest.mark.parametrize(

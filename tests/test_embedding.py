@@ -131,6 +131,64 @@ def test_a_file_that_is_cut_off_is_refused(noisy, tmp_path):
         nearer.load(file)
 
 
+def test_a_file_that_is_damaged_anywhere_is_refused_or_read(noisy, tmp_path):
+    """Whatever bytes a disk has changed, the answer is the map or one clear message."""
+    file, rng = tmp_path / "map.npz", np.random.default_rng(0)
+    noisy.save(file)
+    whole = file.read_bytes()
+    for at in rng.integers(len(whole), size=150).tolist() + list(
+        range(len(whole) - 150, len(whole))
+    ):
+        damaged = bytearray(whole)
+        damaged[at] ^= int(rng.integers(1, 256))
+        file.write_bytes(damaged)
+        said = ""
+        try:
+            assert np.array_equal(nearer.load(file).positions, noisy.positions)
+        except InvalidInput as error:
+            said = str(error)
+        assert not said or "map.npz" in said
+        assert "pickle" not in said
+
+
+def test_other_files_are_told_what_is_needed(tmp_path):
+    (tmp_path / "answers.csv").write_text("head,winner,loser\n0,1,2\n")
+    np.save(tmp_path / "objects.npy", np.array([{}], dtype=object))
+    for name in ("answers.csv", "objects.npy"):
+        with pytest.raises(InvalidInput, match=r"give a file that Embedding\.save wrote") as said:
+            nearer.load(tmp_path / name)
+        assert "pickle" not in str(said.value)
+    with pytest.raises(InvalidInput) as said:
+        nearer.load(tmp_path / "none.npz")
+    assert "numpy.save" not in str(said.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"positions": np.zeros(N)}, r"positions are an array of shape \(20,\)"),
+        ({"positions": np.zeros((N, 2), int)}, "positions are an array .* type int64"),
+        ({"positions": np.full((N, 2), np.nan)}, "the position of object 0 is not finite"),
+        ({"triplets": np.zeros((4, 2), int)}, r"triplets are an array of shape \(4, 2\)"),
+        ({"triplets": np.array([[0, 1, N]])}, "triplets name objects from 0 to 20"),
+        ({"covariances": np.zeros((N, 3, 3))}, "covariances are an array of shape"),
+        ({"names": ("a", "b")}, "2 names for 20 objects"),
+        ({"n_comparisons": "many"}, "n_comparisons is 'many'"),
+    ],
+)
+def test_a_file_that_holds_no_embedding_is_refused(noisy, tmp_path, change, message):
+    replace(noisy, **change).save(tmp_path / "map.npz")
+    with pytest.raises(InvalidInput, match=f"no whole saved embedding .{message}"):
+        nearer.load(tmp_path / "map.npz")
+
+
+@pytest.mark.parametrize("path", [None, "", 3])
+def test_what_is_no_path_is_refused(noisy, path):
+    for call in (nearer.load, noisy.save, noisy.report, nearer.read_triplets, nearer.read_trials):
+        with pytest.raises(InvalidInput, match="is no path of a file; give one"):
+            call(path)
+
+
 def test_questions_are_places_or_names(noisy):
     rows = noisy.triplets[:50]
     named = [[NAMES[i] for i in row] for row in rows.tolist()]

@@ -149,7 +149,7 @@ def gather(
     elif hasattr(answers, "columns") and not isinstance(answers, np.ndarray):
         answers = _from_frame(answers) if _has_header(answers) else _values(answers)
     elif (blocks := blocks_of(answers)) is not None:
-        answers = _from_blocks(blocks)
+        answers = _from_blocks(blocks, n_objects)
     read = answers.report if isinstance(answers, Triplets) else None
     return replace(_gathered(answers, people, weights, n_objects, objects, odds), read=read)
 
@@ -201,11 +201,18 @@ def _numbered(rows: NDArray[np.int32]) -> tuple[NDArray[np.integer], NDArray[np.
     return np.flatnonzero(marks), (np.cumsum(marks) - 1).astype(np.int32)[rows]
 
 
-def _from_blocks(blocks: Iterator[Any]) -> NDArray[np.int32]:
+def _from_blocks(blocks: Iterator[Any], n_objects: int | None) -> NDArray[np.int32]:
     """Blocks of ``(m, 3)`` rows, one after the other, without a copy in a wider type."""
-    parts = [checks.triplets(block)[0] for block in blocks]
+    parts = []
+    for number, block in enumerate(blocks):
+        try:
+            parts += [checks.triplets(block, n_objects)[0]] if len(block) else []
+        except InvalidInput as error:
+            raise InvalidInput(f"block {number}: {error}") from None
     if not parts:
-        raise InvalidInput("an iterator without a block: must yield (m, 3) rows, at least once")
+        raise InvalidInput(
+            "an iterator without a block of rows: must yield (m, 3) rows, at least once"
+        )
     return np.concatenate(parts)
 
 

@@ -21,6 +21,7 @@ from nearer.fitting.posterior import Curve, Noise, Posterior
 from nearer.fitting.reliability import Reliability
 from nearer.kept import (
     CannotBeKept,
+    checked_embedding,
     keepable,
     plain_name,
     read_kept,
@@ -390,9 +391,8 @@ def load(path: str | os.PathLike[str]) -> Embedding:
     >>> bool((again.positions == found.positions).all()), again.nearest(0, 1)
     (True, [1])
     """
-    values = read_kept(path, _KEPT)
     try:
-        return Embedding(**values)
+        return Embedding(**checked_embedding(path, read_kept(path, _KEPT)))
     except TypeError as error:
         raise InvalidInput(
             f"{path}: is no whole saved embedding ({error}); save it again"

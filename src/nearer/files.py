@@ -106,12 +106,10 @@ def as_path(path: Any) -> Path:
     ...
     nearer.errors.InvalidInput: '': is no path of a file; give one, as text or pathlib.Path
     """
-    good = isinstance(path, os.PathLike) or (isinstance(path, str) and path and "\0" not in path)
-    try:
-        return Path(path if good else None)
-    except TypeError:
-        rule = "is no path of a file; give one, as text or pathlib.Path"
-        raise InvalidInput(f"{repr(path)[:60]}: {rule}") from None
+    if isinstance(path, os.PathLike) or (isinstance(path, str) and path and "\0" not in path):
+        return Path(path)
+    rule = "is no path of a file; give one, as text or pathlib.Path"
+    raise InvalidInput(f"{repr(path)[:60]}: {rule}")
 
 
 def content_suffix(path: str | os.PathLike[str]) -> str:

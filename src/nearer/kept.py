@@ -23,6 +23,7 @@ from nearer.files import read_numpy, write_bytes
 
 __all__ = [
     "CannotBeKept",
+    "checked_embedding",
     "keepable",
     "plain_name",
     "read_kept",
@@ -144,6 +145,75 @@ def _decode(value: Any, arrays: Mapping[str, NDArray[Any]], classes: Classes) ->
         return {_decode(k, arrays, classes): _decode(v, arrays, classes) for k, v in pairs}
     [(kind, items)] = value.items()
     return {"list": list, "tuple": tuple}[kind](_decode(item, arrays, classes) for item in items)
+
+
+def checked_embedding(path: str | os.PathLike[str], values: Any) -> dict[str, Any]:
+    """The values that were read, if an embedding can have them."""
+    fault = _fault(values) if isinstance(values, dict) else f"it holds {_what(values)}"
+    if fault:
+        raise InvalidInput(f"{path}: is no whole saved embedding ({fault}); save it again")
+    return dict(values)
+
+
+def _fault(values: Mapping[str, Any]) -> str:
+    """What an embedding cannot be; nothing where all is well."""
+    X = values.get("positions")
+    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind != "f" or not X.size:
+        return f"positions are {_what(X)}, no (n, d) table of numbers"
+    if not np.isfinite(X).all():
+        return f"the position of object {int(np.argmin(np.isfinite(X).all(axis=1)))} is not finite"
+    n, d = X.shape
+    posterior = values.get("details")
+    posterior = posterior.get("posterior") if isinstance(posterior, dict) else None
+    for name, array, kinds, shape in (
+        ("triplets", values.get("triplets"), "iu", (None, 3)),
+        ("covariances", values.get("covariances"), "f", (n, d, d)),
+        ("the posterior's positions", getattr(posterior, "positions", None), "f", (n, d)),
+        ("the posterior's covariances", getattr(posterior, "covariances", None), "f", (n, d, d)),
+    ):
+        if array is None and name != "triplets":
+            continue
+        good = isinstance(array, np.ndarray) and array.dtype.kind in kinds
+        if not good or not _fits(getattr(array, "shape", ()), shape):
+            return f"{name} are {_what(array)}, for positions of shape {X.shape}"
+    T = values["triplets"]
+    if T.size and not (T.min() >= 0 and n > T.max()):
+        return f"triplets name objects from {T.min()} to {T.max()}, and there are {n}"
+    for name, types in _KINDS.items():
+        if name in values and not isinstance(values[name], types):
+            return f"{name} is {_what(values[name])}"
+    names = values.get("names")
+    return f"{len(names)} names for {n} objects" if names is not None and len(names) != n else ""
+
+
+# what is no array, by its kind; what a class of its own holds is that class's matter
+_NOTHING = type(None)
+_KINDS: dict[str, tuple[type, ...]] = {
+    "n_comparisons": (int,),
+    "n_rounds": (int,),
+    "history": (tuple,),
+    "evidence": (dict,),
+    "determined": (bool, _NOTHING),
+    "error_rate": (float, int, _NOTHING),
+    "people": (np.ndarray, _NOTHING),
+    "names": (tuple, _NOTHING),
+    "dimension_low": (int, _NOTHING),
+    "dimension_high": (int, _NOTHING),
+    "chosen": (bool,),
+    "details": (dict,),
+}
+
+
+def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
+    return len(shape) == len(wanted) and all(
+        w is None or s == w for s, w in zip(shape, wanted, strict=True)
+    )
+
+
+def _what(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"an array of shape {value.shape} and type {value.dtype}"
+    return repr(value)[:40]
 
 
 def plain_name(name: Any) -> Any:

@@ -26,10 +26,11 @@ from nearer.running.progress import step_progress
 from nearer.triplets import Triplets
 from nearer.triplets.blocks import parquet_files
 
-__all__ = ["Fitted", "check_files", "fit_file", "report_fit", "wanted_dimension"]
+__all__ = ["INTERRUPTED", "Fitted", "check_files", "fit_file", "report_fit", "wanted_dimension"]
 
 _MOST_DRAWN = 1000  # objects with names and ellipses; more of them hide each other and take minutes
 
+INTERRUPTED = "interrupted.npz"  # what a fit in blocks goes on from
 _NAMED = 10  # people that a line names; the others are in people.csv
 
 
@@ -255,7 +256,8 @@ def _print(fitted: Fitted, summary: dict[str, Any], also: list[Path]) -> None:
     console.print(table)
     for line in _remarks(fitted, summary):
         console.print(line, soft_wrap=True, markup=False, highlight=False)
-    names = ", ".join(sorted(path.name for path in fitted.folder.iterdir()))
+    there = {path.name for path in fitted.folder.iterdir()} - {INTERRUPTED}  # which goes after this
+    names = ", ".join(sorted(there))
     for line in (f"in {fitted.folder}: {names}", *(f"written: {file}" for file in also)):
         console.print(line, soft_wrap=True, markup=False)
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearer.errors import InvalidInput
-from nearer.files import content_suffix
+from nearer.files import as_path, content_suffix
 from nearer.triplets import columns as parts_of
 
 __all__ = ["BlockSource", "as_source", "blocks_of", "parquet_files", "parquet_rows"]
@@ -55,7 +55,7 @@ class BlockSource:
 def as_source(answers: Any, columns: Mapping[str, str | int] | None = None) -> BlockSource | None:
     """Blocks of what can be read in blocks; None for everything else."""
     if isinstance(answers, str | os.PathLike):
-        path = Path(answers)
+        path = as_path(answers)
         if parquet_files(path):
             return _parquet(path, columns)
         return _npy(path) if path.suffix.lower() == ".npy" and path.is_file() else None
@@ -82,7 +82,23 @@ def blocks_of(answers: Any) -> Iterator[Any] | None:
         are = bool(answers) and all(getattr(block, "ndim", 0) == 2 for block in answers)
     else:  # tables, trials and triplets can be counted; what only yields cannot
         are = isinstance(answers, Iterable) and not isinstance(answers, Sized)
-    return iter(answers) if are else None
+    return _arrays(answers) if are else None
+
+
+def _arrays(blocks: Iterable[Any]) -> Iterator[NDArray[Any]]:
+    """Each block as an array of three columns, an empty one too, so that they can be counted."""
+    for number, block in enumerate(blocks):
+        try:
+            rows = np.asarray(block)
+        except ValueError:  # rows of several lengths
+            rows = np.empty(0, dtype=object)
+        if rows.shape == (0,) and rows.dtype.kind != "O":
+            rows = np.empty((0, 3), dtype=np.int64)
+        if rows.ndim != 2 or rows.shape[1] != 3:
+            raise InvalidInput(
+                f"block {number} is {repr(block)[:60]}: must be (m, 3) rows (head, near, far)"
+            )
+        yield rows
 
 
 def parquet_files(path: Path) -> list[Path]:

@@ -162,7 +162,7 @@ def read_trials(
 def _read(path: Any, told: Reading) -> Triplets:
     if hasattr(path, "columns"):
         return _of_table(frame_table(path), replace(told, header=True), [])
-    name, suffix = os.fspath(path), content_suffix(path)
+    suffix, name = content_suffix(path), os.fspath(path)
     if suffix in (".npy", ".npz", *HDF5) and (told.columns is not None or told.header is False):
         raise InvalidInput(
             f"{name}: has no header and no columns by name; columns= and header= (--columns, "
