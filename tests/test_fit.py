@@ -264,3 +264,29 @@ def test_odds_of_chosen_questions_are_heard_and_checked():
             nearer.fit(rows, odds=odds)
     with pytest.raises(InvalidInput, match="odds with trials"):
         nearer.fit(nearer.Trials.from_triplets(rows), odds=hard)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda t: nearer.fit(t, n_objects=10**30), "n_objects=1000.* from 1 to 2147483647"),
+        (lambda t: nearer.fit(iter([t]), n_objects=10**30), "n_objects=1000.* from 1 to"),
+        (lambda t: nearer.fit(t, bootstrap=10**30), "bootstrap=1000.* from 2 to 100000"),
+        (lambda t: nearer.embed(judge_nothing, 10**30), "n_objects=1000.* from 3 to 2147483647"),
+        (lambda t: nearer.fit(t, weights=[1, 1e300, 1]), r"weight 1e\+300 of answer 1: must be 1e"),
+        (lambda _: nearer.fit(""), "'': is no path of a file"),
+    ],
+)
+def test_what_is_far_too_much_or_nothing_is_refused(call, message):
+    with pytest.raises(nearer.errors.InvalidInput, match=message):
+        call(np.array([[0, 1, 2], [1, 0, 2], [2, 1, 0]]))
+
+
+def judge_nothing(questions):
+    raise AssertionError("nobody is asked about objects that cannot be")
+
+
+def test_the_heaviest_answers_are_fitted():
+    rows = np.array([[0, 1, 2], [1, 0, 2], [2, 1, 0], [0, 2, 1]])
+    found = nearer.fit(rows, weights=[1e9, 1, 1e-9, 1], n_components=1, random_state=0)
+    assert np.isfinite(found.positions).all()

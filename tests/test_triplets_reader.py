@@ -333,3 +333,17 @@ def test_options_that_a_file_has_no_use_for_are_refused(tmp_path):
     names = nearer.read_triplets(tmp_path / "t.npy", objects="names")
     assert names.labels == ("1", "2", "10")
     assert names.triplets.tolist() == [[0, 1, 2], [1, 2, 0]]
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"columns": "zz"}, "columns='zz': must say which column is which part"),
+        ({"header": "no"}, "header='no': must be True, False or 'auto'"),
+        ({"drop_bad_rows": "no"}, "drop_bad_rows='no': must be True or False"),
+    ],
+)
+def test_options_of_the_wrong_kind_are_refused(tmp_path, option, message):
+    (tmp_path / "t.csv").write_text("head,winner,loser\n0,1,2\n")
+    with pytest.raises(InvalidInput, match=message):
+        nearer.read_triplets(tmp_path / "t.csv", **option)

@@ -45,6 +45,7 @@ Method = Literal["auto", "noisy", "soe", "ckl", "gnmds", "ste", "tste"]
 
 _METHODS = ("auto", "noisy", *sorted(LOSSES.keys() - {"logistic"}))
 _DRAWS = 20  # of a bootstrap; the standard error of a spread is then a sixth of it
+_MOST_DRAWS = 100_000  # with a standard error of 0.2 %; each takes as long as a fit
 _WANDERED = 20_000  # answers; a walk among maps that obey more takes longer than the fit
 
 
@@ -137,7 +138,8 @@ def fit(
     checks.one_of("method", method, _METHODS)
     checks.one_of("objects", objects, ("auto", "numbers"))
     if bootstrap is not None and bootstrap != 0:
-        checks.whole("bootstrap", bootstrap, least=2, rule="a spread needs two draws; 0: none")
+        rule = "a spread needs two draws; 0: none"
+        checks.whole("bootstrap", bootstrap, least=2, most=_MOST_DRAWS, rule=rule)
     rng = checks.generator(random_state)
     if people is None and weights is None and odds is None and not bootstrap:
         answers = in_blocks(answers, n_objects, objects, sampled=n_components == "auto")

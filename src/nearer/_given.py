@@ -235,7 +235,8 @@ def _of_trials(
     if not len(answers):
         raise InvalidInput("there are no trials: at least one is needed")
     people = answers.people if people is None else people
-    names, n = answers.names, answers.n_objects if n_objects is None else n_objects
+    n = answers.n_objects if n_objects is None else checks.n_objects(n_objects)
+    names = answers.names
     seen = np.unique(answers.questions[answers.questions >= 0])
     if n_objects is None and objects != "numbers" and len(seen) < n:
         names = tuple(seen.tolist() if names is None else (names[i] for i in seen))

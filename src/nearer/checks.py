@@ -36,6 +36,10 @@ __all__ = [
 ]
 
 
+_MOST_OBJECTS = int(np.iinfo(np.int32).max)  # objects are numbered in 32 bits
+_HEAVIEST = 1e9  # a weight counts answers; sums of more, squared, drown all others in rounding
+
+
 def whole(name: str, value: Any, *, least: int = 1, most: int | None = None, rule: str = "") -> int:
     """A whole number in a range; `rule` says what the range means.
 
@@ -60,7 +64,7 @@ def whole(name: str, value: Any, *, least: int = 1, most: int | None = None, rul
 def n_objects(value: Any, least: int = 3) -> int:
     """How many objects there are; a comparison needs three."""
     rule = f"at least {least} objects are needed, a head and {least - 1} to compare"
-    return whole("n_objects", value, least=least, rule=rule)
+    return whole("n_objects", value, least=least, most=_MOST_OBJECTS, rule=rule)
 
 
 def head(value: Any, n: int) -> int:
@@ -239,12 +243,12 @@ def triplets(value: ArrayLike, n: int | None = None) -> tuple[NDArray[np.int32],
             )
         rows = exact
     low, high = int(rows.min()), int(rows.max())
-    if low < 0 or high > np.iinfo(np.int32).max - 1:
+    if low < 0 or high > _MOST_OBJECTS - 1:
         raise InvalidInput(
             f"triplets hold object {low if low < 0 else high}: objects are whole numbers from 0 to "
-            f"{np.iinfo(np.int32).max - 1}; number the objects from 0"
+            f"{_MOST_OBJECTS - 1}; number the objects from 0"
         )
-    n = high + 1 if n is None else whole("n_objects", n)
+    n = high + 1 if n is None else whole("n_objects", n, most=_MOST_OBJECTS)
     if high >= n:
         row = int(np.argmax((rows >= n).any(axis=1)))
         raise InvalidInput(
@@ -275,6 +279,12 @@ def weights(value: ArrayLike | None, m: int) -> Floats:
         )
     if not np.isfinite(values).all() or (values < 0).any() or not values.any():
         raise InvalidInput("weights must be finite, not negative, and not all zero")
+    if values.max() > _HEAVIEST:
+        row = int(np.argmax(values))
+        raise InvalidInput(
+            f"weight {values[row]:g} of answer {row}: must be {_HEAVIEST:g} at most; it says how "
+            "often an answer was given: divide all weights by one number"
+        )
     return values
 
 

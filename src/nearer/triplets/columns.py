@@ -118,6 +118,15 @@ class Reading:
     def __post_init__(self) -> None:
         checks.one_of("kind", self.kind, ("auto", *KINDS))
         checks.one_of("objects", self.objects, ("auto", "numbers", "names"))
+        if not isinstance(self.header, bool) and self.header != "auto":
+            raise InvalidInput(f"header={self.header!r}: must be True, False or 'auto'")
+        if not isinstance(self.drop_bad_rows, bool):
+            raise InvalidInput(f"drop_bad_rows={self.drop_bad_rows!r}: must be True or False")
+        if self.columns is not None and not isinstance(self.columns, Mapping):
+            raise InvalidInput(
+                f"columns={self.columns!r}: must say which column is which part, for example "
+                '{"head": "ref", "near": "same", "far": "other"}'
+            )
         if self.first is not None:
             checks.whole("first", self.first, least=0, most=1, rule="where places begin")
 
