@@ -121,7 +121,8 @@ class LowDimensional:
         assert frame.positions is not None
         draft.places = frame.objects
         d, m = frame.positions.shape[1], len(frame.objects)
-        draft.span = possible_dimensions(d, m, draft.evidence) if m > 2 else (1, 1)
+        if m > 1:  # one place for all tells nothing of dimensions
+            draft.span = possible_dimensions(d, m, draft.evidence) if m > 2 else (1, 1)
         others = np.setdiff1d(np.arange(draft.n), frame.objects)
         draft.positions = np.tile(frame.positions[:1], (draft.n, 1))
         draft.positions[frame.objects] = frame.positions
