@@ -134,11 +134,10 @@ class Belief:
     def judge(self) -> HeldOutJudge:
         """What held-out answers say of the dimensions tried at the last review."""
         total = float(self._answers.weights.sum())
-        answers = total / len(self.fit.positions)
         guessed = np.log(2) * (self._answers.total / total if total else 1.0)
         return HeldOutJudge(
             {d: tried.best.pieces for d, tried in self._tried.items()},
-            {d: answers * (guessed + tried.best.score) for d, tried in self._tried.items()},
+            {d: total * (guessed + tried.best.score) for d, tried in self._tried.items()},
         )
 
     @property

@@ -12,14 +12,15 @@ three objects are one piece of evidence. The dimension to fit in is the one from
 one gains more than a standard error.
 
 *How probable is each?* With d the truth, the steps up to d gain much and the step to d + 1 gains
-nothing; but where answers tell little, a dimension that is there may not gain either. So, if the
-truth is at least d, it is more than d with probability σ(a + b·z + (a' + b'·z)·log r): z the gain
-of the step to d + 1, r what the answers tell about each coordinate of d + 1 dimensions, in nats.
-Where that step was not tried it is σ(c + c'·log r). The six numbers make the true dimensions of
-440 files of simulated answers most likely: Gaussian, Laplace and uneven points in 1 to 8
-dimensions, 10 to 120 objects, 1.5 to 60 answers a coordinate, 0 to 30 % of them wrong.
-``python -m benchmarks.dimension`` finds them, and ``python -m benchmarks dimension`` shows on other
-points that what is said to hold 95 times in 100 does.
+nothing; but where answers tell little, a dimension that is there may not gain either. What the
+answers tell about the positions, N nats for each of d + 1 coordinates, is what leaving out one that
+is there loses, and standard errors grow as √N. So, if the truth is at least d, it is more than d
+with probability σ(a + b·z + c·√N), z the gain of the step to d + 1; where that step was not tried,
+σ(a' + c'·√N). The five numbers make the true dimensions of 160 files of simulated answers most
+likely: Gaussian, Laplace and uneven points in 1 to 8 dimensions, 10 to 400 objects, 1.5 to 60
+answers a coordinate, 0 to 30 % of them wrong. ``python -m benchmarks dimension_fit`` finds them,
+and ``python -m benchmarks dimension`` shows on other points that what is said to hold 95 times in
+100 does.
 """
 
 from __future__ import annotations
@@ -53,9 +54,10 @@ __all__ = [
 ]
 
 _WORTHWHILE = 1.0  # standard errors that one dimension more must gain to be fitted
-_TRIED = (1.04, 0.83, -0.11, 0.12)  # a, b, a' and b' above
-_UNTRIED = (0.18, -0.16)  # c and c' above
-_LEAST_TOLD = 0.02  # nats a coordinate: what answers that predict nothing are taken to tell
+_TRIED = (2.63, 1.14, -0.12)  # a, b and c above
+_UNTRIED = (0.64, -0.08)  # a' and c' above
+_MOST_TOLD = 40.0  # √N; simulated answers told no more
+_CLEAREST = 15.0  # standard errors; a larger gain tells no more
 _SURE = 0.95  # probability of the range of dimensions that is reported
 _WORTH = 2e-4  # mean differences of scores below this are none
 
@@ -153,14 +155,14 @@ class HeldOutJudge:
         Dimension → score of each piece of evidence, such as the log-likelihood of the held-out
         answers about the same three objects; pieces in the same order for all.
     told
-        Dimension → nats that the answers tell about each object, in that many dimensions; where it
-        is not known, one for each coordinate.
+        Dimension → nats that the answers tell about the positions, in that many dimensions; none
+        where it is not known.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> line, plane, space = rng.normal(0, 1, 400), rng.normal(1, 1, 400), rng.normal(0.6, 1, 400)
-    >>> judge = HeldOutJudge({1: line, 2: plane, 3: space})
+    >>> judge = HeldOutJudge({1: line, 2: plane, 3: space}, {1: 200.0, 2: 400.0, 3: 350.0})
     >>> judge.best, judge.span(judge.probabilities(5))
     (2, (2, 2))
     """
@@ -191,13 +193,20 @@ class HeldOutJudge:
         """How probable it is that the truth is more than d, if it is not less."""
         if self.scores and d < min(self.scores):
             return 1.0  # the search came from above and found nothing below worth trying
-        known = min(d + 1, max(self.scores, default=d + 1))
-        told = math.log(max(self.told.get(known, d + 1.0) / (d + 1), _LEAST_TOLD))
-        if d not in self.scores or d + 1 not in self.scores:
+        z, told = self.step(d)
+        if z is None:
             return float(expit(_UNTRIED[0] + _UNTRIED[1] * told))
-        z = min(max(advantage(self.scores[d + 1], self.scores[d]), -15.0), 15.0)
-        a, b, a_told, b_told = _TRIED
-        return float(expit(a + a_told * told + (b + b_told * told) * z))
+        return float(expit(_TRIED[0] + _TRIED[1] * z + _TRIED[2] * told))
+
+    def step(self, d: int) -> tuple[float | None, float]:
+        """What d + 1 gains over d in standard errors, None if it was not tried, and √N."""
+        known = min(d + 1, max(self.scores, default=d + 1))
+        told = math.sqrt(max(self.told.get(known, 0.0), 0.0) / (d + 1))
+        told = min(told, _MOST_TOLD)
+        if d not in self.scores or d + 1 not in self.scores:
+            return None, told
+        gain = advantage(self.scores[d + 1], self.scores[d])
+        return min(max(gain, -_CLEAREST), _CLEAREST), told
 
     def span(self, chances: Mapping[int, float]) -> tuple[int, int]:
         """The dimensions that cannot be told apart from the best: 95 % of the probability."""

@@ -1,0 +1,68 @@
+"""The five numbers behind the probability of each dimension, fitted to simulated answers.
+
+Files of answers are drawn as in `benchmarks.dimension`, from other numbers and other families. Each
+gives what the steps from one dimension to the next gained, and what the answers tell
+(`nearer.fitting.dimension.HeldOutJudge.step`); the five numbers are those under which the true
+dimensions are most likely. A cell is a file, so that a run can be interrupted and goes on, and the
+numbers come at once from the files that are there.
+
+Short: 40 files. Full: 160; `nearer.fitting.dimension` has the numbers of a full run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from benchmarks.dimension import MOST, draw
+from benchmarks.harness import Cell, Rows, grid, table
+from nearer.fitting.belief import Belief
+
+FAMILIES = ("gaussian", "laplace", "uneven")
+SHORT, FULL = 40, 160
+
+
+def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
+    yield from grid("steps", steps, file=range(seeds or (FULL if full else SHORT)))
+
+
+def steps(file: int) -> dict[str, Any]:
+    """For each dimension up to the truth: the gain of the next, √N, whether the truth is more.
+
+    The gain is None where the next was not tried.
+    """
+    triplets, n, d, _ = draw(file, FAMILIES)
+    most = min(MOST, n - 1)
+    belief = Belief(n, None, file, max_components=most)
+    belief.learn(triplets)
+    judge = belief.judge
+    first = min(judge.scores, default=1)
+    return {"steps": [(*judge.step(e), d > e) for e in range(first, min(d + 1, most))]}
+
+
+def page(rows: Rows, folder: Path) -> str:
+    taken = [step for row in rows for step in row["steps"]]
+    tried = np.array([(1.0, z, told, more) for z, told, more in taken if z is not None])
+    untried = np.array([(1.0, told, more) for z, told, more in taken if z is None])
+    lines = [
+        [name, len(found), ", ".join(f"{w:.2f}" for w in most_likely(found))]
+        for name, found in (("tried: a, b, c", tried), ("not tried: a', c'", untried))
+        if len(found)
+    ]
+    text = f"# The five numbers of the dimension's probabilities\n\n{len(rows)} files.\n\n"
+    return text + table(["steps", "how many", "numbers"], lines)
+
+
+def most_likely(found: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights of a logistic regression of the last column on the others."""
+    x, sign = found[:, :-1], np.where(found[:, -1] > 0, -1.0, 1.0)
+
+    def cost(w: NDArray[np.float64]) -> float:
+        return float(np.logaddexp(0, sign * (x @ w)).mean())
+
+    return np.asarray(minimize(cost, np.zeros(x.shape[1])).x, dtype=np.float64)
