@@ -155,7 +155,8 @@ class LowDimensional:
             draft.expected_tau = errors.tau
             if draft.record.n_comparisons == before:
                 return "no further question tells anything"
-            if quality < 1 and (errors.good_enough(quality) or errors.stuck):
+            # without ties a few rounds bring little where dimensions are many, or missing: go on
+            if quality < 1 and (errors.good_enough(quality) or (fit.tied and errors.stuck)):
                 return f"τ is expected to be {errors.tau:.3f}"
         return f"{draft.record.n_comparisons} comparisons are the most"
 
