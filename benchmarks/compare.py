@@ -30,7 +30,7 @@ def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
     runs = range(seeds or (200 if full else 10))
     yield from grid("unrelated", agreement, rule=RULES, blur=(np.inf,), seed=runs)
     yield from grid("blurred", agreement, rule=RULES, blur=(1.0, 2.0, 4.0), seed=runs)
-    yield from grid("moved", displaced, rule=RULES, by=(0.0, 0.5, 1.0), seed=runs)
+    yield from grid("moved", displaced, rule=RULES, by=(0.0, 0.5, 1.0, 2.0, 4.0), seed=runs)
 
 
 def agreement(rule: str, blur: float, seed: int) -> dict[str, Any]:

@@ -26,9 +26,11 @@ def fitted(X, seed, *, m=800, flip=0.1, names=None):
     return replace(found, names=names)
 
 
-def known(positions, names):
+def known(positions, names, covariances=None):
     none = np.empty((0, 3), dtype=np.int64)
-    return nearer.Embedding(positions, none, 0, 0, (), {}, names=tuple(names))
+    return nearer.Embedding(
+        positions, none, 0, 0, (), {}, covariances=covariances, names=tuple(names)
+    )
 
 
 @pytest.fixture
@@ -121,6 +123,24 @@ def test_those_that_moved_are_found_and_the_others_stay(X):
     assert found.displacement[:3].min() > np.median(found.displacement[3:])
     again = nearer.compare(a, b, random_state=0)
     assert np.array_equal(found.moved, again.moved)
+
+
+@pytest.mark.parametrize("by", [0, 1, 3, 8])
+def test_however_far_three_move_the_others_stay(by):
+    alarms = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X, way = rng.normal(size=(20, 2)), rng.normal(size=(3, 2))
+        Y = X.copy()
+        Y[:3] += by * way / np.linalg.norm(way, axis=1, keepdims=True)
+        unsure = np.broadcast_to(0.01 * np.eye(2), (20, 2, 2))
+        blur = 0.1 * rng.normal(size=(2, 20, 2))
+        maps = (known(Z, range(20), unsure) for Z in np.array([X, Y]) + blur)
+        found = nearer.compare(*maps, n_permutations=1, n_draws=100, random_state=seed)
+        alarms.append(found.moved < 0.05)
+    three, others = np.split(np.array(alarms), [3], axis=1)
+    assert others.mean() <= 0.11  # of 136 at 5 %: three standard deviations beyond
+    assert by == 0 or three.all()
 
 
 @pytest.mark.parametrize("flip", [0.1, 0])
