@@ -95,6 +95,10 @@ def test_labels_and_pictures(call, tmp_path):
         ("head,winner,loser\n0,1,2\n1,2,0\n", ["--dim", "²"], "--dim ²"),
         ("head,winner,loser\n0,1,2\n1,2,0\n", ["--dim", "3"], "from 1 to 2"),
         ("head,winner,loser\n0,1,2\n1,2,0\n", ["--bootstrap", "1"], "--bootstrap 1"),
+        ("head,near,far\na,a,b\n", ["--dim", "2"], "no answer is left, since every one names an"),
+        ("head,near,far\na,a,b\n", [], "no answer is left, since every one names an object twice"),
+        ("head,a,b,answer\nx,y,z,\nx,x,y,x\n", [], "names an object twice or is undecided"),
+        ('{"query": 0, "shown": [1, 2], "chosen": []}\n', ["--dim", "1"], "every one is undecided"),
         ("", [], "none.csv"),
     ],
 )

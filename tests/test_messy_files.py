@@ -84,6 +84,10 @@ REFUSED = {
     ),
     "ids": ("1,0;2,0;3,0\n2,0;1,0;3,0\n", "object '1,0' has a decimal comma"),
     "json": ('{"name": "x", "version": 3}', "fields name, version make no answer"),
+    "deep": ("[" * 100_000, "is no JSON that can be read"),
+    "deep and whole": ("[" * 100_000 + "]" * 100_000, "nested too deeply"),
+    "deep field": ("query,shown,chosen\na," + "[" * 100_000 + ",b\n", "an object is missing of"),
+    "deeper than usual": ("[" * 900 + "]" * 900, "answers.csv: "),
     "list": ("[[1, 2, 3]]", "holds 1 where records are needed"),
     "cut": (
         '{"query": 0, "shown": [1, 2], "chosen": [1]}\n{"query": 0,',

@@ -26,6 +26,7 @@ from nearer.metrics import triplet_accuracy
 from nearer.running.progress import step_progress
 from nearer.triplets import Triplets
 from nearer.triplets.blocks import parquet_files
+from nearer.triplets.report import Report
 
 __all__ = ["Fitted", "check_files", "fit_file", "report_fit", "wanted_dimension"]
 
@@ -153,6 +154,8 @@ def fit_file(
     seed: int | None,
 ) -> Fitted:
     """Fit the answers of a file."""
+    if not len(answers):
+        raise InvalidInput(f"{source}: no answer is left, {_why_none(answers.report)}")
     wanted = wanted_dimension(dim, len(np.unique(answers.triplets)))
     if bootstrap == 1:
         raise InvalidInput("--bootstrap 1: a spread needs at least 2 draws; 0 leaves it out")
@@ -181,6 +184,18 @@ def fit_file(
         answers.labels,
         answers.report.contradictions,
     )
+
+
+def _why_none(report: Report) -> str:
+    """Why none of the answers that were read can be used."""
+    found = {
+        "names an object twice": report.degenerate,
+        "is undecided": (*report.undecided, *report.ties),
+        "could not be read": report.bad,
+        "is another page": report.others,
+    }
+    reasons = [why for why, lines in found.items() if lines]
+    return f"since every one {' or '.join(reasons)}; a fit needs at least one answer"
 
 
 def wanted_dimension(dim: str, n: int) -> Any:
