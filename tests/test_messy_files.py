@@ -140,6 +140,46 @@ def test_fit_says_what_it_assumed(tmp_path):
         nearer.fit(file, n_components=1, random_state=0)
 
 
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        ("a,b,c", "columns a, b, c are taken as head, near, far"),
+        ("i,j,k", "columns i, j, k are taken as head, near, far"),
+        ("head,b,c", "columns head, b, c are taken as head, near, far"),
+        ("C,B,A", "columns A, B, C are taken as head, near, far"),
+    ],
+)
+def test_what_letters_are_taken_for_is_said(tmp_path, header, said):
+    file = tmp_path / "t.csv"
+    file.write_text(table(header=header))
+    assert said in str(nearer.read_triplets(file).report)
+    with pytest.warns(AnswersWarning, match=said):
+        nearer.fit(file, n_components=1, random_state=0)
+    told = dict(zip(("item1", "item2", "odd"), header.split(","), strict=True))
+    odd = nearer.read_triplets(file, columns=told)
+    assert odd.report.assumed == ""
+    assert len(odd) == 2 * len(ROWS)
+
+
+def test_words_are_no_assumption(tmp_path):
+    file = tmp_path / "t.csv"
+    for text in (table(), "head,a,b,answer\nape,bee,cat,cat\nbee,ape,cat,ape\n"):
+        file.write_text(text)
+        assert nearer.read_triplets(file).report.assumed == ""
+
+
+def test_fit_says_whose_option_would_help(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame([*ROWS, ("NA", "ape", "bee")], columns=["head", "winner", "loser"])
+    call = r"nearer\.read_triplets\(frame, drop_bad_rows=True\)"
+    with pytest.raises(InvalidInput, match=call):
+        nearer.fit(frame)
+    file = tmp_path / "t.csv"
+    file.write_text("x,y,z\nape,bee,cat\n")
+    with pytest.raises(InvalidInput, match=r"read_triplets\(file, columns=\{.head.: .x., .*\}\)"):
+        nearer.fit(file)
+
+
 def test_fit_points_out_names_that_may_be_one(tmp_path):
     file = tmp_path / "t.csv"
     file.write_text(table().replace("ape,bee", "Ape,bee", 1))
