@@ -289,3 +289,25 @@ def test_nothing_but_json_in_a_pipe(points, tmp_path):
     )
     assert json.loads(done.stdout)["method"] == "basis"
     assert done.stderr == ""
+
+
+def test_axes_of_an_earlier_run_do_not_stay(call, points, tmp_path):
+    given = ["embed", points, "--seed", 0, "--out", "o"]
+    assert "basis.json" in call(*given, "--method", "basis").stdout
+    result = call(*given, "--method", "rand+soe", "--dim", 2)
+    assert result.exit_code == 0, result.output
+    assert "in o: embedding.csv, map.png, triplets.csv\n" in result.stdout
+    assert not (tmp_path / "o" / "basis.json").exists()
+    (tmp_path / "o" / "basis.json").write_text("{}")
+    call(*given, "--method", "rand+soe", "--dim", 2)
+    assert (tmp_path / "o" / "basis.json").read_text() == "{}"
+
+
+def test_embed_says_where_the_dimension_is_not_determined(call, tmp_path):
+    np.save(tmp_path / "few.npy", np.random.default_rng(0).normal(size=(12, 3)))
+    given = ["embed", "few.npy", "--seed", 0, "--budget", 60]
+    summary = json.loads(call(*given, "--json").stdout)
+    assert summary["determined"] is False
+    low, high = summary["dimension_low"], summary["dimension_high"]
+    assert low < high
+    assert f"dimension not determined: {low} to {high} cannot be told" in call(*given).stdout

@@ -288,5 +288,8 @@ def judge_nothing(questions):
 
 def test_the_heaviest_answers_are_fitted():
     rows = np.array([[0, 1, 2], [1, 0, 2], [2, 1, 0], [0, 2, 1]])
-    found = nearer.fit(rows, weights=[1e9, 1, 1e-9, 1], n_components=1, random_state=0)
-    assert np.isfinite(found.positions).all()
+    for weights in ([1e9, 1, 1e-9, 1], [1e9] * 4):
+        found = nearer.fit(
+            np.repeat(rows, 5, 0), weights=np.repeat(weights, 5), n_components=1, random_state=0
+        )
+        assert np.isfinite(found.positions).all()

@@ -8,6 +8,7 @@ choice becomes two triplets.
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -32,6 +33,11 @@ from nearer.trust import Agreement, measure_agreement
 
 __all__ = ["Given", "gather"]
 
+# options of nearer.read_triplets in what it says: those that nearer.fit has not
+_READING = (
+    r"\b(?:columns=\{.*?\}|(?:columns|drop_bad_rows|first|header|kind|labels|objects)=[\w'-]*)"
+)
+_HEAVIEST = 1e9  # a weight counts answers; squares of far greater sums drown in rounding
 _PERSON = [
     ("n_trials", np.int64),
     ("agreement", np.float64),
@@ -183,7 +189,8 @@ def _gathered(
         if len(ids) < n:
             names = tuple(ids.tolist() if labels is None else (labels[i] for i in ids))
         n = len(ids)
-    counts, who = checks.weights(weights, len(rows)), checks.people(people, len(rows))
+    counts = checks.weights(weights, len(rows), _HEAVIEST)
+    who = checks.people(people, len(rows))
     likely = None if odds is None else checks.odds(odds, len(rows))
     return Given(rows, n, names, rows, counts, who, _trials(rows), likely)
 
@@ -247,7 +254,7 @@ def _of_trials(
     rows = answers.triplets()[0].astype(np.int32)
     task = answers.task
     plain = task is not None and task.is_comparison and bool(answers.decided.all())
-    counts = checks.weights(weights, len(answers))
+    counts = checks.weights(weights, len(answers), _HEAVIEST)
     return Given(rows, n, names, rows if plain else answers, counts, who, np.arange(len(answers)))
 
 
@@ -273,8 +280,15 @@ def _values(frame: Any) -> NDArray[Any]:
 
 def _from_file(source: Any) -> Triplets:
     """A file or a frame, with a warning of what somebody should look at."""
-    read = read_triplets(source)
-    name = os.fspath(source) if isinstance(source, str | os.PathLike) else "the frame"
+    is_file = isinstance(source, str | os.PathLike)
+    try:
+        read = read_triplets(source)
+    except InvalidInput as error:
+        if not (options := re.findall(_READING, str(error))):
+            raise
+        call = f"nearer.read_triplets({'file' if is_file else 'frame'}, {options[0]})"
+        raise InvalidInput(f"{error}. Fit what {call} returns: it has these options") from error
+    name = os.fspath(source) if is_file else "the frame"
     for doubt in read.report.doubts():
         what = f"{name}: {doubt} (fit what nearer.read_triplets returns, and this is not said)"
         warnings.warn(what, AnswersWarning, stacklevel=4)

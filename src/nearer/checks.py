@@ -37,7 +37,6 @@ __all__ = [
 
 
 _MOST_OBJECTS = int(np.iinfo(np.int32).max)  # objects are numbered in 32 bits
-_HEAVIEST = 1e9  # a weight counts answers; sums of more, squared, drown all others in rounding
 
 
 def whole(name: str, value: Any, *, least: int = 1, most: int | None = None, rule: str = "") -> int:
@@ -265,7 +264,7 @@ def triplets(value: ArrayLike, n: int | None = None) -> tuple[NDArray[np.int32],
     return np.ascontiguousarray(rows, dtype=np.int32), n
 
 
-def weights(value: ArrayLike | None, m: int) -> Floats:
+def weights(value: ArrayLike | None, m: int, most: float = np.inf) -> Floats:
     """One weight a triplet, ones where None is given."""
     if value is None:
         return np.ones(m)
@@ -279,10 +278,10 @@ def weights(value: ArrayLike | None, m: int) -> Floats:
         )
     if not np.isfinite(values).all() or (values < 0).any() or not values.any():
         raise InvalidInput("weights must be finite, not negative, and not all zero")
-    if values.max() > _HEAVIEST:
+    if values.max() > most:
         row = int(np.argmax(values))
         raise InvalidInput(
-            f"weight {values[row]:g} of answer {row}: must be {_HEAVIEST:g} at most; it says how "
+            f"weight {values[row]:g} of answer {row}: must be {most:g} at most; it says how "
             "often an answer was given: divide all weights by one number"
         )
     return values

@@ -19,7 +19,7 @@ import click
 import numpy as np
 
 from nearer._many import MANY, Checkpoint, Goal, fit_many
-from nearer.cli.fitted import INTERRUPTED, Fitted, wanted_dimension
+from nearer.cli.fitted import Fitted, wanted_dimension
 from nearer.cli.output import check_folder
 from nearer.cli.stopping import Stopped
 from nearer.errors import InvalidInput
@@ -32,6 +32,7 @@ from nearer.triplets.stored import Stored, store
 
 __all__ = ["fit_blocks", "in_blocks"]
 
+_KEPT = "interrupted.npz"
 _MOST = 12  # dimensions tried, as in nearer.fit
 
 
@@ -86,7 +87,7 @@ def _fitted(
             "leave it out"
         )
     seed = secrets.randbits(31) if seed is None else seed
-    file, start = folder / INTERRUPTED, time.perf_counter()
+    file, start = folder / _KEPT, time.perf_counter()
     with bar_progress() as (say, share), _said_where_it_is(file):
         say(f"reading {path}")
         shown = replace(source, blocks=_watched(source, share))
