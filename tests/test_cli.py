@@ -242,9 +242,26 @@ def test_answers_of_another_run_are_not_taken_up(call, points, tmp_path):
     assert "going on" not in result.stderr
 
 
-def test_a_broken_file_of_answers_is_left_aside(call, points, tmp_path):
+def damaged(file, how):
+    """A file of arrays that nobody can read, in one of the ways in which disks do it."""
+    np.savez_compressed(file, fingerprint="x", about="x", triplets=np.arange(3000).reshape(-1, 3))
+    data = bytearray(file.read_bytes())
+    if how == "cut":
+        del data[-100:]
+    elif how == "flipped":
+        data[len(data) // 2] ^= 255
+    elif how == "packed in no known way":
+        at = data.index(b"PK\1\2")
+        data[8] = data[at + 10] = 77
+    else:
+        data[:] = b"nonsense"
+    file.write_bytes(data)
+
+
+@pytest.mark.parametrize("how", ["cut", "flipped", "packed in no known way", "nonsense"])
+def test_a_broken_file_of_answers_is_left_aside(call, points, tmp_path, how):
     (tmp_path / "o").mkdir()
-    (tmp_path / "o" / "interrupted.npz").write_bytes(b"nonsense")
+    damaged(tmp_path / "o" / "interrupted.npz", how)
     result = call("embed", points, "--method", "basis", "--out", "o", "--json")
     assert result.exit_code == 0
     assert "left aside" in result.stderr
