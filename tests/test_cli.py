@@ -311,3 +311,16 @@ def test_embed_says_where_the_dimension_is_not_determined(call, tmp_path):
     low, high = summary["dimension_low"], summary["dimension_high"]
     assert low < high
     assert f"dimension not determined: {low} to {high} cannot be told" in call(*given).stdout
+
+
+def test_an_interrupt_while_the_command_is_loaded_is_one_line(tmp_path):
+    (tmp_path / "click.py").write_text("raise KeyboardInterrupt\n")
+    paths = [str(tmp_path), str(Path(nearer.__file__).parents[1])]
+    done = subprocess.run(
+        [sys.executable, "-c", "from nearer.cli import main; main()"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (130, "Error: interrupted\n")

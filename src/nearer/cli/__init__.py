@@ -4,6 +4,12 @@ Each command lives in the module of its name and is imported when it is used, so
 ``nearer --help`` answers at once.
 """
 
-from nearer.cli.main import main
+import sys
+
+try:
+    from nearer.cli.main import main
+except KeyboardInterrupt:  # Ctrl-C before there is a command that could answer it
+    sys.stderr.write("Error: interrupted\n")
+    sys.exit(130)
 
 __all__ = ["main"]
