@@ -165,3 +165,12 @@ def test_a_browser_shows_it(browser, people, tmp_path, size, scheme):
     assert page.eval_on_selector_all("img", "all => all.every((i) => i.naturalWidth > 100)")
     assert page.faults == []
     page.context.close()
+
+
+def test_the_largest_dimension_stands_for_all_beyond(people, tmp_path):
+    rows = {1: {"probability": 0.7, "log_likelihood": -0.5}, 2: {"probability": 0.3}}
+    page = words(written(replace(people, evidence=rows), tmp_path))
+    assert "2 or more" in page
+    assert "2 dimensions and all beyond" in page
+    rows = {d: {"probability": 1 / 19} for d in range(1, 20)}  # 20 objects have no more than 19
+    assert "or more" not in words(written(replace(people, evidence=rows), tmp_path))

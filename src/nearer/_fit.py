@@ -228,7 +228,7 @@ def _find(given: Given, goal: Goal, rng: np.random.Generator) -> _Found:
         evidence,
         belief.reliability,
         belief.weights,
-        calibrated(belief.held_out),
+        calibrated(belief.held_out, belief.times),
         expected_tau=belief.expected_tau,
     )
 

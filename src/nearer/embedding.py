@@ -79,6 +79,8 @@ class Embedding:
         The phases of the run in order: what was asked in each, and why it stopped.
     evidence
         What the dimension rests on: for each dimension tried, how well it explained the answers.
+        The ``"probability"`` of the largest one is that of all beyond it, too, as long as there
+        are objects enough for more.
     determined
         Whether the evidence separates the dimension from its neighbours.
     dimension_low, dimension_high
