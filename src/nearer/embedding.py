@@ -60,6 +60,11 @@ class HeldOutAccuracy:
     high: float
     n_trials: int
 
+    @property
+    def is_guessing(self) -> bool:
+        """Whether guessing, which is right half the time, may predict as well."""
+        return self.low <= 0.5
+
 
 @dataclass(frozen=True, eq=False)
 class Embedding:

@@ -168,6 +168,12 @@ def about_accuracy(found: Embedding) -> Section:
                 f"that had not seen them (95 % interval {_between(held.low, held.high)})."
             )
         ]
+        if held.is_guessing:
+            said = (
+                "These answers are predicted no better than by guessing, which is right half the "
+                "time: the map may show nothing but chance."
+            )
+            blocks.append(Paragraph(said))
     rows = []
     if held is not None:
         interval = _between(held.low, held.high)
