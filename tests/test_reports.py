@@ -184,3 +184,8 @@ def test_guessing_is_called_guessing(people, tmp_path):
     assert found.held_out.is_guessing
     assert words(written(found, tmp_path)).count("no better than by guessing") == 2
     assert "guessing," not in words(written(people, tmp_path))
+
+
+def test_a_title_is_text(exact, tmp_path):
+    with pytest.raises(InvalidInput, match="title=5: must be text"):
+        exact.report(tmp_path / "report.html", title=5)

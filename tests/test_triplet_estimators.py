@@ -129,9 +129,9 @@ def test_bad_input(options, fit_options, message):
 
 
 def test_shapes_of_losses_are_checked_at_fit():
-    with pytest.raises(InvalidInput, match="mu=-1.0"):
+    with pytest.raises(InvalidInput, match=r"mu=-1\.0"):
         nearer.CKL(1, mu=-1.0).fit([[0, 1, 2]])
-    with pytest.raises(InvalidInput, match="alpha=0.0"):
+    with pytest.raises(InvalidInput, match=r"alpha=0\.0"):
         nearer.TSTE(1, alpha=0.0).fit([[0, 1, 2]])
 
 

@@ -368,16 +368,7 @@ class Embedding:
         write_report(self, path, title=title, command=command, source=source, pictures=pictures)
 
 
-_CLASSES = (
-    Phase,
-    HeldOutAccuracy,
-    Noise,
-    Curve,
-    Posterior,
-    Reliability,
-    Agreement,
-    Calibration,
-)
+_CLASSES = (Phase, HeldOutAccuracy, Noise, Curve, Posterior, Reliability, Agreement, Calibration)
 _KEPT: dict[str, type[Any]] = {kind.__name__: kind for kind in _CLASSES}
 
 
