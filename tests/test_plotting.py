@@ -11,7 +11,7 @@ from matplotlib.text import Annotation, Text
 from scipy.stats import chi2
 
 import nearer
-from nearer.errors import InvalidInput
+from nearer.errors import AnswersWarning, InvalidInput
 from nearer.plotting import explore_positions, plot_positions, plot_world, save
 
 
@@ -241,3 +241,13 @@ def test_both_maps_take_a_title(d):
     figure = plot_positions(points(6, d), title="cost in $").figure
     assert "cost in $" in [text.get_text() for text in figure.findobj(Text)]
     assert "cost in $" in explore_positions(points(6, d), title="cost in $").html
+
+
+def test_letters_that_no_font_has_are_one_warning(tmp_path):
+    """Whatever fonts there are, these have no letter: they are for private use."""
+    odd = ["\U000f0000", "ape", "\U000f0001"]
+    with pytest.warns(AnswersWarning, match="no installed font") as told:
+        ax = plot_positions(points(3, 2), labels=odd, colour=odd, title="\U000f0002")
+    assert len(told) == 1
+    save(ax, tmp_path / "map.png")  # a warning here would be an error
+    assert {text.get_text() for text in ax.texts} == {"□", "ape"}

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import cKDTree
 from scipy.stats import chi2
 
+from nearer.plotting.alphabets import all_letters, drawable
 from nearer.plotting.canvas import COLOURS, GREY, bare, figure_of, new_axes
 from nearer.plotting.given import NO_VALUE, check_given, check_title, read_colours
 from nearer.plotting.lettering import write_names
@@ -91,21 +92,32 @@ def plot_positions(
     (39 % of the spread) 3
     """
     seen = project(positions)
-    n, k = seen.places.shape
+    n = len(seen.places)
     d = len(seen.directions)
     check_given(n, d, labels=labels, covariances=covariances, pictures=pictures)
     check_title(title)
     paint = _Paint(colour, n)
-    things = _Things(seen, labels, covariances, pictures, paint)
+    texts = [[] if labels is None else list(map(str, labels)), paint.kinds or [], [title or ""]]
+    drawn = iter(drawable([text for part in texts for text in part]))
+    written, kinds, (head,) = ([next(drawn) for _ in part] for part in texts)
+    paint.kinds = None if paint.kinds is None else kinds
+    things = _Things(seen, None if labels is None else written, covariances, pictures, paint)
+    with all_letters():
+        return _drawn(things, head, ax)
+
+
+def _drawn(things: _Things, title: str, ax: Axes | None) -> Axes:
+    """The whole map, below its title."""
+    seen, k = things.seen, things.seen.places.shape[1]
     if ax is not None or k <= 2:
         ax = _one_map(things, ax)
         panels = {(0, 1): ax}
-        if title is not None:
+        if title:
             ax.set_title(title, parse_math=False)
     else:
         panels = _grid(seen)
         ax = panels[0, 1]
-        if title is not None:
+        if title:
             figure_of(ax).suptitle(title, parse_math=False)
         for (i, j), panel in panels.items():
             _draw(panel, things, i, j)
@@ -225,9 +237,9 @@ class _Paint:
 
     def __init__(self, colour: ArrayLike | None, n: int) -> None:
         self._colour: NDArray[Any] | None = None
-        self._kinds: list[str] | None = None
+        self.kinds: list[str] | None = None
         if colour is not None:
-            self._colour, self._kinds = read_colours(colour, n)
+            self._colour, self.kinds = read_colours(colour, n)
         few = min(1.0, _FEW / max(n, 1))
         self._look: dict[str, Any] = {
             "s": max(20 * few**0.6, 1.0),
@@ -244,7 +256,7 @@ class _Paint:
         if values is None:
             ax.scatter(x, y, color=COLOURS[1], **self._look)
             return
-        if self._kinds is None:
+        if self.kinds is None:
             known = np.isfinite(values)
             if known.any():
                 self.scale = ax.scatter(
@@ -252,7 +264,7 @@ class _Paint:
                 )
         else:
             known = values >= 0
-            for i, kind in enumerate(self._kinds):
+            for i, kind in enumerate(self.kinds):
                 mine = values == i
                 turn, which = divmod(i, len(COLOURS))
                 look = {
