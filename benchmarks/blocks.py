@@ -27,14 +27,15 @@ _BLOCK = 1 << 21
 
 def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
     for m in (20_000_000, 200_000_000) if full else (20_000_000,):
-        yield cell("fit", fitted, n=50_000, m=m)
+        for seed in range(seeds or 1):
+            yield cell("fit", fitted, n=50_000, m=m, seed=seed)
 
 
-def _write(path: Path, n: int, m: int) -> None:
+def _write(path: Path, n: int, m: int, seed: int) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     X = rng.random((n, 2))
     names = ("head", "winner", "loser")
     schema = pa.schema([(name, pa.int32()) for name in names])
@@ -50,12 +51,12 @@ def _write(path: Path, n: int, m: int) -> None:
             file.write_table(pa.table(arrays, schema=schema))
 
 
-def fitted(n: int, m: int) -> dict[str, float]:
+def fitted(n: int, m: int, seed: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "big.parquet")
-        _write(file, n, m)
+        _write(file, n, m, seed)
         command = [sys.executable, "-m", "nearer", "fit", str(file), "--out", folder, "--json"]
-        command += ["--method", "soe", "--dim", "2", "--seed", "0", "--device", "cpu"]
+        command += ["--method", "soe", "--dim", "2", "--seed", str(seed), "--device", "cpu"]
         command += ["--tol", "1e-3", "--max-iter", str(_STEPS)]
         with Path(folder, "said").open("wb") as said:
             child = subprocess.Popen(command, stdout=said)

@@ -191,5 +191,7 @@ def draw_picture(said: NDArray[Any], true: NDArray[Any], path: Path) -> None:
     found = list(bins(said, true))
     ax.plot([0, 1], [0, 1], color="0.7")
     ax.plot([p for *_, p, _ in found], [y for *_, y in found], marker="o")
-    ax.set(xlabel="probability said of a dimension", ylabel="share that came true")
+    for _, n, p, y in found:
+        ax.annotate(f"{n:,}", (p, y), (6, -12), textcoords="offset points", fontsize="small")
+    ax.set(xlabel="probability said of a dimension", ylabel="share that came true (how many pairs)")
     ax.figure.savefig(path, dpi=130)

@@ -153,6 +153,17 @@ def test_few_objects_are_embedded_in_the_right_dimension(n, d):
         assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.97
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_without_ties_it_goes_on_until_it_is_good(seed):
+    rng, n, d = np.random.default_rng([seed, 1]), 60, 5
+    X = 3 * rng.normal(size=(4, d))[rng.integers(4, size=n)] + rng.normal(size=(n, d))
+    found = embed(X, random_state=seed)
+    spent = found.n_comparisons >= 1.5 * n * found.dimension * np.log2(n) + 20 * n
+    assert spent or found.details["expected_tau"] > 0.98
+    assert found.dimension >= 4
+    assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.95
+
+
 def test_ties_cost_no_dimensions():
     X = np.random.default_rng(0).normal(size=(80, 2)).round(1)
     found = embed(X)
@@ -252,6 +263,19 @@ def test_many_objects_are_placed_among_a_core(monkeypatch):
     part = embed(X, budget=5000)
     assert part.n_comparisons <= 5000
     assert np.isfinite(part.positions).all()
+
+
+def test_what_others_are_placed_in_is_better_than_all_need_be(monkeypatch):
+    X = np.random.default_rng(5).random((400, 2))
+    alone = embed(X, quality=0.985)
+    monkeypatch.setattr("nearer.algorithms.adaptive._TOGETHER", 399)
+    monkeypatch.setattr("nearer.algorithms.adaptive._CORE", 390)
+    core = embed(X, quality=0.985)
+    asked = [
+        next(phase.n_comparisons for phase in found.history if phase.name == "detail")
+        for found in (alone, core)
+    ]
+    assert asked[1] > 1.3 * asked[0]
 
 
 @pytest.mark.parametrize("together", [100, 3000], ids=["a core", "all"])

@@ -362,9 +362,18 @@ def test_a_checkpoint_of_another_fit_is_left_alone(small, tmp_path):
     assert Checkpoint(file).take_up(kept, goal)
     assert not Checkpoint(file).take_up(kept, Goal("soe", 3, 5, 3, 1e-7))
     assert not Checkpoint(file).take_up(store(as_source(triplets(seed=1))), goal)
-    file.write_bytes(b"no")
-    with pytest.raises(InvalidInput, match="is no checkpoint"):
-        Checkpoint(file).take_up(kept, goal)
+    whole = file.read_bytes()
+    flipped = bytearray(whole)
+    flipped[len(whole) // 2] ^= 255
+    unknown = bytearray(whole)
+    unknown[8] = unknown[whole.index(b"PK\1\2") + 10] = 77  # packed in no known way
+    for damaged in (b"no", whole[:-100], flipped, unknown):
+        file.write_bytes(damaged)
+        with pytest.raises(
+            InvalidInput, match=r"is no checkpoint .* remove it to begin anew"
+        ) as said:
+            Checkpoint(file).take_up(kept, goal)
+        assert "pickle" not in str(said.value)
 
 
 # --- the command ---------------------------------------------------------------------------------

@@ -242,9 +242,26 @@ def test_answers_of_another_run_are_not_taken_up(call, points, tmp_path):
     assert "going on" not in result.stderr
 
 
-def test_a_broken_file_of_answers_is_left_aside(call, points, tmp_path):
+def damaged(file, how):
+    """A file of arrays that nobody can read, in one of the ways in which disks do it."""
+    np.savez_compressed(file, fingerprint="x", about="x", triplets=np.arange(3000).reshape(-1, 3))
+    data = bytearray(file.read_bytes())
+    if how == "cut":
+        del data[-100:]
+    elif how == "flipped":
+        data[len(data) // 2] ^= 255
+    elif how == "packed in no known way":
+        at = data.index(b"PK\1\2")
+        data[8] = data[at + 10] = 77
+    else:
+        data[:] = b"nonsense"
+    file.write_bytes(data)
+
+
+@pytest.mark.parametrize("how", ["cut", "flipped", "packed in no known way", "nonsense"])
+def test_a_broken_file_of_answers_is_left_aside(call, points, tmp_path, how):
     (tmp_path / "o").mkdir()
-    (tmp_path / "o" / "interrupted.npz").write_bytes(b"nonsense")
+    damaged(tmp_path / "o" / "interrupted.npz", how)
     result = call("embed", points, "--method", "basis", "--out", "o", "--json")
     assert result.exit_code == 0
     assert "left aside" in result.stderr
@@ -272,3 +289,25 @@ def test_nothing_but_json_in_a_pipe(points, tmp_path):
     )
     assert json.loads(done.stdout)["method"] == "basis"
     assert done.stderr == ""
+
+
+def test_axes_of_an_earlier_run_do_not_stay(call, points, tmp_path):
+    given = ["embed", points, "--seed", 0, "--out", "o"]
+    assert "basis.json" in call(*given, "--method", "basis").stdout
+    result = call(*given, "--method", "rand+soe", "--dim", 2)
+    assert result.exit_code == 0, result.output
+    assert "in o: embedding.csv, map.png, triplets.csv\n" in result.stdout
+    assert not (tmp_path / "o" / "basis.json").exists()
+    (tmp_path / "o" / "basis.json").write_text("{}")
+    call(*given, "--method", "rand+soe", "--dim", 2)
+    assert (tmp_path / "o" / "basis.json").read_text() == "{}"
+
+
+def test_embed_says_where_the_dimension_is_not_determined(call, tmp_path):
+    np.save(tmp_path / "few.npy", np.random.default_rng(0).normal(size=(12, 3)))
+    given = ["embed", "few.npy", "--seed", 0, "--budget", 60]
+    summary = json.loads(call(*given, "--json").stdout)
+    assert summary["determined"] is False
+    low, high = summary["dimension_low"], summary["dimension_high"]
+    assert low < high
+    assert f"dimension not determined: {low} to {high} cannot be told" in call(*given).stdout

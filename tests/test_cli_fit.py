@@ -95,6 +95,10 @@ def test_labels_and_pictures(call, tmp_path):
         ("head,winner,loser\n0,1,2\n1,2,0\n", ["--dim", "²"], "--dim ²"),
         ("head,winner,loser\n0,1,2\n1,2,0\n", ["--dim", "3"], "from 1 to 2"),
         ("head,winner,loser\n0,1,2\n1,2,0\n", ["--bootstrap", "1"], "--bootstrap 1"),
+        ("head,near,far\na,a,b\n", ["--dim", "2"], "no answer is left, since every one names an"),
+        ("head,near,far\na,a,b\n", [], "no answer is left, since every one names an object twice"),
+        ("head,a,b,answer\nx,y,z,\nx,x,y,x\n", [], "names an object twice or is undecided"),
+        ('{"query": 0, "shown": [1, 2], "chosen": []}\n', ["--dim", "1"], "every one is undecided"),
         ("", [], "none.csv"),
     ],
 )
@@ -203,3 +207,21 @@ def test_guessing_is_called_guessing(call, tmp_path):
     assert result.exit_code == 0, result.output
     assert result.stdout.count("no better than by guessing") == 1
     assert "guessing" not in result.stderr
+
+
+def test_only_what_this_fit_wrote_is_left_and_listed(call, tmp_path):
+    people_file(tmp_path / "answers.csv")
+    assert call("fit", "answers.csv", "--seed", 0, "--out", "o").exit_code == 0
+    names = {p.name for p in (tmp_path / "o").iterdir()}
+    assert names == {"embedding.csv", "fit.json", "map.png", "dimension.png", "people.csv"}
+    (tmp_path / "o" / "mine.txt").write_text("not yours")
+    write(tmp_path / "t.csv", m=400)
+    few = ["fit", "t.csv", "--dim", 2, "--seed", 0, "--bootstrap", 0, "--out", "o"]
+    result = call(*few)
+    assert result.exit_code == 0, result.output
+    names = {p.name for p in (tmp_path / "o").iterdir()}
+    assert names == {"embedding.csv", "fit.json", "map.png", "mine.txt"}
+    assert "in o: embedding.csv, fit.json, map.png\n" in result.stdout
+    (tmp_path / "o" / "people.csv").write_text("a table of somebody else")
+    assert call(*few).exit_code == 0
+    assert (tmp_path / "o" / "people.csv").read_text() == "a table of somebody else"

@@ -56,3 +56,17 @@ def test_graded_answers_teach():
     )
     tau = nearer.metrics.mean_kendall_tau
     assert tau(X, found.positions) > tau(X, hard.positions)
+
+
+@pytest.mark.parametrize("n", [8, 12, 30])
+@pytest.mark.parametrize("oracle", [lambda q: [0.5] * len(q), lambda q: [None] * len(q)])
+def test_answers_that_tell_nothing_determine_nothing(n, oracle):
+    found = nearer.embed(oracle, n, random_state=0, progress=False)
+    assert not found.determined
+    assert found.dimension_low == 1
+    assert found.dimension_high > 4
+
+
+def test_one_place_for_all_determines_nothing():
+    found = nearer.embed(nearer.PointOracle(np.zeros((12, 2))), 12, random_state=0, progress=False)
+    assert not found.determined

@@ -131,6 +131,42 @@ def test_a_file_that_is_cut_off_is_refused(noisy, tmp_path):
         nearer.load(file)
 
 
+def test_questions_are_places_or_names(noisy):
+    rows = noisy.triplets[:50]
+    named = [[NAMES[i] for i in row] for row in rows.tolist()]
+    assert np.array_equal(noisy.predict(named), noisy.predict(rows))
+    assert np.array_equal(noisy.predict_proba(named), noisy.predict_proba(rows.tolist()))
+    assert noisy.predict(rows[0]).shape == (1,)
+    assert noisy.predict([]).shape == noisy.predict(np.empty((0, 3), int)).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("questions", "message"),
+    [
+        ([[0, 1, -1]], r"question 0 is \[0, 1, -1\]: objects must be from 0 to 19"),
+        ([[0, 1, 2], [0, 1, N]], r"question 1 is \[0, 1, 20\]: objects must be from 0"),
+        ([[0, 1, 2, 3, 4, 5]], r"of shape \(1, 6\): must be \(m, 3\) rows"),
+        ([[0, 0, 0]], "question 0 .* three objects must differ"),
+        ([[0, 1, 0]], "question 0 .* three objects must differ"),
+        ([[0.5, 1, 2]], "question 0 names 0.5: is none of the 20 objects"),
+        ([["x", "y", "z"]], "question 0 names 'x': is none of the 20 objects"),
+        (None, r"questions None: must be \(m, 3\) rows"),
+        ([[0, 1, 2], [0, 1]], "rows of three|must be"),
+    ],
+)
+def test_bad_questions_are_refused(noisy, questions, message):
+    for ask in (noisy.predict, noisy.predict_proba):
+        with pytest.raises(InvalidInput, match=message):
+            ask(questions)
+
+
+def test_names_are_for_objects_that_have_some(exact):
+    nameless = replace(exact, names=None)
+    for questions in ([["x", "y", "z"]], [[0.5, 1, 2]], [[True, 1.0, "2"]]):
+        with pytest.raises(InvalidInput, match="these objects have no names"):
+            nameless.predict(questions)
+
+
 def test_distances_are_scipys(noisy):
     between = squareform(noisy.distances())
     assert between[3, 7] == pytest.approx(np.linalg.norm(noisy.positions[3] - noisy.positions[7]))

@@ -38,7 +38,9 @@ def test_resume(tmp_path):
 def test_dask_oracle(tmp_path):
     pytest.importorskip("distributed")
     out = run("dask_oracle.py", cwd=tmp_path)
-    assert out == "300 answers from 2 workers; the same map as here: True\n"
+    n_answers, _, said = out.partition(" ")
+    assert 250 < int(n_answers) <= 300  # the budget of the example
+    assert said == "answers from 2 workers; the same map as here: True\n"
 
 
 def test_the_page_about_oracles_runs(tmp_path):

@@ -2,6 +2,10 @@
 
 import os
 import signal
+import socket
+import subprocess
+import sys
+import threading
 
 import joblib
 import numpy as np
@@ -108,3 +112,35 @@ def test_a_worker_that_dies_is_named():
         scheduler(cluster.scheduler_address),
     ):
         each(die, [(os.getpid(),)])
+
+
+@pytest.mark.parametrize("address", ["nonsense", "127.0.0.1:8786", "http://here:80", "tcp://here"])
+def test_what_is_no_address_is_refused_without_a_try(address, monkeypatch):
+    monkeypatch.setattr(distributed, "Client", None)  # would be called
+    with pytest.raises(InvalidInput, match="must be tcp://host:port or tls://host:port"):
+        scheduler(address).__enter__()
+
+
+def test_a_server_that_is_no_scheduler_is_one_message(tmp_path):
+    """Nothing is printed after it, not even when the process ends."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def reply():
+            with server.accept()[0] as peer:
+                peer.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
+                peer.recv(4096)
+
+        threading.Thread(target=reply, daemon=True).start()
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        (tmp_path / "t.csv").write_text("head,winner,loser\n0,1,2\n1,2,0\n")
+        done = subprocess.run(
+            [sys.executable, "-m", "nearer", "fit", "t.csv", "--dim", "1", "--scheduler", address],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert "no Dask scheduler answers there" in done.stderr
+    assert "Traceback" not in done.stderr

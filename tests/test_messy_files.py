@@ -84,6 +84,10 @@ REFUSED = {
     ),
     "ids": ("1,0;2,0;3,0\n2,0;1,0;3,0\n", "object '1,0' has a decimal comma"),
     "json": ('{"name": "x", "version": 3}', "fields name, version make no answer"),
+    "deep": ("[" * 100_000, "is no JSON that can be read"),
+    "deep and whole": ("[" * 100_000 + "]" * 100_000, "nested too deeply"),
+    "deep field": ("query,shown,chosen\na," + "[" * 100_000 + ",b\n", "an object is missing of"),
+    "deeper than usual": ("[" * 900 + "]" * 900, "answers.csv: "),
     "list": ("[[1, 2, 3]]", "holds 1 where records are needed"),
     "cut": (
         '{"query": 0, "shown": [1, 2], "chosen": [1]}\n{"query": 0,',
@@ -134,6 +138,46 @@ def test_fit_says_what_it_assumed(tmp_path):
     file.write_text("0 1 2\n1 2 0\n2 1 0\n")
     with pytest.warns(AnswersWarning, match="kind='odd-one-out'"):
         nearer.fit(file, n_components=1, random_state=0)
+
+
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        ("a,b,c", "columns a, b, c are taken as head, near, far"),
+        ("i,j,k", "columns i, j, k are taken as head, near, far"),
+        ("head,b,c", "columns head, b, c are taken as head, near, far"),
+        ("C,B,A", "columns A, B, C are taken as head, near, far"),
+    ],
+)
+def test_what_letters_are_taken_for_is_said(tmp_path, header, said):
+    file = tmp_path / "t.csv"
+    file.write_text(table(header=header))
+    assert said in str(nearer.read_triplets(file).report)
+    with pytest.warns(AnswersWarning, match=said):
+        nearer.fit(file, n_components=1, random_state=0)
+    told = dict(zip(("item1", "item2", "odd"), header.split(","), strict=True))
+    odd = nearer.read_triplets(file, columns=told)
+    assert odd.report.assumed == ""
+    assert len(odd) == 2 * len(ROWS)
+
+
+def test_words_are_no_assumption(tmp_path):
+    file = tmp_path / "t.csv"
+    for text in (table(), "head,a,b,answer\nape,bee,cat,cat\nbee,ape,cat,ape\n"):
+        file.write_text(text)
+        assert nearer.read_triplets(file).report.assumed == ""
+
+
+def test_fit_says_whose_option_would_help(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame([*ROWS, ("NA", "ape", "bee")], columns=["head", "winner", "loser"])
+    call = r"nearer\.read_triplets\(frame, drop_bad_rows=True\)"
+    with pytest.raises(InvalidInput, match=call):
+        nearer.fit(frame)
+    file = tmp_path / "t.csv"
+    file.write_text("x,y,z\nape,bee,cat\n")
+    with pytest.raises(InvalidInput, match=r"read_triplets\(file, columns=\{.head.: .x., .*\}\)"):
+        nearer.fit(file)
 
 
 def test_fit_points_out_names_that_may_be_one(tmp_path):

@@ -8,6 +8,7 @@ choice becomes two triplets.
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -32,6 +33,10 @@ from nearer.trust import Agreement, measure_agreement
 
 __all__ = ["Given", "gather"]
 
+# options of nearer.read_triplets in what it says: those that nearer.fit has not
+_READING = (
+    r"\b(?:columns=\{.*?\}|(?:columns|drop_bad_rows|first|header|kind|labels|objects)=[\w'-]*)"
+)
 _PERSON = [
     ("n_trials", np.int64),
     ("agreement", np.float64),
@@ -265,8 +270,15 @@ def _values(frame: Any) -> NDArray[Any]:
 
 def _from_file(source: Any) -> Triplets:
     """A file or a frame, with a warning of what somebody should look at."""
-    read = read_triplets(source)
-    name = os.fspath(source) if isinstance(source, str | os.PathLike) else "the frame"
+    is_file = isinstance(source, str | os.PathLike)
+    try:
+        read = read_triplets(source)
+    except InvalidInput as error:
+        if not (options := re.findall(_READING, str(error))):
+            raise
+        call = f"nearer.read_triplets({'file' if is_file else 'frame'}, {options[0]})"
+        raise InvalidInput(f"{error}. Fit what {call} returns: it has these options") from error
+    name = os.fspath(source) if is_file else "the frame"
     for doubt in read.report.doubts():
         what = f"{name}: {doubt} (fit what nearer.read_triplets returns, and this is not said)"
         warnings.warn(what, AnswersWarning, stacklevel=4)

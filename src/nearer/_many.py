@@ -26,7 +26,7 @@ import numpy as np
 from nearer._dimension import SETTLED, DimensionEstimate, find_dimension, fit_exactly
 from nearer.embedding import Embedding, HeldOutAccuracy, Phase
 from nearer.errors import InvalidInput
-from nearer.files import write_bytes
+from nearer.files import read_numpy, write_bytes
 from nearer.fitting.belief import Belief
 from nearer.fitting.blockwise import lay_out
 from nearer.fitting.descent import principal_axes
@@ -118,17 +118,15 @@ class Checkpoint:
         if self._file is None or not self._file.is_file():
             return False
         try:
-            with np.load(self._file, allow_pickle=False) as kept:
-                if str(kept["about"]) != self._about:
-                    return False
-                for i, name in enumerate(kept["stages"].tolist()):
-                    loss, n_iter, converged = kept["figures"][i].tolist()
-                    self._done[name] = Fit(
-                        kept[f"positions{i}"], loss, int(n_iter), bool(converged)
-                    )
-                if str(kept["begun"]):
-                    self._begun = str(kept["begun"]), kept["positions"]
-        except (OSError, ValueError, KeyError, EOFError) as error:
+            kept = read_numpy(self._file)
+            if str(kept["about"]) != self._about:
+                return False
+            for i, name in enumerate(kept["stages"].tolist()):
+                loss, n_iter, converged = kept["figures"][i].tolist()
+                self._done[name] = Fit(kept[f"positions{i}"], loss, int(n_iter), bool(converged))
+            if str(kept["begun"]):
+                self._begun = str(kept["begun"]), kept["positions"]
+        except (ValueError, TypeError, LookupError, OverflowError) as error:
             raise InvalidInput(
                 f"{self._file}: is no checkpoint of a fit ({error}); remove it to begin anew"
             ) from error

@@ -6,6 +6,7 @@ Every function returns the argument in the form that the inside works with, or r
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nearer.errors import InvalidInput
-from nearer.questions import Floats
+from nearer.questions import Floats, Objects
 
 __all__ = [
     "budget",
@@ -27,6 +28,7 @@ __all__ = [
     "people",
     "positive",
     "probability",
+    "questions",
     "rate",
     "triplets",
     "weights",
@@ -159,6 +161,62 @@ def generator(random_state: Any) -> np.random.Generator:
             f"random_state={random_state!r}: must be None, a whole number from 0, or a "
             "numpy.random.Generator"
         ) from error
+
+
+def questions(value: Any, n: int, names: Sequence[Any] | None = None) -> Objects:
+    """Questions (head, a, b) about n objects as an (m, 3) array; one alone may be a row of three.
+
+    Whole numbers are the places of the objects; anything else is one of their `names`.
+
+    Examples
+    --------
+    >>> questions([["bee", "ape", "cat"]], 3, ("ape", "bee", "cat"))
+    array([[1, 0, 2]])
+    """
+    try:
+        rows = np.asarray(value)
+        if rows.dtype.kind not in "iu":
+            rows = np.asarray(value, dtype=object)  # names are not all made texts
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"questions must be rows of three objects (head, a, b): {error}"
+        ) from None
+    rows = rows.reshape(-1, 3) if rows.shape in ((3,), (0,)) else rows
+    if rows.ndim != 2 or rows.shape[1] != 3:
+        what = f"of shape {rows.shape}" if rows.ndim else repr(value)[:60]
+        raise InvalidInput(f"questions {what}: must be (m, 3) rows (head, a, b)")
+    if rows.dtype.kind == "O":
+        rows = _numbered(rows, n, names)
+    for bad, rule in (
+        ((rows < 0) | (rows >= n), f"objects must be from 0 to {n - 1}"),
+        (rows == np.roll(rows, 1, axis=1), "its three objects must differ"),
+    ):
+        if bad.any():
+            row = int(np.argmax(bad.any(axis=1)))
+            raise InvalidInput(f"question {row} is {rows[row].tolist()}: {rule}; mend the row")
+    return rows.astype(np.int64)
+
+
+def _numbered(rows: NDArray[Any], n: int, names: Sequence[Any] | None) -> Objects:
+    """The places of objects that are given by name."""
+    for thing in rows.flat if names is None else ():
+        if not isinstance(thing, Integral):
+            raise InvalidInput(
+                f"object {thing!r} of the questions: these objects have no names; give whole "
+                f"numbers from 0 to {n - 1}"
+            )
+    known = range(n) if names is None else names
+    places = {name: i for i, name in enumerate(known) if isinstance(name, Hashable)}
+    found = np.empty(rows.shape, dtype=np.int64)
+    for at, thing in np.ndenumerate(rows):
+        place = places.get(thing) if isinstance(thing, Hashable) else None
+        if place is None:
+            some = ", ".join(repr(name) for name in known[:3])
+            raise InvalidInput(
+                f"question {at[0]} names {thing!r}: is none of the {n} objects, which are {some} …"
+            )
+        found[at] = place
+    return found
 
 
 def triplets(value: ArrayLike, n: int | None = None) -> tuple[NDArray[np.int32], int]:

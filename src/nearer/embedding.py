@@ -9,7 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import pdist
 
 from nearer import __version__, checks
@@ -27,7 +27,7 @@ from nearer.kept import (
     without_objects,
     write_kept,
 )
-from nearer.questions import Answers, Questions
+from nearer.questions import Answers
 from nearer.running.run import run
 from nearer.sketch import small_map
 from nearer.trust import Agreement, Calibration
@@ -128,13 +128,16 @@ class Embedding:
         """The number of dimensions the answers need."""
         return int(self.positions.shape[1])
 
-    def predict(self, questions: Questions) -> Answers:
-        """Answers that the positions give: True where a is nearer to head than b is."""
-        head, a, b = np.asarray(questions).reshape(-1, 3).T
+    def predict(self, questions: ArrayLike) -> Answers:
+        """Answers that the positions give: True where a is nearer to head than b is.
+
+        Questions are rows (head, a, b): places of the objects, as in `triplets`, or their names.
+        """
+        head, a, b = checks.questions(questions, len(self.positions), self.names).T
         distances = Distances(self.positions)
         return distances.between(head, a) < distances.between(head, b)
 
-    def predict_proba(self, questions: Questions) -> NDArray[np.float64]:
+    def predict_proba(self, questions: ArrayLike) -> NDArray[np.float64]:
         """Probabilities of "b is nearer" and "a is nearer", one row a question.
 
         Only embeddings that know how answers depart from positions have them: those of
@@ -146,7 +149,7 @@ class Embedding:
                 "no probabilities: these positions were found from answers taken to be exact; "
                 "fit the answers with nearer.fit(embedding.triplets, n_objects=…)"
             )
-        p = posterior.probability(np.asarray(questions).reshape(-1, 3))
+        p = posterior.probability(checks.questions(questions, len(self.positions), self.names))
         return np.stack([1 - p, p], axis=1)
 
     def place(self, oracle: Oracle | Callable[..., Any], new: Any, **how: Any) -> Placed:

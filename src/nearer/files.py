@@ -21,7 +21,9 @@ import math
 import os
 import secrets
 import shutil
+import struct
 import tempfile
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -35,6 +37,7 @@ from numpy.typing import NDArray
 from nearer.errors import InvalidInput
 
 __all__ = [
+    "as_path",
     "content_suffix",
     "json_text",
     "positions_text",
@@ -47,6 +50,24 @@ __all__ = [
     "write_files",
     "written_whole",
 ]
+
+# what NumPy and the libraries below it raise where an ``.npz`` or ``.npy`` file is damaged
+_NUMPY_FAULTS = (
+    ValueError,
+    TypeError,
+    LookupError,
+    OSError,
+    EOFError,
+    MemoryError,  # a damaged header that tells of more than there is
+    OverflowError,
+    RuntimeError,  # a member said to be encrypted, or packed in a way that nobody knows
+    SyntaxError,
+    tokenize.TokenError,
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+)
 
 _UNPACK: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.decompress,
@@ -75,6 +96,24 @@ _NO_TEXT = (
 )
 
 
+def as_path(path: Any) -> Path:
+    """A path that somebody gave; an empty one would be the current folder.
+
+    Examples
+    --------
+    >>> as_path("")
+    Traceback (most recent call last):
+    ...
+    nearer.errors.InvalidInput: '': is no path of a file; give one, as text or pathlib.Path
+    """
+    good = isinstance(path, os.PathLike) or (isinstance(path, str) and path and "\0" not in path)
+    try:
+        return Path(path if good else None)
+    except TypeError:
+        rule = "is no path of a file; give one, as text or pathlib.Path"
+        raise InvalidInput(f"{repr(path)[:60]}: {rule}") from None
+
+
 def content_suffix(path: str | os.PathLike[str]) -> str:
     """The suffix that says what a file holds, in lower case, without that of a compression.
 
@@ -83,7 +122,7 @@ def content_suffix(path: str | os.PathLike[str]) -> str:
     >>> content_suffix("answers.CSV.gz")
     '.csv'
     """
-    name = Path(path)
+    name = as_path(path)
     if name.suffix.lower() in _UNPACK:
         name = name.with_suffix("")
     return name.suffix.lower()
@@ -91,7 +130,7 @@ def content_suffix(path: str | os.PathLike[str]) -> str:
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
     """The content of a file, unpacked where it is packed by gzip, xz or bzip2."""
-    file = Path(path)
+    file = as_path(path)
     try:
         data = file.read_bytes()
     except FileNotFoundError:
@@ -135,21 +174,28 @@ def read_text(path: str | os.PathLike[str]) -> str:
     return text
 
 
-def read_numpy(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
+def read_numpy(
+    path: str | os.PathLike[str], remedy: str = "save it with numpy.save or numpy.savez"
+) -> dict[str, NDArray[Any]]:
     """The arrays of an ``.npz`` file, or that of an ``.npy`` file as ``X``; none is unpickled."""
+    data = read_bytes(path)
     try:
-        found = np.load(io.BytesIO(read_bytes(path)), allow_pickle=False)
+        found = np.load(io.BytesIO(data), allow_pickle=False)
         return {"X": found} if isinstance(found, np.ndarray) else dict(found)
-    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
+    except _NUMPY_FAULTS as error:
+        why = f"damaged: {error}"
+        if not data.startswith((b"PK", b"\x93NUMPY")):
+            why = "it begins like none"
+        elif "pickle" in str(error):  # NumPy then tells how to run what the file holds
+            why = "it holds Python objects"
         raise InvalidInput(
-            f"{path}: is not a NumPy file of plain numbers ({error}); save it with numpy.save or "
-            "numpy.savez"
+            f"{path}: is not a NumPy file of plain numbers ({why}); {remedy}"
         ) from error
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
     """Write a file whole or not at all, packed when its name ends in ``.gz``, ``.xz``, ``.bz2``."""
-    file = Path(path)
+    file = as_path(path)
     data = _PACK.get(file.suffix.lower(), bytes)(data)
     draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     try:

@@ -106,11 +106,11 @@ def write_kept(path: str | os.PathLike[str], values: Any, classes: Classes, by: 
 
 def read_kept(path: str | os.PathLike[str], classes: Classes) -> Any:
     """The values that `write_kept` wrote."""
-    arrays = read_numpy(path)
+    arrays = read_numpy(path, "give a file that Embedding.save wrote")
     try:
         about = json.loads(arrays["about"].astype(np.uint8, casting="equiv").tobytes())
         what, version, by = about["format"], about["version"], about["by"]
-    except (KeyError, ValueError, TypeError, AttributeError):
+    except (KeyError, ValueError, TypeError, AttributeError, RecursionError):
         what = None
     if what != FORMAT:
         held = ", ".join(sorted(arrays)[:4]) or "nothing"
@@ -125,7 +125,7 @@ def read_kept(path: str | os.PathLike[str], classes: Classes) -> Any:
         )
     try:
         return _decode(about["values"], arrays, classes)
-    except (KeyError, ValueError, TypeError, AttributeError, IndexError) as error:
+    except (LookupError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise InvalidInput(
             f"{path}: a part of the saved embedding is damaged ({error!r}); save it again"
         ) from error

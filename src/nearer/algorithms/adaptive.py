@@ -36,6 +36,9 @@ Economy = Literal["fewest-comparisons", "fewest-rounds"]
 # accuracy of what is placed among fewer.
 _TOGETHER = 3000
 _CORE = 1500
+# Errors that the core may have, of those that all may: others are placed no better than it is, and
+# it is a small part of the cost.
+_CORE_ERRORS = 0.25
 # Times d·log2 n comparisons, at most, for each object placed among the core
 _PLACED = 1.35
 
@@ -131,7 +134,8 @@ def _core_and_others(n: int, budget: int | None, known: Triplets, how: _How) -> 
     place[objects] = np.arange(n)
     inside = place[known][(place[known] < _CORE).all(axis=1)]
     half = None if budget is None else budget // 2
-    asking = _core(_CORE, half, inside, how)
+    better = 1 - _CORE_ERRORS * (1 - how.quality)
+    asking = _core(_CORE, half, inside, replace(how, quality=better))
     core = yield from renumbered(asking if half is None else limited(asking, half), objects)
     others = np.arange(_CORE, n)
     most = _PLACED * np.log2(n) / np.log2(_CORE)

@@ -94,7 +94,7 @@ def _noisy(
 ) -> Asking[Embedding]:
     noise = min(rate, MOST_WRONG)
     if n > TOGETHER:
-        return noisy_core(n, budget=budget, noise=noise, quality=quality, rng=rng)
+        return noisy_core(n, budget=budget, noise=noise, known=known, quality=quality, rng=rng)
     if budget is None:
         budget = noisy_budget(n, rate)
     return informative(
@@ -153,6 +153,8 @@ def _check_first(
     if not keep_triplets:
         record.forget()
     found = yield from recorded(rest if left is None else limited(rest, left), record)
+    if not record.n_told:  # ties that were broken by chance are no evidence
+        found = replace(found, determined=False, dimension_low=1, dimension_high=n - 1)
     return replace(
         found,
         triplets=record.triplets,

@@ -121,7 +121,8 @@ class LowDimensional:
         assert frame.positions is not None
         draft.places = frame.objects
         d, m = frame.positions.shape[1], len(frame.objects)
-        draft.span = possible_dimensions(d, m, draft.evidence) if m > 2 else (1, 1)
+        if m > 1:  # one place for all tells nothing of dimensions
+            draft.span = possible_dimensions(d, m, draft.evidence) if m > 2 else (1, 1)
         others = np.setdiff1d(np.arange(draft.n), frame.objects)
         draft.positions = np.tile(frame.positions[:1], (draft.n, 1))
         draft.positions[frame.objects] = frame.positions
@@ -154,7 +155,8 @@ class LowDimensional:
             draft.expected_tau = errors.tau
             if draft.record.n_comparisons == before:
                 return "no further question tells anything"
-            if quality < 1 and (errors.good_enough(quality) or errors.stuck):
+            # without ties a few rounds bring little where dimensions are many, or missing: go on
+            if quality < 1 and (errors.good_enough(quality) or (fit.tied and errors.stuck)):
                 return f"τ is expected to be {errors.tau:.3f}"
         return f"{draft.record.n_comparisons} comparisons are the most"
 

@@ -36,7 +36,13 @@ _CAUTIOUS = 0.1  # sixty cycles do not tell a tenth of wrong answers from a fift
 
 @doubtful
 def noisy_core(
-    n: int, *, budget: int | None, noise: float, quality: float, rng: np.random.Generator
+    n: int,
+    *,
+    budget: int | None,
+    noise: float,
+    known: Objects | None = None,
+    quality: float,
+    rng: np.random.Generator,
 ) -> Asking[Embedding]:
     """Embed a random core, then place the others among it.
 
@@ -47,16 +53,30 @@ def noisy_core(
     budget
         At most so many comparisons, at most half of them for the core; None: what `noisy_budget`
         allows.
+    known
+        Answers that are there already, rows (head, near, far), about fewer objects than a core has,
+        or they are left out as far as they concern others: the core holds these objects.
     noise, quality
         As for `informative`.
     rng
         Source of the core.
     """
-    objects = rng.permutation(n)  # the core first
+    told = np.empty((0, 3), dtype=np.int64) if known is None else known
+    objects = rng.permutation(n)
+    objects = objects[np.argsort(~np.isin(objects, told), kind="stable")]  # the core first
+    inside = np.argsort(objects)[told]
+    inside = inside[(inside < _CORE).all(axis=1)]
     enough = noisy_budget(_CORE, max(noise, _CAUTIOUS))
     core_budget = enough if budget is None else max(1, min(enough, budget // 2))
     core = yield from renumbered(
-        informative(_CORE, budget=core_budget, noise=noise, quality=quality, random_state=rng),
+        informative(
+            _CORE,
+            budget=core_budget,
+            noise=noise,
+            known=inside,
+            quality=quality,
+            random_state=rng,
+        ),
         objects,
     )
     if budget is None:

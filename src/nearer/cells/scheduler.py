@@ -7,6 +7,7 @@ the end: one that is taken away counts as dead.
 
 from __future__ import annotations
 
+import re
 import threading
 from _thread import interrupt_main
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from nearer.errors import InvalidInput
 
 __all__ = ["scheduler"]
 
+_ADDRESS = re.compile(r"(tcp|tls)://(\[[\w:.%]+\]|[\w.-]+):\d{1,5}")
 _PATIENCE = 10  # seconds for an answer of the scheduler, and for workers to be there, or back
 
 
@@ -35,6 +37,11 @@ def scheduler(address: str | None) -> Iterator[None]:
     if address is None:
         yield
         return
+    if _ADDRESS.fullmatch(address) is None:
+        raise InvalidInput(
+            f"--scheduler {address}: must be tcp://host:port or tls://host:port, as `dask "
+            "scheduler` prints it"
+        )
     try:
         from distributed import Client  # noqa: PLC0415 - an extra
         from joblib import parallel_config  # noqa: PLC0415
@@ -60,9 +67,16 @@ def scheduler(address: str | None) -> Iterator[None]:
 
 
 def _connected(client: Any, address: str) -> Any:
+    class Reached(client):  # type: ignore[misc]
+        """A client that is closed only where it has come to run: else that takes 20 s, in vain."""
+
+        def __del__(self) -> None:
+            if self.status == "running":
+                super().__del__()
+
     try:
-        found = client(address, timeout=_PATIENCE, set_as_default=False)
-    except (OSError, ValueError) as error:
+        found = Reached(address, timeout=_PATIENCE, set_as_default=False)
+    except (OSError, ValueError, MemoryError) as error:  # what is no Dask may say absurd lengths
         raise InvalidInput(
             f"--scheduler {address}: no Dask scheduler answers there; start one with `dask "
             "scheduler`, mend the address, or leave the option out"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import secrets
 import time
@@ -18,7 +19,7 @@ import numpy as np
 from nearer import __version__
 from nearer._dimension import DimensionEstimate
 from nearer._fit import fit
-from nearer.cli.output import check_folder
+from nearer.cli.output import check_folder, said_of_dimension
 from nearer.embedding import Embedding
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.files import json_text, positions_text, sha256, table_text, written_whole
@@ -26,10 +27,13 @@ from nearer.metrics import triplet_accuracy
 from nearer.running.progress import step_progress
 from nearer.triplets import Triplets
 from nearer.triplets.blocks import parquet_files
+from nearer.triplets.report import Report
 
 __all__ = ["Fitted", "check_files", "fit_file", "report_fit", "wanted_dimension"]
 
 _MOST_DRAWN = 1000  # objects with names and ellipses; more of them hide each other and take minutes
+
+_FILES = ("dimension.png", "embedding.csv", "fit.json", "map.png", "people.csv")
 
 _NAMED = 10  # people that a line names; the others are in people.csv
 
@@ -113,7 +117,17 @@ class Fitted:
             "source": self.origin,
             "command": self.command,
             "out": str(self.folder),
+            "files": self.files,
         }
+
+    @property
+    def files(self) -> list[str]:
+        """The files that are written to the folder."""
+        left_out = {
+            "dimension.png": self.estimate is None,
+            "people.csv": self.embedding.people is None,
+        }
+        return [name for name in _FILES if not left_out.get(name, False)]
 
     def _flagged(self, which: str) -> list[str] | None:
         people = self.embedding.people
@@ -141,6 +155,8 @@ def fit_file(
     seed: int | None,
 ) -> Fitted:
     """Fit the answers of a file."""
+    if not len(answers):
+        raise InvalidInput(f"{source}: no answer is left, {_why_none(answers.report)}")
     wanted = wanted_dimension(dim, len(np.unique(answers.triplets)))
     if bootstrap == 1:
         raise InvalidInput("--bootstrap 1: a spread needs at least 2 draws; 0 leaves it out")
@@ -170,6 +186,18 @@ def fit_file(
         answers.labels,
         answers.report.contradictions,
     )
+
+
+def _why_none(report: Report) -> str:
+    """Why none of the answers that were read can be used."""
+    found = {
+        "names an object twice": report.degenerate,
+        "is undecided": (*report.undecided, *report.ties),
+        "could not be read": report.bad,
+        "is another page": report.others,
+    }
+    reasons = [why for why, lines in found.items() if lines]
+    return f"since every one {' or '.join(reasons)}; a fit needs at least one answer"
 
 
 def wanted_dimension(dim: str, n: int) -> Any:
@@ -206,14 +234,17 @@ def report_fit(
 ) -> None:
     """Write the files, then print the figures."""
     summary = fitted.summary()
+    stale = _earlier(fitted.folder) - set(summary["files"])
     with written_whole(fitted.folder) as part:
         e = fitted.embedding
         text = positions_text(e.positions, labels=fitted.names, covariances=e.covariances)
         (part / "embedding.csv").write_text(text, encoding="utf-8")
-        if e.people is not None:
+        if "people.csv" in summary["files"]:
             (part / "people.csv").write_text(_people_text(e), encoding="utf-8")
         (part / "fit.json").write_text(json_text(summary, indent=1) + "\n", encoding="utf-8")
         _draw(part, fitted)
+    for name in stale:
+        (fitted.folder / name).unlink(missing_ok=True)
     if map_file is not None:
         _draw_map(fitted, map_file)
     if report_file is not None:
@@ -228,6 +259,15 @@ def report_fit(
         click.echo(json_text(summary))
     else:
         _print(fitted, summary, [file for file in (map_file, report_file) if file is not None])
+
+
+def _earlier(folder: Path) -> set[str]:
+    """The files that an earlier fit has left there, by its own word: others' stay untouched."""
+    try:
+        told = json.loads((folder / "fit.json").read_text(encoding="utf-8"))["files"]
+        return {name for name in _FILES if name in told}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return set()
 
 
 def _print(fitted: Fitted, summary: dict[str, Any], also: list[Path]) -> None:
@@ -257,7 +297,7 @@ def _print(fitted: Fitted, summary: dict[str, Any], also: list[Path]) -> None:
     console.print(table)
     for line in _remarks(fitted, summary):
         console.print(line, soft_wrap=True, markup=False, highlight=False)
-    names = ", ".join(sorted(path.name for path in fitted.folder.iterdir()))
+    names = ", ".join(summary["files"])
     for line in (f"in {fitted.folder}: {names}", *(f"written: {file}" for file in also)):
         console.print(line, soft_wrap=True, markup=False)
 
@@ -267,9 +307,7 @@ def _remarks(fitted: Fitted, summary: dict[str, Any]) -> Iterator[str]:
     held = fitted.embedding.held_out
     if held is not None and held.is_guessing:
         yield "these answers are predicted no better than by guessing: the map may be chance alone"
-    if summary["determined"] is False:
-        span = f"{summary['dimension_low']} to {summary['dimension_high']}"
-        yield f"dimension not determined: {span} cannot be told apart by these answers"
+    yield from said_of_dimension(fitted.embedding)
     others = fitted.embedding.details["agreement"].get("others")
     if others is not None:
         yield f"two people agree on {others.share:.3f} of the questions that both answered"

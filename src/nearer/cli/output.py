@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
 from nearer.files import json_text, positions_text, table_text, write_files
 
-__all__ = ["MethodRun", "check_folder", "print_run", "write_run"]
+__all__ = ["MethodRun", "check_folder", "print_run", "said_of_dimension", "write_run"]
 
 
 @dataclass
@@ -32,6 +34,7 @@ class MethodRun:
     seconds: float
     seed: int
     names: tuple[str, ...] | None = None
+    files: list[str] = field(default_factory=list)  # what `write_run` has written
 
     @property
     def basis(self) -> Basis | None:
@@ -48,6 +51,9 @@ class MethodRun:
             "n_objects": len(positions),
             "method": self.method,
             "dimension": self.embedding.dimension,
+            "dimension_low": self.embedding.dimension_low,
+            "dimension_high": self.embedding.dimension_high,
+            "determined": self.embedding.determined,
             "n_comparisons": self.embedding.n_comparisons,
             "n_rounds": self.embedding.n_rounds,
             "seconds": round(self.seconds, 4),
@@ -74,8 +80,28 @@ def check_folder(out: str) -> Path:
 
 
 def write_run(run: MethodRun) -> None:
-    """Write all files of a run, or none."""
-    write_files(run.folder, _files(run))
+    """Write all files of a run, or none; axes of an earlier run do not stay beside them."""
+    contents = _files(run)
+    write_files(run.folder, contents)
+    run.files = sorted(contents)
+    if "basis.json" not in contents and _holds_axes(run.folder / "basis.json"):
+        (run.folder / "basis.json").unlink()
+
+
+def _holds_axes(file: Path) -> bool:
+    """Whether a run has written this file; somebody else's of that name is none of its business."""
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(found, dict) and {"axes", "rankings"} <= set(found)
+
+
+def said_of_dimension(embedding: Embedding) -> Iterator[str]:
+    """The sentence that a dimension needs where the answers leave others possible."""
+    if embedding.determined is False:
+        span = f"{embedding.dimension_low} to {embedding.dimension_high}"
+        yield f"dimension not determined: {span} cannot be told apart by these answers"
 
 
 def print_run(run: MethodRun, *, as_json: bool) -> None:
@@ -105,8 +131,9 @@ def print_run(run: MethodRun, *, as_json: bool) -> None:
     console.print(table)
     for phase in run.embedding.history:
         console.print(f"{phase.name}: {phase.n_comparisons:,} comparisons; {phase.note}")
-    names = ", ".join(sorted(path.name for path in run.folder.iterdir()))
-    console.print(f"in {run.folder}: {names}", soft_wrap=True)
+    for line in said_of_dimension(run.embedding):
+        console.print(line, soft_wrap=True, markup=False, highlight=False)
+    console.print(f"in {run.folder}: {', '.join(run.files)}", soft_wrap=True)
 
 
 def _cell(value: float) -> str:

@@ -28,7 +28,7 @@ from nearer.cli.output import MethodRun, check_folder, write_run
 from nearer.cli.stopping import Stopped
 from nearer.datasets.points import load_named_points
 from nearer.errors import InvalidInput
-from nearer.files import write_bytes
+from nearer.files import read_numpy, write_bytes
 from nearer.running.load import journal_seed
 from nearer.running.progress import asking_progress
 from nearer.running.run import run
@@ -139,12 +139,11 @@ class _PaidAnswers:
 
     def _take_up(self) -> None:
         try:
-            with np.load(self._file, allow_pickle=False) as kept:
-                if str(kept["fingerprint"]) != self._fingerprint:
-                    return
-                self.memory = Memory(kept["triplets"])
-                self.seed = int(kept["seed"])
-        except (OSError, ValueError, KeyError, EOFError):
+            kept = read_numpy(self._file)
+            if str(kept["fingerprint"]) != self._fingerprint:
+                return
+            self.memory, self.seed = Memory(kept["triplets"]), int(kept["seed"])
+        except (ValueError, TypeError, LookupError, OverflowError):
             click.echo(f"{self._file} cannot be read and is left aside", err=True)
             return
         click.echo(f"going on from {len(self.memory):,} answers of an interrupted run", err=True)

@@ -21,7 +21,8 @@ These are the words of Salmon (``head, winner, loser, left, right, puid`` and, f
 numbered objects, ``head_filename`` and ``head_html``), of tripletTools (``head, winner, loser,
 Center, Left, Right, Answer, worker_id``; older files ``Target, Option1, Option2, primary,
 alternate``) and of the published survey files. Three lone letters, ``a,b,c`` or ``i,j,k``, are
-head, near and far, or with an answer beside them head and the two that are compared.
+head, near and far, or with an answer beside them head and the two that are compared; letters say
+less than words, so the report says what they were taken for.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ __all__ = [
     "KINDS",
     "PARTS",
     "Reading",
+    "assumed_of_letters",
     "by_choice",
     "by_name",
     "by_position",
@@ -146,6 +148,28 @@ def by_name(header: Sequence[str]) -> dict[str, int]:
     if "near" in parts and "far" not in parts and "a" in parts:
         parts["chosen"] = parts.pop("near")
     return parts
+
+
+def assumed_of_letters(header: Sequence[str], parts: Mapping[str, int]) -> str:
+    """What was assumed of columns that are called by letters; nothing where words say it.
+
+    Examples
+    --------
+    >>> header = ["c", "b", "a"]
+    >>> print(assumed_of_letters(header, by_name(header)))
+    columns a, b, c are taken as head, near, far. Where they are something else, say so: ...
+    """
+    three = ("head", "near", "far") if "near" in parts else ("head", "a", "b")
+    names = [header[parts[part]] for part in three if part in parts]
+    words = tuple(map(_plain, names))
+    if words == three or words not in _LETTERS:
+        return ""
+    example = {"item1": names[0], "item2": names[1], "odd": names[2]}
+    typed = ",".join(f"{part}={name}" for part, name in example.items())
+    return (
+        f"columns {', '.join(names)} are taken as {', '.join(three)}. Where they are something "
+        f"else, say so: columns={example}, or --columns {typed}"
+    )
 
 
 def by_position(kind: str, width: int) -> dict[str, int]:

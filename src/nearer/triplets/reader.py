@@ -238,9 +238,12 @@ def _of_table(whole: TextTable, told: Reading, bad: list[int]) -> Triplets:
             table = table.without(fault.rows)
     assumed = ""
     if told.kind == "auto" and told.columns is None:
-        by_place = kind == "odd-one-out" and "answer" in parts
-        assumed = _ASSUMED["place"] if by_place else ""
-        assumed = assumed if names else _ASSUMED.get((kind, table.width), "")
+        if not names:
+            assumed = _ASSUMED.get((kind, table.width), "")
+        elif kind == "odd-one-out" and "answer" in parts:
+            assumed = _ASSUMED["place"]
+        else:
+            assumed = parts_of.assumed_of_letters(names, parts)
     known: dict[str, Any] = {
         "rows": read.report.rows + len(bad),
         "bad": tuple(sorted(bad)),

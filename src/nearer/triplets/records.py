@@ -76,6 +76,16 @@ class Records:
 def parse_records(path: str, text: str) -> Records:
     """Records of a text that is JSON, or JSON line by line."""
     try:
+        return _parsed(path, text)
+    except RecursionError:
+        raise InvalidInput(
+            f"{path}: is no JSON that can be read, its brackets are nested too deeply; mend it, or "
+            "get the file again"
+        ) from None
+
+
+def _parsed(path: str, text: str) -> Records:
+    try:
         whole, unit = [(1, json.loads(text))], "record"
     except json.JSONDecodeError as error:
         whole, unit = list(_lines(path, text, error)), "line"
@@ -224,7 +234,7 @@ def _list(value: Any) -> list[Any]:
     if isinstance(value, str):
         try:
             value = json.loads(value)
-        except json.JSONDecodeError:
+        except (json.JSONDecodeError, RecursionError):
             value = [part.strip() for part in value.strip("[]").split(",")]
     return list(value) if isinstance(value, list | tuple) else [value]
 
