@@ -199,6 +199,16 @@ def test_files_that_cannot_be_written_are_refused_at_once(call, tmp_path, option
     assert not (tmp_path / "out").exists()
 
 
+def test_guessing_is_called_guessing(call, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = answered(balanced_questions(12, 900, rng), rng.random(900) < 0.5)
+    nearer.write_triplets(tmp_path / "t.csv", rows)
+    result = call("fit", "t.csv", "--dim", 2, "--seed", 0, "--bootstrap", 0)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count("no better than by guessing") == 1
+    assert "guessing" not in result.stderr
+
+
 def test_only_what_this_fit_wrote_is_left_and_listed(call, tmp_path):
     people_file(tmp_path / "answers.csv")
     assert call("fit", "answers.csv", "--seed", 0, "--out", "o").exit_code == 0

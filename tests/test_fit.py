@@ -159,6 +159,7 @@ def test_the_bootstrap_believes_whom_the_fit_believes():
     assert both < 1.5 * alone
 
 
+@pytest.mark.filterwarnings("ignore:.*no better than by guessing")
 @pytest.mark.parametrize("seed", range(3))
 def test_few_answers_determine_nothing(seed):
     rng = np.random.default_rng(seed)
@@ -225,6 +226,7 @@ def test_a_frame_without_names_of_columns_holds_its_rows_and_no_more():
         nearer.fit(pd.DataFrame({"what": [1], "is": [2], "this": [3]}), n_components=1)
 
 
+@pytest.mark.filterwarnings("ignore:.*no better than by guessing")
 def test_an_iterator_of_blocks_is_its_rows():
     rng = np.random.default_rng(0)
     rows = np.array([rng.choice(15, 3, replace=False) for _ in range(600)])

@@ -11,7 +11,7 @@ from matplotlib.text import Annotation, Text
 from scipy.stats import chi2
 
 import nearer
-from nearer.errors import InvalidInput
+from nearer.errors import AnswersWarning, InvalidInput
 from nearer.plotting import explore_positions, plot_positions, plot_world, save
 
 
@@ -201,3 +201,53 @@ def test_positions_of_another_number_of_cities_are_refused():
     cities = nearer.datasets.load_cities()
     with pytest.raises(InvalidInput, match="3 positions: the map has 500 cities"):
         plot_world(np.zeros((3, 2)), cities)
+
+
+@pytest.mark.parametrize("colour", [["a", None, "b", "a"], [0.5, None, 1.0, 2.0], [1, None, 2, 2]])
+def test_a_missing_colour_is_grey_and_explained(colour):
+    ax = plot_positions(points(4, 2), colour=colour)
+    shown = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert shown.count("no value") == 1
+    assert sum(len(dots.get_offsets()) for dots in ax.collections) == 4
+    assert "null" in explore_positions(points(4, 2), colour=colour).html.split('"colour":')[1][:20]
+
+
+def test_a_missing_picture_is_not_drawn(tmp_path):
+    imsave(tmp_path / "a.png", np.zeros((4, 4, 3)))
+    files = [tmp_path / "a.png", None, tmp_path / "a.png"]
+    ax = plot_positions(points(3, 2), pictures=files)
+    assert len([x for x in ax.get_children() if isinstance(x, AnnotationBbox)]) == 2
+    assert explore_positions(points(3, 2), pictures=files).html.count("data:image/webp") == 2
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"covariances": -1},
+        {"covariances": [None] * 14},
+        {"labels": 3},
+        {"pictures": 1},
+        {"title": 5},
+    ],
+)
+def test_what_is_no_list_is_refused(options):
+    for draw in (plot_positions, explore_positions):
+        with pytest.raises(InvalidInput, match=next(iter(options))):
+            draw(points(14, 2), **options)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_both_maps_take_a_title(d):
+    figure = plot_positions(points(6, d), title="cost in $").figure
+    assert "cost in $" in [text.get_text() for text in figure.findobj(Text)]
+    assert "cost in $" in explore_positions(points(6, d), title="cost in $").html
+
+
+def test_letters_that_no_font_has_are_one_warning(tmp_path):
+    """Whatever fonts there are, these have no letter: they are for private use."""
+    odd = ["\U000f0000", "ape", "\U000f0001"]
+    with pytest.warns(AnswersWarning, match="no installed font") as told:
+        ax = plot_positions(points(3, 2), labels=odd, colour=odd, title="\U000f0002")
+    assert len(told) == 1
+    save(ax, tmp_path / "map.png")  # a warning here would be an error
+    assert {text.get_text() for text in ax.texts} == {"□", "ape"}

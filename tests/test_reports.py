@@ -9,7 +9,7 @@ import pytest
 from browserkit import SIZES, look, needs_browser, open_page
 
 import nearer
-from nearer.errors import InvalidInput
+from nearer.errors import AnswersWarning, InvalidInput
 from nearer.questions import answered, random_questions
 
 NAMES = ["<b>bold</b>", "a|b", "x_1*", "</script>", "`tick`", *(f"thing {i}" for i in range(15))]
@@ -165,3 +165,27 @@ def test_a_browser_shows_it(browser, people, tmp_path, size, scheme):
     assert page.eval_on_selector_all("img", "all => all.every((i) => i.naturalWidth > 100)")
     assert page.faults == []
     page.context.close()
+
+
+def test_the_largest_dimension_stands_for_all_beyond(people, tmp_path):
+    rows = {1: {"probability": 0.7, "log_likelihood": -0.5}, 2: {"probability": 0.3}}
+    page = words(written(replace(people, evidence=rows), tmp_path))
+    assert "2 or more" in page
+    assert "2 dimensions and all beyond" in page
+    rows = {d: {"probability": 1 / 19} for d in range(1, 20)}  # 20 objects have no more than 19
+    assert "or more" not in words(written(replace(people, evidence=rows), tmp_path))
+
+
+def test_guessing_is_called_guessing(people, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = answered(random_questions(12, 900, rng), rng.random(900) < 0.5)
+    with pytest.warns(AnswersWarning, match="no better than by guessing"):
+        found = nearer.fit(rows, n_components=2, random_state=0)
+    assert found.held_out.is_guessing
+    assert words(written(found, tmp_path)).count("no better than by guessing") == 2
+    assert "guessing," not in words(written(people, tmp_path))
+
+
+def test_a_title_is_text(exact, tmp_path):
+    with pytest.raises(InvalidInput, match="title=5: must be text"):
+        exact.report(tmp_path / "report.html", title=5)

@@ -129,9 +129,9 @@ def test_bad_input(options, fit_options, message):
 
 
 def test_shapes_of_losses_are_checked_at_fit():
-    with pytest.raises(InvalidInput, match="ckl"):
+    with pytest.raises(InvalidInput, match=r"mu=-1\.0"):
         nearer.CKL(1, mu=-1.0).fit([[0, 1, 2]])
-    with pytest.raises(InvalidInput, match="tste"):
+    with pytest.raises(InvalidInput, match=r"alpha=0\.0"):
         nearer.TSTE(1, alpha=0.0).fit([[0, 1, 2]])
 
 
@@ -218,3 +218,28 @@ def test_people_are_rated_where_they_are_known(answers):
         nearer.OrdinalEmbedding(2).fit(rows, people=who[:-1])
     with pytest.raises(InvalidInput, match="SOE counts everybody's answers the same"):
         nearer.SOE(2).fit(rows, people=who)
+
+
+@pytest.mark.parametrize("kind", ["SOE", "CKL", "GNMDS", "STE", "TSTE", "LOE", "OrdinalEmbedding"])
+@pytest.mark.parametrize("name", ["max_iter", "tol", "mu", "alpha", "n_far"])
+@pytest.mark.parametrize("value", [-1, 0, np.nan, "many", True, [2]])
+def test_numbers_that_are_none_are_refused(kind, name, value):
+    model = getattr(nearer, kind)(1)
+    if name not in model.get_params():
+        return
+    lists = [[1, 2], [0, 2], [1, 3], [2, 1]] if kind == "LOE" else [[0, 1, 2], [2, 1, 0]]
+    with pytest.raises(InvalidInput, match=f"{name}="):
+        model.set_params(**{name: value}).fit(lists)
+
+
+@pytest.mark.parametrize("name", ["max_iter", "n_far"])
+def test_steps_and_objects_are_whole(name):
+    with pytest.raises(InvalidInput, match=rf"{name}=2\.5: must be a whole number"):
+        nearer.LOE(1, **{name: 2.5}).fit([[1, 2], [0, 2], [1, 3], [2, 1]])
+
+
+@pytest.mark.parametrize("rows", ["abc", None, 3, [1, 2, 3], [[1, 2]], [[1, 2], [1]]])
+def test_what_is_no_triplet_has_no_score(rows):
+    model = nearer.SOE(1, random_state=0).fit([[0, 1, 2], [2, 1, 0]])
+    with pytest.raises(InvalidInput, match="rows of three objects"):
+        model.score(rows)

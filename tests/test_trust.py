@@ -76,6 +76,21 @@ def test_probabilities_of_a_fit_come_true():
     found = nearer.fit(rows, n_components=2, n_objects=25, random_state=0)
     calibration = found.details["calibration"]
     assert calibration.counts.sum() > 1000
-    assert (np.diff(calibration.predicted) >= 0).all()
+    assert (np.diff(calibration.predicted) >= -1e-12).all()
     assert calibration.error < 0.03
+    assert np.abs(calibration.predicted - calibration.observed).max() < 0.1
     assert found.details["agreement"] == {} or found.details["agreement"]["unknown"].share > 0.5
+
+
+def test_calibration_counts_every_answer_that_was_held_out():
+    """Answers given again are one row of the fit, and still as many answers as were given."""
+    rng = np.random.default_rng(3)
+    asked = random_questions(8, 1500, rng)
+    near = nearer.PointOracle(rng.normal(size=(8, 2)))(asked)
+    rows = answered(asked, near ^ (rng.random(1500) < 0.2))
+    assert len(np.unique(rows, axis=0)) < 500
+    found = nearer.fit(rows, n_components=2, n_objects=8, random_state=0)
+    assert found.details["calibration"].counts.sum() == found.held_out.n_trials == 1500
+    weights = np.where(np.arange(1500) % 3 == 0, 0.0, 1.0)
+    found = nearer.fit(rows, n_components=2, n_objects=8, weights=weights, random_state=0)
+    assert found.details["calibration"].counts.sum() == found.held_out.n_trials == 1000

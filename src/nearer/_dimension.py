@@ -67,7 +67,8 @@ class DimensionEstimate:
     dimension_low, dimension_high
         The dimensions that the answers leave possible, 95 times in 100.
     evidence
-        Dimension → its ``"probability"`` and what that rests on; empty for the published ways.
+        Dimension → its ``"probability"`` and what that rests on; empty for the published ways. The
+        probability of the largest dimension is that of all beyond it, too.
     positions
         Positions in `dimension` dimensions where the method has them, else None.
     """

@@ -9,6 +9,7 @@ are there for those who want them; how sure positions are is then found by drawi
 from __future__ import annotations
 
 import os
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -26,6 +27,7 @@ from nearer._dimension import (
 from nearer._given import Given, gather
 from nearer._many import Goal, fit_many, in_blocks
 from nearer.embedding import Embedding, Phase
+from nearer.errors import AnswersWarning
 from nearer.fitting.belief import Belief
 from nearer.fitting.bootstrap import bootstrap_covariances
 from nearer.fitting.device import Device, using
@@ -115,7 +117,8 @@ def fit(
     Returns
     -------
     Embedding
-        Its questions were given, not chosen. ``details`` holds the ``"posterior"``, the
+        Its questions were given, not chosen. Where guessing may predict answers held out as well,
+        `AnswersWarning` says so. ``details`` holds the ``"posterior"``, the
         ``"method"`` used, the ``"loss"``, the `Reliability` of people, the dimension
         ``"estimate"``, the ``"weights"`` that the fit used, and, of ``"noisy"``, the Kendall's τ
         that is expected of the positions, ``"expected_tau"``; the ``"agreement"`` of answers to the
@@ -146,7 +149,7 @@ def fit(
     if isinstance(answers, Stored):
         goal = _goal(answers.n_objects, n_components, method, max_components, max_iter, tol)
         with using(device):
-            return fit_many(answers, goal, rng, call=call)
+            return _doubted(fit_many(answers, goal, rng, call=call))
     given = gather(answers, people, weights, n_objects, objects, odds)
     goal = _goal(given.n, n_components, method, max_components, max_iter, tol)
     if given.are_choices and (method not in ("auto", "noisy") or bootstrap):
@@ -156,7 +159,21 @@ def fit(
         if draws := _default_draws(given, found) if bootstrap is None else bootstrap:
             again = _obeyed_otherwise if found.exact else _drawn_again
             found = again(given, found, draws, rng)
-        return _embedding(given, found, call)
+        return _doubted(_embedding(given, found, call))
+
+
+def _doubted(found: Embedding) -> Embedding:
+    """The same, with a warning where the answers seem to be chance."""
+    held = found.held_out
+    if held is not None and held.is_guessing:
+        warnings.warn(
+            f"{held.accuracy:.0%} of {held.n_trials:,} answers held out were predicted "
+            f"(95 % interval {held.low:.0%} to {held.high:.0%}), no better than by guessing: the "
+            "positions may be chance alone; collect more answers, or look at how these were read",
+            AnswersWarning,
+            stacklevel=3,
+        )
+    return found
 
 
 def _as_called(given: dict[str, Any]) -> str:
@@ -230,7 +247,7 @@ def _find(given: Given, goal: Goal, rng: np.random.Generator) -> _Found:
         evidence,
         belief.reliability,
         belief.weights,
-        calibrated(belief.held_out),
+        calibrated(belief.held_out, belief.times),
         expected_tau=belief.expected_tau,
     )
 

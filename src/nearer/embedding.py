@@ -61,6 +61,11 @@ class HeldOutAccuracy:
     high: float
     n_trials: int
 
+    @property
+    def is_guessing(self) -> bool:
+        """Whether guessing, which is right half the time, may predict as well."""
+        return self.low <= 0.5
+
 
 @dataclass(frozen=True, eq=False)
 class Embedding:
@@ -80,6 +85,8 @@ class Embedding:
         The phases of the run in order: what was asked in each, and why it stopped.
     evidence
         What the dimension rests on: for each dimension tried, how well it explained the answers.
+        The ``"probability"`` of the largest one is that of all beyond it, too, as long as there
+        are objects enough for more.
     determined
         Whether the evidence separates the dimension from its neighbours.
     dimension_low, dimension_high
@@ -365,16 +372,7 @@ class Embedding:
         write_report(self, path, title=title, command=command, source=source, pictures=pictures)
 
 
-_CLASSES = (
-    Phase,
-    HeldOutAccuracy,
-    Noise,
-    Curve,
-    Posterior,
-    Reliability,
-    Agreement,
-    Calibration,
-)
+_CLASSES = (Phase, HeldOutAccuracy, Noise, Curve, Posterior, Reliability, Agreement, Calibration)
 _KEPT: dict[str, type[Any]] = {kind.__name__: kind for kind in _CLASSES}
 
 

@@ -55,14 +55,14 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Predicted probabilities beside what came true, in bins of equally many answers.
+    """Predicted probabilities beside what came true, in bins of about equally many answers.
 
     Attributes
     ----------
     predicted, observed
         Mean probability of the likelier answer, and how often it was given.
     counts
-        Answers in each bin.
+        Answers in each bin, those given again included.
     """
 
     predicted: Floats
@@ -159,18 +159,28 @@ def _share(agreeing: Floats, pairs: Floats, binary: bool) -> Agreement | None:
     return Agreement(share, low, high, int(known.sum()), ceiling)
 
 
-def calibrated(held_out: HeldOut | None) -> Calibration | None:
-    """Whether probabilities of answers held out came true; None where there is no choice of two."""
+def calibrated(held_out: HeldOut | None, times: NDArray[np.int64]) -> Calibration | None:
+    """Whether probabilities of answers held out came true; None where there is no choice of two.
+
+    `times` says how many of the answers each row of the evidence stands for.
+    """
     if held_out is None or not isinstance(held_out.forecast, MarginForecast):
         return None
+    times = times[held_out.rows]
     p = np.exp(held_out.log_likelihood)
     sure, right = np.maximum(p, 1 - p), (p > 0.5).astype(np.float64)
-    bins = np.array_split(np.argsort(sure, kind="stable"), min(_BINS, len(sure)))
-    weights = held_out.weights
-    if not all(weights[rows].sum() > 0 for rows in bins):
+    # by their margins: where the curve is flat, rounding would sort right from wrong answers
+    order = np.argsort(np.abs(held_out.forecast.margins), kind="stable")
+    order = order[times[order] > 0]  # the others count nothing
+    if not len(order):
         return None
+    # equal answers stay in one bin, the one in which the middle of them falls
+    middle = np.cumsum(times[order]) - times[order] / 2
+    which = (_BINS * middle / times[order].sum()).astype(np.int64)
+    bins = [order[which == k] for k in np.unique(which)]
+    weights = held_out.weights
     return Calibration(
         np.array([np.average(sure[rows], weights=weights[rows]) for rows in bins]),
         np.array([np.average(right[rows], weights=weights[rows]) for rows in bins]),
-        np.array([len(rows) for rows in bins]),
+        np.array([times[rows].sum() for rows in bins]),
     )

@@ -7,6 +7,7 @@ import json
 import os
 import secrets
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ from nearer._dimension import DimensionEstimate
 from nearer._fit import fit
 from nearer.cli.output import check_folder, said_of_dimension
 from nearer.embedding import Embedding
-from nearer.errors import InvalidInput
+from nearer.errors import AnswersWarning, InvalidInput
 from nearer.files import json_text, positions_text, sha256, table_text, written_whole
 from nearer.metrics import triplet_accuracy
 from nearer.running.progress import step_progress
@@ -162,7 +163,8 @@ def fit_file(
     folder = check_folder(out)
     seed = secrets.randbits(31) if seed is None else seed
     start = time.perf_counter()
-    with step_progress() as step:
+    with step_progress() as step, warnings.catch_warnings():
+        warnings.simplefilter("ignore", AnswersWarning)  # the table says it
         step(f"fitting {len(answers):,} answers")
         embedding = fit(
             answers,
@@ -302,6 +304,9 @@ def _print(fitted: Fitted, summary: dict[str, Any], also: list[Path]) -> None:
 
 def _remarks(fitted: Fitted, summary: dict[str, Any]) -> Iterator[str]:
     """What a reader must know beside the figures."""
+    held = fitted.embedding.held_out
+    if held is not None and held.is_guessing:
+        yield "these answers are predicted no better than by guessing: the map may be chance alone"
     yield from said_of_dimension(fitted.embedding)
     others = fitted.embedding.details["agreement"].get("others")
     if others is not None:

@@ -52,8 +52,8 @@ class _LossEstimator(TripletEstimator):
     ) -> Fit:
         options: dict[str, Any] = {
             "loss": self._loss(),
-            "max_iter": self.max_iter,
-            "tol": self.tol,
+            "max_iter": checks.whole("max_iter", self.max_iter),
+            "tol": checks.positive("tol", self.tol),
             "callback": _report if self.verbose else None,
         }
         above = isinstance(init, str) and init == "above"
@@ -138,7 +138,7 @@ class CKL(_LossEstimator):  # noqa: D101 - it is built below
     mu: float = 0.05
 
     def _loss(self) -> Loss:
-        return Loss("ckl", self.mu)
+        return Loss("ckl", checks.positive("mu", self.mu))
 
 
 class GNMDS(_LossEstimator):  # noqa: D101 - it is built below
@@ -162,7 +162,7 @@ class TSTE(_LossEstimator):  # noqa: D101 - it is built below
     alpha: float = 1.0
 
     def _loss(self) -> Loss:
-        return Loss("tste", self.alpha)
+        return Loss("tste", checks.positive("alpha", self.alpha))
 
 
 def _start(init: Any, passes: Passes | GpuPasses, d: int, rng: np.random.Generator) -> Floats:

@@ -77,10 +77,12 @@ class LOE(FramesOut, BaseEstimator):  # type: ignore[misc]
         graph = as_graph(neighbours)
         n = graph.shape[0]
         d = checks.n_components(self.n_components, n)
+        if self.n_far is not None:
+            checks.whole("n_far", self.n_far, rule="so many others; None: all")
+        max_iter, tol = checks.whole("max_iter", self.max_iter), checks.positive("tol", self.tol)
         rng = as_generator(self.random_state)
-        fit = fit_from_above(
-            self._triplets(graph, rng), n, d, max_iter=self.max_iter, tol=self.tol, rng=rng
-        )
+        rows = self._triplets(graph, rng)
+        fit = fit_from_above(rows, n, d, max_iter=max_iter, tol=tol, rng=rng)
         self.embedding_: Floats = fit.positions
         self.stress_: float = fit.loss
         self.n_iter_: int = fit.n_iter

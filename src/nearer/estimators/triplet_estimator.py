@@ -140,7 +140,13 @@ class TripletEstimator(FramesOut, BaseEstimator):  # type: ignore[misc]
 
 def answered(triplets: ArrayLike, y: ArrayLike | None) -> NDArray[Any]:
     """Rows (head, near, far) from triplets, or from questions and answers."""
-    rows = np.asarray(triplets)
+    try:
+        rows = np.asarray(triplets)
+    except ValueError as error:
+        raise InvalidInput(f"triplets must be rows of three objects: {error}") from error
+    if rows.ndim != 2 or rows.shape[1] != 3:
+        what = f"{triplets!r:.60}" if rows.ndim == 0 else f"of shape {rows.shape}"
+        raise InvalidInput(f"triplets {what}: must be (m, 3) rows of three objects, head first")
     if y is None:
         return rows
     answers = np.asarray(y)

@@ -23,7 +23,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
 from nearer import checks
@@ -200,6 +200,12 @@ class Belief:
     def weights(self) -> Floats:
         """How much each answer counts: as given, times how far its person can be believed."""
         return self._counts
+
+    @property
+    def times(self) -> NDArray[np.int64]:
+        """How many answers that count each row of the evidence stands for."""
+        counted = self._answers.row[self._counts > 0]
+        return np.bincount(counted, minlength=len(self._answers))
 
     @property
     def right(self) -> Floats:

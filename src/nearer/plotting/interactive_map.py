@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nearer.errors import InvalidInput
 from nearer.plotting.canvas import COLOURS
+from nearer.plotting.given import check_given, check_title, read_colours
 from nearer.plotting.projection import project
 from nearer.plotting.thumbnails import as_data_url, read_thumbnail
 
@@ -53,7 +53,7 @@ def explore_positions(
     *,
     labels: Sequence[object] | None = None,
     covariances: NDArray[np.float64] | None = None,
-    pictures: Sequence[str | os.PathLike[str]] | None = None,
+    pictures: Sequence[str | os.PathLike[str] | None] | None = None,
     colour: ArrayLike | None = None,
     title: str = "Map of the objects",
 ) -> InteractiveMap:
@@ -77,17 +77,15 @@ def explore_positions(
     """
     seen = project(positions, most=None)
     n = len(seen.places)
-    for name, values in (("labels", labels), ("covariances", covariances), ("pictures", pictures)):
-        if values is not None and len(values) != n:
-            raise InvalidInput(f"{name}: {len(values)} for {n} objects; there must be one for each")
+    d = len(seen.directions)
+    check_given(n, d, labels=labels, covariances=covariances, pictures=pictures)
+    check_title(title)
     data: dict[str, Any] = {
         "names": [str(x) for x in (range(n) if labels is None else labels)],
         "places": _rounded(seen.places),
         "axes": seen.names,
         "regions": None if covariances is None else _rounded(seen.seen(covariances)),
-        "pictures": None
-        if pictures is None
-        else [as_data_url(read_thumbnail(file, _PIXELS)) for file in pictures],
+        "pictures": None if pictures is None else [_embedded(file) for file in pictures],
         **_coloured(colour, n),
     }
     text = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
@@ -99,17 +97,15 @@ def _coloured(colour: ArrayLike | None, n: int) -> dict[str, Any]:
     """A number for each object, of its class or as it is; and what classes there are."""
     if colour is None:
         return {"colour": None, "classes": None, "palette": COLOURS}
-    values = np.asarray(colour)
-    if values.shape != (n,):
-        raise InvalidInput(
-            f"colour of shape {values.shape}: must be one class or number for each of the "
-            f"{n} objects"
-        )
-    if values.dtype.kind == "f":
+    values, classes = read_colours(colour, n)
+    if classes is None:
         return {"colour": _rounded(values), "classes": None, "palette": COLOURS}
-    kinds, which = np.unique(values, return_inverse=True)
-    classes = [str(kind) for kind in kinds.tolist()]
-    return {"colour": which.tolist(), "classes": classes, "palette": COLOURS}
+    which = [None if i < 0 else i for i in values.tolist()]
+    return {"colour": which, "classes": classes, "palette": COLOURS}
+
+
+def _embedded(file: str | os.PathLike[str] | None) -> str | None:
+    return None if file is None else as_data_url(read_thumbnail(file, _PIXELS))
 
 
 def _rounded(values: NDArray[np.float64]) -> Any:

@@ -22,8 +22,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import cKDTree
 from scipy.stats import chi2
 
-from nearer.errors import InvalidInput
-from nearer.plotting.canvas import COLOURS, bare, figure_of, new_axes
+from nearer.plotting.alphabets import all_letters, drawable
+from nearer.plotting.canvas import COLOURS, GREY, bare, figure_of, new_axes
+from nearer.plotting.given import NO_VALUE, check_given, check_title, read_colours
 from nearer.plotting.lettering import write_names
 from nearer.plotting.projection import Projection, project
 from nearer.plotting.thumbnails import read_thumbnail
@@ -46,8 +47,9 @@ def plot_positions(
     *,
     labels: Sequence[object] | None = None,
     covariances: Floats | None = None,
-    pictures: Sequence[str | os.PathLike[str]] | None = None,
+    pictures: Sequence[str | os.PathLike[str] | None] | None = None,
     colour: ArrayLike | None = None,
+    title: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw positions as a map.
@@ -66,10 +68,12 @@ def plot_positions(
         ``(n, d, d)`` uncertainty of each position, drawn as an ellipse (on a line, a bar) that
         holds 95 % of it.
     pictures
-        An image file for each object, drawn at its place.
+        An image file for each object, drawn at its place; None where there is none.
     colour
         A class or a number for each object: classes get a colour each and a legend, numbers
-        (fractions) a scale.
+        (fractions) a scale. What is missing (None, nan) is grey.
+    title
+        Written above.
     ax
         Where to draw, the first two directions alone; a new figure by default.
 
@@ -88,16 +92,33 @@ def plot_positions(
     (39 % of the spread) 3
     """
     seen = project(positions)
-    n, k = seen.places.shape
-    _check(n, labels=labels, covariances=covariances, pictures=pictures)
-    paint = _Paint(None if colour is None else np.asarray(colour), n)
-    things = _Things(seen, labels, covariances, pictures, paint)
+    n = len(seen.places)
+    d = len(seen.directions)
+    check_given(n, d, labels=labels, covariances=covariances, pictures=pictures)
+    check_title(title)
+    paint = _Paint(colour, n)
+    texts = [[] if labels is None else list(map(str, labels)), paint.kinds or [], [title or ""]]
+    drawn = iter(drawable([text for part in texts for text in part]))
+    written, kinds, (head,) = ([next(drawn) for _ in part] for part in texts)
+    paint.kinds = None if paint.kinds is None else kinds
+    things = _Things(seen, None if labels is None else written, covariances, pictures, paint)
+    with all_letters():
+        return _drawn(things, head, ax)
+
+
+def _drawn(things: _Things, title: str, ax: Axes | None) -> Axes:
+    """The whole map, below its title."""
+    seen, k = things.seen, things.seen.places.shape[1]
     if ax is not None or k <= 2:
         ax = _one_map(things, ax)
         panels = {(0, 1): ax}
+        if title:
+            ax.set_title(title, parse_math=False)
     else:
         panels = _grid(seen)
         ax = panels[0, 1]
+        if title:
+            figure_of(ax).suptitle(title, parse_math=False)
         for (i, j), panel in panels.items():
             _draw(panel, things, i, j)
             if j == k - 1:
@@ -118,7 +139,7 @@ class _Things:
     seen: Projection
     labels: Sequence[object] | None
     covariances: Floats | None
-    pictures: Sequence[str | os.PathLike[str]] | None
+    pictures: Sequence[str | os.PathLike[str] | None] | None
     paint: _Paint
 
     def places(self, i: int, j: int) -> Floats:
@@ -133,12 +154,6 @@ class _Things:
     def on_a_line(self) -> bool:
         """Whether there is only one dimension."""
         return bool(self.seen.places.shape[1] == 1)
-
-
-def _check(n: int, **given: Any) -> None:
-    for name, values in given.items():
-        if values is not None and len(values) != n:
-            raise InvalidInput(f"{name}: {len(values)} for {n} objects; there must be one for each")
 
 
 def _one_map(things: _Things, ax: Axes | None) -> Axes:
@@ -220,13 +235,11 @@ def _name(ax: Axes, things: _Things, i: int, j: int) -> None:
 class _Paint:
     """Colours of dots, and their size: small and light where there are many."""
 
-    def __init__(self, colour: NDArray[Any] | None, n: int) -> None:
-        if colour is not None and colour.shape != (n,):
-            raise InvalidInput(
-                f"colour of shape {colour.shape}: must be one class or number for each of the "
-                f"{n} objects"
-            )
-        self._colour = colour
+    def __init__(self, colour: ArrayLike | None, n: int) -> None:
+        self._colour: NDArray[Any] | None = None
+        self.kinds: list[str] | None = None
+        if colour is not None:
+            self._colour, self.kinds = read_colours(colour, n)
         few = min(1.0, _FEW / max(n, 1))
         self._look: dict[str, Any] = {
             "s": max(20 * few**0.6, 1.0),
@@ -242,17 +255,25 @@ class _Paint:
         values, (x, y) = self._colour, places.T
         if values is None:
             ax.scatter(x, y, color=COLOURS[1], **self._look)
-        elif values.dtype.kind == "f":
-            self.scale = ax.scatter(x, y, c=values, cmap="viridis", **self._look)
+            return
+        if self.kinds is None:
+            known = np.isfinite(values)
+            if known.any():
+                self.scale = ax.scatter(
+                    x[known], y[known], c=values[known], cmap="viridis", **self._look
+                )
         else:
-            for i, kind in enumerate(np.unique(values).tolist()):
-                mine = values == kind
+            known = values >= 0
+            for i, kind in enumerate(self.kinds):
+                mine = values == i
                 turn, which = divmod(i, len(COLOURS))
                 look = {
                     "color": COLOURS[which],
                     "marker": _MARKERS[turn % len(_MARKERS)],
                 } | self._look
-                ax.scatter(x[mine], y[mine], label=str(kind), **look)
+                ax.scatter(x[mine], y[mine], label=kind, **look)
+        if not known.all():
+            ax.scatter(x[~known], y[~known], color=GREY, label=NO_VALUE, **self._look)
 
 
 def _explain(ax: Axes, panels: list[Axes], things: _Things) -> None:
@@ -308,7 +329,9 @@ def _ellipses(ax: Axes, places: Floats, covariances: Floats) -> None:
     ax.add_collection(regions)
 
 
-def _place_pictures(ax: Axes, places: Floats, files: Sequence[str | os.PathLike[str]]) -> float:
+def _place_pictures(
+    ax: Axes, places: Floats, files: Sequence[str | os.PathLike[str] | None]
+) -> float:
     """Draw pictures; their size in points: as large as the distance to the next mostly allows."""
     page = ax.transData.transform(places) * 72 / figure_of(ax).dpi
     room = _PICTURE
@@ -316,6 +339,8 @@ def _place_pictures(ax: Axes, places: Floats, files: Sequence[str | os.PathLike[
         apart = float(np.median(cKDTree(page).query(page, k=2)[0][:, 1]))
         room = float(np.clip(apart, 0.3 * _PICTURE, _PICTURE))
     for place, file in zip(places.tolist(), files, strict=True):
+        if file is None:
+            continue
         image = np.asarray(read_thumbnail(file, 160))
         drawn = OffsetImage(image, zoom=room / max(image.shape[:2]))
         box = AnnotationBbox(drawn, (place[0], place[1]), frameon=False, pad=0)

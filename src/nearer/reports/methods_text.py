@@ -80,6 +80,11 @@ def methods_text(found: Embedding) -> str:
             "The number of dimensions was estimated by how well answers held out were predicted in "
             "each, with a probability for each number of dimensions."
         )
+    if found.held_out is not None and found.held_out.is_guessing:
+        words.append(
+            "Answers held out were predicted no better than by guessing, so that neither the "
+            "positions nor their number of dimensions are established."
+        )
     if found.people is not None and found.details.get("reliability") is not None:
         words.append(
             "Each person was rated by how well the answers of the others predicted theirs, and "

@@ -95,13 +95,21 @@ def about_dimension(found: Embedding) -> Section:
             "clearly predict better."
         )
     blocks: list[Block] = [Paragraph(said)]
-    told = [_evidence_row(e, known) for e, known in sorted(found.evidence.items())]
+    known = {e: x for e, x in found.evidence.items() if isinstance(x, dict)}
+    most = max((e for e, x in known.items() if "probability" in x), default=0)
+    pooled = most if most < len(found.positions) - 1 else 0
+    told = [_evidence_row(e, x, e == pooled) for e, x in sorted(known.items())]
     if rows := [row for row in told if row is not None]:
         heads = ["dimensions", "probability", "log-loss", "accuracy"]
         caption = (
             "Each number of dimensions: how probable it is, and how answers held out were "
             "predicted. Guessing has a log-loss of 0.693."
         )
+        if rows[-1][0] == f"{pooled} or more":
+            caption += (
+                f" The probability in the last row is that of {pooled} dimensions and all beyond, "
+                "which were not tried."
+            )
         blocks.append(Grid(caption, heads, rows))
     if estimate is not None and len(estimate.dimensions) > 1:
         alt = ", ".join(
@@ -132,15 +140,13 @@ def _dimensions(d: int) -> str:
     return f"{d} dimension{'s' if d > 1 else ''}"
 
 
-def _evidence_row(e: int, known: Any) -> list[str] | None:
-    if not isinstance(known, dict):
-        return None
+def _evidence_row(e: int, known: dict[str, Any], pooled: bool) -> list[str] | None:
     chance, score = known.get("probability"), known.get("log_likelihood")
     if score is None and (chance is None or chance < 0.005):
         return None
     accuracy = known.get("accuracy")
     return [
-        str(e),
+        f"{e} or more" if pooled else str(e),
         "" if chance is None else percent(chance),
         "not tried" if score is None else f"{-score:.4f}",
         "" if accuracy is None else percent(accuracy),
@@ -162,6 +168,12 @@ def about_accuracy(found: Embedding) -> Section:
                 f"that had not seen them (95 % interval {_between(held.low, held.high)})."
             )
         ]
+        if held.is_guessing:
+            said = (
+                "These answers are predicted no better than by guessing, which is right half the "
+                "time: the map may show nothing but chance."
+            )
+            blocks.append(Paragraph(said))
     rows = []
     if held is not None:
         interval = _between(held.low, held.high)

@@ -16,6 +16,7 @@ from nearer import __version__
 from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
 from nearer.files import content_suffix, write_bytes
+from nearer.plotting.given import check_title
 from nearer.reports import sections
 from nearer.reports.document import Document, Plate, Section
 
@@ -56,6 +57,7 @@ def write_report(found: Embedding, path: str | os.PathLike[str], **about: Any) -
     kind = content_suffix(path)
     if kind not in (".html", ".md"):
         raise InvalidInput(f"{path}: a report is written to .html or .md; end the name so")
+    check_title(about.get("title"))
     page = compose(found, **about)
     if kind == ".html":
         write_bytes(path, page.html().encode())
