@@ -296,6 +296,7 @@ def test_what_is_no_block_is_named(small, monkeypatch, bad, many):
         nearer.fit(iter([rows, np.empty((0, 3), int), bad, rows]), n_components=1)
 
 
+@pytest.mark.filterwarnings("ignore:.*no better than by guessing")
 def test_empty_blocks_are_skipped_and_bad_rows_are_named():
     rows = triplets(m=60)
     how = {"n_components": 1, "random_state": 0, "method": "soe", "bootstrap": 0}

@@ -204,8 +204,6 @@ def test_questions_are_places_or_names(noisy):
         ([[0, 1, -1]], r"question 0 is \[0, 1, -1\]: objects must be from 0 to 19"),
         ([[0, 1, 2], [0, 1, N]], r"question 1 is \[0, 1, 20\]: objects must be from 0"),
         ([[0, 1, 2, 3, 4, 5]], r"of shape \(1, 6\): must be \(m, 3\) rows"),
-        ([[0, 0, 0]], "question 0 .* three objects must differ"),
-        ([[0, 1, 0]], "question 0 .* three objects must differ"),
         ([[0.5, 1, 2]], "question 0 names 0.5: is none of the 20 objects"),
         ([["x", "y", "z"]], "question 0 names 'x': is none of the 20 objects"),
         (None, r"questions None: must be \(m, 3\) rows"),

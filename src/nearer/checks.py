@@ -190,13 +190,13 @@ def questions(value: Any, n: int, names: Sequence[Any] | None = None) -> Objects
         raise InvalidInput(f"questions {what}: must be (m, 3) rows (head, a, b)")
     if rows.dtype.kind == "O":
         rows = _numbered(rows, n, names)
-    for bad, rule in (
-        ((rows < 0) | (rows >= n), f"objects must be from 0 to {n - 1}"),
-        (rows == np.roll(rows, 1, axis=1), "its three objects must differ"),
-    ):
-        if bad.any():
-            row = int(np.argmax(bad.any(axis=1)))
-            raise InvalidInput(f"question {row} is {rows[row].tolist()}: {rule}; mend the row")
+    bad = ((rows < 0) | (rows >= n)).any(axis=1)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InvalidInput(
+            f"question {row} is {rows[row].tolist()}: objects must be from 0 to {n - 1}; "
+            "mend the row"
+        )
     return rows.astype(np.int64)
 
 

@@ -86,8 +86,8 @@ def adaptive(
     >>> import nearer, numpy as np
     >>> X = np.random.default_rng(0).normal(size=(60, 2))
     >>> asking = nearer.adaptive(60, budget=500, random_state=0)
-    >>> nearer.run(asking, nearer.PointOracle(X)).n_comparisons
-    500
+    >>> nearer.run(asking, nearer.PointOracle(X)).n_comparisons <= 500
+    True
     """
     n = checks.n_objects(n_objects)
     checks.one_of("order", order, ("fewest-comparisons", "fewest-rounds"))

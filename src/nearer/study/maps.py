@@ -10,6 +10,7 @@ the map is fitted to answers of every kind, and the folds of the fit say how far
 from __future__ import annotations
 
 import time
+import warnings
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 import nearer
 from nearer.embedding import Embedding
+from nearer.errors import AnswersWarning
 from nearer.fitting.descent import principal_axes
 from nearer.metrics import triplet_accuracy
 from nearer.study.log import Collected
@@ -48,15 +50,17 @@ def draw_map(
     if len(collected.answers) < FEWEST:
         return None
     began = time.perf_counter()
-    found = nearer.fit(
-        collected.answers,
-        n_objects=n_objects,
-        n_components=n_components or "auto",
-        people=collected.people,
-        odds=collected.odds,
-        method="noisy",
-        random_state=seed,
-    )
+    with warnings.catch_warnings():  # the accuracy is shown; that it begins at chance is no news
+        warnings.simplefilter("ignore", AnswersWarning)
+        found = nearer.fit(
+            collected.answers,
+            n_objects=n_objects,
+            n_components=n_components or "auto",
+            people=collected.people,
+            odds=collected.odds,
+            method="noisy",
+            random_state=seed,
+        )
     # the directions in which the objects differ, strongest first
     X = principal_axes(found.positions, found.dimension)
     if holdout is not None:
