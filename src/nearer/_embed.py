@@ -53,10 +53,9 @@ def embed(
         result carries them as ``names``.
     budget
         At most so many comparisons; the best embedding for them is returned. None: as many as it
-        takes, 1.1 to 1.6·n·d·log2 n where the answers of many objects fit in d dimensions, at most
-        1.5·n·d·log2 n + 25·n where those of few do, 8.4 to 16·n·log2 n where they fit in none, and
-        at most 6.4·n·log2 n for each bit that a doubtful answer carries: 12·n·log2 n where a tenth
-        of them is wrong.
+        takes, at most 1.5·n·d·log2 n + 25·n where the answers fit in d dimensions, 8.4 to
+        16·n·log2 n where they fit in none, and at most 6.4·n·log2 n for each bit that a doubtful
+        answer carries: 12·n·log2 n where a tenth of them is wrong.
     noise
         ``"auto"`` asks a few cyclic and repeated questions to see whether answers are exact, except
         where they cannot be expected to be: from an async oracle, or one that says of itself that

@@ -25,6 +25,7 @@ from nearer.geometry.axes import find_axis
 from nearer.geometry.dominance import count_above, hull_estimate, lens
 from nearer.metrics import mean_kendall_tau
 from nearer.plotting import plot_basis
+from nearer.plotting.canvas import bare
 from nearer.running.run import run
 
 __all__ = ["FIGURES", "Drawing", "draw_figures"]
@@ -82,7 +83,7 @@ def _missed_perfect_basis(name: str, rng: np.random.Generator) -> Drawing:
         taus.append(mean_kendall_tau(points, basis.coordinates()))
         ax.set_title(f"{what}: τ = {taus[-1]:.3f}")
     for ax in (left, middle, right):
-        _bare(ax)
+        bare(ax)
     return Drawing(
         name,
         "Figure 1: a perfect basis, and the one that is found",
@@ -204,7 +205,7 @@ def _hull_error(name: str, rng: np.random.Generator) -> Drawing:
     left.annotate("p", p, xytext=(4, 4), textcoords="offset points", color=_RED)
     left.annotate("q", (p[0], 0), xytext=(4, -12), textcoords="offset points", color=_BLUE)
     _name(left, points, {heads[0]: "v₁", heads[1]: "v₂"}, _BLUE, offset=(-6, -18))
-    _bare(left)
+    bare(left)
     right.loglog(sizes, bound, "o--", color=_BLUE, label="bound √(ε(2m + ε))")
     right.loglog(sizes, worst, "o-", color=_RED, label="farthest member h")
     right.set(xlabel="objects", ylabel="distance from the line")
@@ -269,7 +270,7 @@ def _plate(points: Points) -> tuple[Figure, Axes]:
     figure = Figure(figsize=(7.2, 4.4), layout="constrained")
     ax = figure.subplots()
     _dots(ax, points, s=14, color=_GREY, linewidths=0)
-    _bare(ax).set(xlim=(-1.12, 1.12), ylim=(-0.68, 0.68), adjustable="box")
+    bare(ax).set(xlim=(-1.12, 1.12), ylim=(-0.68, 0.68), adjustable="box")
     return figure, ax
 
 
@@ -312,12 +313,3 @@ def _plain_ticks(ax: Axes, x: Sequence[int], y: Sequence[float]) -> None:
         axis.set_major_locator(FixedLocator(places))
         axis.set_minor_locator(NullLocator())
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-
-
-def _bare(ax: Axes) -> Axes:
-    ax.set_aspect("equal", adjustable="datalim")
-    ax.set_xticks([])
-    ax.set_yticks([])
-    for side in ax.spines.values():
-        side.set_color("#d9dce1")
-    return ax
