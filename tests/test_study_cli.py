@@ -5,6 +5,7 @@ import pytest
 from click.testing import CliRunner
 from studykit import Bench, picture
 
+import nearer
 from nearer.cli import main
 from nearer.study.store import connect
 
@@ -133,6 +134,48 @@ def test_simulate_plans_on_a_copy(tmp_path, words):
     result = run("simulate", tmp_path / "s.db", "--positions", tmp_path / "p.csv")
     assert result.exit_code == 2
     assert "positions of 3 items: the study has 10" in result.output
+
+
+@pytest.mark.parametrize(
+    ("task", "things", "choose", "said"),
+    [("choose", 6, 2, "2 of 6"), ("rank", 4, 2, "rank 2 of 4"), ("odd", 3, 1, "odd-one-out")],
+)
+def test_simulated_people_do_every_task(tmp_path, words, task, things, choose, said):
+    settings = [f"task={task}", f"things={things}", f"choose={choose}", "method=random"]
+    page = "before=[{title: You, ask: [{name: age, kind: number, label: Age}]}]"
+    options = [part for one in [*settings, page] for part in ("--set", one)]
+    good("new", tmp_path / "s.db", "--items", words, *options)
+    given = ["--answers", "200", "--people", "4", "--error", "0.1", "--dim", "1", "--dropout", "0"]
+    found = json.loads(good("simulate", tmp_path / "s.db", *given, "--json"))
+    assert found["task"] == said
+    assert found["stored"] >= 200
+    assert found["curve"][-1]["n_triplets"] == found["counted"] > 120
+    assert found["curve"][-1]["hours"] == pytest.approx(
+        found["stored"] * nearer.Pace().seconds(said) / 3600
+    )
+    assert found["curve"][-1]["truth"] > 0.8
+
+
+def test_a_study_that_ends_before_its_answers_are_there_ends_the_simulation(tmp_path):
+    (tmp_path / "w.txt").write_text("a\nb\nc\nd")
+    options = ["--set", "when_all_asked=finish", "--set", "method=random"]
+    good("new", tmp_path / "s.db", "--items", tmp_path / "w.txt", *options)
+    found = json.loads(good("simulate", tmp_path / "s.db", "--answers", "500", "--json"))
+    assert 12 <= found["stored"] < 500
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        (["--error", "0.5"], "error=0.5: must be from 0 to below 0.5"),
+        (["--dropout", "2"], "dropout=2.0"),
+        (["--seconds", "-1"], "seconds=-1.0: must be at least 0"),
+    ],
+)
+def test_people_who_cannot_be_are_refused(tmp_path, words, option, said):
+    good("new", tmp_path / "s.db", "--items", words)
+    result = run("simulate", tmp_path / "s.db", *option)
+    assert (result.exit_code, said in result.output) == (2, True), result.output
 
 
 def test_without_the_extra_the_remedy_is_named(tmp_path, words, monkeypatch):

@@ -184,6 +184,37 @@ def test_every_flag_can_judge_everybody(tmp_path, questions):
     bench.close()
 
 
+@pytest.mark.parametrize(
+    ("task", "things", "choose"), [("choose", 6, 2), ("rank", 5, 2), ("odd", 4, 1)]
+)
+def test_checks_judge_careful_people_on_screens_as_careful(tmp_path, task, things, choose):
+    """The order of clicks is nothing where nothing is ranked, and there are no sides."""
+    bench = Bench(tmp_path / "s.db", n=20, task=task, things=things, choose=choose, questions=50)
+    careful, careless = bench.join(), bench.join()
+    rng = np.random.default_rng(0)
+    for person in (careful, careless):
+        while trials := bench.hand_out(person):
+            bench.clock.now += 2.0
+            shown = sorted(trials[0].shown, key=lambda k: (k != trials[0].query, k))
+            best = shown[:choose]
+            if person == careless:
+                best = rng.choice(trials[0].shown, choose, replace=False).tolist()
+            elif task == "choose":
+                best = rng.permutation(best).tolist()
+            bench.answer(person, trials[0].lease, "chosen", chosen=tuple(best), ms=1500.0)
+    told = people_report(bench.store.reader())
+    bad, well = told
+    assert well.warnings == []
+    assert well.agreement == 1.0
+    assert well.catch_total == (0 if task == "odd" else 2)
+    assert well.repeats_total >= 4 * choose
+    assert well.left_share is None
+    assert "repeats disagree" in bad.warnings
+    kinds = bench.board.people[careful].given
+    assert (kinds["repeat"], kinds["holdout"]) == (5, 5), "also where there can be no catch trial"
+    bench.close()
+
+
 def test_shares_are_kept_over_many_questions(tmp_path):
     bench = Bench(tmp_path / "s.db", n=30, questions=400)
     bench.join()

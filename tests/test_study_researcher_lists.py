@@ -9,6 +9,7 @@ from studykit import Bench, Web, only_real, words
 
 from nearer.cli import main
 from nearer.errors import InvalidInput
+from nearer.fitting.pace import Pace
 from nearer.study.config import Config
 from nearer.study.create import new_study
 from nearer.study.exports import export_csv
@@ -312,7 +313,7 @@ def test_the_plan_counts_what_counts_and_says_what_it_costs(tmp_path):
     assert last["n_triplets"] == found["counted"] >= 0.7 * found["stored"]
     assert last["answers"] == found["stored"] >= 400
     assert last["people"] == -(-found["stored"] // 50)
-    assert np.isclose(last["hours"], found["stored"] * 5 / 3600)
+    assert np.isclose(last["hours"], found["stored"] * Pace().seconds("1 of 2") / 3600)
 
 
 # The web ---------------------------------------------------------------------------------------

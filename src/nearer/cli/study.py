@@ -257,15 +257,17 @@ def backup(study: Path, copy: Path) -> None:
 @command.command()
 @click.argument("study", type=STUDY)
 @click.option("--answers", "n_answers", default=1000, show_default=True, type=click.IntRange(10),
-              help="Answers to collect.")  # fmt: skip
+              help="Answers to collect, one a screen.")  # fmt: skip
 @click.option("--people", "n_people", default=10, show_default=True, type=click.IntRange(1, 1000),
               help="People at a time.")  # fmt: skip
 @click.option("--positions", type=click.Path(path_type=Path),
               help="Known positions, .csv, .npy or .parquet; without it, random ones.")  # fmt: skip
 @click.option("--dim", default=2, show_default=True, type=click.IntRange(1),
               help="Dimensions of random positions.")  # fmt: skip
-@click.option("--error", default=0.2, show_default=True, help="Share of answers that are wrong.")
-@click.option("--seconds", default=0.0, show_default=True, help="Mean thinking time.")
+@click.option(
+    "--error", default=0.2, show_default=True, help="Share of comparisons answered wrongly."
+)
+@click.option("--seconds", default=0.0, show_default=True, help="Mean thinking time; 0: none.")
 @click.option("--dropout", default=0.1, show_default=True, help="Share who leave before the end.")
 @click.option("--seed", default=0, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
@@ -289,12 +291,12 @@ def simulate(study: Path, n_answers: int, n_people: int, positions: Path | None,
     if as_json:
         click.echo(json.dumps(found))
         return
-    click.echo(f"{found['stored']} answers in {found['seconds']:.0f} s, {found['people']} people; "
-               f"a reply took {found['reply_ms']['median']:.0f} ms, at most "
-               f"{found['reply_ms']['p99']:.0f} ms for 99 of 100")  # fmt: skip
+    click.echo(f"{found['stored']} screens of {found['task']!r} in {found['seconds']:.0f} s, "
+               f"{found['people']} people; a reply took {found['reply_ms']['median']:.0f} ms, "
+               f"at most {found['reply_ms']['p99']:.0f} ms for 99 of 100")  # fmt: skip
     click.echo(f"{found['counted']} of them count; the others are hold-outs, repeats and checks. "
-               f"Hours are people's, at {found['seconds_an_answer']:g} s an answer.")  # fmt: skip
-    click.echo(f"{'counted':>8}  {'answers':>8}  {'people':>7}  {'hours':>6}  "
+               f"Hours are people's, at {found['seconds_an_answer']:.1f} s a screen.")  # fmt: skip
+    click.echo(f"{'counted':>8}  {'screens':>8}  {'people':>7}  {'hours':>6}  "
                f"{'agrees with the truth':>22}  {'agrees with people':>19}")  # fmt: skip
     for row in found["curve"]:
         held = "-" if row["holdout"] is None else f"{row['holdout']:.1%}"

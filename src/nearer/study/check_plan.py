@@ -28,8 +28,11 @@ GAP = 5  # questions between one and its repeat, at least
 _KINDS = ("catch", "repeat", "holdout", "own")
 
 
-def due(config: Config, person: int, number: int, given: Mapping[str, int], own: bool) -> str:
-    """What a person's question of this number (from 0) should be.
+def due(config: Config, person: int, number: int, given: Mapping[str, int], own: bool) -> list[str]:
+    """The kinds of check of which one should be a person's question of this number (from 0).
+
+    What comes first is due first; another one is where there can be none of that kind, as no catch
+    trial among odd ones out. Without any, it should be a real one.
 
     Parameters
     ----------
@@ -41,10 +44,11 @@ def due(config: Config, person: int, number: int, given: Mapping[str, int], own:
     block, place = divmod(number, _length(config.questions))
     counts = _counts(config, own)
     so_far = _plan(counts, _length(config.questions), config.seed, person, block)[place]
-    for kind, count, here in zip(_KINDS, counts, so_far, strict=True):
-        if block * count + here > given.get(kind, 0):
-            return kind
-    return "main"
+    return [
+        kind
+        for kind, count, here in zip(_KINDS, counts, so_far, strict=True)
+        if block * count + here > given.get(kind, 0)
+    ]
 
 
 def _length(questions: int) -> int:

@@ -22,6 +22,7 @@ from nearer.study.questionnaire import read_pages
 from nearer.study.task_kinds import TASKS
 from nearer.study.votes import RULES
 from nearer.study.words import default_texts, read_words
+from nearer.tasks import Task
 
 __all__ = ["CHANGEABLE", "METHODS", "Config", "read_yaml"]
 
@@ -184,6 +185,12 @@ class Config:
                f"must be random where task is {self.task}")  # fmt: skip
         _check(not wide or (self.scope, self.rule) == ("pooled", "1"), "task", self.task,
                "needs scope pooled and one vote a question")  # fmt: skip
+
+    @property
+    def as_task(self) -> Task:
+        """What a screen asks for, in the library's words."""
+        kind = "odd-one-out" if self.task == "odd" else "near"
+        return Task(kind, self.choose, self.things, self.task == "rank")
 
     @property
     def in_rounds(self) -> bool:

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nearer.asking.oracles import PointOracle
 from nearer.errors import InvalidInput
+from nearer.fitting.pace import Pace
 from nearer.metrics import triplet_accuracy
-from nearer.study.config import Config
+from nearer.questions import answered, random_questions
 from nearer.study.create import new_study
 from nearer.study.imports import Item
-from nearer.study.log import EVERY_KIND, Collected, collected, read_config, triplets
+from nearer.study.log import Collected, collected, read_config, triplets
 from nearer.study.maps import draw_map
 from nearer.study.simulate import Crowd, answer_all, served
 from nearer.study.store import connect
@@ -24,7 +26,10 @@ __all__ = ["empty_copy", "plan"]
 
 _CUTS = (0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
 _PROBES = 4000
-_THINKING = 5.0  # seconds an answer takes people, for want of another number
+#: nothing ends a try before it has its answers, and nothing but comparisons is asked
+_TRIED: dict[str, Any] = {
+    "quota": 0, "quality": 1.0, "joins_per_minute": 0, "fastest_ms": 0, "before": [], "after": [],
+}  # fmt: skip
 
 
 def empty_copy(study: Path, copy: Path, **changes: Any) -> list[str]:
@@ -33,20 +38,8 @@ def empty_copy(study: Path, copy: Path, **changes: Any) -> list[str]:
     config = read_config(db)
     names = [row[0] for row in db.execute("SELECT name FROM items ORDER BY id")]
     db.close()
-    if config.task != "two":
-        raise InvalidInput(
-            f"task={config.task!r}: simulated people compare two things; for other tasks see "
-            "`nearer plan --hours`"
-        )
-    settings = {
-        **config.__dict__,
-        "quota": 0,
-        "quality": 1.0,
-        "joins_per_minute": 0,
-        "fastest_ms": 0,
-        **changes,
-    }
-    new_study(copy, [Item(name, "text", name) for name in names], Config.of(settings))
+    items = [Item(name, "text", name) for name in names]
+    new_study(copy, items, config.changed({**_TRIED, **changes}))
     return names
 
 
@@ -75,13 +68,14 @@ def plan(
     with served(copy) as server:
         outcome = answer_all(server.port, people, n_people, n_answers, seed=seed)
     took = time.perf_counter() - began
+    if not outcome.seconds:
+        raise InvalidInput(f"{study}: there is nothing to ask about {n} items")
     db = connect(copy, read_only=True)
     answers, holdout = collected(db), triplets(db, ["holdout"])
-    every = len(triplets(db, EVERY_KIND))
     config = read_config(db)
     stored = int(db.execute("SELECT count(*) FROM standing").fetchone()[0])
     db.close()
-    think = seconds or _THINKING
+    think = seconds or Pace().seconds(config.as_task)
     # What a row of the table costs: all answers people gave for so many that count.
     cost = stored / max(len(answers.answers), 1)
     curve = _curve(answers, holdout, X, config.n_components, seed)
@@ -92,11 +86,11 @@ def plan(
     return {
         "n_objects": n,
         "method": config.method,
+        "task": str(config.as_task),
         "error": error,
         "answers": len(outcome.acknowledged),
         "stored": stored,
         "counted": len(answers.answers),
-        "every_kind": every,
         "people": outcome.people,
         "dropped_out": outcome.left,
         "seconds": took,
@@ -117,11 +111,8 @@ def _curve(
     seed: int,
 ) -> list[dict[str, Any]]:
     """Agreement with the truth and with people, for growing numbers of answers that count."""
-    rng = np.random.default_rng(seed)
-    probes = np.array([rng.choice(len(X), 3, replace=False) for _ in range(_PROBES)])
-    head, a, b = X[probes.T]
-    wrong = np.linalg.norm(head - a, axis=1) > np.linalg.norm(head - b, axis=1)
-    probes[wrong] = probes[wrong][:, [0, 2, 1]]
+    probes = random_questions(len(X), _PROBES, np.random.default_rng(seed))
+    probes = answered(probes, PointOracle(X)(probes))
     curve = []
     for cut in _CUTS:
         m = round(cut * len(answers.answers))

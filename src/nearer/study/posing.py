@@ -171,7 +171,7 @@ def _next_question(ledger: Ledger, person: int, number: int, ahead: bool) -> Que
     }
     given = board.people[person].given
     due = check_plan.due(board.config, person, number, given, bool(board.own))
-    for purpose in dict.fromkeys((due, "main")):
+    for purpose in (*due, "main"):
         question = makers[purpose]()
         if question is not None:
             return question

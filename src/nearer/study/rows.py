@@ -28,6 +28,7 @@ __all__ = [
     "Proposed",
     "Responded",
     "Row",
+    "decode",
     "read_rows",
 ]
 
@@ -137,10 +138,10 @@ _CODED = {
 }
 
 
-def _decode(text: str) -> Any:
-    """A list of numbers, which most rows hold, or anything else."""
+def decode(text: str) -> Any:
+    """What a column of JSON holds: mostly a list of numbers."""
     if text[0] == "[":
-        return tuple(map(int, text[1:-1].split(",")))
+        return tuple(map(int, text[1:-1].split(","))) if len(text) > 2 else ()
     return json.loads(text)
 
 
@@ -165,7 +166,7 @@ def read_rows(db: sqlite3.Connection) -> Iterator[Row]:
             values = list(row)
             for k in coded:
                 if values[k] is not None:
-                    values[k] = _decode(values[k])
+                    values[k] = decode(values[k])
             yield make(values)
 
 

@@ -6,20 +6,22 @@ process of its own with a fresh file made from the study's items and settings; t
 not touched.
 
 A simulated person is the library's `PsychometricOracle`: near ties are guessed, plain cases are
-not. Its scale is set so that the wanted share of all possible answers differs from the truth. What
-they see is what a browser is told, so they know an object by its text.
+not. Its scale is set so that the wanted share of answers to all comparisons of two differs from the
+truth; on larger screens the same person chooses one thing after the other. What they see is what a
+browser is told, so they know an object by its text.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import math
 import re
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nearer import checks
 from nearer.algorithms.planning import scale_of
 from nearer.asking.oracles import PointOracle
 from nearer.asking.people import PsychometricOracle
@@ -50,7 +53,7 @@ class Crowd:
     positions
         Where the objects are in everybody's mind.
     error
-        Share of answers that differ from the truth, 0 to 0.5, over all possible questions.
+        Share of answers that differ from the truth, 0 to 0.5, over all comparisons of two.
     seconds
         Mean thinking time; each time is drawn from an exponential distribution.
     dropout
@@ -74,6 +77,10 @@ class Crowd:
     def __post_init__(self) -> None:
         if not 0 <= self.error < 0.5:
             raise InvalidInput(f"error={self.error}: must be from 0 to below 0.5")
+        for name in ("dropout", "undecided"):
+            checks.probability(name, getattr(self, name))
+        if not 0 <= self.seconds < math.inf:
+            raise InvalidInput(f"seconds={self.seconds}: must be at least 0")
         scale = _scale(self.positions, self.error)
         oracle: Any = PointOracle(self.positions)
         if scale:
@@ -94,15 +101,26 @@ class Crowd:
             return self.numbers[text]
         return int(re.findall(r"\d+", text)[-1])
 
-    def says(self, head: int, left: int, right: int, rng: np.random.Generator) -> str:
-        """One person's choice."""
+    def says(
+        self, query: int, shown: Sequence[int], choose: int, rng: np.random.Generator
+    ) -> list[int] | str:
+        """What one person chooses of the shown, best first, or why nothing; query −1 is none."""
         if self.undecided and rng.random() < self.undecided:
             return "undecided"
-        if head in (left, right):  # a catch trial, which everybody gets right
-            return "left" if head == left else "right"
-        if self.table is not None:
-            return "left" if rng.random() < self.table[head, left, right] else "right"
-        return "left" if self.oracle(np.array([[head, left, right]]))[0] else "right"
+        left, chosen = list(shown), []
+        for _ in range(choose):
+            one = query if query in left else self._best(query, left, rng)  # or a catch trial
+            chosen.append(one)
+            left.remove(one)
+        return chosen
+
+    def _best(self, query: int, shown: list[int], rng: np.random.Generator) -> int:
+        if len(shown) == 2:
+            a, b = shown
+            if self.table is not None:
+                return a if rng.random() < self.table[query, a, b] else b
+            return a if self.oracle(np.array([[query, a, b]]))[0] else b
+        return shown[int(self.oracle(np.array([[query, *shown]]))[0].argmax())]
 
 
 def _scale(X: Floats, error: float) -> float:
@@ -131,7 +149,6 @@ async def crowd(
     *,
     seed: int = 0,
     until: Callable[[Outcome], bool] = lambda _: False,
-    answer: Callable[[int, int, int], str] | None = None,
     replace: bool = True,
     patience: float = 30.0,
     outcome: Outcome | None = None,
@@ -142,8 +159,6 @@ async def crowd(
     ----------
     until
         Ends it; asked after every answer.
-    answer
-        Says what is chosen for (head, left, right) instead of the crowd's own noise.
     replace
         Whether somebody new comes for everyone who finishes or leaves.
     patience
@@ -158,7 +173,7 @@ async def crowd(
         while not until(outcome):
             rng = np.random.default_rng(seeds.spawn(1)[0])
             async with Client(port) as client:
-                person = _Person(client, people, rng, outcome, until, answer, patience)
+                person = _Person(client, people, rng, outcome, until, patience)
                 await person.take_part()
             if not replace or person.turned_away:
                 return
@@ -177,7 +192,6 @@ class _Person:
         rng: np.random.Generator,
         outcome: Outcome,
         until: Callable[[Outcome], bool],
-        answer: Callable[[int, int, int], str] | None,
         patience: float,
     ) -> None:
         self._client = client
@@ -185,7 +199,6 @@ class _Person:
         self._rng = rng
         self._outcome = outcome
         self._until = until
-        self._answer = answer
         self._patience = patience
         self._headers: dict[str, str] = {}
         self.turned_away = False
@@ -208,9 +221,12 @@ class _Person:
         self._outcome.people += 1
         self._headers = {"authorization": f"Bearer {joined['token']}"}
         standing = await self._call("POST", "/api/ready", {})
+        self.turned_away = standing is None or not standing["trials"]
+        if self.turned_away:  # nothing is left to ask anybody
+            return
         stays = self._rng.random() >= self._people.dropout
         leaves_at = self._rng.integers(1 << 30) % max(standing["questions"], 1)
-        while standing and standing["stage"] == "trials" and not self._until(self._outcome):
+        while standing and standing["trials"] and not self._until(self._outcome):
             if not stays and standing["answered"] >= leaves_at:
                 self._outcome.left += 1
                 return
@@ -221,18 +237,27 @@ class _Person:
         think = float(self._rng.exponential(self._people.seconds)) if self._people.seconds else 0.0
         if think:
             await asyncio.sleep(think)
-        head, left, right = (self._people.recognise(trial[k]) for k in ("head", "left", "right"))
-        if self._answer is not None:
-            choice = self._answer(head, left, right)
-        else:
-            choice = self._people.says(head, left, right, self._rng)
-        answer = {"lease": trial["lease"], "choice": choice, "response_ms": round(1000 * think, 1)}
+        answer = {"lease": trial["lease"], "response_ms": round(1000 * think, 1)}
+        answer |= self._choice(trial)
         began = time.perf_counter()
         standing = await self._call("POST", "/api/answers", {"answers": [answer]})
         self._outcome.seconds.append(time.perf_counter() - began)
         if standing and trial["lease"] in standing["stored"]:
             self._outcome.acknowledged.append(trial["lease"])
         return standing
+
+    def _choice(self, trial: dict[str, Any]) -> dict[str, Any]:
+        """What the page would send for what is chosen."""
+        people, two = self._people, trial["task"] == "two"
+        things = [trial["left"], trial["right"]] if two else trial["shown"]
+        shown = [people.recognise(thing) for thing in things]
+        query = -1 if trial["head"] is None else people.recognise(trial["head"])
+        said = people.says(query, shown, trial.get("choose", 1), self._rng)
+        if isinstance(said, str):
+            return {"choice": said}
+        if two:
+            return {"choice": "left" if said == shown[:1] else "right"}
+        return {"choice": "chosen", "chosen": [things[shown.index(k)]["id"] for k in said]}
 
     async def _call(self, method: str, path: str, body: Any = None) -> Any:
         """The reply; None when the server turned it down. Tries again while there is none."""

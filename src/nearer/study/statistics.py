@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from nearer.study.answering import is_false
 from nearer.study.check_plan import FEWEST_CATCH, FEWEST_REPEATS
+from nearer.study.rows import decode
 
 __all__ = ["PersonReport", "latest_map", "overview", "people_report"]
 
@@ -37,11 +38,14 @@ class PersonReport:
     false_times: int = 0
     catch_failed: int = 0
     catch_total: int = 0
+    #: of what was chosen on repeated screens: how much both times, and how much would be by chance
     repeats_agreed: int = 0
     repeats_total: int = 0
-    #: share of repeats that agree, and where it lies with 95 %
+    repeats_by_chance: float = 0.0
+    #: the share of that, and where it lies with 95 %
     agreement: float | None = None
     agreement_interval: tuple[float, float] | None = None
+    #: of questions with two sides
     left_share: float | None = None
     undecided: int = 0
     skipped: int = 0
@@ -70,7 +74,8 @@ _FLAGS = (
     Flag(
         "repeats disagree",
         lambda r: r.repeats_total >= FEWEST_REPEATS,
-        lambda r: r.repeats_agreed * 10 < r.repeats_total * 6,
+        # less than a fifth of the way from chance to always: of two, below 60 %
+        lambda r: 5 * r.repeats_agreed < r.repeats_total + 4 * r.repeats_by_chance,
     ),
     Flag(
         "very fast",
@@ -84,7 +89,7 @@ _FLAGS = (
     ),
     Flag(
         "keeps to one side",
-        lambda r: r.answered >= 20,
+        lambda r: r.answered >= 20 and r.left_share is not None,
         lambda r: r.left_share is not None and not 0.2 <= r.left_share <= 0.8,
     ),
 )
@@ -105,27 +110,16 @@ def people_report(db: sqlite3.Connection) -> list[PersonReport]:
     times: dict[int, list[float]] = defaultdict(list)
     elapsed: dict[int, list[float]] = defaultdict(list)
     lefts: dict[int, list[bool]] = defaultdict(list)
-    first: dict[tuple[int, int], str] = {}
-    for (
-        person,
-        question,
-        purpose,
-        repeats,
-        expected,
-        choice,
-        chosen,
-        left,
-        ms,
-        took,
-        out,
-    ) in db.execute(
-        """SELECT a.person, a.question, q.purpose, q.repeats, q.expected, a.choice, a.chosen,
-                      json_extract(l.shown, '$[0]') = json_extract(a.chosen, '$[0]'),
-                      a.response_ms, a.elapsed_ms, a.received - l.issued
-               FROM standing a JOIN posed q ON q.id = a.question JOIN leases l ON l.id = a.lease
-               ORDER BY a.id"""
+    first: dict[tuple[int, int], set[int]] = {}
+    for row in db.execute(
+        """SELECT a.person, a.question, q.purpose, q.repeats, q.expected, q.task, a.choice,
+                  a.chosen, l.shown, a.response_ms, a.elapsed_ms, a.received - l.issued
+           FROM standing a JOIN posed q ON q.id = a.question JOIN leases l ON l.id = a.lease
+           ORDER BY a.id"""
     ):
-        report = people[person]
+        person, question, purpose, repeats, expected, task, choice, told, seen, *rest = row
+        ms, took, out = rest
+        report, chosen, shown = people[person], decode(told or "[]"), decode(seen)
         report.answered += 1
         report.undecided += choice == "undecided"
         report.skipped += choice == "skip"
@@ -134,16 +128,17 @@ def people_report(db: sqlite3.Connection) -> list[PersonReport]:
             times[person].append(ms)
         if took is not None:
             elapsed[person].append(took)
-        if chosen is not None and purpose != "catch":
-            lefts[person].append(bool(left))
+        if chosen and purpose != "catch" and len(shown) == 2:
+            lefts[person].append(chosen[0] == shown[0])
         if expected is not None:
             report.catch_total += 1
-            report.catch_failed += chosen is None or json.loads(chosen)[0] != expected
-        if purpose == "repeat" and chosen is not None and (person, repeats) in first:
-            report.repeats_total += 1
-            report.repeats_agreed += chosen == first[person, repeats]
-        elif chosen is not None:
-            first[person, question] = chosen
+            report.catch_failed += expected not in (chosen[:1] if task == "rank" else chosen)
+        if purpose == "repeat" and chosen and (person, repeats) in first:
+            report.repeats_total += len(chosen)
+            report.repeats_agreed += len(first[person, repeats].intersection(chosen))
+            report.repeats_by_chance += len(chosen) ** 2 / len(shown)
+        elif chosen:
+            first[person, question] = set(chosen)
     for person, count in db.execute(
         "SELECT person, count(*) FROM answers WHERE supersedes IS NOT NULL GROUP BY person"
     ):
