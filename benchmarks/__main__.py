@@ -4,8 +4,7 @@
     .venv/bin/python -m benchmarks growth           one
     .venv/bin/python -m benchmarks adaptive --full --seeds 10 --cells 'table data=3dgmm'
 
-`benchmarks.harness` says what a benchmark is. A module with a function ``main()`` instead is called
-as it is.
+`benchmarks.harness` says what a benchmark is.
 """
 
 from __future__ import annotations
@@ -52,9 +51,6 @@ def main(arguments: list[str] | None = None) -> int:
         for name in given.names or NAMES:
             module = import_module(f"benchmarks.{name}")
             print(f"\n== {name}: {(module.__doc__ or '').splitlines()[0]}\n", flush=True)
-            if hasattr(module, "main"):
-                module.main()
-                continue
             options = {"full": given.full, "seeds": given.seeds, "only": given.cells}
             options |= {"jobs": given.jobs, "scheduler": given.scheduler}
             print(measure(module, name, **options), flush=True)

@@ -2,14 +2,11 @@
 
 Strangers who have read the source try what they can, while honest people answer: how long those
 wait for their replies, and how the server's memory grows, is measured for every attack.
-
-    python -m benchmarks.study_attack              20,000 answers in the file, ten people
-    python -m benchmarks.study_attack --short      2,000 answers, four people, within two minutes
+The short form has 2,000 answers in the file and four people, the full one 20,000 and ten.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import csv
@@ -17,7 +14,6 @@ import io
 import json
 import re
 import socket
-import sys
 import tempfile
 import threading
 import time
@@ -30,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.harness import Cell, Rows, cell, table
 from nearer.study.config import Config
 from nearer.study.create import new_study
 from nearer.study.exports import completions_csv
@@ -39,14 +36,28 @@ from nearer.study.simulate import Crowd, Outcome, Server, crowd
 from nearer.study.statistics import people_report
 from nearer.study.store import Store, connect
 
+TIMED = True
 N_OBJECTS = 60
 FILM = 60 * 1024 * 1024
+
+
+def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
+    n_answers, n_people = (20_000, 10) if full else (2000, 4)
+    for seed in range(seeds or 1):
+        yield cell("attack", attacked, n_answers=n_answers, n_people=n_people, seed=seed)
+
+
+def attacked(n_answers: int, n_people: int, seed: int) -> dict[str, Any]:
+    """Every attack in turn on a study of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        rows = attack_all(Path(folder), n_answers=n_answers, n_people=n_people, seed=seed)
+    return {"attacks": rows, "unsafe": unsafe(rows)}
 
 
 class Site:
     """A served study with honest people on it."""
 
-    def __init__(self, folder: Path, n_answers: int, n_people: int) -> None:
+    def __init__(self, folder: Path, n_answers: int, n_people: int, seed: int) -> None:
         self.path = folder / "attacked.db"
         self.folder = folder
         items = [Item(f"item {k}", "text", f"item {k}") for k in range(N_OBJECTS)]
@@ -54,7 +65,7 @@ class Site:
         settings = {"method": "random", "questions": 100_000, "joins_per_minute": 60}
         new_study(self.path, [*items, film], Config.of(settings))
         store = Store(self.path)
-        rng = np.random.default_rng(0)
+        rng = np.random.default_rng(seed)
         rows = [rng.choice(N_OBJECTS, 3, replace=False).tolist() for _ in range(n_answers)]
         earlier = [EarlierAnswer(*row, person=str(k % 400)) for k, row in enumerate(rows)]
         store.write(lambda ledger: import_answers(ledger, earlier))
@@ -299,9 +310,11 @@ ATTACKS: tuple[Callable[[Site], dict[str, Any]], ...] = (
 )
 
 
-def attack_all(folder: Path, *, n_answers: int, n_people: int) -> list[dict[str, Any]]:
+def attack_all(
+    folder: Path, *, n_answers: int, n_people: int, seed: int = 0
+) -> list[dict[str, Any]]:
     """Every attack in turn; a row for each, the first for nothing at all."""
-    site = Site(folder, n_answers, n_people)
+    site = Site(folder, n_answers, n_people, seed)
     try:
         form = {"name": "ada", "password": "correct horse"}
         setup = urllib.parse.urlsplit(site.server.setup).path
@@ -351,20 +364,21 @@ def unsafe(rows: list[dict[str, Any]]) -> list[str]:
     return bad
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--short", action="store_true")
-    options = parser.parse_args(arguments or [])
-    full = {"n_answers": 20_000, "n_people": 10}
-    size = {"n_answers": 2000, "n_people": 4} if options.short else full
-    with tempfile.TemporaryDirectory() as folder:
-        rows = attack_all(Path(folder), **size)
-    for row in rows:
-        print(json.dumps(row))
-    bad = unsafe(rows)
-    if bad:
-        sys.exit(f"these attacks succeed: {', '.join(bad)}")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+def page(rows: Rows, folder: Path) -> str:
+    """A line for each attack: what it got, and what it cost."""
+    apart = ("attack", "memory_mb", "others_ms", "safe_if")
+    lines = [
+        [
+            row["attack"].replace("_", " "),
+            ", ".join(f"{k} {v}" for k, v in row.items() if k not in apart) or "–",
+            " → ".join(map(str, row["memory_mb"])),
+            row["others_ms"]["median"],
+            row["others_ms"]["p99"],
+        ]
+        for run in rows
+        for row in run["attacks"]
+    ]
+    head = ["attack", "what it got", "memory, MB", "others' median reply, ms", "p99"]
+    bad = sorted({name for run in rows for name in run["unsafe"]})
+    verdict = f"These attacks succeed: {', '.join(bad)}." if bad else "No attack succeeds."
+    return table(head, lines) + (f"\n{verdict}\n" if rows else "")

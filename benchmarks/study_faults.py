@@ -3,23 +3,21 @@
 After every kill it is started again on the same file. At the end every acknowledged answer must
 be in the file, none twice, with the choice that was made; the state replayed from the file must
 equal the state built step by step as things happened; and the study must have gone on.
-
-    python -m benchmarks.study_faults                 200 people, ten kills
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.harness import Cell, Rows, grid, table
 from nearer.study.board import Board
 from nearer.study.config import Config
 from nearer.study.create import new_study
@@ -28,6 +26,19 @@ from nearer.study.log import read_config, read_items, replay
 from nearer.study.rows import Event, Joined, Leased, Posed, Proposed, Responded, read_rows
 from nearer.study.simulate import Crowd, Outcome, Server, crowd
 from nearer.study.store import connect
+
+TIMED = True
+_PAUSE = (0.5, 3.0)  # seconds between kills
+
+
+def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
+    yield from grid("drill", killed, n_people=(200,), n_kills=(10,), seed=range(seeds or 1))
+
+
+def killed(n_people: int, n_kills: int, seed: int) -> dict[str, Any]:
+    """A drill in a folder of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        return drill(Path(folder), n_people=n_people, n_kills=n_kills, pause=_PAUSE, seed=seed)
 
 
 def as_it_happened(db: Any) -> Board:
@@ -113,8 +124,6 @@ def drill(
     acknowledged = outcome[0].acknowledged
     now = time.time() + 60
     return {
-        "people": n_people,
-        "kills": n_kills,
         "acknowledged": len(acknowledged),
         "stored": len(stored),
         "lost": len(set(acknowledged) - set(stored)),
@@ -131,16 +140,13 @@ def drill(
     }
 
 
-def main() -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        found = drill(
-            Path(folder), n_people=200, n_kills=10, pause=(0.5, 3.0), seed=int(time.time())
-        )
-    print(json.dumps(found, indent=2))
-    good = found["lost"] == found["twice"] == 0 and found["same_state"] and found["after_last_kill"]
-    if not good or found["file"] != "ok":
-        sys.exit("answers were lost, doubled or misplaced")
-
-
-if __name__ == "__main__":
-    main()
+def page(rows: Rows, folder: Path) -> str:
+    """A line for each drill."""
+    names = ("acknowledged", "stored", "lost", "twice", "same_state", "after_last_kill", "file")
+    head = ["people", "kills", "acknowledged", "stored", "lost", "twice", "state as it happened",
+            "answers after the last kill", "file", "errors"]  # fmt: skip
+    lines = [
+        [row["n_people"], row["n_kills"], *(row[k] for k in names), len(row["errors"])]
+        for row in rows
+    ]
+    return table(head, lines)

@@ -4,107 +4,97 @@ Thirty people at a time answer over HTTP from the record of human_zappos85, whic
 to 96 % of all questions about 85 shoes; what it lacks they skip. The positions are then fitted to
 the first so many answers, in as many dimensions as they need, and judged on all recorded questions
 that were never asked. Nothing is told to the study that a researcher would not know.
-
-    python -m benchmarks.study_replay [--picture FILE] [METHOD ...]
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import json
-import sys
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import nearer
+from benchmarks.harness import Cell, Rows, distinct, grid, median, pick, table
 from nearer.questions import pack
 from nearer.study.config import Config
 from nearer.study.create import new_study
 from nearer.study.imports import Item
 from nearer.study.log import collected
 from nearer.study.maps import draw_map
-from nearer.study.pieces import COUNTED
 from nearer.study.simulate import Crowd, Outcome, crowd, served
 from nearer.study.store import connect
 
+TIMED = True
+METHODS = ("informative", "random")
 CUTS = (500, 1000, 2000, 3000, 4500, 6000)
-GOALS = {3000: 0.835, 6000: 0.848}
+_THINK = 0.6  # seconds; faster than people are, so the server is no less busy than with them
+_SETTINGS = {"questions": 100, "joins_per_minute": 0, "quality": 1.0}
+_SETTINGS |= {"holdout_share": 0.0, "repeat_share": 0.0, "catch_share": 0.0}
 
 
-def replay(
-    folder: Path,
-    method: str,
-    triplets: Any,
-    n: int,
-    *,
-    n_answers: int,
-    think: float,
-    seed: int,
-    keep: Path | None,
-) -> dict[str, Any]:
-    """Collect answers with a method; the accuracy for growing numbers of them."""
-    oracle = nearer.RecordedOracle(triplets)
-    skipped = 0
+def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
+    tries = range(seeds or (3 if full else 1))
+    yield from grid("replay", replay, data=("zappos85",), method=METHODS, seed=tries)
 
-    def answer(head: int, left: int, right: int) -> str:
-        if head in (left, right):  # a catch trial
-            return "left" if head == left else "right"
-        question = np.array([[head, left, right]])
-        if not oracle.knows(question)[0]:
-            nonlocal skipped
-            skipped += 1
+
+@dataclass(frozen=True)
+class Recorded(Crowd):
+    """People who say what was recorded, and skip what was not."""
+
+    triplets: Any = None
+    skipped: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "oracle", nearer.RecordedOracle(self.triplets))
+
+    def says(
+        self, query: int, shown: Sequence[int], choose: int, rng: np.random.Generator
+    ) -> list[int] | str:
+        """As recorded."""
+        if not self.oracle.knows(np.array([[query, *shown]]))[0]:
+            self.skipped.append(query)
             return "skip"
-        return "left" if oracle(question)[0] else "right"
+        return super().says(query, shown, choose, rng)
 
-    path = folder / f"{method}.db"
-    settings = {"method": method, "questions": 100, "seed": seed, "joins_per_minute": 0}
-    settings |= {"holdout_share": 0.0, "repeat_share": 0.0, "catch_share": 0.0}
-    new_study(path, [Item(f"shoe {k}", "text", f"shoe {k}") for k in range(n)], Config.of(settings))
+
+def replay(data: str, method: str, seed: int) -> dict[str, Any]:
+    """Collect answers with a method; the accuracy for growing numbers of them."""
+    triplets = np.asarray(nearer.datasets.load_human(data).triplets)
+    n = int(triplets.max()) + 1
+    people = Recorded(np.zeros((n, 1)), error=0.0, seconds=_THINK, triplets=triplets)
 
     def enough(outcome: Outcome) -> bool:
-        return len(outcome.acknowledged) >= n_answers + skipped
+        return len(outcome.acknowledged) >= CUTS[-1] + len(people.skipped)
 
-    people = Crowd(np.zeros((n, 1)), error=0.0, seconds=think)
-    began = time.perf_counter()
-    with served(path) as server:
-        outcome = asyncio.run(
-            crowd(server.port, people, 30, seed=seed, until=enough, answer=answer)
-        )
-        said = server.said()
-    took = time.perf_counter() - began
-    db = connect(path, read_only=True)
-    # Every answer that a person was asked for counts, whatever it was asked for.
-    given = collected(db, (*COUNTED, "holdout"))
-    told = given.answers
-    asked = np.array(
-        db.execute(
-            "SELECT query, json_extract(shown, '$[0]'), json_extract(shown, '$[1]') FROM questions"
-            " WHERE purpose != 'catch'"
-        ).fetchall()
-    )
-    if keep is not None:
-        np.savez(keep / f"{method}-{seed}.npz", told=told, asked=asked)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "replay.db"
+        config = Config.of({**_SETTINGS, "method": method, "seed": seed})
+        new_study(path, [Item(f"shoe {k}", "text", f"shoe {k}") for k in range(n)], config)
+        began = time.perf_counter()
+        with served(path) as server:
+            outcome = asyncio.run(crowd(server.port, people, 30, seed=seed, until=enough))
+            said = server.said()
+        took = time.perf_counter() - began
+        db = connect(path, read_only=True)
+        given = collected(db)
+        asked, filler = _asked(db)
+        db.close()
     never = triplets[~np.isin(pack(triplets)[0], pack(asked)[0])]
-    batches, filler = db.execute(
-        "SELECT (SELECT count(*) FROM batches), (SELECT count(*) FROM answers a JOIN questions q"
-        " ON q.id = a.question WHERE q.purpose != 'main')"
-    ).fetchone()
-    curve = []
-    for m in [m for m in CUTS if m <= min(len(told), n_answers)]:
+    curve = {}
+    for m in (m for m in CUTS if m <= len(given.answers)):
         found = draw_map(given.first(m), n, seed=seed, holdout=never)
-        curve.append({"answers": m, "dimension": found["dimension"], "accuracy": found["accuracy"]})
+        assert found is not None
+        curve[str(m)] = (found["accuracy"], found["dimension"])
     return {
-        "method": method,
-        "seed": seed,
-        "answers": len(told),
-        "skipped": skipped,
+        "answers": len(given.answers),
+        "skipped": len(people.skipped),
         "filler": filler,
-        "batches": batches,
         "never_asked": len(never),
         "seconds": took,
         "p99_ms": 1000 * float(np.quantile(outcome.seconds, 0.99)),
@@ -113,55 +103,52 @@ def replay(
     }
 
 
-def draw(found: list[dict[str, Any]], picture: Path) -> None:
+def _asked(db: Any) -> tuple[np.ndarray[Any, Any], int]:
+    """All questions that were posed, and how many answers were to others than the method's."""
+    rows = db.execute(
+        "SELECT query, json_extract(shown, '$[0]'), json_extract(shown, '$[1]') FROM questions"
+    ).fetchall()
+    (filler,) = db.execute(
+        "SELECT count(*) FROM answers a JOIN questions q ON q.id = a.question"
+        " WHERE q.purpose != 'main'"
+    ).fetchone()
+    return np.array(rows), int(filler)
+
+
+def page(rows: Rows, folder: Path) -> str:
+    """A table of accuracies, and a picture of them."""
+    methods = distinct(rows, "method")
+    if methods:
+        _draw(rows, folder / "study-replay.png")
+    lines = [
+        [f"{m:,}", *(f"{_accuracy(pick(rows, 'replay', method=k), m):.4f}"[1:] for k in methods)]
+        for m in CUTS
+    ]
+    told = [
+        [k, len(runs), f"{median(runs, 'filler'):.0f}", f"{median(runs, 'p99_ms'):.0f}",
+         f"{median(runs, 'seconds'):.0f}"]
+        for k in methods
+        for runs in [pick(rows, "replay", method=k)]
+    ]  # fmt: skip
+    head = ["method", "runs", "answers that filled in", "p99 of a reply, ms", "seconds"]
+    return table(["answers", *methods], lines if methods else []) + "\n" + table(head, told)
+
+
+def _accuracy(runs: Rows, m: int) -> float:
+    return float(np.median([run["curve"][str(m)][0] for run in runs]))
+
+
+def _draw(rows: Rows, picture: Path) -> None:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.4, 4), layout="constrained")
     axes = figure.subplots()
-    for run, marker in zip(found, "os^D", strict=False):
-        points = [(row["answers"], row["accuracy"]) for row in run["curve"]]
-        axes.plot(*zip(*points, strict=True), marker=marker, label=run["method"])
-    for m, goal in GOALS.items():
-        axes.plot(m, goal, "k+", markersize=12, label="goal" if m == min(GOALS) else None)
+    for method, marker in zip(distinct(rows, "method"), "os^D", strict=False):
+        runs = pick(rows, "replay", method=method)
+        axes.plot(CUTS, [_accuracy(runs, m) for m in CUTS], marker=marker, label=method)
     axes.set(xlabel="answers of people", ylabel="accuracy on questions never asked", xscale="log")
     axes.minorticks_off()
     axes.set_xticks(CUTS, [str(m) for m in CUTS])
     axes.legend(frameon=False)
     axes.grid(alpha=0.3)
     figure.savefig(picture, dpi=150)
-
-
-def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("methods", nargs="*", default=["informative", "random"])
-    parser.add_argument("--answers", type=int, default=6000)
-    parser.add_argument("--think", type=float, default=0.6)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--picture", type=Path)
-    parser.add_argument("--keep", type=Path, help="folder for the answers that were collected")
-    options = parser.parse_args(arguments or [])
-    try:
-        data = nearer.datasets.load_human("zappos85")
-    except nearer.errors.NearerError as error:
-        print(f"skipped: {error}")
-        return
-    found = []
-    with tempfile.TemporaryDirectory() as folder:
-        for method in options.methods:
-            run = replay(
-                Path(folder), method, np.asarray(data.triplets), 85,
-                n_answers=options.answers, think=options.think, seed=options.seed,
-                keep=options.keep,
-            )  # fmt: skip
-            found.append(run)
-            print(json.dumps({k: v for k, v in run.items() if k != "curve"}), flush=True)
-            for row in run["curve"]:
-                print(
-                    f"  {row['answers']:>6}  {row['dimension']}  {row['accuracy']:.4f}", flush=True
-                )
-    if options.picture:
-        draw(found, options.picture)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

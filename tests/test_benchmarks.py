@@ -149,7 +149,7 @@ def test_refusals(arguments, capsys):
     assert arguments[-1] in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", [n for n in command.NAMES if not n.startswith("study")])
+@pytest.mark.parametrize("name", command.NAMES)
 def test_every_benchmark_lists_its_cells(name):
     """Names differ, more seeds and the full form only add, and nothing there breaks no page."""
     module = importlib.import_module(f"benchmarks.{name}")

@@ -26,7 +26,7 @@ def test_nothing_is_lost_when_the_server_is_killed(tmp_path):
 
 
 def test_fifty_people_at_once_all_get_their_replies(tmp_path):
-    assert http_load(tmp_path, n_people=50, think=0.1, n_answers=300)["answers"] >= 300
+    assert http_load(n_people=50, think=0.1, n_answers=300)["answers"] >= 300
 
 
 def test_a_full_disk_keeps_the_answers_with_the_people_and_the_study_goes_on(tmp_path):

@@ -80,7 +80,9 @@ def create_app(study: Study) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         if study.conductor is not None:
             study.conductor.start()
-            if study.facts.state == "running":  # rather a moment now than chance for the first
+            counted = study.store.submit(lambda ledger: ledger.board.answers)
+            # Rather a moment now than chance for the first; people who were here do not wait.
+            if study.facts.state == "running" and not await asyncio.wrap_future(counted):
                 await asyncio.to_thread(study.conductor.stocked.wait, 10)
         yield
         if study.conductor is not None:
