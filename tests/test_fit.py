@@ -1,6 +1,7 @@
 """`nearer.fit`: every form of answers, one belief; objects, people and trials."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -251,8 +252,8 @@ def test_odds_of_chosen_questions_are_heard_and_checked():
     near = nearer.NoisyOracle(nearer.PointOracle(X), flip=0.15, random_state=0)(questions)
     rows = answered(questions, near)
 
-    def curve(**how):
-        return nearer.fit(rows, random_state=0, method="noisy", **how).details["posterior"].curve
+    def curve(given=rows, **how):
+        return nearer.fit(given, random_state=0, method="noisy", **how).details["posterior"].curve
 
     gaps = np.abs(
         np.linalg.norm(X[rows[:, 0]] - X[rows[:, 1]], axis=1)
@@ -264,8 +265,13 @@ def test_odds_of_chosen_questions_are_heard_and_checked():
     for odds in (hard[:5], np.zeros(600), np.full(600, np.nan), ["x"] * 600):
         with pytest.raises(InvalidInput, match="odds"):
             nearer.fit(rows, odds=odds)
-    with pytest.raises(InvalidInput, match="odds with trials"):
-        nearer.fit(nearer.Trials.from_triplets(rows), odds=hard)
+    trials = nearer.Trials.from_triplets(rows)
+    assert curve(trials, odds=hard) == curve(odds=hard)
+    tied = replace(trials, chosen=trials.chosen * (np.arange(600) > 20)[:, None])
+    assert curve(tied, odds=np.ones(600)) == curve(tied)
+    assert curve(tied, odds=hard) != curve(tied), "also where nobody could decide"
+    with pytest.raises(InvalidInput, match="odds with trials that are no comparisons"):
+        nearer.fit(nearer.Trials.odd_one_out(rows, rows[:, 0]), odds=hard)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 from studykit import Bench, Web, only_real
 
+from nearer.asking.oracles import PointOracle
+from nearer.metrics import triplet_accuracy
+from nearer.questions import answered, random_questions
 from nearer.study.choosers import Choosing
 from nearer.study.conductor import map_is_due, questions_due
 from nearer.study.log import asked_facts, collected, replay, triplets
@@ -120,6 +123,7 @@ def test_screens_are_fitted_as_they_were_answered(tmp_path, task, choose):
         tmp_path / "s.db", n=14, task=task, things=5, choose=choose, questions=200, **only_real()
     )
     person = bench.join()
+    bench.answer(person, bench.hand_out(person)[0].lease, "undecided")
     for _ in range(120):
         bench.clock.now += 1.0
         trial = bench.hand_out(person)[0]
@@ -131,11 +135,46 @@ def test_screens_are_fitted_as_they_were_answered(tmp_path, task, choose):
         bench.answer(person, trial.lease, "chosen", chosen=best)
     found = Worker(bench.path).do({"job": "map"})["map"]
     assert found["n_triplets"] == bench.board.answers == 120, "one answer is one answer"
+    assert found["n_undecided"] == 1
     assert not map_is_due(bench.board, found["n_triplets"]), "nothing has changed since"
     truth = np.linalg.norm(X[:, None] - X, axis=-1)
     positions = np.array(found["positions"])
     seen = np.linalg.norm(positions[:, None] - positions, axis=-1)
     assert np.corrcoef(truth.ravel(), seen.ravel())[0, 1] > 0.7
+    bench.close()
+
+
+def test_who_cannot_decide_says_that_it_is_a_tie(tmp_path):
+    """Near ties are fitted, by the map and by who chooses; they count for no quota."""
+    bench = Bench(tmp_path / "s.db", n=14, method="informative", questions=400, **only_real())
+    rng, worker = np.random.default_rng(0), Worker(bench.path)
+    person = bench.join()
+    for k in range(300):
+        bench.clock.now += 1.0
+        trial = bench.hand_out(person)[0]
+        head, a, b = X[[trial.query, *trial.shown]]
+        gap = np.linalg.norm(head - b) - np.linalg.norm(head - a) + 0.2 * rng.logistic()
+        choice = "left" if gap > 0 else "right"
+        unsure = "skip" if k % 50 == 0 else "undecided" if abs(gap) < 0.3 else choice
+        bench.answer(person, trial.lease, unsure)
+    db = bench.store.reader()
+    answers = collected(db)
+    told = [db.execute(f"SELECT count(*) FROM answers WHERE choice = '{c}'").fetchone()[0]
+            for c in ("chosen", "undecided")]  # fmt: skip
+    assert min(told) > 30
+    assert [answers.decided, len(answers.answers)] == [told[0], sum(told)]
+    assert bench.board.answers == told[0]
+    assert len(triplets(db)) == told[0]
+    with_ties = draw_map(answers, 14, n_components=2)
+    assert (with_ties["n_triplets"], with_ties["n_undecided"]) == tuple(told)
+    without = draw_map(
+        type(answers)(triplets(db), answers.people[: told[0]], None, 0), 14, n_components=2
+    )
+    rows = random_questions(14, 2000, rng)
+    truth = answered(rows, PointOracle(X)(rows))
+    better = [triplet_accuracy(truth, np.array(m["positions"])) for m in (with_ties, without)]
+    assert better[0] > better[1]
+    assert worker.do({"job": "choose", "person": None, "n_questions": 5})["questions"]
     bench.close()
 
 

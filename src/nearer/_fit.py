@@ -88,7 +88,7 @@ def fit(
     odds
         How many times likelier than at random each answer's question was to be asked, where a
         method chose it: see `Belief.expect`. Chosen questions are harder than others, and what is
-        held out of them is weighed by that. None: all questions were random.
+        held out of them is weighed by that. Of comparisons alone. None: all questions were random.
     method
         ``"noisy"`` expects wrong answers. ``"soe"`` obeys all, as do the other losses ``"ckl"``,
         ``"gnmds"``, ``"ste"`` and ``"tste"``, see `nearer.SOE`. ``"auto"`` is ``"soe"`` where all
@@ -259,7 +259,7 @@ def _believed(given: Given, goal: Goal, rng: np.random.Generator) -> tuple[Belie
         some = np.sort(rng.choice(len(some), SETTLED, replace=False))
     belief = Belief(given.n, goal.d, rng, max_components=goal.most if not goal.d else None)
     if given.odds is not None:
-        belief.expect(given.rows, given.odds)
+        belief.expect(given.asked, given.odds)
     people = None if given.people is None else given.people[some]
     belief.learn(given.answers[some], people, given.weights[some])
     return belief, len(some)

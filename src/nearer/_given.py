@@ -23,7 +23,7 @@ from nearer.errors import AnswersWarning, InvalidInput
 from nearer.fitting.losses import Floats
 from nearer.fitting.reliability import Reliability
 from nearer.metrics import share_interval
-from nearer.questions import Objects
+from nearer.questions import Objects, Questions
 from nearer.trials import Trials
 from nearer.triplets import Triplets, read_triplets
 from nearer.triplets.blocks import blocks_of
@@ -70,6 +70,11 @@ class Given:
         """Whether they are more than comparisons."""
         return isinstance(self.answers, Trials)
 
+    @property
+    def asked(self) -> Questions:
+        """What each answer was given to, rows (query, shown…)."""
+        return self.answers.questions if isinstance(self.answers, Trials) else self.rows
+
     def split(self) -> Given:
         """The same as triplets, each trial's sharing its weight."""
         if not isinstance(self.answers, Trials):
@@ -83,8 +88,10 @@ class Given:
             trial
         ]
         people = None if self.people is None else self.people[trial]
+        odds = None if self.odds is None else self.odds[trial]
         own = rows.astype(np.int32)
-        return replace(self, rows=own, answers=own, weights=weights, people=people, trials=trial)
+        said = replace(self, rows=own, answers=own, odds=odds)
+        return replace(said, weights=weights, people=people, trials=trial)
 
     def by_trial(self, right: Floats) -> tuple[Objects, Floats, Floats]:
         """First answer, weight and share predicted rightly of each trial that was held out.
@@ -172,9 +179,7 @@ def _gathered(
     if isinstance(answers, Triplets) and answers.choices is not None:
         answers = _kept(answers, people, weights)
     if isinstance(answers, Trials):
-        if odds is not None:
-            raise InvalidInput("odds with trials: they are known of triplets alone; leave them out")
-        return _of_trials(answers, people, weights, n_objects, objects)
+        return _of_trials(answers, people, weights, n_objects, objects, odds)
     labels: Sequence[Any] | None = None
     if isinstance(answers, Triplets):
         labels = answers.labels
@@ -237,6 +242,7 @@ def _of_trials(
     weights: ArrayLike | None,
     n_objects: int | None,
     objects: str,
+    odds: ArrayLike | None,
 ) -> Given:
     """Trials of any task; where all are decided comparisons, as triplets, which fit faster."""
     if not len(answers):
@@ -253,9 +259,15 @@ def _of_trials(
     who = checks.people(people, len(answers))
     rows = answers.triplets()[0].astype(np.int32)
     task = answers.task
-    plain = task is not None and task.is_comparison and bool(answers.decided.all())
+    compared = task is not None and task.is_comparison
+    if odds is not None and not compared:
+        raise InvalidInput(
+            "odds with trials that are no comparisons: they are known of those; leave them out"
+        )
+    likely = None if odds is None else checks.odds(odds, len(answers))
+    own = rows if compared and bool(answers.decided.all()) else answers
     counts = checks.weights(weights, len(answers), _HEAVIEST)
-    return Given(rows, n, names, rows if plain else answers, counts, who, np.arange(len(answers)))
+    return Given(rows, n, names, own, counts, who, np.arange(len(answers)), likely)
 
 
 def _has_header(frame: Any) -> bool:

@@ -234,7 +234,7 @@ def embed(study: Path, dim: int | None, seed: int, out: Path | None, as_json: bo
     d = dim or read_config(db).n_components
     found = draw_map(answers, len(items), n_components=d, seed=seed)
     if found is None:
-        some = len(answers.answers)
+        some = answers.decided
         raise InvalidInput(f"{study}: has {some} answers; a map needs at least {FEWEST}")
     _write(out, positions_csv([item["name"] for item in items], found["positions"]), quiet=as_json)
     summary = {"n_objects": len(items), "out": str(out) if out else None,

@@ -286,9 +286,10 @@ class Belief:
             trust = self.reliability.weights(people) * (1.0 if counts is None else counts)
             counts = trust if trust.any() else counts
         self._counts = np.ones(len(answers)) if counts is None else counts
+        asked = answers.questions if isinstance(answers, Trials) else answers
+        odds = self.odds(asked) if len(self._keys) and asked.shape[1] == 3 else None
         if isinstance(answers, Trials):
-            return as_choices(answers, len(self.fit.positions), counts)
-        odds = self.odds(answers) if len(self._keys) else None
+            return as_choices(answers, len(self.fit.positions), counts, odds)
         return as_evidence(answers, len(self.fit.positions), counts, odds)
 
     def conclude(self, *, max_iter: int = 1000, tol: float = 1e-8) -> None:

@@ -53,6 +53,8 @@ class Choosing:
         odds: NDArray[np.float64],
         n_questions: int,
         rng: np.random.Generator,
+        *,
+        weights: NDArray[np.float64] | None = None,
     ) -> tuple[Questions, NDArray[np.float64] | None]:
         """Up to so many questions that are not among those asked, and with what odds.
 
@@ -62,6 +64,8 @@ class Choosing:
             All answers so far.
         asked, odds
             All questions so far, and how much likelier than at random each was; nan: not at all.
+        weights
+            How much each answer counts; a near tie is two of one half each.
         """
         known = np.unique(pack(asked)[0])
 
@@ -73,18 +77,15 @@ class Choosing:
             return np.empty((0, 3), dtype=np.int64), None
         if self._belief is None:
             return Candidates(self._n, askable).draw(n_questions, rng), None
-        from nearer.algorithms.informative import choose_questions  # noqa: PLC0415 - as above
+        from nearer.algorithms.informative import draw_round  # noqa: PLC0415 - as above
 
         chosen = np.isfinite(odds)
         self._belief.expect(asked[chosen], odds[chosen])
-        questions = choose_questions(
-            triplets,
-            self._n,
-            n_questions,
-            askable=askable,
-            random_state=rng,
-            belief=self._belief,
-        )
+        candidates = Candidates(self._n, askable)
+        if len(triplets):
+            self._belief.learn(triplets, weights=weights)
+            candidates.exclude(triplets)
+        questions, _ = draw_round(self._belief, candidates, n_questions, rng)
         return questions, self._belief.odds(questions)
 
 

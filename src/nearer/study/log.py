@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from nearer.study.board import Board
 from nearer.study.config import Config
 from nearer.study.pieces import COUNTED
-from nearer.study.rows import read_rows
+from nearer.study.rows import decode, read_rows
 from nearer.study.task_kinds import trials_of, triplets_of
 from nearer.trials import Trials
 
@@ -24,6 +24,7 @@ __all__ = [
     "Collected",
     "asked_facts",
     "collected",
+    "comparisons",
     "last_answer",
     "read_config",
     "read_header",
@@ -81,18 +82,25 @@ def read_items(db: sqlite3.Connection) -> list[dict[str, Any]]:
 
 
 _ANSWERS = """FROM standing a JOIN posed q ON q.id = a.question
-    WHERE q.purpose IN (SELECT value FROM json_each(?)) AND a.chosen IS NOT NULL
+    WHERE q.purpose IN (SELECT value FROM json_each(?))
+    AND (a.choice = 'chosen' OR a.choice = ?)
     AND a.person NOT IN (SELECT person FROM excluded) AND coalesce(a.person = ?, 1)"""
 
 
 @dataclass(frozen=True)
 class Collected:
-    """Answers in the order they came, as `nearer.fit` takes them."""
+    """Answers in the order they came, as `nearer.fit` takes them, near ties among them."""
 
     answers: NDArray[np.int64] | Trials
     people: NDArray[np.int64]
     odds: NDArray[np.float64] | None  # with which their questions were chosen
     seen: int  # the number of the newest answer in the file
+
+    @property
+    def decided(self) -> int:
+        """How many of them are no ties."""
+        rows = self.answers
+        return int(rows.decided.sum()) if isinstance(rows, Trials) else len(rows)
 
     def first(self, m: int) -> Collected:
         """Only so many of them."""
@@ -101,23 +109,32 @@ class Collected:
 
 
 def collected(db: sqlite3.Connection, purposes: Sequence[str] = COUNTED) -> Collected:
-    """Answers with who gave them and why they were asked for, excluded people left out."""
+    """Answers with who gave them and why they were asked for, excluded people left out.
+
+    "Can't decide" is an answer, too: what was shown is about a tie. A skipped question is none.
+    """
     seen = last_answer(db)
     if _all_of_two(db):
-        rows, people, odds = _of_two(db, purposes)
-        return Collected(rows, people, np.nan_to_num(odds, nan=1.0), seen)
+        rows, people, odds, unsure = comparisons(db, purposes)
+        odds = np.nan_to_num(odds, nan=1.0)
+        if not unsure.any():
+            return Collected(rows, people, odds, seen)
+        said = np.ma.MaskedArray(np.ones(len(rows), dtype=np.bool_), mask=unsure)
+        return Collected(Trials.from_screens(rows, said), people, odds, seen)
     found = db.execute(
-        f"SELECT q.task, q.query, q.shown, a.chosen, a.person {_ANSWERS} ORDER BY a.id",
-        (json.dumps(list(purposes)), None),
+        f"SELECT q.task, q.query, q.shown, a.chosen, q.choose, a.person {_ANSWERS} ORDER BY a.id",
+        (json.dumps(list(purposes)), "undecided", None),
     ).fetchall()
-    people = np.array([row[4] for row in found], dtype=np.int64)
+    people = np.array([row[5] for row in found], dtype=np.int64)
     given = [
-        (task, q, json.loads(shown), json.loads(chosen)) for task, q, shown, chosen, _ in found
+        (task, q, decode(shown), None if chosen is None else decode(chosen))
+        for task, q, shown, chosen, *_ in found
     ]
-    trials = trials_of(given)
+    trials = trials_of(given, [row[4] for row in found])
     if trials is not None:
         return Collected(trials, people, None, seen)
-    told = [triplets_of(*one) for one in given]  # tasks of several kinds have no other form
+    # Tasks of several kinds have no other form than triplets, which say nothing of ties.
+    told = [[] if one[3] is None else triplets_of(*one[:3], one[3]) for one in given]
     rows = np.array([row for rows in told for row in rows], dtype=np.int64).reshape(-1, 3)
     return Collected(rows, np.repeat(people, [len(rows) for rows in told]), None, seen)
 
@@ -130,15 +147,16 @@ def triplets(
 ) -> NDArray[np.int64]:
     """Answers as ``(head, near, far)`` in the order they came, excluded people left out."""
     if _all_of_two(db):
-        return _of_two(db, purposes, person)[0]
+        rows, _, _, unsure = comparisons(db, purposes, person)
+        return rows[~unsure]
     found = db.execute(
         f"SELECT q.task, q.query, q.shown, a.chosen {_ANSWERS} ORDER BY a.id",
-        (json.dumps(list(purposes)), person),
+        (json.dumps(list(purposes)), "chosen", person),
     )
     told = [
         row
         for task, query, shown, chosen in found
-        for row in triplets_of(task, query, json.loads(shown), json.loads(chosen))
+        for row in triplets_of(task, query, decode(shown), decode(chosen))
     ]
     return np.array(told, dtype=np.int64).reshape(-1, 3)
 
@@ -147,19 +165,24 @@ def _all_of_two(db: sqlite3.Connection) -> bool:
     return db.execute("SELECT 1 FROM questions WHERE task != 'two' LIMIT 1").fetchone() is None
 
 
-def _of_two(
-    db: sqlite3.Connection, purposes: Sequence[str], person: int | None = None
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Triplets, people and odds; SQLite takes the JSON apart ten times as fast."""
+def comparisons(
+    db: sqlite3.Connection, purposes: Sequence[str] = COUNTED, person: int | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_]]:
+    """Which of two, as ``(head, near, far)``: with people, odds, and where nobody could decide.
+
+    SQLite takes the JSON apart ten times as fast.
+    """
     found = db.execute(
-        "SELECT query, near, first + second - near, person, odds FROM (SELECT a.id AS id,"
-        " a.person AS person, q.query AS query, q.odds AS odds,"
-        " json_extract(a.chosen, '$[0]') AS near, json_extract(q.shown, '$[0]') AS first,"
+        "SELECT query, near, first + second - near, person, odds, tie FROM (SELECT a.id AS id,"
+        " a.person AS person, q.query AS query, q.odds AS odds, a.chosen IS NULL AS tie,"
+        " coalesce(json_extract(a.chosen, '$[0]'), json_extract(q.shown, '$[0]')) AS near,"
+        " json_extract(q.shown, '$[0]') AS first,"
         f" json_extract(q.shown, '$[1]') AS second {_ANSWERS}) ORDER BY id",
-        (json.dumps(list(purposes)), person),
+        (json.dumps(list(purposes)), "undecided", person),
     ).fetchall()
-    table = np.array(found, dtype=np.float64).reshape(-1, 5)  # objects are below 2^21
-    return table[:, :3].astype(np.int64), table[:, 3].astype(np.int64), table[:, 4]
+    table = np.array(found, dtype=np.float64).reshape(-1, 6)  # objects are below 2^21
+    rows, people = table[:, :3].astype(np.int64), table[:, 3].astype(np.int64)
+    return rows, people, table[:, 4], table[:, 5] > 0
 
 
 def asked_facts(

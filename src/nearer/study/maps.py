@@ -1,7 +1,8 @@
 """The map of the objects from the answers so far, and how far it can be trusted.
 
 A map is what `nearer.fit` makes of answers that may be wrong, of the people who gave them, and of
-the odds with which their questions were chosen. It depends on nothing else, so a process that was
+the odds with which their questions were chosen. "Can't decide" says that two things are about as
+near. It depends on nothing else, so a process that was
 started again draws the same one. While a study runs, the hold-out questions, which no method chose
 and no fit saw, say how often the map predicts what people answer. At the end nothing is held back:
 the map is fitted to answers of every kind, and the folds of the fit say how far it can be trusted.
@@ -47,7 +48,7 @@ def draw_map(
     holdout
         Triplets that are not among them, to judge it by; None: the folds of the fit judge it.
     """
-    if len(collected.answers) < FEWEST:
+    if collected.decided < FEWEST:
         return None
     began = time.perf_counter()
     with warnings.catch_warnings():  # the accuracy is shown; that it begins at chance is no news
@@ -70,7 +71,8 @@ def draw_map(
         held = 0 if found.held_out is None else found.held_out.n_trials
     return {
         "seen": collected.seen,
-        "n_triplets": len(collected.answers),
+        "n_triplets": collected.decided,
+        "n_undecided": len(collected.answers) - collected.decided,
         "dimension": found.dimension,
         "accuracy": judged,
         "n_holdout": held,

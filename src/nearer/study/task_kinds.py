@@ -69,20 +69,24 @@ def triplets_of(
 
 
 def trials_of(
-    answers: Sequence[tuple[str, int | None, Sequence[int], Sequence[int]]],
+    answers: Sequence[tuple[str, int | None, Sequence[int], Sequence[int] | None]],
+    choose: Sequence[int],
 ) -> Trials | None:
     """Answers ``(task, query, shown, chosen)`` as trials; None where no one kind holds them all.
 
+    Where nobody could decide, chosen is None; `choose` says how many they should have chosen.
+
     Examples
     --------
-    >>> trials_of([("choose", 7, [1, 2, 3, 4], [3, 1]), ("two", 7, [1, 2], [2])]).wanted.tolist()
-    [2, 1]
+    >>> given = [("choose", 7, [1, 2, 3, 4], [3, 1]), ("choose", 7, [1, 2, 3, 4], None)]
+    >>> trials_of([*given, ("two", 7, [1, 2], [2])], [2, 2, 1]).decided.tolist()
+    [True, False, True]
     """
     tasks = {task for task, *_ in answers}
-    shown, chosen = [list(row[2]) for row in answers], [list(row[3]) for row in answers]
+    shown, chosen = [row[2] for row in answers], [row[3] for row in answers]
     if tasks == {"odd"}:
-        return Trials.odd_one_out(shown, [one for (one,) in chosen])
+        return Trials.odd_one_out(shown, [None if one is None else one[0] for one in chosen])
     if tasks <= {"two", "choose"} or tasks <= {"two", "rank"}:
         queries = [-1 if row[1] is None else row[1] for row in answers]
-        return Trials.near(queries, shown, chosen, ranked="rank" in tasks)
+        return Trials.near(queries, shown, chosen, ranked="rank" in tasks, wanted=list(choose))
     return None

@@ -18,10 +18,18 @@ from typing import Any
 
 import numpy as np
 
-from nearer.questions import answered
+from nearer.questions import answered, weighted
 from nearer.study.choosers import Choosing, Sorting
 from nearer.study.config import Config
-from nearer.study.log import asked_facts, collected, last_answer, read_config, replay, triplets
+from nearer.study.log import (
+    asked_facts,
+    collected,
+    comparisons,
+    last_answer,
+    read_config,
+    replay,
+    triplets,
+)
 from nearer.study.store import connect
 
 __all__ = ["Worker", "main"]
@@ -55,11 +63,15 @@ class Worker:
         if person not in self._choosings:
             seed = config.seed + (person or 0)
             self._choosings[person] = Choosing(config.method, n, config.n_components, seed)
+        rows, _, _, unsure = comparisons(self._db, person=person)
+        near = np.ma.MaskedArray(np.ones(len(rows), dtype=np.bool_), mask=unsure)
+        told, weights = weighted(rows, near)
         questions, odds = self._choosings[person].choose(
-            triplets(self._db, person=person),
+            told,
             *asked_facts(self._db, person),
             int(job["n_questions"]),
             np.random.default_rng([config.seed, batch]),
+            weights=weights,
         )
         return {
             "questions": np.asarray(questions).tolist(),
