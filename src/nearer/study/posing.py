@@ -153,11 +153,15 @@ def _asks(ledger: Ledger, key: Hashable, person: int | None) -> Question | None:
 def _next_question(ledger: Ledger, person: int, number: int, ahead: bool) -> Question | None:
     """What is due for a person's next trial; None when they have done enough.
 
-    With `ahead` they have another one to answer first. While a sort waits for votes they are then
-    given nothing yet: what passes the time would keep them from the next round when it opens.
+    With `ahead` they have another one to answer first. Where a sort has fewer questions than there
+    are people they are then given nothing yet: somebody else can answer it sooner, and the round
+    of a sort ends when its slowest question is decided.
     """
     board = ledger.board
     if board.full or (board.exhausted and board.config.when_all_asked == "finish"):
+        return None
+    shared = board.config.in_rounds and board.config.scope == "pooled"
+    if ahead and shared and board.stock() <= len(board.active):
         return None
     fixed = next((i for i in board.own if board.questions[i].position == number + 1), None)
     if fixed is not None and board.questions[fixed].fact not in board.taken(person):
@@ -175,8 +179,6 @@ def _next_question(ledger: Ledger, person: int, number: int, ahead: bool) -> Que
         question = makers[purpose]()
         if question is not None:
             return question
-    if ahead and board.config.in_rounds:
-        return None
     return _random(ledger, person, "extra") or _further_vote(ledger, person)
 
 
