@@ -51,6 +51,7 @@ __all__ = [
     "fit_posterior",
     "log_posterior",
     "moderate",
+    "spread_out",
 ]
 
 _MORE = 2  # dimensions a fit from nothing begins with beyond those asked for
@@ -347,13 +348,17 @@ def _from_nothing(
     above = evidence.climb(rough, wide, max_iter, 1e-4)
     X = evidence.climb(rough, principal_axes(above.positions, d), max_iter, 1e-4).positions
     if not noise.tail:
-        X = X * (WEAK_PRIOR / max(float(X.std()), 1e-9))
-        X = evidence.climb(replace(noise, prior=WEAK_PRIOR), X, max_iter, 1e-4).positions
+        weak = replace(noise, prior=WEAK_PRIOR)
+        X = evidence.climb(weak, spread_out(X), max_iter, 1e-4).positions
     return np.asarray(X * (noise.prior / WEAK_PRIOR))
 
 
-def log_posterior(evidence: Evidence | Choices, fit: Posterior) -> float:
-    """How probable the positions of a fit are, but for a constant."""
-    loss = evidence.loss(fit.positions, fit.noise)
-    distance = float(np.vdot(fit.positions, fit.positions)) / fit.noise.prior**2
+def spread_out(X: Floats) -> Floats:
+    """Positions as wide as the weak prior: where fits by the logistic curve begin."""
+    return np.asarray(X * (WEAK_PRIOR / max(float(X.std()), 1e-9)))
+
+
+def log_posterior(evidence: Evidence | Choices, X: Floats, noise: Noise) -> float:
+    """How probable positions are, but for a constant."""
+    loss, distance = evidence.loss(X, noise), float(np.vdot(X, X)) / noise.prior**2
     return -loss * float(evidence.weights.sum()) - 0.5 * distance
