@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -150,14 +150,10 @@ class Evidence:
 
     def climb(self, noise: Noise, start: Floats, max_iter: int, tol: float) -> Fit:
         """The most probable positions under this noise, from a start."""
-        return fit_positions(
-            self.passes,
-            loss=noise.loss,
-            start=start,
-            ridge=noise.ridge(self.total),
-            max_iter=max_iter,
-            tol=tol,
-        )
+        loss, passes = noise.loss, self.passes
+        how: Any = {"ridge": noise.ridge(self.total), "max_iter": max_iter, "tol": tol}
+        fit = passes.descend(loss, start, **how) if isinstance(passes, Passes) else None
+        return fit_positions(passes, loss=loss, start=start, **how) if fit is None else fit
 
     def loss(self, X: Floats, noise: Noise) -> float:
         """Mean negative log-likelihood."""
