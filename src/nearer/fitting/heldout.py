@@ -207,21 +207,18 @@ def hold_out(
     that has seen the answers would remember them wherever the prior is weak. No further fold is
     predicted once there are `enough` answers.
     """
-    group = evidence.group
-    fold = _fold_of(group)
     rng = np.random.default_rng(rng)
     predicted: list[Any] = []
     rows, fits = [], []
     held = 0.0
     for k in range(_FOLDS):
-        out = fold == k
+        seen, unseen, at = _dealt(evidence, k)
         start = starts[k] if k < len(starts) else None
-        part = evidence.part(~out)
-        fit = fit_posterior(part, n_components, noise, start=start, rng=rng, tol=_TOL)
+        fit = fit_posterior(seen, n_components, noise, start=start, rng=rng, tol=_TOL)
         fits.append(fit.positions)
-        predicted.append(evidence.part(out).forecast(fit))
-        rows.append(np.flatnonzero(out))
-        held += float(evidence.weights[out].sum())
+        predicted.append(unseen.forecast(fit))
+        rows.append(at)
+        held += float(unseen.weights.sum())
         if held >= enough:
             break
     forecast, at = predicted[0].joined(predicted), np.concatenate(rows)
@@ -229,7 +226,7 @@ def hold_out(
     weights = asked / odds
     own, logs = fit_curve(forecast, asked)
     curve = fit_curve(forecast, weights)[0] if (odds != 1).any() else own
-    piece = np.unique(group[at], return_inverse=True)[1]
+    piece = np.unique(evidence.group[at], return_inverse=True)[1]
     counts, weights = asked / asked.mean(), weights / weights.mean()
     return HeldOut(at, forecast, logs, counts, weights, piece, noise, curve, own, tuple(fits))
 
@@ -366,6 +363,14 @@ def fit_curve(forecast: MarginForecast | ChoiceForecast, weights: Floats) -> tup
     sharpness, lapse = (float(value) for value in found.x)
     curve = Curve(sharpness * scale, lapse)
     return curve, forecast.along(curve.sharpness, lapse)[0]
+
+
+def _dealt(evidence: Evidence | Choices, k: int) -> Any:
+    """The answers of the other folds, those of this one, and which rows the latter are."""
+    if k not in evidence.parts:
+        out = _fold_of(evidence.group) == k
+        evidence.parts[k] = evidence.part(~out), evidence.part(out), np.flatnonzero(out)
+    return evidence.parts[k]
 
 
 def _fold_of(group: NDArray[np.uint64]) -> NDArray[np.int64]:

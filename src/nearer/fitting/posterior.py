@@ -143,7 +143,12 @@ class Evidence:
         """How many comparisons it is worth."""
         return float(self.weights.sum())
 
-    @property
+    @cached_property
+    def parts(self) -> dict[int, tuple[Evidence, Evidence, NDArray[np.int64]]]:
+        """Room for the folds that predictions are made from, again and again."""
+        return {}
+
+    @cached_property
     def group(self) -> NDArray[np.uint64]:
         """A scattered number for each row, the same for all about the same three objects."""
         return scattered(np.sort(self.triplets, axis=1))
