@@ -84,6 +84,51 @@ def test_what_the_user_can_mend_ends_with_two_and_one_message(tmp_path, words, o
     assert not (tmp_path / "s.db").exists()
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["task=choose", "method=random", "things=10", "choose=2"], "a screen shows 11 items"),
+        (["task=odd", "method=random", "things=11"], "there are 10, bring more or show fewer"),
+        (["n_components=10"], "must be below the number of items, 10"),
+        (["completion_redirect=http://["], "must be an http(s) address"),
+        (["questions=["], "cannot be read as YAML; put it in quotes"),
+        (["consent_version=2024-01-01"], "must be of type str; put it in quotes"),
+    ],
+)
+def test_careless_settings_are_refused_in_words(tmp_path, words, options, said):
+    given = [part for one in options for part in ("--set", one)]
+    result = run("new", tmp_path / "s.db", "--items", words, *given)
+    assert (result.exit_code, said in result.output) == (2, True), result.output
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ("0,1,2,1\n3,4,5,1\n", "position=1: two own questions have it"),
+        ("0,1,2,60\n", "position=60 of an own question: a person answers 50 questions"),
+    ],
+)
+def test_own_questions_that_nobody_would_be_asked_are_refused(tmp_path, words, rows, said):
+    (tmp_path / "q.csv").write_text("head,a,b,position\n" + rows)
+    given = ["--items", words, "--questions", tmp_path / "q.csv"]
+    result = run("new", tmp_path / "s.db", *given)
+    assert (result.exit_code, said in result.output) == (2, True), result.output
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("html: 3", "html=3: must be `name: value` lines"),
+        ("samplers: [x]", "samplers=['x']: must be"),
+        ("sampling: {probs: {a: x}}", "sampling.probs.a='x': must be a number"),
+    ],
+)
+def test_a_damaged_file_of_salmon_is_refused_in_words(tmp_path, more, said):
+    (tmp_path / "init.yaml").write_text(f"targets: [a, b, c]\n{more}\n")
+    result = run("new", tmp_path / "s.db", "--items", tmp_path / "init.yaml")
+    assert (result.exit_code, said in result.output) == (2, True), result.output
+
+
 @pytest.mark.parametrize("command", ["status", "export", "embed", "serve", "simulate"])
 def test_a_study_that_is_not_there_ends_with_two(tmp_path, command):
     result = run(command, tmp_path / "none.db")
@@ -111,6 +156,7 @@ def test_export_and_embed(answered, tmp_path):
     assert found["accuracy"] > 0.8
     assert len((tmp_path / "p.csv").read_text().splitlines()) == 11
     assert run("export", answered, "--out", tmp_path / "no" / "x.csv").exit_code == 2
+    assert run("export", answered, "--out", tmp_path).exit_code == 2
 
 
 def test_backup_and_withdraw(answered, tmp_path):

@@ -83,6 +83,34 @@ def test_or_the_study_ends_and_says_so(tmp_path):
     bench.close()
 
 
+def first_shown(trial):
+    """What a person takes who chooses the first things on a screen."""
+    return {"chosen": trial.shown[: trial.choose]}
+
+
+@pytest.mark.parametrize(
+    ("task", "n", "things", "choose", "screens"),
+    [("odd", 5, 4, 1, 5), ("odd", 4, 4, 1, 1), ("choose", 4, 3, 2, 4)],
+)
+def test_screens_run_out_too(tmp_path, task, n, things, choose, screens):
+    settings = {"task": task, "things": things, "choose": choose, "questions": 30}
+    bench = Bench(tmp_path / "s.db", n=n, when_all_asked="finish", **settings)
+    answered = 0
+    for _ in range(4):
+        person = bench.join()
+        while trials := bench.hand_out(person):
+            bench.clock.now += 2.0
+            bench.answer(person, trials[0].lease, "chosen", **first_shown(trials[0]))
+            answered += 1
+        assert bench.write(stage, person) == "finished"
+    posed = [q for q in bench.board.questions.values() if q.purpose in ("extra", "holdout")]
+    assert len(posed) == screens
+    assert bench.board.counted, "hold-outs are not all of them"
+    assert bench.board.exhausted
+    assert answered <= 3 * screens + 10
+    bench.close()
+
+
 def test_people_who_wait_for_a_sort_are_not_wasted(tmp_path):
     """Ten people on one sort: most answers count, hold-outs keep to their share."""
     bench = Bench(tmp_path / "s.db", n=20, method="basis", questions=48, **{"lease_seconds": 5})

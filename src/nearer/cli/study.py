@@ -15,6 +15,7 @@ import click
 
 from nearer.cli.study_changes import COMMANDS, STUDY, read_settings
 from nearer.errors import InvalidInput
+from nearer.files import write_bytes
 
 __all__ = ["command"]
 
@@ -202,7 +203,7 @@ def status(study: Path, show_people: bool, as_json: bool) -> None:
               type=click.Choice(["triplets", "answers", "salmon", "triplettools",
                                  "replies"]))  # fmt: skip
 @click.option("--identities", is_flag=True, help="Panel names instead of pseudonyms.")
-@click.option("--out", type=click.Path(path_type=Path), help="File; without it, standard output.")
+@click.option("--out", type=STUDY, help="File; without it, standard output.")
 def export(study: Path, name: str, identities: bool, out: Path | None) -> None:
     """Write the answers as CSV."""
     from nearer.study.exports import export_csv, replies_csv
@@ -219,7 +220,7 @@ def export(study: Path, name: str, identities: bool, out: Path | None) -> None:
 @click.argument("study", type=STUDY)
 @click.option("--dim", type=click.IntRange(1), help="Dimensions; without it, estimated.")
 @click.option("--seed", default=0, show_default=True)
-@click.option("--out", type=click.Path(path_type=Path), help="CSV; without it, standard output.")
+@click.option("--out", type=STUDY, help="CSV; without it, standard output.")
 @click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON.")
 def embed(study: Path, dim: int | None, seed: int, out: Path | None, as_json: bool) -> None:
     """Fit positions to the answers and write them as CSV."""
@@ -305,14 +306,7 @@ def simulate(study: Path, n_answers: int, n_people: int, positions: Path | None,
 
 
 def _write(out: Path | None, text: str, *, quiet: bool = False) -> None:
-    if out is None:
-        if not quiet:
-            click.echo(text, nl=False)
-        return
-    draft = out.with_name(f".{out.name}.part")
-    try:
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(out)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise InvalidInput(f"{out}: cannot be written: {error.strerror}") from error
+    if out is not None:
+        write_bytes(out, text.encode())
+    elif not quiet:
+        click.echo(text, nl=False)

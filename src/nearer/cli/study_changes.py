@@ -26,7 +26,12 @@ def read_settings(given: tuple[str, ...], where: str = "") -> dict[str, Any]:
         name, equals, value = setting.partition("=")
         if not equals:
             raise InvalidInput(f"{where}{setting!r}: must be NAME=VALUE")
-        found[name] = yaml.safe_load(value)
+        try:
+            found[name] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise InvalidInput(
+                f"{where}{setting!r}: the value cannot be read as YAML; put it in quotes"
+            ) from error
     return found
 
 

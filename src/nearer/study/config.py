@@ -24,7 +24,7 @@ from nearer.study.votes import RULES
 from nearer.study.words import default_texts, read_words
 from nearer.tasks import Task
 
-__all__ = ["CHANGEABLE", "METHODS", "Config", "read_yaml"]
+__all__ = ["CHANGEABLE", "METHODS", "Config", "part", "read_yaml"]
 
 #: the library's methods that suit people who come and go; and none, questions drawn at random
 METHODS = (*(name for name, way in methods.METHODS.items() if way.in_studies), "random")
@@ -165,10 +165,9 @@ class Config:
         dims = self.n_components
         _check(dims is None or dims >= 1, "n_components", dims, "must be at least 1")
         for name in ("completion_redirect", "screen_out_redirect"):
-            parts = urlsplit(getattr(self, name))
-            good = parts.scheme in ("https", "http") and bool(parts.netloc)
-            good = good or not getattr(self, name)
-            _check(good, name, getattr(self, name), "must be an http(s) address")
+            address = getattr(self, name)
+            good = not address or _is_address(address)
+            _check(good, name, address, "must be an http(s) address")
         read_pages(self.before, "before")
         read_pages(self.after, "after")
 
@@ -191,6 +190,15 @@ class Config:
         """What a screen asks for, in the library's words."""
         kind = "odd-one-out" if self.task == "odd" else "near"
         return Task(kind, self.choose, self.things, self.task == "rank")
+
+    def check_items(self, n_items: int) -> None:
+        """Refuse what cannot be asked about so few things."""
+        shown = self.things + (self.task != "odd")
+        _check(n_items >= shown, "things", self.things, f"a screen shows {shown} items; there are "
+               f"{n_items}, bring more or show fewer")  # fmt: skip
+        dims = self.n_components
+        _check(dims is None or dims < n_items, "n_components", dims,
+               f"must be below the number of items, {n_items}")  # fmt: skip
 
     @property
     def in_rounds(self) -> bool:
@@ -254,8 +262,17 @@ def _coerce(name: str, value: Any, known: dataclasses.Field[Any]) -> Any:
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if type(value) is not kind:
-        raise InvalidInput(f"setting {name}={value!r}: must be of type {kind.__name__}")
+        remedy = "; put it in quotes" if kind is str else ""
+        raise InvalidInput(f"setting {name}={value!r}: must be of type {kind.__name__}{remedy}")
     return value
+
+
+def _is_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+    except ValueError:  # as of http://[
+        return False
+    return parts.scheme in ("https", "http") and bool(parts.netloc)
 
 
 def _check(good: bool, name: str, value: object, rule: str) -> None:
@@ -276,3 +293,11 @@ def read_yaml(path: Path) -> dict[str, Any]:
     if not isinstance(loaded, dict):
         raise InvalidInput(f"{path}: holds a {type(loaded).__name__}; must be `name: value` lines")
     return loaded
+
+
+def part(path: Path, given: Mapping[Any, Any], name: Any) -> dict[Any, Any]:
+    """A mapping inside a mapping of a YAML file; empty where there is none."""
+    found = given.get(name) or {}
+    if not isinstance(found, dict):
+        raise InvalidInput(f"{path}: {name}={found!r}: must be `name: value` lines")
+    return found

@@ -12,7 +12,7 @@ import nearer
 from nearer.errors import InvalidInput
 from nearer.study.config import Config
 from nearer.study.imports import Item
-from nearer.study.researcher_lists import OwnQuestion, insert_questions
+from nearer.study.researcher_lists import OwnQuestion, check_positions, insert_questions
 from nearer.study.schema import FORMAT, SCHEMA
 from nearer.study.store import connect
 
@@ -26,6 +26,8 @@ def new_study(
     path = Path(path)
     if path.exists():
         raise InvalidInput(f"{path}: exists already; choose another name or delete it")
+    config.check_items(len(items))
+    check_positions(questions, config.questions)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         db = sqlite3.connect(draft, isolation_level=None)

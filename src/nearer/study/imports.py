@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from nearer.errors import InvalidInput
-from nearer.study.config import read_yaml
+from nearer.study.config import part, read_yaml
 from nearer.study.media import MAX_BYTES, is_media_name, kind_of, take_media
 from nearer.study.spreadsheets import column, read_lines, read_table
 
@@ -162,7 +162,7 @@ def _read_table(source: Path) -> list[Item]:
 
 def _read_salmon(source: Path) -> tuple[list[Item], dict[str, Any]]:
     given = read_yaml(source)
-    options = {**given, **(given.get("html") or {})}  # older files keep these at the top
+    options = {**given, **part(source, given, "html")}  # older files keep these at the top
     settings: dict[str, Any] = {}
     for theirs, ours in (("title", "title"), ("instructions", "question"), ("debrief", "debrief")):
         if options.get(theirs):
@@ -171,7 +171,7 @@ def _read_salmon(source: Path) -> tuple[list[Item], dict[str, Any]]:
     if isinstance(queries, int) and queries > 0:
         settings["questions"] = queries
     settings["can_skip"] = bool(options.get("skip_button", False))
-    common = (given.get("sampling") or {}).get("common") or {}
+    common = part(source, part(source, given, "sampling"), "common")
     dimension = given.get("d", common.get("d"))
     if isinstance(dimension, int) and dimension >= 1:
         settings["n_components"] = dimension

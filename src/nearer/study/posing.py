@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -179,7 +180,18 @@ def _next_question(ledger: Ledger, person: int, number: int, ahead: bool) -> Que
         question = makers[purpose]()
         if question is not None:
             return question
-    return _random(ledger, person, "extra") or _further_vote(ledger, person)
+    question = _random(ledger, person, "extra")
+    if question is None and board.config.task != "two" and _all_posed(ledger):
+        all_asked(ledger)  # larger screens are drawn here alone; of two, who chooses says it
+    return question or _further_vote(ledger, person)
+
+
+def _all_posed(ledger: Ledger) -> bool:
+    """Whether every screen that there can be was put to somebody."""
+    config, n = ledger.board.config, len(ledger.board.items)
+    odd = config.task == "odd"
+    screens = comb(n, config.things) if odd else n * comb(n - 1, config.things)
+    return len(ledger.board.asked[None]) >= screens
 
 
 def _further_vote(ledger: Ledger, person: int) -> Question | None:
@@ -195,11 +207,14 @@ def _further_vote(ledger: Ledger, person: int) -> Question | None:
 
 
 def _random(ledger: Ledger, person: int, purpose: str) -> Question | None:
-    """A random question that nobody was asked; no method will choose it."""
+    """A random question that nobody was asked; no method will choose it.
+
+    The first one counts: where there are few, hold-outs must not be all of them.
+    """
     board = ledger.board
     config, mine = board.config, board.asked.get(person, {})
     has_query = config.task != "odd"
-    if len(board.items) < config.things + has_query:
+    if purpose == "holdout" and not board.counted:
         return None
     for _ in range(_TRIES):
         drawn = _distinct(ledger, config.things + has_query)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nearer.errors import InvalidInput
-from nearer.study.config import read_yaml
+from nearer.study.config import part, read_yaml
 from nearer.study.refusals import Refusal
 from nearer.study.rows import Joined, Leased, Ledger, Posed, Proposed, Responded
 from nearer.study.spreadsheets import column, read_table
@@ -25,6 +25,7 @@ from nearer.study.task_kinds import fact
 __all__ = [
     "EarlierAnswer",
     "OwnQuestion",
+    "check_positions",
     "import_answers",
     "insert_questions",
     "read_answers",
@@ -109,6 +110,22 @@ def _checked(questions: list[OwnQuestion], where: str) -> list[OwnQuestion]:
     return questions
 
 
+def check_positions(questions: Sequence[OwnQuestion], last: int) -> None:
+    """Refuse questions that nobody would be asked: of a place that is taken, or after the last."""
+    taken: set[int] = set()
+    for q in questions:
+        if q.position is None:
+            continue
+        if q.position in taken:
+            raise InvalidInput(f"position={q.position}: two own questions have it; change one")
+        if q.position > last:
+            raise InvalidInput(
+                f"position={q.position} of an own question: a person answers {last} questions; "
+                "raise `questions` or choose an earlier one"
+            )
+        taken.add(q.position)
+
+
 def insert_questions(db: sqlite3.Connection, questions: Iterable[OwnQuestion]) -> None:
     """Put own questions into a new study."""
     db.executemany(
@@ -127,20 +144,20 @@ def read_salmon_questions(
     say in which shares; every sampler that learns becomes `informative`.
     """
     given = read_yaml(path)
-    sampling, samplers = given.get("sampling") or {}, given.get("samplers") or {}
+    sampling, samplers = part(path, given, "sampling"), part(path, given, "samplers")
     questions: list[OwnQuestion] = []
     settings: dict[str, Any] = {}
     notes: list[str] = []
-    for place, detail in (sampling.get("details") or {}).items():
+    for place, detail in part(path, sampling, "details").items():
         query = detail.get("query") if isinstance(detail, dict) else None
-        if query is None:
-            notes.append(f"sampling.details.{place}: has no query of its own")
+        if query is None or not str(place).isdecimal():
+            notes.append(f"sampling.details.{place}: has no query of its own at a place 1, 2, …")
             continue
         questions.append(OwnQuestion(*_three(path, query, n_items), position=int(place)))
-    probs = {str(k): float(v) for k, v in (sampling.get("probs") or {}).items()}
+    probs = {str(k): _share(path, k, v) for k, v in part(path, sampling, "probs").items()}
     total = sum(probs.values()) or 1.0
-    for name, given_options in samplers.items():
-        options = given_options or {}
+    for name in samplers:
+        options = part(path, samplers, name)
         if "validation" not in f"{name} {options.get('class', '')}".lower():
             continue
         listed = [OwnQuestion(*_three(path, q, n_items)) for q in options.get("queries") or ()]
@@ -166,6 +183,12 @@ def read_salmon_questions(
     }  # fmt: skip
     notes += [f"{key}: is not read" for key in sorted(unread)]
     return _checked(questions, str(path)), settings, notes
+
+
+def _share(path: Path, name: Any, value: Any) -> float:
+    if isinstance(value, int | float) and 0 <= value < float("inf"):
+        return float(value)
+    raise InvalidInput(f"{path}: sampling.probs.{name}={value!r}: must be a number from 0")
 
 
 def _three(path: Path, query: Any, n_items: int) -> tuple[int, int, int]:

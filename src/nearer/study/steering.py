@@ -19,9 +19,11 @@ __all__ = ["add_items", "add_map", "change_settings", "set_state"]
 
 def set_state(ledger: Ledger, state: str) -> None:
     """Start or pause."""
-    n = len(ledger.board.items)
-    if state == "running" and n < 3:
-        raise Refusal(409, f"the study has {n} items; comparing needs at least 3")
+    if state == "running":
+        try:
+            ledger.board.config.check_items(len(ledger.board.items))
+        except InvalidInput as error:
+            raise Refusal(409, str(error)) from error
     if state != ledger.board.state:
         ledger.event("state", state=state)
 
