@@ -5,6 +5,7 @@ import os
 import resource
 import threading
 import time
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -74,7 +75,7 @@ def n_answers(path):
 
 def wait_for(port, status, tries=300):
     async def ask():
-        async with Client(port) as client:
+        with closing(Client(port)) as client:
             for _ in range(tries):
                 reply = await client.call("GET", "/healthz")
                 if reply.status == status:

@@ -191,13 +191,13 @@ def test_uploads_that_are_not_what_they_say_are_refused(tmp_path):
     for name, content in bad.items():
         reply = upload(web, token, (name, content))
         assert reply.status_code == 422, (name, reply.text)
-    assert web.study.facts.n_objects == 8
+    assert len(web.study.facts.items) == 8
     good = upload(
         web, token, ("new.png", picture()), ("more.zip", zipped({"x/a.png": picture((1, 2, 3))}))
     )
     assert good.json() == {"added": 2}
     assert upload(web, token, ("new.png", picture())).status_code == 409
-    assert web.study.facts.n_objects == 10
+    assert len(web.study.facts.items) == 10
     web.study.store.write(lambda ledger: set_state(ledger, "running"))
     web.join()
     assert upload(web, token, ("late.png", picture())).status_code == 409

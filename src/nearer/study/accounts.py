@@ -13,14 +13,13 @@ and a tenth of a second, so two are checked at a time and few may wait.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import secrets
 import sqlite3
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from nearer.study.auth import Rate, Signer, Throttle, check_password, hash_password
+from nearer.study.auth import Rate, Signer, Throttle, check_password, hash_password, hashed
 from nearer.study.rows import Ledger
 
 __all__ = ["SESSION_SECONDS", "Guesses", "Login", "begin", "end", "find", "set_password"]
@@ -43,10 +42,6 @@ def plain_name(name: str) -> str:
     return unicodedata.normalize("NFKC", name).strip()
 
 
-def _hashed(word: str) -> str:
-    return hashlib.sha256(word.encode(errors="replace")).hexdigest()
-
-
 def set_password(ledger: Ledger, name: str, password_hash: str) -> None:
     """Make an account, or give it another password, which ends its sessions."""
     ledger.db.execute(
@@ -66,14 +61,14 @@ def begin(ledger: Ledger, account: int) -> str:
     ledger.db.execute("DELETE FROM sessions WHERE until < ?", (ledger.now,))
     ledger.db.execute(
         "INSERT INTO sessions VALUES (?, ?, ?)",
-        (_hashed(word), account, ledger.now + SESSION_SECONDS),
+        (hashed(word), account, ledger.now + SESSION_SECONDS),
     )
     return word
 
 
 def end(ledger: Ledger, word: str) -> None:
     """End a session; the cookie is worth nothing from now on."""
-    ledger.db.execute("DELETE FROM sessions WHERE key = ?", (_hashed(word),))
+    ledger.db.execute("DELETE FROM sessions WHERE key = ?", (hashed(word),))
 
 
 def find(db: sqlite3.Connection, word: str, now: float) -> Login | None:
@@ -83,7 +78,7 @@ def find(db: sqlite3.Connection, word: str, now: float) -> Login | None:
     row = db.execute(
         "SELECT a.id, a.name, s.key FROM sessions s JOIN accounts a ON a.id = s.account"
         " WHERE s.key = ? AND s.until > ?",
-        (_hashed(word), now),
+        (hashed(word), now),
     ).fetchone()
     return None if row is None else Login(*row)
 

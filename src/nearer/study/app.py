@@ -80,9 +80,10 @@ def create_app(study: Study) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         if study.conductor is not None:
             study.conductor.start()
-            counted = study.store.submit(lambda ledger: ledger.board.answers)
             # Rather a moment now than chance for the first; people who were here do not wait.
-            if study.facts.state == "running" and not await asyncio.wrap_future(counted):
+            if study.facts.state == "running" and not await study.write(
+                lambda ledger: ledger.board.answers
+            ):
                 await asyncio.to_thread(study.conductor.stocked.wait, 10)
         yield
         if study.conductor is not None:
@@ -132,7 +133,7 @@ def _add_public(app: FastAPI) -> None:
             )
 
         try:
-            await asyncio.wrap_future(study.store.submit(check))
+            await study.write(check)
         except StoreTrouble as error:
             return JSONResponse({"status": "trouble", "detail": str(error)}, 503)
         return JSONResponse({"status": "ok", "detail": None})

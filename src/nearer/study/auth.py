@@ -19,7 +19,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Rate", "Signer", "Throttle", "check_password", "hash_password", "network_of"]
+__all__ = ["Rate", "Signer", "Throttle", "check_password", "hash_password", "hashed", "network_of"]
 
 _SCRYPT = {"n": 1 << 14, "r": 8, "p": 1}
 MIN_PASSWORD = 10
@@ -69,6 +69,11 @@ class Signer:
 
     def _mac(self, purpose: str, body: str) -> str:
         return _encode(hmac.digest(self._key, f"{purpose}\n{body}".encode(), "sha256"))
+
+
+def hashed(word: str) -> str:
+    """A secret as a file may hold it."""
+    return hashlib.sha256(word.encode(errors="replace")).hexdigest()
 
 
 def _encode(raw: bytes) -> str:

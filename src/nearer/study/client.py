@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from types import TracebackType
 from typing import Any
 
 __all__ = ["Client", "Reply"]
@@ -34,19 +33,6 @@ class Client:
         self._host = host
         self._port = port
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
-
-    async def __aenter__(self) -> Client:
-        """Begin."""
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """End the connection."""
-        self.close()
 
     def close(self) -> None:
         """End the connection; the next call opens another."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import secrets
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import nearer
@@ -16,7 +17,7 @@ from nearer.study.researcher_lists import OwnQuestion, check_positions, insert_q
 from nearer.study.schema import FORMAT, SCHEMA
 from nearer.study.store import connect
 
-__all__ = ["back_up", "insert_items", "new_study"]
+__all__ = ["back_up", "copy_checked", "drafted", "insert_items", "new_study"]
 
 
 def new_study(
@@ -28,35 +29,47 @@ def new_study(
         raise InvalidInput(f"{path}: exists already; choose another name or delete it")
     config.check_items(len(items))
     check_positions(questions, config.questions)
+    header = {
+        "format": str(FORMAT),
+        "study": secrets.token_hex(8),
+        "version": nearer.__version__,
+        "seed": str(config.seed),
+        "method": config.method,
+        "config": config.to_json(),
+    }
+    with drafted(path) as draft, closing(sqlite3.connect(draft, isolation_level=None)) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.executescript(SCHEMA)
+        db.execute("BEGIN")
+        db.executemany("INSERT INTO header VALUES (?, ?)", header.items())
+        db.execute("INSERT INTO secrets VALUES ('sign', ?)", (secrets.token_bytes(32),))
+        insert_items(db, items)
+        insert_questions(db, questions)
+        db.execute("COMMIT")
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+@contextmanager
+def drafted(path: Path, trouble: str = "cannot be written") -> Iterator[Path]:
+    """A name beside a file to make a database under; it takes the file's place when it is whole."""
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        db = sqlite3.connect(draft, isolation_level=None)
-        try:
-            db.execute("PRAGMA journal_mode = WAL")
-            db.executescript(SCHEMA)
-            db.execute("BEGIN")
-            header = {
-                "format": str(FORMAT),
-                "study": secrets.token_hex(8),
-                "version": nearer.__version__,
-                "seed": str(config.seed),
-                "method": config.method,
-                "config": config.to_json(),
-            }
-            db.executemany("INSERT INTO header VALUES (?, ?)", header.items())
-            db.execute("INSERT INTO secrets VALUES ('sign', ?)", (secrets.token_bytes(32),))
-            insert_items(db, items)
-            insert_questions(db, questions)
-            db.execute("COMMIT")
-            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        finally:
-            db.close()
+        yield draft
         draft.replace(path)
     except (OSError, sqlite3.Error) as error:
-        raise InvalidInput(f"{path}: cannot be written: {error}") from error
+        raise InvalidInput(f"{path}: {trouble}: {error}") from error
     finally:
         for left in (draft, Path(f"{draft}-wal"), Path(f"{draft}-shm")):
             left.unlink(missing_ok=True)
+
+
+def copy_checked(source: sqlite3.Connection, copy: Path) -> None:
+    """Copy a database as it is at this moment; one that is damaged is refused."""
+    with closing(sqlite3.connect(copy)) as target:
+        source.backup(target)
+        problems = target.execute("PRAGMA integrity_check").fetchone()[0]
+    if problems != "ok":
+        raise InvalidInput(f"{copy}: the study is damaged: {problems}")
 
 
 def insert_items(db: sqlite3.Connection, items: Iterable[Item]) -> None:
@@ -80,21 +93,7 @@ def back_up(path: Path, copy: Path) -> None:
     copy = Path(copy)
     if copy.exists():
         raise InvalidInput(f"{copy}: exists already; choose another name or delete it")
-    source = connect(path, read_only=True)
-    draft = copy.with_name(f".{copy.name}.{secrets.token_hex(4)}")
-    try:
-        target = sqlite3.connect(draft)
-        with target:
-            source.backup(target)
-        problems = target.execute("PRAGMA integrity_check").fetchone()[0]
-        target.execute("PRAGMA journal_mode = WAL")
-        target.close()
-        if problems != "ok":
-            raise InvalidInput(f"{path}: the copy is damaged: {problems}")
-        draft.replace(copy)
-    except (OSError, sqlite3.Error) as error:
-        raise InvalidInput(f"{copy}: cannot be written: {error}") from error
-    finally:
-        source.close()
-        for left in (draft, Path(f"{draft}-wal"), Path(f"{draft}-shm")):
-            left.unlink(missing_ok=True)
+    with closing(connect(path, read_only=True)) as source, drafted(copy) as draft:
+        copy_checked(source, draft)
+        with closing(sqlite3.connect(draft)) as target:
+            target.execute("PRAGMA journal_mode = WAL")

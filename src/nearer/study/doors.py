@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import secrets
 from typing import Annotated
@@ -42,8 +41,7 @@ async def set_up(request: Request, token: str, name: Name, password: Password) -
         return page(request, "setup.html", status=422, error=error, least=MIN_PASSWORD)
     study.setup = None  # before anything is waited for: a second use finds it gone
     hashed = await study.guesses.hash(password)
-    change = study.store.submit(lambda ledger: accounts.set_password(ledger, name, hashed))
-    await asyncio.wrap_future(change)
+    await study.write(lambda ledger: accounts.set_password(ledger, name, hashed))
     return RedirectResponse(f"{study.prefix}/login?new=1", 303)
 
 
@@ -75,8 +73,7 @@ async def log_in(request: Request, name: Name, password: Password) -> Response:
     if not await study.guesses.check(name, password, row[1] if row else None, address):
         error = "Name or password is wrong."
         return page(request, "login.html", status=401, error=error, new=False)
-    change = study.store.submit(lambda ledger: accounts.begin(ledger, row[0]))
-    word = await asyncio.wrap_future(change)
+    word = await study.write(lambda ledger: accounts.begin(ledger, row[0]))
     reply = RedirectResponse(f"{study.prefix}/dashboard", 303)
     for key, value, seconds in (
         (study.cookie, word, accounts.SESSION_SECONDS),
@@ -100,7 +97,7 @@ async def log_out(request: Request) -> Response:
     study = current(request)
     same_site(request)
     word = request.cookies.get(study.cookie, "")
-    await asyncio.wrap_future(study.store.submit(lambda ledger: accounts.end(ledger, word)))
+    await study.write(lambda ledger: accounts.end(ledger, word))
     answer = RedirectResponse(f"{study.prefix}/login", 303)
     answer.delete_cookie(study.cookie, path=f"{study.prefix}/")
     return answer

@@ -15,12 +15,12 @@ A stranger who tries ids learns only of a running study that one is taken, and j
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sqlite3
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from nearer.study.auth import hashed
 from nearer.study.refusals import Refusal
 
 __all__ = ["PANELS", "Identity", "erase", "find", "keep", "of_browser"]
@@ -58,15 +58,11 @@ class Identity(NamedTuple):
         return cls()
 
 
-def _hashed(key: str) -> str:
-    return hashlib.sha256(key.encode(errors="replace")).hexdigest()
-
-
 def of_browser(db: sqlite3.Connection, key: str) -> int | None:
     """The person who began in the browser with this key."""
     if not key:
         return None
-    row = db.execute("SELECT person FROM browsers WHERE key = ?", (_hashed(key),)).fetchone()
+    row = db.execute("SELECT person FROM browsers WHERE key = ?", (hashed(key),)).fetchone()
     return None if row is None else int(row[0])
 
 
@@ -85,7 +81,7 @@ def keep(db: sqlite3.Connection, person: int, identity: Identity, key: str) -> N
     if identity.external:
         db.execute("INSERT INTO identities VALUES (?, ?, ?, ?)", (person, *identity))
     if key:
-        db.execute("INSERT INTO browsers VALUES (?, ?)", (_hashed(key), person))
+        db.execute("INSERT INTO browsers VALUES (?, ?)", (hashed(key), person))
 
 
 def erase(db: sqlite3.Connection, person: int) -> None:

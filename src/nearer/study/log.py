@@ -149,16 +149,8 @@ def triplets(
     if _all_of_two(db):
         rows, _, _, unsure = comparisons(db, purposes, person)
         return rows[~unsure]
-    found = db.execute(
-        f"SELECT q.task, q.query, q.shown, a.chosen {_ANSWERS} ORDER BY a.id",
-        (json.dumps(list(purposes)), "chosen", person),
-    )
-    told = [
-        row
-        for task, query, shown, chosen in found
-        for row in triplets_of(task, query, decode(shown), decode(chosen))
-    ]
-    return np.array(told, dtype=np.int64).reshape(-1, 3)
+    answers = collected(db, purposes).answers
+    return answers.triplets()[0] if isinstance(answers, Trials) else answers
 
 
 def _all_of_two(db: sqlite3.Connection) -> bool:

@@ -16,16 +16,19 @@ __all__ = [
     "Shown",
     "ShownTrial",
     "Standing",
+    "Strict",
 ]
 
 Number = Annotated[int, Field(ge=0, le=1 << 53)]
 
 
-class _Strict(BaseModel):
+class Strict(BaseModel):
+    """A body in which nothing unknown is taken."""
+
     model_config = ConfigDict(extra="forbid")
 
 
-class Shown(_Strict):
+class Shown(Strict):
     """One thing to compare; its number differs between the query and the choices."""
 
     id: int
@@ -36,7 +39,7 @@ class Shown(_Strict):
     src: str | None
 
 
-class ShownTrial(_Strict):
+class ShownTrial(Strict):
     """A question as it is shown: `head`, `left` and `right`, or more things in `shown`."""
 
     lease: int
@@ -51,14 +54,14 @@ class ShownTrial(_Strict):
     expected: int | None = None
 
 
-class Completion(_Strict):
+class Completion(Strict):
     """What a panel wants to see at the end."""
 
     code: str
     redirect: str | None
 
 
-class Standing(_Strict):
+class Standing(Strict):
     """Where a person stands, and what comes next."""
 
     stage: Literal["consent", "page", "instructions", "trials", "paused", "finished", "screened"]
@@ -79,7 +82,7 @@ class Standing(_Strict):
     refused: dict[int, str] = {}
 
 
-class About(_Strict):
+class About(Strict):
     """What the page says before anybody takes part."""
 
     title: str
@@ -102,7 +105,7 @@ class About(_Strict):
     practice: list[ShownTrial]
 
 
-class Join(_Strict):
+class Join(Strict):
     """Agreeing to take part."""
 
     consent_version: str = Field(max_length=200)
@@ -117,7 +120,7 @@ class Join(_Strict):
     language: str = Field(default="", max_length=35)
 
 
-class Answer(_Strict):
+class Answer(Strict):
     """An answer to a question that was handed out."""
 
     lease: Number
@@ -129,7 +132,7 @@ class Answer(_Strict):
     instead: bool = Field(default=False, description="in place of my last answer, to `last`")
 
 
-class Filled(_Strict):
+class Filled(Strict):
     """A page of a questionnaire, filled in."""
 
     page: str = Field(max_length=100)
@@ -139,7 +142,7 @@ class Filled(_Strict):
     ] = Field(max_length=200, description="by name of field")
 
 
-class Answers(_Strict):
+class Answers(Strict):
     """One or several answers, oldest first."""
 
     answers: list[Answer] = Field(min_length=1, max_length=200)

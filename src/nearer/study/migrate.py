@@ -10,17 +10,19 @@ format knew of `quality`: such a study goes on until its quota is met.
 from __future__ import annotations
 
 import json
-import secrets
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from nearer.errors import InvalidInput
+from nearer.study.create import copy_checked, drafted
 from nearer.study.schema import FORMAT, POSED, SCHEMA
 from nearer.study.words import read_words, shipped
 
 __all__ = ["migrate"]
 
+_TROUBLE = "cannot be brought up to date"
 _SAME = ("media", "items", "identities", "maps", "secrets")
 _FIELDS = """
 INSERT INTO people SELECT id, pseudonym, joined, '' FROM old.people;
@@ -52,20 +54,11 @@ def migrate(path: Path, found: str) -> Path:
             f"{copy}: exists already, and {path} is to be kept under that name before it is "
             "brought up to date; move the older copy away"
         )
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    kept = path.with_name(f".{copy.name}.{secrets.token_hex(4)}")
-    try:
+    with drafted(path, _TROUBLE) as draft, drafted(copy, _TROUBLE) as kept:
         _settle(path)
-        _copy(path, kept)
+        with closing(sqlite3.connect(path)) as source:
+            copy_checked(source, kept)
         {"1": _convert, "2": _add_odds}[found](path, draft)
-        kept.replace(copy)
-        draft.replace(path)
-    except (OSError, sqlite3.Error) as error:
-        raise InvalidInput(f"{path}: cannot be brought up to date: {error}") from error
-    finally:
-        for name in (draft, kept):
-            for left in (name, Path(f"{name}-wal"), Path(f"{name}-shm")):
-                left.unlink(missing_ok=True)
     return copy
 
 
@@ -76,18 +69,6 @@ def _settle(path: Path) -> None:
         db.execute("PRAGMA journal_mode = DELETE")
     finally:
         db.close()
-
-
-def _copy(path: Path, kept: Path) -> None:
-    source, target = sqlite3.connect(path), sqlite3.connect(kept)
-    try:
-        source.backup(target)
-        problems = target.execute("PRAGMA integrity_check").fetchone()[0]
-    finally:
-        source.close()
-        target.close()
-    if problems != "ok":
-        raise InvalidInput(f"{path}: is damaged: {problems}")
 
 
 def _convert(path: Path, draft: Path) -> None:
@@ -129,7 +110,8 @@ def _header(header: dict[str, str]) -> dict[str, str]:
 
 
 def _add_odds(path: Path, draft: Path) -> None:
-    _copy(path, draft)
+    with closing(sqlite3.connect(path)) as source:
+        copy_checked(source, draft)
     db = sqlite3.connect(draft, isolation_level=None)
     try:
         db.execute("PRAGMA journal_mode = WAL")

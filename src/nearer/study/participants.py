@@ -7,7 +7,6 @@ after a pause without network, and sending one again changes nothing.
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
@@ -27,7 +26,7 @@ from nearer.study.questionnaire import find_page, keep_replies, pages_done
 from nearer.study.refusals import Refusal
 from nearer.study.rows import Ledger
 from nearer.study.standing import practice, resume_link, stage_of, standing_of
-from nearer.study.web import Study, current
+from nearer.study.web import current
 
 __all__ = ["router"]
 
@@ -104,14 +103,14 @@ async def join(request: Request, body: Join) -> JSONResponse:
             standing["resume"] = resume_link(study, admission.person)
         return standing
 
-    return await _write(study, change)
+    return JSONResponse(await study.write(change))
 
 
 @router.get("/me", response_model=Standing)
 async def me(request: Request, admission: Me) -> JSONResponse:
     """Where I stand; hands out the questions that are due."""
     study = current(request)
-    return await _write(study, lambda ledger: standing_of(study, ledger, admission))
+    return JSONResponse(await study.write(lambda ledger: standing_of(study, ledger, admission)))
 
 
 @router.post("/consent", response_model=Standing)
@@ -123,7 +122,7 @@ async def consent(request: Request, admission: Me, body: Join) -> JSONResponse:
         joining.agree(ledger, admission.person, body.consent_version)
         return standing_of(study, ledger, admission)
 
-    return await _write(study, change)
+    return JSONResponse(await study.write(change))
 
 
 @router.post("/ready", response_model=Standing)
@@ -137,7 +136,7 @@ async def ready(request: Request, admission: Me) -> JSONResponse:
         joining.get_ready(ledger, admission.person)
         return standing_of(study, ledger, admission)
 
-    return await _write(study, change)
+    return JSONResponse(await study.write(change))
 
 
 @router.post("/page", response_model=Standing)
@@ -156,7 +155,7 @@ async def page(request: Request, admission: Me, body: Filled) -> JSONResponse:
         keep_replies(ledger.db, admission.person, filled.id, replies, out, ledger.now)
         return standing_of(study, ledger, admission)
 
-    return await _write(study, change)
+    return JSONResponse(await study.write(change))
 
 
 @router.post("/answers", response_model=Standing)
@@ -180,7 +179,7 @@ async def answers(request: Request, admission: Me, body: Answers) -> JSONRespons
                 refused[one.lease] = str(refusal)
         return {**standing_of(study, ledger, admission), "stored": stored, "refused": refused}
 
-    return await _write(study, change)
+    return JSONResponse(await study.write(change))
 
 
 @router.post("/withdraw")
@@ -191,12 +190,7 @@ async def withdraw(request: Request, admission: Me) -> dict[str, int]:
         raise HTTPException(
             403, "only the browser in which you began can erase; or ask the researcher"
         )
-    future = study.store.submit(lambda ledger: joining.withdraw(ledger, admission.person))
-    return {"erased": await asyncio.wrap_future(future)}
-
-
-async def _write(study: Study, change: Any) -> JSONResponse:
-    return JSONResponse(await asyncio.wrap_future(study.store.submit(change)))
+    return {"erased": await study.write(lambda ledger: joining.withdraw(ledger, admission.person))}
 
 
 def _given(faces: Faces, answer: Answer) -> GivenAnswer:

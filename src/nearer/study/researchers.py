@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
-from collections.abc import Callable
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, File, Path, Query, Request, UploadFile
 from fastapi.responses import JSONResponse, Response
 from fastapi.security import APIKeyCookie, APIKeyHeader
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -20,15 +19,13 @@ from nearer.study.accounts import Login
 from nearer.study.config import CHANGEABLE
 from nearer.study.exports import completions_csv, export_csv, positions_csv, replies_csv
 from nearer.study.imports import read_files, read_zip
+from nearer.study.messages import Strict
 from nearer.study.refusals import Refusal, StoreTrouble
-from nearer.study.rows import Ledger
 from nearer.study.standing import completion_code, resume_link
 from nearer.study.statistics import latest_map, overview, people_report
 from nearer.study.web import Study, current, problem
 
 __all__ = ["Gate", "form_token", "login_of", "router"]
-
-T = TypeVar("T")
 
 router = APIRouter(prefix="/api/researcher", tags=["researcher"])
 _cookie = APIKeyCookie(name="nearer_…", auto_error=False, description="what logging in sets")
@@ -88,29 +85,25 @@ Reader = Annotated[Login, Depends(logged_in)]
 Changer = Annotated[Login, Depends(may_change)]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class State(_Strict):
+class State(Strict):
     """Whether people are asked."""
 
     state: Literal["running", "paused"]
 
 
-class Quota(_Strict):
+class Quota(Strict):
     """How many answers the study wants; 0 for no limit."""
 
     quota: int = Field(ge=0, le=1_000_000_000)
 
 
-class Settings(_Strict):
+class Settings(Strict):
     """Settings by name, with their new values."""
 
     settings: dict[str, str | int | float | bool | None] = Field(min_length=1, max_length=100)
 
 
-class Why(_Strict):
+class Why(Strict):
     """A note on a decision."""
 
     why: str = Field(default="", max_length=1000)
@@ -128,10 +121,12 @@ async def status(request: Request, login: Reader) -> JSONResponse:
         return overview(db, board, now, study.people(db))
 
     try:
-        board = await _write(study, lambda ledger: ledger.board.summary(now))
+        board = await study.write(lambda ledger: ledger.board.summary(now))
     except StoreTrouble:
         facts = study.facts
-        return JSONResponse({"state": facts.state, "quota": facts.quota, "trouble": study.trouble})
+        return JSONResponse(
+            {"state": facts.state, "quota": facts.config.quota, "trouble": study.trouble}
+        )
     found = await asyncio.to_thread(read, board)
     return JSONResponse({**found, "trouble": study.trouble})
 
@@ -153,7 +148,7 @@ def live_map(request: Request, login: Reader) -> dict[str, Any]:
 async def set_state(request: Request, login: Changer, body: State) -> dict[str, str]:
     """Start or pause."""
     study = current(request)
-    await _write(study, lambda ledger: steering.set_state(ledger, body.state))
+    await study.write(lambda ledger: steering.set_state(ledger, body.state))
     return {"state": body.state}
 
 
@@ -161,7 +156,7 @@ async def set_state(request: Request, login: Changer, body: State) -> dict[str, 
 async def set_quota(request: Request, login: Changer, body: Quota) -> dict[str, int]:
     """Set the number of answers that the whole study wants."""
     study = current(request)
-    await _write(study, lambda ledger: steering.change_settings(ledger, {"quota": body.quota}))
+    await study.write(lambda ledger: steering.change_settings(ledger, {"quota": body.quota}))
     return {"quota": body.quota}
 
 
@@ -183,7 +178,7 @@ def settings(request: Request, login: Reader) -> dict[str, Any]:
 async def set_settings(request: Request, login: Changer, body: Settings) -> dict[str, Any]:
     """Change settings while people answer; each change is recorded with its time."""
     study = current(request)
-    changes = await _write(study, lambda ledger: steering.change_settings(ledger, body.settings))
+    changes = await study.write(lambda ledger: steering.change_settings(ledger, body.settings))
     return {"changed": changes}
 
 
@@ -191,7 +186,7 @@ async def set_settings(request: Request, login: Changer, body: Settings) -> dict
 async def exclude(request: Request, login: Changer, person: PersonId, body: Why) -> dict[str, int]:
     """Leave a person's answers out; votes are counted again without them."""
     study = current(request)
-    await _write(study, lambda ledger: joining.exclude(ledger, person, True, body.why))
+    await study.write(lambda ledger: joining.exclude(ledger, person, True, body.why))
     return {"excluded": person}
 
 
@@ -199,7 +194,7 @@ async def exclude(request: Request, login: Changer, person: PersonId, body: Why)
 async def include(request: Request, login: Changer, person: PersonId) -> dict[str, int]:
     """Count a person's answers again."""
     study = current(request)
-    await _write(study, lambda ledger: joining.exclude(ledger, person, False))
+    await study.write(lambda ledger: joining.exclude(ledger, person, False))
     return {"included": person}
 
 
@@ -207,14 +202,14 @@ async def include(request: Request, login: Changer, person: PersonId) -> dict[st
 async def withdraw(request: Request, login: Changer, person: PersonId) -> dict[str, int]:
     """Erase a person's identity and answers for good."""
     study = current(request)
-    return {"erased": await _write(study, lambda ledger: joining.withdraw(ledger, person))}
+    return {"erased": await study.write(lambda ledger: joining.withdraw(ledger, person))}
 
 
 @router.post("/people/{person}/link")
 async def link(request: Request, login: Changer, person: PersonId) -> dict[str, str]:
     """A personal link, with which a person goes on from another browser; it is like a key."""
     study = current(request)
-    await _write(study, lambda ledger: joining.present(ledger, person).id)
+    await study.write(lambda ledger: joining.present(ledger, person).id)
     return {"link": f"{str(request.base_url).rstrip('/')}/{resume_link(study, person)}"}
 
 
@@ -233,7 +228,7 @@ async def upload(
         else:
             items += await asyncio.to_thread(read_files, [(name, content)])
 
-    added = await _write(study, lambda ledger: steering.add_items(ledger, items))
+    added = await study.write(lambda ledger: steering.add_items(ledger, items))
     return {"added": added}
 
 
@@ -269,7 +264,3 @@ async def export(
         media_type="text/csv; charset=utf-8",
         headers={"content-disposition": f'attachment; filename="{name}.csv"'},
     )
-
-
-async def _write(study: Study, change: Callable[[Ledger], T]) -> T:
-    return await asyncio.wrap_future(study.store.submit(change))

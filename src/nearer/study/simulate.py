@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -172,7 +172,7 @@ async def crowd(
     async def seat() -> None:
         while not until(outcome):
             rng = np.random.default_rng(seeds.spawn(1)[0])
-            async with Client(port) as client:
+            with closing(Client(port)) as client:
                 person = _Person(client, people, rng, outcome, until, patience)
                 await person.take_part()
             if not replace or person.turned_away:

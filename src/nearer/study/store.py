@@ -65,16 +65,6 @@ class Facts:
     items: list[dict[str, Any]]
     full: bool
 
-    @property
-    def n_objects(self) -> int:
-        """How many things are compared."""
-        return len(self.items)
-
-    @property
-    def quota(self) -> int:
-        """Answers the whole study wants."""
-        return self.config.quota
-
 
 class Store:
     """An open study file with its writer.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
 import time
@@ -9,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import jinja2
@@ -27,12 +28,13 @@ from nearer.study.faces import Faces
 from nearer.study.refusals import Refusal, StoreTrouble
 from nearer.study.spool import Spool
 from nearer.study.statistics import PersonReport, people_report
-from nearer.study.store import Facts, Store
+from nearer.study.store import Change, Facts, Store
 from nearer.study.wire import UPLOADS
 from nearer.study.words import read_words
 
 __all__ = ["Guard", "Study", "add_error_handlers", "current", "page", "problem", "same_site"]
 
+T = TypeVar("T")
 _HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
@@ -75,6 +77,10 @@ class Study:
         if now - self._people[0] >= _REPORT_SECONDS or len(self._people[1]) < _FEW:
             self._people = (now, people_report(db))
         return self._people[1]
+
+    async def write(self, change: Change[T]) -> T:
+        """Have a change made and wait for it, without holding others up."""
+        return await asyncio.wrap_future(self.store.submit(change))
 
     @property
     def facts(self) -> Facts:
