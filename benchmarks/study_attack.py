@@ -100,6 +100,14 @@ class Site:
         """Come with these parameters in the link."""
         return self.call("POST", "/api/join", {"consent_version": "1", "parameters": parameters})
 
+    def admitted(self, **parameters: str) -> Any:
+        """Come again until the limit on joining lets somebody in who is no part of the attack."""
+        status, joined = self.join(**parameters)
+        while status == 429:
+            time.sleep(1)
+            status, joined = self.join(**parameters)
+        return joined
+
     def memory(self) -> float:
         """Megabytes that the server holds."""
         status = Path(f"/proc/{self.server.process.pid}/status").read_text()
@@ -138,7 +146,7 @@ def _opener() -> urllib.request.OpenerDirector:
 
 def steal_an_id(site: Site) -> dict[str, Any]:
     """Join as somebody whose panel id is known, then erase them."""
-    site.join(PROLIFIC_PID="victim")
+    site.admitted(PROLIFIC_PID="victim")
     replies = [site.join(PROLIFIC_PID="victim") for _ in range(20)]
     return {"sessions_got": sum("token" in reply for _, reply in replies), "safe_if": 0}
 
@@ -200,7 +208,7 @@ def withdraw_again_and_again(site: Site) -> dict[str, Any]:
 def find_what_was_erased(site: Site) -> dict[str, Any]:
     """Look for the id of somebody who withdrew in every file of the study."""
     name = f"erased-{time.time_ns()}"
-    _, joined = site.join(PROLIFIC_PID=name)
+    joined = site.admitted(PROLIFIC_PID=name)
     site.call("POST", "/api/withdraw", {}, joined["token"])
     for _ in range(50):
         found = [p.name for p in site.folder.iterdir() if name.encode() in p.read_bytes()]
@@ -212,7 +220,7 @@ def find_what_was_erased(site: Site) -> dict[str, Any]:
 
 def invent_times(site: Site) -> dict[str, Any]:
     """Finish fifty questions at once with invented times; look for equal numbers."""
-    _, joined = site.join(PROLIFIC_PID=f"bot-{time.time_ns()}")
+    joined = site.admitted(PROLIFIC_PID=f"bot-{time.time_ns()}")
     token = joined["token"]
     _, standing = site.call("POST", "/api/ready", {}, token)
     told_apart = 0
@@ -286,7 +294,7 @@ def write_formulas(site: Site) -> dict[str, Any]:
     """Names that a spreadsheet would run, and that break a row."""
     names = [f'{start}HYPERLINK("x")\r\n1,2' for start in "=+-@\t\r"]
     for name in names:
-        site.join(participant=name)
+        site.admitted(participant=name)
     db = connect(site.path, read_only=True)
     rows = list(csv.DictReader(io.StringIO(completions_csv(db, str))))
     people = db.execute("SELECT count(*) FROM persons WHERE NOT withdrawn").fetchone()[0]
