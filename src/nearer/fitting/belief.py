@@ -36,18 +36,18 @@ from nearer.fitting.heldout import (
     Tuned,
     hold_out,
     refine,
+    refine_curves,
     survey,
+    survey_curves,
 )
 from nearer.fitting.losses import Floats
 from nearer.fitting.posterior import (
-    WEAK_PRIOR,
     Evidence,
     Noise,
     Posterior,
     as_evidence,
     fit_posterior,
     log_posterior,
-    spread_out,
 )
 from nearer.fitting.reliability import Reliability, rate_people
 from nearer.fitting.solver import disobeyed
@@ -60,8 +60,7 @@ _GROWTH = 1.5
 _FIRST_DIMENSION = 2
 _MOST_FITS = 6  # from nothing at a review
 _SAME_OPTIMUM = 1e-3  # share of the log-posterior by which fits that found the same may differ
-# With 8 people who answer, 6 who guess and 3 who contradict (40 objects, 120 answers each), τ was
-# .734, .759 and .759 after 1, 2 and 3 ratings, and those who guess were rated .53, .04 and .03
+# Once, those who guess are still believed: `python -m benchmarks noise --cells ratings`
 _RATINGS = 3  # of people at a review
 _SETTLED = 0.05  # mean change of an answer's weight after which people are not rated again
 _ANSWERS = 3.0  # a coordinate; with fewer, one dimension more is not tried
@@ -359,22 +358,13 @@ class Belief:
     def _choose_curve(self, d: int, before: HeldOut | None) -> Tuned | None:
         """The best noise of either kind; one that is clearly worse is not looked at finely."""
         if before is None or self._rival is None:
-            first = survey(self._answers, d, Noise(tail=1.0), rng=self._rng)
-            if first is None:
-                return None
-            starts = tuple(spread_out(X) for X in first.tried[WEAK_PRIOR].fits)
-            other = survey(self._answers, d, self._plain, starts=starts, rng=self._rng)
+            found = survey_curves(self._answers, d, self._plain, self._rng)
         else:
-            first, other = self._survey(d, before), self._survey(d, self._rival.best)
-        if first is None or other is None:
+            found = self._survey(d, before), self._survey(d, self._rival.best)
+        if found[0] is None or found[1] is None:
             return None
-        worse, better = sorted((first, other), key=lambda tuned: tuned.best.score)
-        better = refine(self._answers, better)
-        if better.is_close(worse.best):
-            worse = refine(self._answers, worse)
-            worse, better = sorted((worse, better), key=lambda tuned: tuned.best.score)
-        self._tried[d], self._rival = better, worse
-        return better
+        self._tried[d], self._rival = refine_curves(self._answers, found[0], found[1])
+        return self._tried[d]
 
     def _choose_dimension(self, d: int, tuned: Tuned) -> int:
         def attempt(e: int, neighbour: int) -> Floats | None:
