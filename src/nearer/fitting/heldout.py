@@ -71,10 +71,9 @@ ENOUGH_FOR_CURVE = 4 * _ENOUGH  # … and that settle a curve to half a hundredt
 _LARGE_STEPS, _SMALL_STEPS = (0.25, 4.0), (0.5, 2.0)  # by which priors are changed
 _SAME = 1.0  # standard errors: of priors so close to the best, the strongest (Breiman et al. 1984)
 _WORSE = 1.0  # … after which a search goes no further that way
-_LEAST_PRIOR, _MOST_PRIOR = 0.125, 100.0
-# A prior below this is taken only where it is clearly better, as with five choices an object: with
-# 500 answers about zappos85, 0.125 was within a standard error of the best, and predicted .738 of
-# random answers for .748
+_LEAST_PRIOR, _MOST_PRIOR = 0.25, 100.0
+# A prior below this is taken only where it is clearly better, as with five choices an object
+# (`python -m benchmarks choices --cells alone`): few answers about many objects hardly tell
 _USUAL_PRIOR = 0.5
 _TOL = (
     1e-5  # of fits whose predictions are compared: nats they may lack are far from a standard error
