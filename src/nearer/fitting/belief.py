@@ -205,6 +205,11 @@ class Belief:
         return expected_tau(self.fit, held.curve.sharpness)
 
     @property
+    def choices(self) -> Choices | None:
+        """The answers as fits take them, where they are more than comparisons."""
+        return self._answers if isinstance(self._answers, Choices) else None
+
+    @property
     def weights(self) -> Floats:
         """How much each answer counts: as given, times how far its person can be believed."""
         return self._counts

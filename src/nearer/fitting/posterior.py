@@ -164,6 +164,10 @@ class Evidence:
         """Mean negative log-likelihood."""
         return self.passes.mean_loss(noise.loss, X)
 
+    def sums(self, X: Floats, noise: Noise) -> tuple[float, Floats]:
+        """Weighted sum of −log p, and its gradient in the positions."""
+        return self.passes.sums(noise.loss, X)
+
     def information(self, X: Floats, noise: Noise) -> Floats:
         """Fisher information of each object's position, one ``(d, d)`` block an object."""
         return self.passes.information(X, 0.0 if noise.tail else noise.lapse, noise.tail)
