@@ -27,19 +27,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
 from nearer import checks
+from nearer.fitting import heldout
 from nearer.fitting.choices import Choices, as_choices
 from nearer.fitting.descent import principal_axes
 from nearer.fitting.dimension import HeldOutJudge, settle
-from nearer.fitting.heldout import (
-    ENOUGH_FOR_CURVE,
-    HeldOut,
-    Tuned,
-    hold_out,
-    refine,
-    refine_curves,
-    survey,
-    survey_curves,
-)
+from nearer.fitting.heldout import ENOUGH_FOR_CURVE, HeldOut, Tuned, hold_out, refine
 from nearer.fitting.losses import Floats
 from nearer.fitting.posterior import (
     Evidence,
@@ -358,17 +350,18 @@ class Belief:
         starts: tuple[Floats, ...] = ()
         if like.fits[0].shape[1] >= d:
             starts = tuple(principal_axes(X, d) for X in like.fits)
-        return survey(self._answers, d, like.noise, starts=starts, rng=self._rng, near=True)
+        how: Any = {"starts": starts, "rng": self._rng, "near": True}
+        return heldout.survey(self._answers, d, like.noise, **how)
 
     def _choose_curve(self, d: int, before: HeldOut | None) -> Tuned | None:
         """The best noise of either kind; one that is clearly worse is not looked at finely."""
         if before is None or self._rival is None:
-            found = survey_curves(self._answers, d, self._plain, self._rng)
+            found = heldout.survey_curves(self._answers, d, self._plain, self._rng)
         else:
             found = self._survey(d, before), self._survey(d, self._rival.best)
         if found[0] is None or found[1] is None:
             return None
-        self._tried[d], self._rival = refine_curves(self._answers, found[0], found[1])
+        self._tried[d], self._rival = heldout.refine_curves(self._answers, found[0], found[1])
         return self._tried[d]
 
     def _choose_dimension(self, d: int, tuned: Tuned) -> int:
