@@ -322,14 +322,14 @@ class Belief:
             noise, fits = tuned.strongest.told, tuned.strongest.fits
             enough = ENOUGH_FOR_CURVE
             held = hold_out(self._answers, d, noise, starts=fits, rng=self._rng, enough=enough)
-        best = self._fit_anew(d, noise, () if held is None else held.fits)
+        best = self._fit_anew(d, noise, held.fits if held and before is None else ())
         self.fit = best if held is None else replace(best, curve=held.curve)
         self.held_out = held
 
     def _fit_anew(self, d: int, noise: Noise, fits: tuple[Floats, ...]) -> Posterior:
         """The best of fits from the present one and from others, until the best is found twice.
 
-        Each fold was fitted from nothing, so its positions are as good a start as a new one.
+        `fits` are those of folds where they began from nothing: as good a start as a new one.
         """
         X = self._reshaped(self.fit.positions, d) * (noise.prior / self.fit.noise.prior)
         best = fit_posterior(self._answers, d, noise, start=X)
