@@ -87,6 +87,16 @@ def test_an_interruption_is_not_swallowed(plane):
         fit_positions(plane[1], 30, start=start, callback=callback)
 
 
+def test_a_callback_can_end_a_fit(plane):
+    def callback(step, loss, positions):
+        if step == 5:
+            raise StopIteration
+
+    start = np.random.default_rng(0).normal(size=(30, 2))
+    fit = fit_positions(plane[1], 30, start=start, callback=callback)
+    assert (fit.n_iter, fit.converged) == (5, True)
+
+
 @pytest.mark.parametrize(
     ("triplets", "n", "message"),
     [

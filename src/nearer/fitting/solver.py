@@ -171,7 +171,7 @@ def fit_positions(
         Source of the random start; needed only without `start`.
     callback
         Called with the step's number, the objective and the positions after every step; on a GPU
-        the positions are a tensor.
+        the positions are a tensor. ``StopIteration`` from it ends the fit there.
 
     Examples
     --------
