@@ -6,7 +6,7 @@ import pytest
 from nearer import checks
 from nearer.errors import InvalidInput
 from nearer.fitting.losses import LOSSES, Loss
-from nearer.fitting.solver import fit_positions, prepare
+from nearer.fitting.solver import Passes, fit_positions, margins, prepare
 
 
 def random_triplets(X, m, seed=0):
@@ -32,6 +32,17 @@ def test_every_loss_explains_unseen_answers(plane, loss):
     _, train, test = plane
     fit = fit_positions(train, 30, 2, loss=loss, ridge=1e-5, rng=np.random.default_rng(0))
     assert obeyed(fit.positions, test) > 0.9
+
+
+def test_passes_judge_as_the_formula_does(plane):
+    X, train, _ = plane
+    rows = train[:, [0, 2, 1]]  # all contradicted
+    rows[::3] = train[::3]
+    passes = Passes(rows.astype(np.int32), None, 30)
+    gaps = margins(X, rows)
+    np.testing.assert_array_equal(passes.disobeyed(X), gaps <= 0)
+    assert passes.least_margin(X) == pytest.approx(gaps.min(), rel=1e-12)
+    assert passes.share_disobeyed(X) == pytest.approx(2 / 3, abs=1e-3)
 
 
 def test_soe_reaches_zero_on_exact_answers(plane):
@@ -74,6 +85,16 @@ def test_an_interruption_is_not_swallowed(plane):
     start = np.random.default_rng(0).normal(size=(30, 2))
     with pytest.raises(KeyboardInterrupt):
         fit_positions(plane[1], 30, start=start, callback=callback)
+
+
+def test_a_callback_can_end_a_fit(plane):
+    def callback(step, loss, positions):
+        if step == 5:
+            raise StopIteration
+
+    start = np.random.default_rng(0).normal(size=(30, 2))
+    fit = fit_positions(plane[1], 30, start=start, callback=callback)
+    assert (fit.n_iter, fit.converged) == (5, True)
 
 
 @pytest.mark.parametrize(
