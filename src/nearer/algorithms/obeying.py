@@ -38,6 +38,9 @@ __all__ = [
 
 Evidence = dict[int, dict[str, Any]]
 
+# `python -m benchmarks sensitivity` halves and doubles these, on far clusters, heavy tails and
+# repeated values too.
+#
 # Share of answers that may be disobeyed before another dimension is looked for: more would pass
 # over weak dimensions, less makes dimensions of ties. Rankings of points on a grid disobey 1 %, a
 # missing dimension of normal points 6 % and more.
@@ -53,21 +56,21 @@ _NARROW = 1.0
 # distances explain, and elsewhere. Dimensions too many, where rounds of detail ask again and again,
 # against weak dimensions passed over.
 _BETTER, _CLEARLY = 1.0, 2.5
-# Steps of the optimiser: enough for most data, and for far clusters, where a share below _NEARLY is
-# disobeyed after the first. Time against dimensions too many.
+# Steps of the optimiser: enough for most data, and for far clusters, where no more than ties would
+# explain is disobeyed after the first. Time against dimensions too many.
 _STEPS, _MORE_STEPS = 400, 2000
-_NEARLY = 0.06
 # Objects for each dimension that show it: with so many, 2, 3 and 4 dimensions of normal points and
 # balls were found 8, 7 and 8 times of 8. `python -m benchmarks sizes` has a table of few objects.
 _OBJECTS = 4
-_DOUBTFUL = 0.005  # share of answers disobeyed, above which another dimension is tried: time
 # Spread of the prior, in units of the distance difference that is answered right with odds e : 1.
 # Two objects next to each other in a ranking are then about a unit apart; in small sets so narrow a
 # prior pulls harder than the answers.
 _SPREAD = 0.4  # times n
 _LEAST_SPREAD = 100.0
 _WIDER, _WIDEST = 4.0, 10_000.0  # wider by steps, up to that, for far clusters and heavy tails …
-_BENT = 0.003  # … while a larger share of the answers is disobeyed and each step halves it
+# … while a larger share of the answers is disobeyed and each step halves it; where that does not
+# help, another dimension is tried. Time against positions that are bent or stuck.
+_BENT = 0.003
 _CENTRE_STEPS = 500  # of the optimiser: time against convergence, which lines of 1,000 objects need
 
 
@@ -152,13 +155,13 @@ def one_more_dimension(
         share = float(disobeyed(X, triplets).mean())
         evidence.setdefault(X.shape[1], {})["disobeyed"] = share
     missing = share > _OBEYED and not _narrowly(same, triplets)
-    return more if predicts_better(more, same, fresh, _BETTER if missing else _CLEARLY) else same
+    return more if predicts_better(more, same, fresh, clearly=not missing) else same
 
 
-def predicts_better(one: Floats, other: Floats, fresh: Triplets, errors: float = _CLEARLY) -> bool:
-    """Whether positions predict answers that no fit has seen better, by so many standard errors."""
+def predicts_better(one: Floats, other: Floats, fresh: Triplets, *, clearly: bool) -> bool:
+    """Whether positions predict answers that no fit has seen better, or even clearly better."""
     wrong = [disobeyed(X, fresh).astype(np.float64) for X in (one, other)]
-    return advantage(-wrong[0], -wrong[1]) > errors
+    return advantage(-wrong[0], -wrong[1]) > (_CLEARLY if clearly else _BETTER)
 
 
 def _narrowly(X: Floats, triplets: Triplets) -> bool:
@@ -224,13 +227,15 @@ class ObeyingFit:
         if (moved != X).any():
             again, less = self._centre(moved, triplets)
             X, share = (again, less) if less < share else (X, share)
-        self._doubts += int(share > _DOUBTFUL and n_fresh > 0)
+        self._doubts += int(share > _BENT and n_fresh > 0)
         # something is stuck, or a dimension is missing: tried at the 1st doubt, the 2nd, 4th, 8th …
-        if share > _DOUBTFUL and n_fresh and not self._doubts & (self._doubts - 1):
+        if share > _BENT and n_fresh and not self._doubts & (self._doubts - 1):
             seen, fresh = triplets[:-n_fresh], triplets[-n_fresh:]
             other = one_more_dimension(seen, fresh, before, self._evidence, self._rng)
             other, less = self._centre(other, triplets)
-            if other.shape[1] > X.shape[1] or less < share:
+            if other.shape[1] > X.shape[1]:  # more of them may be missing: do not wait to look
+                X, share, self._doubts = other, less, 0
+            elif less < share:
                 X, share = other, less
         self._evidence.setdefault(X.shape[1], {})["disobeyed"] = share
         self.positions, self.tied = X, share > _OBEYED and _narrowly(X, triplets)
@@ -251,6 +256,6 @@ class ObeyingFit:
 
 def _fit(triplets: Triplets, start: Floats) -> Fit:
     fit = fit_positions(triplets, len(start), start=start, max_iter=_STEPS, tol=1e-6)
-    if not 0 < disobeyed(fit.positions, triplets).mean() < _NEARLY:
+    if not 0 < disobeyed(fit.positions, triplets).mean() < _TIED:
         return fit
     return fit_positions(triplets, len(start), start=fit.positions, max_iter=_MORE_STEPS, tol=1e-7)

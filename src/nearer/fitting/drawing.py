@@ -39,6 +39,7 @@ from nearer.metrics import procrustes
 
 __all__ = ["draw_positions"]
 
+# Time against regions that hold less often than they say; `python -m benchmarks coverage`
 _TOLERANCE = 1e-3  # of a draw; what is left is a thousandth of its length
 _SWEEPS = 30  # of the walk between two draws
 _BEFORE = 10  # draws' worth of walking before the first

@@ -48,11 +48,13 @@ __all__ = [
     "Noise",
     "Posterior",
     "as_evidence",
+    "covariances_at",
     "fit_posterior",
     "log_posterior",
     "moderate",
 ]
 
+# `python -m benchmarks sensitivity` halves and doubles them.
 _MORE = 2  # dimensions a fit from nothing begins with beyond those asked for
 WEAK_PRIOR = 16.0  # a prior that hardly shrinks: a margin of this size is answered without doubt
 
@@ -164,7 +166,7 @@ class Evidence:
 
     def information(self, X: Floats, noise: Noise) -> Floats:
         """Fisher information of each object's position, one ``(d, d)`` block an object."""
-        return self.passes.information(X, 0.0 if noise.tail else noise.lapse, noise.tail)
+        return self.passes.information(X, noise.lapse, noise.tail)
 
     def forecast(self, fit: Posterior) -> MarginForecast:
         """What a fit says about the answers."""
@@ -322,11 +324,16 @@ def fit_posterior(
         start = _from_nothing(evidence, n_components, noise, np.random.default_rng(rng), max_iter)
     fit = evidence.climb(noise, start, max_iter, tol)
     X = fit.positions
-    told = evidence.information(X, noise)
-    covariances = np.linalg.inv(told + np.eye(n_components) / prior**2).astype(np.float64)
+    covariances = covariances_at(X, evidence, noise)
     return Posterior(
         X, covariances, noise, loss=fit.loss, n_iter=fit.n_iter, converged=fit.converged
     )
+
+
+def covariances_at(X: Floats, evidence: Evidence | Choices, noise: Noise) -> Floats:
+    """How unsure each position is, the others held fixed: one ``(d, d)`` block an object."""
+    told = evidence.information(X, noise) + np.eye(X.shape[1]) / noise.prior**2
+    return np.linalg.inv(told).astype(np.float64)
 
 
 def _from_nothing(
