@@ -175,17 +175,22 @@ def possible_dimensions(d: int, n_objects: int, evidence: Evidence) -> tuple[int
     """The fewest and the most dimensions that objects may have whose answers fit in d.
 
     Fewer are refuted where they cannot obey the answers. More are not needed, but few objects in
-    more dimensions often fit in fewer, and where d does not obey either, more cannot be excluded.
+    more dimensions often fit in fewer, and where d does not quite obey either, it may be equal
+    distances or a weak dimension, up to the next that did.
 
     Examples
     --------
     >>> evidence = {1: {"disobeyed": 0.2}, 2: {"disobeyed": 0.0}}
     >>> possible_dimensions(2, 20, evidence), possible_dimensions(2, 8, evidence)
     ((2, 2), (2, 7))
+    >>> possible_dimensions(1, 20, {1: {"disobeyed": 0.01}, 2: {"disobeyed": 0.0}})
+    (1, 2)
     """
     refuted = [e for e, found in evidence.items() if e < d and found["disobeyed"] > _OBEYED]
-    enough = n_objects >= _OBJECTS * (d + 1) and evidence[d]["disobeyed"] <= _OBEYED
-    return max(refuted, default=0) + 1, d if enough else n_objects - 1
+    obey = [e for e, found in evidence.items() if e >= d and found["disobeyed"] <= _BENT]
+    if n_objects < _OBJECTS * (d + 1):
+        obey = []
+    return max(refuted, default=0) + 1, min(obey, default=n_objects - 1)
 
 
 class ObeyingFit:
