@@ -7,8 +7,8 @@ at a time (`nearer.fitting.descent`), while the answers stay obeyed.
 Two things disobey a little without asking for another dimension: equal distances, which an oracle
 must put in some order that no positions need share, and objects that a fit has left on the wrong
 side of others. So a small share is forgiven, and with it a weak dimension, at first. Equal
-distances disobey narrowly: by less than the gap between neighbours in a ranking, while a missing
-dimension puts some answers farther wrong. So one dimension fewer is taken where it disobeys
+distances disobey narrowly: by less than half the gap between neighbours in a ranking, while a
+missing dimension puts some answers farther wrong. So one dimension fewer is taken where it disobeys
 somewhat more, all of it narrowly, but predicts answers that no fit has seen no worse. When answers
 about near ties cannot be obeyed, another dimension is tried in the same way: a weak dimension
 predicts them, and equal distances nothing does.
@@ -48,10 +48,11 @@ _OBEYED = 0.015
 # … and by equal distances, at most: with a larger share, fewer dimensions are not even considered.
 # Points on grids and lines with repeated values disobey 1 to 4 %.
 _TIED = 0.06
-# Gaps between neighbours in a ranking, by which equal distances are disobeyed at most. With points
-# on grids, lines and rounded ones it came to .02 to .9, in too few dimensions, or stuck, mostly to
-# 1.1 to 6.
-_NARROW = 1.0
+# Gaps between neighbours in a ranking, by which equal distances are disobeyed: up to half of one,
+# both still lie between their neighbours. A little more, up to .9, was seen on grids and lines with
+# repeated values, and costs some comparisons there; in too few dimensions, or stuck, it was mostly
+# 1.1 to 6, but less where the missing dimension is a thin axis or one of many.
+_NARROW = 0.5
 # Standard errors by which another dimension must predict better: where more is disobeyed than equal
 # distances explain, and elsewhere. Dimensions too many, where rounds of detail ask again and again,
 # against weak dimensions passed over.
