@@ -279,7 +279,7 @@ def _line(rows: Rows, module: str, name: str) -> list[str]:
         found = pick(rows, rows[0]["part"], module=module, name=name, factor=factor)
         pairs = [(r, plain[at]) for r in found if (at := tuple(r[k] for k in key)) in plain]
         if all(r[f] == p[f] for r, p in pairs for f in ("comparisons", "tau", "right")):
-            line += ["–"] * 3
+            line += ["–" if pairs else ""] * 3
             continue
         cost = np.mean([r["comparisons"] / p["comparisons"] for r, p in pairs]) - 1
         tau = 1000 * np.mean([r["tau"] - p["tau"] for r, p in pairs])
