@@ -2,8 +2,9 @@
 
 Points are drawn, questions answered by a rule, and the answers fitted in the true dimension. The
 truth is laid over the mean of 100 draws by the best motion and scale; an object is held when it is
-inside the ellipse of the draws that holds 95 % of a Gaussian. Beside it, the same by the
-covariances that hold the other objects fixed, around the positions.
+inside the ellipse that holds 95 % of further draws, were they Gaussian (Hotelling's T², which
+allows for a covariance from 100 draws). Beside it, the same by the covariances that hold the other
+objects fixed, around the positions.
 
 Rules: *logistic*, the fit's own, with points of standard deviation 1, 2 or 4 in units of its noise;
 *flips*, every tenth answer is wrong; *ratio*, doubt goes by the ratio of the distances; *exact*.
@@ -19,7 +20,7 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit
-from scipy.stats import chi2
+from scipy.stats import chi2, f
 
 import nearer
 from benchmarks.harness import Cell, Rows, cell, distinct, pick, table
@@ -77,14 +78,16 @@ def held(rule: str, spread: float, n: int, d: int, m: int, seed: int) -> dict[st
     covariances = np.einsum("kni,knj->nij", away, away) / (DRAWS - 1)
     fixed = np.nan
     if found.covariances is not None:
-        fixed = _share(truth, found.positions, found.covariances)
-    return {"draws": _share(truth, middle, covariances), "fixed": fixed}
+        fixed = _share(truth, found.positions, found.covariances, chi2.ppf(0.95, d))
+    further = d * (DRAWS**2 - 1) / (DRAWS * (DRAWS - d)) * f.ppf(0.95, d, DRAWS - d)
+    return {"draws": _share(truth, middle, covariances, further), "fixed": fixed}
 
 
-def _share(truth: Any, positions: Any, covariances: Any) -> float:
+def _share(truth: Any, positions: Any, covariances: Any, most: float) -> float:
+    """The share of objects whose squared error is below that, in units of their covariance."""
     error = procrustes(positions, truth).aligned - positions
     squared = np.einsum("ni,nij,nj->n", error, np.linalg.pinv(covariances), error)
-    return float(np.mean(squared < chi2.ppf(0.95, positions.shape[1])))
+    return float(np.mean(squared < most))
 
 
 def page(rows: Rows, folder: Path) -> str:

@@ -30,6 +30,7 @@ from nearer.embedding import Embedding, Phase
 from nearer.errors import AnswersWarning
 from nearer.fitting.belief import Belief
 from nearer.fitting.bootstrap import bootstrap_covariances
+from nearer.fitting.choices import Choices
 from nearer.fitting.device import Device, using
 from nearer.fitting.drawing import draw_positions
 from nearer.fitting.heldout import hold_out_once
@@ -217,6 +218,7 @@ class _Found:
     calibration: Calibration | None = None
     exact: bool = False
     expected_tau: float | None = None
+    choices: Choices | None = None  # the answers, where they are more than comparisons
 
 
 def _find(given: Given, goal: Goal, rng: np.random.Generator) -> _Found:
@@ -249,6 +251,7 @@ def _find(given: Given, goal: Goal, rng: np.random.Generator) -> _Found:
         belief.weights,
         calibrated(belief.held_out, belief.times),
         expected_tau=belief.expected_tau,
+        choices=belief.choices,
     )
 
 
@@ -385,6 +388,7 @@ def _embedding(given: Given, found: _Found, call: str) -> Embedding:
             "estimate": estimate,
             "reliability": found.reliability,
             "weights": found.weights,
+            "choices": found.choices,
             "expected_tau": found.expected_tau,
             "agreement": given.agreement(),
             "calibration": found.calibration,

@@ -16,6 +16,7 @@ from nearer import __version__, checks
 from nearer.asking.protocol import Oracle
 from nearer.distances import Distances
 from nearer.errors import InvalidInput
+from nearer.fitting.choices import Choices
 from nearer.fitting.drawing import draw_positions
 from nearer.fitting.posterior import Curve, Noise, Posterior
 from nearer.fitting.reliability import Reliability
@@ -215,6 +216,7 @@ class Embedding:
             k,
             posterior=posterior if noisy else None,
             weights=self.details.get("weights"),
+            choices=self.details.get("choices"),
             rng=checks.generator(random_state),
         )
 
@@ -373,7 +375,7 @@ class Embedding:
 
 
 _CLASSES = (Phase, HeldOutAccuracy, Noise, Curve, Posterior, Reliability, Agreement, Calibration)
-_KEPT: dict[str, type[Any]] = {kind.__name__: kind for kind in _CLASSES}
+_KEPT: dict[str, type[Any]] = {kind.__name__: kind for kind in (*_CLASSES, Choices)}
 
 
 def load(path: str | os.PathLike[str]) -> Embedding:

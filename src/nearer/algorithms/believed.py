@@ -79,6 +79,7 @@ def believed(
         error_rate=belief.error_rate,
         details={
             "posterior": fit,
+            "choices": belief.choices,
             "covariances": fit.covariances,
             "noise": fit.noise,
             "error_rate": belief.error_rate,

@@ -67,6 +67,11 @@ class Choices:
     def __len__(self) -> int:
         return len(self.wanted)
 
+    @cached_property
+    def parts(self) -> dict[int, tuple[Choices, Choices, NDArray[np.int64]]]:
+        """Room for the folds that predictions are made from, again and again."""
+        return {}
+
     def part(self, rows: NDArray[np.bool_]) -> Choices:
         """Some of the rows."""
         kept = np.flatnonzero(rows)
@@ -111,15 +116,20 @@ class Choices:
 
     def value_and_gradient(self, X: Floats, noise: Noise) -> tuple[float, Floats]:
         """Weighted mean of −log p, and its gradient in the positions."""
+        total, gradient = self.sums(X, noise)
+        scale = 1.0 / max(float(self.weights.sum()), np.finfo(float).tiny)
+        gradient *= scale
+        return total * scale, gradient
+
+    def sums(self, X: Floats, noise: Noise) -> tuple[float, Floats]:
+        """Weighted sum of −log p, and its gradient in the positions."""
         from nearer._kernels import choosing as kernel  # noqa: PLC0415 - a GPU needs none
 
         total, gradient = kernel.value_and_gradient(
             X, self.starts, self.spans, self.pairs, self.credit, self.wanted, self.ranked,
             self.log_ways, self.weights, noise.lapse, noise.tail,
         )  # fmt: skip
-        scale = 1.0 / max(float(self.weights.sum()), np.finfo(float).tiny)
-        gradient *= scale
-        return float(total) * scale, gradient
+        return float(total), gradient
 
     def information(self, X: Floats, noise: Noise) -> Floats:
         """Fisher information of each object's position, one ``(d, d)`` block an object."""
