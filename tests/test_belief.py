@@ -84,7 +84,7 @@ def test_a_heavy_tail_is_found_where_far_and_very_far_are_the_same():
 
 
 def test_quality_is_not_overrated_where_a_heavy_tail_hides_lapses():
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(4)
     X = 3 * rng.normal(size=(30, 2))
     rows = np.array([rng.choice(30, 3, replace=False) for _ in range(6000)])
     far, near = (np.log1p(((X[rows[:, 0]] - X[rows[:, k]]) ** 2).sum(axis=1)) for k in (2, 1))
