@@ -20,8 +20,7 @@ from nearer.algorithms.noisy_placing import place_among_believed
 from nearer.asking.protocol import Asking, doubtful, recorded, renumbered
 from nearer.asking.record import Record
 from nearer.embedding import Embedding, Phase
-from nearer.fitting.belief import expected_tau
-from nearer.fitting.posterior import Posterior
+from nearer.fitting.posterior import Posterior, expected_tau
 from nearer.fitting.solver import disobeyed
 from nearer.questions import Objects
 

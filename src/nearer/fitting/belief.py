@@ -25,7 +25,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr
 
 from nearer import checks
 from nearer.fitting.choices import Choices, as_choices
@@ -40,16 +39,17 @@ from nearer.fitting.posterior import (
     Posterior,
     as_evidence,
     covariances_at,
+    expected_tau,
     fit_posterior,
     log_posterior,
     spread_out,
 )
 from nearer.fitting.reliability import Reliability, rate_people
 from nearer.fitting.solver import disobeyed
-from nearer.questions import Objects, Questions, find, pack, random_questions, unpack
+from nearer.questions import Objects, Questions, find, pack, unpack
 from nearer.trials import Trials
 
-__all__ = ["Belief", "expected_tau"]
+__all__ = ["Belief"]
 
 # `python -m benchmarks sensitivity` halves and doubles those of chosen questions.
 _GROWTH = 1.5  # of the answers until the next review: time against noise that is out of date
@@ -61,7 +61,6 @@ _SAME_OPTIMUM = 1e-3  # share of the log-posterior by which fits that found the 
 _RATINGS = 3  # of people at a review
 _SETTLED = 0.05  # mean change of an answer's weight after which people are not rated again: time
 _ANSWERS = 3.0  # a coordinate; with fewer, one dimension more is not tried
-_QUESTIONS = 4000  # random ones that the expected quality is a mean over: to .002 where it is .99
 
 
 class Belief:
@@ -399,15 +398,3 @@ class Belief:
             return principal_axes(X, d)
         column = self._rng.normal(scale=0.1 * np.std(X), size=(len(X), d - X.shape[1]))
         return np.hstack([X, column])
-
-
-def expected_tau(fit: Posterior, sharpness: float) -> float:
-    """Kendall's τ that is expected of positions; see above.
-
-    `sharpness` is that of the curve held-out answers ask for; below 1 positions are less sure.
-    """
-    questions = random_questions(len(fit.positions), _QUESTIONS, np.random.default_rng(0))
-    mean, variance = fit.margins(questions)
-    sure = min(1.0, sharpness)
-    right = ndtr(sure * np.abs(mean) / np.sqrt(np.maximum(variance, 1e-12)))
-    return float(np.mean(2 * right - 1))

@@ -74,7 +74,9 @@ _LEAST_PRIOR, _MOST_PRIOR = 0.125, 100.0
 # 500 answers about zappos85, 0.125 was within a standard error of the best, and predicted .738 of
 # random answers for .748
 _USUAL_PRIOR = 0.5
-_TOL = 1e-5  # of fits whose predictions are compared: nats they may lack are far from a standard error
+_TOL = (
+    1e-5  # of fits whose predictions are compared: nats they may lack are far from a standard error
+)
 _FLATTEST = 0.05  # sharpness of predictions that are all but guesses
 _SAME_LAPSE = 0.01  # difference below which the fits are not made again: time
 _NO_LAPSE, _MOST_LAPSE = 0.005, 0.45  # rates that are none, and that leave nothing to fit
@@ -312,9 +314,7 @@ def refine(evidence: Evidence | Choices, tuned: Tuned) -> Tuned:
     return _walk(evidence, tuned, _SMALL_STEPS)
 
 
-def tune(
-    evidence: Evidence | Choices, n_components: int, noise: Noise, **how: Any
-) -> Tuned | None:
+def tune(evidence: Evidence | Choices, n_components: int, noise: Noise, **how: Any) -> Tuned | None:
     """`survey`, which has the same parameters, and `refine`."""
     tuned = survey(evidence, n_components, noise, **how)
     return None if tuned is None else refine(evidence, tuned)

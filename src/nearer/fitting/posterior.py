@@ -28,14 +28,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
+from scipy.special import expit, ndtr
 
 from nearer import checks
 from nearer.fitting.descent import principal_axes
 from nearer.fitting.device import GpuPasses, margins
 from nearer.fitting.losses import Floats, Loss
 from nearer.fitting.solver import Fit, Passes, fit_positions, prepare
-from nearer.questions import pack, scattered
+from nearer.questions import pack, random_questions, scattered
 
 if TYPE_CHECKING:
     from nearer.fitting.choices import Choices
@@ -49,6 +49,7 @@ __all__ = [
     "Posterior",
     "as_evidence",
     "covariances_at",
+    "expected_tau",
     "fit_posterior",
     "log_posterior",
     "moderate",
@@ -57,6 +58,7 @@ __all__ = [
 
 # `python -m benchmarks sensitivity` halves and doubles them.
 _MORE = 2  # dimensions a fit from nothing begins with beyond those asked for
+_QUESTIONS = 4000  # random ones that the expected quality is a mean over: to .002 where it is .99
 WEAK_PRIOR = 16.0  # a prior that hardly shrinks: a margin of this size is answered without doubt
 
 
@@ -374,3 +376,15 @@ def log_posterior(evidence: Evidence | Choices, X: Floats, noise: Noise) -> floa
     """How probable positions are, but for a constant."""
     loss, distance = evidence.loss(X, noise), float(np.vdot(X, X)) / noise.prior**2
     return -loss * float(evidence.weights.sum()) - 0.5 * distance
+
+
+def expected_tau(fit: Posterior, sharpness: float) -> float:
+    """Kendall's τ that is expected of positions; see `nearer.fitting.belief`.
+
+    `sharpness` is that of the curve held-out answers ask for; below 1 positions are less sure.
+    """
+    questions = random_questions(len(fit.positions), _QUESTIONS, np.random.default_rng(0))
+    mean, variance = fit.margins(questions)
+    sure = min(1.0, sharpness)
+    right = ndtr(sure * np.abs(mean) / np.sqrt(np.maximum(variance, 1e-12)))
+    return float(np.mean(2 * right - 1))
