@@ -52,7 +52,6 @@ from nearer.fitting.starts import fit_from_above
 from nearer.questions import scattered
 
 __all__ = [
-    "ENOUGH_FOR_CURVE",
     "HeldOut",
     "Tuned",
     "as_noise",
@@ -65,12 +64,14 @@ __all__ = [
     "survey_curves",
 ]
 
-_FOLDS = 5
-_ENOUGH = 4000  # held-out answers that settle a comparison of priors
-ENOUGH_FOR_CURVE = 4 * _ENOUGH  # … and that settle a curve to half a hundredth
-_LARGE_STEPS, _SMALL_STEPS = (0.25, 4.0), (0.5, 2.0)  # by which priors are changed
+# `python -m benchmarks sensitivity` halves and doubles those of chosen questions.
+_FOLDS = 5  # a fit to four fifths predicts nearly as well as one to all; more take more time
+_ENOUGH = 4000  # held-out answers that settle a comparison of priors: time
+_FOR_CURVE = 4  # times as many settle a curve, to half a hundredth
+_LARGE_STEPS, _SMALL_STEPS = (0.25, 4.0), (0.5, 2.0)  # by which priors are changed: time
 _SAME = 1.0  # standard errors: of priors so close to the best, the strongest (Breiman et al. 1984)
 _WORSE = 1.0  # … after which a search goes no further that way
+# Widths at which every answer is a guess, and none: no search goes farther
 _LEAST_PRIOR, _MOST_PRIOR = 0.25, 100.0
 # A prior below this is taken only where it is clearly better, as with five choices an object
 # (`python -m benchmarks choices --cells alone`): few answers about many objects hardly tell
@@ -79,8 +80,8 @@ _TOL = (
     1e-5  # of fits whose predictions are compared: nats they may lack are far from a standard error
 )
 _FLATTEST = 0.05  # sharpness of predictions that are all but guesses
-_SAME_LAPSE = 0.01
-_NO_LAPSE, _MOST_LAPSE = 0.005, 0.45
+_SAME_LAPSE = 0.01  # difference below which the fits are not made again: time
+_NO_LAPSE, _MOST_LAPSE = 0.005, 0.45  # rates that are none, and that leave nothing to fit
 _FEWEST = 20  # answers below which nothing can be held out
 
 
@@ -207,19 +208,19 @@ def hold_out(
     *,
     starts: tuple[Floats, ...] = (),
     rng: np.random.Generator | None = None,
-    enough: float = _ENOUGH,
+    for_curve: bool = False,
 ) -> HeldOut:
     """Predict answers from the others, fold by fold, and find the curve that fits them best.
 
     `starts` are positions for the first folds from an earlier call with fewer answers or another
     noise: they never saw their fold. A fold without a start is fitted from nothing; a start
     that has seen the answers would remember them wherever the prior is weak. No further fold is
-    predicted once there are `enough` answers.
+    predicted once there are enough answers; `for_curve`, that is more than to compare.
     """
     rng = np.random.default_rng(rng)
     predicted: list[Any] = []
     rows, fits = [], []
-    held = 0.0
+    held, enough = 0.0, _ENOUGH * (_FOR_CURVE if for_curve else 1)
     for k in range(_FOLDS):
         seen, unseen, at = _dealt(evidence, k)
         start = starts[k] if k < len(starts) else None

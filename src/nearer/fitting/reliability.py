@@ -32,7 +32,9 @@ from nearer.questions import find
 
 __all__ = ["Reliability", "rate_people"]
 
+# What one person may count, against all others: a guess
 _MOST_WEIGHT = 2.0
+# What is integrated over, finer than most people's standard errors: time
 _GRID = np.linspace(-2.0, 3.0, 51)
 _VARIANCES = (0.01, 0.03, 0.1, 0.3, 1.0)
 

@@ -48,6 +48,8 @@ __all__ = [
     "triplet_ranks",
 ]
 
+# Time against fits that are stuck; `python -m benchmarks starts` counts them, `sensitivity` halves
+# and doubles the numbers.
 EXTRA = 3  # dimensions too many at the start
 STEPS = 200  # of the optimiser in each of them
 _TINY = 0.1  # spread of the random cloud, in units of soe's margin
