@@ -178,13 +178,11 @@ def _names(
     if names == "none" or len(columns) < 2:
         return called, None
     for j, column in enumerate(columns):
-        whole = np.array_equal(values[:, j], np.round(values[:, j]))
-        distinct = whole and len(np.unique(values[:, j])) == len(values)
-        counts = (
-            j == 0 and whole and np.array_equal(np.diff(values[:, 0]), np.ones(len(values) - 1))
-        )
+        numbers = values[:, j]
+        distinct = np.array_equal(np.unique(numbers), np.sort(np.round(numbers)))
+        counts = j == 0 and len(numbers) > 2 and numbers[0] in (0, 1)
         if (distinct and column.strip().lower() in _IDENTIFIERS) or (
-            counts and len(values) > 2 and values[0, 0] in (0, 1)
+            counts and np.array_equal(numbers, numbers[0] + np.arange(len(numbers)))
         ):
             return called or column, column
     return called, None
