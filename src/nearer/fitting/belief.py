@@ -30,15 +30,24 @@ from nearer import checks
 from nearer.fitting.choices import Choices, as_choices
 from nearer.fitting.descent import principal_axes
 from nearer.fitting.dimension import HeldOutJudge, settle
-from nearer.fitting.heldout import ENOUGH_FOR_CURVE, HeldOut, Tuned, hold_out, tune
+from nearer.fitting.heldout import (
+    ENOUGH_FOR_CURVE,
+    HeldOut,
+    Tuned,
+    hold_out,
+    refine,
+    survey,
+)
 from nearer.fitting.losses import Floats
 from nearer.fitting.posterior import (
+    WEAK_PRIOR,
     Evidence,
     Noise,
     Posterior,
     as_evidence,
     fit_posterior,
     log_posterior,
+    spread_out,
 )
 from nearer.fitting.reliability import Reliability, rate_people
 from nearer.fitting.solver import disobeyed
@@ -314,27 +323,30 @@ class Belief:
         carried = len(self._answers.row) // (_ANSWERS * len(self.fit.positions))
         if self._free and before is None and carried < d:
             d = 1  # the answers cannot carry more
-        tuned, held = self._tune(d, noise, before), None
+        tuned, held = self._choose_curve(d, before), None
         if tuned is not None:
-            tuned = self._choose_curve(d, tuned)
             if self._free:
                 d = self._choose_dimension(d, tuned)
                 tuned = self._tried[d]
             noise, fits = tuned.strongest.told, tuned.strongest.fits
             enough = ENOUGH_FOR_CURVE
             held = hold_out(self._answers, d, noise, starts=fits, rng=self._rng, enough=enough)
-        best = self._fit_anew(d, noise)
+        best = self._fit_anew(d, noise, () if held is None else held.fits)
         self.fit = best if held is None else replace(best, curve=held.curve)
         self.held_out = held
 
-    def _fit_anew(self, d: int, noise: Noise) -> Posterior:
-        """The best of fits from the present one and from nothing, until the best is found twice."""
+    def _fit_anew(self, d: int, noise: Noise, fits: tuple[Floats, ...]) -> Posterior:
+        """The best of fits from the present one and from others, until the best is found twice.
+
+        Each fold was fitted from nothing, so its positions are as good a start as a new one.
+        """
         X = self._reshaped(self.fit.positions, d) * (noise.prior / self.fit.noise.prior)
         best = fit_posterior(self._answers, d, noise, start=X)
-        value = log_posterior(self._answers, best)
-        for _ in range(_MOST_FITS):
-            other = fit_posterior(self._answers, d, noise, rng=self._rng)
-            more = log_posterior(self._answers, other)
+        value = log_posterior(self._answers, best.positions, noise)
+        starts: list[Floats | None] = [*fits, *[None] * _MOST_FITS]
+        for start in starts[:_MOST_FITS]:
+            other = fit_posterior(self._answers, d, noise, start=start, rng=self._rng)
+            more = log_posterior(self._answers, other.positions, noise)
             found = abs(more - value) <= _SAME_OPTIMUM * abs(value)
             if more > value:
                 best, value = other, more
@@ -342,33 +354,41 @@ class Belief:
                 break
         return best
 
-    def _tune(self, d: int, noise: Noise, like: HeldOut | None) -> Tuned | None:
-        """The best noise of its kind; the search goes on from what was found before."""
+    def _survey(self, d: int, like: HeldOut) -> Tuned | None:
+        """Where a search goes on from what was found before."""
         starts: tuple[Floats, ...] = ()
-        if like is not None:
-            noise = like.noise
-            if like.fits[0].shape[1] >= d:
-                starts = tuple(principal_axes(X, d) for X in like.fits)
-        near = like is not None
-        tuned = tune(self._answers, d, noise, starts=starts, rng=self._rng, near=near)
-        if tuned is not None:
-            self._tried[d] = tuned
-        return tuned
+        if like.fits[0].shape[1] >= d:
+            starts = tuple(principal_axes(X, d) for X in like.fits)
+        return survey(self._answers, d, like.noise, starts=starts, rng=self._rng, near=True)
 
-    def _choose_curve(self, d: int, tuned: Tuned) -> Tuned:
-        tail, rival = tuned.best.noise.tail, self._rival
-        known = None if rival is None or rival.best.noise.tail == tail else rival.best
-        rival = self._tune(d, self._plain if tail else Noise(tail=1.0), known)
-        if rival is not None and rival.best.score > tuned.best.score:
-            tuned, rival = rival, tuned
-        self._tried[d], self._rival = tuned, rival
-        return tuned
+    def _choose_curve(self, d: int, before: HeldOut | None) -> Tuned | None:
+        """The best noise of either kind; one that is clearly worse is not looked at finely."""
+        if before is None or self._rival is None:
+            first = survey(self._answers, d, Noise(tail=1.0), rng=self._rng)
+            if first is None:
+                return None
+            starts = tuple(spread_out(X) for X in first.tried[WEAK_PRIOR].fits)
+            other = survey(self._answers, d, self._plain, starts=starts, rng=self._rng)
+        else:
+            first, other = self._survey(d, before), self._survey(d, self._rival.best)
+        if first is None or other is None:
+            return None
+        worse, better = sorted((first, other), key=lambda tuned: tuned.best.score)
+        better = refine(self._answers, better)
+        if better.is_close(worse.best):
+            worse = refine(self._answers, worse)
+            worse, better = sorted((worse, better), key=lambda tuned: tuned.best.score)
+        self._tried[d], self._rival = better, worse
+        return better
 
     def _choose_dimension(self, d: int, tuned: Tuned) -> int:
         def attempt(e: int, neighbour: int) -> Floats | None:
             known = self._tried[neighbour].best
-            tried = self._tune(e, known.noise, known)
-            return None if tried is None else tried.best.pieces
+            tried = self._survey(e, known)
+            if tried is None:
+                return None
+            self._tried[e] = refine(self._answers, tried)
+            return self._tried[e].best.pieces
 
         carried = int(self._answers.total // (_ANSWERS * len(self.fit.positions)))
         most = max(d, min(self._most, carried))

@@ -67,6 +67,11 @@ class Choices:
     def __len__(self) -> int:
         return len(self.wanted)
 
+    @cached_property
+    def parts(self) -> dict[int, tuple[Choices, Choices, NDArray[np.int64]]]:
+        """Room for the folds that predictions are made from, again and again."""
+        return {}
+
     def part(self, rows: NDArray[np.bool_]) -> Choices:
         """Some of the rows."""
         kept = np.flatnonzero(rows)

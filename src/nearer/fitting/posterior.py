@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -51,6 +51,7 @@ __all__ = [
     "fit_posterior",
     "log_posterior",
     "moderate",
+    "spread_out",
 ]
 
 _MORE = 2  # dimensions a fit from nothing begins with beyond those asked for
@@ -142,21 +143,22 @@ class Evidence:
         """How many comparisons it is worth."""
         return float(self.weights.sum())
 
-    @property
+    @cached_property
+    def parts(self) -> dict[int, tuple[Evidence, Evidence, NDArray[np.int64]]]:
+        """Room for the folds that predictions are made from, again and again."""
+        return {}
+
+    @cached_property
     def group(self) -> NDArray[np.uint64]:
         """A scattered number for each row, the same for all about the same three objects."""
         return scattered(np.sort(self.triplets, axis=1))
 
     def climb(self, noise: Noise, start: Floats, max_iter: int, tol: float) -> Fit:
         """The most probable positions under this noise, from a start."""
-        return fit_positions(
-            self.passes,
-            loss=noise.loss,
-            start=start,
-            ridge=noise.ridge(self.total),
-            max_iter=max_iter,
-            tol=tol,
-        )
+        loss, passes = noise.loss, self.passes
+        how: Any = {"ridge": noise.ridge(self.total), "max_iter": max_iter, "tol": tol}
+        fit = passes.descend(loss, start, **how) if isinstance(passes, Passes) else None
+        return fit_positions(passes, loss=loss, start=start, **how) if fit is None else fit
 
     def loss(self, X: Floats, noise: Noise) -> float:
         """Mean negative log-likelihood."""
@@ -351,13 +353,17 @@ def _from_nothing(
     above = evidence.climb(rough, wide, max_iter, 1e-4)
     X = evidence.climb(rough, principal_axes(above.positions, d), max_iter, 1e-4).positions
     if not noise.tail:
-        X = X * (WEAK_PRIOR / max(float(X.std()), 1e-9))
-        X = evidence.climb(replace(noise, prior=WEAK_PRIOR), X, max_iter, 1e-4).positions
+        weak = replace(noise, prior=WEAK_PRIOR)
+        X = evidence.climb(weak, spread_out(X), max_iter, 1e-4).positions
     return np.asarray(X * (noise.prior / WEAK_PRIOR))
 
 
-def log_posterior(evidence: Evidence | Choices, fit: Posterior) -> float:
-    """How probable the positions of a fit are, but for a constant."""
-    loss = evidence.loss(fit.positions, fit.noise)
-    distance = float(np.vdot(fit.positions, fit.positions)) / fit.noise.prior**2
+def spread_out(X: Floats) -> Floats:
+    """Positions as wide as the weak prior: where fits by the logistic curve begin."""
+    return np.asarray(X * (WEAK_PRIOR / max(float(X.std()), 1e-9)))
+
+
+def log_posterior(evidence: Evidence | Choices, X: Floats, noise: Noise) -> float:
+    """How probable positions are, but for a constant."""
+    loss, distance = evidence.loss(X, noise), float(np.vdot(X, X)) / noise.prior**2
     return -loss * float(evidence.weights.sum()) - 0.5 * distance

@@ -82,6 +82,20 @@ class Passes:
 
         return minimise(evaluate, X, ridge=ridge, max_iter=max_iter, tol=tol, callback=callback)
 
+    def descend(
+        self, loss: Loss, X: Floats, *, ridge: float, max_iter: int, tol: float
+    ) -> Fit | None:
+        """The same in one compiled loop, for losses that are nowhere zero; None: too many answers."""
+        from nearer._kernels import gradients as kernel  # noqa: PLC0415 - a GPU needs no Numba
+
+        if not kernel.are_few(len(self), self.n_objects):
+            return None
+        weights = np.ones(len(self)) if self._weights is None else self._weights
+        how = (ridge, max_iter, tol)
+        start = np.ascontiguousarray(X, dtype=np.float64)
+        rows = np.ascontiguousarray(self._rows, dtype=np.int32)
+        return Fit(*kernel.descend(loss.kind, loss.number, start, rows, weights, *how))
+
     def sums(self, loss: Loss, X: Floats) -> tuple[float, Floats]:
         """One pass: the sum of the losses, and its gradient."""
         return loss.sums(X, self._rows, self._weights)
