@@ -340,7 +340,7 @@ def test_embed_says_which_numbers_it_takes_for_names(call, tmp_path):
         labels = [row["label"] for row in csv.DictReader(file)]
     assert labels == [str(i + 1) for i in range(12)]
     result = call("embed", "points.csv", "--names", "none", "--seed", 0, "--out", "p", "--json")
-    assert result.stderr == ""
+    assert result.stderr.strip() == ""
 
 
 def test_a_warning_is_one_line_without_code(call, tmp_path):
