@@ -173,17 +173,17 @@ def test_few_answers_determine_nothing(seed):
 
 @pytest.mark.parametrize("fit", [nearer.fit, lambda rows: nearer.OrdinalEmbedding(2).fit(rows)])
 def test_an_interruption_passes(monkeypatch, fit):
-    from nearer.fitting.losses import Loss
+    from nearer.fitting.solver import Passes
 
-    real, calls = Loss.sums, []
+    real, calls = Passes.descend, []
 
-    def interrupted(self, *arguments):
+    def interrupted(self, *arguments, **how):
         calls.append(1)
         if len(calls) == 30:
             raise KeyboardInterrupt
-        return real(self, *arguments)
+        return real(self, *arguments, **how)
 
-    monkeypatch.setattr(Loss, "sums", interrupted)
+    monkeypatch.setattr(Passes, "descend", interrupted)
     with pytest.raises(KeyboardInterrupt):
         fit(answers(600, 0.1))
     assert len(calls) == 30

@@ -5,8 +5,8 @@ import pytest
 
 from nearer import checks
 from nearer.errors import InvalidInput
-from nearer.fitting.losses import LOSSES
-from nearer.fitting.solver import fit_positions
+from nearer.fitting.losses import LOSSES, Loss
+from nearer.fitting.solver import fit_positions, prepare
 
 
 def random_triplets(X, m, seed=0):
@@ -113,3 +113,40 @@ def test_bad_starts():
         fit_positions([[0, 1, 2]], 3, start=np.zeros((2, 2)))
     with pytest.raises(InvalidInput, match="n_components=0"):
         fit_positions([[0, 1, 2]], 3, 0, rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("loss", [Loss("logistic", 0.02), Loss("tste"), Loss("ste")])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_compiled_loop_ends_where_the_optimiser_of_scipy_does(plane, loss, weighted):
+    _, train, _ = plane
+    rng = np.random.default_rng(0)
+    start = rng.normal(size=(30, 2))
+    weights = rng.integers(0, 3, len(train)).astype(float) if weighted else None
+    passes = prepare(train, 30, weights)
+    how = {"ridge": 1e-3, "max_iter": 1000, "tol": 1e-12}
+    slow = fit_positions(passes, loss=loss, start=start, **how)
+    fast = passes.descend(loss, start, **how)
+
+    def objective(fit):
+        return fit.loss + 0.5 * how["ridge"] * np.sum(fit.positions**2)
+
+    assert fast.converged
+    assert objective(fast) == pytest.approx(objective(slow), rel=1e-3)
+    assert fast.loss == pytest.approx(passes.mean_loss(loss, fast.positions))
+
+
+def test_the_compiled_loop_stops_when_told_and_leaves_the_start_alone(plane):
+    _, train, _ = plane
+    start = np.random.default_rng(0).normal(size=(30, 2))
+    before = start.copy()
+    fit = prepare(train, 30).descend(Loss("logistic"), start, ridge=0.0, max_iter=3, tol=0.0)
+    assert (fit.n_iter, fit.converged) == (3, False)
+    np.testing.assert_array_equal(start, before)
+    again = prepare(train, 30).descend(Loss("logistic"), start, ridge=0.0, max_iter=3, tol=0.0)
+    np.testing.assert_array_equal(fit.positions, again.positions)
+    # at a place where nothing pulls there is nothing to do
+    still = prepare(train, 30).descend(
+        Loss("logistic"), np.zeros((30, 2)), ridge=0.0, max_iter=9, tol=0.0
+    )
+    assert still.converged
+    assert still.n_iter == 0

@@ -193,7 +193,7 @@ def _dot(a: Floats, b: Floats) -> float:
 
 @helper
 def _add(a: Floats, factor: float, b: Floats, out: Floats) -> None:
-    """out = a + factor · b."""
+    """Put a + factor · b into `out`."""
     for i in range(len(a)):
         out[i] = a[i] + factor * b[i]
 

@@ -27,27 +27,19 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
 from nearer import checks
+from nearer.fitting import heldout
 from nearer.fitting.choices import Choices, as_choices
 from nearer.fitting.descent import principal_axes
 from nearer.fitting.dimension import HeldOutJudge, settle
-from nearer.fitting.heldout import (
-    ENOUGH_FOR_CURVE,
-    HeldOut,
-    Tuned,
-    hold_out,
-    refine,
-    survey,
-)
+from nearer.fitting.heldout import ENOUGH_FOR_CURVE, HeldOut, Tuned, hold_out, refine
 from nearer.fitting.losses import Floats
 from nearer.fitting.posterior import (
-    WEAK_PRIOR,
     Evidence,
     Noise,
     Posterior,
     as_evidence,
     fit_posterior,
     log_posterior,
-    spread_out,
 )
 from nearer.fitting.reliability import Reliability, rate_people
 from nearer.fitting.solver import disobeyed
@@ -60,8 +52,7 @@ _GROWTH = 1.5
 _FIRST_DIMENSION = 2
 _MOST_FITS = 6  # from nothing at a review
 _SAME_OPTIMUM = 1e-3  # share of the log-posterior by which fits that found the same may differ
-# With 8 people who answer, 6 who guess and 3 who contradict (40 objects, 120 answers each), τ was
-# .734, .759 and .759 after 1, 2 and 3 ratings, and those who guess were rated .53, .04 and .03
+# Once, those who guess are still believed: `python -m benchmarks noise --cells ratings`
 _RATINGS = 3  # of people at a review
 _SETTLED = 0.05  # mean change of an answer's weight after which people are not rated again
 _ANSWERS = 3.0  # a coordinate; with fewer, one dimension more is not tried
@@ -331,14 +322,14 @@ class Belief:
             noise, fits = tuned.strongest.told, tuned.strongest.fits
             enough = ENOUGH_FOR_CURVE
             held = hold_out(self._answers, d, noise, starts=fits, rng=self._rng, enough=enough)
-        best = self._fit_anew(d, noise, () if held is None else held.fits)
+        best = self._fit_anew(d, noise, held.fits if held and before is None else ())
         self.fit = best if held is None else replace(best, curve=held.curve)
         self.held_out = held
 
     def _fit_anew(self, d: int, noise: Noise, fits: tuple[Floats, ...]) -> Posterior:
         """The best of fits from the present one and from others, until the best is found twice.
 
-        Each fold was fitted from nothing, so its positions are as good a start as a new one.
+        `fits` are those of folds where they began from nothing: as good a start as a new one.
         """
         X = self._reshaped(self.fit.positions, d) * (noise.prior / self.fit.noise.prior)
         best = fit_posterior(self._answers, d, noise, start=X)
@@ -359,27 +350,19 @@ class Belief:
         starts: tuple[Floats, ...] = ()
         if like.fits[0].shape[1] >= d:
             starts = tuple(principal_axes(X, d) for X in like.fits)
-        return survey(self._answers, d, like.noise, starts=starts, rng=self._rng, near=True)
+        how: Any = {"starts": starts, "rng": self._rng, "near": True}
+        return heldout.survey(self._answers, d, like.noise, **how)
 
     def _choose_curve(self, d: int, before: HeldOut | None) -> Tuned | None:
         """The best noise of either kind; one that is clearly worse is not looked at finely."""
         if before is None or self._rival is None:
-            first = survey(self._answers, d, Noise(tail=1.0), rng=self._rng)
-            if first is None:
-                return None
-            starts = tuple(spread_out(X) for X in first.tried[WEAK_PRIOR].fits)
-            other = survey(self._answers, d, self._plain, starts=starts, rng=self._rng)
+            found = heldout.survey_curves(self._answers, d, self._plain, self._rng)
         else:
-            first, other = self._survey(d, before), self._survey(d, self._rival.best)
-        if first is None or other is None:
+            found = self._survey(d, before), self._survey(d, self._rival.best)
+        if found[0] is None or found[1] is None:
             return None
-        worse, better = sorted((first, other), key=lambda tuned: tuned.best.score)
-        better = refine(self._answers, better)
-        if better.is_close(worse.best):
-            worse = refine(self._answers, worse)
-            worse, better = sorted((worse, better), key=lambda tuned: tuned.best.score)
-        self._tried[d], self._rival = better, worse
-        return better
+        self._tried[d], self._rival = heldout.refine_curves(self._answers, found[0], found[1])
+        return self._tried[d]
 
     def _choose_dimension(self, d: int, tuned: Tuned) -> int:
         def attempt(e: int, neighbour: int) -> Floats | None:

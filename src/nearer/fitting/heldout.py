@@ -14,11 +14,12 @@ question was to be asked (Horvitz and Thompson 1952). Where questions were rando
 nothing. The score counts all answers alike: such weights would waste most of them, and a fit that
 explains the questions that were hard explains the others too.
 
-*The prior* is looked for from weak to strong, in steps of four and then of two. Each fit starts
-where the weaker prior led, since under a strong one positions that questions do not keep apart
-collapse and stay so: with 6,000 questions about zappos85 that another program chose, such fits
-predicted random answers by .75, the others by .84. Of priors whose scores are within a
-standard error of the best, the strongest is taken.
+*The prior* is looked for from weak to strong, in steps of four and then of two, the latter only for
+the curve that is better so far and for one close to it. Each fit starts where the weaker prior
+led, since under a strong one positions that questions do not keep apart collapse and stay so: with
+6,000 questions about zappos85 that another program chose, such fits predicted random answers by
+.75, the others by .84. Of priors whose scores are within a standard error of the best, the
+strongest is taken.
 
 Each fit starts from the one of the same fold before, which never saw that fold. When there are
 many answers, a few folds hold enough of them and the others are not evaluated.
@@ -44,6 +45,7 @@ from nearer.fitting.posterior import (
     MarginForecast,
     Noise,
     fit_posterior,
+    spread_out,
 )
 from nearer.fitting.solver import margins
 from nearer.fitting.starts import fit_from_above
@@ -58,8 +60,9 @@ __all__ = [
     "hold_out",
     "hold_out_once",
     "refine",
+    "refine_curves",
     "survey",
-    "tune",
+    "survey_curves",
 ]
 
 _FOLDS = 5
@@ -68,12 +71,13 @@ ENOUGH_FOR_CURVE = 4 * _ENOUGH  # … and that settle a curve to half a hundredt
 _LARGE_STEPS, _SMALL_STEPS = (0.25, 4.0), (0.5, 2.0)  # by which priors are changed
 _SAME = 1.0  # standard errors: of priors so close to the best, the strongest (Breiman et al. 1984)
 _WORSE = 1.0  # … after which a search goes no further that way
-_LEAST_PRIOR, _MOST_PRIOR = 0.125, 100.0
-# A prior below this is taken only where it is clearly better, as with five choices an object: with
-# 500 answers about zappos85, 0.125 was within a standard error of the best, and predicted .738 of
-# random answers for .748
+_LEAST_PRIOR, _MOST_PRIOR = 0.25, 100.0
+# A prior below this is taken only where it is clearly better, as with five choices an object
+# (`python -m benchmarks choices --cells alone`): few answers about many objects hardly tell
 _USUAL_PRIOR = 0.5
-_TOL = 1e-5  # of fits whose predictions are compared: nats they may lack are far from a standard error
+_TOL = (
+    1e-5  # of fits whose predictions are compared: nats they may lack are far from a standard error
+)
 _FLATTEST = 0.05  # sharpness of predictions that are all but guesses
 _SAME_LAPSE = 0.01
 _NO_LAPSE, _MOST_LAPSE = 0.005, 0.45
@@ -311,12 +315,25 @@ def refine(evidence: Evidence | Choices, tuned: Tuned) -> Tuned:
     return _walk(evidence, tuned, _SMALL_STEPS)
 
 
-def tune(
-    evidence: Evidence | Choices, n_components: int, noise: Noise, **how: Any
-) -> Tuned | None:
-    """`survey`, which has the same parameters, and `refine`."""
-    tuned = survey(evidence, n_components, noise, **how)
-    return None if tuned is None else refine(evidence, tuned)
+def survey_curves(
+    evidence: Evidence | Choices, n_components: int, noise: Noise, rng: np.random.Generator
+) -> tuple[Tuned | None, Tuned | None]:
+    """`survey` for the t curve and, from its fits, for the logistic one with this lapse rate."""
+    first = survey(evidence, n_components, Noise(tail=1.0), rng=rng)
+    if first is None:
+        return None, None
+    starts = tuple(spread_out(X) for X in first.tried[WEAK_PRIOR].fits)
+    return first, survey(evidence, n_components, noise, starts=starts, rng=rng)
+
+
+def refine_curves(evidence: Evidence | Choices, *found: Tuned) -> tuple[Tuned, Tuned]:
+    """The better of two curves, refined, and the other, which is so only where it is close."""
+    worse, better = sorted(found, key=lambda tuned: tuned.best.score)
+    better = refine(evidence, better)
+    if better.is_close(worse.best):
+        worse = refine(evidence, worse)
+        worse, better = sorted((worse, better), key=lambda tuned: tuned.best.score)
+    return better, worse
 
 
 def _walk(evidence: Evidence | Choices, tuned: Tuned, steps: tuple[float, ...]) -> Tuned:
@@ -370,7 +387,7 @@ def fit_curve(forecast: MarginForecast | ChoiceForecast, weights: Floats) -> tup
     return curve, forecast.along(curve.sharpness, lapse)[0]
 
 
-def _dealt(evidence: Evidence | Choices, k: int) -> Any:
+def _dealt(evidence: Any, k: int) -> Any:
     """The answers of the other folds, those of this one, and which rows the latter are."""
     if k not in evidence.parts:
         out = _fold_of(evidence.group) == k

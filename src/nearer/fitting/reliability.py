@@ -88,7 +88,7 @@ def rate_people(
     Parameters
     ----------
     evidence, held_out
-        All answers, and the predictions that `tune` made of them.
+        All answers, and the predictions that `hold_out` made of them.
     people
         Who gave each answer, in the order in which answers were given to `as_evidence`; "" is
         nobody, who is not rated.

@@ -85,7 +85,7 @@ class Passes:
     def descend(
         self, loss: Loss, X: Floats, *, ridge: float, max_iter: int, tol: float
     ) -> Fit | None:
-        """The same in one compiled loop, for losses that are nowhere zero; None: too many answers."""
+        """The same in one compiled loop, for losses above zero; None: too many answers."""
         from nearer._kernels import gradients as kernel  # noqa: PLC0415 - a GPU needs no Numba
 
         if not kernel.are_few(len(self), self.n_objects):
