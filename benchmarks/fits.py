@@ -5,14 +5,20 @@ other program is the ARR of salmon-triplets, with its CKL and its TSTE model; it
 of the folder that NEARER_DATA names. Accuracy on the test, median over seeds; *informative* are the
 positions that `nearer.informative` itself ends with, beside a fit to its answers.
 
+*Speed*: the same random answers fitted here and by cblearn, loss by loss, one start each, by
+processor time in one run; beside them the logistic path of `nearer.OrdinalEmbedding`, which looks
+for prior, curve and covariances as well. Each is called once before, to compile.
+
 Short: 500, 1,000, 2,000 and 6,000 answers, two seeds. Full: 3,000, too, and six seeds where
 questions are ours or random.
 """
 
 from __future__ import annotations
 
+import json
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -30,6 +36,7 @@ from nearer.questions import find, pack
 FILE = "zappos85_chosen_by_arr.npz"
 ARR = ("CKL_B25", "TSTE_B10")
 THEIRS = ("CKL", "TSTE", "STE", "GNMDS", "SOE")
+LOGISTIC = "OrdinalEmbedding"
 SIZES = (500, 1000, 2000, 6000)
 N, D, TEST = 85, 3, 20_000
 SCRIPT = """
@@ -39,6 +46,24 @@ import cblearn.embedding
 warnings.simplefilter("ignore")
 model = getattr(cblearn.embedding, sys.argv[1])(3, random_state=0)
 np.save(sys.argv[3], model.fit(np.load(sys.argv[2]), n_objects=85).embedding_)
+"""
+TIMED_SCRIPT = """
+import json, sys, time, warnings
+import numpy as np
+import cblearn.embedding
+warnings.simplefilter("ignore")
+rows, seconds = np.load(sys.argv[1]), {}
+for name in sys.argv[2].split(","):
+    times = []
+    for _ in range(4):
+        model = getattr(cblearn.embedding, name)(3, random_state=0)
+        if "n_init" in model.get_params():
+            model.set_params(n_init=1)
+        begin = time.process_time()
+        model.fit(rows, n_objects=85)
+        times.append(time.process_time() - begin)
+    seconds[name] = float(np.median(times[1:]))
+print(json.dumps(seconds))
 """
 
 
@@ -52,6 +77,8 @@ def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
                 yield cell("ours", ours, **how)
                 for estimator in THEIRS:
                     yield cell("theirs", theirs, estimator=estimator, **how)
+    for size in sizes:
+        yield cell("speed", speed, size=size)
 
 
 def ours(questions: str, size: int, seed: int) -> dict[str, float]:
@@ -69,6 +96,25 @@ def theirs(questions: str, size: int, seed: int, estimator: str) -> dict[str, fl
         command = [str(cblearn_environment()), "-c", SCRIPT, estimator, *files]
         subprocess.run(command, capture_output=True, check=True)
         return {"accuracy": _accuracy(np.load(files[1]))}
+
+
+def speed(size: int) -> dict[str, float]:
+    """Seconds of the processor for a fit to random answers: here, and in cblearn right after."""
+    rows, _ = _answers("random", size, 0)
+    found = {}
+    for name in (*THEIRS, LOGISTIC):
+        model, times = getattr(nearer, name)(D, random_state=0), []
+        for _ in range(4):
+            begin = time.process_time()
+            model.fit(rows, n_objects=N)
+            times.append(time.process_time() - begin)
+        found[f"our {name}"] = float(np.median(times[1:]))
+    with tempfile.TemporaryDirectory() as folder:
+        file = str(Path(folder, "triplets.npy"))
+        np.save(file, rows.astype(np.int64))
+        command = [str(cblearn_environment()), "-c", TIMED_SCRIPT, file, ",".join(THEIRS)]
+        said = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+    return found | {f"their {name}": seconds for name, seconds in json.loads(said).items()}
 
 
 @lru_cache(maxsize=1)
@@ -120,4 +166,18 @@ def page(rows: Rows, folder: Path) -> str:
             line.append(f"{median(some, 'accuracy'):.3f}" if some else "")
         lines.append([*line, len(mine)])
     head = ["questions", "answers", "nearer", "informative's own", *THEIRS, "seeds"]
-    return "# The same answers, fitted here and by cblearn\n\n" + table(head, lines)
+    text = "# The same answers, fitted here and by cblearn\n\n" + table(head, lines)
+    return text + _speed_page(rows)
+
+
+def _speed_page(rows: Rows) -> str:
+    """Processor time here, and how many times as long cblearn takes with the same loss."""
+    lines = []
+    for row in pick(rows, "speed"):
+        line = [f"{row['size']:,}"]
+        for name in THEIRS:
+            here, there = row[f"our {name}"], row[f"their {name}"]
+            line.append(f"{1e3 * here:.0f} ms, {there / here:.1f}×")
+        lines.append([*line, f"{1e3 * row['our ' + LOGISTIC]:.0f} ms"])
+    text = "\nProcessor time of a fit here, and how many times as long cblearn takes\n\n"
+    return text + table(["answers", *THEIRS, LOGISTIC], lines) if lines else ""

@@ -24,6 +24,7 @@ SIZES = ((30, 1), (60, 2), (60, 3), (150, 3))  # objects, dimensions
 EXACT = ((30, 2), (60, 3), (100, 1), (150, 5), (500, 3))
 QUALITIES = (0.95, 0.97, 0.98, 0.99, 0.995)
 RATES = (0.1, 0.2)
+HARDLY_RIGHT = 0.4  # share of wrong answers that leaves little to believe
 SHARES = (0.2, 0.4, 0.7, 1.0)  # of the default budget
 
 
@@ -33,6 +34,7 @@ def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
     seeds_ = axes["seed"] = range(seeds or (4 if full else 1))
     yield from grid("exact", exact, quality=QUALITIES, family=FAMILIES, size=EXACT, seed=seeds_)
     yield from grid("expected", expected, share=SHARES, **axes)
+    yield from grid("expected", expected, share=SHARES[:2], **axes | {"rate": [HARDLY_RIGHT]})
     yield from grid("stopped", stopped, **axes)
 
 

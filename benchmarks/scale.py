@@ -9,7 +9,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +19,17 @@ from numpy.typing import NDArray
 import nearer
 from benchmarks.harness import Cell, Rows, distinct, grid, median, pick, summary, table
 from benchmarks.soe import _loss, _material, _theirs, cblearn_environment
-from nearer.questions import random_questions
+from nearer.questions import answered, random_questions
 
 TIMED = True
 CASE = "random 1 M, n = 10,000"
 FLIP = 0.1
-QUESTIONS = 200_000  # random ones that Kendall's τ is a mean over
+_BLOCK = 1 << 20  # triplets made at a time
+QUESTIONS = 200_000  # random ones that Kendall's τ and held-out errors are means over
+MANY: dict[int, tuple[int, dict[str, Any]]] = {  # objects: random triplets, options of SOE
+    50_000: (5_000_000, {}),
+    1_000_000: (76_000_000, {"init": "random", "tol": 1e-4}),  # as on a GPU, see benchmarks/gpu.py
+}
 
 
 def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
@@ -31,6 +38,7 @@ def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
     yield from grid("embed", embedded, n=(*exact, 1_000_000) if full else exact, seed=runs)
     yield from grid("noisy", doubted, n=(*noisy, 100_000) if full else noisy, seed=runs)
     yield from grid("soe", fitted, n_cores=(1, 2), seed=runs)
+    yield from grid("many", fitted_many, n=tuple(MANY) if full else (50_000,), seed=runs)
     if full:
         yield from grid("cblearn", theirs, seed=runs)
 
@@ -45,6 +53,10 @@ def doubted(n: int, seed: int) -> dict[str, float]:
 
 def fitted(n_cores: int, seed: int) -> dict[str, float]:
     return _apart("soe", n_cores, seed, n_cores=n_cores)
+
+
+def fitted_many(n: int, seed: int) -> dict[str, float]:
+    return _apart("many", n, seed)
 
 
 def theirs(seed: int) -> dict[str, float]:
@@ -77,6 +89,15 @@ def page(rows: Rows, folder: Path) -> str:
         if found := pick(rows, "cblearn"):
             text += f", {median(found, 'seconds') / seconds[2]:.0f} times as fast as cblearn"
         text += ".\n"
+    lines = []
+    for n in distinct(pick(rows, "many"), "n"):
+        found = pick(rows, "many", n=n)
+        figures = [summary(found, name, 3) for name in ("seconds", "processor", "gib", "error")]
+        lines.append([f"{n:,}", f"{MANY[n][0]:,}", MANY[n][1].get("init", "above"), *figures])
+    if lines:
+        head = ["objects", "triplets", "start", "seconds", "processor seconds", "GiB"]
+        text += "\n`SOE`, uniform points in the plane, random triplets:\n\n"
+        text += table([*head, "held-out error"], lines)
     return text
 
 
@@ -134,6 +155,26 @@ def _fit(seed: int) -> dict[str, float]:
     return figures | {"loss": _loss(positions, triplets)}
 
 
+def _fit_many(n: int, seed: int) -> dict[str, float]:
+    m, options = MANY[n]
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, 2))
+    oracle = nearer.PointOracle(X)
+    triplets = np.empty((m, 3), dtype=np.int32)
+    for begin in range(0, m, _BLOCK):
+        rows = random_questions(n, min(_BLOCK, m - begin), rng)
+        triplets[begin : begin + _BLOCK] = answered(rows, oracle(rows))
+    nearer.SOE(1, random_state=0).fit(np.array([[0, 1, 2], [2, 1, 0]]))  # compile
+    model = nearer.SOE(2, device="cpu", random_state=seed, **options)
+    figures, positions = _measured(lambda: model.fit(triplets, n_objects=n).embedding_)
+    q = random_questions(n, QUESTIONS, rng)
+    return figures | {"error": float(np.mean(oracle(q) != nearer.PointOracle(positions)(q)))}
+
+
 if __name__ == "__main__":
     _what, _size, _seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    print(json.dumps(_fit(_seed) if _what == "soe" else _embed(_what, _size, _seed)))
+    if _what == "soe":
+        _figures = _fit(_seed)
+    else:
+        _figures = (_fit_many if _what == "many" else partial(_embed, _what))(_size, _seed)
+    print(json.dumps(_figures))

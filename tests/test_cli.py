@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -93,6 +94,8 @@ def test_demo(call, tmp_path):
         (["embed", "ragged.csv"], "line 2"),
         (["embed", "nan.csv"], "nan"),
         (["embed", "3dgmm", "--out", "file"], "--out file"),
+        (["embed", ""], "'' is neither a file"),
+        (["fit", ""], "'': is no path of a file"),
         (["embed"], "Missing argument"),
         (["frobnicate"], "No such command"),
     ],
@@ -324,3 +327,30 @@ def test_an_interrupt_while_the_command_is_loaded_is_one_line(tmp_path):
         check=False,
     )
     assert (done.returncode, done.stderr) == (130, "Error: interrupted\n")
+
+
+def test_embed_says_which_numbers_it_takes_for_names(call, tmp_path):
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    rows = [f"{i + 1},{x},{y}" for i, (x, y) in enumerate(X)]
+    (tmp_path / "points.csv").write_text("\n".join(["person,x,y", *rows]))
+    result = call("embed", "points.csv", "--seed", 0, "--out", "o", "--json")
+    assert "'person' numbers the objects and is no coordinate; --names none" in result.stderr
+    assert json.loads(result.stdout)["dimension"] == 2
+    with (tmp_path / "o/embedding.csv").open() as file:
+        labels = [row["label"] for row in csv.DictReader(file)]
+    assert labels == [str(i + 1) for i in range(12)]
+    result = call("embed", "points.csv", "--names", "none", "--seed", 0, "--out", "p", "--json")
+    assert result.stderr.strip() == ""
+
+
+def test_a_warning_is_one_line_without_code(call, tmp_path):
+    (tmp_path / "answers.csv").write_text(
+        "head,winner,loser\n" + "\ue000,b,c\nb,c,\ue000\nc,b,\ue000\n" * 4
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        result = call("fit", "answers.csv", "--dim", 1, "--out", "o", "--seed", 0)
+    assert result.exit_code == 0, result.output
+    said = [line for line in result.stderr.splitlines() if "no installed font" in line]
+    assert [line[:9] for line in said] == ["Warning: "]
+    assert ".py" not in result.stderr

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import ortho_group
 
 import nearer
 from nearer.errors import InvalidInput
@@ -13,7 +12,8 @@ from nearer.questions import answered, random_questions
 
 def moved(X, seed):
     rng = np.random.default_rng(seed)
-    turn = ortho_group.rvs(X.shape[1], random_state=seed)
+    d = X.shape[1]
+    turn = np.linalg.qr(np.random.default_rng(seed).normal(size=(d, d)))[0]
     return rng.uniform(0.3, 3) * X @ turn + rng.normal(size=X.shape[1])
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nearer import datasets
-from nearer.errors import InvalidInput
+from nearer.errors import AnswersWarning, InvalidInput
 
 MAKERS = [
     datasets.make_ball,
@@ -83,6 +83,49 @@ def test_every_format_round_trips(n, d, seed):
         np.savetxt(folder / "bare.csv", X, delimiter=",", fmt="%.17g")
         for file in folder.iterdir():
             np.testing.assert_array_equal(datasets.read_points(file), X)
+
+
+@pytest.mark.parametrize(
+    ("content", "column"),
+    [
+        (b"id,x,y\n17,1,2\n5,3,4\n8,0,1\n", "id"),
+        (b"x,y,Index\n1,2,17\n3,4,5\n0,1,8\n", "Index"),
+        (b",x,y\n0,1,2\n1,3,4\n2,0,1\n", "column 1"),
+        (b"1,1,2\n2,3,4\n3,0,1\n", "column 1"),
+        (b"nr,who,x,y\n1,ann,1,2\n2,bob,3,4\n3,cy,0,1\n", "nr"),
+    ],
+)
+def test_numbers_that_name_objects_are_no_coordinates_unless_said(tmp_path, content, column):
+    file = tmp_path / "a.csv"
+    file.write_bytes(content)
+    with pytest.warns(AnswersWarning, match=f"'{column}' numbers the objects.*names='none'"):
+        found = datasets.read_points(file)
+    assert found.tolist() == [[1, 2], [3, 4], [0, 1]]
+    assert datasets.read_points(file, names=column).tolist() == found.tolist()
+    assert datasets.read_points(file, names="none").shape == (3, 3)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"x,y\n0,1\n2,5\n1,3\n",  # whole numbers, but no count of the rows
+        b"x,y\n5,0\n2,1\n1,2\n",  # a count of the rows, but not in the first column
+        b"id,y\n7,0\n7,1\n1,2\n",  # called names, and the same twice
+        b"id,y\n0.5,0\n7,1\n1,2\n",
+    ],
+)
+def test_other_numbers_are_coordinates(tmp_path, content):
+    (tmp_path / "a.csv").write_bytes(content)
+    assert datasets.read_points(tmp_path / "a.csv").shape == (3, 2)
+
+
+def test_a_column_of_names_must_be_there_and_tell_objects_apart(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text("kind,x,y\na,1,2\na,3,4\n")
+    with pytest.raises(InvalidInput, match="no column is called 'z'; there are kind, x, y"):
+        datasets.read_points(file, names="z")
+    with pytest.raises(InvalidInput, match="'kind' has the same name twice"):
+        datasets.read_points(file, names="kind")
 
 
 @pytest.mark.parametrize(

@@ -174,17 +174,17 @@ def test_few_answers_determine_nothing(seed):
 
 @pytest.mark.parametrize("fit", [nearer.fit, lambda rows: nearer.OrdinalEmbedding(2).fit(rows)])
 def test_an_interruption_passes(monkeypatch, fit):
-    from nearer.fitting.losses import Loss
+    from nearer.fitting.solver import Passes
 
-    real, calls = Loss.sums, []
+    real, calls = Passes.descend, []
 
-    def interrupted(self, *arguments):
+    def interrupted(self, *arguments, **how):
         calls.append(1)
         if len(calls) == 30:
             raise KeyboardInterrupt
-        return real(self, *arguments)
+        return real(self, *arguments, **how)
 
-    monkeypatch.setattr(Loss, "sums", interrupted)
+    monkeypatch.setattr(Passes, "descend", interrupted)
     with pytest.raises(KeyboardInterrupt):
         fit(answers(600, 0.1))
     assert len(calls) == 30
@@ -277,7 +277,7 @@ def test_odds_of_chosen_questions_are_heard_and_checked():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda t: nearer.fit(t, n_objects=10**30), "n_objects=1000.* from 1 to 2147483647"),
+        (lambda t: nearer.fit(t, n_objects=10**30), "n_objects=1000.*at most 2,097,152"),
         (lambda t: nearer.fit(iter([t]), n_objects=10**30), "n_objects=1000.* from 1 to"),
         (lambda t: nearer.fit(t, bootstrap=10**30), "bootstrap=1000.* from 2 to 100000"),
         (lambda t: nearer.embed(judge_nothing, 10**30), "n_objects=1000.* from 3 to 2147483647"),
@@ -301,3 +301,16 @@ def test_the_heaviest_answers_are_fitted():
             np.repeat(rows, 5, 0), weights=np.repeat(weights, 5), n_components=1, random_state=0
         )
         assert np.isfinite(found.positions).all()
+
+
+def test_ties_alone_say_nothing():
+    trials = nearer.Trials.near([0, 1], [[1, 2], [0, 2]], [None, None])
+    with pytest.raises(InvalidInput, match="2 trials, and nobody could decide in any of them"):
+        nearer.fit(trials)
+
+
+def test_objects_beyond_all_bounds_are_refused_before_they_take_memory():
+    trials = nearer.Trials.near([0, 1], [[1, 2], [0, 2]], [[1], [0]])
+    for answers in ([[0, 1, 2], [1, 0, 2]], trials):
+        with pytest.raises(InvalidInput, match=r"n_objects=2147483647: .*at most 2,097,152"):
+            nearer.fit(answers, n_objects=2**31 - 1)

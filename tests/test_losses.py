@@ -88,6 +88,18 @@ def test_coincident_and_distant_objects_stay_finite(name):
         assert np.isfinite(gradient).all()
 
 
+@pytest.mark.parametrize(("name", "shape"), [("soe", None), ("logistic", 0.0), ("logistic", 0.1)])
+def test_answers_obeyed_by_far_cost_what_the_formula_says(name, shape):
+    X, triplets, weights = problem(2)
+    X *= 200  # margins from far below zero to far beyond where a pass stops looking
+    value, _ = Loss(name, shape).value_and_gradient(X, triplets, weights)
+    assert value == pytest.approx(slow_mean(name, shape or 0.0, X, triplets, weights), rel=1e-10)
+    held = np.array([[0, 1, 2]])
+    apart = np.array([[0.0, 0], [0, 3], [0, 4 + 1e-9]])  # just beyond soe's margin
+    assert Loss("soe").value_and_gradient(apart, held)[0] == 0.0
+    assert Loss("soe").value_and_gradient(apart - [[0, 0], [0, 0], [0, 2e-9]], held)[0] > 0.0
+
+
 @pytest.mark.parametrize(("name", "shape"), [s for s in SHAPES if s[0] not in ("soe", "gnmds")])
 def test_likelihoods_are_minus_log_probabilities(name, shape):
     near, far = np.array([0.3, 2.0, 1.0]), np.array([0.9, 0.5, 1.0])

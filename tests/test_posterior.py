@@ -13,7 +13,7 @@ from benchmarks._calibration import reliability_diagram
 from nearer._kernels import margins as kernel
 from nearer.asking.people import CrowdOracle, Person
 from nearer.fitting.belief import Belief
-from nearer.fitting.heldout import fit_curve, hold_out, tune
+from nearer.fitting.heldout import fit_curve, hold_out, refine, survey
 from nearer.fitting.posterior import Curve, MarginForecast, Noise, as_evidence, fit_posterior
 from nearer.questions import answered, random_questions
 
@@ -122,7 +122,9 @@ def test_the_rate_of_flips_is_estimated(flip):
     X = np.random.default_rng(1).normal(size=(60, 2))
     triplets = answers(X, 5000, nearer.NoisyOracle(nearer.PointOracle(X), flip, random_state=0))
     evidence = as_evidence(triplets, 60)
-    held_out = tune(evidence, 2, Noise(), rng=np.random.default_rng(0)).strongest
+    held_out = refine(
+        evidence, survey(evidence, 2, Noise(), rng=np.random.default_rng(0))
+    ).strongest
     fit = fit_posterior(evidence, 2, held_out.told, rng=np.random.default_rng(0))
     assert fit.noise.lapse == pytest.approx(flip, abs=0.03)
     assert held_out.accuracy > 0.9 * (1 - flip)

@@ -5,8 +5,8 @@ import pytest
 
 from nearer import checks
 from nearer.errors import InvalidInput
-from nearer.fitting.losses import LOSSES
-from nearer.fitting.solver import fit_positions
+from nearer.fitting.losses import LOSSES, Loss
+from nearer.fitting.solver import Passes, fit_positions, margins, prepare
 
 
 def random_triplets(X, m, seed=0):
@@ -32,6 +32,17 @@ def test_every_loss_explains_unseen_answers(plane, loss):
     _, train, test = plane
     fit = fit_positions(train, 30, 2, loss=loss, ridge=1e-5, rng=np.random.default_rng(0))
     assert obeyed(fit.positions, test) > 0.9
+
+
+def test_passes_judge_as_the_formula_does(plane):
+    X, train, _ = plane
+    rows = train[:, [0, 2, 1]]  # all contradicted
+    rows[::3] = train[::3]
+    passes = Passes(rows.astype(np.int32), None, 30)
+    gaps = margins(X, rows)
+    np.testing.assert_array_equal(passes.disobeyed(X), gaps <= 0)
+    assert passes.least_margin(X) == pytest.approx(gaps.min(), rel=1e-12)
+    assert passes.share_disobeyed(X) == pytest.approx(2 / 3, abs=1e-3)
 
 
 def test_soe_reaches_zero_on_exact_answers(plane):
@@ -76,6 +87,16 @@ def test_an_interruption_is_not_swallowed(plane):
         fit_positions(plane[1], 30, start=start, callback=callback)
 
 
+def test_a_callback_can_end_a_fit(plane):
+    def callback(step, loss, positions):
+        if step == 5:
+            raise StopIteration
+
+    start = np.random.default_rng(0).normal(size=(30, 2))
+    fit = fit_positions(plane[1], 30, start=start, callback=callback)
+    assert (fit.n_iter, fit.converged) == (5, True)
+
+
 @pytest.mark.parametrize(
     ("triplets", "n", "message"),
     [
@@ -113,3 +134,40 @@ def test_bad_starts():
         fit_positions([[0, 1, 2]], 3, start=np.zeros((2, 2)))
     with pytest.raises(InvalidInput, match="n_components=0"):
         fit_positions([[0, 1, 2]], 3, 0, rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("loss", [Loss("logistic", 0.02), Loss("tste"), Loss("ste")])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_compiled_loop_ends_where_the_optimiser_of_scipy_does(plane, loss, weighted):
+    _, train, _ = plane
+    rng = np.random.default_rng(0)
+    start = rng.normal(size=(30, 2))
+    weights = rng.integers(0, 3, len(train)).astype(float) if weighted else None
+    passes = prepare(train, 30, weights)
+    how = {"ridge": 1e-3, "max_iter": 1000, "tol": 1e-12}
+    slow = fit_positions(passes, loss=loss, start=start, **how)
+    fast = passes.descend(loss, start, **how)
+
+    def objective(fit):
+        return fit.loss + 0.5 * how["ridge"] * np.sum(fit.positions**2)
+
+    assert fast.converged
+    assert objective(fast) == pytest.approx(objective(slow), rel=1e-3)
+    assert fast.loss == pytest.approx(passes.mean_loss(loss, fast.positions))
+
+
+def test_the_compiled_loop_stops_when_told_and_leaves_the_start_alone(plane):
+    _, train, _ = plane
+    start = np.random.default_rng(0).normal(size=(30, 2))
+    before = start.copy()
+    fit = prepare(train, 30).descend(Loss("logistic"), start, ridge=0.0, max_iter=3, tol=0.0)
+    assert (fit.n_iter, fit.converged) == (3, False)
+    np.testing.assert_array_equal(start, before)
+    again = prepare(train, 30).descend(Loss("logistic"), start, ridge=0.0, max_iter=3, tol=0.0)
+    np.testing.assert_array_equal(fit.positions, again.positions)
+    # at a place where nothing pulls there is nothing to do
+    still = prepare(train, 30).descend(
+        Loss("logistic"), np.zeros((30, 2)), ridge=0.0, max_iter=9, tol=0.0
+    )
+    assert still.converged
+    assert still.n_iter == 0

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import nearer
+from nearer.fitting import starts
 from nearer.fitting.descent import principal_axes
 from nearer.fitting.solver import disobeyed
 from nearer.fitting.starts import (
@@ -12,6 +13,7 @@ from nearer.fitting.starts import (
     ranking_start,
     triplet_ranks,
 )
+from nearer.questions import answered, random_questions
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -62,6 +64,23 @@ def test_interruption_ends_the_whole_descent():
     with pytest.raises(KeyboardInterrupt):
         fit_from_above(rows, 30, 2, rng=np.random.default_rng(0), callback=callback)
     assert len(calls) == 4
+
+
+def test_many_answers_take_fewer_steps_to_the_middle_and_are_obeyed(monkeypatch):
+    X = nearer.datasets.make_cube(300, 2, random_state=0)
+    rng = np.random.default_rng(0)
+    rows, unseen = random_questions(300, 30_000, rng), random_questions(300, 10_000, rng)
+    rows = answered(rows, nearer.PointOracle(X)(rows))
+    unseen = answered(unseen, nearer.PointOracle(X)(unseen))
+    long = fit_from_above(rows, 300, 2, rng=np.random.default_rng(1))
+    monkeypatch.setattr(starts, "_MANY", 20_000)
+    monkeypatch.setattr(starts, "_SLOW", 0.02)  # so few slow down late
+    monkeypatch.setattr(starts, "ENOUGH", 1000)  # the way down takes all of them, as before
+    short = fit_from_above(rows, 300, 2, rng=np.random.default_rng(1))
+    assert short.n_iter < long.n_iter
+    assert not disobeyed(short.positions, rows).any()
+    wrong = [disobeyed(fit.positions, unseen).mean() for fit in (short, long)]
+    assert wrong[0] < 1.1 * wrong[1]
 
 
 def test_no_dimension_is_refused():

@@ -72,6 +72,17 @@ def test_a_fit_from_the_same_start_is_as_good(name, shape):
     assert wrong[1] <= wrong[0] + 0.002
 
 
+def test_a_callback_can_end_a_fit():
+    def callback(step, loss, positions):
+        if step == 3:
+            raise StopIteration
+
+    with using("cuda"):
+        start = np.random.default_rng(0).normal(size=(25, 2))
+        fit = fit_positions(triplets(), 25, start=start, callback=callback)
+    assert (fit.n_iter, fit.converged) == (3, True)
+
+
 def test_every_start_works():
     rows = triplets(m=1000)
     for init in ("above", "random", "rankings", np.random.default_rng(0).normal(size=(25, 2))):

@@ -23,7 +23,7 @@ from nearer.errors import AnswersWarning, InvalidInput
 from nearer.fitting.losses import Floats
 from nearer.fitting.reliability import Reliability
 from nearer.metrics import share_interval
-from nearer.questions import Objects, Questions
+from nearer.questions import MAX_OBJECTS, Objects, Questions
 from nearer.trials import Trials
 from nearer.triplets import Triplets, read_triplets
 from nearer.triplets.blocks import blocks_of
@@ -187,6 +187,8 @@ def _gathered(
         weights = answers.weights if weights is None else weights
     keep = objects == "numbers" or n_objects is not None
     count = n_objects if n_objects is not None or labels is None else len(labels)
+    if isinstance(n_objects, int):
+        _few(n_objects)
     rows, n = checks.triplets(getattr(answers, "triplets", answers), count)
     names = None if labels is None else tuple(labels)
     if not keep:
@@ -198,6 +200,16 @@ def _gathered(
     who = checks.people(people, len(rows))
     likely = None if odds is None else checks.odds(odds, len(rows))
     return Given(rows, n, names, rows, counts, who, _trials(rows), likely)
+
+
+def _few(n: int) -> int:
+    """As many objects as fits know; each takes memory, also where no answer names it."""
+    if n > MAX_OBJECTS:
+        raise InvalidInput(
+            f"n_objects={n}: nearer.fit knows at most {MAX_OBJECTS:,}; leave it out, and objects "
+            "are those that the answers name"
+        )
+    return n
 
 
 def _numbered(rows: NDArray[np.int32]) -> tuple[NDArray[np.integer], NDArray[np.int32]]:
@@ -247,8 +259,13 @@ def _of_trials(
     """Trials of any task; where all are decided comparisons, as triplets, which fit faster."""
     if not len(answers):
         raise InvalidInput("there are no trials: at least one is needed")
+    if not answers.decided.any():
+        raise InvalidInput(
+            f"{len(answers)} trials, and nobody could decide in any of them: that says nothing of "
+            "where objects are; at least one choice is needed"
+        )
     people = answers.people if people is None else people
-    n = answers.n_objects if n_objects is None else checks.n_objects(n_objects)
+    n = answers.n_objects if n_objects is None else _few(checks.n_objects(n_objects))
     names = answers.names
     seen = np.unique(answers.questions[answers.questions >= 0])
     if n_objects is None and objects != "numbers" and len(seen) < n:

@@ -11,7 +11,8 @@ that have it. The mean is kept in the frame of the first map, without which it w
 of one of them exchanged at random (Mantel 1967). Which objects moved? One draw of each map
 (`Embedding.draws`), one laid over the other, gives a displacement of every object; many give its
 mean and covariance. An object that did not move has a mean displacement whose squared length, in
-units of that covariance, follows χ² with as many degrees of freedom as there are dimensions. By
+units of that covariance, follows Hotelling's T²: χ² with as many degrees of freedom as there are
+dimensions, but for a covariance that comes from so many draws. By
 least squares over all objects, those that moved would pull the others along, which then seem to
 have moved the other way. So the maps are laid over each other by the half of the objects that moved
 least for its uncertainty, found step by step, and then by all that are within 99 % of chance
@@ -30,7 +31,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist, pdist, squareform
-from scipy.stats import chi2
+from scipy.stats import chi2, f
 
 from nearer import checks
 from nearer.distances import as_points
@@ -232,9 +233,10 @@ def compare(
     (0.001, 3)
     """
     checks.whole("n_permutations", n_permutations)
-    checks.whole("n_draws", n_draws, least=20, rule="fewer give no covariance")
     rng = checks.generator(random_state)
     (called, X), (other, Y) = _named(a), _named(b)
+    least = max(20, 2 * X.shape[1], 2 * Y.shape[1])
+    checks.whole("n_draws", n_draws, least=least, rule="fewer give no covariance")
     number = {name: i for i, name in enumerate(other)}
     rows = np.array([i for i, name in enumerate(called) if name in number], dtype=np.int64)
     least = max(4, X.shape[1] + 2, Y.shape[1] + 2)
@@ -255,7 +257,9 @@ def compare(
     low, high, moved = (np.full(len(names), np.nan) for _ in range(3))
     if draws[0] is not None and draws[1] is not None:
         found = _displaced(draws[0], draws[1])
-        low, high, moved = found.low, found.high, np.asarray(chi2.sf(found.squared, width))
+        low, high = found.low, found.high
+        share = (n_draws - width) / (width * (n_draws - 1))
+        moved = np.asarray(f.sf(share * found.squared, width, n_draws - width))
         aligned = found.laid.move(Y)
     return Comparison(
         names,

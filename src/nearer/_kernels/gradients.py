@@ -44,6 +44,8 @@ SOE, LOGISTIC, CKL, GNMDS, STE, TSTE = range(6)
 
 _CHUNK = 1 << 16  # triplets that make a second thread worth waking: about half a millisecond
 _MOST_CHUNKS = 16
+# units of margin; exp(-40) is below the last digit of 1: an answer so obeyed pulls nothing
+_SURE = 40.0
 _MEMORY = 10  # past steps that bend a direction, as in SciPy's
 _DECREASE, _CURVATURE = 1e-4, 0.9  # the usual constants of the Wolfe conditions
 _MOST_TRIALS = 20  # step lengths tried in one direction
@@ -82,8 +84,20 @@ def _slopes(kind: int, shape: float, near: float, far: float) -> tuple[float, fl
 
 
 @helper
+def _apart(near: float, far: float, gap: float) -> bool:
+    """Whether the far distance exceeds the near one by a gap, told without a root.
+
+    Most answers of a good fit end here, and two roots are most of what such a one takes.
+    """
+    room = far - near - gap * gap
+    return room > 0.0 and room * room >= 4.0 * gap * gap * near
+
+
+@helper
 def _softplus(t: float, lapse: float) -> tuple[float, float]:
     """-log(lapse + (1 - 2 lapse) / (1 + exp(t))) and its derivative in t."""
+    if t < -_SURE:
+        return -math.log1p(-lapse), 0.0
     small = math.exp(-abs(t))
     low = small / (1.0 + small)
     right, wrong = (low, 1.0 - low) if t > 0.0 else (1.0 - low, low)
@@ -108,6 +122,8 @@ def _pass(
     """
     d = X.shape[1]
     weighted = len(weights) > 1
+    gap = 1.0 if kind == SOE else _SURE if kind == LOGISTIC else math.inf
+    least = -math.log1p(-shape) if kind == LOGISTIC else 0.0  # what an answer so obeyed costs
     total = 0.0
     for t in range(len(triplets)):
         h, i, j = triplets[t, 0], triplets[t, 1], triplets[t, 2]
@@ -116,8 +132,11 @@ def _pass(
             to_near, to_far = X[h, k] - X[i, k], X[h, k] - X[j, k]
             near += to_near * to_near
             far += to_far * to_far
-        value, pull, push = _slopes(kind, shape, near, far)
         w = weights[t] if weighted else weights[0]
+        if _apart(near, far, gap):
+            total += least * w
+            continue
+        value, pull, push = _slopes(kind, shape, near, far)
         total += value * w
         if pull == 0.0 and push == 0.0:
             continue
@@ -193,7 +212,7 @@ def _dot(a: Floats, b: Floats) -> float:
 
 @helper
 def _add(a: Floats, factor: float, b: Floats, out: Floats) -> None:
-    """out = a + factor · b."""
+    """Put a + factor · b into `out`."""
     for i in range(len(a)):
         out[i] = a[i] + factor * b[i]
 

@@ -1,9 +1,9 @@
-"""How much answers tell about each object, and how sure a prediction is.
+"""How much answers tell about each object, how sure a prediction is, by how much an answer holds.
 
-Both rest on one derivative. A distance δ counts as f(δ): itself, or (α + 1)/2 · log(1 + δ²/α)
-where the tail α is positive. With t = f(‖h − b‖) − f(‖h − a‖), the margin of question (h, a, b),
-and u, w the gradients of f(‖h − a‖) and f(‖h − b‖) in h, moving h changes t by w − u, moving a by
-u, moving b by −w.
+The first two rest on one derivative. A distance δ counts as f(δ): itself, or
+(α + 1)/2 · log(1 + δ²/α) where the tail α is positive. With t = f(‖h − b‖) − f(‖h − a‖), the
+margin of question (h, a, b), and u, w the gradients of f(‖h − a‖) and f(‖h − b‖) in h, moving h
+changes t by w − u, moving a by u, moving b by −w.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from nearer._kernels.compiling import helper, kernel
+from nearer._kernels.compiling import helper, kernel, side_by_side
 
-__all__ = ["counted", "information", "margins"]
+__all__ = ["counted", "gaps", "information", "margins"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer]
+
+_PART = 1 << 20  # rows that make a second thread worth waking
 
 
 @helper
@@ -93,3 +95,26 @@ def margins(X: Floats, covariance: Floats, questions: Ints, tail: float) -> tupl
                 total += w[k] * w[j] * covariance[b, k, j]
         variance[row] = total
     return mean, variance
+
+
+def gaps(X: Floats, triplets: NDArray[np.int32]) -> Floats:
+    """By how much far is farther from the head than near, for each answer."""
+    found = np.empty(len(triplets))
+
+    def fill(_: int, rows: slice) -> None:
+        _fill_gaps(X, triplets[rows], found[rows])
+
+    side_by_side(fill, len(triplets), -(-len(triplets) // _PART))
+    return found
+
+
+@kernel
+def _fill_gaps(X: Floats, triplets: Ints, found: Floats) -> None:
+    for row in range(len(triplets)):
+        h, a, b = triplets[row, 0], triplets[row, 1], triplets[row, 2]
+        near = far = 0.0
+        for k in range(X.shape[1]):
+            to_near, to_far = X[h, k] - X[a, k], X[h, k] - X[b, k]
+            near += to_near * to_near
+            far += to_far * to_far
+        found[row] = math.sqrt(far) - math.sqrt(near)

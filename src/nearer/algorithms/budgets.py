@@ -8,9 +8,12 @@ __all__ = ["MOST_WRONG", "default_budget", "noisy_budget"]
 
 # n·log2 n comparisons for each bit that an answer carries, where answers are noisy and no budget is
 # given: with a tenth of them wrong, twelve of these were enough for τ .99 with 60 objects in three
-# dimensions and .998 with 300, and the rest follows from the capacity of the channel
+# dimensions and .998 with 300, and the rest follows from the capacity of the channel.
+# `python -m benchmarks quality` shows what is reached with parts of it.
 _BITS = 6.4
-_LEAST_WRONG, MOST_WRONG = 0.02, 0.35  # of wrong answers, that a default budget reckons with
+# Shares of wrong answers that a default budget reckons with: fewer hardly show in sixty cycles, and
+# for more it would be tens of times that of exact answers
+_LEAST_WRONG, MOST_WRONG = 0.02, 0.35
 
 
 def default_budget(n_objects: int) -> int:

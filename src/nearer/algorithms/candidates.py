@@ -20,7 +20,8 @@ __all__ = ["Askable", "Candidates"]
 
 Askable = Callable[[Questions], Answers]
 
-_AT_ONCE = 1 << 18
+# Time and memory alone
+_AT_ONCE = 1 << 18  # candidates drawn
 _MOST_DRAWS = 1 << 23  # draws in a row for one request, about two seconds
 _WORTHWHILE = 0.02  # share of new questions below which drawing more is not worth the time
 _KEEP = 1 << 17  # candidates kept from one request to the next

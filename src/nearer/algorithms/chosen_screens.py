@@ -31,10 +31,11 @@ from nearer.trials import Trials
 
 __all__ = ["ScreenSource", "expected_information"]
 
-_RANDOM_SHARE = 0.1
+# `python -m benchmarks choices` shows what comes of these.
+_RANDOM_SHARE = 0.1  # honest predictions against screens that teach more
 _FIRST = 8  # screens that each object is on, at random, before any is chosen, see above
-_POOL = 3  # times as many as are shown, from which a screen is built
-_DRAWN = 200  # sets drawn for each screen without a query
+_POOL = 3  # times as many as are shown, from which one is built: screens alike against poor ones
+_DRAWN = 200  # sets drawn for each screen without a query: time against what they tell
 _TRIES = 20  # rounds of drawing until screens are taken to be used up
 
 

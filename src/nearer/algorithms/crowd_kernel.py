@@ -34,11 +34,12 @@ from nearer.questions import balanced_questions, pack
 
 __all__ = ["crowd_kernel"]
 
+# Time against the original, which weighs everything; `nearer reproduce` shows what comes of it.
 _FIRST = 10  # random questions an object before the first fit
 _GROWTH = 0.1  # questions before the next fit, as a part of those so far
 _PLACES = 60  # where a head might be
 _CANDIDATES = 40  # pairs weighed for a head
-_MU = 0.05  # of the likelihood
+_MU = 0.05  # of the likelihood, as elsewhere
 _LOSS = Loss("ckl", _MU)
 
 

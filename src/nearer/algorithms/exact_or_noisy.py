@@ -36,10 +36,11 @@ __all__ = ["Expected", "exact_or_noisy"]
 Expected = float | Literal["auto"]
 
 # Cycles: as many as objects, but at least and at most so many. A fifth of answers wrong, always in
-# the same way, is overlooked one time in eight with the fewest, and hardly ever with the most.
+# the same way, is overlooked one time in eight with the fewest ((1 − .16)¹²), and hardly ever with
+# the most.
 _FEWEST_CYCLES, _CYCLES = 12, 60
-_UNSURE = 0.05  # share of "don't know" from which on sorting would build on broken ties
-_SHARE = 40  # of the budget one comparison in so many checks; a cycle takes four
+_UNSURE = 0.05  # share of "don't know" from which on sorting would build on broken ties: a guess
+_SHARE = 40  # of the budget one comparison in so many checks, 2.5 %; a cycle takes four
 
 
 @repeatable

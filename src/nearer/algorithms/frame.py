@@ -27,11 +27,11 @@ __all__ = ["Frame", "build_frame", "chain_triplets"]
 
 # Random questions that test a dimension, and the share of them it must predict. With the dimension
 # right and d + 1 heads 90 to 100 % are, with one too few 60 to 90 %. A wrong "yes" is mended later,
-# by near ties; a wrong "no" costs another ranking.
+# by near ties; a wrong "no" costs another ranking. `python -m benchmarks sensitivity` halves and
+# doubles them.
 _CHECKS = 100  # at most; two an object where there are few
 _CONFIRMED = 0.95
 _JUDGES = 40  # answers that can tell a weak dimension from equal distances; fewer cannot
-_LIKELY = 0.9  # … where one head fewer has led to the same dimension
 
 
 @dataclass
@@ -128,7 +128,7 @@ def build_frame(
     rng
         Source of the starts, the sorts and the questions that confirm.
     """
-    m, again = len(frame.objects), 0
+    m = len(frame.objects)
     most_heads = min(most_heads, m)
     at_a_time = 2 if order == "fewest-rounds" else 1
     if not frame.heads:
@@ -148,15 +148,13 @@ def build_frame(
         if (
             len(found) > 1
             and len(fresh) >= _JUDGES
-            and not predicts_better(found[0], found[1], fresh)
+            and not predicts_better(found[0], found[1], fresh, clearly=True)
         ):
             frame.positions = found[1]  # equal distances are all that it disobeys
             predicted = 1 - float(disobeyed(found[1], fresh).mean())
-        d = frame.positions.shape[1]
-        if predicted >= (_LIKELY if d == again else _CONFIRMED):
-            frame.dimension = d
+        if predicted >= _CONFIRMED:
+            frame.dimension = frame.positions.shape[1]
             break
-        again = d
 
 
 def _rank_from(

@@ -25,6 +25,8 @@ from nearer.questions import Answers, Floats, Triplets, answered, balanced_quest
 
 __all__ = ["HighDimensional"]
 
+# Comparisons against τ and kNN where no dimension fits, and time; set as said above, halved and
+# doubled by `python -m benchmarks sensitivity`.
 _ENOUGH = 8.4  # n·log2 n comparisons
 _ENOUGH_PREDICTABLE = 15.8  # … where the first of them predict the others well: a map is in sight
 _PREDICTABLE = 0.78  # share of held-out answers

@@ -48,10 +48,11 @@ from nearer.tasks import Task
 
 __all__ = ["choose_questions", "information_of", "informative"]
 
-_RANDOM_SHARE = 0.1
-_FIRST = 5  # questions an object that are random before any is chosen
-_CANDIDATES = 200  # drawn for each question that is asked
-_POWER = 2.0
+# `python -m benchmarks sensitivity` halves and doubles them.
+_RANDOM_SHARE = 0.1  # honest predictions against questions that teach more
+_FIRST = 5  # questions an object that are random before any is chosen by what are guesses
+_CANDIDATES = 200  # drawn for each question that is asked: time against what it tells
+_POWER = 2.0  # of the information: what a question tells against many that tell the same
 
 
 @repeatable

@@ -28,7 +28,8 @@ from nearer.questions import Questions
 
 __all__ = ["NearTies", "RankingErrors", "near_ties"]
 
-_BLOCK = 1 << 20  # distances held at a time
+# `python -m benchmarks sensitivity` halves and doubles those that a run depends on.
+_BLOCK = 1 << 20  # distances held at a time: memory
 _TRIES = 4  # pairs drawn to find one with the head between them: one in sixteen tries is given up
 # Of the pairs from anywhere, not of neighbours: exactness of the expected τ against answers that
 # tell less. All of them made positions improve half as fast.
@@ -37,6 +38,7 @@ _FIRST_TAU = 0.95  # what rankings and searches usually come to: sets how far ap
 # Share of wrong neighbours that is allowed for each of wrong pairs: kNN against comparisons, where
 # there are many objects, whose τ is high long before it is known who is whose neighbour
 _NEIGHBOURS = 3.0
+# Where distances are equal: comparisons against the last bit of τ
 _ROUNDS = 3  # compared with as many before
 _BETTER = 0.9  # … and worth as many more where their errors are fewer than that
 

@@ -21,11 +21,11 @@ from nearer.questions import Floats, Objects, Questions, Said
 
 __all__ = ["Newcomers"]
 
-# What each number trades; `python -m benchmarks quality` shows what comes of them.
+# What each number trades; `python -m benchmarks scale` shows what comes of them.
 _ANCHORS = 300  # old objects that newcomers are compared with: time and memory against fine ties
 _CANDIDATES = 64  # questions that are looked at for each that is asked: time against comparisons
 _DRAWS = 64  # from a belief that began too narrow: time against wrong places
-_SWEEPS = 2  # of all sites in a round
+_SWEEPS = 2  # of all sites in a round: time against convergence
 _SPREAD = 1.5  # variance of newcomers before any answer, in that of the old objects
 _BEYOND = 1.75  # how far outside the old objects they may lie, in distances from the centre
 _RARE = -1.0  # log-probability of that, against being among them

@@ -27,6 +27,8 @@ from nearer.questions import answered
 
 __all__ = ["NoiseCheck", "detect_noise"]
 
+# Comparisons against errors that are overlooked: where one answer in fifty is wrong, all of so many
+# cycles are in order one time in seven, and all repeats agree one time in fifty
 _CYCLES = 100
 
 

@@ -20,15 +20,14 @@ from nearer.algorithms.noisy_placing import place_among_believed
 from nearer.asking.protocol import Asking, doubtful, recorded, renumbered
 from nearer.asking.record import Record
 from nearer.embedding import Embedding, Phase
-from nearer.fitting.belief import expected_tau
-from nearer.fitting.posterior import Posterior
+from nearer.fitting.posterior import Posterior, expected_tau
 from nearer.fitting.solver import disobeyed
 from nearer.questions import Objects
 
 __all__ = ["TOGETHER", "noisy_core"]
 
 # Up to so many objects are fitted together, so many of more: time against what more dimensions than
-# a few would need.
+# a few would need. `python -m benchmarks scale` shows both for doubtful answers.
 TOGETHER = 500
 _CORE = 300
 _CAUTIOUS = 0.1  # sixty cycles do not tell a tenth of wrong answers from a fiftieth
@@ -128,7 +127,8 @@ def _all_of(
             "posterior": fit,
             "covariances": fit.covariances,
             "error_rate": wrong,
-            "expected_tau": expected_tau(fit, fit.curve.sharpness) if tau else tau,
+            # others are placed no better than the core is
+            "expected_tau": min(tau, expected_tau(fit, fit.curve.sharpness)),
             "never_asked": np.flatnonzero(~asked),
         },
     )

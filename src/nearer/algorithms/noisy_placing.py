@@ -23,7 +23,8 @@ from nearer.questions import Floats, Objects
 __all__ = ["place_among_believed", "place_noisily"]
 
 _EACH = 12  # log2 n comparisons a new object: what `nearer.embed` allows with a tenth wrong
-_FIRST = 4  # questions a coordinate, and for the object itself, before any is chosen
+# `python -m benchmarks scale` shows what comes of these with doubtful answers.
+_FIRST = 4  # questions a coordinate, and for the object itself, before any is chosen: a guess
 _ROUND = 4  # questions an object and round: comparisons against rounds
 _MOST = 12  # the same for the last ones, whom nobody else waits for
 

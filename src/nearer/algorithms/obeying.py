@@ -38,6 +38,9 @@ __all__ = [
 
 Evidence = dict[int, dict[str, Any]]
 
+# `python -m benchmarks sensitivity` halves and doubles these, on far clusters, heavy tails and
+# repeated values too.
+#
 # Share of answers that may be disobeyed before another dimension is looked for: more would pass
 # over weak dimensions, less makes dimensions of ties. Rankings of points on a grid disobey 1 %, a
 # missing dimension of normal points 6 % and more.
@@ -47,27 +50,28 @@ _OBEYED = 0.015
 _TIED = 0.06
 # Gaps between neighbours in a ranking, by which equal distances are disobeyed at most. With points
 # on grids, lines and rounded ones it came to .02 to .9, in too few dimensions, or stuck, mostly to
-# 1.1 to 6.
+# 1.1 to 6, but less where the missing dimension is a thin axis: half a gap costs comparisons on
+# grids (`python -m benchmarks sensitivity`).
 _NARROW = 1.0
 # Standard errors by which another dimension must predict better: where more is disobeyed than equal
 # distances explain, and elsewhere. Dimensions too many, where rounds of detail ask again and again,
 # against weak dimensions passed over.
 _BETTER, _CLEARLY = 1.0, 2.5
-# Steps of the optimiser: enough for most data, and for far clusters, where a share below _NEARLY is
-# disobeyed after the first. Time against dimensions too many.
+# Steps of the optimiser: enough for most data, and for far clusters, where no more than ties would
+# explain is disobeyed after the first. Time against dimensions too many.
 _STEPS, _MORE_STEPS = 400, 2000
-_NEARLY = 0.06
 # Objects for each dimension that show it: with so many, 2, 3 and 4 dimensions of normal points and
 # balls were found 8, 7 and 8 times of 8. `python -m benchmarks sizes` has a table of few objects.
 _OBJECTS = 4
-_DOUBTFUL = 0.005  # share of answers disobeyed, above which another dimension is tried: time
 # Spread of the prior, in units of the distance difference that is answered right with odds e : 1.
 # Two objects next to each other in a ranking are then about a unit apart; in small sets so narrow a
 # prior pulls harder than the answers.
 _SPREAD = 0.4  # times n
 _LEAST_SPREAD = 100.0
 _WIDER, _WIDEST = 4.0, 10_000.0  # wider by steps, up to that, for far clusters and heavy tails …
-_BENT = 0.003  # … while a larger share of the answers is disobeyed and each step halves it
+# … while a larger share of the answers is disobeyed and each step halves it; where that does not
+# help, another dimension is tried. Time against positions that are bent or stuck.
+_BENT = 0.003
 _CENTRE_STEPS = 500  # of the optimiser: time against convergence, which lines of 1,000 objects need
 
 
@@ -152,13 +156,13 @@ def one_more_dimension(
         share = float(disobeyed(X, triplets).mean())
         evidence.setdefault(X.shape[1], {})["disobeyed"] = share
     missing = share > _OBEYED and not _narrowly(same, triplets)
-    return more if predicts_better(more, same, fresh, _BETTER if missing else _CLEARLY) else same
+    return more if predicts_better(more, same, fresh, clearly=not missing) else same
 
 
-def predicts_better(one: Floats, other: Floats, fresh: Triplets, errors: float = _CLEARLY) -> bool:
-    """Whether positions predict answers that no fit has seen better, by so many standard errors."""
+def predicts_better(one: Floats, other: Floats, fresh: Triplets, *, clearly: bool) -> bool:
+    """Whether positions predict answers that no fit has seen better, or even clearly better."""
     wrong = [disobeyed(X, fresh).astype(np.float64) for X in (one, other)]
-    return advantage(-wrong[0], -wrong[1]) > errors
+    return advantage(-wrong[0], -wrong[1]) > (_CLEARLY if clearly else _BETTER)
 
 
 def _narrowly(X: Floats, triplets: Triplets) -> bool:
@@ -172,17 +176,22 @@ def possible_dimensions(d: int, n_objects: int, evidence: Evidence) -> tuple[int
     """The fewest and the most dimensions that objects may have whose answers fit in d.
 
     Fewer are refuted where they cannot obey the answers. More are not needed, but few objects in
-    more dimensions often fit in fewer, and where d does not obey either, more cannot be excluded.
+    more dimensions often fit in fewer, and where d does not quite obey either, it may be equal
+    distances or a weak dimension, up to the next that did.
 
     Examples
     --------
     >>> evidence = {1: {"disobeyed": 0.2}, 2: {"disobeyed": 0.0}}
     >>> possible_dimensions(2, 20, evidence), possible_dimensions(2, 8, evidence)
     ((2, 2), (2, 7))
+    >>> possible_dimensions(1, 20, {1: {"disobeyed": 0.01}, 2: {"disobeyed": 0.0}})
+    (1, 2)
     """
     refuted = [e for e, found in evidence.items() if e < d and found["disobeyed"] > _OBEYED]
-    enough = n_objects >= _OBJECTS * (d + 1) and evidence[d]["disobeyed"] <= _OBEYED
-    return max(refuted, default=0) + 1, d if enough else n_objects - 1
+    obey = [e for e, found in evidence.items() if e >= d and found["disobeyed"] <= _BENT]
+    if n_objects < _OBJECTS * (d + 1):
+        obey = []
+    return max(refuted, default=0) + 1, min(obey, default=n_objects - 1)
 
 
 class ObeyingFit:
@@ -224,13 +233,15 @@ class ObeyingFit:
         if (moved != X).any():
             again, less = self._centre(moved, triplets)
             X, share = (again, less) if less < share else (X, share)
-        self._doubts += int(share > _DOUBTFUL and n_fresh > 0)
+        self._doubts += int(share > _BENT and n_fresh > 0)
         # something is stuck, or a dimension is missing: tried at the 1st doubt, the 2nd, 4th, 8th …
-        if share > _DOUBTFUL and n_fresh and not self._doubts & (self._doubts - 1):
+        if share > _BENT and n_fresh and not self._doubts & (self._doubts - 1):
             seen, fresh = triplets[:-n_fresh], triplets[-n_fresh:]
             other = one_more_dimension(seen, fresh, before, self._evidence, self._rng)
             other, less = self._centre(other, triplets)
-            if other.shape[1] > X.shape[1] or less < share:
+            if other.shape[1] > X.shape[1]:  # more of them may be missing: do not wait to look
+                X, share, self._doubts = other, less, 0
+            elif less < share:
                 X, share = other, less
         self._evidence.setdefault(X.shape[1], {})["disobeyed"] = share
         self.positions, self.tied = X, share > _OBEYED and _narrowly(X, triplets)
@@ -251,6 +262,6 @@ class ObeyingFit:
 
 def _fit(triplets: Triplets, start: Floats) -> Fit:
     fit = fit_positions(triplets, len(start), start=start, max_iter=_STEPS, tol=1e-6)
-    if not 0 < disobeyed(fit.positions, triplets).mean() < _NEARLY:
+    if not 0 < disobeyed(fit.positions, triplets).mean() < _TIED:
         return fit
     return fit_positions(triplets, len(start), start=fit.positions, max_iter=_MORE_STEPS, tol=1e-7)

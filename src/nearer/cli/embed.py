@@ -23,6 +23,13 @@ __all__ = ["command"]
     help="How to choose questions and find positions.",
 )
 @click.option("--metric", default="euclidean", show_default=True, help="Distance that answers.")
+@click.option(
+    "--names",
+    default="auto",
+    show_default=True,
+    metavar="COLUMN",
+    help="Column of DATA that names the objects; none: all columns of numbers are coordinates.",
+)
 @click.option("--seed", type=click.IntRange(min=0), help="Makes the run repeatable.")
 @click.option("--budget", type=click.IntRange(min=1), help="Ask at most so many comparisons.")
 @click.option(

@@ -12,12 +12,13 @@ from click.core import ParameterSource
 
 from nearer.cli.options import scheduler_option
 from nearer.errors import DroppedRows, InvalidInput
+from nearer.files import as_path
 
 __all__ = ["command"]
 
 
 @click.command("fit")
-@click.argument("triplets", type=click.Path(path_type=Path))
+@click.argument("triplets", callback=lambda _, __, path: as_path(path))
 @click.option(
     "--method",
     type=click.Choice(["auto", "noisy", "soe", "ckl", "gnmds", "ste", "tste"]),

@@ -1,7 +1,12 @@
-"""The `nearer` command: one group, its commands loaded on demand, every error one line."""
+"""The `nearer` command: one group, its commands loaded on demand, every error one line.
+
+A warning is one, too: what `nearer` itself has to say comes without the line of code that said it.
+"""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -9,7 +14,7 @@ import click
 
 from nearer import __version__
 from nearer.cli.stopping import Stopped
-from nearer.errors import NearerError
+from nearer.errors import AnswersWarning, DroppedRows, NearerError
 
 __all__ = ["main"]
 
@@ -44,11 +49,25 @@ class _OnDemand(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():
+                warnings.showwarning = _plainly(warnings.showwarning)
+                return super().invoke(ctx)
         except NearerError as error:
             raise _Refused(str(error)) from error
         except KeyboardInterrupt:
             raise Stopped("interrupted") from None
+
+
+def _plainly(show: Callable[..., None]) -> Callable[..., None]:
+    """How warnings are shown: our own as one line, others as Python does."""
+
+    def said(message: Warning | str, category: type[Warning], *where: Any, **also: Any) -> None:
+        if issubclass(category, AnswersWarning | DroppedRows):
+            click.echo(f"Warning: {message}", err=True)
+        else:
+            show(message, category, *where, **also)
+
+    return said
 
 
 class _Refused(click.ClickException):

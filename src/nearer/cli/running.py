@@ -45,11 +45,18 @@ def run_method(
     seed: int | None = None,
     budget: int | None = None,
     journal: str | None = None,
+    names: str = "auto",
     **options: Any,
 ) -> MethodRun:
     """Load, ask, embed and write; what comes back is ready to be printed."""
-    given = load_named_points(data, random_state=seed)
+    given = load_named_points(data, names=names, random_state=seed)
     points = given.points
+    if given.assumed is not None:
+        click.echo(
+            f"{data}: {given.assumed!r} numbers the objects and is no coordinate; --names none "
+            "makes it one",
+            err=True,
+        )
     if given.unread:
         click.echo(f"{data}: columns not used: {', '.join(given.unread)}", err=True)
     if points.shape[0] < 3:

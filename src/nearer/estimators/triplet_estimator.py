@@ -172,7 +172,7 @@ def warn_about(rows: NDArray[np.int32], n: int) -> int | None:
     contradictions = None
     if len(rows) <= _MOST_SORTED:
         keys, mirrored = pack(rows)
-        seen = np.unique(2 * keys + mirrored)
+        seen = np.sort(2 * keys + mirrored)  # the two answers of one question become neighbours
         contradictions = int(np.sum((seen[1:] ^ seen[:-1]) == 1))
     if contradictions:
         warnings.warn(

@@ -30,6 +30,7 @@ from nearer.fitting.starts import fit_from_above
 
 __all__ = ["cross_validated_test", "fit_low_rank"]
 
+# As published; `python -m benchmarks dimension` runs both
 _POWER = 0.5  # p above
 _GONE = 0.01  # of the largest singular value: a direction that is left out
 _LOSS = Loss("logistic")

@@ -11,7 +11,8 @@ probability Φ(−|t|/√v), t the margin between the two and v its variance und
 the mean of that over random questions is what Kendall's τ of the positions is expected to lack.
 Each object's covariance holds the others fixed, which makes v too small, but positions err less
 than the noise model fears: ``python -m benchmarks quality`` shows the expected τ beside the true
-one, at or a little below it.
+one, at or a little below it. Fits by the t curve take no lapses; those that held-out answers show
+are counted here, or τ would be expected far too high where two answers in five are wrong.
 
 *Which dimension.* The most probable one, see `nearer.fitting.dimension`. One dimension more is
 tried only with a few answers for each of its coordinates.
@@ -24,48 +25,40 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr
 
 from nearer import checks
+from nearer.fitting import heldout
 from nearer.fitting.choices import Choices, as_choices
 from nearer.fitting.descent import principal_axes
 from nearer.fitting.dimension import HeldOutJudge, settle
-from nearer.fitting.heldout import (
-    ENOUGH_FOR_CURVE,
-    HeldOut,
-    Tuned,
-    hold_out,
-    refine,
-    survey,
-)
+from nearer.fitting.heldout import HeldOut, Tuned, hold_out, refine
 from nearer.fitting.losses import Floats
 from nearer.fitting.posterior import (
-    WEAK_PRIOR,
     Evidence,
     Noise,
     Posterior,
     as_evidence,
+    covariances_at,
+    expected_tau,
     fit_posterior,
     log_posterior,
-    spread_out,
 )
 from nearer.fitting.reliability import Reliability, rate_people
 from nearer.fitting.solver import disobeyed
-from nearer.questions import Objects, Questions, find, pack, random_questions, unpack
+from nearer.questions import Objects, Questions, find, pack, unpack
 from nearer.trials import Trials
 
-__all__ = ["Belief", "expected_tau"]
+__all__ = ["Belief"]
 
-_GROWTH = 1.5
-_FIRST_DIMENSION = 2
-_MOST_FITS = 6  # from nothing at a review
+# `python -m benchmarks sensitivity` halves and doubles those of chosen questions.
+_GROWTH = 1.5  # of the answers until the next review: time against noise that is out of date
+_FIRST_DIMENSION = 2  # to begin at
+_MOST_FITS = 6  # from nothing at a review: time against poor optima
 _SAME_OPTIMUM = 1e-3  # share of the log-posterior by which fits that found the same may differ
-# With 8 people who answer, 6 who guess and 3 who contradict (40 objects, 120 answers each), τ was
-# .734, .759 and .759 after 1, 2 and 3 ratings, and those who guess were rated .53, .04 and .03
+# Once, those who guess are still believed: `python -m benchmarks noise --cells ratings`
 _RATINGS = 3  # of people at a review
-_SETTLED = 0.05  # mean change of an answer's weight after which people are not rated again
+_SETTLED = 0.05  # mean change of an answer's weight after which people are not rated again: time
 _ANSWERS = 3.0  # a coordinate; with fewer, one dimension more is not tried
-_QUESTIONS = 4000  # random ones that the expected quality is a mean over
 
 
 class Belief:
@@ -197,13 +190,18 @@ class Belief:
         """Kendall's τ of distances from a head that is expected of the positions; 0: a guess.
 
         It takes the dimension for right; see `may_lack_dimensions`. Where held-out answers ask for
-        a flatter curve than the fit's own, the positions are as much less sure as that.
+        a flatter curve than the fit's own, the positions are as much less sure as that; and where
+        they show lapses, which fits by the t curve do not take, each answer has told less.
         """
         held = self.held_out
         # four standard errors above a coin: the best of some ten settings exceeds three by chance
         if held is None or held.accuracy <= 0.5 + 2 / np.sqrt(len(held.pieces)):
             return 0.0
-        return expected_tau(self.fit, held.curve.sharpness)
+        fit = self.fit
+        if fit.noise.tail:
+            noise = replace(fit.noise, lapse=held.curve.lapse)
+            fit = replace(fit, covariances=covariances_at(fit.positions, self._answers, noise))
+        return expected_tau(fit, held.curve.sharpness)
 
     @property
     def choices(self) -> Choices | None:
@@ -330,16 +328,15 @@ class Belief:
                 d = self._choose_dimension(d, tuned)
                 tuned = self._tried[d]
             noise, fits = tuned.strongest.told, tuned.strongest.fits
-            enough = ENOUGH_FOR_CURVE
-            held = hold_out(self._answers, d, noise, starts=fits, rng=self._rng, enough=enough)
-        best = self._fit_anew(d, noise, () if held is None else held.fits)
+            held = hold_out(self._answers, d, noise, starts=fits, rng=self._rng, for_curve=True)
+        best = self._fit_anew(d, noise, held.fits if held and before is None else ())
         self.fit = best if held is None else replace(best, curve=held.curve)
         self.held_out = held
 
     def _fit_anew(self, d: int, noise: Noise, fits: tuple[Floats, ...]) -> Posterior:
         """The best of fits from the present one and from others, until the best is found twice.
 
-        Each fold was fitted from nothing, so its positions are as good a start as a new one.
+        `fits` are those of folds where they began from nothing: as good a start as a new one.
         """
         X = self._reshaped(self.fit.positions, d) * (noise.prior / self.fit.noise.prior)
         best = fit_posterior(self._answers, d, noise, start=X)
@@ -360,27 +357,19 @@ class Belief:
         starts: tuple[Floats, ...] = ()
         if like.fits[0].shape[1] >= d:
             starts = tuple(principal_axes(X, d) for X in like.fits)
-        return survey(self._answers, d, like.noise, starts=starts, rng=self._rng, near=True)
+        how: Any = {"starts": starts, "rng": self._rng, "near": True}
+        return heldout.survey(self._answers, d, like.noise, **how)
 
     def _choose_curve(self, d: int, before: HeldOut | None) -> Tuned | None:
         """The best noise of either kind; one that is clearly worse is not looked at finely."""
         if before is None or self._rival is None:
-            first = survey(self._answers, d, Noise(tail=1.0), rng=self._rng)
-            if first is None:
-                return None
-            starts = tuple(spread_out(X) for X in first.tried[WEAK_PRIOR].fits)
-            other = survey(self._answers, d, self._plain, starts=starts, rng=self._rng)
+            found = heldout.survey_curves(self._answers, d, self._plain, self._rng)
         else:
-            first, other = self._survey(d, before), self._survey(d, self._rival.best)
-        if first is None or other is None:
+            found = self._survey(d, before), self._survey(d, self._rival.best)
+        if found[0] is None or found[1] is None:
             return None
-        worse, better = sorted((first, other), key=lambda tuned: tuned.best.score)
-        better = refine(self._answers, better)
-        if better.is_close(worse.best):
-            worse = refine(self._answers, worse)
-            worse, better = sorted((worse, better), key=lambda tuned: tuned.best.score)
-        self._tried[d], self._rival = better, worse
-        return better
+        self._tried[d], self._rival = heldout.refine_curves(self._answers, found[0], found[1])
+        return self._tried[d]
 
     def _choose_dimension(self, d: int, tuned: Tuned) -> int:
         def attempt(e: int, neighbour: int) -> Floats | None:
@@ -400,15 +389,3 @@ class Belief:
             return principal_axes(X, d)
         column = self._rng.normal(scale=0.1 * np.std(X), size=(len(X), d - X.shape[1]))
         return np.hstack([X, column])
-
-
-def expected_tau(fit: Posterior, sharpness: float) -> float:
-    """Kendall's τ that is expected of positions; see above.
-
-    `sharpness` is that of the curve held-out answers ask for; below 1 positions are less sure.
-    """
-    questions = random_questions(len(fit.positions), _QUESTIONS, np.random.default_rng(0))
-    mean, variance = fit.margins(questions)
-    sure = min(1.0, sharpness)
-    right = ndtr(sure * np.abs(mean) / np.sqrt(np.maximum(variance, 1e-12)))
-    return float(np.mean(2 * right - 1))

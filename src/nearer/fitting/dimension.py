@@ -56,11 +56,13 @@ __all__ = [
 _WORTHWHILE = 1.0  # standard errors that one dimension more must gain to be fitted
 _TRIED = (2.63, 1.14, -0.12)  # a, b and c above
 _UNTRIED = (0.64, -0.08)  # a' and c' above
+# Where `dimension_fit` had answers to fit, and no farther:
 _MOST_TOLD = 40.0  # √N; hardly any simulated answers told more
 _CLEAREST = 15.0  # standard errors; a larger gain tells no more
 _SURE = 0.95  # probability of the range of dimensions that is reported
 _WORTH = 2e-4  # mean differences of scores below this are none
 
+# `python -m benchmarks sensitivity` halves and doubles three of these.
 MANY = 5  # answers a coordinate from which on perfect obedience is no accident
 _OBEYED = 1e-3  # share of disobeyed answers that a few stuck objects explain
 _NEARLY = 1e-2  # … that still lets a longer fit obey all
@@ -69,7 +71,8 @@ _NEARLY = 1e-2  # … that still lets a longer fit obey all
 # answers gave .4 to 1.1 in their dimension; answers with errors that can still be obeyed, more
 _CONSISTENT = 1.0
 
-_HELD_OUT = 0.1
+# Of the paper's pipelines: time against dimensions too many; `nearer reproduce` shows both.
+_HELD_OUT = 0.1  # share of the answers
 _EXTRA = 3  # dimensions too many at the start
 _STEPS = 60  # of the optimiser in each dimension on the way down
 _MORE_STEPS = 500  # with all answers

@@ -32,6 +32,7 @@ from nearer.trials import Trials
 
 __all__ = ["draw_positions"]
 
+# Time against regions that hold less often than they say; `python -m benchmarks coverage`
 _SWEEPS = 30  # of the walk between two draws
 _BEFORE = 10  # draws' worth of walking before the first
 

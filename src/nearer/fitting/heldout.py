@@ -14,11 +14,12 @@ question was to be asked (Horvitz and Thompson 1952). Where questions were rando
 nothing. The score counts all answers alike: such weights would waste most of them, and a fit that
 explains the questions that were hard explains the others too.
 
-*The prior* is looked for from weak to strong, in steps of four and then of two. Each fit starts
-where the weaker prior led, since under a strong one positions that questions do not keep apart
-collapse and stay so: with 6,000 questions about zappos85 that another program chose, such fits
-predicted random answers by .75, the others by .84. Of priors whose scores are within a
-standard error of the best, the strongest is taken.
+*The prior* is looked for from weak to strong, in steps of four and then of two, the latter only for
+the curve that is better so far and for one close to it. Each fit starts where the weaker prior
+led, since under a strong one positions that questions do not keep apart collapse and stay so: with
+6,000 questions about zappos85 that another program chose, such fits predicted random answers by
+.75, the others by .84. Of priors whose scores are within a standard error of the best, the
+strongest is taken.
 
 Each fit starts from the one of the same fold before, which never saw that fold. When there are
 many answers, a few folds hold enough of them and the others are not evaluated.
@@ -44,13 +45,13 @@ from nearer.fitting.posterior import (
     MarginForecast,
     Noise,
     fit_posterior,
+    spread_out,
 )
 from nearer.fitting.solver import margins
 from nearer.fitting.starts import fit_from_above
 from nearer.questions import scattered
 
 __all__ = [
-    "ENOUGH_FOR_CURVE",
     "HeldOut",
     "Tuned",
     "as_noise",
@@ -58,25 +59,29 @@ __all__ = [
     "hold_out",
     "hold_out_once",
     "refine",
+    "refine_curves",
     "survey",
-    "tune",
+    "survey_curves",
 ]
 
-_FOLDS = 5
-_ENOUGH = 4000  # held-out answers that settle a comparison of priors
-ENOUGH_FOR_CURVE = 4 * _ENOUGH  # … and that settle a curve to half a hundredth
-_LARGE_STEPS, _SMALL_STEPS = (0.25, 4.0), (0.5, 2.0)  # by which priors are changed
+# `python -m benchmarks sensitivity` halves and doubles those of chosen questions.
+_FOLDS = 5  # a fit to four fifths predicts nearly as well as one to all; more take more time
+_ENOUGH = 4000  # held-out answers that settle a comparison of priors: time
+_FOR_CURVE = 4  # times as many settle a curve, to half a hundredth
+_LARGE_STEPS, _SMALL_STEPS = (0.25, 4.0), (0.5, 2.0)  # by which priors are changed: time
 _SAME = 1.0  # standard errors: of priors so close to the best, the strongest (Breiman et al. 1984)
 _WORSE = 1.0  # … after which a search goes no further that way
-_LEAST_PRIOR, _MOST_PRIOR = 0.125, 100.0
-# A prior below this is taken only where it is clearly better, as with five choices an object: with
-# 500 answers about zappos85, 0.125 was within a standard error of the best, and predicted .738 of
-# random answers for .748
+# Widths at which every answer is a guess, and none: no search goes farther
+_LEAST_PRIOR, _MOST_PRIOR = 0.25, 100.0
+# A prior below this is taken only where it is clearly better, as with five choices an object
+# (`python -m benchmarks choices --cells alone`): few answers about many objects hardly tell
 _USUAL_PRIOR = 0.5
-_TOL = 1e-5  # of fits whose predictions are compared: nats they may lack are far from a standard error
+_TOL = (
+    1e-5  # of fits whose predictions are compared: nats they may lack are far from a standard error
+)
 _FLATTEST = 0.05  # sharpness of predictions that are all but guesses
-_SAME_LAPSE = 0.01
-_NO_LAPSE, _MOST_LAPSE = 0.005, 0.45
+_SAME_LAPSE = 0.01  # difference below which the fits are not made again: time
+_NO_LAPSE, _MOST_LAPSE = 0.005, 0.45  # rates that are none, and that leave nothing to fit
 _FEWEST = 20  # answers below which nothing can be held out
 
 
@@ -203,19 +208,19 @@ def hold_out(
     *,
     starts: tuple[Floats, ...] = (),
     rng: np.random.Generator | None = None,
-    enough: float = _ENOUGH,
+    for_curve: bool = False,
 ) -> HeldOut:
     """Predict answers from the others, fold by fold, and find the curve that fits them best.
 
     `starts` are positions for the first folds from an earlier call with fewer answers or another
     noise: they never saw their fold. A fold without a start is fitted from nothing; a start
     that has seen the answers would remember them wherever the prior is weak. No further fold is
-    predicted once there are `enough` answers.
+    predicted once there are enough answers; `for_curve`, that is more than to compare.
     """
     rng = np.random.default_rng(rng)
     predicted: list[Any] = []
     rows, fits = [], []
-    held = 0.0
+    held, enough = 0.0, _ENOUGH * (_FOR_CURVE if for_curve else 1)
     for k in range(_FOLDS):
         seen, unseen, at = _dealt(evidence, k)
         start = starts[k] if k < len(starts) else None
@@ -311,12 +316,25 @@ def refine(evidence: Evidence | Choices, tuned: Tuned) -> Tuned:
     return _walk(evidence, tuned, _SMALL_STEPS)
 
 
-def tune(
-    evidence: Evidence | Choices, n_components: int, noise: Noise, **how: Any
-) -> Tuned | None:
-    """`survey`, which has the same parameters, and `refine`."""
-    tuned = survey(evidence, n_components, noise, **how)
-    return None if tuned is None else refine(evidence, tuned)
+def survey_curves(
+    evidence: Evidence | Choices, n_components: int, noise: Noise, rng: np.random.Generator
+) -> tuple[Tuned | None, Tuned | None]:
+    """`survey` for the t curve and, from its fits, for the logistic one with this lapse rate."""
+    first = survey(evidence, n_components, Noise(tail=1.0), rng=rng)
+    if first is None:
+        return None, None
+    starts = tuple(spread_out(X) for X in first.tried[WEAK_PRIOR].fits)
+    return first, survey(evidence, n_components, noise, starts=starts, rng=rng)
+
+
+def refine_curves(evidence: Evidence | Choices, *found: Tuned) -> tuple[Tuned, Tuned]:
+    """The better of two curves, refined, and the other, which is so only where it is close."""
+    worse, better = sorted(found, key=lambda tuned: tuned.best.score)
+    better = refine(evidence, better)
+    if better.is_close(worse.best):
+        worse = refine(evidence, worse)
+        worse, better = sorted((worse, better), key=lambda tuned: tuned.best.score)
+    return better, worse
 
 
 def _walk(evidence: Evidence | Choices, tuned: Tuned, steps: tuple[float, ...]) -> Tuned:
@@ -370,7 +388,7 @@ def fit_curve(forecast: MarginForecast | ChoiceForecast, weights: Floats) -> tup
     return curve, forecast.along(curve.sharpness, lapse)[0]
 
 
-def _dealt(evidence: Evidence | Choices, k: int) -> Any:
+def _dealt(evidence: Any, k: int) -> Any:
     """The answers of the other folds, those of this one, and which rows the latter are."""
     if k not in evidence.parts:
         out = _fold_of(evidence.group) == k

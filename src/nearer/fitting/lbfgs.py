@@ -45,7 +45,8 @@ def minimise(
     max_iter, tol
         The most steps, and the gain that ends them.
     callback
-        Called with the step's number, the objective and the positions after every step.
+        Called with the step's number, the objective and the positions after every step;
+        ``StopIteration`` from it ends them, as in SciPy.
 
     Returns
     -------
@@ -76,7 +77,10 @@ def minimise(
             past.append((moved, turned, curvature))
         gain, value, gradient = value - new_value, new_value, new_gradient
         if callback is not None:
-            callback(step, value, X)
+            try:
+                callback(step, value, X)
+            except StopIteration:
+                return X, value, step, True
         if value == 0 or gain <= tol * max(abs(value), abs(value + gain), 1.0):
             return X, value, step, True
     return X, value, max_iter, False

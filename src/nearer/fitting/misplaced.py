@@ -19,6 +19,8 @@ from nearer.fitting.losses import Floats
 
 __all__ = ["mirrored", "relocate"]
 
+# Time against objects left on the wrong side; `python -m benchmarks starts` counts fits that are
+# stuck, and `sensitivity` halves and doubles the first two.
 _SHARE = 0.1  # of an object's answers broken that makes it suspect
 _MIRRORS = 30  # planes tried
 _SUSPECTS = 3  # objects mirrored one at a time

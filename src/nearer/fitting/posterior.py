@@ -28,14 +28,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
+from scipy.special import expit, ndtr
 
 from nearer import checks
 from nearer.fitting.descent import principal_axes
 from nearer.fitting.device import GpuPasses, margins
 from nearer.fitting.losses import Floats, Loss
 from nearer.fitting.solver import Fit, Passes, fit_positions, prepare
-from nearer.questions import pack, scattered
+from nearer.questions import pack, random_questions, scattered
 
 if TYPE_CHECKING:
     from nearer.fitting.choices import Choices
@@ -48,13 +48,17 @@ __all__ = [
     "Noise",
     "Posterior",
     "as_evidence",
+    "covariances_at",
+    "expected_tau",
     "fit_posterior",
     "log_posterior",
     "moderate",
     "spread_out",
 ]
 
+# `python -m benchmarks sensitivity` halves and doubles them.
 _MORE = 2  # dimensions a fit from nothing begins with beyond those asked for
+_QUESTIONS = 4000  # random ones that the expected quality is a mean over: to .002 where it is .99
 WEAK_PRIOR = 16.0  # a prior that hardly shrinks: a margin of this size is answered without doubt
 
 
@@ -170,7 +174,7 @@ class Evidence:
 
     def information(self, X: Floats, noise: Noise) -> Floats:
         """Fisher information of each object's position, one ``(d, d)`` block an object."""
-        return self.passes.information(X, 0.0 if noise.tail else noise.lapse, noise.tail)
+        return self.passes.information(X, noise.lapse, noise.tail)
 
     def forecast(self, fit: Posterior) -> MarginForecast:
         """What a fit says about the answers."""
@@ -328,11 +332,16 @@ def fit_posterior(
         start = _from_nothing(evidence, n_components, noise, np.random.default_rng(rng), max_iter)
     fit = evidence.climb(noise, start, max_iter, tol)
     X = fit.positions
-    told = evidence.information(X, noise)
-    covariances = np.linalg.inv(told + np.eye(n_components) / prior**2).astype(np.float64)
+    covariances = covariances_at(X, evidence, noise)
     return Posterior(
         X, covariances, noise, loss=fit.loss, n_iter=fit.n_iter, converged=fit.converged
     )
+
+
+def covariances_at(X: Floats, evidence: Evidence | Choices, noise: Noise) -> Floats:
+    """How unsure each position is, the others held fixed: one ``(d, d)`` block an object."""
+    told = evidence.information(X, noise) + np.eye(X.shape[1]) / noise.prior**2
+    return np.linalg.inv(told).astype(np.float64)
 
 
 def _from_nothing(
@@ -367,3 +376,15 @@ def log_posterior(evidence: Evidence | Choices, X: Floats, noise: Noise) -> floa
     """How probable positions are, but for a constant."""
     loss, distance = evidence.loss(X, noise), float(np.vdot(X, X)) / noise.prior**2
     return -loss * float(evidence.weights.sum()) - 0.5 * distance
+
+
+def expected_tau(fit: Posterior, sharpness: float) -> float:
+    """Kendall's τ that is expected of positions; see `nearer.fitting.belief`.
+
+    `sharpness` is that of the curve held-out answers ask for; below 1 positions are less sure.
+    """
+    questions = random_questions(len(fit.positions), _QUESTIONS, np.random.default_rng(0))
+    mean, variance = fit.margins(questions)
+    sure = min(1.0, sharpness)
+    right = ndtr(sure * np.abs(mean) / np.sqrt(np.maximum(variance, 1e-12)))
+    return float(np.mean(2 * right - 1))

@@ -32,7 +32,9 @@ from nearer.questions import find
 
 __all__ = ["Reliability", "rate_people"]
 
+# What one person may count, against all others: a guess
 _MOST_WEIGHT = 2.0
+# What is integrated over, finer than most people's standard errors: time
 _GRID = np.linspace(-2.0, 3.0, 51)
 _VARIANCES = (0.01, 0.03, 0.1, 0.3, 1.0)
 
@@ -88,7 +90,7 @@ def rate_people(
     Parameters
     ----------
     evidence, held_out
-        All answers, and the predictions that `tune` made of them.
+        All answers, and the predictions that `hold_out` made of them.
     people
         Who gave each answer, in the order in which answers were given to `as_evidence`; "" is
         nobody, who is not rated.

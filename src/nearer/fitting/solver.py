@@ -54,11 +54,9 @@ class Passes:
     def __init__(self, rows: NDArray[np.int32], weights: Floats | None, n_objects: int) -> None:
         self.n_objects, self.rows, self.weights = n_objects, rows, weights
         self.total = float(len(rows)) if weights is None else float(weights.sum())
-        if len(rows) and (np.diff(rows[:, 0]) < 0).any():
-            # neighbours in memory, neighbours in cache
-            by_head = np.argsort(rows[:, 0], kind="stable")
-            rows, weights = rows[by_head], None if weights is None else weights[by_head]
-        self._rows, self._weights = rows, weights
+        from nearer._kernels.grouping import by_head  # noqa: PLC0415 - a GPU needs no Numba
+
+        self._rows, self._weights = by_head(rows, weights, n_objects)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -85,7 +83,7 @@ class Passes:
     def descend(
         self, loss: Loss, X: Floats, *, ridge: float, max_iter: int, tol: float
     ) -> Fit | None:
-        """The same in one compiled loop, for losses that are nowhere zero; None: too many answers."""
+        """The same in one compiled loop, for losses above zero; None: too many answers."""
         from nearer._kernels import gradients as kernel  # noqa: PLC0415 - a GPU needs no Numba
 
         if not kernel.are_few(len(self), self.n_objects):
@@ -106,7 +104,7 @@ class Passes:
 
     def disobeyed(self, X: Floats) -> NDArray[np.bool_]:
         """Which answers the positions contradict, in the order in which they were given."""
-        return disobeyed(X, self.rows)
+        return np.asarray(self._gaps(X) <= 0)
 
     def share_disobeyed(self, X: Floats) -> float:
         """How much of the answers the positions contradict."""
@@ -114,7 +112,12 @@ class Passes:
 
     def least_margin(self, X: Floats) -> float:
         """How narrowly the most narrowly obeyed answer is obeyed."""
-        return float(margins(X, self.rows).min())
+        return float(self._gaps(X).min())
+
+    def _gaps(self, X: Floats) -> Floats:
+        from nearer._kernels.margins import gaps  # noqa: PLC0415 - a GPU needs no Numba
+
+        return gaps(X, self.rows)
 
     def information(self, X: Floats, lapse: float, tail: float) -> Floats:
         """Fisher information of each object's position, one ``(d, d)`` block an object."""
@@ -182,7 +185,7 @@ def fit_positions(
         Source of the random start; needed only without `start`.
     callback
         Called with the step's number, the objective and the positions after every step; on a GPU
-        the positions are a tensor.
+        the positions are a tensor. ``StopIteration`` from it ends the fit there.
 
     Examples
     --------

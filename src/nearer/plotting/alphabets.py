@@ -67,7 +67,8 @@ def drawable(texts: Sequence[str]) -> list[str]:
         some = ", ".join(map(repr, lost[:3])) + (", …" if len(lost) > 3 else "")
         warnings.warn(
             f"no installed font has all letters of {some} ({len(lost)} in all), which are drawn as "
-            "boxes; install one, such as Noto Sans CJK, or draw with interactive=True",
+            "boxes; install one, such as Noto Sans CJK, or make a map to explore "
+            "(interactive=True, --map map.html)",
             AnswersWarning,
             stacklevel=4,
         )
