@@ -194,3 +194,13 @@ def test_those_who_guess_are_known_where_they_are_many():
     assert found[:8].min() > 0.6
     assert np.abs(found[8:14]).max() < 0.4
     assert found[14:].max() < -0.5
+
+
+@pytest.mark.parametrize(("seed", "wrong"), [(7001, 0.1), (7002, 0.1), (7000, 0.2)])
+def test_chosen_questions_with_answers_turned_about_end_with_the_curve_that_has_lapses(seed, wrong):
+    # the curve that was behind at one review must have its chance at the next
+    X = np.random.default_rng(seed).normal(size=(60, 2))
+    oracle = nearer.NoisyOracle(nearer.PointOracle(X), wrong, random_state=seed)
+    asking = nearer.informative(60, n_components=2, budget=4250, quality=1, random_state=seed)
+    found = nearer.run(asking, oracle)
+    assert nearer.metrics.mean_kendall_tau(X, found.positions) > (0.99 if wrong == 0.1 else 0.97)

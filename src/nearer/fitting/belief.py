@@ -361,7 +361,7 @@ class Belief:
         return heldout.survey(self._answers, d, like.noise, **how)
 
     def _choose_curve(self, d: int, before: HeldOut | None) -> Tuned | None:
-        """The best noise of either kind; one that is clearly worse is not looked at finely."""
+        """The best noise of either kind."""
         if before is None or self._rival is None:
             found = heldout.survey_curves(self._answers, d, self._plain, self._rng)
         else:

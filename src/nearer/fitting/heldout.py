@@ -14,12 +14,12 @@ question was to be asked (Horvitz and Thompson 1952). Where questions were rando
 nothing. The score counts all answers alike: such weights would waste most of them, and a fit that
 explains the questions that were hard explains the others too.
 
-*The prior* is looked for from weak to strong, in steps of four and then of two, the latter only for
-the curve that is better so far and for one close to it. Each fit starts where the weaker prior
-led, since under a strong one positions that questions do not keep apart collapse and stay so: with
-6,000 questions about zappos85 that another program chose, such fits predicted random answers by
-.75, the others by .84. Of priors whose scores are within a standard error of the best, the
-strongest is taken.
+*The prior* is looked for from weak to strong, in steps of four and then of two, for each curve: one
+that is refined beside one that is not would be taken for the better. Each fit starts where the
+weaker prior led, since under a strong one positions that questions do not keep apart collapse and
+stay so: with 6,000 questions about zappos85 that another program chose, such fits predicted random
+answers by .75, the others by .84. Of priors whose scores are within a standard error of the best,
+the strongest is taken.
 
 Each fit starts from the one of the same fold before, which never saw that fold. When there are
 many answers, a few folds hold enough of them and the others are not evaluated.
@@ -328,12 +328,9 @@ def survey_curves(
 
 
 def refine_curves(evidence: Evidence | Choices, *found: Tuned) -> tuple[Tuned, Tuned]:
-    """The better of two curves, refined, and the other, which is so only where it is close."""
-    worse, better = sorted(found, key=lambda tuned: tuned.best.score)
-    better = refine(evidence, better)
-    if better.is_close(worse.best):
-        worse = refine(evidence, worse)
-        worse, better = sorted((worse, better), key=lambda tuned: tuned.best.score)
+    """The better of two curves and the other, both refined."""
+    refined = [refine(evidence, tuned) for tuned in found]
+    worse, better = sorted(refined, key=lambda tuned: tuned.best.score)
     return better, worse
 
 
