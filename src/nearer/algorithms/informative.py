@@ -261,7 +261,8 @@ def _informative(
             questions, random = questions[: len(answers)], random[: len(answers)]
         if record.n_comparisons:
             p = belief.fit.probability(answered(questions[random], answers[random]))
-            curve.add(record.n_comparisons, p > 0.5, np.log(p))
+            possible = np.maximum(p, np.finfo(np.float64).tiny)  # after few answers a fit is sure
+            curve.add(record.n_comparisons, p > 0.5, np.log(possible))
         record.add(questions, answers)
         candidates.exclude(questions)
         if len(questions):

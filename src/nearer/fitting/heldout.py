@@ -76,9 +76,6 @@ _LEAST_PRIOR, _MOST_PRIOR = 0.25, 100.0
 # A prior below this is taken only where it is clearly better, as with five choices an object
 # (`python -m benchmarks choices --cells alone`): few answers about many objects hardly tell
 _USUAL_PRIOR = 0.5
-_TOL = (
-    1e-5  # of fits whose predictions are compared: nats they may lack are far from a standard error
-)
 _FLATTEST = 0.05  # sharpness of predictions that are all but guesses
 _SAME_LAPSE = 0.01  # difference below which the fits are not made again: time
 _NO_LAPSE, _MOST_LAPSE = 0.005, 0.45  # rates that are none, and that leave nothing to fit
@@ -224,7 +221,7 @@ def hold_out(
     for k in range(_FOLDS):
         seen, unseen, at = _dealt(evidence, k)
         start = starts[k] if k < len(starts) else None
-        fit = fit_posterior(seen, n_components, noise, start=start, rng=rng, tol=_TOL)
+        fit = fit_posterior(seen, n_components, noise, start=start, rng=rng)
         fits.append(fit.positions)
         predicted.append(unseen.forecast(fit))
         rows.append(at)
