@@ -83,17 +83,18 @@ def test_a_heavy_tail_is_found_where_far_and_very_far_are_the_same():
     assert nearer.metrics.mean_kendall_tau(X, belief.fit.positions) > 0.8
 
 
-def test_quality_is_not_overrated_where_a_heavy_tail_hides_lapses():
-    rng = np.random.default_rng(4)
+@pytest.mark.parametrize("seed", [1, 3])
+def test_quality_is_not_overrated_where_a_heavy_tail_hides_lapses(seed):
+    rng = np.random.default_rng(seed)
     X = 3 * rng.normal(size=(30, 2))
     rows = np.array([rng.choice(30, 3, replace=False) for _ in range(6000)])
     far, near = (np.log1p(((X[rows[:, 0]] - X[rows[:, k]]) ** 2).sum(axis=1)) for k in (2, 1))
-    says = rng.random(len(rows)) < 0.35 + 0.3 * expit(far - near)
+    says = rng.random(len(rows)) < 0.15 + 0.7 * expit(far - near)
     belief = Belief(30, 2, 0)
     belief.learn(answered(rows, says))
     assert belief.fit.noise.tail
-    assert belief.expected_tau > 0
-    assert belief.expected_tau < nearer.metrics.mean_kendall_tau(X, belief.fit.positions) + 0.05
+    true = nearer.metrics.mean_kendall_tau(X, belief.fit.positions)
+    assert true - 0.1 < belief.expected_tau < true
 
 
 def test_weights_count_like_repeats():
