@@ -289,7 +289,7 @@ def covered(truth, draws):
 @pytest.mark.parametrize("flip", [0.15, 0])
 def test_regions_of_draws_hold_what_they_say(flip):
     shares = []
-    for seed in range(6):
+    for seed in range(12):
         truth, found = fitted(seed, flip=flip)
         shares.append(covered(truth, found.draws(60, seed)))
     assert 0.88 < np.mean(shares) <= 0.995
