@@ -154,10 +154,11 @@ def distinct(rows: Rows, *keys: str) -> list[Any]:
 
 def summary(rows: Rows, figure: str, digits: int = 4) -> str:
     """Median (least to most)."""
-    low, middle, high = np.quantile([row[figure] for row in rows], [0, 0.5, 1])
-    if low == high:
-        return f"{middle:,.{digits}g}"
-    return f"{middle:,.{digits}g} ({low:,.{digits}g} to {high:,.{digits}g})"
+    values = np.quantile([row[figure] for row in rows], [0, 0.5, 1])
+    low, middle, high = (
+        f"{x:,.{digits}g}" if abs(x) < 10**digits - 0.5 else f"{x:,.0f}" for x in values
+    )
+    return middle if low == high else f"{middle} ({low} to {high})"
 
 
 def median(rows: Rows, figure: str) -> float:
