@@ -1,4 +1,4 @@
-"""Every tuned number halved and doubled: comparisons, tau, right dimension.
+"""Tuned numbers halved and doubled: comparisons, tau, right dimension.
 
 On families that were not used to set them, in four situations: exact answers that are asked for,
 also with heavy tails, far clusters, repeated values and a thin axis; data that no dimension fits;

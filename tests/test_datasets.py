@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nearer import datasets
+from nearer.datasets.points import load_named_points
 from nearer.errors import AnswersWarning, InvalidInput
 
 MAKERS = [
@@ -103,6 +104,14 @@ def test_numbers_that_name_objects_are_no_coordinates_unless_said(tmp_path, cont
     assert found.tolist() == [[1, 2], [3, 4], [0, 1]]
     assert datasets.read_points(file, names=column).tolist() == found.tolist()
     assert datasets.read_points(file, names="none").shape == (3, 3)
+
+
+def test_numbers_that_are_names_stay_apart(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text("when,x,y\n0.25,1,2\n0.5,3,4\n12,0,1\n")
+    found = load_named_points(file, names="when")
+    assert found.names == ("0.25", "0.5", "12")
+    assert found.points.tolist() == [[1, 2], [3, 4], [0, 1]]
 
 
 @pytest.mark.parametrize(

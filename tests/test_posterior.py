@@ -13,7 +13,7 @@ from benchmarks._calibration import reliability_diagram
 from nearer._kernels import margins as kernel
 from nearer.asking.people import CrowdOracle, Person
 from nearer.fitting.belief import Belief
-from nearer.fitting.heldout import fit_curve, hold_out, refine, survey
+from nearer.fitting.heldout import Tuned, fit_curve, hold_out, refine, survey
 from nearer.fitting.posterior import Curve, MarginForecast, Noise, as_evidence, fit_posterior
 from nearer.questions import answered, random_questions
 
@@ -115,6 +115,30 @@ def test_the_curve_is_found_again(sharpness, lapse):
     curve, _ = fit_curve(MarginForecast(np.where(says_so, t, -t)), np.ones(len(t)))
     assert curve.sharpness == pytest.approx(sharpness, rel=0.1)
     assert curve.lapse == pytest.approx(lapse, abs=0.02)
+
+
+class Scored:
+    """Predictions of which only the score is known, in standard errors."""
+
+    def __init__(self, score):
+        self.score = score
+
+    def advantage(self, other):
+        return self.score - other.score
+
+
+@pytest.mark.parametrize(
+    ("scores", "taken"),
+    [
+        ({0.5: -3.0, 1.0: -0.9, 2.0: 0.0, 4.0: -0.2}, 1.0),  # the strongest that is about as good
+        ({0.25: 0.0, 0.5: -0.9, 1.0: -0.5}, 0.5),  # an unusual one only where …
+        ({0.25: 0.0, 0.5: -1.1, 1.0: -2.0}, 0.25),  # … all others are clearly worse
+    ],
+)
+def test_the_strongest_prior_is_taken_and_an_unusual_one_where_it_must_be(scores, taken):
+    tuned = Tuned({prior: Scored(score) for prior, score in scores.items()})
+    assert tuned.strongest is tuned.tried[taken]
+    assert tuned.best.score == 0
 
 
 @pytest.mark.parametrize("flip", [0.05, 0.2])

@@ -11,6 +11,7 @@ from browserkit import SIZES, look, needs_browser, open_page
 import nearer
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.questions import answered, random_questions
+from nearer.reports.methods_text import methods_text, references
 
 NAMES = ["<b>bold</b>", "a|b", "x_1*", "</script>", "`tick`", *(f"thing {i}" for i in range(15))]
 
@@ -82,6 +83,16 @@ def test_it_says_what_was_found(people, tmp_path):
     assert "Luce, R. D. (1959)" in page
     for name in NAMES:
         assert name in page
+
+
+def test_whoever_is_cited_is_listed_and_the_reverse(people, exact):
+    for found in (people, exact):
+        text, listed = methods_text(found), [r for r in references(found) if "nearer" not in r]
+        cited = re.findall(r"\(([A-Z][^()]*?),? (?:and|et)?[^()]*(\d{4})\)", text)
+        assert len(cited) == len(listed) > 0
+        for name, year in cited:
+            assert any(r.startswith(name.split()[0]) and f"({year})" in r for r in listed), name
+    assert "Hamiltonian Monte Carlo (Neal, 2011)" in methods_text(people)
 
 
 def test_names_stay_names(people, tmp_path):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from nearer import checks
+from nearer._kernels import gradients
 from nearer.errors import InvalidInput
 from nearer.fitting.losses import LOSSES, Loss
 from nearer.fitting.solver import Passes, fit_positions, margins, prepare
@@ -171,3 +172,32 @@ def test_the_compiled_loop_stops_when_told_and_leaves_the_start_alone(plane):
     )
     assert still.converged
     assert still.n_iter == 0
+
+
+@pytest.mark.parametrize("loss", [Loss("logistic", 0.02), Loss("tste")])
+def test_the_compiled_loop_looks_for_interruptions_without_changing_a_bit(plane, loss, monkeypatch):
+    passes, start = prepare(plane[1], 30), np.random.default_rng(0).normal(size=(30, 2))
+    how = {"ridge": 1e-3, "max_iter": 100, "tol": 1e-9}
+    whole = passes.descend(loss, start, **how)
+    real, ends = gradients._some_steps, []
+
+    def watched(*arguments):
+        ends.append(arguments[-1])
+        if interrupted_at in ends:
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    monkeypatch.setattr(gradients, "_some_steps", watched)
+    monkeypatch.setattr(gradients, "_AT_ONCE", 3 * (len(plane[1]) + 60))
+    interrupted_at = None
+    parts = passes.descend(loss, start, **how)
+    assert ends == [min(k, 100) for k in range(3, whole.n_iter + 3, 3)]
+    np.testing.assert_array_equal(parts.positions, whole.positions)
+    assert (parts.loss, parts.n_iter, parts.converged) == (
+        whole.loss,
+        whole.n_iter,
+        whole.converged,
+    )
+    interrupted_at = 9
+    with pytest.raises(KeyboardInterrupt):
+        passes.descend(loss, start, **how)

@@ -1,4 +1,5 @@
 import json
+import sqlite3
 
 import numpy as np
 import pytest
@@ -165,6 +166,19 @@ def test_backup_and_withdraw(answered, tmp_path):
     assert json.loads(good("status", answered, "--json"))["answers"]["all"] == 0
     assert json.loads(good("status", tmp_path / "copy.db", "--json"))["answers"]["all"] == 200
     assert run("withdraw", answered, "nobody", "--yes").exit_code == 2
+
+
+def test_a_damaged_study_is_named_and_not_copied(answered, tmp_path):
+    db = sqlite3.connect(answered)
+    db.execute("PRAGMA writable_schema = ON")
+    wrong = "CREATE INDEX answers_person ON answers (lease)"  # its rows are of another column
+    db.execute("UPDATE sqlite_master SET sql = ? WHERE name = 'answers_person'", (wrong,))
+    db.commit()
+    db.close()
+    result = run("backup", answered, tmp_path / "copy.db")
+    assert result.exit_code == 2, result.output
+    assert f"{answered}: is damaged" in result.output
+    assert [*tmp_path.glob("*copy.db*"), *tmp_path.glob(".*copy*")] == []
 
 
 def test_simulate_plans_on_a_copy(tmp_path, words):

@@ -8,8 +8,8 @@ A pass over many triplets is cut into chunks with a gradient each, summed at the
 never write to the same place. How many chunks there are depends on the sizes alone: a fit gives
 the same bits on any number of cores. Nothing of size n × n is built.
 
-`descend` is L-BFGS around a pass. A pass over a thousand triplets takes 40 µs, and SciPy's
-optimiser 60 more between two of them; beliefs make thousands. The direction is the two-loop
+`descend` is L-BFGS around a pass. Between two passes over a thousand triplets SciPy's optimiser
+takes longer than a pass does, and beliefs make thousands. The direction is the two-loop
 recursion (Nocedal and Wright 2006, algorithm 7.4), the step length obeys the weak Wolfe conditions,
 by doubling and bisection (Lewis and Overton 2013): what `nearer.fitting.lbfgs` does on a GPU.
 """
@@ -49,6 +49,7 @@ _SURE = 40.0
 _MEMORY = 10  # past steps that bend a direction, as in SciPy's
 _DECREASE, _CURVATURE = 1e-4, 0.9  # the usual constants of the Wolfe conditions
 _MOST_TRIALS = 20  # step lengths tried in one direction
+_AT_ONCE = 1 << 23  # triplets and coordinates between two looks for an interruption: half a second
 
 
 @helper
@@ -255,7 +256,41 @@ def _bend(moved: Floats, turned: Floats, sizes: Floats, last: int, q: Floats) ->
         _add(q, sizes[1, s] - _dot(turned[s], q) / sizes[0, s], moved[s], q)
 
 
-@kernel
+@helper
+def _search(
+    kind: int,
+    shape: float,
+    n: int,
+    triplets: Ints,
+    weights: Floats,
+    whole: float,
+    ridge: float,
+    x: Floats,
+    value: float,
+    slope: float,
+    q: Floats,
+    length: float,
+    tried: Floats,
+    new: Floats,
+) -> tuple[float, float]:
+    """Mean loss and objective after a step along −q; it leads to `tried`, with gradient `new`."""
+    low, high = 0.0, math.inf
+    new_loss = new_value = math.inf
+    for _ in range(_MOST_TRIALS):
+        _add(x, -length, q, tried)
+        new_loss, new_value = _objective(
+            kind, shape, tried, n, triplets, weights, whole, ridge, new
+        )
+        if not new_value <= value + _DECREASE * length * slope:
+            high = length
+        elif -_dot(q, new) >= _CURVATURE * slope:
+            break
+        else:
+            low = length
+        length = 2.0 * low if high == math.inf else 0.5 * (low + high)
+    return new_loss, new_value
+
+
 def descend(
     kind: int,
     shape: float,
@@ -268,17 +303,50 @@ def descend(
 ) -> tuple[Floats, float, int, bool]:
     """Minimise the weighted mean loss plus ridge · ‖X‖²/2: positions, loss, steps, converged.
 
-    It ends when a step gains less than `tol` times the larger of 1 and the objective.
+    It ends when a step gains less than `tol` times the larger of 1 and the objective. Many objects
+    take long, so an interruption passes every few steps.
     """
-    n, d = start.shape
-    x, tried, q = start.copy().reshape(n * d), np.empty(n * d), np.empty(n * d)
-    gradient, new = np.empty(n * d), np.empty(n * d)
-    moved, turned = np.empty((_MEMORY, n * d)), np.empty((_MEMORY, n * d))
-    sizes, last, whole = np.empty((2, _MEMORY)), 0, 0.0
+    n, size = len(start), start.size
+    x, gradient = start.ravel().copy(), np.empty(size)
+    past, sizes = np.empty((2, _MEMORY, size)), np.empty((2, _MEMORY))
+    at_once = max(1, _AT_ONCE // (len(triplets) + size))
+    loss, value, last, step, ended = math.inf, math.inf, 0, 0, False
+    while True:
+        x, gradient, loss, value, last, step, ended = _some_steps(
+            kind, shape, n, triplets, weights, ridge, tol, x, gradient, past, sizes,
+            loss, value, last, step + 1, min(step + at_once, max_iter),
+        )  # fmt: skip
+        if ended or step >= max_iter:
+            return x.reshape(start.shape), loss, step, ended
+
+
+@kernel
+def _some_steps(
+    kind: int,
+    shape: float,
+    n: int,
+    triplets: Ints,
+    weights: Floats,
+    ridge: float,
+    tol: float,
+    x: Floats,
+    gradient: Floats,
+    past: Floats,
+    sizes: Floats,
+    loss: float,
+    value: float,
+    last: int,
+    first_step: int,
+    last_step: int,
+) -> tuple[Floats, Floats, float, float, int, int, bool]:
+    """From where the steps before these have led: where, and the number of the last one."""
+    moved, turned = past[0], past[1]
+    tried, q, new, whole = np.empty_like(x), np.empty_like(x), np.empty_like(x), 0.0
     for t in range(len(weights)):
         whole += weights[t]
-    loss, value = _objective(kind, shape, x, n, triplets, weights, whole, ridge, gradient)
-    for step in range(1, max_iter + 1):
+    if first_step == 1:
+        loss, value = _objective(kind, shape, x, n, triplets, weights, whole, ridge, gradient)
+    for step in range(first_step, last_step + 1):
         _add(gradient, 0.0, gradient, q)
         _bend(moved, turned, sizes, last, q)
         slope = -_dot(q, gradient)
@@ -286,36 +354,26 @@ def descend(
             last, slope = 0, -_dot(gradient, gradient)
             _add(gradient, 0.0, gradient, q)
         if slope == 0.0:
-            return x.reshape((n, d)), loss, step - 1, True
-        low, high = 0.0, math.inf
-        length = 1.0 if last else 1.0 / math.sqrt(-slope)
-        new_loss = new_value = math.inf
-        for _ in range(_MOST_TRIALS):
-            _add(x, -length, q, tried)
-            new_loss, new_value = _objective(
-                kind, shape, tried, n, triplets, weights, whole, ridge, new
-            )
-            if not new_value <= value + _DECREASE * length * slope:
-                high = length
-            elif -_dot(q, new) >= _CURVATURE * slope:
-                break
-            else:
-                low = length
-            length = 2.0 * low if high == math.inf else 0.5 * (low + high)
+            return x, gradient, loss, value, last, step - 1, True
+        first = 1.0 if last else 1.0 / math.sqrt(-slope)
+        new_loss, new_value = _search(
+            kind, shape, n, triplets, weights, whole, ridge, x, value, slope, q, first, tried, new
+        )
         if not new_value < value:  # no step is better
             if last == 0:
-                return x.reshape((n, d)), loss, step - 1, True
+                return x, gradient, loss, value, last, step - 1, True
             last = 0
             continue
-        s = last % _MEMORY
-        _add(tried, -1.0, x, moved[s])
-        _add(new, -1.0, gradient, turned[s])
-        sizes[0, s] = _dot(moved[s], turned[s])
-        if sizes[0, s] > 0.0:
+        _add(tried, -1.0, x, x)  # nobody asks again where this step began
+        _add(new, -1.0, gradient, gradient)
+        curvature = _dot(x, gradient)
+        if curvature > 0.0:  # else the oldest step keeps its place
+            s = last % _MEMORY
+            moved[s], turned[s], sizes[0, s] = x, gradient, curvature
             last += 1
         gain = value - new_value
         x, tried, gradient, new = tried, x, new, gradient
         loss, value = new_loss, new_value
         if gain <= tol * max(abs(value), abs(value + gain), 1.0):
-            return x.reshape((n, d)), loss, step, True
-    return x.reshape((n, d)), loss, max_iter, False
+            return x, gradient, loss, value, last, step, True
+    return x, gradient, loss, value, last, last_step, False

@@ -31,7 +31,8 @@ from nearer.questions import Floats, Objects, Triplets
 
 __all__ = ["LowDimensional"]
 
-# What each number trades; `python -m benchmarks sensitivity` halves and doubles them.
+# What each number trades; `python -m benchmarks sensitivity` halves and doubles those that runs
+# without a budget depend on.
 #
 # Questions an object in each round of detail, among its nearest (kNN) and anywhere (tau): fewer
 # take more fits, more are chosen by worse ones.

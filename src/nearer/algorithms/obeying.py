@@ -38,8 +38,8 @@ __all__ = [
 
 Evidence = dict[int, dict[str, Any]]
 
-# `python -m benchmarks sensitivity` halves and doubles these, on far clusters, heavy tails and
-# repeated values too.
+# `python -m benchmarks sensitivity` halves and doubles most of these, on far clusters, heavy tails
+# and repeated values too.
 #
 # Share of answers that may be disobeyed before another dimension is looked for: more would pass
 # over weak dimensions, less makes dimensions of ties. Rankings of points on a grid disobey 1 %, a

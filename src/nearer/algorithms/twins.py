@@ -22,7 +22,8 @@ __all__ = ["nearest_places", "without_twins"]
 
 Objects = NDArray[np.int64]
 
-# `python -m benchmarks sensitivity` halves and doubles them, on data with repeated values too.
+# `python -m benchmarks sensitivity` halves and doubles the first and the last, on data with
+# repeated values too.
 _CHECKS = 8  # pairs of members 1, 2, 4, … apart that a twin must put in the same order
 _FEWEST = 7  # among so few others, an agreement says too little
 _PASSED = 2  # the nearest of the end of a line rank others as it does, the third nearest does not

@@ -151,7 +151,7 @@ def _read(path: Path, names: str) -> NamedPoints:
     called, numbering = _names(path, values, columns, texts, names)
     if numbering is not None:
         j = columns.index(numbering)
-        texts[numbering] = [f"{x:.0f}" for x in values[:, j]]
+        texts[numbering] = [np.format_float_positional(x, trim="-") for x in values[:, j]]
         values = np.delete(values, j, axis=1)
     try:
         points: Points = as_points(values)

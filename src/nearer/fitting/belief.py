@@ -205,8 +205,11 @@ class Belief:
 
     @property
     def choices(self) -> Choices | None:
-        """The answers as fits take them, where they are more than comparisons."""
-        return self._answers if isinstance(self._answers, Choices) else None
+        """The answers as fits take them, where they are more than comparisons; a result keeps them.
+
+        A copy, without the folds and what lies on a GPU.
+        """
+        return replace(self._answers) if isinstance(self._answers, Choices) else None
 
     @property
     def weights(self) -> Floats:

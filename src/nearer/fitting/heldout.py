@@ -19,7 +19,7 @@ that is refined beside one that is not would be taken for the better. Each fit s
 weaker prior led, since under a strong one positions that questions do not keep apart collapse and
 stay so: with 6,000 questions about zappos85 that another program chose, such fits predicted random
 answers by .75, the others by .84. Of priors whose scores are within a standard error of the best,
-the strongest is taken.
+the strongest is taken, but none below `_USUAL_PRIOR` where one above is among them.
 
 Each fit starts from the one of the same fold before, which never saw that fold. When there are
 many answers, a few folds hold enough of them and the others are not evaluated.
@@ -174,13 +174,10 @@ class Tuned:
 
     @cached_property
     def strongest(self) -> HeldOut:
-        """The smallest prior that is not clearly worse."""
-        usual = [s for s in self.tried if s >= _USUAL_PRIOR and self.is_close(self.tried[s])]
+        """The smallest usual prior that is not clearly worse; the best where all of these are."""
+        close = [s for s, held in self.tried.items() if self.best.advantage(held) <= _SAME]
+        usual = [s for s in close if s >= _USUAL_PRIOR]
         return self.tried[min(usual)] if usual else self.best
-
-    def is_close(self, held: HeldOut) -> bool:
-        """Whether others predicted the same answers about as well as the best here."""
-        return self.best.advantage(held) <= _SAME
 
 
 def as_noise(X: Floats, curve: Curve) -> Noise:

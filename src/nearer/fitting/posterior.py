@@ -56,10 +56,10 @@ __all__ = [
     "spread_out",
 ]
 
-# `python -m benchmarks sensitivity` halves and doubles them.
+# `python -m benchmarks sensitivity` halves and doubles the first two.
 _MORE = 2  # dimensions a fit from nothing begins with beyond those asked for
-_QUESTIONS = 4000  # random ones that the expected quality is a mean over: to .002 where it is .99
 WEAK_PRIOR = 16.0  # a prior that hardly shrinks: a margin of this size is answered without doubt
+_QUESTIONS = 4000  # random ones that the expected quality is a mean over: to .002 where it is .99
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ __all__ = [
 ]
 
 # Time against fits that are stuck; `python -m benchmarks starts` counts them, `sensitivity` halves
-# and doubles the numbers.
+# and doubles those that fits of few answers depend on.
 EXTRA = 3  # dimensions too many at the start
 STEPS = 200  # of the optimiser in each of them
 _TINY = 0.1  # spread of the random cloud, in units of soe's margin
@@ -58,9 +58,9 @@ _RESCUE_BELOW = 0.05  # share of disobeyed answers that a few misplaced objects 
 _MANY = 1_000_000  # answers from which on the way down takes only some of them:
 ENOUGH = 10  # … so many a coordinate; fewer answers are all needed, as a graph's are;
 # … and on which the way to the middle ends at steps that gain less than this share of the loss:
-# with 5 M random answers about 50,000 objects after 17 steps, not 64, with a held-out error of
-# .0094, not .0138. Fewer answers take all steps: those of whole rankings gain by them (500 objects
-# in three dimensions, τ .995; with .003 here .994, with .01 .991)
+# time, and errors on answers not seen, which grow again after that where answers are random and
+# many (`python -m benchmarks scale` has both). Fewer answers take all steps: those of whole
+# rankings gain by them
 _SLOW = 0.001
 _MOST_SEARCHED = 1 << 22  # answers: a misplaced object is looked for in all of them
 

@@ -8,9 +8,8 @@ from nearer.embedding import Embedding
 __all__ = ["methods_text", "references"]
 
 _REFERENCES = {
-    "huber": "Huber, P. J. (1967). The behavior of maximum likelihood estimates under nonstandard "
-    "conditions. Proceedings of the Fifth Berkeley Symposium on Mathematical Statistics and "
-    "Probability, 1, 221–233.",
+    "neal": "Neal, R. M. (2011). MCMC using Hamiltonian dynamics. In S. Brooks, A. Gelman, G. L. "
+    "Jones, and X.-L. Meng (Eds.), Handbook of Markov chain Monte Carlo (pp. 113–162). CRC Press.",
     "wilson": "Wilson, E. B. (1927). Probable inference, the law of succession, and statistical "
     "inference. Journal of the American Statistical Association, 22, 209–212.",
     "soe": "Terada, Y., and von Luxburg, U. (2014). Local ordinal embedding. Proceedings of the "
@@ -44,7 +43,7 @@ def references(found: Embedding) -> list[str]:
     method = _method(found)
     cited = {method} & _REFERENCES.keys()
     if method == "noisy":
-        cited |= {"huber", "luce"}
+        cited |= {"luce", "neal"}
     if found.held_out is not None or found.people is not None:
         cited.add("wilson")
     own = f"The nearer developers. nearer, version {__version__} [computer software]."
@@ -94,8 +93,8 @@ def methods_text(found: Embedding) -> str:
     if method == "noisy":
         words.append(
             "The uncertainty of a position is its posterior covariance, the other objects held "
-            "fixed; maps that the answers leave possible were drawn with a sandwich covariance of "
-            "all positions (Huber, 1967)."
+            "fixed; maps that the answers leave possible were drawn from the posterior of all "
+            "positions and of the noise by Hamiltonian Monte Carlo (Neal, 2011)."
         )
     if found.held_out is not None or found.people is not None:
         words.append("Intervals of shares hold 95 % (Wilson, 1927).")

@@ -69,7 +69,8 @@ def copy_checked(source: sqlite3.Connection, copy: Path) -> None:
         source.backup(target)
         problems = target.execute("PRAGMA integrity_check").fetchone()[0]
     if problems != "ok":
-        raise InvalidInput(f"{copy}: the study is damaged: {problems}")
+        study = source.execute("PRAGMA database_list").fetchone()[2]
+        raise InvalidInput(f"{study}: is damaged: {problems}; go on from a backup")
 
 
 def insert_items(db: sqlite3.Connection, items: Iterable[Item]) -> None:

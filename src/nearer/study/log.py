@@ -139,15 +139,10 @@ def collected(db: sqlite3.Connection, purposes: Sequence[str] = COUNTED) -> Coll
     return Collected(rows, np.repeat(people, [len(rows) for rows in told]), None, seen)
 
 
-def triplets(
-    db: sqlite3.Connection,
-    purposes: Sequence[str] = COUNTED,
-    *,
-    person: int | None = None,
-) -> NDArray[np.int64]:
+def triplets(db: sqlite3.Connection, purposes: Sequence[str] = COUNTED) -> NDArray[np.int64]:
     """Answers as ``(head, near, far)`` in the order they came, excluded people left out."""
     if _all_of_two(db):
-        rows, _, _, unsure = comparisons(db, purposes, person)
+        rows, _, _, unsure = comparisons(db, purposes)
         return rows[~unsure]
     answers = collected(db, purposes).answers
     return answers.triplets()[0] if isinstance(answers, Trials) else answers
