@@ -290,3 +290,13 @@ def test_any_table_is_read_or_refused(tmp_path_factory, rows, separator, drop):
     with warnings.catch_warnings(), contextlib.suppress(InvalidInput):
         warnings.simplefilter("ignore", DroppedRows)
         nearer.read_triplets(file, drop_bad_rows=drop)
+
+
+@pytest.mark.parametrize("command", [["fit", "answers.csv"], ["embed", "3dgmm"]])
+def test_results_go_to_no_folder_that_has_no_name(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "answers.csv").write_text(table())
+    result = CliRunner().invoke(main, [*command, "--out", ""])
+    assert result.exit_code == 2
+    assert "--out '': is no folder; name one, or . for this one" in result.stderr
+    assert [p.name for p in tmp_path.iterdir()] == ["answers.csv"]

@@ -101,6 +101,7 @@ def test_salmons_older_file_with_pictures(tmp_path):
         ("a.yaml", "targets: 5", "targets=5: must be a list"),
         ("a.yaml", "- a\n- b", "holds a list; must be"),
         ("a.yaml", "a: [", "cannot be read as YAML"),
+        ("a.yaml", "a: 1\nb: 2\na: 3\n", "line 3: 'a' is there twice, first on line 1; take"),
         ("a.rtf", "x", "must be a folder or ZIP"),
     ],
 )
