@@ -228,7 +228,7 @@ def hour(n: int, task: str, way: str, minutes: int, seed: int) -> dict[str, Any]
 def info_tuple(fit: Posterior, task: Task, count: int, rng: np.random.Generator) -> Any:
     """Heads in turn; of some bodies the one of greatest mutual information with the distances.
 
-    As in the paper, distances are independent Gaussians around those of the map, with the variance
+    As its authors do it, distances are independent Gaussians around those of the map, with the variance
     of all of them, and folded where negative; the information is the entropy of the mean answer
     less the mean entropy of the answer. There, people rank the whole body by a model of their own;
     here they choose one, as our tasks ask, by the curve of the fit that both rules share.

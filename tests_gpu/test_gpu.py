@@ -178,5 +178,6 @@ def test_very_many_answers_are_fitted_on_the_device(monkeypatch):
     there = nearer.fit(iter(np.array_split(rows, 7)), device="cuda", **options)
     assert there.history[0].note.endswith("in blocks")
     assert there.error_rate == pytest.approx(here.error_rate, abs=0.01)
-    assert there.held_out.accuracy == pytest.approx(here.held_out.accuracy, abs=0.02)
+    # of 95 answers: two or three may fall on the other side of a tie
+    assert there.held_out.accuracy == pytest.approx(here.held_out.accuracy, abs=0.035)
     assert nearer.metrics.procrustes(here.positions, there.positions).disparity < 0.02
