@@ -74,7 +74,7 @@ def test_new_from_pictures(tmp_path):
     [
         (["--set", "questions"], "must be NAME=VALUE"),
         (["--set", "qestions=3"], "did you mean 'questions'?"),
-        (["--config", "none.yaml"], "cannot be read as YAML"),
+        (["--config", "none.yaml"], "none.yaml: cannot be read (No such file"),
     ],
 )
 def test_what_the_user_can_mend_ends_with_two_and_one_message(tmp_path, words, options, said):
