@@ -314,3 +314,16 @@ def test_objects_beyond_all_bounds_are_refused_before_they_take_memory():
     for answers in ([[0, 1, 2], [1, 0, 2]], trials):
         with pytest.raises(InvalidInput, match=r"n_objects=2147483647: .*at most 2,097,152"):
             nearer.fit(answers, n_objects=2**31 - 1)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (None, "triplets are None: must be"),
+        ({"a": 1}, "triplets are {'a': 1}: must be"),
+        (nearer.PointOracle(np.eye(4)), r"an oracle is asked by nearer.embed\(oracle, n\)"),
+    ],
+)
+def test_what_is_no_rows_is_shown(given, message):
+    with pytest.raises(InvalidInput, match=message):
+        nearer.fit(given)

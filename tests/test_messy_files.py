@@ -56,6 +56,8 @@ def test_what_can_only_mean_one_thing_is_read(tmp_path, data):
 
 REFUSED = {
     "title": ("My study\nof May 2024\n" + table(), "line 3: 'head,winner,loser' is a header; take"),
+    "a row too short": ("head,near,far\na,b,c\nb,c\n", "line 3: has 2 fields where line 1 has 3"),
+    "bars": (table("|"), "'head|winner|loser' is one field, and an answer needs three; separate"),
     "number": (
         table(rows=[*ROWS, ("3", "ape", "bee")]),
         "line 5: object '3' is a whole number, but",
@@ -288,3 +290,13 @@ def test_any_table_is_read_or_refused(tmp_path_factory, rows, separator, drop):
     with warnings.catch_warnings(), contextlib.suppress(InvalidInput):
         warnings.simplefilter("ignore", DroppedRows)
         nearer.read_triplets(file, drop_bad_rows=drop)
+
+
+@pytest.mark.parametrize("command", [["fit", "answers.csv"], ["embed", "3dgmm"]])
+def test_results_go_to_no_folder_that_has_no_name(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "answers.csv").write_text(table())
+    result = CliRunner().invoke(main, [*command, "--out", ""])
+    assert result.exit_code == 2
+    assert "--out '': is no folder; name one, or . for this one" in result.stderr
+    assert [p.name for p in tmp_path.iterdir()] == ["answers.csv"]

@@ -75,7 +75,7 @@ def test_new_from_pictures(tmp_path):
     [
         (["--set", "questions"], "must be NAME=VALUE"),
         (["--set", "qestions=3"], "did you mean 'questions'?"),
-        (["--config", "none.yaml"], "cannot be read as YAML"),
+        (["--config", "none.yaml"], "none.yaml: cannot be read (No such file"),
     ],
 )
 def test_what_the_user_can_mend_ends_with_two_and_one_message(tmp_path, words, options, said):
@@ -246,3 +246,24 @@ def test_without_the_extra_the_remedy_is_named(tmp_path, words, monkeypatch):
     result = run("serve", tmp_path / "s.db")
     assert result.exit_code == 2
     assert "pip install 'nearer[study]'" in result.output
+
+
+def test_an_empty_path_is_not_the_current_folder(tmp_path, words):
+    for args in (("", "--items", words), (tmp_path / "s.db", "--items", "")):
+        result = run("new", *args)
+        assert result.exit_code == 2
+        assert "'': is no path of a file; give one" in result.output
+    result = run("new", tmp_path / "s.db", "--items", words, "--config", tmp_path / "no.yaml")
+    assert result.exit_code == 2
+    assert "no.yaml: cannot be read (No such file or directory); check the path" in result.output
+    assert not (tmp_path / "s.db").exists()
+
+
+@pytest.mark.filterwarnings("always::nearer.errors.DroppedRows")
+def test_earlier_answers_that_say_nothing_are_counted(tmp_path, words):
+    good("new", tmp_path / "s.db", "--items", words)
+    table = tmp_path / "t.csv"
+    table.write_text("head,winner,loser\n0,1,2\n3,3,4\n")
+    said = good("import", tmp_path / "s.db", table)
+    assert "1 of 2 answers name an item twice, as checks do, and are left out" in said
+    assert "1 answers added" in said

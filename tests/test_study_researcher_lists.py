@@ -128,6 +128,7 @@ theme: dark
 # Earlier answers -------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:.*as checks do:nearer.errors.DroppedRows")
 @pytest.mark.parametrize("name", ["triplets", "salmon", "triplettools", "answers"])
 def test_what_was_exported_can_be_brought_into_another_study(tmp_path, name):
     bench = Bench(tmp_path / "a.db", questions=30)
@@ -177,6 +178,13 @@ def test_a_table_that_is_no_record_of_answers_is_refused(tmp_path):
         read_answers(table, NAMES)
     table.write_text("")
     with pytest.raises(InvalidInput, match="is empty"):
+        read_answers(table, NAMES)
+    for said in ("", "0,0,1\n"):
+        table.write_text(f"head,winner,loser\n{said}")
+        with pytest.raises(InvalidInput, match="holds no answer; each needs"):
+            read_answers(table, NAMES)
+    table.write_text("Center,Left,Right,Answer\n0,1,2,3\n")
+    with pytest.raises(InvalidInput, match="line 2: the answer '3' is neither left nor right"):
         read_answers(table, NAMES)
 
 

@@ -18,7 +18,7 @@ from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
 from nearer.running.names import as_names
 from nearer.running.progress import asking_progress
-from nearer.running.run import Dispatch, run
+from nearer.running.run import Dispatch, refuse_unknown, run
 from nearer.running.workers import is_async
 
 __all__ = ["embed"]
@@ -94,6 +94,7 @@ def embed(
     (2, True)
     """
     checks.oracle(oracle)
+    refuse_unknown(how, embed)
     n, names = as_names(objects)
     known = getattr(oracle, "n_objects", None)
     if known is not None and n > known:

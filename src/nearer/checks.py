@@ -228,6 +228,11 @@ def triplets(value: ArrayLike, n: int | None = None) -> tuple[NDArray[np.int32],
         rows = np.asarray(value)
     except ValueError as error:
         raise InvalidInput(f"triplets must be rows of three numbers: {error}") from error
+    if rows.ndim == 0:
+        asks = "; an oracle is asked by nearer.embed(oracle, n)" if callable(value) else ""
+        raise InvalidInput(
+            f"triplets are {value!r:.80}: must be (m, 3) rows (head, near, far), at least one{asks}"
+        )
     if rows.ndim != 2 or rows.shape[1] != 3 or len(rows) == 0:
         raise InvalidInput(
             f"triplets of shape {rows.shape}: must be (m, 3) rows (head, near, far), at least one"

@@ -39,6 +39,11 @@ def as_answers(said: Any, questions: Questions) -> Said:
     if answers.shape != shape and answers.size:
         answers = _rows_of_none(said, shape)
     if answers.shape != shape:
+        if answers.ndim == 0:  # a shape of nothing tells nobody that a `return` was forgotten
+            raise OracleError(
+                f"the oracle returned {said!r:.80} for {len(questions)} questions: it must return "
+                f"one answer for each, a list or an array of shape {shape}"
+            )
         raise OracleError(
             f"answers of shape {answers.shape} for {len(questions)} questions: there must be one "
             f"answer for each, an array of shape {shape}"

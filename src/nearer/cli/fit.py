@@ -10,7 +10,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from nearer.cli.options import scheduler_option
+from nearer.cli.options import GivenPath, scheduler_option
 from nearer.errors import DroppedRows, InvalidInput
 from nearer.files import as_path
 
@@ -83,13 +83,13 @@ __all__ = ["command"]
 @click.option(
     "--map",
     "map_file",
-    type=click.Path(path_type=Path),
+    type=GivenPath(),
     help="Also draw the map to this file: .svg, .pdf, .png, or .html to explore it.",
 )
 @click.option(
     "--report",
     "report_file",
-    type=click.Path(path_type=Path),
+    type=GivenPath(),
     help="Also write a report for a paper to this file, .html or .md.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")

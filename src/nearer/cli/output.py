@@ -69,6 +69,8 @@ class MethodRun:
 
 def check_folder(out: str) -> Path:
     """The output folder, made if it is not there; refused before any work is done."""
+    if not out:  # as of a variable not set: the current folder is written .
+        raise InvalidInput("--out '': is no folder; name one, or . for this one")
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from nearer.cli.options import GivenPath
 from nearer.cli.study_changes import COMMANDS, STUDY, read_settings
 from nearer.errors import InvalidInput
 from nearer.files import write_bytes
@@ -48,13 +49,13 @@ def _needs_extra(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @command.command()
 @click.argument("study", type=STUDY)
-@click.option("--items", required=True, type=click.Path(path_type=Path),
+@click.option("--items", required=True, type=GivenPath(),
               help="Folder or ZIP of pictures, sound or film; CSV with a text or file column; "
                    "Salmon's init.yaml.")  # fmt: skip
-@click.option("--config", type=click.Path(path_type=Path), help="YAML with the study's settings.")
+@click.option("--config", type=GivenPath(), help="YAML with the study's settings.")
 @click.option(
     "--questions",
-    type=click.Path(path_type=Path),
+    type=GivenPath(),
     help="CSV of own questions: head, a, b, and if you like position, answer.",
 )
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
@@ -261,7 +262,7 @@ def backup(study: Path, copy: Path) -> None:
               help="Answers to collect, one a screen.")  # fmt: skip
 @click.option("--people", "n_people", default=10, show_default=True, type=click.IntRange(1, 1000),
               help="People at a time.")  # fmt: skip
-@click.option("--positions", type=click.Path(path_type=Path),
+@click.option("--positions", type=GivenPath(),
               help="Known positions, .csv, .npy or .parquet; without it, random ones.")  # fmt: skip
 @click.option("--dim", default=2, show_default=True, type=click.IntRange(1),
               help="Dimensions of random positions.")  # fmt: skip

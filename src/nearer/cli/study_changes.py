@@ -10,11 +10,12 @@ from typing import Any
 
 import click
 
+from nearer.cli.options import GivenPath
 from nearer.errors import InvalidInput
 
 __all__ = ["COMMANDS", "STUDY", "read_settings"]
 
-STUDY = click.Path(path_type=Path, dir_okay=False)
+STUDY = GivenPath(dir_okay=False)
 
 
 def read_settings(given: tuple[str, ...], where: str = "") -> dict[str, Any]:
@@ -67,7 +68,7 @@ def set_settings(study: Path, settings: tuple[str, ...]) -> None:
 
 @click.command("import")
 @click.argument("study", type=STUDY)
-@click.argument("answers", type=click.Path(path_type=Path))
+@click.argument("answers", type=GivenPath())
 def import_(study: Path, answers: Path) -> None:
     """Add earlier ANSWERS to STUDY: a CSV with head, winner, loser, and if you like person."""
     from nearer.study.log import read_items

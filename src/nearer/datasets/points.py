@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import difflib
 import io
+import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -41,6 +42,7 @@ BUILT_IN: dict[str, Callable[[int | None], Points]] = {
 }
 
 
+_WITH_COMMA = re.compile(r"[-+]?\d*,\d+(?:[eE][-+]?\d+)?")  # a number as half the world writes it
 _IDENTIFIERS = ("id", "index", "label", "name", "object")  # what columns of names are called
 
 
@@ -229,13 +231,20 @@ def _read_csv(path: Path) -> tuple[Any, list[str], Texts]:
         header = [cell or blank for cell, blank in zip(table.rows[0], header, strict=True)]
         table = table.below()
     columns = [j for j in range(table.width) if any(map(_is_number, table.column(j)))]
+    for j in set(range(table.width)) - set(columns):
+        if all(map(_WITH_COMMA.fullmatch, cells := table.column(j))):  # no names, as texts are
+            raise table.error(
+                0, f"column {j + 1}: {cells[0]!r} has a comma; write decimals with a point, as 0.5"
+            )
     if not columns:
         raise InvalidInput(f"{path}: has no column of numbers")
     for i, row in enumerate(table.rows):
         for j in columns:
             if not _is_number(row[j]):
                 raise table.error(
-                    i, f"column {j + 1}: {row[j]!r} is not a number, as others of that column are"
+                    i,
+                    f"column {j + 1}: {row[j]!r} is not a number, as others of that column are; "
+                    "fill it in, or take the row out",
                 )
     texts = {header[j]: table.column(j) for j in range(table.width) if j not in columns}
     values = np.array([[float(row[j]) for j in columns] for row in table.rows])

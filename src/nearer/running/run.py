@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing, contextmanager
 from dataclasses import is_dataclass, replace
+from inspect import signature
 from typing import Any, TypedDict, TypeVar, Unpack
 
 import numpy as np
@@ -35,7 +36,7 @@ from nearer.running.names import Names, as_names
 from nearer.running.rounds import Patience, Rounds
 from nearer.running.workers import Here, crew_for
 
-__all__ = ["Dispatch", "begun", "run"]
+__all__ = ["Dispatch", "begun", "refuse_unknown", "run"]
 
 T = TypeVar("T")
 
@@ -53,6 +54,16 @@ class Dispatch(TypedDict, total=False):
     cost: Callable[[Any], float] | None
     max_cost: float | None
     max_calls: int | None
+
+
+def refuse_unknown(how: Mapping[str, Any], door: Callable[..., Any]) -> None:
+    """Refuse what is no option of a function that takes those of `Dispatch` and its own."""
+    own = [p.name for p in signature(door).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    if unknown := sorted(set(how) - set(Dispatch.__annotations__)):
+        raise InvalidInput(
+            f"{unknown[0]}={how[unknown[0]]!r}: there is no such option; there are "
+            f"{', '.join([*own, *Dispatch.__annotations__])}"
+        )
 
 
 def run(
@@ -126,12 +137,7 @@ def run(
     array([0, 2, 1])
     """
     checks.oracle(oracle)
-    unknown = sorted(set(how) - set(Dispatch.__annotations__))
-    if unknown:
-        raise InvalidInput(
-            f"{unknown[0]}={how[unknown[0]]!r}: there is no such option; there are "  # type: ignore[literal-required]
-            f"{', '.join(Dispatch.__annotations__)}"
-        )
+    refuse_unknown(how, run)
     if progress is not None and not callable(progress):
         raise InvalidInput(
             f"progress={progress!r}: must be a function of the comparisons and rounds so far; "

@@ -285,14 +285,32 @@ def read_yaml(path: Path) -> dict[str, Any]:
     import yaml  # noqa: PLC0415 - only needed where a file is read
 
     try:
-        loaded = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        text = path.read_text(encoding="utf-8-sig")
+        _refuse_repeats(path, yaml.compose(text, Loader=yaml.SafeLoader))
+        loaded = yaml.safe_load(text)
+    except OSError as error:
+        raise InvalidInput(f"{path}: cannot be read ({error.strerror}); check the path") from error
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{path}: is not UTF-8 ({error}); save it as UTF-8 text") from error
+    except yaml.YAMLError as error:
         raise InvalidInput(f"{path}: cannot be read as YAML: {error}") from error
     if loaded is None:
         return {}
     if not isinstance(loaded, dict):
         raise InvalidInput(f"{path}: holds a {type(loaded).__name__}; must be `name: value` lines")
     return loaded
+
+
+def _refuse_repeats(path: Path, node: Any) -> None:
+    """Of a name that is there twice YAML takes the last, and nobody would know."""
+    seen: dict[Any, int] = {}
+    for key, _ in node.value if node is not None and node.id == "mapping" else ():
+        line = key.start_mark.line + 1
+        if isinstance(key.value, str) and seen.setdefault(key.value, line) != line:
+            raise InvalidInput(
+                f"{path}, line {line}: {key.value!r} is there twice, first on line "
+                f"{seen[key.value]}; take one out"
+            )
 
 
 def part(path: Path, given: Mapping[Any, Any], name: Any) -> dict[Any, Any]:

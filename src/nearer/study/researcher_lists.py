@@ -11,11 +11,12 @@ A table of answers is what `nearer study export` writes, Salmon's responses, or 
 from __future__ import annotations
 
 import sqlite3
+import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nearer.errors import InvalidInput
+from nearer.errors import DroppedRows, InvalidInput
 from nearer.study.config import part, read_yaml
 from nearer.study.refusals import Refusal
 from nearer.study.rows import Joined, Leased, Ledger, Posed, Proposed, Responded
@@ -217,10 +218,26 @@ def read_answers(path: Path, names: Sequence[str]) -> list[EarlierAnswer]:
             loser = find(row.get(far), line)
         else:
             left, right = find(row.get("left"), line), find(row.get("right"), line)
+            if w not in (left, right):
+                raise InvalidInput(
+                    f"{path}: line {line}: the answer {row[near]!r} is neither left nor right; "
+                    "mend it, or take the line out"
+                )
             loser = right if w == left else left
         if len({h, w, loser}) == 3:  # a catch trial says nothing about the items
             who = (row.get(person) or "").strip() if person else ""
             found.append(EarlierAnswer(h, w, loser, who, _milliseconds(row)))
+    if not found:
+        raise InvalidInput(
+            f"{path}: holds no answer; each needs a line with three items that differ"
+        )
+    if left_out := len(rows) - len(found):
+        warnings.warn(
+            f"{path}: {left_out} of {len(rows)} answers name an item twice, as checks do, and are "
+            "left out",
+            DroppedRows,
+            stacklevel=2,
+        )
     return found
 
 

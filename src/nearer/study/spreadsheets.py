@@ -41,6 +41,12 @@ def read_table(path: Path) -> tuple[list[str], list[dict[str, str]]]:
     if not rows:
         raise InvalidInput(f"{path}: is empty")
     columns = [cell.strip().lower() for cell in rows[0]]
+    for row in rows[1:]:
+        if any(cell.strip() for cell in row[len(columns) :]):
+            raise InvalidInput(
+                f"{path}: the row {delimiter.join(row)!r:.80} has {len(row)} fields, and the "
+                f"header {len(columns)}; put quotes around a text with {delimiter!r} in it"
+            )
     return columns, [dict(zip(columns, row, strict=False)) for row in rows[1:]]
 
 

@@ -192,11 +192,13 @@ def _refuse_late_header(name: str, text: str, kind: str) -> None:
     """A title above the header, as spreadsheets like it, is better said than rows of two widths."""
     for number, line in enumerate(text.splitlines()[:20], start=1):
         words = re.split(r"[,;\t]", line.replace('"', ""))
-        if number > 1 and parts_of.kind_of(parts_of.by_name(words), kind) is not None:
-            raise InvalidInput(
-                f"{name}, line {number}: '{line.strip()}' is a header; take out the "
-                f"{number - 1} lines above it"
-            )
+        if parts_of.kind_of(parts_of.by_name(words), kind) is None:
+            continue
+        if number == 1:
+            return  # the header is where it belongs: an answer a,b,c below it is no other one
+        raise InvalidInput(
+            f"{name}, line {number}: '{line.strip()}' is a header; take out what stands above it"
+        )
 
 
 def _of_records(records: Records, told: Reading) -> Triplets:
@@ -291,6 +293,12 @@ def _values_below(table: TextTable) -> set[str]:
 
 def _refuse_strange_header(table: TextTable, first: Sequence[str]) -> None:
     """A first row like no other is a header that nobody here knows, or one more answer."""
+    if len(first) == 1:
+        raise table.unclear(
+            0,
+            f"'{first[0]}' is one field, and an answer needs three; separate fields by commas, "
+            "tabs or semicolons",
+        )
     if not set(first[:3]) & _values_below(table) and not all(
         f.lstrip("-").isdecimal() for f in first[:3]
     ):
