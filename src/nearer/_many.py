@@ -40,6 +40,7 @@ from nearer.fitting.starts import ENOUGH, EXTRA, STEPS, random_start
 from nearer.metrics import share_interval
 from nearer.triplets.blocks import BlockSource, as_source, blocks_of
 from nearer.triplets.stored import Stored, store
+from nearer.wording import amount
 
 __all__ = ["MANY", "Checkpoint", "Goal", "fit_many", "in_blocks"]
 
@@ -301,9 +302,9 @@ class _Many:
                     return random_start(n, e, self._rng)
                 return principal_axes(before.positions, e)
 
-            fit = kept.stage(f"{e} dimensions", begin, few, loss, max_iter=STEPS, tol=_ROUGH)
+            fit = kept.stage(amount(e, "dimension"), begin, few, loss, max_iter=STEPS, tol=_ROUGH)
             if before is not None:
-                kept.forget(f"{e + 1} dimensions")
+                kept.forget(amount(e + 1, "dimension"))
         assert fit is not None
         return fit.positions
 
@@ -356,7 +357,7 @@ def _embedding(
     call: str,
 ) -> Embedding:
     d, m = posterior.positions.shape[1], answers.n_rows
-    note = f"{m:,} answers, {method}, {d} dimensions, in blocks"
+    note = f"{amount(m, 'answer')}, {method}, {amount(d, 'dimension')}, in blocks"
     return Embedding(
         positions=posterior.positions,
         triplets=np.empty((0, 3), dtype=np.int64),

@@ -28,6 +28,7 @@ from nearer.running.progress import step_progress
 from nearer.triplets import Triplets
 from nearer.triplets.blocks import parquet_files
 from nearer.triplets.report import Report
+from nearer.wording import amount
 
 __all__ = ["Fitted", "check_files", "fit_file", "report_fit", "wanted_dimension"]
 
@@ -165,7 +166,7 @@ def fit_file(
     start = time.perf_counter()
     with step_progress() as step, warnings.catch_warnings():
         warnings.simplefilter("ignore", AnswersWarning)  # the table says it
-        step(f"fitting {len(answers):,} answers")
+        step(f"fitting {amount(len(answers), 'answer')}")
         embedding = fit(
             answers,
             n_components=wanted,

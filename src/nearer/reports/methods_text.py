@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nearer import __version__
 from nearer.embedding import Embedding
+from nearer.wording import amount
 
 __all__ = ["methods_text", "references"]
 
@@ -55,8 +56,8 @@ def methods_text(found: Embedding) -> str:
     n, d = len(found.positions), found.dimension
     method, estimate = _method(found), found.details.get("estimate")
     words = [
-        f"The {n:,} objects were placed in {d} dimension{'s' if d > 1 else ''} by ordinal "
-        f"embedding of {found.n_comparisons:,} answers with nearer, version {__version__}."
+        f"The {n:,} objects were placed in {amount(d, 'dimension')} by ordinal "
+        f"embedding of {amount(found.n_comparisons, 'answer')} with nearer, version {__version__}."
     ]
     if found.chosen:
         words.append(

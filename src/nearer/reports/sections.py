@@ -15,6 +15,7 @@ from nearer.reports.document import Block, Code, Grid, Paragraph, Plate, Section
 from nearer.reports.methods_text import methods_text, references
 from nearer.triplets.report import Report, examine
 from nearer.trust import Agreement, Calibration
+from nearer.wording import amount
 
 __all__ = [
     "about_accuracy",
@@ -62,9 +63,10 @@ def about_data(found: Embedding) -> Section:
     if read is None and len(found.triplets):
         read = examine(found.triplets, [str(i) for i in range(n)])
     chosen = "chosen round by round" if found.chosen else "given"
-    people = "" if found.people is None else f", by {len(found.people):,} people"
+    people = "" if found.people is None else f", by {amount(len(found.people), 'person', 'people')}"
     told = [
-        f"{found.n_comparisons:,} answers about {n:,} objects{people}; the questions were {chosen}"
+        f"{amount(found.n_comparisons, 'answer')} about {amount(n, 'object')}{people}; the "
+        f"questions were {chosen}"
     ]
     if read is not None:
         told += [line[0].upper() + line[1:] for line in str(read).splitlines()[1:]]

@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 
 from nearer.errors import BadRow, InvalidInput
-from nearer.files import content_suffix, read_text
+from nearer.files import content_suffix, read_text, stated_separator
 from nearer.trials import Trials
 from nearer.triplets import columns as parts_of
 from nearer.triplets.arrays import read_arrays
@@ -194,7 +194,7 @@ def _refuse_late_header(name: str, text: str, kind: str) -> None:
         words = re.split(r"[,;\t]", line.replace('"', ""))
         if parts_of.kind_of(parts_of.by_name(words), kind) is None:
             continue
-        if number == 1:
+        if number == 1 or (number == 2 and stated_separator(text.splitlines()[0])):
             return  # the header is where it belongs: an answer a,b,c below it is no other one
         raise InvalidInput(
             f"{name}, line {number}: '{line.strip()}' is a header; take out what stands above it"
