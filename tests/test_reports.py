@@ -95,6 +95,17 @@ def test_whoever_is_cited_is_listed_and_the_reverse(people, exact):
     assert "Hamiltonian Monte Carlo (Neal, 2011)" in methods_text(people)
 
 
+def test_the_curve_that_was_fitted_is_the_one_described(people):
+    """The t curve, in which distances count by their logarithm, has words and a source."""
+    fit = people.details["posterior"]
+    for tail, lapses, cited in ((0.0, True, False), (1.0, False, True)):
+        posterior = replace(fit, noise=replace(fit.noise, tail=tail))
+        found = replace(people, details={**people.details, "posterior": posterior})
+        assert ("but for a share of lapses" in methods_text(found)) is lapses
+        assert ("Student's t (van der Maaten and Weinberger, 2012)" in methods_text(found)) is cited
+        assert any(r.startswith("van der Maaten") for r in references(found)) is cited
+
+
 def test_names_stay_names(people, tmp_path):
     page = written(people, tmp_path)
     assert "<b>bold" not in page
