@@ -219,7 +219,7 @@ def _whole_choices(choices: Any, n: int) -> bool:
     """
     kinds = {"starts": "i", "spans": "i", "pairs": "i", "credit": "f", "wanted": "i"}
     kinds |= {"ranked": "b", "log_ways": "f", "weights": "f", "odds": "f", "group": "u", "row": "i"}
-    found = {name: getattr(choices, name, None) for name in kinds}
+    found: dict[str, Any] = {name: getattr(choices, name, None) for name in kinds}
     if not all(isinstance(a, np.ndarray) and a.dtype.kind == kinds[k] for k, a in found.items()):
         return False
     m, pairs = found["wanted"].size, found["pairs"]
