@@ -72,7 +72,7 @@ def test_it_says_what_was_found(people, tmp_path):
     others = people.details["agreement"]["others"]
     assert f"{100 * others.share:.1f} %" in page
     assert f"{100 * others.ceiling:.1f} %" in page
-    assert "1 of 4 contradict all others: dee." in page
+    assert "1 of 4 contradicts all others: dee." in page
     for row in rated:
         assert f"{100 * row['agreement']:.1f} %" in page
     for d, known in people.evidence.items():

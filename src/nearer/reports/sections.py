@@ -218,16 +218,19 @@ def _calibrated(found: Calibration) -> Grid:
     return Grid(caption, ["predicted", "came true", "answers"], rows)
 
 
+_SAID_OF = {
+    "contrary": ("contradicts all others", "contradict all others"),
+    "guessing": ("seems to guess", "seem to guess"),
+}
+
+
 def about_people(found: Embedding) -> Section | None:
     """How far each person agrees with the others; None where nobody says who answered."""
     people = found.people
     if people is None:
         return None
     rated = found.details.get("reliability") is not None
-    flagged = {
-        kind: [str(x) for x in people["id"][people["flag"] == kind]]
-        for kind in ("contrary", "guessing")
-    }
+    flagged = {kind: [str(x) for x in people["id"][people["flag"] == kind]] for kind in _SAID_OF}
     blocks: list[Block] = [
         Paragraph(
             "Agreement is the share of a person's answers that were predicted from other answers. "
@@ -237,8 +240,9 @@ def about_people(found: Embedding) -> Section | None:
     ]
     for kind, ids in flagged.items():
         if ids:
-            word = "contradict all others" if kind == "contrary" else "seem to guess"
-            blocks.append(Paragraph(f"{len(ids)} of {len(people)} {word}: {', '.join(ids)}."))
+            one, more = _SAID_OF[kind]
+            said = one if len(ids) == 1 else more
+            blocks.append(Paragraph(f"{len(ids)} of {len(people)} {said}: {', '.join(ids)}."))
     if rated and not any(flagged.values()):
         blocks.append(Paragraph("Nobody contradicts the others or seems to guess."))
     blocks.append(
