@@ -120,6 +120,7 @@ def changed(embedding, file, change):
     with np.load(file) as held:
         arrays = dict(held)
     about = json.loads(arrays["about"].tobytes()) | change
+    del about["sha256"]  # as files of earlier versions have none
     np.savez(file, **arrays | {"about": np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)})
 
 
