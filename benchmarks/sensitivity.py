@@ -39,7 +39,6 @@ NUMBERS = {
             "_BETTER": "standard errors, for a dimension that seems to be missing",
             "_CLEARLY": "… for any other",
             "_STEPS": "of the optimiser",
-            "_MORE_STEPS": "… where little more is disobeyed",
             "_SPREAD": "of the prior, times n",
             "_LEAST_SPREAD": "… at least",
             "_WIDER": "factor by which it grows",
