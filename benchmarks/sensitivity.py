@@ -30,7 +30,6 @@ NUMBERS = {
         "algorithms.frame": {
             "_CHECKS": "random answers that confirm a dimension",
             "_CONFIRMED": "share of them it must predict",
-            "_JUDGES": "answers that tell a weak dimension from ties",
         },
         "algorithms.obeying": {
             "_OBEYED": "share of answers that may be disobeyed",

@@ -115,7 +115,8 @@ def fewest_dimensions(
         share = float(disobeyed(X, triplets).mean())
         evidence.setdefault(d, {}).update(loss=fit.loss, disobeyed=share)
         if share > _OBEYED and d < start.shape[1]:
-            tied = share <= _TIED and _narrowly(X, triplets)
+            shown = len(X) >= _OBJECTS * (d + 2)  # few objects often fit in a dimension fewer
+            tied = shown and share <= _TIED and _narrowly(X, triplets)
             return [*found[-1:], X] if found and tied else found[-1:]
         if d < start.shape[1] or d == least:
             found.append(X)
