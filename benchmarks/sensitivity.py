@@ -78,9 +78,8 @@ NUMBERS = {
         "algorithms.low_dimensional": {"_FRAME": "n·log2 n comparisons before giving up"},
         "algorithms.high_dimensional": {
             "_ENOUGH": "n·log2 n comparisons",
-            "_ENOUGH_PREDICTABLE": "… where a map is in sight",
-            "_PREDICTABLE": "share predicted, by which it is",
-            "_IN_SIGHT": "dimensions, at most, by which it is",
+            "_PREDICTABLE": "share predicted, by which a map is in sight",
+            "_IN_SIGHT": "dimensions of it, at most, and n·log2 n comparisons for it",
             "_RANDOM": "share of random questions",
             "_REFITS": "rounds of detail",
             "_LOCAL": "share of it among the nearest",

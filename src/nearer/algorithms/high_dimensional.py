@@ -28,9 +28,9 @@ __all__ = ["HighDimensional"]
 # Comparisons against τ and kNN where no dimension fits, and time; set as said above, halved and
 # doubled by `python -m benchmarks sensitivity`.
 _ENOUGH = 8.4  # n·log2 n comparisons
-_ENOUGH_PREDICTABLE = 15.8  # … where the first of them predict the others well: a map is in sight
-_PREDICTABLE = 0.78  # share of held-out answers
-_IN_SIGHT = 16  # dimensions that so many comparisons can determine
+_PREDICTABLE = 0.78  # share of held-out answers, by which a map in few dimensions is in sight, …
+# … in at most so many; then it gets what they take, n·log2 n comparisons each
+_IN_SIGHT = 16
 _RANDOM = 0.7  # of the comparisons
 _REFITS = 8  # rounds of detail
 _LOCAL = 0.7  # of the detail, among the nearest of each head
@@ -103,7 +103,7 @@ class HighDimensional:
             in_sight = draft.positions.shape[1] <= _IN_SIGHT and predicted >= _PREDICTABLE
             if again or not in_sight or self.budget is not None:
                 break
-            self._enough = max(self._enough, int(_ENOUGH_PREDICTABLE * self._unit))
+            self._enough = max(self._enough, int(_IN_SIGHT * self._unit))
         assert draft.positions is not None
         return f"{draft.positions.shape[1]} dimensions predict best"
 
