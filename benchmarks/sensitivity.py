@@ -85,7 +85,6 @@ NUMBERS = {
             "_LOCAL": "share of it among the nearest",
             "_STEPS": "of the optimiser",
             "_MISSES": "dimensions in a row that are no better",
-            "_GAIN": "share predicted that another must bring",
         },
     },
     "doubtful": {

@@ -39,7 +39,6 @@ _SPREADS = (8.0, 4.0, 2.0, 1.0)  # of the prior
 _STEPS = 80  # of the optimiser, in the search for them
 _HELD_OUT = 2000  # answers, if that is a tenth to a quarter of them
 _MISSES = 3  # dimensions in a row that predict no better end the search
-_GAIN = 0.002  # of held-out accuracy, that another dimension must bring
 
 
 class HighDimensional:
@@ -121,7 +120,7 @@ class HighDimensional:
             start = np.hstack([fitted, more * (fitted.std() if fitted.size else 1)])
             fitted, spread, predicted = _choose_spread(train, held_out, start)
             draft.evidence.setdefault(d, {}).update(predicted=predicted, spread=spread)
-            if predicted >= best + _GAIN:
+            if predicted > best:
                 X, best, self._spread, misses = fitted, predicted, spread, 0
             elif (misses := misses + 1) == _MISSES:
                 break
