@@ -121,7 +121,6 @@ NUMBERS = {
         "fitting.dimension": {
             "MANY": "answers a coordinate that may be exact",
             "_OBEYED": "share disobeyed where all are obeyed",
-            "_CONSISTENT": "parameters over answers, for the error on others",
         },
         "fitting.starts": {
             "EXTRA": "dimensions too many at the start",
