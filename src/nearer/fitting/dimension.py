@@ -109,10 +109,10 @@ def obeys(fit: HasPositions, rows: NDArray[np.integer]) -> bool:
 def is_exact(n_wrong: int, n_held_out: int, n_fitted: int, n_parameters: int) -> bool:
     """Whether so few held-out answers are disobeyed as where answers without errors were obeyed.
 
-    With k parameters that obey m answers, at most a share k/m of further ones is expected to be
-    disobeyed: an answer left out is missed only where it was one of those that held the positions
-    in place, and k of them do that. Three standard errors more are allowed. (The learning curve of
-    Seung, Sompolinsky and Tishby 1992 is .62·k/m; exact simulated answers gave .4 to 1.1.)
+    With k parameters that obey m answers, a share of about k/m of further ones is disobeyed: an
+    answer left out is missed only if it was one of those that held the positions in place, and k
+    of them do that. Three standard errors more are allowed. (The learning curve of Seung,
+    Sompolinsky and Tishby 1992 is .62·k/m; exact simulated answers gave .4 to 1.1.)
 
     Examples
     --------
