@@ -124,7 +124,6 @@ NUMBERS = {
         },
         "fitting.starts": {
             "EXTRA": "dimensions too many at the start",
-            "STEPS": "of the optimiser in each",
             "_TINY": "spread of the random cloud",
             "_RESCUE_BELOW": "share disobeyed that misplaced objects explain",
         },
