@@ -120,7 +120,6 @@ NUMBERS = {
     "given": {
         "fitting.dimension": {
             "MANY": "answers a coordinate that may be exact",
-            "_OBEYED": "share disobeyed where all are obeyed",
         },
         "fitting.starts": {
             "EXTRA": "dimensions too many at the start",
