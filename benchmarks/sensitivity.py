@@ -110,7 +110,6 @@ NUMBERS = {
         },
         "fitting.dimension": {
             "_WORTHWHILE": "standard errors for one dimension more",
-            "_WORTH": "difference of scores that is none",
         },
         "fitting.posterior": {
             "_MORE": "dimensions too many at the start",

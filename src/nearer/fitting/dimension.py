@@ -60,7 +60,6 @@ _UNTRIED = (0.64, -0.08)  # a' and c' above
 _MOST_TOLD = 40.0  # √N; hardly any simulated answers told more
 _CLEAREST = 15.0  # standard errors; a larger gain tells no more
 _SURE = 0.95  # probability of the range of dimensions that is reported
-_WORTH = 2e-4  # mean differences of scores below this are none
 
 # `python -m benchmarks sensitivity` halves and doubles the first of these.
 MANY = 5  # answers a coordinate from which on perfect obedience is no accident
@@ -143,7 +142,7 @@ def advantage(one: Floats, other: Floats) -> float:
     difference = one - other
     gain = float(difference.mean())
     error = float(difference.std()) / math.sqrt(max(1, len(difference)))
-    return 0.0 if abs(gain) <= _WORTH else gain / max(error, _WORTH)
+    return gain / max(error, float(np.finfo(np.float64).eps))
 
 
 @dataclass(frozen=True)
