@@ -62,7 +62,9 @@ _CLEAREST = 15.0  # standard errors; a larger gain tells no more
 _SURE = 0.95  # probability of the range of dimensions that is reported
 
 # `python -m benchmarks sensitivity` halves and doubles the first of these.
-MANY = 5  # answers a coordinate from which on perfect obedience is no accident
+# Answers a coordinate from which on perfect obedience is no accident: with fewer, errors can be
+# obeyed, too, and positions that obey them are worse than those that doubt them.
+MANY = 5
 _NEARLY = 1e-2  # share of disobeyed answers that still lets a longer fit obey all
 
 # Of the paper's pipelines: time against dimensions too many; `nearer reproduce` shows both.

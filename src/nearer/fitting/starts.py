@@ -54,7 +54,9 @@ EXTRA = 3  # dimensions too many at the start
 ROUGH = 1e-6  # gain of a step that ends a fit that another goes on from
 _TINY = 0.1  # spread of the random cloud, in units of soe's margin
 _WIDEST = 1e6  # factor by which positions may be scaled to keep soe's margin
-_RESCUE_BELOW = 0.05  # share of disobeyed answers that a few misplaced objects can explain
+# Share of disobeyed answers that a few misplaced objects can explain. Where answers are wrong more
+# often than that, looking for them takes many times the steps and makes nothing better.
+_RESCUE_BELOW = 0.05
 _MANY = 1_000_000  # answers from which on the way down takes only some of them:
 ENOUGH = 10  # … so many a coordinate; fewer answers are all needed, as a graph's are;
 # … and on which the way to the middle ends at steps that gain less than this share of the loss:
