@@ -74,8 +74,10 @@ NUMBERS = {
             "_MIRRORS": "planes at which a suspect is mirrored",
         },
     },
-    "high": {
+    "middle": {
         "algorithms.low_dimensional": {"_FRAME": "n·log2 n comparisons before giving up"},
+    },
+    "high": {
         "algorithms.high_dimensional": {
             "_ENOUGH": "n·log2 n comparisons",
             "_PREDICTABLE": "share predicted, by which a map is in sight",
@@ -142,6 +144,7 @@ DATA = {
         ("repeated", 2, 50),
         ("thin", 3, 60),
     ),
+    "middle": (("laplace", 16, 500),),
     "high": (("laplace", 30, 60), ("mixture", 20, 80)),
     "doubtful": (("laplace", 2, 40), ("mixture", 3, 40)),
     "given": (("laplace", 2, 40), ("mixture", 3, 60)),
@@ -210,7 +213,7 @@ def _given(X: NDArray[np.float64], seed: int) -> nearer.Embedding:
     return nearer.fit(triplets, n_objects=n, random_state=seed)
 
 
-RUNS = {"asked": _asked, "high": _asked, "doubtful": _doubtful, "given": _given}
+RUNS = {"asked": _asked, "middle": _asked, "high": _asked, "doubtful": _doubtful, "given": _given}
 
 
 @contextmanager
@@ -253,6 +256,7 @@ def page(rows: Rows, folder: Path) -> str:
 
 TITLES = {
     "asked": "Exact answers",
+    "middle": "Many dimensions that the rankings of some objects still show",
     "high": "Data that no dimension fits",
     "doubtful": "Answers of which a tenth is wrong",
     "given": "Exact answers to random questions",

@@ -47,7 +47,9 @@ _TO_SLOT = 2  # heads more than dimensions, that others are placed from: fewer l
 _FEWEST_MEMBERS = 30
 _RANKINGS = 6  # of the frame, as many as three dimensions take
 _SLOT = 25  # comparisons an object placed, likewise
-_FRAME = 3.1  # n·log2 n comparisons that rankings may cost before a dimension is given up
+# n·log2 n comparisons that rankings may cost before a dimension is given up: half as many do not get
+# to the 16 dimensions of 500 objects (τ .94 for .99), twice as many are lost where there are none.
+_FRAME = 3.1
 
 
 class LowDimensional:
