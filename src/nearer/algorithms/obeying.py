@@ -55,7 +55,8 @@ _TIED = 0.06
 _NARROW = 1.0
 # Standard errors by which another dimension must predict better: where more is disobeyed than equal
 # distances explain, and elsewhere. Dimensions too many, where rounds of detail ask again and again,
-# against weak dimensions passed over.
+# against weak dimensions passed over: with 2.5 for both, 90 objects in 8 dimensions ended in 5
+# twice of ten times, with these never.
 _BETTER, _CLEARLY = 1.0, 2.5
 # Steps of the optimiser: enough for most data, and for far clusters, where no more than ties would
 # explain is disobeyed after the first. Time against dimensions too many.
@@ -131,6 +132,8 @@ def one_more_dimension(
 ) -> Floats:
     """Positions in as many dimensions as before, or in one more that predicts clearly better.
 
+    Better than both fits in as many: `positions` chose the questions as those it cannot answer.
+
     Parameters
     ----------
     triplets
@@ -150,13 +153,14 @@ def one_more_dimension(
     start *= np.sqrt(n) / max(float(start.std()), 1e-12)
     _, *fits = (fit.positions for fit in descend(partial(_fit, triplets), start, d))
     more, same = fits
-    same = min(same, positions, key=lambda X: disobeyed(X, triplets).mean())
+    obeys = min(same, positions, key=lambda X: disobeyed(X, triplets).mean())
     share = 0.0
-    for X in (more, same):
+    for X in (more, obeys):
         share = float(disobeyed(X, triplets).mean())
         evidence.setdefault(X.shape[1], {})["disobeyed"] = share
-    missing = share > _OBEYED and not _narrowly(same, triplets)
-    return more if predicts_better(more, same, fresh, clearly=not missing) else same
+    missing = share > _OBEYED and not _narrowly(obeys, triplets)
+    better = (predicts_better(more, X, fresh, clearly=not missing) for X in (same, positions))
+    return more if all(better) else obeys
 
 
 def predicts_better(one: Floats, other: Floats, fresh: Triplets, *, clearly: bool) -> bool:
