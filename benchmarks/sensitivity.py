@@ -30,7 +30,6 @@ NUMBERS = {
         "algorithms.frame": {
             "_CHECKS": "random answers that confirm a dimension",
             "_CONFIRMED": "share of them it must predict",
-            "_JUDGES": "answers that tell a weak dimension from ties",
         },
         "algorithms.obeying": {
             "_OBEYED": "share of answers that may be disobeyed",
@@ -39,7 +38,6 @@ NUMBERS = {
             "_BETTER": "standard errors, for a dimension that seems to be missing",
             "_CLEARLY": "… for any other",
             "_STEPS": "of the optimiser",
-            "_MORE_STEPS": "… where little more is disobeyed",
             "_SPREAD": "of the prior, times n",
             "_LEAST_SPREAD": "… at least",
             "_WIDER": "factor by which it grows",
@@ -76,19 +74,19 @@ NUMBERS = {
             "_MIRRORS": "planes at which a suspect is mirrored",
         },
     },
-    "high": {
+    "middle": {
         "algorithms.low_dimensional": {"_FRAME": "n·log2 n comparisons before giving up"},
+    },
+    "high": {
         "algorithms.high_dimensional": {
             "_ENOUGH": "n·log2 n comparisons",
-            "_ENOUGH_PREDICTABLE": "… where a map is in sight",
-            "_PREDICTABLE": "share predicted, by which it is",
-            "_IN_SIGHT": "dimensions, at most, by which it is",
+            "_PREDICTABLE": "share predicted, by which a map is in sight",
+            "_IN_SIGHT": "dimensions of it, at most, and n·log2 n comparisons for it",
             "_RANDOM": "share of random questions",
             "_REFITS": "rounds of detail",
             "_LOCAL": "share of it among the nearest",
             "_STEPS": "of the optimiser",
             "_MISSES": "dimensions in a row that are no better",
-            "_GAIN": "share predicted that another must bring",
         },
     },
     "doubtful": {
@@ -114,7 +112,6 @@ NUMBERS = {
         },
         "fitting.dimension": {
             "_WORTHWHILE": "standard errors for one dimension more",
-            "_WORTH": "difference of scores that is none",
         },
         "fitting.posterior": {
             "_MORE": "dimensions too many at the start",
@@ -124,12 +121,9 @@ NUMBERS = {
     "given": {
         "fitting.dimension": {
             "MANY": "answers a coordinate that may be exact",
-            "_OBEYED": "share disobeyed where all are obeyed",
-            "_CONSISTENT": "parameters over answers, for the error on others",
         },
         "fitting.starts": {
             "EXTRA": "dimensions too many at the start",
-            "STEPS": "of the optimiser in each",
             "_TINY": "spread of the random cloud",
             "_RESCUE_BELOW": "share disobeyed that misplaced objects explain",
         },
@@ -150,6 +144,7 @@ DATA = {
         ("repeated", 2, 50),
         ("thin", 3, 60),
     ),
+    "middle": (("laplace", 16, 500),),
     "high": (("laplace", 30, 60), ("mixture", 20, 80)),
     "doubtful": (("laplace", 2, 40), ("mixture", 3, 40)),
     "given": (("laplace", 2, 40), ("mixture", 3, 60)),
@@ -218,7 +213,7 @@ def _given(X: NDArray[np.float64], seed: int) -> nearer.Embedding:
     return nearer.fit(triplets, n_objects=n, random_state=seed)
 
 
-RUNS = {"asked": _asked, "high": _asked, "doubtful": _doubtful, "given": _given}
+RUNS = {"asked": _asked, "middle": _asked, "high": _asked, "doubtful": _doubtful, "given": _given}
 
 
 @contextmanager
@@ -261,6 +256,7 @@ def page(rows: Rows, folder: Path) -> str:
 
 TITLES = {
     "asked": "Exact answers",
+    "middle": "Many dimensions that the rankings of some objects still show",
     "high": "Data that no dimension fits",
     "doubtful": "Answers of which a tenth is wrong",
     "given": "Exact answers to random questions",

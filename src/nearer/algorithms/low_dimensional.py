@@ -48,7 +48,9 @@ _TO_SLOT = 2  # heads more than dimensions, that others are placed from: fewer l
 _FEWEST_MEMBERS = 30
 _RANKINGS = 6  # of the frame, as many as three dimensions take
 _SLOT = 25  # comparisons an object placed, likewise
-_FRAME = 3.1  # n·log2 n comparisons that rankings may cost before a dimension is given up
+# n·log2 n comparisons that rankings may cost before a dimension is given up: with half as many the
+# 16 of 500 objects are missed (τ .94 for .99), twice as many are lost where there are none.
+_FRAME = 3.1
 
 
 class LowDimensional:
