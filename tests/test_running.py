@@ -382,7 +382,7 @@ def test_an_oracle_that_answers_wrongly_shaped_is_named():
     async def wrong(questions):
         return [True] * 3
 
-    with pytest.raises(OracleError, match=r"shape \(3,\) for 1 question:"):
+    with pytest.raises(OracleError, match=r"shape \(3,\) for 1 questions"):
         nearer.embed(wrong, NAMES, progress=False)
 
 

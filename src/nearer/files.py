@@ -19,7 +19,6 @@ import json
 import lzma
 import math
 import os
-import re
 import secrets
 import shutil
 import struct
@@ -46,7 +45,6 @@ __all__ = [
     "read_numpy",
     "read_text",
     "sha256",
-    "stated_separator",
     "table_text",
     "write_bytes",
     "write_files",
@@ -81,7 +79,6 @@ _PACK: dict[str, Callable[[bytes], bytes]] = {
     ".xz": lzma.compress,
     ".bz2": bz2.compress,
 }
-_STATED = re.compile(r'"?sep=([^\w"\r\n])"?\s*', re.IGNORECASE)
 _PACKED = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\0": ".xz", b"BZh": ".bz2"}
 # what a file that is no text begins with and holds, what it is, and what to do about it
 _NO_TEXT = (
@@ -127,18 +124,6 @@ def content_suffix(path: str | os.PathLike[str]) -> str:
     if name.suffix.lower() in _UNPACK:
         name = name.with_suffix("")
     return name.suffix.lower()
-
-
-def stated_separator(line: str) -> str | None:
-    """What a first line such as ``sep=;``, written for Excel, says that stands between fields.
-
-    Examples
-    --------
-    >>> stated_separator("sep=;"), stated_separator("head;winner;loser")
-    (';', None)
-    """
-    stated = _STATED.fullmatch(line)
-    return stated[1] if stated else None
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:

@@ -34,7 +34,6 @@ __all__ = [
     "answered",
     "balanced_questions",
     "find",
-    "n_taking_sides",
     "pack",
     "random_questions",
     "scattered",
@@ -113,18 +112,6 @@ def unsure_rows(answers: Said) -> Objects:
         return np.empty(0, dtype=np.int64)
     masked = np.ma.getmaskarray(answers)
     return np.flatnonzero(masked if masked.ndim == 1 else masked.any(axis=1))
-
-
-def n_taking_sides(answers: Said) -> int:
-    """How many answers say which is nearer: neither "don't know" nor a grade of one half.
-
-    Examples
-    --------
-    >>> n_taking_sides(np.ma.masked_invalid([0.5, 0.9, np.nan]))
-    1
-    """
-    halves = 0 if answers.dtype == np.bool_ else np.ma.filled(answers == 0.5, False)
-    return len(answers) - len(unsure_rows(answers)) - int(np.count_nonzero(halves))
 
 
 def _known(rows: Objects, answers: Said) -> tuple[Objects, Said]:

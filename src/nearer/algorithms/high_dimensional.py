@@ -22,7 +22,6 @@ from nearer.errors import BudgetSpent
 from nearer.fitting.centre import fit_centre
 from nearer.fitting.solver import disobeyed
 from nearer.questions import Answers, Floats, Triplets, answered, balanced_questions
-from nearer.wording import amount
 
 __all__ = ["HighDimensional"]
 
@@ -105,9 +104,7 @@ class HighDimensional:
                 break
             self._enough = max(self._enough, int(_IN_SIGHT * self._unit))
         assert draft.positions is not None
-        return (
-            f"{amount(draft.positions.shape[1], 'dimension predicts', 'dimensions predict')} best"
-        )
+        return f"{draft.positions.shape[1]} dimensions predict best"
 
     def _choose_dimension(self, triplets: Triplets, test: Answers) -> float:
         """Double the dimension while that predicts held-out answers better; how well it does."""

@@ -28,7 +28,6 @@ from nearer.asking.protocol import Asking
 from nearer.asking.sorting import Order
 from nearer.errors import BudgetSpent
 from nearer.questions import Floats, Objects, Triplets
-from nearer.wording import amount
 
 __all__ = ["LowDimensional"]
 
@@ -117,7 +116,7 @@ class LowDimensional:
             draft.heads = objects[frame.heads]
         if frame.dimension is None:
             return f"{len(frame.heads)} heads need more than {len(frame.heads) - 1} dimensions"
-        return f"{len(frame.heads)} heads fit in {amount(frame.dimension, 'dimension')}"
+        return f"{len(frame.heads)} heads fit in {frame.dimension} dimensions"
 
     def _share(self) -> Asking[str]:
         """All objects share the few places of the frame: ask each which is nearest to it."""
@@ -132,7 +131,7 @@ class LowDimensional:
         draft.positions[frame.objects] = frame.positions
         at = yield from nearest_places(others, frame.objects)
         draft.positions[others] = frame.positions[at]
-        return f"{draft.n} objects share {amount(len(frame.objects), 'place')}"
+        return f"{draft.n} objects share {len(frame.objects)} places"
 
     def _slot(self) -> Asking[str]:
         frame = self._frame
@@ -144,7 +143,7 @@ class LowDimensional:
         anchors = Anchors(frame.objects, frame.positions, heads)
         self._slots = Slots(anchors, others)
         yield from slot_objects(self._slots, pairs=self.order == "fewest-rounds")
-        return f"{amount(len(others), 'object')} placed"
+        return f"{len(others)} objects placed"
 
     def _refine(self, objects: Objects, quality: float) -> Asking[str]:
         """Fit and ask about near ties among some objects until the fit is good."""

@@ -13,7 +13,6 @@ import numpy as np
 
 from nearer.errors import OracleError
 from nearer.questions import Answers, Questions, Said
-from nearer.wording import amount
 
 __all__ = ["as_answers", "partly_known", "put"]
 
@@ -42,12 +41,12 @@ def as_answers(said: Any, questions: Questions) -> Said:
     if answers.shape != shape:
         if answers.ndim == 0:  # a shape of nothing tells nobody that a `return` was forgotten
             raise OracleError(
-                f"the oracle returned {said!r:.80} for {amount(len(questions), 'question')}: it "
-                f"must return one answer for each, a list or an array of shape {shape}"
+                f"the oracle returned {said!r:.80} for {len(questions)} questions: it must return "
+                f"one answer for each, a list or an array of shape {shape}"
             )
         raise OracleError(
-            f"answers of shape {answers.shape} for {amount(len(questions), 'question')}: there "
-            f"must be one answer for each, an array of shape {shape}"
+            f"answers of shape {answers.shape} for {len(questions)} questions: there must be one "
+            f"answer for each, an array of shape {shape}"
         )
     if answers.dtype == object:
         answers = _from_objects(answers)

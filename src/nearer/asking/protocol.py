@@ -39,7 +39,6 @@ from nearer.asking.memory import Memory
 from nearer.asking.record import Record
 from nearer.errors import BudgetSpent
 from nearer.questions import Answers, Objects, Questions, unsure_rows
-from nearer.wording import amount
 
 __all__ = [
     "Asking",
@@ -268,8 +267,8 @@ class Ties:
 
     def __str__(self) -> str:
         return (
-            f"{amount(self.n_again, 'question was', 'questions were')} put again because nobody "
-            f"knew; {self.n_broken:,} stayed open and went to the object of the lower number"
+            f"{self.n_again} questions were put again because nobody knew; {self.n_broken} stayed "
+            "open and went to the object of the lower number"
         )
 
 

@@ -5,16 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from nearer.questions import (
-    Floats,
-    Objects,
-    Questions,
-    Said,
-    answered,
-    n_taking_sides,
-    unsure_rows,
-    weighted,
-)
+from nearer.questions import Floats, Objects, Questions, Said, answered, unsure_rows, weighted
 
 __all__ = ["Record"]
 
@@ -45,7 +36,7 @@ class Record:
         self.n_comparisons: int = 0
         self.n_rounds: int = 0
         self.n_unsure: int = 0
-        self.n_told: int = 0  # answers that take a side
+        self.n_told: int = 0  # answers that take a side: neither "don't know" nor one half
 
     def add(self, questions: Questions, answers: Said) -> None:
         """Note one answered round; an empty one costs nothing and is not kept."""
@@ -53,8 +44,14 @@ class Record:
             return
         self.n_comparisons += len(questions)
         self.n_rounds += 1
-        self.n_unsure += len(unsure_rows(answers))
-        self.n_told += n_taking_sides(answers)
+        unsure = unsure_rows(answers)
+        self.n_unsure += len(unsure)
+        halves = (
+            0
+            if answers.dtype == np.bool_
+            else np.count_nonzero(np.ma.filled(answers == 0.5, False))
+        )
+        self.n_told += len(questions) - len(unsure) - int(halves)
         if not self._keep:
             return
         doubt = isinstance(answers, np.ma.MaskedArray) or answers.dtype != np.bool_

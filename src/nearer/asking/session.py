@@ -20,7 +20,6 @@ from nearer.asking.memory import Memory
 from nearer.asking.protocol import Asking, Ties, decided, takes_doubt
 from nearer.errors import InvalidInput
 from nearer.questions import Objects, Questions, unsure_rows
-from nearer.wording import amount
 
 __all__ = ["Session"]
 
@@ -72,7 +71,7 @@ class Session(Generic[T]):
         """What the asking returned."""
         if not self._result:
             raise InvalidInput(
-                f"the session has {amount(len(self.open), 'open question')}: tell the answers first"
+                f"the session has {len(self.open)} open questions: tell their answers first"
             )
         return self._result[0]
 

@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from nearer._kernels.compiling import COMPILING, when_compiling
-from nearer.wording import amount
 
 __all__ = ["asking_progress", "bar_progress", "step_progress"]
 
@@ -60,7 +59,7 @@ def asking_progress(what: str) -> Iterator[Callable[..., None]]:
         def count(
             comparisons: int, rounds: int, money: float | None = None, calls: int = 0
         ) -> None:
-            paid = "" if money is None else f"; {amount(calls, 'call')}, {money:,.2f} spent"
-            step(f"{what}: {amount(comparisons, 'comparison')} in {amount(rounds, 'round')}{paid}")
+            paid = "" if money is None else f"; {calls:,} calls, {money:,.2f} spent"
+            step(f"{what}: {comparisons:,} comparisons in {rounds:,} rounds{paid}")
 
         yield count

@@ -27,7 +27,7 @@ import numpy as np
 
 from nearer.asking.answers import as_answers
 from nearer.errors import BudgetSpent, InvalidInput
-from nearer.questions import Objects, Questions, Said, n_taking_sides, unsure_rows
+from nearer.questions import Objects, Questions, Said, unsure_rows
 from nearer.running.costs import Costs
 from nearer.running.journal import Journal, JournalRow
 from nearer.running.names import Names
@@ -138,7 +138,7 @@ class Rounds:
         self._crew, self._names, self._block_size = crew, names, block_size
         self._journal, self._costs, self._patience = journal, costs, patience
         self._progress = progress
-        self.n_comparisons = self.n_rounds = self.n_unsure = self.n_told = 0
+        self.n_comparisons = self.n_rounds = self.n_unsure = 0
         # a formula answers at once: nothing to keep, to spend or to bear
         self._plain = (
             isinstance(crew, Here)
@@ -182,7 +182,6 @@ class Rounds:
     def _count(self, n: int, answers: Said) -> None:
         self.n_comparisons += n
         self.n_unsure += len(unsure_rows(answers))
-        self.n_told += n_taking_sides(answers)
 
     def _show(self, rounds: int) -> None:
         if self._progress is None:

@@ -35,7 +35,6 @@ from nearer.running.journal import Journal
 from nearer.running.names import Names, as_names
 from nearer.running.rounds import Patience, Rounds
 from nearer.running.workers import Here, crew_for
-from nearer.wording import amount
 
 __all__ = ["Dispatch", "begun", "refuse_unknown", "run"]
 
@@ -155,11 +154,7 @@ def run(
         _rounds(oracle, names, book, progress, how) as rounds,
     ):
         result = _driven(_sheltered(made, ties, memory, budget), rounds)
-    if rounds.n_comparisons and not rounds.n_told:
-        what = f"{amount(rounds.n_comparisons, 'answer')}, and none says which object is nearer"
-        remedy = "the result is chance alone; look at what the oracle returns"
-        warnings.warn(f"{what}: {remedy}", AnswersWarning, stacklevel=2)
-    elif ties.n_broken:
+    if ties.n_broken:
         warnings.warn(str(ties), AnswersWarning, stacklevel=2)
     return _finished(result, names, rounds, ties, oracle)
 
@@ -217,8 +212,7 @@ def begun(
         except (Exception, KeyboardInterrupt) as error:
             if len(book):
                 error.add_note(
-                    f"{amount(len(book), 'answer is', 'answers are')} kept in "
-                    f"{book.path}; the same call goes on"
+                    f"{len(book):,} answers are kept in {book.path}; the same call goes on"
                 )
             raise
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nearer.errors import InvalidInput
-from nearer.files import stated_separator
+from nearer.triplets.excel import stated_separator
 
 __all__ = ["column", "read_lines", "read_table"]
 

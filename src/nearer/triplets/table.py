@@ -2,9 +2,9 @@
 
 The separator is whichever of comma, tab and semicolon cuts the first row into most fields, or
 white space where there is none of them; commas between digits beside semicolons are decimal ones.
-A line ``sep=;`` at the top, made for Excel, decides. Quotes are as spreadsheets write them. Empty
-lines are passed over. Lines that start with ``#`` at the top are comments, and the last of them may
-be the header, as `numpy.savetxt` writes it.
+Quotes are as spreadsheets write them. Empty lines are
+passed over. Lines that start with ``#`` at the top are comments, and the last of them may be the
+header, as `numpy.savetxt` writes it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from nearer.errors import BadRow, InvalidInput
-from nearer.files import read_text, stated_separator
+from nearer.files import read_text
 
 __all__ = ["TextTable", "frame_table", "parse_table", "read_table"]
 
@@ -120,7 +120,7 @@ def parse_table(name: str, text: str, bad: list[int] | None = None) -> TextTable
 def _top(text: str) -> tuple[int, str | None]:
     """How many lines come before the first row, and that row."""
     for i, line in enumerate(io.StringIO(text, newline="")):
-        if line.strip() and not line.startswith("#") and not stated_separator(line):
+        if line.strip() and not line.startswith("#"):
             return i, line
     return 0, None
 
@@ -138,10 +138,8 @@ def _parse(name: str, text: str, first: str, comments: int) -> TextTable:
     lines: Iterator[str] = io.StringIO(text, newline="")
     remark = None
     for _ in range(comments):
-        comment = next(lines)
-        if stated := stated_separator(comment):
-            separator = stated
-        elif comment := comment.strip():
+        comment = next(lines).strip()
+        if comment:
             (remark,) = csv.reader([comment[1:].strip()], delimiter=separator)
     rows: list[list[str]] = []
     numbers: list[int] = []
