@@ -182,7 +182,7 @@ def test_psiz_sequences(tmp_path):
     catch = screen([40], [40, 1, 2], [40, 1])
     steps = [screen([40], [2, 1, 3], [3, 2]), {"kind": "rate:5point", "interactions": []}, catch]
     whole = {"version": "1.0", "data": [{"anonymous_id": "p", "sequence": steps}]}
-    with pytest.warns(DroppedRows, match="name an object twice"):
+    with pytest.warns(DroppedRows, match="an object is named twice"):
         read = nearer.read_triplets(write(tmp_path, "p.json", json.dumps(whole, indent=2)))
     assert read.choices.ranked
     assert read.triplets.tolist() == [[40, 2, 1], [40, 3, 2], [40, 3, 1]]

@@ -230,7 +230,7 @@ def test_nothing_is_dropped_silently(write):
         report = nearer.read_triplets(file, drop_bad_rows=True).report
     assert [str(w.message).partition(", the first")[0] for w in caught] == [
         "left out, an object is named twice: 2 of 7 answers",
-        "left out, cannot be read: 1 of 7 answers",
+        "left out, could not be read: 1 of 7 answers",
     ]
     assert all(w.filename == __file__ for w in caught)
     assert report.degenerate == (3, 4)

@@ -93,7 +93,7 @@ def warn_of(report: Report, level: int) -> None:
     for why, lines in (
         ("an object is named twice", report.degenerate),
         ("nobody decided", report.undecided),
-        ("cannot be read", report.bad),
+        ("could not be read", report.bad),
     ):
         if lines:
             warnings.warn(
