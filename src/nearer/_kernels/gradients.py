@@ -171,20 +171,29 @@ def value_and_gradient(
     X
         ``(n, d)`` float64 positions, C-contiguous.
     triplets, weights
-        ``(m, 3)`` integers and ``(m,)`` float64, None where all are one; fastest when sorted by
-        head.
+        ``(m, 3)`` integers and ``(m,)`` float64, None where all are one; fastest in the
+        order of `nearer._kernels.grouping`.
     """
     triplets = np.ascontiguousarray(triplets, dtype=np.int32)
     m, n = len(triplets), len(X)
     chunks = _chunks(m, n)
-    parts, values, one = np.zeros((chunks, *X.shape)), np.empty(chunks), np.ones(1)
+    parts, values, one = np.empty((chunks, *X.shape)), np.empty(chunks), np.ones(1)
 
     def add(c: int, rows: slice) -> None:
         own = one if weights is None else weights[rows]
+        parts[c] = 0.0
         values[c] = _add_rows(kind, shape, X, triplets[rows], own, parts[c])
 
     side_by_side(add, m, chunks)
-    return float(values.sum()), parts[0] if chunks == 1 else parts.sum(axis=0)
+    if chunks == 1:
+        return float(values.sum()), parts[0]
+    gradient = np.empty(X.shape)
+
+    def sum_up(_: int, objects: slice) -> None:
+        parts[:, objects].sum(axis=0, out=gradient[objects])
+
+    side_by_side(sum_up, n, min(chunks, 1 + X.size // _CHUNK))
+    return float(values.sum()), gradient
 
 
 def are_few(n_triplets: int, n_objects: int) -> bool:

@@ -54,9 +54,9 @@ class Passes:
     def __init__(self, rows: NDArray[np.int32], weights: Floats | None, n_objects: int) -> None:
         self.n_objects, self.rows, self.weights = n_objects, rows, weights
         self.total = float(len(rows)) if weights is None else float(weights.sum())
-        from nearer._kernels.grouping import by_head  # noqa: PLC0415 - a GPU needs no Numba
+        from nearer._kernels.grouping import for_passes  # noqa: PLC0415 - a GPU needs no Numba
 
-        self._rows, self._weights = by_head(rows, weights, n_objects)
+        self._rows, self._weights = for_passes(rows, weights, n_objects)
 
     def __len__(self) -> int:
         return len(self.rows)
