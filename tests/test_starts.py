@@ -83,6 +83,19 @@ def test_many_answers_take_fewer_steps_to_the_middle_and_are_obeyed(monkeypatch)
     assert wrong[0] < 1.1 * wrong[1]
 
 
+def test_no_misplaced_objects_are_looked_for_where_many_answers_are_wrong(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.laplace(size=(60, 2))
+    rows = random_questions(60, 3600, rng)
+    rows = answered(rows, nearer.PointOracle(X)(rows) ^ (rng.random(3600) < 0.1))
+    plain = fit_from_above(rows, 60, 2, rng=np.random.default_rng(1))
+    monkeypatch.setattr(starts, "_RESCUE_BELOW", 1.0)
+    looked = fit_from_above(rows, 60, 2, rng=np.random.default_rng(1))
+    assert plain.n_iter < looked.n_iter / 3
+    tau = [nearer.metrics.mean_kendall_tau(X, fit.positions) for fit in (plain, looked)]
+    assert tau[0] > tau[1] - 0.01
+
+
 def test_no_dimension_is_refused():
     with pytest.raises(nearer.errors.InvalidInput, match="n_components=0"):
         random_start(3, 0, np.random.default_rng(0))

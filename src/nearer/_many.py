@@ -36,7 +36,7 @@ from nearer.fitting.heldout import as_noise, fit_curve
 from nearer.fitting.losses import Floats, Loss
 from nearer.fitting.posterior import Curve, MarginForecast, Noise, Posterior, moderate
 from nearer.fitting.solver import Fit, Passes, fit_positions
-from nearer.fitting.starts import ENOUGH, EXTRA, STEPS, random_start
+from nearer.fitting.starts import ENOUGH, EXTRA, ROUGH, random_start
 from nearer.metrics import share_interval
 from nearer.triplets.blocks import BlockSource, as_source, blocks_of
 from nearer.triplets.stored import Stored, store
@@ -48,7 +48,6 @@ _SAMPLED = 30  # answers an object in the sample that settles the dimension
 _TELLING = 12  # … without which it settles nothing: three a coordinate of four dimensions
 _ATTEMPTS = 3  # fits with doubt, each in the unit that the one before has found
 _SAME = 1.25  # units of distance that differ by less are the same
-_ROUGH = 1e-6  # gain of a step that ends a fit that another goes on from
 
 AnyPasses = Passes | GpuPasses
 Layout = Callable[[Stored], tuple[AnyPasses, AnyPasses]]
@@ -301,7 +300,8 @@ class _Many:
                     return random_start(n, e, self._rng)
                 return principal_axes(before.positions, e)
 
-            fit = kept.stage(f"{e} dimensions", begin, few, loss, max_iter=STEPS, tol=_ROUGH)
+            steps = self._goal.max_iter
+            fit = kept.stage(f"{e} dimensions", begin, few, loss, max_iter=steps, tol=ROUGH)
             if before is not None:
                 kept.forget(f"{e + 1} dimensions")
         assert fit is not None
@@ -318,7 +318,7 @@ class _Many:
             loss,
             ridge=ridge,
             max_iter=self._goal.max_iter,
-            tol=self._goal.tol if last else max(self._goal.tol, _ROUGH),
+            tol=self._goal.tol if last else max(self._goal.tol, ROUGH),
         )
 
     def _ridge(self, noise: Noise) -> float:

@@ -31,7 +31,6 @@ __all__ = ["Frame", "build_frame", "chain_triplets"]
 # doubles them.
 _CHECKS = 100  # at most; two an object where there are few
 _CONFIRMED = 0.95
-_JUDGES = 40  # answers that can tell a weak dimension from equal distances; fewer cannot
 
 
 @dataclass
@@ -145,11 +144,7 @@ def build_frame(
         before = len(frame.checks)
         predicted = yield from _predicted(frame, frame.positions, rng)
         fresh = frame.checks[before:]
-        if (
-            len(found) > 1
-            and len(fresh) >= _JUDGES
-            and not predicts_better(found[0], found[1], fresh, clearly=True)
-        ):
+        if len(found) > 1 and not predicts_better(found[0], found[1], fresh, clearly=True):
             frame.positions = found[1]  # equal distances are all that it disobeys
             predicted = 1 - float(disobeyed(found[1], fresh).mean())
         if predicted >= _CONFIRMED:

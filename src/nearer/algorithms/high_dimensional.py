@@ -28,9 +28,9 @@ __all__ = ["HighDimensional"]
 # Comparisons against τ and kNN where no dimension fits, and time; set as said above, halved and
 # doubled by `python -m benchmarks sensitivity`.
 _ENOUGH = 8.4  # n·log2 n comparisons
-_ENOUGH_PREDICTABLE = 15.8  # … where the first of them predict the others well: a map is in sight
-_PREDICTABLE = 0.78  # share of held-out answers
-_IN_SIGHT = 16  # dimensions that so many comparisons can determine
+_PREDICTABLE = 0.78  # share of held-out answers, by which a map in few dimensions is in sight, …
+# … in at most so many; then it gets what they take, n·log2 n comparisons each
+_IN_SIGHT = 16
 _RANDOM = 0.7  # of the comparisons
 _REFITS = 8  # rounds of detail
 _LOCAL = 0.7  # of the detail, among the nearest of each head
@@ -39,7 +39,6 @@ _SPREADS = (8.0, 4.0, 2.0, 1.0)  # of the prior
 _STEPS = 80  # of the optimiser, in the search for them
 _HELD_OUT = 2000  # answers, if that is a tenth to a quarter of them
 _MISSES = 3  # dimensions in a row that predict no better end the search
-_GAIN = 0.002  # of held-out accuracy, that another dimension must bring
 
 
 class HighDimensional:
@@ -103,7 +102,7 @@ class HighDimensional:
             in_sight = draft.positions.shape[1] <= _IN_SIGHT and predicted >= _PREDICTABLE
             if again or not in_sight or self.budget is not None:
                 break
-            self._enough = max(self._enough, int(_ENOUGH_PREDICTABLE * self._unit))
+            self._enough = max(self._enough, int(_IN_SIGHT * self._unit))
         assert draft.positions is not None
         return f"{draft.positions.shape[1]} dimensions predict best"
 
@@ -121,7 +120,7 @@ class HighDimensional:
             start = np.hstack([fitted, more * (fitted.std() if fitted.size else 1)])
             fitted, spread, predicted = _choose_spread(train, held_out, start)
             draft.evidence.setdefault(d, {}).update(predicted=predicted, spread=spread)
-            if predicted >= best + _GAIN:
+            if predicted > best:
                 X, best, self._spread, misses = fitted, predicted, spread, 0
             elif (misses := misses + 1) == _MISSES:
                 break

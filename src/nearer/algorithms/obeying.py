@@ -58,9 +58,9 @@ _NARROW = 1.0
 # against weak dimensions passed over: with 2.5 for both, 90 objects in 8 dimensions ended in 5
 # twice of ten times, with these never.
 _BETTER, _CLEARLY = 1.0, 2.5
-# Steps of the optimiser: enough for most data, and for far clusters, where no more than ties would
-# explain is disobeyed after the first. Time against dimensions too many.
-_STEPS, _MORE_STEPS = 400, 2000
+# Steps of the optimiser: enough for most data; where no more than ties would explain is disobeyed
+# after them, as with far clusters, it goes on to convergence. Time against dimensions too many.
+_STEPS = 400
 # Objects for each dimension that show it: with so many, 2, 3 and 4 dimensions of normal points and
 # balls were found 8, 7 and 8 times of 8. `python -m benchmarks sizes` has a table of few objects.
 _OBJECTS = 4
@@ -116,7 +116,8 @@ def fewest_dimensions(
         share = float(disobeyed(X, triplets).mean())
         evidence.setdefault(d, {}).update(loss=fit.loss, disobeyed=share)
         if share > _OBEYED and d < start.shape[1]:
-            tied = share <= _TIED and _narrowly(X, triplets)
+            shown = len(X) >= _OBJECTS * (d + 2)  # few objects often fit in a dimension fewer
+            tied = shown and share <= _TIED and _narrowly(X, triplets)
             return [*found[-1:], X] if found and tied else found[-1:]
         if d < start.shape[1] or d == least:
             found.append(X)
@@ -268,4 +269,4 @@ def _fit(triplets: Triplets, start: Floats) -> Fit:
     fit = fit_positions(triplets, len(start), start=start, max_iter=_STEPS, tol=1e-6)
     if not 0 < disobeyed(fit.positions, triplets).mean() < _TIED:
         return fit
-    return fit_positions(triplets, len(start), start=fit.positions, max_iter=_MORE_STEPS, tol=1e-7)
+    return fit_positions(triplets, len(start), start=fit.positions, tol=1e-7)

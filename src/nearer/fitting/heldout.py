@@ -80,7 +80,7 @@ _LEAST_PRIOR, _MOST_PRIOR = 0.25, 100.0  # at which all answers are guesses, and
 _USUAL_PRIOR = 0.5
 _FLATTEST = 0.05  # sharpness of predictions that are all but guesses
 _SAME_LAPSE = 0.01  # difference below which the fits are not made again: time
-_NO_LAPSE, _MOST_LAPSE = 0.005, 0.45  # rates that are none, and that leave nothing to fit
+_MOST_LAPSE = 0.45  # a rate that leaves nothing to fit
 _FEWEST = 20  # answers below which nothing can be held out
 _FAR = 1 << 16  # terms that make a fold worth sending elsewhere: about a second of passes
 
@@ -140,7 +140,7 @@ class HeldOut:
 
     @property
     def told(self) -> Noise:
-        """What fits then assume: no lapses that are none, nor so many that nothing is left."""
+        """What fits then assume: not so many lapses that nothing is left."""
         return _told(self.noise, self.own_curve)
 
     @property
@@ -194,8 +194,7 @@ def as_noise(X: Floats, curve: Curve) -> Noise:
 
 
 def _told(noise: Noise, curve: Curve) -> Noise:
-    none = noise.tail or curve.lapse < _NO_LAPSE
-    return replace(noise, lapse=0.0 if none else min(curve.lapse, _MOST_LAPSE))
+    return replace(noise, lapse=0.0 if noise.tail else min(curve.lapse, _MOST_LAPSE))
 
 
 def hold_out(

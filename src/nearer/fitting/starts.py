@@ -40,7 +40,7 @@ from nearer.fitting.solver import Callback, Fit, Passes, fit_positions, prepare
 __all__ = [
     "ENOUGH",
     "EXTRA",
-    "STEPS",
+    "ROUGH",
     "come_down",
     "fit_from_above",
     "random_start",
@@ -51,10 +51,12 @@ __all__ = [
 # Time against fits that are stuck; `python -m benchmarks starts` counts them, `sensitivity` halves
 # and doubles those that fits of few answers depend on.
 EXTRA = 3  # dimensions too many at the start
-STEPS = 200  # of the optimiser in each of them
+ROUGH = 1e-6  # gain of a step that ends a fit that another goes on from
 _TINY = 0.1  # spread of the random cloud, in units of soe's margin
 _WIDEST = 1e6  # factor by which positions may be scaled to keep soe's margin
-_RESCUE_BELOW = 0.05  # share of disobeyed answers that a few misplaced objects can explain
+# Share of disobeyed answers that a few misplaced objects can explain. Where answers are wrong more
+# often than that, looking for them takes many times the steps and makes nothing better.
+_RESCUE_BELOW = 0.05
 _MANY = 1_000_000  # answers from which on the way down takes only some of them:
 ENOUGH = 10  # … so many a coordinate; fewer answers are all needed, as a graph's are;
 # … and on which the way to the middle ends at steps that gain less than this share of the loss:
@@ -200,9 +202,9 @@ class _Search:
 
         def fit(start: Floats) -> Fit:
             if start.shape[1] > d:
-                return self._fit_to(few, start, STEPS, 1e-6)
+                return self._fit_to(few, start, self._max_iter, ROUGH)
             if few is not self._passes:
-                start = self._fit_to(few, start, STEPS, 1e-6).positions
+                start = self._fit_to(few, start, self._max_iter, ROUGH).positions
             return self.fit(start, self._max_iter, self._tol)
 
         *_, last = descend(fit, X, d)
@@ -247,7 +249,7 @@ class _Search:
         places = relocate(best.positions, rows, wrong, rng)
         best = min(best, self.fit(places, self._max_iter, self._tol), key=lambda f: f.loss)
         for places in mirrored(best.positions, rows, wrong, rng):
-            again = self.fit(places, STEPS, 1e-6)
+            again = self.fit(places, self._max_iter, ROUGH)
             if again.loss < best.loss:
                 best = self.fit(again.positions, self._max_iter, self._tol)
                 if not self._passes.disobeyed(best.positions).any():
