@@ -120,8 +120,9 @@ def page(rows: Rows, folder: Path) -> str:
     methods = distinct(rows, "method")
     if methods:
         _draw(rows, folder / "study-replay.png")
+    curves = {k: _curve(pick(rows, "replay", method=k)) for k in methods}
     lines = [
-        [f"{m:,}", *(f"{_accuracy(pick(rows, 'replay', method=k), m):.4f}"[1:] for k in methods)]
+        [f"{m:,}", *(f"{curve[m]:.4f}"[1:] if m in curve else "" for curve in curves.values())]
         for m in CUTS
     ]
     told = [
@@ -134,8 +135,10 @@ def page(rows: Rows, folder: Path) -> str:
     return table(["answers", *methods], lines if methods else []) + "\n" + table(head, told)
 
 
-def _accuracy(runs: Rows, m: int) -> float:
-    return float(np.median([run["curve"][str(m)][0] for run in runs]))
+def _curve(runs: Rows) -> dict[int, float]:
+    """The median accuracy by number of answers, as far as all runs have come."""
+    reached = [m for m in CUTS if all(str(m) in run["curve"] for run in runs)]
+    return {m: float(np.median([run["curve"][str(m)][0] for run in runs])) for m in reached}
 
 
 def _draw(rows: Rows, picture: Path) -> None:
@@ -144,8 +147,8 @@ def _draw(rows: Rows, picture: Path) -> None:
     figure = Figure(figsize=(6.4, 4), layout="constrained")
     axes = figure.subplots()
     for method, marker in zip(distinct(rows, "method"), "os^D", strict=False):
-        runs = pick(rows, "replay", method=method)
-        axes.plot(CUTS, [_accuracy(runs, m) for m in CUTS], marker=marker, label=method)
+        curve = _curve(pick(rows, "replay", method=method))
+        axes.plot(list(curve), list(curve.values()), marker=marker, label=method)
     axes.set(xlabel="answers of people", ylabel="accuracy on questions never asked", xscale="log")
     axes.minorticks_off()
     axes.set_xticks(CUTS, [str(m) for m in CUTS])

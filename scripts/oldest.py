@@ -13,7 +13,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-USED = ("dask", "llm", "parquet", "study")  # extras whose code the tests run
+USED = ("dask", "hdf5", "llm", "parquet", "study")  # extras whose code the tests run
 TOO_NEW = "schemathesis"  # it wants a newer rich than we do
 OLD_CLIENT = "httpx"  # the test client of old web packages speaks through it
 BOUND = re.compile(r"^([\w.-]+)>=([\w.]+)(?:;\s*(.*))?$")

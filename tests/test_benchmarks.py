@@ -159,6 +159,22 @@ def test_every_benchmark_lists_its_cells(name):
     assert isinstance(module.page([], Path()), str)
 
 
+def test_a_replay_that_stopped_early_has_a_page_all_the_same(tmp_path):
+    from benchmarks import study_replay
+
+    few = {"part": "replay", "filler": 0, "p99_ms": 9.0, "seconds": 3.0}
+    rows = [
+        few | {"method": "informative", "curve": {"500": (0.8, 2), "1000": (0.82, 2)}},
+        few | {"method": "random", "curve": {"500": (0.75, 2)}},
+    ]
+    page = study_replay.page(rows, tmp_path)
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines()]
+    lines = {row[0]: row[1:] for row in cells if row}
+    assert lines["500"] == [".8000", ".7500"]
+    assert lines["1,000"] == [".8200", ""]
+    assert lines["2,000"] == ["", ""]
+
+
 def test_from_the_command_line():
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks", "--help"],

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -89,6 +90,8 @@ def test_labels_and_pictures(call, tmp_path):
     ("text", "options", "message"),
     [
         (None, [], "none.csv"),
+        (None, ["--dim", "two"], "--dim two: must be auto"),  # before the file is looked for
+        (None, ["--bootstrap", "1"], "--bootstrap 1"),
         ("head,winner,loser\n0,1\n", [], "line 2"),
         ("head,winner,loser\n0,1,2\n1,2,0\n", ["--dim", "0"], "--dim 0"),
         ("head,winner,loser\n0,1,2\n1,2,0\n", ["--dim", "x"], "--dim x"),
@@ -109,6 +112,13 @@ def test_refusals(call, tmp_path, text, options, message):
     assert result.exit_code == 2, result.output
     assert message in result.output
     assert "Traceback" not in result.output
+
+
+def test_a_device_that_is_not_there_is_said_before_the_file_is_read(call, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    result = call("fit", "none.csv", "--device", "cuda")
+    assert result.exit_code == 2, result.output
+    assert "device='cuda'" in result.output
 
 
 def people_file(path):

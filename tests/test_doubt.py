@@ -43,7 +43,8 @@ def test_a_budget_holds_for_what_is_asked_again():
         asked.append(len(questions))
         return [None] * len(questions)
 
-    nearer.embed(oracle, 30, noise=0, budget=200, random_state=0, progress=False)
+    with pytest.warns(nearer.errors.AnswersWarning, match="the result is chance alone"):
+        nearer.embed(oracle, 30, noise=0, budget=200, random_state=0, progress=False)
     assert sum(asked) <= 200
 
 
@@ -61,7 +62,8 @@ def test_graded_answers_teach():
 @pytest.mark.parametrize("n", [8, 12, 30])
 @pytest.mark.parametrize("oracle", [lambda q: [0.5] * len(q), lambda q: [None] * len(q)])
 def test_answers_that_tell_nothing_determine_nothing(n, oracle):
-    found = nearer.embed(oracle, n, random_state=0, progress=False)
+    with pytest.warns(nearer.errors.AnswersWarning, match="the result is chance alone"):
+        found = nearer.embed(oracle, n, random_state=0, progress=False)
     assert not found.determined
     assert found.dimension_low == 1
     assert found.dimension_high > 4

@@ -120,6 +120,7 @@ def changed(embedding, file, change):
     with np.load(file) as held:
         arrays = dict(held)
     about = json.loads(arrays["about"].tobytes()) | change
+    del about["sha256"]  # as files of earlier versions have none
     np.savez(file, **arrays | {"about": np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)})
 
 
@@ -175,11 +176,40 @@ def test_other_files_are_told_what_is_needed(tmp_path):
         ({"covariances": np.zeros((N, 3, 3))}, "covariances are an array of shape"),
         ({"names": ("a", "b")}, "2 names for 20 objects"),
         ({"n_comparisons": "many"}, "n_comparisons is 'many'"),
+        ({"details": {"weights": np.ones(3)}}, r"weights are an array of shape \(3,\)"),
     ],
 )
 def test_a_file_that_holds_no_embedding_is_refused(noisy, tmp_path, change, message):
     replace(noisy, **change).save(tmp_path / "map.npz")
     with pytest.raises(InvalidInput, match=f"no whole saved embedding .{message}"):
+        nearer.load(tmp_path / "map.npz")
+
+
+@pytest.mark.parametrize("name", ["pairs", "starts", "spans", "credit", "weights", "row"])
+def test_choices_that_do_not_fit_together_are_refused(tmp_path, name):
+    screens = np.array([[0, 1, 2, 3], [2, 3, 4, 5], [0, 4, 1, 5], [3, 1, 5, 0], [4, 5, 0, 2]])
+    chosen = np.eye(3, dtype=bool)[[0, 0, 1, 2, 0]]
+    trials = nearer.Trials.from_screens(screens, chosen)
+    found = nearer.fit(trials, n_components=1, random_state=0)
+    found.save(tmp_path / "whole.npz")
+    assert same(nearer.load(tmp_path / "whole.npz").details["choices"], found.details["choices"])
+    array = getattr(found.details["choices"], name).copy()
+    array.flat[-1] += 99
+    array = array if name in ("pairs", "starts", "spans", "row") else array[:-1]
+    choices = replace(found.details["choices"], **{name: array})
+    replace(found, details={**found.details, "choices": choices}).save(tmp_path / "map.npz")
+    with pytest.raises(InvalidInput, match="its choices do not fit together"):
+        nearer.load(tmp_path / "map.npz")
+
+
+def test_a_file_that_somebody_changed_is_refused(noisy, tmp_path):
+    noisy.save(tmp_path / "map.npz")
+    with np.load(tmp_path / "map.npz") as held:
+        arrays = dict(held)
+    last = max(int(name) for name in arrays if name != "about")
+    arrays[str(last)] = arrays[str(last)][:-1]
+    np.savez(tmp_path / "map.npz", **arrays)
+    with pytest.raises(InvalidInput, match="was changed after it had been saved"):
         nearer.load(tmp_path / "map.npz")
 
 

@@ -76,6 +76,23 @@ def test_search_and_mouse_find_an_object(browser, file):
     page.context.close()
 
 
+def test_names_leave_what_the_frame_says_alone(browser, tmp_path):
+    X = np.array([[0.0, 0.0], [0.6, 0.0], [4.0, 3.0], [4.0, -3.0], [8.0, 0.0]])
+    save(explore_positions(X, labels=["apple", *"bcde"]), tmp_path / "map.html")
+    page = open_page(browser, "phone")
+    page.goto(f"file://{tmp_path / 'map.html'}")
+    written = page.evaluate("""() => {
+        const found = {};
+        text = (name, left, middle) => { found[name] = [left, middle]; };
+        draw();
+        return found;
+    }""")
+    up, tall = page.evaluate("[pen.measureText(axes[y]).width, canvas.clientHeight]")
+    left, middle = written["apple"]
+    assert left > 16 or abs(middle - tall / 2) > up / 2
+    page.context.close()
+
+
 def test_a_line_and_numbers(browser, tmp_path):
     X = np.arange(6.0)[:, None]
     save(explore_positions(X, labels=list("abcdef"), colour=X[:, 0]), tmp_path / "line.html")

@@ -135,6 +135,27 @@ def test_missing_rows_are_left_out_all_at_once(tmp_path):
     assert "left out, could not be read: 3,000 (lines 5, 6," in result.stderr
 
 
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_a_first_line_made_for_excel_names_the_separator(tmp_path, separator):
+    file = tmp_path / "t.csv"
+    rows = [(a, b, "cat, tame") for a, b, _ in ROWS[:1]]
+    text = f"sep={separator}\r\n" + table(separator, rows=rows)
+    file.write_text(text)
+    assert nearer.read_triplets(file).labels == ("ape", "bee", "cat, tame")
+    file.write_text(text + f"ape{separator}bee\n")
+    with pytest.raises(InvalidInput, match="line 4: has 2 fields where line 2 has 3"):
+        nearer.read_triplets(file)
+
+
+def test_one_answer_is_not_called_answers(tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_text(table(rows=[*ROWS[:1], ("ape", "ape", "cat")]))
+    with pytest.warns(DroppedRows, match="an object is named twice: 1 of 2 answers, the first on"):
+        read = nearer.read_triplets(file)
+    assert str(read.report).startswith("2 answers, 1 triplet over 3 objects\n")
+    assert repr(read) == "<1 triplet over 3 objects>"
+
+
 def test_fit_says_what_it_assumed(tmp_path):
     file = tmp_path / "t.txt"
     file.write_text("0 1 2\n1 2 0\n2 1 0\n")

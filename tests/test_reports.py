@@ -72,7 +72,7 @@ def test_it_says_what_was_found(people, tmp_path):
     others = people.details["agreement"]["others"]
     assert f"{100 * others.share:.1f} %" in page
     assert f"{100 * others.ceiling:.1f} %" in page
-    assert "1 of 4 contradict all others: dee." in page
+    assert "1 of 4 contradicts all others: dee." in page
     for row in rated:
         assert f"{100 * row['agreement']:.1f} %" in page
     for d, known in people.evidence.items():
@@ -93,6 +93,17 @@ def test_whoever_is_cited_is_listed_and_the_reverse(people, exact):
         for name, year in cited:
             assert any(r.startswith(name.split()[0]) and f"({year})" in r for r in listed), name
     assert "Hamiltonian Monte Carlo (Neal, 2011)" in methods_text(people)
+
+
+def test_the_curve_that_was_fitted_is_the_one_described(people):
+    """The t curve, in which distances count by their logarithm, has words and a source."""
+    fit = people.details["posterior"]
+    for tail, lapses, cited in ((0.0, True, False), (1.0, False, True)):
+        posterior = replace(fit, noise=replace(fit.noise, tail=tail))
+        found = replace(people, details={**people.details, "posterior": posterior})
+        assert ("but for a share of lapses" in methods_text(found)) is lapses
+        assert ("Student's t (van der Maaten and Weinberger, 2012)" in methods_text(found)) is cited
+        assert any(r.startswith("van der Maaten") for r in references(found)) is cited
 
 
 def test_names_stay_names(people, tmp_path):

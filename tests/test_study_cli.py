@@ -265,5 +265,5 @@ def test_earlier_answers_that_say_nothing_are_counted(tmp_path, words):
     table = tmp_path / "t.csv"
     table.write_text("head,winner,loser\n0,1,2\n3,3,4\n")
     said = good("import", tmp_path / "s.db", table)
-    assert "1 of 2 answers name an item twice, as checks do, and are left out" in said
-    assert "1 answers added" in said
+    assert "left out of 2 lines, an item named twice, as in checks: 1" in said
+    assert "1 answer added" in said

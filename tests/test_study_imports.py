@@ -96,7 +96,7 @@ def test_salmons_older_file_with_pictures(tmp_path):
     [
         ("a.csv", "label\nx\ny\n", "holds 2 items; comparing needs at least 3"),
         ("a.csv", "label\nx\ny\nx\n", "two items are called 'x'"),
-        ("a.csv", "id,text\n1,x\n2,y, or z\n", "row '2,y, or z' has 3 fields, and the header 2"),
+        ("a.csv", "id,text\n1,x\n2,y, or z\n", "line 3, '2,y, or z', has 3 fields, and the"),
         ("a.csv", "number\n1\n2\n3\n", "has columns .'number'.; one must be called"),
         ("a.csv", 'label\nx\n""\nz\n', "must have 1 to 2000 characters"),
         ("a.yaml", "targets: 5", "targets=5: must be a list"),

@@ -97,7 +97,7 @@ def test_probabilities(answers):
 
 
 def test_contradictions_are_counted_and_warned_of():
-    with pytest.warns(AnswersWarning, match="1 questions have both answers"):
+    with pytest.warns(AnswersWarning, match="1 question has both answers"):
         model = nearer.SOE(1, random_state=0).fit([[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 0, 2]])
     assert model.n_contradictions_ == 1
 

@@ -94,7 +94,7 @@ def test_triplettools_long_and_short(write):
 
 
 def test_counts_are_weights_and_zero_is_undecided(write):
-    with pytest.warns(DroppedRows, match="1 of 3 answers have no decision"):
+    with pytest.warns(DroppedRows, match="nobody decided: 1 of 3 answers"):
         answers = nearer.read_triplets(write("0,1,2,3\n2,1,0,-2\n1,2,0,0\n"))
     assert answers.triplets.tolist() == ROWS[:2]
     assert answers.weights.tolist() == [3, 2]
@@ -228,9 +228,9 @@ def test_nothing_is_dropped_silently(write):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         report = nearer.read_triplets(file, drop_bad_rows=True).report
-    assert [str(w.message).partition(" and")[0] for w in caught] == [
-        "2 of 7 answers name an object twice",
-        "1 of 7 answers could not be read",
+    assert [str(w.message).partition(", the first")[0] for w in caught] == [
+        "left out, an object is named twice: 2 of 7 answers",
+        "left out, cannot be read: 1 of 7 answers",
     ]
     assert all(w.filename == __file__ for w in caught)
     assert report.degenerate == (3, 4)

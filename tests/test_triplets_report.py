@@ -59,7 +59,7 @@ def test_long_lists_are_cut_short():
         unread_columns=["rt"],
     )
     text = str(report)
-    assert "30 answers from 3 participants, 1 triplets over 40 objects" in text
+    assert "30 answers from 3 participants, 1 triplet over 40 objects" in text
     assert "20 (lines 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 10 more)" in text
     assert "o12 and 27 more" in text
     assert "columns not used: rt" in text

@@ -66,13 +66,16 @@ with served(folder / "weather.db") as server:
     outcome = answer_all(server.port, people, 6, 900, seed=1)
 command("study", "export", "weather.db", "--out", "answers.csv")
 found = nearer.fit(folder / "answers.csv", random_state=0)
-print(f"{outcome.people} people, {len(outcome.acknowledged)} answers, {found.dimension} dimensions")
+print(f"{outcome.people} people, {len(outcome.acknowledged)} answers; dimensions that they leave "
+      f"possible: {found.dimension_low} to {found.dimension_high}")  # fmt: skip
 
 # %%
-# What was in people's minds, and what the answers tell of it. Their order is never the same
-# twice, since people come and go; the map is.
+# What was in people's minds, and what the answers tell of it in the plane. Which answers come is
+# never the same twice, since people come and go; the map hardly changes.
 
-words, mind = np.array(list(WEATHER)), mind[np.array(found.names, dtype=int)]
+found = nearer.fit(folder / "answers.csv", n_components=2, random_state=0)
+order = np.array(found.names, dtype=int)
+words, mind = np.array(list(WEATHER))[order], mind[order]
 laid = nearer.metrics.procrustes(mind, found.positions).aligned
 figure, ax = plt.subplots(figsize=(7.5, 5))
 for (x, y), (u, v), word in zip(mind, laid, words, strict=True):

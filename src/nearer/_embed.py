@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
@@ -15,11 +16,12 @@ from nearer.algorithms.adaptive import Economy
 from nearer.algorithms.exact_or_noisy import Expected, exact_or_noisy
 from nearer.asking.protocol import Oracle
 from nearer.embedding import Embedding
-from nearer.errors import InvalidInput
+from nearer.errors import AnswersWarning, InvalidInput
 from nearer.running.names import as_names
 from nearer.running.progress import asking_progress
 from nearer.running.run import Dispatch, refuse_unknown, run
 from nearer.running.workers import is_async
+from nearer.wording import amount
 
 __all__ = ["embed"]
 
@@ -120,4 +122,18 @@ def embed(
             progress=count,
             **how,
         )
+    _warn_where_nobody_knew(found, len(found.triplets) if keep_triplets else None)
     return found if keep_triplets else replace(found, triplets=found.triplets[:0].copy())
+
+
+def _warn_where_nobody_knew(found: Embedding, kept: int | None) -> None:
+    """Say so where no answer takes a side; `kept` is how many triplets there are, if they are."""
+    broken, unsure = (found.details.get(name, 0) for name in ("n_ties_broken", "n_unsure"))
+    told = found.n_comparisons - unsure if kept is None else kept - broken
+    if found.n_comparisons and told <= 0 and (unsure >= found.n_comparisons or not kept):
+        warnings.warn(
+            f"{amount(found.n_comparisons, 'comparison')}, and no answer says which object is "
+            "nearer: the result is chance alone; look at what the oracle returns",
+            AnswersWarning,
+            stacklevel=3,
+        )

@@ -41,6 +41,7 @@ from nearer.fitting.solver import Fit, disobeyed, fit_positions
 from nearer.fitting.starts import fit_from_above
 from nearer.triplets.stored import Stored
 from nearer.trust import Calibration, calibrated
+from nearer.wording import amount
 
 __all__ = ["fit"]
 
@@ -364,7 +365,7 @@ def _embedding(given: Given, found: _Found, call: str) -> Embedding:
     evidence = found.evidence or (estimate.evidence if estimate is not None else {})
     known = bool(np.any(posterior.covariances))
     trials = np.unique(given.trials)
-    note = f"{len(trials):,} answers, {found.method}, {d} dimensions"
+    note = f"{amount(len(trials), 'answer')}, {found.method}, {amount(d, 'dimension')}"
     return Embedding(
         positions=posterior.positions,
         triplets=given.rows.astype(np.int64),

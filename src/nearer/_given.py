@@ -30,6 +30,7 @@ from nearer.triplets.blocks import blocks_of
 from nearer.triplets.columns import BESIDE, by_name
 from nearer.triplets.report import Report
 from nearer.trust import Agreement, measure_agreement
+from nearer.wording import amount
 
 __all__ = ["Given", "gather"]
 
@@ -261,8 +262,8 @@ def _of_trials(
         raise InvalidInput("there are no trials: at least one is needed")
     if not answers.decided.any():
         raise InvalidInput(
-            f"{len(answers)} trials, and nobody could decide in any of them: that says nothing of "
-            "where objects are; at least one choice is needed"
+            f"{amount(len(answers), 'trial')}, and nobody could decide: that says nothing of where "
+            "objects are; at least one choice is needed"
         )
     people = answers.people if people is None else people
     n = answers.n_objects if n_objects is None else _few(checks.n_objects(n_objects))

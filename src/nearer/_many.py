@@ -40,6 +40,7 @@ from nearer.fitting.starts import ENOUGH, EXTRA, ROUGH, random_start
 from nearer.metrics import share_interval
 from nearer.triplets.blocks import BlockSource, as_source, blocks_of
 from nearer.triplets.stored import Stored, store
+from nearer.wording import amount
 
 __all__ = ["MANY", "Checkpoint", "Goal", "fit_many", "in_blocks"]
 
@@ -301,9 +302,10 @@ class _Many:
                 return principal_axes(before.positions, e)
 
             steps = self._goal.max_iter
-            fit = kept.stage(f"{e} dimensions", begin, few, loss, max_iter=steps, tol=ROUGH)
+            name = amount(e, "dimension")
+            fit = kept.stage(name, begin, few, loss, max_iter=steps, tol=ROUGH)
             if before is not None:
-                kept.forget(f"{e + 1} dimensions")
+                kept.forget(amount(e + 1, "dimension"))
         assert fit is not None
         return fit.positions
 
@@ -356,7 +358,7 @@ def _embedding(
     call: str,
 ) -> Embedding:
     d, m = posterior.positions.shape[1], answers.n_rows
-    note = f"{m:,} answers, {method}, {d} dimensions, in blocks"
+    note = f"{amount(m, 'answer')}, {method}, {amount(d, 'dimension')}, in blocks"
     return Embedding(
         positions=posterior.positions,
         triplets=np.empty((0, 3), dtype=np.int64),

@@ -33,6 +33,7 @@ from nearer.questions import Answers
 from nearer.running.run import run
 from nearer.sketch import small_map
 from nearer.trust import Agreement, Calibration
+from nearer.wording import amount
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -304,10 +305,10 @@ class Embedding:
 
     @property
     def _summary(self) -> list[str]:
-        d = f"{self.dimension} dimension{'s' if self.dimension > 1 else ''}"
+        d = amount(self.dimension, "dimension")
         if self.determined is False:
             d += f" (not determined: {self.dimension_low} to {self.dimension_high})"
-        parts = [f"{len(self.positions):,} objects", d, f"{self.n_comparisons:,} comparisons"]
+        parts = [amount(len(self.positions), "object"), d, amount(self.n_comparisons, "comparison")]
         if self.held_out is not None:
             parts.append(f"held-out accuracy {self.held_out.accuracy:.3f}")
         return parts

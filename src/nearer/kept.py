@@ -1,18 +1,19 @@
 """A result on disk: one ``.npz`` file of plain arrays, and a text that says what they are.
 
-The member ``about`` is JSON in UTF-8 with the name of the format, its version and a tree of values.
-Arrays lie beside it under numbers and are referred to by them; nothing is pickled, so that a file
-of a stranger can do no more than be wrong. Classes are those that the caller names, kept by their
-fields. What is none of these cannot be kept.
+The member ``about`` is JSON in UTF-8 with the name of the format, its version, a tree of values and
+a checksum of all that is kept (earlier files have none). Arrays lie beside it under numbers and are
+referred to by them; nothing is pickled, so that a file of a stranger can do no more than be wrong.
+Classes are those that the caller names, kept by their fields. What is none of these cannot be kept.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import io
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -98,6 +99,7 @@ def write_kept(path: str | os.PathLike[str], values: Any, classes: Classes, by: 
     tree = _Tree(classes)
     encoded = tree.encode(values)
     about = {"format": FORMAT, "version": VERSION, "by": by, "values": encoded}
+    about["sha256"] = _checksum(encoded, tree.arrays)
     text = np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)
     sink = io.BytesIO()
     members: dict[str, Any] = {str(i): array for i, array in enumerate(tree.arrays)}
@@ -124,12 +126,24 @@ def read_kept(path: str | os.PathLike[str], classes: Classes) -> Any:
             f"{path}: has format {version!r}, written by {by}, and this version of nearer reads "
             f"format {VERSION}; read it with that version, or a newer one"
         )
+    members = (arrays[str(i)] for i in range(len(arrays) - 1) if str(i) in arrays)
+    if "sha256" in about and about["sha256"] != _checksum(about.get("values"), members):
+        raise InvalidInput(f"{path}: was changed after it had been saved; save it again")
     try:
         return _decode(about["values"], arrays, classes)
     except (LookupError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise InvalidInput(
             f"{path}: a part of the saved embedding is damaged ({error!r}); save it again"
         ) from error
+
+
+def _checksum(values: Any, arrays: Iterable[NDArray[Any]]) -> str:
+    """Of the tree as text, and of all arrays: what they are and what they hold."""
+    found = hashlib.sha256(json.dumps(values).encode())
+    for array in arrays:
+        found.update(f"{array.dtype.str} {array.shape}".encode())
+        found.update(np.ascontiguousarray(array).tobytes())
+    return found.hexdigest()
 
 
 def _decode(value: Any, arrays: Mapping[str, NDArray[Any]], classes: Classes) -> Any:
@@ -163,8 +177,9 @@ def _fault(values: Mapping[str, Any]) -> str:
     if not np.isfinite(X).all():
         return f"the position of object {int(np.argmin(np.isfinite(X).all(axis=1)))} is not finite"
     n, d = X.shape
-    posterior = values.get("details")
-    posterior = posterior.get("posterior") if isinstance(posterior, dict) else None
+    details = values.get("details")
+    details = details if isinstance(details, dict) else {}
+    posterior = details.get("posterior")
     for name, array, kinds, shape in (
         ("triplets", values.get("triplets"), "iu", (None, 3)),
         ("covariances", values.get("covariances"), "f", (n, d, d)),
@@ -176,14 +191,59 @@ def _fault(values: Mapping[str, Any]) -> str:
         good = isinstance(array, np.ndarray) and array.dtype.kind in kinds
         if not good or not _fits(getattr(array, "shape", ()), shape):
             return f"{name} are {_what(array)}, for positions of shape {X.shape}"
-    T = values["triplets"]
-    if T.size and not (T.min() >= 0 and n > T.max()):
-        return f"triplets name objects from {T.min()} to {T.max()}, and there are {n}"
+    if fault := _answers_fault(values["triplets"], details, n):
+        return fault
     for name, types in _KINDS.items():
         if name in values and not isinstance(values[name], types):
             return f"{name} is {_what(values[name])}"
     names = values.get("names")
     return f"{len(names)} names for {n} objects" if names is not None and len(names) != n else ""
+
+
+def _answers_fault(T: NDArray[Any], details: Mapping[str, Any], n: int) -> str:
+    """What answers about n objects cannot be."""
+    if not _within(T, n):
+        return f"triplets name objects from {T.min()} to {T.max()}, and there are {n}"
+    choices, weights = details.get("choices"), details.get("weights")
+    if choices is not None:
+        return "" if _whole_choices(choices, n) else "its choices do not fit together"
+    if weights is not None and len(T) and np.shape(weights) != (len(T),):
+        return f"weights are {_what(weights)}, for {len(T):,} triplets"
+    return ""
+
+
+def _whole_choices(choices: Any, n: int) -> bool:
+    """Whether compiled code may run over choices: rows of items, items of pairs, pairs of objects.
+
+    Their fields are described in `nearer.fitting.choices`.
+    """
+    kinds = {"starts": "i", "spans": "i", "pairs": "i", "credit": "f", "wanted": "i"}
+    kinds |= {"ranked": "b", "log_ways": "f", "weights": "f", "odds": "f", "group": "u", "row": "i"}
+    found: dict[str, Any] = {name: getattr(choices, name, None) for name in kinds}
+    if not all(isinstance(a, np.ndarray) and a.dtype.kind == kinds[k] for k, a in found.items()):
+        return False
+    m, pairs = found["wanted"].size, found["pairs"]
+    sizes = {"credit": found["spans"].size - 1, "starts": m + 1}
+    sizes |= dict.fromkeys(("wanted", "ranked", "log_ways", "weights", "odds", "group"), m)
+    return (
+        all(found[name].shape == (size,) for name, size in sizes.items())
+        and _fits(pairs.shape, (None, 2))
+        and _cuts(found["starts"], found["credit"].size)
+        and _cuts(found["spans"], len(pairs))
+        and _within(pairs, n)
+        and _within(found["row"], m)
+        and choices.n_objects == n
+    )
+
+
+def _cuts(ends: NDArray[Any], size: int) -> bool:
+    """Whether numbers that never fall cut so many things into parts."""
+    whole = ends.ndim == 1 and ends.size and ends[0] == 0 and ends[-1] == size
+    return bool(whole and np.all(np.diff(ends) >= 0))
+
+
+def _within(numbers: NDArray[Any], n: int) -> bool:
+    return not numbers.size or bool(numbers.min() >= 0 and n > numbers.max())
 
 
 # what is no array, by its kind; what a class of its own holds is that class's matter

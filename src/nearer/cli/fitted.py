@@ -23,13 +23,22 @@ from nearer.cli.output import check_folder, said_of_dimension
 from nearer.embedding import Embedding
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.files import json_text, positions_text, sha256, table_text, written_whole
+from nearer.fitting.device import using
 from nearer.metrics import triplet_accuracy
 from nearer.running.progress import step_progress
 from nearer.triplets import Triplets
 from nearer.triplets.blocks import parquet_files
 from nearer.triplets.report import Report
+from nearer.wording import amount
 
-__all__ = ["Fitted", "check_files", "fit_file", "report_fit", "wanted_dimension"]
+__all__ = [
+    "Fitted",
+    "check_files",
+    "check_options",
+    "fit_file",
+    "report_fit",
+    "wanted_dimension",
+]
 
 _MOST_DRAWN = 1000  # objects with names and ellipses; more of them hide each other and take minutes
 
@@ -158,14 +167,12 @@ def fit_file(
     if not len(answers):
         raise InvalidInput(f"{source}: no answer is left, {_why_none(answers.report)}")
     wanted = wanted_dimension(dim, len(np.unique(answers.triplets)))
-    if bootstrap == 1:
-        raise InvalidInput("--bootstrap 1: a spread needs at least 2 draws; 0 leaves it out")
     folder = check_folder(out)
     seed = secrets.randbits(31) if seed is None else seed
     start = time.perf_counter()
     with step_progress() as step, warnings.catch_warnings():
         warnings.simplefilter("ignore", AnswersWarning)  # the table says it
-        step(f"fitting {len(answers):,} answers")
+        step(f"fitting {amount(len(answers), 'answer')}")
         embedding = fit(
             answers,
             n_components=wanted,
@@ -204,12 +211,29 @@ def wanted_dimension(dim: str, n: int) -> Any:
     """What ``--dim`` says: auto, or how many of n objects."""
     if dim == "auto":
         return dim
-    if not (dim.isascii() and dim.isdigit()) or not 1 <= int(dim) < n:
+    d = _whole_number(dim)
+    if d >= n:
         raise InvalidInput(
             f"--dim {dim}: must be auto or a whole number from 1 to {n - 1}, one fewer than there "
             "are objects"
         )
+    return d
+
+
+def _whole_number(dim: str) -> int:
+    if not (dim.isascii() and dim.isdigit() and int(dim)):
+        raise InvalidInput(f"--dim {dim}: must be auto or a whole number from 1")
     return int(dim)
+
+
+def check_options(dim: str, device: str, bootstrap: int | None) -> None:
+    """Refuse, before a long file is read, what no file could make right."""
+    if dim != "auto":
+        _whole_number(dim)
+    if bootstrap == 1:
+        raise InvalidInput("--bootstrap 1: a spread needs at least 2 draws; 0 leaves it out")
+    with using(device):
+        pass
 
 
 def check_files(map_file: Path | None, report_file: Path | None) -> None:

@@ -30,6 +30,7 @@ from nearer.running.progress import bar_progress
 from nearer.running.torchrun import Processes, is_one_of_many
 from nearer.triplets.blocks import BlockSource, as_source
 from nearer.triplets.stored import Stored, store
+from nearer.wording import amount
 
 __all__ = ["fit_blocks", "in_blocks"]
 
@@ -137,7 +138,9 @@ def _watched(source: BlockSource, share: Callable[[float], object]) -> Iterator[
 
 
 def _read(answers: Stored) -> str:
-    said = f"{answers.n_rows:,} triplets over {answers.n_objects:,} objects, fitted in blocks"
+    said = (
+        f"{amount(answers.n_rows, 'triplet')} over {answers.n_objects:,} objects, fitted in blocks"
+    )
     return f"{said}\ncolumns not used: {', '.join(answers.unread)}" if answers.unread else said
 
 

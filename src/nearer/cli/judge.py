@@ -12,6 +12,8 @@ from typing import Any
 
 import click
 
+from nearer.wording import amount
+
 __all__ = ["command"]
 
 
@@ -99,7 +101,7 @@ def export(
         )
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     write_bytes(out, text.encode())
-    click.echo(f"{len(lines)} questions of round {batch.number + 1} in {out}")
+    click.echo(f"{amount(len(lines), 'question')} of round {batch.number + 1} in {out}")
 
 
 @command.command("import")
@@ -125,12 +127,12 @@ def import_(
     answers = _replies(replies, batch.number, set(batch.rows.tolist()))
     add_answers(file, batch, answers)
     unsure = sum(answer is None for answer in answers.values())
-    click.echo(f"{len(answers)} answers taken in, {unsure} of them don't know")
+    click.echo(f"{amount(len(answers), 'answer')} taken in, {unsure:,} of them don't know")
     batch = open_batch(_asking(names, budget, seed), file, names, about)
     if batch.result is not None:
         _finish(batch.result, file, out)
     else:
-        click.echo(f"{len(batch.rows)} questions are open: export them")
+        click.echo(f"{amount(len(batch.rows), 'question is', 'questions are')} open: export")
 
 
 def _replies(path: str, number: int, open_rows: set[int]) -> dict[int, Any]:
@@ -195,8 +197,9 @@ def _finish(found: Any, file: Path, out: str | None) -> None:
 
     names = found.names or _names(file)
     click.echo(
-        f"{found.n_comparisons} answers place {len(found.positions)} objects in "
-        f"{found.dimension} dimensions; the answers are in {file}"
+        f"{amount(found.n_comparisons, 'answer places', 'answers place')} "
+        f"{len(found.positions):,} objects in {amount(found.dimension, 'dimension')}; the "
+        f"answers are in {file}"
     )
     if out is not None:
         sheet = io.StringIO()

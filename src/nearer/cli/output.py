@@ -17,6 +17,7 @@ from nearer.algorithms.basis import Basis
 from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
 from nearer.files import json_text, positions_text, table_text, write_files
+from nearer.wording import amount
 
 __all__ = ["MethodRun", "check_folder", "print_run", "said_of_dimension", "write_run"]
 
@@ -132,7 +133,7 @@ def print_run(run: MethodRun, *, as_json: bool) -> None:
     console = Console()
     console.print(table)
     for phase in run.embedding.history:
-        console.print(f"{phase.name}: {phase.n_comparisons:,} comparisons; {phase.note}")
+        console.print(f"{phase.name}: {amount(phase.n_comparisons, 'comparison')}; {phase.note}")
     for line in said_of_dimension(run.embedding):
         console.print(line, soft_wrap=True, markup=False, highlight=False)
     console.print(f"in {run.folder}: {', '.join(run.files)}", soft_wrap=True)

@@ -7,6 +7,7 @@ import json
 import click
 
 from nearer.cli.options import scheduler_option
+from nearer.wording import amount
 
 __all__ = ["command"]
 
@@ -108,7 +109,7 @@ def _count(
     from rich.console import Console
     from rich.table import Table
 
-    title = f"{n_objects} objects, {n_components} dimensions, {noise:.0%} wrong answers"
+    title = f"{n_objects:,} objects, {amount(n_components, 'dimension')}, {noise:.0%} wrong answers"
     table = Table(title=title, title_justify="left")
     for name in ("answers", "of the truth", "of people's answers", "τ"):
         table.add_column(name, justify="right")
@@ -165,7 +166,8 @@ def _compare(
     from rich.console import Console
     from rich.table import Table
 
-    title = f"{n_objects} objects, {n_components} dimensions, {noise:.0%} wrong, {hours:g} hours"
+    space = f"{n_objects:,} objects, {amount(n_components, 'dimension')}"
+    title = f"{space}, {noise:.0%} wrong, {hours:g} hours"
     table = Table(title=title, title_justify="left")
     for name in ("task", "screens", "of the truth", "τ"):
         table.add_column(name, justify="left" if name == "task" else "right")

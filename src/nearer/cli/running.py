@@ -32,6 +32,7 @@ from nearer.files import read_numpy, write_bytes
 from nearer.running.load import journal_seed
 from nearer.running.progress import asking_progress
 from nearer.running.run import run
+from nearer.wording import amount
 
 __all__ = ["run_method"]
 
@@ -153,7 +154,9 @@ class _PaidAnswers:
         except (ValueError, TypeError, LookupError, OverflowError):
             click.echo(f"{self._file} cannot be read and is left aside", err=True)
             return
-        click.echo(f"going on from {len(self.memory):,} answers of an interrupted run", err=True)
+        click.echo(
+            f"going on from {amount(len(self.memory), 'answer')} of an interrupted run", err=True
+        )
 
     @contextmanager
     def kept_when_interrupted(self) -> Iterator[None]:
@@ -163,8 +166,8 @@ class _PaidAnswers:
         except KeyboardInterrupt:
             self._save()
             raise Stopped(
-                f"interrupted; {len(self.memory):,} answers are kept in {self._file}, and the same "
-                "command goes on from there"
+                f"interrupted; {amount(len(self.memory), 'answer is', 'answers are')} kept in "
+                f"{self._file}, and the same command goes on from there"
             ) from None
         self._file.unlink(missing_ok=True)
 

@@ -17,6 +17,7 @@ from nearer.cli.options import GivenPath
 from nearer.cli.study_changes import COMMANDS, STUDY, read_settings
 from nearer.errors import InvalidInput
 from nearer.files import write_bytes
+from nearer.wording import amount
 
 __all__ = ["command"]
 
@@ -81,7 +82,7 @@ def new(study: Path, items: Path, config: Path | None, questions: Path | None,
     checked = Config.of(given)
     new_study(study, found, checked, own)
     click.echo(f"{study}: {len(found)} items, method {checked.method}, "
-               f"{checked.questions} questions a person.")  # fmt: skip
+               f"{amount(checked.questions, 'question')} a person.")  # fmt: skip
     if skipped := left_out(items):
         named = ", ".join(skipped[:10]) + (" …" if len(skipped) > 10 else "")
         click.echo(f"Left out {len(skipped)} files that are no pictures, sound or film of a kind "
@@ -187,13 +188,12 @@ def status(study: Path, show_people: bool, as_json: bool) -> None:
     if found["map"]:
         share = found["map"]["accuracy"]
         shown = "unknown" if share is None else f"{share:.1%} of {found['map']['n_holdout']}"
-        click.echo(
-            f"  map        {found['map']['dimension']} dimensions, hold-out accuracy {shown}"
-        )
+        space = amount(found["map"]["dimension"], "dimension")
+        click.echo(f"  map        {space}, hold-out accuracy {shown}")
     for person in people if show_people else []:
         median = "-" if person.median_ms is None else f"{person.median_ms / 1000:.1f} s"
-        click.echo(f"  {person.pseudonym}  {person.answered} answers, {median}, catch failed "
-                   f"{person.catch_failed}/{person.catch_total}, repeats agree "
+        click.echo(f"  {person.pseudonym}  {amount(person.answered, 'answer')}, {median}, "
+                   f"catch failed {person.catch_failed}/{person.catch_total}, repeats agree "
                    f"{person.repeats_agreed}/{person.repeats_total}"
                    + (f"  [{'; '.join(person.warnings)}]" if person.warnings else ""))  # fmt: skip
 
@@ -237,7 +237,7 @@ def embed(study: Path, dim: int | None, seed: int, out: Path | None, as_json: bo
     found = draw_map(answers, len(items), n_components=d, seed=seed)
     if found is None:
         some = answers.decided
-        raise InvalidInput(f"{study}: has {some} answers; a map needs at least {FEWEST}")
+        raise InvalidInput(f"{study}: has {amount(some, 'answer')}; a map needs at least {FEWEST}")
     _write(out, positions_csv([item["name"] for item in items], found["positions"]), quiet=as_json)
     summary = {"n_objects": len(items), "out": str(out) if out else None,
                **{k: v for k, v in found.items() if k != "positions"}}  # fmt: skip
@@ -294,7 +294,8 @@ def simulate(study: Path, n_answers: int, n_people: int, positions: Path | None,
         click.echo(json.dumps(found))
         return
     click.echo(f"{found['stored']} screens of {found['task']!r} in {found['seconds']:.0f} s, "
-               f"{found['people']} people; a reply took {found['reply_ms']['median']:.0f} ms, "
+               f"{amount(found['people'], 'person', 'people')}; a reply took "
+               f"{found['reply_ms']['median']:.0f} ms, "
                f"at most {found['reply_ms']['p99']:.0f} ms for 99 of 100")  # fmt: skip
     click.echo(f"{found['counted']} of them count; the others are hold-outs, repeats and checks. "
                f"Hours are people's, at {found['seconds_an_answer']:.1f} s a screen.")  # fmt: skip

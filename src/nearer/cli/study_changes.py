@@ -12,6 +12,7 @@ import click
 
 from nearer.cli.options import GivenPath
 from nearer.errors import InvalidInput
+from nearer.wording import amount
 
 __all__ = ["COMMANDS", "STUDY", "read_settings"]
 
@@ -47,7 +48,7 @@ def withdraw(study: Path, person: str) -> None:
     with _changing(study) as store:
         number = _person(store.reader(), study, person)
         erased = store.write(lambda ledger: erase(ledger, number))
-    click.echo(f"{person}: {erased} answers erased. Older backups still hold them.")
+    click.echo(f"{person}: {amount(erased, 'answer')} erased. Older backups still hold them.")
 
 
 @click.command("set")
@@ -78,7 +79,7 @@ def import_(study: Path, answers: Path) -> None:
         names = [item["name"] for item in read_items(store.reader())]
         found = read_answers(answers, names)
         added = store.write(lambda ledger: import_answers(ledger, found))
-    click.echo(f"{study}: {added} answers added")
+    click.echo(f"{study}: {amount(added, 'answer')} added")
 
 
 @click.command()

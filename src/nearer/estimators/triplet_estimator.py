@@ -22,6 +22,7 @@ from nearer.estimators.naming import FramesOut, as_generator, number_answers, nu
 from nearer.fitting.device import GpuPasses, is_tensor, using
 from nearer.fitting.solver import Fit, Passes, disobeyed, prepare
 from nearer.questions import pack
+from nearer.wording import amount
 
 __all__ = ["TripletEstimator", "answered", "warn_about"]
 
@@ -176,7 +177,8 @@ def warn_about(rows: NDArray[np.int32], n: int) -> int | None:
         contradictions = int(np.sum((seen[1:] ^ seen[:-1]) == 1))
     if contradictions:
         warnings.warn(
-            f"{contradictions} questions have both answers; the fit weighs one against the other",
+            f"{amount(contradictions, 'question has', 'questions have')} both answers; the "
+            "fit weighs one against the other",
             AnswersWarning,
             stacklevel=3,
         )

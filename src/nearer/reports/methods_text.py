@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from nearer import __version__
 from nearer.embedding import Embedding
+from nearer.wording import amount
 
 __all__ = ["methods_text", "references"]
 
@@ -38,12 +41,27 @@ def _method(found: Embedding) -> str:
     return str(found.details.get("method", "noisy" if "posterior" in found.details else "soe"))
 
 
+def _tail(found: Embedding) -> float:
+    """Degrees of freedom of the t curve; 0 where distances count as they are."""
+    posterior: Any = found.details.get("posterior")
+    return 0.0 if posterior is None else float(posterior.noise.tail)
+
+
+def _counted(tail: float) -> str:
+    if not tail:
+        return "the difference of the two distances, but for a share of lapses"
+    return (
+        "the difference of the two distances, each δ of which counts as (α + 1)/2 · log(1 + δ²/α) "
+        f"with α = {tail:g}, the heavy tail of Student's t (van der Maaten and Weinberger, 2012)"
+    )
+
+
 def references(found: Embedding) -> list[str]:
     """The works that the text cites, in order of their authors."""
     method = _method(found)
     cited = {method} & _REFERENCES.keys()
     if method == "noisy":
-        cited |= {"luce", "neal"}
+        cited |= {"luce", "neal", "tste"} if _tail(found) else {"luce", "neal"}
     if found.held_out is not None or found.people is not None:
         cited.add("wilson")
     own = f"The nearer developers. nearer, version {__version__} [computer software]."
@@ -55,8 +73,8 @@ def methods_text(found: Embedding) -> str:
     n, d = len(found.positions), found.dimension
     method, estimate = _method(found), found.details.get("estimate")
     words = [
-        f"The {n:,} objects were placed in {d} dimension{'s' if d > 1 else ''} by ordinal "
-        f"embedding of {found.n_comparisons:,} answers with nearer, version {__version__}."
+        f"The {n:,} objects were placed in {amount(d, 'dimension')} by ordinal "
+        f"embedding of {amount(found.n_comparisons, 'answer')} with nearer, version {__version__}."
     ]
     if found.chosen:
         words.append(
@@ -65,11 +83,10 @@ def methods_text(found: Embedding) -> str:
     if method == "noisy":
         words.append(
             "Answers were taken to follow a choice rule (Luce, 1959): the nearer of two objects "
-            "is chosen with a probability that grows with the difference of the two distances, "
-            "but for a share of lapses; positions had a Gaussian prior. Positions are the most "
-            "probable ones; the width of the prior, the rate of lapses and the steepness of "
-            "predictions were chosen by answers held out, all answers about the same three objects "
-            "together."
+            f"is chosen with a probability that grows with {_counted(_tail(found))}; positions had "
+            "a Gaussian prior. Positions are the most probable ones; the width of the prior, the "
+            "rate of lapses, the steepness of predictions and the way in which distances count "
+            "were chosen by answers held out, all answers about the same three objects together."
         )
     elif method in _LOSSES:
         obeyed = ", which obeys all of them" if found.error_rate == 0 else ""

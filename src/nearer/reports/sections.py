@@ -15,6 +15,7 @@ from nearer.reports.document import Block, Code, Grid, Paragraph, Plate, Section
 from nearer.reports.methods_text import methods_text, references
 from nearer.triplets.report import Report, examine
 from nearer.trust import Agreement, Calibration
+from nearer.wording import amount
 
 __all__ = [
     "about_accuracy",
@@ -62,9 +63,10 @@ def about_data(found: Embedding) -> Section:
     if read is None and len(found.triplets):
         read = examine(found.triplets, [str(i) for i in range(n)])
     chosen = "chosen round by round" if found.chosen else "given"
-    people = "" if found.people is None else f", by {len(found.people):,} people"
+    people = "" if found.people is None else f", by {amount(len(found.people), 'person', 'people')}"
     told = [
-        f"{found.n_comparisons:,} answers about {n:,} objects{people}; the questions were {chosen}"
+        f"{amount(found.n_comparisons, 'answer')} about {amount(n, 'object')}{people}; the "
+        f"questions were {chosen}"
     ]
     if read is not None:
         told += [line[0].upper() + line[1:] for line in str(read).splitlines()[1:]]
@@ -216,16 +218,19 @@ def _calibrated(found: Calibration) -> Grid:
     return Grid(caption, ["predicted", "came true", "answers"], rows)
 
 
+_SAID_OF = {
+    "contrary": ("contradicts all others", "contradict all others"),
+    "guessing": ("seems to guess", "seem to guess"),
+}
+
+
 def about_people(found: Embedding) -> Section | None:
     """How far each person agrees with the others; None where nobody says who answered."""
     people = found.people
     if people is None:
         return None
     rated = found.details.get("reliability") is not None
-    flagged = {
-        kind: [str(x) for x in people["id"][people["flag"] == kind]]
-        for kind in ("contrary", "guessing")
-    }
+    flagged = {kind: [str(x) for x in people["id"][people["flag"] == kind]] for kind in _SAID_OF}
     blocks: list[Block] = [
         Paragraph(
             "Agreement is the share of a person's answers that were predicted from other answers. "
@@ -235,8 +240,9 @@ def about_people(found: Embedding) -> Section | None:
     ]
     for kind, ids in flagged.items():
         if ids:
-            word = "contradict all others" if kind == "contrary" else "seem to guess"
-            blocks.append(Paragraph(f"{len(ids)} of {len(people)} {word}: {', '.join(ids)}."))
+            one, more = _SAID_OF[kind]
+            said = one if len(ids) == 1 else more
+            blocks.append(Paragraph(f"{len(ids)} of {len(people)} {said}: {', '.join(ids)}."))
     if rated and not any(flagged.values()):
         blocks.append(Paragraph("Nobody contradicts the others or seems to guess."))
     blocks.append(

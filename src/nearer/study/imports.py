@@ -146,7 +146,7 @@ def _read_table(source: Path) -> list[Item]:
             f"{' or '.join(_TEXT_COLUMNS[:2])} (a text) or {_FILE_COLUMNS[0]} (a file name)"
         )
     items = []
-    for row in rows:
+    for _, row in rows:
         alt = (row.get(alt_column) or "") if alt_column else ""
         label = (row.get(text_column) or "").strip() if text_column else ""
         if file_column is None:

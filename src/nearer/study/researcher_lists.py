@@ -6,6 +6,7 @@ mixed in by the setting ``own_share``, in the order of the list. A column ``answ
 careful person chooses, which makes the question a check that no program can tell from the others.
 
 A table of answers is what `nearer study export` writes, Salmon's responses, or tripletTools' file.
+Lines that choose none of two things, or that the study does not count, are left out, and said so.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from nearer.study.refusals import Refusal
 from nearer.study.rows import Joined, Leased, Ledger, Posed, Proposed, Responded
 from nearer.study.spreadsheets import column, read_table
 from nearer.study.task_kinds import fact
+from nearer.wording import amount
 
 __all__ = [
     "EarlierAnswer",
@@ -37,6 +39,9 @@ __all__ = [
 _HEAD = ("head", "query", "center")
 _NEAR = ("winner", "near", "answer")
 _FAR = ("loser", "far")
+_TWICE = "an item named twice, as in checks"
+_UNDECIDED = "nobody chose between two"
+_NOT_COUNTED = "taken back, or of people who do not count"
 _PERSON = ("person", "puid", "worker_id", "participant")
 
 
@@ -88,7 +93,7 @@ def read_questions(path: Path, names: Sequence[str]) -> list[OwnQuestion]:
         raise InvalidInput(f"{path}: has columns {columns}; must have head, a and b")
     find = _Finder(path, names)
     found = []
-    for line, row in enumerate(rows, start=2):
+    for line, row in rows:
         h, a, b = find(row[head], line), find(row.get("a"), line), find(row.get("b"), line)
         place = (row.get("position") or "").strip()
         if place and (not place.isdecimal() or int(place) < 1):
@@ -212,7 +217,11 @@ def read_answers(path: Path, names: Sequence[str]) -> list[EarlierAnswer]:
     person = column(columns, _PERSON)
     find = _Finder(path, names)
     found = []
-    for line, row in enumerate(rows, start=2):
+    left_out = dict.fromkeys((_TWICE, _UNDECIDED, _NOT_COUNTED), 0)
+    for line, row in rows:
+        if why := _says_nothing(row, near, far):
+            left_out[why] += 1
+            continue
         h, w = find(row[head], line), find(row.get(near), line)
         if far is not None:
             loser = find(row.get(far), line)
@@ -224,21 +233,28 @@ def read_answers(path: Path, names: Sequence[str]) -> list[EarlierAnswer]:
                     "mend it, or take the line out"
                 )
             loser = right if w == left else left
-        if len({h, w, loser}) == 3:  # a catch trial says nothing about the items
-            who = (row.get(person) or "").strip() if person else ""
-            found.append(EarlierAnswer(h, w, loser, who, _milliseconds(row)))
+        if len({h, w, loser}) < 3:  # a catch trial says nothing about the items
+            left_out[_TWICE] += 1
+            continue
+        who = (row.get(person) or "").strip() if person else ""
+        found.append(EarlierAnswer(h, w, loser, who, _milliseconds(row)))
     if not found:
         raise InvalidInput(
             f"{path}: holds no answer; each needs a line with three items that differ"
         )
-    if left_out := len(rows) - len(found):
-        warnings.warn(
-            f"{path}: {left_out} of {len(rows)} answers name an item twice, as checks do, and are "
-            "left out",
-            DroppedRows,
-            stacklevel=2,
-        )
+    told = [f"{why}: {count:,}" for why, count in left_out.items() if count]
+    if told:
+        lines = amount(len(rows), "line")
+        warnings.warn(f"{path}: left out of {lines}, {'; '.join(told)}", DroppedRows, stacklevel=2)
     return found
+
+
+def _says_nothing(row: dict[str, str], near: str, far: str | None) -> str:
+    """Why a line of a table has no answer that counts; nothing where it may have one."""
+    if any((row.get(name) or "").strip() == "1" for name in ("taken_back", "excluded")):
+        return _NOT_COUNTED
+    cells = (row.get(name) or "" for name in (near, far) if name is not None)
+    return "" if any(cell.strip() for cell in cells) else _UNDECIDED
 
 
 def _milliseconds(row: dict[str, str]) -> float | None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nearer.errors import InvalidInput
+from nearer.triplets.excel import stated_separator
 
 __all__ = ["column", "read_lines", "read_table"]
 
@@ -26,28 +27,36 @@ def read_text(path: Path) -> str:
         return raw.decode("cp1252", errors="replace")
 
 
-def read_table(path: Path) -> tuple[list[str], list[dict[str, str]]]:
-    """The columns, in lower case, and the rows of a table."""
+def read_table(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
+    """The columns, in lower case, and the rows of a table, each with the line that it begins on."""
     text = read_text(path)
     if "\x00" in text:
         raise InvalidInput(f"{path}: holds zero bytes; save it as CSV in UTF-8")
-    first = text.partition("\n")[0]
-    delimiter = max("\t;,", key=first.count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    first, _, below = text.partition("\n")
+    stated = stated_separator(first)
+    header = next((line for line in text.splitlines() if line.strip()), "")
+    delimiter = stated or max("\t;,", key=header.count)
+    reader = csv.reader(io.StringIO(below if stated else text, newline=""), delimiter=delimiter)
+    above = 1 if stated else 0
+    rows: list[tuple[int, list[str]]] = []
+    line = above + 1
     try:
-        rows = [row for row in reader if len(row) == 1 or any(cell.strip() for cell in row)]
+        for row in reader:
+            rows += [(line, row)] if len(row) == 1 or any(cell.strip() for cell in row) else []
+            line = above + reader.line_num + 1
     except csv.Error as error:
-        raise InvalidInput(f"{path}: line {reader.line_num} cannot be read: {error}") from error
+        line = above + reader.line_num
+        raise InvalidInput(f"{path}: line {line} cannot be read: {error}") from error
     if not rows:
         raise InvalidInput(f"{path}: is empty")
-    columns = [cell.strip().lower() for cell in rows[0]]
-    for row in rows[1:]:
+    columns = [cell.strip().lower() for cell in rows[0][1]]
+    for line, row in rows[1:]:
         if any(cell.strip() for cell in row[len(columns) :]):
             raise InvalidInput(
-                f"{path}: the row {delimiter.join(row)!r:.80} has {len(row)} fields, and the "
+                f"{path}: line {line}, {delimiter.join(row)!r:.80}, has {len(row)} fields, and the "
                 f"header {len(columns)}; put quotes around a text with {delimiter!r} in it"
             )
-    return columns, [dict(zip(columns, row, strict=False)) for row in rows[1:]]
+    return columns, [(line, dict(zip(columns, row, strict=False))) for line, row in rows[1:]]
 
 
 def read_lines(path: Path) -> list[str]:

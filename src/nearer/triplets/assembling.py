@@ -18,6 +18,7 @@ from nearer.triplets.forms import Answered
 from nearer.triplets.objects import EMPTY, Coding
 from nearer.triplets.report import Report, examine
 from nearer.triplets.table import TextTable
+from nearer.wording import amount
 
 __all__ = ["Beside", "assemble", "coded", "from_trials", "times", "warn_of"]
 
@@ -90,14 +91,14 @@ def _weights(table: TextTable, column: int) -> NDArray[np.float64]:
 def warn_of(report: Report, level: int) -> None:
     """Say loudly how many answers are left out, and why, at so many calls above."""
     for why, lines in (
-        ("name an object twice", report.degenerate),
-        ("have no decision", report.undecided),
-        ("could not be read", report.bad),
+        ("an object is named twice", report.degenerate),
+        ("nobody decided", report.undecided),
+        ("cannot be read", report.bad),
     ):
         if lines:
             warnings.warn(
-                f"{len(lines)} of {report.rows} answers {why} and are left out, the first on "
-                f"{report.unit} {min(lines)}; the report lists them",
+                f"left out, {why}: {len(lines):,} of {amount(report.rows, 'answer')}, the first "
+                f"on {report.unit} {min(lines)}; the report lists them",
                 DroppedRows,
                 stacklevel=level + 1,
             )

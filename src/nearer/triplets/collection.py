@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from nearer.errors import InvalidInput
 from nearer.trials import Trials
 from nearer.triplets.report import Report
+from nearer.wording import amount
 
 __all__ = ["Triplets"]
 
@@ -118,4 +119,4 @@ class Triplets:
         return np.array(self.triplets, dtype=dtype, copy=copy)
 
     def __repr__(self) -> str:
-        return f"<{len(self):,} triplets over {self.n_objects:,} objects>"
+        return f"<{amount(len(self), 'triplet')} over {amount(self.n_objects, 'object')}>"

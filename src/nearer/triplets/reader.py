@@ -26,6 +26,7 @@ from nearer.triplets.assembling import Beside, assemble, warn_of
 from nearer.triplets.blocks import parquet_files, parquet_rows
 from nearer.triplets.collection import Triplets
 from nearer.triplets.columns import Reading
+from nearer.triplets.excel import without_statement
 from nearer.triplets.forms import read_answers, to_triplets
 from nearer.triplets.hdf5 import HDF5, read_hdf5
 from nearer.triplets.objects import distinct_labels
@@ -180,6 +181,7 @@ def _read(path: Any, told: Reading) -> Triplets:
     if suffix in (".json", ".jsonl", ".ndjson") or text.lstrip()[:2] in ('{"', "[{", "[["):
         return _of_records(parse_records(name, text), told)
     bad: list[int] = []
+    text = without_statement(text)
     try:
         table = parse_table(name, text, bad if told.drop_bad_rows else None)
     except BadRow:
@@ -194,7 +196,7 @@ def _refuse_late_header(name: str, text: str, kind: str) -> None:
         words = re.split(r"[,;\t]", line.replace('"', ""))
         if parts_of.kind_of(parts_of.by_name(words), kind) is None:
             continue
-        if number == 1:
+        if not any(above.strip() for above in text.splitlines()[: number - 1]):
             return  # the header is where it belongs: an answer a,b,c below it is no other one
         raise InvalidInput(
             f"{name}, line {number}: '{line.strip()}' is a header; take out what stands above it"

@@ -21,6 +21,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from nearer.questions import pack
+from nearer.wording import amount
 
 __all__ = ["Report", "examine"]
 
@@ -105,22 +106,27 @@ class Report:
         return plain
 
     def __str__(self) -> str:
-        people = f" from {self.persons:,} participants" if self.persons else ""
+        people = f" from {amount(self.persons, 'participant')}" if self.persons else ""
         lines = [
-            f"{self.rows:,} answers{people}, {self.triplets:,} triplets over {self.objects:,} "
-            "objects"
+            f"{amount(self.rows, 'answer')}{people}, {amount(self.triplets, 'triplet')} over "
+            f"{amount(self.objects, 'object')}"
         ]
         if self.duplicates:
-            lines.append(f"{self.duplicates:,} triplets repeat an earlier one")
+            lines.append(
+                f"{amount(self.duplicates, 'triplet repeats', 'triplets repeat')} an earlier one"
+            )
         if self.contradictions:
-            lines.append(f"{self.contradictions:,} questions are answered both ways")
+            lines.append(
+                f"{amount(self.contradictions, 'question is', 'questions are')} answered both ways"
+            )
         if self.disagreement is not None:
             lines.append(
                 f"{self.disagreement:.1%} of the answers to repeated questions are against the "
                 "majority"
             )
         if self.nameless:
-            lines.append(f"{self.nameless:,} answers name nobody; they rate no participant")
+            nameless = amount(self.nameless, "answer names", "answers name")
+            lines.append(f"{nameless} nobody, which rates no participant")
         for what, where in (
             ("left out, an object twice in the question", self.degenerate),
             ("left out, nobody decided", self.undecided),
@@ -174,7 +180,7 @@ def examine(
     >>> import numpy as np
     >>> print(examine(np.array([[0, 1, 2], [0, 2, 1], [3, 4, 5]]), "abcdefg"))
     3 answers, 3 triplets over 7 objects
-    1 questions are answered both ways
+    1 question is answered both ways
     50.0% of the answers to repeated questions are against the majority
     never compared: g
     2 groups of objects that no triplet links, of 3, 3 objects; the smallest: d, e, f
