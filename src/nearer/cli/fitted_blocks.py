@@ -6,11 +6,10 @@ process 0 alone prints and writes.
 
 from __future__ import annotations
 
-import os
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -59,7 +58,7 @@ def fit_blocks(
 
     What an interrupted fit would need is removed once the result is reported.
     """
-    crew = _crew(device) if is_one_of_many() else None
+    crew = Processes(device) if is_one_of_many() else None
     with using(device):
         if crew is not None and crew.rank:
             crew.serve(store(source, share=crew.share, sampled=False))
@@ -68,24 +67,6 @@ def fit_blocks(
         kept, fitted = _fitted(source, path, check_folder(out), crew, **options)
     yield fitted
     kept.remove()
-
-
-def _crew(device: str) -> Processes:
-    """The processes of this fit, each with a GPU of its own or all on processors."""
-    if device == "cpu":
-        os.environ["CUDA_VISIBLE_DEVICES"] = ""  # PyTorch has not looked yet: sums go by gloo
-        return Processes()
-    with suppress(ImportError):  # the next line says what to install
-        from torch import cuda
-
-        here = os.environ.get("LOCAL_WORLD_SIZE") or int(os.environ.get("LOCAL_RANK", "0")) + 1
-        if 0 < (gpus := cuda.device_count()) < int(here):
-            raise InvalidInput(
-                f"--device {device}: {here} processes for {gpus} GPU{'s' * (gpus > 1)} of this "
-                "machine, and each needs one of its own; start "
-                f"torchrun --nproc-per-node={gpus}, or take --device cpu"
-            )
-    return Processes()
 
 
 def _fitted(
