@@ -7,8 +7,8 @@ people with the recorded pace: chosen and random screens and comparisons. (d) *r
 screens beside InfoTuple's rule (Canal et al. 2020), the same fit behind both. (e) *speed* of the
 kernels, *pace* and *sharpness* of each task.
 
-Short: two seeds (three where people are simulated, four of odd one out and most central), five
-tasks. Full: five seeds, all tasks.
+Short: two seeds (three where people are simulated, four of odd one out and most central, twelve of
+each rule), five tasks. Full: five seeds, all tasks.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ import numpy as np
 from scipy.special import softmax, xlogy
 
 import nearer
-from benchmarks.harness import Cell, Rows, cell, distinct, grid, median, pick, table
+from benchmarks._simulated import NOISE, believe, people_who_choose, random_screens
+from benchmarks.harness import Cell, Rows, ahead, cell, distinct, grid, median, pick, table
 from nearer.algorithms.chosen_screens import ScreenSource
-from nearer.algorithms.planning import scale_of
 from nearer.datasets.folders import folders
 from nearer.errors import MissingData
 from nearer.fitting.belief import Belief
@@ -39,7 +39,6 @@ from nearer.trials import Trials
 FOOD = ("1 of 2", "1 of 4", "2 of 8", "4 of 12", "4 of 16")
 ALL_FOOD = ("1 of 2", "1 of 4", "1 of 8", "1 of 12", "1 of 16", "2 of 4", "2 of 8", "2 of 12",
             "2 of 16", "4 of 8", "4 of 12", "4 of 16")  # fmt: skip
-NOISE = 0.2  # of random comparisons; people's in the recorded sets is .15 to .25
 CANDIDATES = 100  # bodies that InfoTuple's rule scores for each head
 SAMPLES = 100  # of the distances, for its expectation
 
@@ -47,6 +46,7 @@ SAMPLES = 100  # of the distances, for its expectation
 def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
     drawn = range(seeds or (5 if full else 2))
     simulated = range(seeds or (5 if full else 3))
+    ruled = range(seeds or 12)  # rules differ by less than the runs of one
     judged = range(seeds or (5 if full else 4))
     yield cell("pace", pace, data="food")
     yield cell("speed", speed, n=100, m=20_000)
@@ -65,7 +65,7 @@ def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
     )
     yield from grid(
         "rules", rules, task=("1 of 2", "1 of 4"), rule=("ours", "InfoTuple", "random"),
-        answers=(200, 400) if full else (400,), seed=simulated,
+        answers=(200, 400) if full else (400,), seed=ruled,
     )  # fmt: skip
 
 
@@ -102,7 +102,7 @@ def pace(data: str) -> dict[str, Any]:
 
 def _sharpness(trials: Trials) -> dict[str, float]:
     """Of each task's own curve, relative to the one for all, on screens held out."""
-    belief = _believe(trials, 100, 3, split=False)
+    belief = believe(trials, 100, 3, split=False)
     held = belief.held_out
     assert held is not None
     choices, lapse = held.forecast.choices, held.curve.lapse
@@ -122,13 +122,6 @@ def _people_apart(trials: Trials, seed: int) -> tuple[Trials, Trials]:
     held = np.isin(trials.people, people[: len(people) // 5])
     train = trials[~held]
     return train[rng.permutation(len(train))], trials[held]
-
-
-def _believe(trials: Trials, n: int, d: int, *, split: bool) -> Belief:
-    belief = Belief(n, d, 0)
-    belief.learn(trials.triplets()[0] if split else trials)
-    belief.conclude()
-    return belief
 
 
 def _judged(belief: Belief, test: Trials, n: int) -> dict[str, float]:
@@ -153,12 +146,12 @@ def food(task: str, seconds: int, split: bool, seed: int) -> dict[str, Any]:
     if spent[-1] < seconds:
         return {"accuracy": None, "log_likelihood": None, "best_curve": None, "screens": None}
     train = train[spent <= seconds]
-    return _judged(_believe(train, 100, 3, split=split), test, 100) | {"screens": len(train)}
+    return _judged(believe(train, 100, 3, split=split), test, 100) | {"screens": len(train)}
 
 
 def mixed(size: int, split: bool, seed: int) -> dict[str, Any]:
     train, test = _people_apart(_food(), seed)
-    return _judged(_believe(train[:size], 100, 3, split=split), test, 100)
+    return _judged(believe(train[:size], 100, 3, split=split), test, 100)
 
 
 def alone(data: str, size: int, split: bool, seed: int) -> dict[str, Any]:
@@ -172,7 +165,7 @@ def alone(data: str, size: int, split: bool, seed: int) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
     order, n = rng.permutation(len(trials)), len(human.labels)
     train, test = trials[order[:size]], trials[order[-min(3000, len(trials) // 4) :]]
-    belief = _believe(train, n, d, split=split)
+    belief = believe(train, n, d, split=split)
     return _judged(belief, test, n) | {"calibration": _calibration(belief.fit, test, n)}
 
 
@@ -192,25 +185,8 @@ def _calibration(fit: Posterior, test: Trials, n: int) -> float:
 # --- simulated -----------------------------------------------------------------------------------
 
 
-def _people(n: int, task: str, seed: int) -> tuple[Any, Any, np.random.Generator]:
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 3))
-    head, a, b = random_questions(n, 4000, rng).T
-    margins = np.linalg.norm(X[head] - X[b], axis=1) - np.linalg.norm(X[head] - X[a], axis=1)
-    scale, choose = scale_of(margins, NOISE), Task.parse(task).choose
-    return X, nearer.PsychometricOracle(
-        X, scale=scale, noise="fresh", choose=choose, random_state=rng
-    ), rng  # fmt: skip
-
-
-def _random(n: int, task: Task, count: int, rng: np.random.Generator) -> Any:
-    near = task.kind == "near"
-    rows = np.array([rng.permutation(n)[: task.shown + near] for _ in range(count)])
-    return rows if near else np.column_stack([np.full(count, -1), rows])
-
-
 def hour(n: int, task: str, way: str, minutes: int, seed: int) -> dict[str, Any]:
-    X, people, rng = _people(n, task, seed)
+    X, people, rng = people_who_choose(n, 3, task, seed)
     wanted = Task.parse(task)
     budget = int(60 * minutes / nearer.Pace().seconds(wanted))
     if way == "chosen":
@@ -219,9 +195,9 @@ def hour(n: int, task: str, way: str, minutes: int, seed: int) -> dict[str, Any]
         )
         positions = nearer.run(asking, people).positions
     else:
-        screens = _random(n, wanted, budget, rng)
+        screens = random_screens(n, wanted, budget, rng)
         trials = Trials.from_screens(screens, people(screens))
-        positions = _believe(trials, n, 3, split=wanted.is_comparison).fit.positions
+        positions = believe(trials, n, 3, split=wanted.is_comparison).fit.positions
     return {"tau": float(nearer.metrics.mean_kendall_tau(X, positions)), "screens": budget}
 
 
@@ -252,11 +228,11 @@ def info_tuple(fit: Posterior, task: Task, count: int, rng: np.random.Generator)
 
 def rules(task: str, rule: str, answers: int, seed: int) -> dict[str, Any]:
     n = 60
-    X, people, rng = _people(n, task, seed)
+    X, people, rng = people_who_choose(n, 3, task, seed)
     wanted = Task.parse(task)
     source = ScreenSource(n, wanted)
     belief = Belief(n, 3, seed)
-    screens = _random(n, wanted, 3 * n // (wanted.shown + 1), rng)
+    screens = random_screens(n, wanted, 3 * n // (wanted.shown + 1), rng)
     said, spent = people(screens), 0.0
     while True:
         trials = Trials.from_screens(screens, said)
@@ -270,7 +246,7 @@ def rules(task: str, rule: str, answers: int, seed: int) -> dict[str, Any]:
         elif rule == "InfoTuple":
             new = info_tuple(belief.fit, wanted, count, rng)
         else:
-            new = _random(n, wanted, count, rng)
+            new = random_screens(n, wanted, count, rng)
         spent += time.process_time() - start
         screens, said = np.concatenate([screens, new]), np.concatenate([said, people(new)])
     belief.conclude()
@@ -390,10 +366,12 @@ def _draw(rows: Rows, minutes: list[int], path: Path) -> None:
 def _rules_page(rows: Rows) -> str:
     lines = []
     for task, answers in distinct(pick(rows, "rules"), "task", "answers"):
-        for rule in ("ours", "InfoTuple", "random"):
-            own = pick(rows, "rules", task=task, answers=answers, rule=rule)
-            if own:
-                lines.append((task, answers, rule, f"{median(own, 'tau'):.3f}",
-                              f"{median(own, 'choosing_ms'):.2f}"))  # fmt: skip
-    head = ("task", "answers", "rule", "τ", "ms of choosing an answer")
+        some = pick(rows, "rules", task=task, answers=answers)
+        random = pick(some, "rules", rule="random")
+        for rule in distinct(some, "rule"):
+            own = pick(some, "rules", rule=rule)
+            gain = ahead(own, random, "tau") if rule != "random" else ""
+            lines.append((task, answers, rule, f"{median(own, 'tau'):.3f}", gain,
+                          f"{median(own, 'choosing_ms'):.2f}", len(own)))  # fmt: skip
+    head = ("task", "answers", "rule", "τ", "ahead of random", "ms of choosing an answer", "runs")
     return "Rules of choosing, 60 objects, the same fit\n\n" + table(head, lines)

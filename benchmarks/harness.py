@@ -37,6 +37,7 @@ from nearer.files import write_bytes
 __all__ = [
     "Cell",
     "Rows",
+    "ahead",
     "cell",
     "cores",
     "counted",
@@ -164,6 +165,16 @@ def summary(rows: Rows, figure: str, digits: int = 4) -> str:
 def median(rows: Rows, figure: str) -> float:
     """The median of a figure."""
     return float(np.median([row[figure] for row in rows]))
+
+
+def ahead(rows: Rows, others: Rows, figure: str, digits: int = 3) -> str:
+    """How much more a figure is than that of others with the same seed: mean ± standard error."""
+    theirs = {row["seed"]: row[figure] for row in others}
+    more = np.array([r[figure] - theirs[r["seed"]] for r in rows if r["seed"] in theirs])
+    if len(more) < 2:
+        return ""
+    error = more.std(ddof=1) / np.sqrt(len(more))
+    return f"{more.mean():+.{digits}f} ± {error:.{digits}f}"
 
 
 def counted(rows: Rows, figure: str) -> str:

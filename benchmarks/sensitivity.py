@@ -1,16 +1,18 @@
 """Tuned numbers halved and doubled: comparisons, tau, right dimension.
 
-On families that were not used to set them, in four situations: exact answers that are asked for,
-also with heavy tails, far clusters, repeated values and a thin axis; data that no dimension fits;
-answers that may be wrong; and exact answers that are given. What changes nothing in any of them is
-not worth a number. The row "nothing, other seeds" says what chance alone changes.
+On families that were not used to set them: exact answers that are asked for, also with heavy tails,
+far clusters, repeated values and a thin axis; many dimensions, and data that none fits, or some all
+but fit; answers that may be wrong; and exact answers that are given, many and few. What changes
+nothing in any of them is not worth a number. The row "nothing, other seeds" says what chance alone
+changes.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from itertools import product
 from pathlib import Path
@@ -108,7 +110,6 @@ NUMBERS = {
             "_SAME": "standard errors between priors that are as good",
             "_WORSE": "… that end the search",
             "_SAME_LAPSE": "difference of lapse rates that is none",
-            "_NO_LAPSE": "lapse rate that is none",
         },
         "fitting.dimension": {
             "_WORTHWHILE": "standard errors for one dimension more",
@@ -119,15 +120,12 @@ NUMBERS = {
         },
     },
     "given": {
-        "fitting.dimension": {
-            "MANY": "answers a coordinate that may be exact",
-        },
         "fitting.starts": {
             "EXTRA": "dimensions too many at the start",
             "_TINY": "spread of the random cloud",
-            "_RESCUE_BELOW": "share disobeyed that misplaced objects explain",
         },
     },
+    "few": {"fitting.dimension": {"MANY": "answers a coordinate that may be exact"}},
 }
 #: halved and doubled is what they lack of one
 SHARES = ("_CONFIRMED", "_IN_FRAME", "_PREDICTABLE", "_RANDOM", "_LOCAL", "_BETTER")
@@ -145,9 +143,10 @@ DATA = {
         ("thin", 3, 60),
     ),
     "middle": (("laplace", 16, 500),),
-    "high": (("laplace", 30, 60), ("mixture", 20, 80)),
+    "high": (("laplace", 30, 60), ("mixture", 20, 80), ("fading", 60, 80)),
     "doubtful": (("laplace", 2, 40), ("mixture", 3, 40)),
     "given": (("laplace", 2, 40), ("mixture", 3, 60)),
+    "few": (("laplace", 2, 40), ("mixture", 3, 60)),
 }
 WRONG = 0.1  # share of doubtful answers
 FACTORS = (0.5, 2.0)
@@ -189,6 +188,8 @@ def points(family: str, n: int, d: int, seed: int) -> NDArray[np.float64]:
             return X
         case "thin":
             return rng.laplace(size=(n, d)) * ([1.0] * (d - 1) + [0.1])
+        case "fading":
+            return rng.laplace(size=(n, d)) * 0.9 ** np.arange(d)
         case "repeated":
             return rng.integers(12, size=(n, d)).astype(np.float64)
         case _:
@@ -206,14 +207,22 @@ def _doubtful(X: NDArray[np.float64], seed: int) -> nearer.Embedding:
     return nearer.run(nearer.informative(n, budget=budget, random_state=seed), people)
 
 
-def _given(X: NDArray[np.float64], seed: int) -> nearer.Embedding:
+def _given(X: NDArray[np.float64], seed: int, each: int = 30) -> nearer.Embedding:
+    """Random questions, so many a coordinate."""
     n, d = X.shape
-    questions = balanced_questions(n, 30 * n * d, np.random.default_rng(seed))
+    questions = balanced_questions(n, each * n * d, np.random.default_rng(seed))
     triplets = answered(questions, nearer.PointOracle(X)(questions))
     return nearer.fit(triplets, n_objects=n, random_state=seed)
 
 
-RUNS = {"asked": _asked, "middle": _asked, "high": _asked, "doubtful": _doubtful, "given": _given}
+RUNS: dict[str, Callable[[NDArray[np.float64], int], nearer.Embedding]] = {
+    "asked": _asked,
+    "middle": _asked,
+    "high": _asked,
+    "doubtful": _doubtful,
+    "given": _given,
+    "few": partial(_given, each=4),
+}
 
 
 @contextmanager
@@ -260,6 +269,7 @@ TITLES = {
     "high": "Data that no dimension fits",
     "doubtful": "Answers of which a tenth is wrong",
     "given": "Exact answers to random questions",
+    "few": "… to few of them, four a coordinate",
 }
 FIGURES = ("comparisons", "τ", "right")
 

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks import __main__ as command
 from benchmarks import harness
-from benchmarks.harness import cell, counted, distinct, grid, measure, pick, summary, table
+from benchmarks.harness import ahead, cell, counted, distinct, grid, measure, pick, summary, table
 from nearer.cells.digest import code_digest
 from nearer.errors import InvalidInput, MissingData
 
@@ -184,3 +184,10 @@ def test_from_the_command_line():
         check=True,
     )
     assert all(name in done.stdout.replace("\n", " ") for name in ("adaptive", "noise", "--cells"))
+
+
+def test_differences_are_taken_seed_by_seed():
+    ours = [{"seed": s, "tau": 0.5 + s + more} for s, more in enumerate([0.1, 0.3, 9.0])]
+    others = [{"seed": s, "tau": 0.5 + s} for s in (1, 0)]
+    assert ahead(ours, others, "tau") == "+0.200 ± 0.100"
+    assert ahead(ours[:1], others, "tau") == ""

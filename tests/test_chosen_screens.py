@@ -38,6 +38,22 @@ def test_no_screen_is_drawn_twice_and_sources_run_dry():
     assert len(keys) == len(screens) <= 6 * 5
 
 
+@pytest.mark.parametrize("task", ["1 of 4", "odd-one-out"])
+def test_a_random_screen_that_may_not_be_asked_makes_way_for_another_random_one(task):
+    calls = []
+
+    def askable(rows):  # refuses the first three screens: of a round the random ones come first
+        calls.append(rows)
+        return np.arange(len(rows)) >= (3 if len(calls) == 1 else 0)
+
+    source = ScreenSource(30, Task.parse(task), askable)
+    source.n_asked = 1000  # the random ones that come before any is chosen are over
+    screens, random = source.draw(posterior(), 30, np.random.default_rng(0))
+    assert (len(screens), random.sum()) == (30, 3)
+    assert len(calls) == 2
+    np.testing.assert_array_equal(np.sort(screens[random], axis=0), np.sort(calls[1], axis=0))
+
+
 def test_only_what_may_be_asked_is_asked():
     seen = []
 

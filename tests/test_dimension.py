@@ -90,6 +90,20 @@ def test_doubtful_answers_that_many_dimensions_obey_are_not_exact():
     assert found.dimension_high <= 3
 
 
+@pytest.mark.parametrize("seed", [3, 5])
+def test_a_line_answered_with_doubt_near_ties_is_no_plane_without_errors(seed):
+    """Two dimensions obey every answer, and predict others no better than one does with doubt."""
+    rng = np.random.default_rng([40, 1, 600, seed])
+    X = rng.normal(size=(40, 1))
+    questions = random_questions(40, 600, rng)
+    head, one, other = X[questions.T]
+    margin = np.abs(head - other)[:, 0] - np.abs(head - one)[:, 0]
+    found = estimate_dimension(
+        answered(questions, rng.random(600) < expit(margin / 0.1)), 40, random_state=seed
+    )
+    assert (found.dimension, found.method) == (1, "held-out")
+
+
 def test_bad_options():
     with pytest.raises(InvalidInput, match="method="):
         estimate_dimension([[0, 1, 2]], method="guess")

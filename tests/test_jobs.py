@@ -13,11 +13,15 @@ import pytest
 from click.testing import CliRunner
 
 import nearer
+from nearer.algorithms.newcomers import Newcomers
+from nearer.algorithms.noisy_placing import place_among_believed
 from nearer.cells.computing import compute_cells
 from nearer.cells.finished import FinishedCells
 from nearer.cells.scheduler import scheduler
 from nearer.cli import main
 from nearer.errors import InvalidInput
+from nearer.fitting.heldout import hold_out
+from nearer.fitting.posterior import Noise, Posterior, as_evidence
 from nearer.jobs import each
 from nearer.reproduce.experiments import Experiment
 
@@ -56,6 +60,60 @@ def test_work_is_done_by_other_processes(cluster):
         others = set(each(os.getpid, [()] * 8))
     assert os.getpid() not in others
     assert set(each(os.getpid, [()] * 2)) == {os.getpid()}
+
+
+def asked_many(n, m, seed):
+    """Answers about points in the plane, a tenth of them wrong."""
+    rng = np.random.default_rng(seed)
+    oracle = nearer.NoisyOracle(nearer.PointOracle(rng.normal(size=(n, 2))), 0.1, random_state=seed)
+    asked = nearer.questions.random_questions(n, m, rng)
+    return nearer.questions.answered(asked, oracle(asked))
+
+
+def test_folds_are_sent_out_and_predict_the_same(cluster):
+    evidence = as_evidence(asked_many(150, 75_000, 0), 150)
+
+    def folds():
+        rng = np.random.default_rng(0)
+        return hold_out(evidence, 2, Noise(2.0), rng=rng, for_curve=True)
+
+    here = folds()
+    assert len(here.fits) > 1
+    with distributed.Client(cluster) as client, joblib.parallel_config("dask"):
+        with distributed.get_task_stream(client) as sent:
+            there = folds()
+        assert len(sent.data) >= len(here.fits)
+    assert np.array_equal(here.log_likelihood, there.log_likelihood)
+    assert all(map(np.array_equal, here.fits, there.fits))
+
+
+def test_blocks_of_newcomers_are_sent_out_and_end_in_the_same_places(cluster):
+    n, new = 300, 10_100
+    X = np.random.default_rng(2).normal(size=(n + new, 1))
+    old = Posterior(4 * X[:n], np.full((n, 1, 1), 0.05), Noise(4.0))
+    oracle = nearer.PointOracle(X)
+
+    def placed():
+        newcomers = Newcomers(old, np.arange(n, n + new), np.random.default_rng(0))
+        nearer.run(place_among_believed(newcomers, 10 * new), oracle)
+        return newcomers
+
+    here = placed()
+    with distributed.Client(cluster) as client, joblib.parallel_config("dask"):
+        with distributed.get_task_stream(client) as sent:
+            there = placed()
+        assert len(sent.data) >= 2
+    assert np.array_equal(here.positions, there.positions)
+    assert np.array_equal(here.covariances, there.covariances)
+
+
+def test_small_work_stays(cluster):
+    evidence = as_evidence(TRIPLETS, len(X))
+    rng = np.random.default_rng(0)
+    with distributed.Client(cluster) as client, joblib.parallel_config("dask"):
+        with distributed.get_task_stream(client) as sent:
+            hold_out(evidence, 2, Noise(), rng=rng)
+        assert not sent.data
 
 
 def test_plan_prints_the_same(cluster):

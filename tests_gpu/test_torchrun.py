@@ -29,9 +29,12 @@ def file(tmp_path):
 
 
 def environment(**more):
-    """Without the interpreter: shares are passed over by processors."""
+    """Shares are passed over by processors, one thread each, and travel inside this machine."""
     own = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
-    return own | {"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"} | more
+    own |= {"CUDA_VISIBLE_DEVICES": "", "NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    if sys.platform == "linux":
+        own["GLOO_SOCKET_IFNAME"] = "lo"  # whatever the name of this machine leads to
+    return own | more
 
 
 def free_port():
@@ -190,6 +193,37 @@ def test_process_0_that_dies_takes_no_other_with_it_forever(file):
     _, err = second.communicate(timeout=200)
     assert second.returncode == 2
     assert "process 0 of 2" in err
+
+
+# a machine with one GPU, as far as PyTorch says
+ONE_GPU = """
+    import os, torch
+    torch.cuda.is_available = lambda: os.environ["CUDA_VISIBLE_DEVICES"] != ""
+    torch.cuda.device_count = lambda: int(torch.cuda.is_available())
+    def set_device(which):
+        if which >= torch.cuda.device_count():
+            raise RuntimeError("invalid device ordinal")
+    torch.cuda.set_device = set_device
+"""
+
+
+@pytest.mark.parametrize("device", ["auto", "cuda"])
+def test_processes_that_would_share_a_gpu_end_with_a_message(file, device):
+    one_gpu = {"CUDA_VISIBLE_DEVICES": "0", "LOCAL_WORLD_SIZE": "2"}
+    two = processes(file, 2, ONE_GPU, ("--device", device), **one_gpu)
+    for one in two:
+        _, err = one.communicate(timeout=200)
+        assert one.returncode == 2, err
+        assert f"--device {device}: 2 processes for 1 GPU of this machine" in err
+        assert "--nproc-per-node=1, or take --device cpu" in err
+        assert "Traceback" not in err
+
+
+def test_processors_fit_together_beside_a_gpu(file):
+    two = processes(file, 2, ONE_GPU, CUDA_VISIBLE_DEVICES="0", LOCAL_WORLD_SIZE="2")
+    (first, err), (_, err2) = (p.communicate(timeout=300) for p in two)
+    assert [p.returncode for p in two] == [0, 0], err + err2
+    assert json.loads(first)["held_out_accuracy"] > 0.95
 
 
 def test_torchrun_starts_it(file):

@@ -189,6 +189,8 @@ def fit_exactly(
         if held is None:
             break
         wrong, asked = int((held.right == 0).sum()), len(held.rows)
+        if e > d and held.accuracy <= belief.held_out.accuracy:
+            break  # what fewer dimensions predict as well with doubt needs no more without
         if is_exact(wrong, asked, len(rows) - asked, n * e):
             return ExactFit(fit, replace(held, rows=at[held.rows]))
         break

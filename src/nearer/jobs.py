@@ -1,9 +1,13 @@
 """Coarse work, several pieces at a time where somebody asked for it.
 
-Restarts, draws of a bootstrap, simulated studies and cells are pure functions of their arguments.
-They go through joblib: inside ``joblib.parallel_config(...)`` they run as that says, in processes
-or on a Dask cluster (``parallel_config("dask")``); elsewhere one after the other, since passes over
-answers use all cores already. Results come in the order of the arguments, the same anywhere.
+Restarts, draws of a bootstrap, folds, simulated studies, cells and blocks of new objects are pure
+functions of their arguments. They go through joblib: inside ``joblib.parallel_config(...)`` they
+run as that says, in processes or on a Dask cluster (``parallel_config("dask")``); elsewhere one
+after the other, since passes over answers use all cores already. Results come in the order of the
+arguments, the same anywhere.
+
+A piece that travels should take a second or more: who has pieces of any size asks `several` and
+keeps the small ones.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
-__all__ = ["each", "each_as_it_ends"]
+__all__ = ["each", "each_as_it_ends", "several"]
 
 T = TypeVar("T")
 
@@ -34,6 +38,25 @@ def each(work: Callable[..., T], arguments: Iterable[tuple[Any, ...]]) -> list[T
     from joblib import Parallel, delayed  # noqa: PLC0415 - takes a while, and may be missing
 
     return list(Parallel()(delayed(work)(*given) for given in arguments))
+
+
+def several() -> bool:
+    """Whether somebody asked for several pieces at a time.
+
+    Examples
+    --------
+    >>> import joblib
+    >>> with joblib.parallel_config("threading", n_jobs=2):
+    ...     several()
+    True
+    >>> several()
+    False
+    """
+    if "joblib" not in sys.modules:
+        return False
+    from joblib import effective_n_jobs  # noqa: PLC0415 - takes a while, and may be missing
+
+    return bool(effective_n_jobs(None) > 1)
 
 
 def each_as_it_ends(

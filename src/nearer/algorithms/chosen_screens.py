@@ -83,17 +83,20 @@ class ScreenSource:
         first = max(0, -(-_FIRST * self._n // (self.task.shown + 1)) - self.n_asked)
         n_random = min(count, max(1, first, round(_RANDOM_SHARE * count)))
         found: list[Objects] = []
+        random: list[bool] = []
         for _ in range(_TRIES):
             missing = count - len(found)
             if not missing:
                 break
-            blind = max(0, n_random - len(found))
-            rows = [self._random(rng) for _ in range(min(blind, missing))]
-            rows += self._chosen(fit, missing - len(rows), rng)
-            found += self._new(rows)
+            blind = n_random - sum(random)  # one that may not be asked makes way for another
+            rows = [self._random(rng) for _ in range(blind)]
+            rows += self._chosen(fit, missing - blind, rng)
+            new = self._new(rows)
+            found += [rows[i] for i in new]
+            random += [i < blind for i in new]
         screens = np.array(found, dtype=np.int64).reshape(-1, self.task.shown + 1)
         order = rng.permutation(len(screens))
-        return screens[order], order < n_random
+        return screens[order], np.array(random, dtype=np.bool_)[order]
 
     def _random(self, rng: np.random.Generator) -> Objects:
         """A random screen; all objects are queries, and are shown, about equally often."""
@@ -139,8 +142,9 @@ class ScreenSource:
         )
         return np.concatenate([[query], rng.permutation(pool[places])])
 
-    def _new(self, rows: list[Objects]) -> list[Objects]:
-        """Those of the rows that may be asked and were not, each once."""
+    def _new(self, rows: list[Objects]) -> list[int]:
+        """Places of those rows that may be asked and were not, each once."""
+        places = list(range(len(rows)))
         if self._askable is not None and rows:
             allowed = np.asarray(self._askable(np.array(rows)))
             if allowed.shape != (len(rows),) or allowed.dtype != np.bool_:
@@ -148,13 +152,13 @@ class ScreenSource:
                     f"askable returned {allowed.dtype} of shape {allowed.shape} for {len(rows)} "
                     "screens: it must return one boolean for each"
                 )
-            rows = [row for row, yes in zip(rows, allowed, strict=True) if yes]
+            places = np.flatnonzero(allowed).tolist()
         new = []
-        for row in rows:
-            key = (int(row[0]), *sorted(row[1:].tolist()))
+        for i in places:
+            key = (int(rows[i][0]), *sorted(rows[i][1:].tolist()))
             if key not in self._asked:
                 self._asked.add(key)
-                new.append(row)
+                new.append(i)
         self.n_asked += len(new)
         return new
 

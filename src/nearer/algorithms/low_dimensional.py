@@ -22,7 +22,7 @@ from nearer.algorithms.draft import Draft
 from nearer.algorithms.frame import Frame, build_frame
 from nearer.algorithms.near_ties import RankingErrors, near_ties
 from nearer.algorithms.obeying import ObeyingFit, possible_dimensions
-from nearer.algorithms.slotting import Anchors, Slots, slot_objects
+from nearer.algorithms.slotting import Anchors, Slots, slot_objects, spread_heads
 from nearer.algorithms.twins import nearest_places, without_twins
 from nearer.asking.protocol import Asking
 from nearer.asking.sorting import Order
@@ -137,8 +137,7 @@ class LowDimensional:
         frame = self._frame
         assert frame.positions is not None
         others = np.setdiff1d(np.arange(self.draft.n), frame.objects)
-        more = frame.far_heads(frame.positions.shape[1] + _TO_SLOT - len(frame.heads))
-        heads = np.array(frame.heads + more)
+        heads = spread_heads(frame.positions, frame.positions.shape[1] + _TO_SLOT)
         self.draft.heads = frame.objects[heads]
         anchors = Anchors(frame.objects, frame.positions, heads)
         self._slots = Slots(anchors, others)

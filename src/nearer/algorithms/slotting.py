@@ -35,6 +35,7 @@ _COARSE = 3  # rounds of plain bisection, which tell a bit each and need no choi
 # Rounds after which all searches may begin elsewhere, at so many anchors: time, mirror images
 _ANEW = 24
 _BEGINNINGS = 150
+_FLAT = 1e-9  # of the longest axis: what is shorter is rounding
 _PART = 1000  # objects that make a second thread worth waking: some milliseconds
 
 
@@ -217,17 +218,23 @@ def _bisect(slots: Slots, times: int) -> Asking[None]:
 def spread_heads(positions: Floats, k: int) -> Objects:
     """Places of k well-spread positions: each the farthest from all before it (Gonzalez 1985).
 
-    The outermost twentieth is passed over: what is far from everything is the least certain.
+    All directions count alike, however long the cloud is in some: heads that lie in a plane would
+    leave everything else with a mirror image. The outermost twentieth is passed over: what is far
+    from everything is the least certain.
 
     Examples
     --------
     >>> import numpy as np
     >>> spread_heads(np.array([[0.0], [1.0], [5.0], [2.0]]), 2)
     array([2, 0])
+    >>> spread_heads(np.array([[0.0, 0.0], [50.0, 0.1], [99.0, 0.0], [50.0, -1.0]]), 3)
+    array([3, 0, 2])
     """
-    radius = np.linalg.norm(positions - positions.mean(axis=0), axis=1)
+    axes, spread, _ = np.linalg.svd(positions - positions.mean(axis=0), full_matrices=False)
+    points = axes[:, spread > _FLAT * spread.max(initial=0.0)] * np.sqrt(len(axes))
+    radius = np.linalg.norm(points, axis=1)
     inner = np.argsort(radius, kind="stable")[: len(radius) - len(radius) // 20]
-    points = positions[inner]
+    points = points[inner]
     chosen = [len(inner) - 1]
     gap = np.linalg.norm(points - points[chosen[0]], axis=1)
     while len(chosen) < min(k, len(inner)):

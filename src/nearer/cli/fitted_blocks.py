@@ -58,7 +58,7 @@ def fit_blocks(
 
     What an interrupted fit would need is removed once the result is reported.
     """
-    crew = Processes() if is_one_of_many() else None
+    crew = Processes(device) if is_one_of_many() else None
     with using(device):
         if crew is not None and crew.rank:
             crew.serve(store(source, share=crew.share, sampled=False))

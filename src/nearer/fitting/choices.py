@@ -67,6 +67,11 @@ class Choices:
     def __len__(self) -> int:
         return len(self.wanted)
 
+    @property
+    def terms(self) -> int:
+        """How many pairs of objects a pass goes over."""
+        return len(self.pairs)
+
     @cached_property
     def parts(self) -> dict[int, tuple[Choices, Choices, NDArray[np.int64]]]:
         """Room for the folds that predictions are made from, again and again."""

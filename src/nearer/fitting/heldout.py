@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from nearer.fitting.choices import ChoiceForecast, Choices
+from nearer.fitting.device import wants_gpu
 from nearer.fitting.dimension import advantage
 from nearer.fitting.losses import Floats, Loss
 from nearer.fitting.posterior import (
@@ -44,11 +45,13 @@ from nearer.fitting.posterior import (
     Evidence,
     MarginForecast,
     Noise,
+    cloud,
     fit_posterior,
     spread_out,
 )
 from nearer.fitting.solver import margins
 from nearer.fitting.starts import fit_from_above
+from nearer.jobs import each, several
 from nearer.questions import scattered
 
 __all__ = [
@@ -71,15 +74,15 @@ _FOR_CURVE = 4  # times as many settle a curve, to half a hundredth
 _LARGE_STEPS, _SMALL_STEPS = (0.25, 4.0), (0.5, 2.0)  # by which priors are changed: time
 _SAME = 1.0  # standard errors: of priors so close to the best, the strongest (Breiman et al. 1984)
 _WORSE = 1.0  # … after which a search goes no further that way
-# Widths at which every answer is a guess, and none: no search goes farther
-_LEAST_PRIOR, _MOST_PRIOR = 0.25, 100.0
+_LEAST_PRIOR, _MOST_PRIOR = 0.25, 100.0  # at which all answers are guesses, and none: the ends
 # A prior below this is taken only where it is clearly better, as with five choices an object
 # (`python -m benchmarks choices --cells alone`): few answers about many objects hardly tell
 _USUAL_PRIOR = 0.5
 _FLATTEST = 0.05  # sharpness of predictions that are all but guesses
 _SAME_LAPSE = 0.01  # difference below which the fits are not made again: time
-_NO_LAPSE, _MOST_LAPSE = 0.005, 0.45  # rates that are none, and that leave nothing to fit
+_MOST_LAPSE = 0.45  # a rate that leaves nothing to fit
 _FEWEST = 20  # answers below which nothing can be held out
+_FAR = 1 << 16  # terms that make a fold worth sending elsewhere: about a second of passes
 
 
 @dataclass(frozen=True)
@@ -137,7 +140,7 @@ class HeldOut:
 
     @property
     def told(self) -> Noise:
-        """What fits then assume: no lapses that are none, nor so many that nothing is left."""
+        """What fits then assume: not so many lapses that nothing is left."""
         return _told(self.noise, self.own_curve)
 
     @property
@@ -191,8 +194,7 @@ def as_noise(X: Floats, curve: Curve) -> Noise:
 
 
 def _told(noise: Noise, curve: Curve) -> Noise:
-    none = noise.tail or curve.lapse < _NO_LAPSE
-    return replace(noise, lapse=0.0 if none else min(curve.lapse, _MOST_LAPSE))
+    return replace(noise, lapse=0.0 if noise.tail else min(curve.lapse, _MOST_LAPSE))
 
 
 def hold_out(
@@ -211,28 +213,34 @@ def hold_out(
     that has seen the answers would remember them wherever the prior is weak. No further fold is
     predicted once there are enough answers; `for_curve`, that is more than to compare.
     """
-    rng = np.random.default_rng(rng)
-    predicted: list[Any] = []
-    rows, fits = [], []
+    work: list[Any] = []
     held, enough = 0.0, _ENOUGH * (_FOR_CURVE if for_curve else 1)
     for k in range(_FOLDS):
-        seen, unseen, at = _dealt(evidence, k)
-        start = starts[k] if k < len(starts) else None
-        fit = fit_posterior(seen, n_components, noise, start=start, rng=rng)
-        fits.append(fit.positions)
-        predicted.append(unseen.forecast(fit))
-        rows.append(at)
+        seen, unseen, _ = _dealt(evidence, k)
+        begin = starts[k] if k < len(starts) else cloud(evidence.n_objects, n_components, rng)
+        work.append((seen, unseen, begin))
         held += float(unseen.weights.sum())
         if held >= enough:
             break
-    forecast, at = predicted[0].joined(predicted), np.concatenate(rows)
-    asked, odds = evidence.weights[at], evidence.odds[at]
-    weights = asked / odds
+
+    def predict(seen: Any, unseen: Any, start: Floats) -> tuple[Floats, Any]:
+        fit = fit_posterior(seen, n_components, noise, start=start)
+        return fit.positions, unseen.forecast(fit)
+
+    far = len(work) > 1 and evidence.terms >= _FAR and several()
+    if far and not wants_gpu(evidence.terms, evidence.n_objects):  # go without what is laid out
+        done = each(predict, [(replace(seen), replace(unseen), X) for seen, unseen, X in work])
+    else:
+        done = [predict(*fold) for fold in work]
+    fits, predicted = zip(*done, strict=True)
+    forecast = predicted[0].joined(predicted)
+    at = np.concatenate([_dealt(evidence, k)[2] for k in range(len(work))])
+    asked, weights = evidence.weights[at], evidence.weights[at] / evidence.odds[at]
     own, logs = fit_curve(forecast, asked)
-    curve = fit_curve(forecast, weights)[0] if (odds != 1).any() else own
+    curve = fit_curve(forecast, weights)[0] if (weights != asked).any() else own
     piece = np.unique(evidence.group[at], return_inverse=True)[1]
     counts, weights = asked / asked.mean(), weights / weights.mean()
-    return HeldOut(at, forecast, logs, counts, weights, piece, noise, curve, own, tuple(fits))
+    return HeldOut(at, forecast, logs, counts, weights, piece, noise, curve, own, fits)
 
 
 def hold_out_once(

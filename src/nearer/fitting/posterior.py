@@ -48,6 +48,7 @@ __all__ = [
     "Noise",
     "Posterior",
     "as_evidence",
+    "cloud",
     "covariances_at",
     "expected_tau",
     "fit_posterior",
@@ -146,6 +147,11 @@ class Evidence:
     def total(self) -> float:
         """How many comparisons it is worth."""
         return float(self.weights.sum())
+
+    @property
+    def terms(self) -> int:
+        """How many terms a pass sums up."""
+        return len(self.triplets)
 
     @cached_property
     def parts(self) -> dict[int, tuple[Evidence, Evidence, NDArray[np.int64]]]:
@@ -309,10 +315,10 @@ def fit_posterior(
     noise
         Prior and lapse rate.
     start
-        Positions of an earlier fit. From nothing, the fit begins with the t curve, in two
-        dimensions more, and under a weak prior: there poor optima are rare.
+        Positions of an earlier fit, or a `cloud`: from nothing, the fit begins with the t curve,
+        in two dimensions more, and under a weak prior: there poor optima are rare.
     rng
-        Source of the start when there is none.
+        Source of the cloud when there is no start.
     max_iter, tol
         As in `fit_positions`.
 
@@ -329,7 +335,9 @@ def fit_posterior(
         covariances: Floats = np.tile(prior**2 * np.eye(n_components), (n, 1, 1))
         return Posterior(np.zeros((n, n_components)), covariances, noise)
     if start is None:
-        start = _from_nothing(evidence, n_components, noise, np.random.default_rng(rng), max_iter)
+        start = cloud(n, n_components, rng)
+    if start.shape[1] > n_components:
+        start = _come_down(evidence, n_components, noise, start, max_iter)
     fit = evidence.climb(noise, start, max_iter, tol)
     X = fit.positions
     covariances = covariances_at(X, evidence, noise)
@@ -344,12 +352,13 @@ def covariances_at(X: Floats, evidence: Evidence | Choices, noise: Noise) -> Flo
     return np.linalg.inv(told).astype(np.float64)
 
 
-def _from_nothing(
-    evidence: Evidence | Choices,
-    d: int,
-    noise: Noise,
-    rng: np.random.Generator,
-    max_iter: int,
+def cloud(n_objects: int, d: int, rng: np.random.Generator | None) -> Floats:
+    """A random start for a fit in d dimensions, in two more."""
+    return np.random.default_rng(rng).normal(scale=0.1, size=(n_objects, d + _MORE))
+
+
+def _come_down(
+    evidence: Evidence | Choices, d: int, noise: Noise, wide: Floats, max_iter: int
 ) -> Floats:
     """Positions to begin at: by the t curve, in which no answer pulls hard, then by the noise's.
 
@@ -358,7 +367,6 @@ def _from_nothing(
     alone led, by 5.3 where the fit began under its own noise. The last step brings the prior.
     """
     rough = Noise(WEAK_PRIOR, tail=1.0)
-    wide = rng.normal(scale=0.1, size=(evidence.n_objects, d + _MORE))
     above = evidence.climb(rough, wide, max_iter, 1e-4)
     X = evidence.climb(rough, principal_axes(above.positions, d), max_iter, 1e-4).positions
     if not noise.tail:

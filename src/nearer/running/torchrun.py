@@ -45,9 +45,11 @@ def is_one_of_many() -> bool:
 
 
 class Processes:
-    """The processes of one fit."""
+    """The processes of one fit, each with a GPU of its own or all on processors."""
 
-    def __init__(self) -> None:
+    def __init__(self, device: str = "auto") -> None:
+        if device == "cpu":
+            os.environ["CUDA_VISIBLE_DEVICES"] = ""  # PyTorch has not looked yet: sums go by gloo
         try:
             import torch  # noqa: PLC0415 - an extra
             import torch.distributed as dist  # noqa: PLC0415
@@ -56,6 +58,7 @@ class Processes:
                 f"WORLD_SIZE={os.environ['WORLD_SIZE']}: several processes need PyTorch ({error}); "
                 "install nearer[gpu]"
             ) from error
+        _check_gpus(device, torch.cuda.device_count())
         self._torch, self._dist, self._handles = torch, dist, _EVERY
         patience = timedelta(seconds=_PATIENCE)
         self._store, self.rank, self.size = next(dist.rendezvous("env://", timeout=patience))
@@ -238,6 +241,17 @@ class Processes:
     def _who(self, rank: int) -> str:
         key = f"who/{rank}"
         return self._store.get(key).decode() if self._store.check([key]) else "never seen"
+
+
+def _check_gpus(device: str, gpus: int) -> None:
+    """Refuse processes that would share a GPU: NCCL would wait for ever."""
+    here = int(os.environ.get("LOCAL_WORLD_SIZE") or int(os.environ.get("LOCAL_RANK", "0")) + 1)
+    if 0 < gpus < here:
+        raise InvalidInput(
+            f"--device {device}: {here} processes for {gpus} GPU{'s' * (gpus > 1)} of this "
+            "machine, and each needs one of its own; start "
+            f"torchrun --nproc-per-node={gpus}, or take --device cpu"
+        )
 
 
 def _loss(numbers: list[float]) -> Loss:
