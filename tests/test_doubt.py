@@ -59,14 +59,35 @@ def test_graded_answers_teach():
     assert tau(X, found.positions) > tau(X, hard.positions)
 
 
-@pytest.mark.parametrize("n", [8, 12, 30])
+@pytest.mark.parametrize("n", [3, 8, 12, 30])
 @pytest.mark.parametrize("oracle", [lambda q: [0.5] * len(q), lambda q: [None] * len(q)])
 def test_answers_that_tell_nothing_determine_nothing(n, oracle):
     with pytest.warns(nearer.errors.AnswersWarning, match="the result is chance alone"):
         found = nearer.embed(oracle, n, random_state=0, progress=False)
     assert not found.determined
     assert found.dimension_low == 1
-    assert found.dimension_high > 4
+    assert found.dimension_high == n - 1
+
+
+@pytest.mark.parametrize("noise", [0, 0.1, "auto"])
+@pytest.mark.parametrize("keep", [True, False])
+def test_chance_is_said_to_be_chance_and_nothing_else_is(noise, keep):
+    how = {"noise": noise, "keep_triplets": keep, "random_state": 0, "progress": False}
+    for told in (0.5, None):
+        with pytest.warns(nearer.errors.AnswersWarning, match="the result is chance alone"):
+            nearer.embed(lambda q, told=told: [told] * len(q), 8, **how)
+    seen = set()
+
+    def hesitating(questions):
+        rows = list(map(tuple, questions.tolist()))
+        said = [bool(x) for x in EXACT(questions)]
+        said = [x if row in seen else None for row, x in zip(rows, said, strict=True)]
+        seen.update(rows)
+        return said
+
+    nearer.embed(shrugging(0.9), 8, **how)  # a warning would be an error
+    if noise != 0.1:  # where nothing is asked again, nobody would know
+        nearer.embed(hesitating, 8, **how)
 
 
 def test_one_place_for_all_determines_nothing():

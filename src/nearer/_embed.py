@@ -122,18 +122,11 @@ def embed(
             progress=count,
             **how,
         )
-    _warn_where_nobody_knew(found, len(found.triplets) if keep_triplets else None)
-    return found if keep_triplets else replace(found, triplets=found.triplets[:0].copy())
-
-
-def _warn_where_nobody_knew(found: Embedding, kept: int | None) -> None:
-    """Say so where no answer takes a side; `kept` is how many triplets there are, if they are."""
-    broken, unsure = (found.details.get(name, 0) for name in ("n_ties_broken", "n_unsure"))
-    told = found.n_comparisons - unsure if kept is None else kept - broken
-    if found.n_comparisons and told <= 0 and (unsure >= found.n_comparisons or not kept):
+    if found.details.get("n_told") == 0:
         warnings.warn(
             f"{amount(found.n_comparisons, 'comparison')}, and no answer says which object is "
             "nearer: the result is chance alone; look at what the oracle returns",
             AnswersWarning,
-            stacklevel=3,
+            stacklevel=2,
         )
+    return found if keep_triplets else replace(found, triplets=found.triplets[:0].copy())

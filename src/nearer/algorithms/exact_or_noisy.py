@@ -72,17 +72,35 @@ def exact_or_noisy(
     budget = None if budget is None else checks.budget(budget)
     checks.probability("quality", quality)
     rng = checks.generator(random_state)
-    if noise != "auto":
-        rate = checks.rate("noise", noise)
-        if not rate:
-            return _sorting(n, budget, order, quality, keep_triplets, None, rng)
-        return _noisy(n, budget, rate, None, quality, rng)
     n_cycles = min(_CYCLES, max(_FEWEST_CYCLES, n))
     if budget is not None:
         n_cycles = min(n_cycles, budget // (4 * _SHARE))
-    if n < 4 or n_cycles < 1:
-        return _sorting(n, budget, order, quality, keep_triplets, None, rng)
-    return _check_first(n, budget, n_cycles, order, quality, keep_triplets, rng)
+    rate = 0.0 if noise == "auto" else checks.rate("noise", noise)
+    if rate:
+        asking = _noisy(n, budget, rate, None, quality, rng)
+    elif noise == "auto" and n >= 4 and n_cycles >= 1:
+        asking = _check_first(n, budget, n_cycles, order, quality, keep_triplets, rng)
+    else:
+        asking = _sorting(n, budget, order, quality, keep_triplets, None, rng)
+    return _evident(asking)
+
+
+def _evident(asking: Asking[Embedding]) -> Asking[Embedding]:
+    """The same; where no answer takes a side nothing is determined, and ``n_told`` is 0.
+
+    Ties that were broken by chance are no evidence.
+    """
+    record = Record(keep=False)
+    found = yield from recorded(asking, record)
+    if record.n_told or not record.n_comparisons:
+        return found
+    return replace(
+        found,
+        determined=False,
+        dimension_low=1,
+        dimension_high=len(found.positions) - 1,
+        details={**found.details, "n_told": 0},
+    )
 
 
 def _noisy(
@@ -154,8 +172,6 @@ def _check_first(
     if not keep_triplets:
         record.forget()
     found = yield from recorded(rest if left is None else limited(rest, left), record)
-    if not record.n_told:  # ties that were broken by chance are no evidence
-        found = replace(found, determined=False, dimension_low=1, dimension_high=n - 1)
     return replace(
         found,
         triplets=record.triplets,
