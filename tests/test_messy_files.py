@@ -135,15 +135,21 @@ def test_missing_rows_are_left_out_all_at_once(tmp_path):
     assert "left out, could not be read: 3,000 (lines 5, 6," in result.stderr
 
 
-@pytest.mark.parametrize("separator", [";", "\t"])
-def test_a_first_line_made_for_excel_names_the_separator(tmp_path, separator):
+@pytest.mark.parametrize("separator", [";", "\t", "|", ","])
+@pytest.mark.parametrize("header", [True, False])
+def test_a_first_line_made_for_excel_names_the_separator(tmp_path, separator, header):
+    """Whatever the rows look like."""
     file = tmp_path / "t.csv"
-    rows = [(a, b, "cat, tame") for a, b, _ in ROWS[:1]]
-    text = f"sep={separator}\r\n" + table(separator, rows=rows)
+    rows = ['"ape, b; c, d; e"', "bee", "cat; tame" if separator == "," else "cat, tame"]
+    lines = [separator.join(("head", "winner", "loser")), separator.join(rows)]
+    text = "\r\n".join([f"sep={separator}", *lines[not header :], ""])
     file.write_text(text)
-    assert nearer.read_triplets(file).labels == ("ape", "bee", "cat, tame")
+    assert sorted(nearer.read_triplets(file, header=header).labels) == [
+        "ape, b; c, d; e",
+        *rows[1:],
+    ]
     file.write_text(text + f"ape{separator}bee\n")
-    with pytest.raises(InvalidInput, match="line 4: has 2 fields where line 2 has 3"):
+    with pytest.raises(InvalidInput, match=f"line {3 + header}: has 2 fields where line 2 has 3"):
         nearer.read_triplets(file)
 
 

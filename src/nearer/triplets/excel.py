@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 
-__all__ = ["stated_separator", "without_statement"]
+__all__ = ["restated", "stated_separator"]
 
 _STATED = re.compile(r'"?sep=([^\w"\r\n])"?\s*', re.IGNORECASE)
 
@@ -21,13 +23,25 @@ def stated_separator(line: str) -> str | None:
     return stated[1] if stated else None
 
 
-def without_statement(text: str) -> str:
-    r"""The same with an empty first line where that named the separator; lines keep their numbers.
+def restated(text: str) -> str:
+    r"""The same table in a form that needs no such line; what is below keeps its line numbers.
+
+    Fields are put in quotes, with semicolons between them, so that nothing else can be taken for a
+    separator.
 
     Examples
     --------
-    >>> without_statement("sep=;\nhead;winner;loser")
-    '\nhead;winner;loser'
+    >>> restated("sep=|\nhead|winner|loser")
+    '\n"head";"winner";"loser"\n'
     """
     first, newline, below = text.partition("\n")
-    return newline + below if stated_separator(first) else text
+    separator = stated_separator(first)
+    if separator is None:
+        return text
+    lines, sheet = io.StringIO(below, newline=""), io.StringIO()
+    rows = csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
+    try:
+        csv.writer(sheet, "unix", delimiter=";").writerows(rows)
+    except csv.Error:  # whoever reads on says where
+        return newline + below
+    return newline + sheet.getvalue()

@@ -26,7 +26,7 @@ from nearer.triplets.assembling import Beside, assemble, warn_of
 from nearer.triplets.blocks import parquet_files, parquet_rows
 from nearer.triplets.collection import Triplets
 from nearer.triplets.columns import Reading
-from nearer.triplets.excel import without_statement
+from nearer.triplets.excel import restated
 from nearer.triplets.forms import read_answers, to_triplets
 from nearer.triplets.hdf5 import HDF5, read_hdf5
 from nearer.triplets.objects import distinct_labels
@@ -181,7 +181,7 @@ def _read(path: Any, told: Reading) -> Triplets:
     if suffix in (".json", ".jsonl", ".ndjson") or text.lstrip()[:2] in ('{"', "[{", "[["):
         return _of_records(parse_records(name, text), told)
     bad: list[int] = []
-    text = without_statement(text)
+    text = restated(text)
     try:
         table = parse_table(name, text, bad if told.drop_bad_rows else None)
     except BadRow:
