@@ -62,6 +62,18 @@ def test_work_is_done_by_other_processes(cluster):
     assert set(each(os.getpid, [()] * 2)) == {os.getpid()}
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # of newer Pythons
+@pytest.mark.parametrize("backend", ["threading", "multiprocessing", "loky"])
+def test_every_backend_takes_functions_made_inside_others(backend):
+    held = np.arange(3)
+
+    def inside(factor):
+        return (factor * held).tolist()
+
+    with joblib.parallel_config(backend, n_jobs=2):
+        assert each(inside, [(2,), (3,)]) == [[0, 2, 4], [0, 3, 6]]
+
+
 def asked_many(n, m, seed):
     """Answers about points in the plane, a tenth of them wrong."""
     rng = np.random.default_rng(seed)

@@ -188,9 +188,10 @@ def test_a_table_that_is_no_record_of_answers_is_refused(tmp_path):
     table.write_text("")
     with pytest.raises(InvalidInput, match="is empty"):
         read_answers(table, NAMES)
-    for said in ("", "0,0,1\n"):
+    twice, undecided = " .an item named twice, as in checks: 1.", " .nobody chose between two: 1."
+    for said, why in (("", ""), ("0,0,1\n", twice), ("0,,\n", undecided)):
         table.write_text(f"head,winner,loser\n{said}")
-        with pytest.raises(InvalidInput, match="holds no answer; each needs"):
+        with pytest.raises(InvalidInput, match=f"holds no answer{why}; each needs"):
             read_answers(table, NAMES)
     table.write_text("Center,Left,Right,Answer\n0,1,2,3\n")
     with pytest.raises(InvalidInput, match="line 2: the answer '3' is neither left nor right"):

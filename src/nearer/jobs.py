@@ -37,7 +37,22 @@ def each(work: Callable[..., T], arguments: Iterable[tuple[Any, ...]]) -> list[T
         return [work(*given) for given in arguments]
     from joblib import Parallel, delayed  # noqa: PLC0415 - takes a while, and may be missing
 
-    return list(Parallel()(delayed(work)(*given) for given in arguments))
+    sent = delayed(_by_value(work))
+    return list(Parallel()(sent(*given) for given in arguments))
+
+
+def _by_value(work: Callable[..., T]) -> Callable[..., T]:
+    """The same function where it can be sent: one made inside another has no name to be found by.
+
+    The other backends know what to do with it, and send what it holds only once.
+    """
+    from joblib import wrap_non_picklable_objects  # noqa: PLC0415
+    from joblib.parallel import get_active_backend  # noqa: PLC0415
+
+    if type(get_active_backend()[0]).__name__ != "MultiprocessingBackend":
+        return work
+    wrapped: Callable[..., T] = wrap_non_picklable_objects(work)
+    return wrapped
 
 
 def several() -> bool:

@@ -85,7 +85,7 @@ def new(study: Path, items: Path, config: Path | None, questions: Path | None,
                f"{amount(checked.questions, 'question')} a person.")  # fmt: skip
     if skipped := left_out(items):
         named = ", ".join(skipped[:10]) + (" …" if len(skipped) > 10 else "")
-        click.echo(f"Left out {len(skipped)} files that are no pictures, sound or film of a kind "
+        click.echo(f"Left out {amount(len(skipped), 'file')}, no pictures, sound or film of a kind "
                    f"that is taken ({' '.join(SUFFIXES)}): {named}", err=True)  # fmt: skip
     click.echo(f"Serve it: nearer study serve {study}")
 

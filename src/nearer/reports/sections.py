@@ -85,15 +85,15 @@ def about_data(found: Embedding) -> Section:
 def about_dimension(found: Embedding) -> Section:
     """How many dimensions, and what that rests on."""
     d, low, high = found.dimension, found.dimension_low, found.dimension_high
-    estimate = found.details.get("estimate")
+    estimate, space = found.details.get("estimate"), amount(d, "dimension")
     if found.determined is None:
-        said = f"The positions have {_dimensions(d)}: the number was given, not estimated."
+        said = f"The positions have {space}: the number was given, not estimated."
     elif found.determined:
-        said = f"The answers need {_dimensions(d)}; no other number is left possible at 95 %."
+        said = f"The answers need {space}; no other number is left possible at 95 %."
     else:
         said = (
             f"The number of dimensions is not determined: {low} to {high} cannot be told apart by "
-            f"these answers at 95 %. The map has {_dimensions(d)}, from which on more do not "
+            f"these answers at 95 %. The map has {space}, from which on more do not "
             "clearly predict better."
         )
     blocks: list[Block] = [Paragraph(said)]
@@ -136,10 +136,6 @@ def about_dimension(found: Embedding) -> Section:
             )
         )
     return Section("Dimension", blocks)
-
-
-def _dimensions(d: int) -> str:
-    return f"{d} dimension{'s' if d > 1 else ''}"
 
 
 def _evidence_row(e: int, known: dict[str, Any], pooled: bool) -> list[str] | None:
@@ -295,7 +291,8 @@ def about_map(found: Embedding, pictures: Sequence[Any] | None) -> Section:
     plate = Plate(
         f"map.{kind}",
         as_picture(ax, kind),
-        f"Map of {n:,} objects in {_dimensions(found.dimension)}; the table below lists them",
+        f"Map of {n:,} objects in {amount(found.dimension, 'dimension')}; the table below lists "
+        "them",
         f"Objects that are near each other were said to be alike.{grid}{regions} Only distances "
         "between objects mean something, not the axes or their unit.",
     )

@@ -238,14 +238,15 @@ def read_answers(path: Path, names: Sequence[str]) -> list[EarlierAnswer]:
             continue
         who = (row.get(person) or "").strip() if person else ""
         found.append(EarlierAnswer(h, w, loser, who, _milliseconds(row)))
+    told = "; ".join(f"{why}: {count:,}" for why, count in left_out.items() if count)
     if not found:
+        why = f" ({told})" if told else ""
         raise InvalidInput(
-            f"{path}: holds no answer; each needs a line with three items that differ"
+            f"{path}: holds no answer{why}; each needs a line with three items that differ"
         )
-    told = [f"{why}: {count:,}" for why, count in left_out.items() if count]
     if told:
         lines = amount(len(rows), "line")
-        warnings.warn(f"{path}: left out of {lines}, {'; '.join(told)}", DroppedRows, stacklevel=2)
+        warnings.warn(f"{path}: left out of {lines}, {told}", DroppedRows, stacklevel=2)
     return found
 
 

@@ -125,8 +125,8 @@ class Report:
                 "majority"
             )
         if self.nameless:
-            nameless = amount(self.nameless, "answer names", "answers name")
-            lines.append(f"{nameless} nobody, which rates no participant")
+            said = ("answer names nobody and rates", "answers name nobody and rate")
+            lines.append(f"{amount(self.nameless, *said)} no participant")
         for what, where in (
             ("left out, an object twice in the question", self.degenerate),
             ("left out, nobody decided", self.undecided),
