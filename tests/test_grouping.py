@@ -56,8 +56,14 @@ def test_answers_of_many_objects_go_along_the_heads_inside_few_groups():
     assert near_and_far.max() < MANY // 6
 
 
-def test_the_order_of_many_objects_is_that_of_a_stable_sort():
-    rows = np.random.default_rng(2).integers(MANY, size=(1000, 3), dtype=np.int32)
-    moved, _ = for_passes(rows, None, MANY)
+def test_what_is_in_one_group_stays_in_its_order():
+    rng = np.random.default_rng(2)
+    rows = rng.integers(MANY, size=(3000, 3), dtype=np.int32)
+    together = rng.random(3000) < 0.5
+    rows[together] = rng.integers(1000, size=(3000, 3), dtype=np.int32)[together]
+    moved, carried = for_passes(rows, np.arange(3000.0), MANY)
+    place = np.argsort(carried)  # of each row
+    np.testing.assert_array_equal(moved[place], rows)
+    assert (np.diff(place[together]) > 0).all()
     again, _ = for_passes(moved, None, MANY)
     np.testing.assert_array_equal(again, moved)
