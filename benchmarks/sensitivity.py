@@ -135,7 +135,7 @@ DATA = {
         ("mixture", 1, 100),
         ("laplace", 3, 60),
         ("student", 3, 150),
-        ("mixture", 5, 60),
+        ("mixture", 8, 90),
         ("laplace", 3, 18),
         ("lognormal", 1, 100),
         ("far clusters", 3, 60),
