@@ -237,7 +237,7 @@ def spread_heads(positions: Floats, k: int) -> Objects:
     points = points[inner]
     chosen = [len(inner) - 1]
     gap = np.linalg.norm(points - points[chosen[0]], axis=1)
-    while len(chosen) < min(k, len(inner)):
+    while len(chosen) < k and gap.any():  # no place twice
         chosen.append(int(np.argmax(gap)))
         gap = np.minimum(gap, np.linalg.norm(points - points[chosen[-1]], axis=1))
     return inner[chosen]
