@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
-from nearer.algorithms import obeying
+import nearer
+from nearer.algorithms import frame, obeying
 from nearer.algorithms.obeying import one_more_dimension
 from nearer.asking.oracles import PointOracle
 from nearer.fitting.fit import Fit
 from nearer.fitting.solver import disobeyed
-from nearer.questions import Floats, answered, random_questions
+from nearer.questions import Floats, Triplets, answered, random_questions
 
 
 @pytest.mark.parametrize(("fit_in_two", "expected"), [(0.003, 2), (0.5, 3)])
@@ -43,3 +46,25 @@ def test_the_fit_that_chose_the_questions_is_not_all_that_another_dimension_must
     found = one_more_dimension(seen, fresh, chose, evidence, rng)
     assert found.shape[1] == expected
     assert evidence.keys() == {2, 3}
+
+
+def test_where_nothing_is_left_to_ask_what_obeys_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All objects are heads: no answer is unseen, and none tells a dimension fewer from ties."""
+    line = np.arange(4.0)[:, None]
+    plane = np.hstack([line, np.zeros((4, 1))])
+    monkeypatch.setattr(frame, "fewest_dimensions", _two_fits(plane, line))
+    known = frame.Frame(np.arange(4))
+    asking = frame.build_frame(known, 4, "fewest-comparisons", np.random.default_rng(0))
+    nearer.run(asking, PointOracle(line))
+    assert len(known.heads) == 4
+    assert known.dimension == 2
+
+
+def _two_fits(more: Floats, fewer: Floats) -> Callable[..., list[Floats]]:
+    """Nothing obeys until all objects are heads; then one dimension fewer may do, too."""
+
+    def fits(triplets: Triplets, _: Floats, evidence: dict[int, object]) -> list[Floats]:
+        evidence[more.shape[1]] = {}
+        return [more, fewer] if len(np.unique(triplets[:, 0])) == len(more) else []
+
+    return fits

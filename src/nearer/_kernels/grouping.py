@@ -22,9 +22,8 @@ __all__ = ["for_passes"]
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int32]
 
-# Of 10^6 objects in the plane and 76 M random triplets a pass over answers by head takes 1.3 to 1.7
-# the time of one over blocks of 2^16 or 2^17 objects: the less of the cache others leave, the less.
-# Blocks of 2^13 are slower than heads alone.
+# Of 10^6 objects in the plane and 76 M random triplets a pass over answers by head takes 1.3 times
+# as long as one over blocks of 2^16 or 2^17 objects. Blocks of 2^13 are slower than heads alone.
 _BLOCK = 16  # binary digits of the least block of objects
 _MOST_BLOCKS = 4  # … and of the most blocks: their pairs and the heads inside are counted
 _FEW = 1 << 18  # objects that a cache holds

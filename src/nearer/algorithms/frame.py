@@ -144,9 +144,10 @@ def build_frame(
         before = len(frame.checks)
         predicted = yield from _predicted(frame, frame.positions, rng)
         fresh = frame.checks[before:]
-        if len(found) > 1 and not predicts_better(found[0], found[1], fresh, clearly=True):
-            frame.positions = found[1]  # equal distances are all that it disobeys
-            predicted = 1 - float(disobeyed(found[1], fresh).mean())
+        fewer = found[1:] if len(fresh) else []
+        if fewer and not predicts_better(found[0], fewer[0], fresh, clearly=True):
+            frame.positions = fewer[0]  # equal distances are all that it disobeys
+            predicted = 1 - float(disobeyed(fewer[0], fresh).mean())
         if predicted >= _CONFIRMED:
             frame.dimension = frame.positions.shape[1]
             break

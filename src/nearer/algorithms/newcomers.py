@@ -120,7 +120,7 @@ class Newcomers:
         answered, left = slice(len(shares)), slice(len(shares), None)
         said[row[answered], first + place[answered]] = shares
         asked[row[left], first + place[left], 2] = -1
-        state = (*self._believed, self._fine, self._logs, sites)
+        state: tuple[Any, Any, Any, Any, Any] = (*self._believed, self._fine, self._logs, sites)
         how = (first, self._scene)
         size, q = _BLOCK * _ANCHORS // len(self._who), len(self.open)
         if q < 2 * size or not several():

@@ -30,6 +30,7 @@ from nearer.fitting.blockwise import Blocks, lay_out
 from nearer.fitting.device import GpuPasses, using, wants_gpu
 from nearer.fitting.losses import LOSSES, Floats, Loss
 from nearer.fitting.solver import Passes
+from nearer.wording import amount
 
 __all__ = ["Processes", "is_one_of_many"]
 
@@ -248,7 +249,7 @@ def _check_gpus(device: str, gpus: int) -> None:
     here = int(os.environ.get("LOCAL_WORLD_SIZE") or int(os.environ.get("LOCAL_RANK", "0")) + 1)
     if 0 < gpus < here:
         raise InvalidInput(
-            f"--device {device}: {here} processes for {gpus} GPU{'s' * (gpus > 1)} of this "
+            f"--device {device}: {here} processes for {amount(gpus, 'GPU')} of this "
             "machine, and each needs one of its own; start "
             f"torchrun --nproc-per-node={gpus}, or take --device cpu"
         )
