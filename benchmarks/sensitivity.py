@@ -68,8 +68,12 @@ NUMBERS = {
             "_MOST_EACH": "… and for each object",
         },
         "algorithms.twins": {
-            "_CHECKS": "pairs of objects that twins put in the same order",
-            "_PASSED": "objects that are not asked whether they are twins",
+            "_CHECKS": "heads from which twins are in the same order",
+            "_FIRST": "pairs asked first whether they are twins",
+            "_NEAREST": "others that each is compared with",
+        },
+        "algorithms.equal_distances": {
+            "_CLEARLY": "standard errors by which a rule for equal distances is no chance",
         },
         "fitting.misplaced": {
             "_SHARE": "of an object's answers disobeyed, that makes it suspect",

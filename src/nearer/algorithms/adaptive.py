@@ -22,7 +22,7 @@ from nearer.algorithms.high_dimensional import HighDimensional
 from nearer.algorithms.low_dimensional import LowDimensional
 from nearer.algorithms.placing import place_objects
 from nearer.asking.memory import Memory
-from nearer.asking.protocol import Asking, limited, recorded, remembered, renumbered
+from nearer.asking.protocol import Asking, in_order, limited, recorded, remembered, renumbered
 from nearer.asking.recipe import repeatable
 from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent
@@ -117,7 +117,7 @@ def _core(n: int, budget: int | None, known: Triplets, how: _How) -> Asking[Embe
     draft = Draft(n, how.rng, known)
     asking = recorded(remembered(_low_or_high(draft, budget, how), Memory(known)), draft.record)
     with suppress(BudgetSpent):
-        yield from asking
+        yield from in_order(asking)
     return draft.embedding()
 
 
@@ -130,7 +130,8 @@ def _core_and_others(n: int, budget: int | None, known: Triplets, how: _How) -> 
     """Embed a random core, which holds the objects of known answers, then place the others."""
     objects = how.rng.permutation(n)
     asked_about = np.isin(objects, known)
-    objects = np.concatenate([objects[asked_about], objects[~asked_about]])  # the core first
+    objects = np.concatenate([objects[asked_about], objects[~asked_about]])  # the core first …
+    objects[:_CORE].sort()  # … in the order of numbers, which equal distances may follow
     place = np.empty(n, dtype=np.int64)
     place[objects] = np.arange(n)
     inside = place[known][(place[known] < _CORE).all(axis=1)]

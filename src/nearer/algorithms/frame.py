@@ -7,6 +7,10 @@ have to confirm it: the positions must predict random answers from other heads t
 
 Data that has no low dimension (pixels, text) never gets there, and the search ends when it has
 ranked from as many heads as it may; `dimension` is then None.
+
+Objects in one place are put in order by dimensions that do not exist. So where the first head has
+twins, where a fit disobeys, and where none is found, twins are looked for (`twins`); from there on
+one object stands for each place.
 """
 
 from __future__ import annotations
@@ -16,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from nearer.algorithms.obeying import fewest_dimensions, predicts_better
+from nearer.algorithms.obeying import fewest_dimensions, is_bent, predicts_better
+from nearer.algorithms.twins import count_twins, find_twins
 from nearer.asking.protocol import Asking, together
 from nearer.asking.sorting import Order, sort_objects
 from nearer.fitting.descent import principal_axes
@@ -31,6 +36,7 @@ __all__ = ["Frame", "build_frame", "chain_triplets"]
 # doubles them.
 _CHECKS = 100  # at most; two an object where there are few
 _CONFIRMED = 0.95
+_CROWD = 0.25  # of the objects in one place: such places are looked for one by one
 
 
 @dataclass
@@ -40,7 +46,9 @@ class Frame:
     Attributes
     ----------
     objects
-        ``(m,)`` which.
+        ``(m,)`` which, ascending; one for each place.
+    twins
+        Objects that were dropped → those whose place they share.
     heads
         Places in `objects`, in the order in which they were ranked from.
     chains
@@ -56,12 +64,27 @@ class Frame:
     """
 
     objects: Objects
+    twins: dict[int, int] = field(default_factory=dict)
     heads: list[int] = field(default_factory=list)
     chains: list[Objects] = field(default_factory=list)
     checks: Objects = field(default_factory=lambda: np.empty((0, 3), dtype=np.int64))
     positions: Floats | None = None
     dimension: int | None = None
     evidence: dict[int, dict[str, Any]] = field(default_factory=dict)
+
+    def share(self, same: Objects) -> None:
+        """Keep one object for each place: `same` says whose place each of them shares."""
+        kept, at = np.unique(same, return_inverse=True)
+        gone = same != np.arange(len(same))
+        pairs = self.objects[gone].tolist(), self.objects[same[gone]].tolist()
+        self.twins.update(zip(*pairs, strict=True))
+        chains: dict[int, Objects] = {}
+        for head, chain in zip(at[self.heads].tolist(), self.chains, strict=True):
+            left = at[chain[~gone[chain]]]
+            chains.setdefault(head, left[left != head])
+        self.heads, self.chains = list(chains), list(chains.values())
+        self.checks = at[self.checks[~gone[self.checks].any(axis=1)]]
+        self.objects, self.positions, self.dimension = self.objects[kept], None, None
 
     def ranks(self) -> Floats:
         """``(m, k)``: each member's rank from each head."""
@@ -127,30 +150,78 @@ def build_frame(
     rng
         Source of the starts, the sorts and the questions that confirm.
     """
-    m = len(frame.objects)
-    most_heads = min(most_heads, m)
     at_a_time = 2 if order == "fewest-rounds" else 1
-    if not frame.heads:
-        yield from _rank_from(frame, [int(rng.integers(m))], order, rng)
-    while len(frame.heads) < most_heads:
-        # the first two one by one: an end of the cloud is known only from the other
-        count = min(at_a_time, most_heads - len(frame.heads)) if len(frame.heads) > 1 else 1
-        yield from _rank_from(frame, frame.far_heads(count), order, rng)
-        start = _start(frame.ranks(), rng)
-        found = fewest_dimensions(frame.local_triplets(), start, frame.evidence)
-        frame.positions = found[0] if found else None
-        if frame.positions is None:
+    looked = yield from _drop_crowds(frame, order, rng)
+    if looked and len(frame.objects) > 2:  # three heads tell roughly who is near whom
+        while len(frame.heads) < min(3, len(frame.objects)):
+            yield from _rank_from(frame, frame.far_heads(1), order, rng)
+        yield from _share_places(frame, frame.ranks(), rng)
+    while len(frame.objects) > 2:
+        if len(frame.heads) > 1 and (yield from _confirm(frame, rng)):
+            assert frame.positions is not None
+            if looked or not is_bent(frame.positions, frame.local_triplets()):
+                return
+        count = min(at_a_time, most_heads - len(frame.heads), len(frame.objects) - len(frame.heads))
+        if frame.dimension is None and count > 0:
+            # the first two one by one: an end of the cloud is known only from the other
+            count = count if len(frame.heads) > 1 else 1
+            yield from _rank_from(frame, frame.far_heads(count), order, rng)
             continue
-        before = len(frame.checks)
-        predicted = yield from _predicted(frame, frame.positions, rng)
-        fresh = frame.checks[before:]
-        fewer = found[1:] if len(fresh) else []
-        if fewer and not predicts_better(found[0], fewer[0], fresh, clearly=True):
-            frame.positions = fewer[0]  # equal distances are all that it disobeys
-            predicted = 1 - float(disobeyed(fewer[0], fresh).mean())
-        if predicted >= _CONFIRMED:
-            frame.dimension = frame.positions.shape[1]
+        if looked:
+            return
+        looked = True
+        start = frame.ranks() if frame.positions is None else frame.positions
+        if not (yield from _share_places(frame, start, rng)):
+            return
+    frame.positions, frame.dimension = np.arange(float(len(frame.objects)))[:, None], 1
+
+
+def _drop_crowds(frame: Frame, order: Order, rng: np.random.Generator) -> Asking[bool]:
+    """Rank from a head, and from others while they share a place with many; whether any has twins.
+
+    Where places are so few, there are no sides from which twins could be told.
+    """
+    crowd, twins = len(frame.objects) * _CROWD, 0
+    while len(frame.heads) < len(frame.objects):
+        head = frame.far_heads(1) if frame.heads else [int(rng.integers(len(frame.objects)))]
+        yield from _rank_from(frame, head, order, rng)
+        rest = frame.chains[-1][~np.isin(frame.chains[-1], frame.heads)]
+        twins = (yield from count_twins(frame.objects[rest])) if len(rest) else 0
+        if twins < crowd:
             break
+        same = np.arange(len(frame.objects))
+        same[rest[:twins]] = frame.heads[-1]
+        frame.share(same)
+    return twins > 0 or bool(frame.twins)
+
+
+def _share_places(frame: Frame, positions: Floats, rng: np.random.Generator) -> Asking[bool]:
+    """Look for twins, and drop them; whether there were any."""
+    same = yield from find_twins(frame.objects, positions, rng)
+    found = bool((same != np.arange(len(same))).any())
+    if found:
+        frame.share(same)
+        frame.evidence.clear()
+    return found
+
+
+def _confirm(frame: Frame, rng: np.random.Generator) -> Asking[bool]:
+    """Fit the fewest dimensions; whether they predict answers that no fit has seen."""
+    seen, start = frame.local_triplets(), _start(frame.ranks(), rng)
+    found = fewest_dimensions(seen, start, frame.evidence)
+    frame.positions = found[0] if found else None
+    if frame.positions is None:
+        return False
+    before = len(frame.checks)
+    predicted = yield from _predicted(frame, frame.positions, rng)
+    fresh = frame.checks[before:]
+    fewer = found[1:] if len(fresh) else []
+    if fewer and not predicts_better(found[0], fewer[0], seen, fresh, clearly=True):
+        frame.positions = fewer[0]  # equal distances are all that it disobeys
+        predicted = 1 - float(disobeyed(fewer[0], fresh).mean())
+    if predicted >= _CONFIRMED:
+        frame.dimension = frame.positions.shape[1]
+    return frame.dimension is not None
 
 
 def _rank_from(

@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from nearer.algorithms.draft import Draft
+from nearer.algorithms.equal_distances import equal_within, wrong_answers
 from nearer.algorithms.near_ties import RankingErrors, near_ties
 from nearer.algorithms.slotting import spread_heads
 from nearer.asking.protocol import Asking
@@ -159,7 +160,8 @@ def _choose_spread(
     best = error = 0.0
     for spread in _SPREADS:
         start = fit_centre(train, start, spread, max_iter=_STEPS).positions
-        right = 1 - float(disobeyed(start, held_out).mean())
+        wrong = wrong_answers(start, held_out, equal_within(start, train))
+        right = 1 - float(wrong.mean())
         fits.append((start, spread, right))
         if right < best - error:
             break

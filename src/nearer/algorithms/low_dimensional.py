@@ -21,13 +21,13 @@ import numpy as np
 from nearer.algorithms.draft import Draft
 from nearer.algorithms.frame import Frame, build_frame
 from nearer.algorithms.near_ties import RankingErrors, near_ties
-from nearer.algorithms.obeying import ObeyingFit, possible_dimensions
+from nearer.algorithms.obeying import ObeyingFit, is_bent, possible_dimensions
 from nearer.algorithms.slotting import Anchors, Slots, slot_objects, spread_heads
-from nearer.algorithms.twins import nearest_places, without_twins
+from nearer.algorithms.twins import find_twins, nearest_places
 from nearer.asking.protocol import Asking
 from nearer.asking.sorting import Order
 from nearer.errors import BudgetSpent
-from nearer.questions import Floats, Objects, Triplets
+from nearer.questions import Floats, Objects, Triplets, answered
 
 __all__ = ["LowDimensional"]
 
@@ -71,52 +71,59 @@ class LowDimensional:
         self.draft, self.budget, self.order, self.quality = draft, budget, order, quality
         self._frame = Frame(np.empty(0, dtype=np.int64))
         self._slots: Slots | None = None
+        self._same = np.arange(draft.n)  # whose place each object shares
 
     def ask(self) -> Asking[bool]:
         """Find positions; whether there is a dimension that fits."""
         draft, frame_size = self.draft, _members(self.draft.n, self.budget)
         if not frame_size:
             return False
-        everyone = np.arange(draft.n)
         try:
             yield from draft.phase("frame", self._build(frame_size))
             frame = self._frame
             if frame.positions is None or frame.dimension is None:
                 return False
-            if len(frame.objects) < min(frame_size, np.log2(draft.n)):
+            if self._all_places_seen():
+                if len(frame.objects) > 2:  # fewer tell nothing
+                    yield from draft.phase("detail", self._refine(self.quality, in_frame=True))
                 yield from draft.phase("places", self._share())
                 return True
-            if len(frame.objects) < draft.n:
-                yield from draft.phase("frame detail", self._refine(frame.objects, _IN_FRAME))
+            if len(frame.objects) + len(frame.twins) < draft.n:
+                yield from draft.phase("frame detail", self._refine(_IN_FRAME, in_frame=True))
                 yield from draft.phase("slots", self._slot())
-            yield from draft.phase("detail", self._refine(everyone, self.quality))
+            yield from draft.phase("detail", self._refine(self.quality))
         except BudgetSpent:
             if self._frame.positions is not None and draft.places is None:
-                self._fit(everyone)
+                self._fit(in_frame=False)
             raise
         return True
 
     def _build(self, size: int) -> Asking[str]:
         draft, rng = self.draft, self.draft.rng
-        objects = rng.permutation(draft.n)[:size]
-        objects, dropped = yield from without_twins(objects, self.order, rng)
-        frame, m = Frame(objects), len(objects)
-        self._frame = frame
-        if m < 3:
-            frame.heads = list(range(m))
-            frame.chains = [np.delete(np.arange(m), head) for head in frame.heads]
-            frame.positions, frame.dimension = np.arange(float(m))[:, None], 1
-            return f"{m} places hold all of {m + dropped} objects"
-        if not dropped:
-            frame.heads, frame.chains = [0], [np.arange(1, m)]
+        frame = self._frame = Frame(np.sort(rng.permutation(draft.n)[:size]))
         draft.evidence = frame.evidence
         try:
-            yield from build_frame(frame, _most_heads(draft.n, m), self.order, rng)
+            yield from build_frame(frame, _most_heads(draft.n, size), self.order, rng)
         finally:
-            draft.heads = objects[frame.heads]
+            draft.heads = frame.objects[frame.heads]
+            self._take_as_one(frame.twins)
+        note = f"{len(frame.objects)} places hold {size} objects; " if frame.twins else ""
+        note += f"{len(frame.heads)} heads "
         if frame.dimension is None:
-            return f"{len(frame.heads)} heads need more than {len(frame.heads) - 1} dimensions"
-        return f"{len(frame.heads)} heads fit in {frame.dimension} dimensions"
+            return note + f"need more than {len(frame.heads) - 1} dimensions"
+        return note + f"fit in {frame.dimension} dimensions"
+
+    def _all_places_seen(self) -> bool:
+        """Whether nobody in the frame is alone: no place is left to be seen (Good 1953)."""
+        frame = self._frame
+        seen = np.bincount(self._same[[*frame.objects, *frame.twins]])
+        return bool(frame.twins) and bool((seen != 1).all())
+
+    def _take_as_one(self, twins: dict[int, int]) -> None:
+        for one, other in twins.items():
+            self._same[one] = other
+        while (self._same[self._same] != self._same).any():
+            self._same = self._same[self._same]
 
     def _share(self) -> Asking[str]:
         """All objects share the few places of the frame: ask each which is nearest to it."""
@@ -126,9 +133,10 @@ class LowDimensional:
         d, m = frame.positions.shape[1], len(frame.objects)
         if m > 1:  # one place for all tells nothing of dimensions
             draft.span = possible_dimensions(d, m, draft.evidence) if m > 2 else (1, 1)
-        others = np.setdiff1d(np.arange(draft.n), frame.objects)
         draft.positions = np.tile(frame.positions[:1], (draft.n, 1))
         draft.positions[frame.objects] = frame.positions
+        draft.positions = draft.positions[self._same]
+        others = np.setdiff1d(self._objects(in_frame=False), frame.objects)
         at = yield from nearest_places(others, frame.objects)
         draft.positions[others] = frame.positions[at]
         return f"{draft.n} objects share {len(frame.objects)} places"
@@ -136,7 +144,7 @@ class LowDimensional:
     def _slot(self) -> Asking[str]:
         frame = self._frame
         assert frame.positions is not None
-        others = np.setdiff1d(np.arange(self.draft.n), frame.objects)
+        others = np.setdiff1d(self._objects(in_frame=False), frame.objects)
         heads = spread_heads(frame.positions, frame.positions.shape[1] + _TO_SLOT)
         self.draft.heads = frame.objects[heads]
         anchors = Anchors(frame.objects, frame.positions, heads)
@@ -144,69 +152,113 @@ class LowDimensional:
         yield from slot_objects(self._slots, pairs=self.order == "fewest-rounds")
         return f"{len(others)} objects placed"
 
-    def _refine(self, objects: Objects, quality: float) -> Asking[str]:
-        """Fit and ask about near ties among some objects until the fit is good."""
-        draft, errors = self.draft, RankingErrors(len(objects))
-        fit = self._fit(objects)
-        while (left := self._most(objects, fit.dimension) - draft.record.n_comparisons) > 0:
+    def _refine(self, quality: float, *, in_frame: bool = False) -> Asking[str]:
+        """Fit and ask about near ties until the fit is good."""
+        draft, fit = self.draft, self._fit(in_frame)
+        looked = False
+        if self._frame.twins and not in_frame:  # among all there are more of them
+            looked = True
+            yield from self._look_for_twins(fit.positions, in_frame)
+            fit = self._fit(in_frame, anew=True)
+        errors = RankingErrors(len(fit.positions))
+        while (left := self._most(fit.dimension, in_frame) - draft.record.n_comparisons) > 0:
             ties = near_ties(fit.positions, _LOCAL, _GLOBAL, draft.rng, scale=errors.scale)[:left]
             before = draft.record.n_comparisons
-            errors.add(ties, ~(yield objects[ties.questions]))
-            fit.to(self._triplets(objects), draft.record.n_comparisons - before)
-            self._keep(objects, fit)
+            answers = yield self._objects(in_frame)[ties.questions]
+            errors.add(ties, fit.wrong(answered(ties.questions, answers)))
+            n_fresh = draft.record.n_comparisons - before
+            triplets = self._triplets(in_frame)
+            fit.to(triplets, n_fresh if looked else 0)
+            if not looked and is_bent(fit.positions, triplets):
+                looked = True
+                if (yield from self._look_for_twins(fit.positions, in_frame)):
+                    fit = self._fit(in_frame, anew=True)
+                    errors = RankingErrors(len(fit.positions))
+                    continue
+                fit.to(triplets, n_fresh)
+            self._keep(fit, in_frame)
             draft.expected_tau = errors.tau
-            if draft.record.n_comparisons == before:
+            if not n_fresh:
                 return "no further question tells anything"
             # without ties a few rounds bring little where dimensions are many, or missing: go on
             if quality < 1 and (errors.good_enough(quality) or (fit.tied and errors.stuck)):
                 return f"τ is expected to be {errors.tau:.3f}"
         return f"{draft.record.n_comparisons} comparisons are the most"
 
-    def _fit(self, objects: Objects) -> ObeyingFit:
-        """Fit all that is known of some objects, from where they are known to be."""
+    def _look_for_twins(self, positions: Floats, in_frame: bool) -> Asking[bool]:
+        """Take objects that share a place as one; whether there are any."""
+        objects, frame = self._objects(in_frame), self._frame
+        known = bool(frame.twins)
+        same = yield from find_twins(objects, positions, self.draft.rng, suspected=known)
+        if in_frame:
+            frame.share(same)
+            frame.positions = positions[np.unique(same)]
+            self._take_as_one(frame.twins)
+        else:  # one of the frame stands for the others: it was ranked
+            ranked = np.isin(objects, frame.objects)
+            stands = np.arange(len(objects))
+            stands[same[ranked]] = np.flatnonzero(ranked)
+            same = stands[same]
+            self._take_as_one(dict(zip(objects.tolist(), objects[same].tolist(), strict=True)))
+        return bool((same != np.arange(len(same))).any())
+
+    def _fit(self, in_frame: bool, *, anew: bool = False) -> ObeyingFit:
+        """Fit all that is known of some objects, from where they are, or should be, known to be."""
         assert self._frame.positions is not None
-        in_frame = len(objects) < self.draft.n
         start = self._frame.positions if in_frame else self._start()
         fit = ObeyingFit(start, self.draft.evidence, self.draft.rng)
-        fit.to(self._triplets(objects))
-        self._keep(objects, fit)
+        fit.to(self._triplets(in_frame))
+        if anew:
+            fit.unbend(self._triplets(in_frame))
+        self._keep(fit, in_frame)
         return fit
 
-    def _keep(self, objects: Objects, fit: ObeyingFit) -> None:
-        if len(objects) < self.draft.n:
+    def _keep(self, fit: ObeyingFit, in_frame: bool) -> None:
+        if in_frame:
             self._frame.positions, self._frame.dimension = fit.positions, fit.dimension
-        else:
-            self.draft.positions = fit.positions
-            self.draft.span = possible_dimensions(fit.dimension, len(objects), self.draft.evidence)
+            return
+        objects, draft = self._objects(in_frame), self.draft
+        draft.positions = np.empty((draft.n, fit.dimension))
+        draft.positions[objects] = fit.positions
+        draft.positions = draft.positions[self._same]
+        draft.span = possible_dimensions(fit.dimension, len(objects), draft.evidence)
 
-    def _most(self, objects: Objects, d: int) -> int:
+    def _objects(self, in_frame: bool) -> Objects:
+        """One for each place, in the frame or of all."""
+        return self._frame.objects if in_frame else np.unique(self._same)
+
+    def _most(self, d: int, in_frame: bool) -> int:
         """How many comparisons to stop at, if nothing else ends the detail before."""
-        others = self.draft.n - len(objects)
+        n = self.draft.n
+        m = len(self._frame.objects) + len(self._frame.twins) if in_frame else n
         if self.budget is not None:
-            return self.budget - _SLOT * others
-        m = len(objects)
+            return self.budget - _SLOT * (n - m)
         return int(_MOST * m * d * np.log2(m)) + _MOST_EACH * m
 
-    def _triplets(self, objects: Objects) -> Triplets:
-        """What rankings and searches imply about some objects, then what was asked, as places."""
+    def _triplets(self, in_frame: bool) -> Triplets:
+        """What rankings and searches imply, then what was asked, of one object for each place."""
         implied = [self._frame.triplets()]
         if self._slots is not None:
             implied.append(self._slots.triplets())
+        objects = self._objects(in_frame)
         place = np.full(self.draft.n, -1)
         place[objects] = np.arange(len(objects))
         rows = place[np.concatenate([*implied, self.draft.triplets])]
         return np.asarray(rows[(rows >= 0).all(axis=1)])
 
     def _start(self) -> Floats:
-        frame, n, rng = self._frame, self.draft.n, self.draft.rng
+        """Where everyone is, as far as is known."""
+        frame, draft = self._frame, self.draft
+        if draft.positions is not None:
+            return np.asarray(draft.positions[self._objects(in_frame=False)])
         assert frame.positions is not None
-        X = np.empty((n, frame.positions.shape[1]))
+        X = np.empty((draft.n, frame.positions.shape[1]))
         X[:] = frame.positions.mean(axis=0)
-        X += 0.1 * frame.positions.std() * rng.standard_normal(X.shape)
+        X += 0.1 * frame.positions.std() * draft.rng.standard_normal(X.shape)
         X[frame.objects] = frame.positions
         if self._slots is not None:
             X[self._slots.objects] = self._slots.positions
-        return X
+        return X[self._objects(in_frame=False)]
 
 
 def _members(n: int, budget: int | None) -> int:

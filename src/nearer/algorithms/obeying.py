@@ -20,7 +20,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from nearer.algorithms.equal_distances import equal_within, wrong_answers
 from nearer.fitting.centre import fit_centre
 from nearer.fitting.descent import descend, principal_axes
 from nearer.fitting.dimension import advantage
@@ -31,6 +33,7 @@ from nearer.questions import Floats, Triplets
 __all__ = [
     "ObeyingFit",
     "fewest_dimensions",
+    "is_bent",
     "one_more_dimension",
     "possible_dimensions",
     "predicts_better",
@@ -113,7 +116,7 @@ def fewest_dimensions(
     found: list[Floats] = []
     for fit in descend(partial(_fit, triplets), start, least):
         X, d = fit.positions, fit.positions.shape[1]
-        share = float(disobeyed(X, triplets).mean())
+        share = _share_wrong(X, triplets)
         evidence.setdefault(d, {}).update(loss=fit.loss, disobeyed=share)
         if share > _OBEYED and d < start.shape[1]:
             shown = len(X) >= _OBJECTS * (d + 2)  # few objects often fit in a dimension fewer
@@ -154,20 +157,40 @@ def one_more_dimension(
     start *= np.sqrt(n) / max(float(start.std()), 1e-12)
     _, *fits = (fit.positions for fit in descend(partial(_fit, triplets), start, d))
     more, same = fits
-    obeys = min(same, positions, key=lambda X: disobeyed(X, triplets).mean())
+    obeys = min(same, positions, key=lambda X: _share_wrong(X, triplets))
     share = 0.0
     for X in (more, obeys):
-        share = float(disobeyed(X, triplets).mean())
+        share = _share_wrong(X, triplets)
         evidence.setdefault(X.shape[1], {})["disobeyed"] = share
     missing = share > _OBEYED and not _narrowly(obeys, triplets)
-    better = (predicts_better(more, X, fresh, clearly=not missing) for X in (same, positions))
+    better = (
+        predicts_better(more, X, triplets, fresh, clearly=not missing) for X in (same, positions)
+    )
     return more if all(better) else obeys
 
 
-def predicts_better(one: Floats, other: Floats, fresh: Triplets, *, clearly: bool) -> bool:
-    """Whether positions predict answers that no fit has seen better, or even clearly better."""
-    wrong = [disobeyed(X, fresh).astype(np.float64) for X in (one, other)]
-    return advantage(-wrong[0], -wrong[1]) > (_CLEARLY if clearly else _BETTER)
+def predicts_better(
+    one: Floats, other: Floats, seen: Triplets, fresh: Triplets, *, clearly: bool
+) -> bool:
+    """Whether positions predict answers that no fit has seen better, or even clearly better.
+
+    Where the answers that they were fitted to show a rule for equal distances, both know it.
+    """
+    if not len(fresh):
+        return False
+    wrong = [wrong_answers(X, fresh, equal_within(X, seen)) for X in (one, other)]
+    advance = advantage(-wrong[0].astype(np.float64), -wrong[1].astype(np.float64))
+    return advance > (_CLEARLY if clearly else _BETTER)
+
+
+def is_bent(X: Floats, triplets: Triplets) -> bool:
+    """Whether more answers are disobeyed than a fit leaves that nothing holds up."""
+    return bool(disobeyed(X, triplets).mean() > _BENT)
+
+
+def _share_wrong(X: Floats, triplets: Triplets) -> float:
+    """Which share of the answers is disobeyed, but for equal distances in the order of numbers."""
+    return float(wrong_answers(X, triplets, equal_within(X, triplets)).mean())
 
 
 def _narrowly(X: Floats, triplets: Triplets) -> bool:
@@ -223,12 +246,17 @@ class ObeyingFit:
         self.positions, self._evidence, self._rng = positions, evidence, rng
         self._spread = max(_LEAST_SPREAD, _SPREAD * len(positions))
         self._doubts = 0
+        self._equal = 0.0
         self.tied = False
 
     @property
     def dimension(self) -> int:
         """Of the positions: never less than before."""
         return int(self.positions.shape[1])
+
+    def wrong(self, triplets: Triplets) -> NDArray[np.bool_]:
+        """Which answers the positions predict wrongly, but for equal distances."""
+        return wrong_answers(self.positions, triplets, self._equal)
 
     def to(self, triplets: Triplets, n_fresh: int = 0) -> None:
         """Fit all answers; the last so many no fit has seen."""
@@ -249,16 +277,27 @@ class ObeyingFit:
             elif less < share:
                 X, share = other, less
         self._evidence.setdefault(X.shape[1], {})["disobeyed"] = share
-        self.positions, self.tied = X, share > _OBEYED and _narrowly(X, triplets)
+        self.positions, self._equal = X, equal_within(X, triplets)
+        self.tied = self._equal != 0 or (share > _OBEYED and _narrowly(X, triplets))
+
+    def unbend(self, triplets: Triplets) -> None:
+        """Where it is stuck, come down to it from more dimensions."""
+        if _share_wrong(self.positions, triplets) > _BENT:
+            other = one_more_dimension(
+                triplets, triplets[:0], self.positions, self._evidence, self._rng
+            )
+            other, less = self._centre(other, triplets)
+            if less < _share_wrong(self.positions, triplets):
+                self.positions, self._equal = other, equal_within(other, triplets)
 
     def _centre(self, X: Floats, triplets: Triplets) -> tuple[Floats, float]:
         """The middle of what the answers allow, with a prior wide enough to obey them."""
         X = fit_centre(triplets, X, self._spread, max_iter=_CENTRE_STEPS).positions
-        share = float(disobeyed(X, triplets).mean())
+        share = _share_wrong(X, triplets)
         while share > _BENT and self._spread < _WIDEST:
             spread = _WIDER * self._spread
             wider = fit_centre(triplets, X, spread, max_iter=_CENTRE_STEPS).positions
-            less = float(disobeyed(wider, triplets).mean())
+            less = _share_wrong(wider, triplets)
             if less > share / 2:  # equal distances, which no prior is wide enough for
                 break
             X, share, self._spread = wider, less, spread

@@ -1,74 +1,124 @@
 """Objects in one and the same place.
 
-An oracle breaks ties somehow, if always in the same way, so what it says about objects that
-coincide looks like any other answer; yet no positions obey it. Objects share a place when the
-rankings from them are the same. The twins of an object come first in its own ranking, before all
-others, so a few questions to the third nearest tell whether it has at least three, and bisection
-tells how many.
+An oracle puts equal distances in some order, mostly that of numbers, so what it says about objects
+that coincide looks like any other answer; yet no positions obey it, and more dimensions than there
+are predict its rule. Two objects that differ are in one order from some heads, and in the other
+from those on the other side. So each is compared with the nearest others, as far as positions are
+known, from heads that should see the two in different orders. Two that are in the same order from
+all of them share a place, and go on as one.
 
-Objects that only nearly coincide may pass for twins. That does no harm: who is dropped here is
-placed later, like everyone else.
+Of objects that differ by no more than is known of them, one pair in 2⁷ passes. So a few of the
+nearest are asked first, and where none of them are twins, nobody is.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
 from nearer.asking.protocol import Asking
-from nearer.asking.sorting import Order, sort_objects
+from nearer.questions import Floats, Objects
 
-__all__ = ["nearest_places", "without_twins"]
+__all__ = ["count_twins", "find_twins", "nearest_places"]
 
-Objects = NDArray[np.int64]
+# `python -m benchmarks sensitivity` halves and doubles these, on data with repeated values too.
+# Heads on a side, and random ones, from which twins are in the same order: comparisons against
+# places taken for one
+_CHECKS = 4
+_FIRST = 20  # pairs that are asked first: comparisons where there are no twins
+_NEAREST = 3  # others that each is compared with, where it has no twin among them
+_HEADS = 300  # drawn, to find those that should tell two objects apart: time
+_FEW = 2  # heads on a side that say nothing, where none of them is known to share the place
+_MOVED = 1e-6  # of the spread: more than rounding
+_FEWEST = 8  # among so few objects, an agreement says too little
+_THIRD = 2  # the nearest of the end of a line rank others as it does, the third nearest does not
 
-# `python -m benchmarks sensitivity` halves and doubles the first and the last, on data with
-# repeated values too.
-_CHECKS = 8  # pairs of members 1, 2, 4, … apart that a twin must put in the same order
-_FEWEST = 7  # among so few others, an agreement says too little
-_PASSED = 2  # the nearest of the end of a line rank others as it does, the third nearest does not
 
+def count_twins(chain: Objects) -> Asking[int]:
+    """How many of the first in a head's chain share its place, if at least three do; else 0.
 
-def without_twins(
-    objects: Objects, order: Order, rng: np.random.Generator
-) -> Asking[tuple[Objects, int]]:
-    """Drop twins, one object after another, until one has none.
-
-    Parameters
-    ----------
-    objects
-        At least 2, each once.
-    order
-        As for `nearer.rank_objects`.
-    rng
-        Source of the sorts.
-
-    Returns
-    -------
-    asking
-        Its result: the objects that are left, and how many were dropped. Where none were, the
-        first of them is the one examined, and the others follow as it ranks them.
+    They come first, before all others, and rank those as the head does.
 
     Examples
     --------
     >>> import nearer, numpy as np
-    >>> X = np.repeat([[0.0], [1.0]], 40, axis=0)
-    >>> asking = without_twins(np.arange(80), "fewest-rounds", np.random.default_rng(0))
-    >>> left, dropped = nearer.run(asking, nearer.PointOracle(X))
-    >>> sorted(X[left].ravel().tolist()), dropped
-    ([0.0, 1.0], 78)
+    >>> oracle = nearer.PointOracle(np.repeat([[0.0], [1.0]], 10, axis=0))
+    >>> nearer.run(count_twins(np.arange(1, 20)), oracle)
+    9
     """
-    total, rest = len(objects), objects
-    done: list[int] = []
-    while True:
-        head = int(rest[0])
-        chain = yield from sort_objects(head, rest[1:], order=order, random_state=rng)
-        twins = yield from _count_twins(chain)
-        rest = chain[twins:]
-        if not twins or not len(rest):
-            left = np.array([head, *rest, *done], dtype=np.int64)
-            return left, total - len(left)
-        done.append(head)
+    low, high = min(_THIRD, len(chain) - 1), len(chain)
+    if not (yield from _ranks_as(low, chain)):
+        return 0
+    while high - low > 1:  # the member at `low` is a twin, the one at `high` is none
+        middle = (low + high) // 2
+        if (yield from _ranks_as(middle, chain)):
+            low = middle
+        else:
+            high = middle
+    return low + 1
+
+
+def _ranks_as(place: int, chain: Objects) -> Asking[bool]:
+    """Whether that member of the chain ranks the others as the chain does."""
+    others = np.delete(chain, place)
+    if len(others) < _FEWEST:
+        return False
+    step = 1
+    while step < len(others):  # neighbours tell most places apart, far members far ones
+        first = np.linspace(0, len(others) - 1 - step, 2 * _CHECKS).astype(np.int64)
+        pairs = np.stack([others[first], others[first + step]], axis=1)
+        if not (yield np.insert(pairs, 0, chain[place], axis=1)).all():
+            return False
+        step *= 2
+    return True
+
+
+def find_twins(
+    objects: Objects, positions: Floats, rng: np.random.Generator, *, suspected: bool = False
+) -> Asking[Objects]:
+    """Whose place each of some objects shares: an index among them, its own where nobody's.
+
+    Parameters
+    ----------
+    objects
+        ``(m,)`` each once.
+    positions
+        ``(m, d)`` where they are believed to be.
+    rng
+        Source of the questions.
+    suspected
+        There are twins: do not ask a few pairs first.
+
+    Examples
+    --------
+    >>> import nearer, numpy as np
+    >>> X = np.random.default_rng(0).integers(4, size=(80, 2)) * 1.0  # 16 places
+    >>> believed = X + 0.1 * np.random.default_rng(1).normal(size=X.shape)
+    >>> asking = find_twins(np.arange(80), believed, np.random.default_rng(2))
+    >>> same = nearer.run(asking, nearer.PointOracle(X))
+    >>> bool((X[same] == X).all()), len(np.unique(same)) <= 20
+    (True, True)
+    """
+    same = np.arange(len(objects))
+    if len(objects) <= _FEWEST:
+        return same
+    # a little moved: those who are believed to be in one place have no sides
+    positions = positions + _MOVED * positions.std() * rng.standard_normal(positions.shape)
+    refuted: set[tuple[int, int]] = set()
+    while len(pairs := _candidates(positions, same, refuted)):
+        if not suspected:
+            pairs = pairs[:_FIRST]
+        sides = _on_both_sides(positions, pairs, same, rng)
+        alike = yield from _agree(objects, pairs, sides, rng)
+        refuted.update(map(tuple, pairs[~alike].tolist()))
+        if not suspected and not alike.any():
+            break
+        suspected = True
+        for one, other in pairs[alike].tolist():
+            a, b = sorted((same[one], same[other]))
+            same[same == b] = a
+    return same
 
 
 def nearest_places(objects: Objects, places: Objects) -> Asking[Objects]:
@@ -89,30 +139,81 @@ def nearest_places(objects: Objects, places: Objects) -> Asking[Objects]:
     return at
 
 
-def _count_twins(chain: Objects) -> Asking[int]:
-    """How many of the first in its chain share the head's place."""
-    low, high = min(_PASSED, len(chain) - 1), len(chain)
-    if not (yield from _is_twin(low, chain)):
-        return 0
-    while high - low > 1:  # the member at `low` is a twin, the one at `high` is none
-        middle = (low + high) // 2
-        if (yield from _is_twin(middle, chain)):
-            low = middle
-        else:
-            high = middle
-    return low + 1
+def _candidates(
+    positions: Floats, same: Objects, refuted: set[tuple[int, int]]
+) -> NDArray[np.int64]:
+    """Pairs that may be twins, the nearest first: for each object the nearest not refuted yet."""
+    left, index = np.unique(same, return_inverse=True)
+    if len(left) < 2:
+        return np.empty((0, 2), dtype=np.int64)
+    sums = np.stack([np.bincount(index, weights=x) for x in positions.T], axis=1)
+    means = sums / np.bincount(index)[:, None]
+    distances, others = cKDTree(means).query(means, k=min(1 + _NEAREST, len(left)))
+    pairs: dict[tuple[int, int], float] = {}
+    for i, (row, ids) in enumerate(zip(distances.tolist(), others.tolist(), strict=True)):
+        for distance, j in zip(row, ids, strict=True):
+            pair = (int(left[min(i, j)]), int(left[max(i, j)]))
+            if i != j and pair not in refuted:
+                pairs[pair] = distance
+                break
+    return np.array(sorted(pairs, key=pairs.__getitem__), dtype=np.int64).reshape(-1, 2)
 
 
-def _is_twin(place: int, chain: Objects) -> Asking[bool]:
-    """Whether that member of the chain ranks the others as the chain does."""
-    others = np.delete(chain, place)
-    if len(others) <= _FEWEST:
-        return False
-    step = 1
-    while step < len(others):  # neighbours tell most places apart, far members far ones
-        first = np.linspace(0, len(others) - 1 - step, _CHECKS).astype(np.int64)
-        pairs = np.stack([others[first], others[first + step]], axis=1)
-        if not (yield np.insert(pairs, 0, chain[place], axis=1)).all():
-            return False
-        step *= 2
-    return True
+def _agree(
+    objects: Objects,
+    pairs: NDArray[np.int64],
+    sides: NDArray[np.int64],
+    rng: np.random.Generator,
+) -> Asking[NDArray[np.bool_]]:
+    """Which pairs are in the same order from all heads.
+
+    Heads on the side of the one that comes first say so in any case. So once that is known, those
+    on the other side are asked, and as many random ones, since who should be there may not be.
+    """
+    alike: NDArray[np.bool_] = np.all(sides[:, :, 0] >= 0, axis=1)
+    first = yield from _first_is_nearer(objects, sides[alike, :, 0], pairs[alike])
+    agree = first[:, 0] == first[:, 1]  # most that are no twins differ at once
+    alike[alike] = agree
+    rows, comes_first = np.flatnonzero(alike), first[agree, 0]
+    beyond = sides[rows, comes_first.astype(np.int64), 1:]
+    anywhere = rng.integers(len(objects), size=beyond.shape)
+    own = (anywhere[:, :, None] == pairs[rows, None]).any(axis=2)
+    heads = np.concatenate([beyond, np.where(own, beyond, anywhere)], axis=1)
+    said = yield from _first_is_nearer(objects, heads, pairs[rows])
+    alike[rows] = (said == comes_first[:, None]).all(axis=1)
+    return alike
+
+
+def _first_is_nearer(
+    objects: Objects, heads: NDArray[np.int64], pairs: NDArray[np.int64]
+) -> Asking[NDArray[np.bool_]]:
+    """``(pairs, heads)``: whether the first of each pair is nearer to each of its heads."""
+    both = np.broadcast_to(pairs[:, None], (*heads.shape, 2))
+    questions = np.concatenate([heads[:, :, None], both], axis=2)
+    return (yield objects[questions].reshape(-1, 3)).reshape(heads.shape)
+
+
+def _on_both_sides(
+    positions: Floats, pairs: NDArray[np.int64], same: Objects, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """``(pairs, 2, 1 + checks)`` heads nearer to one, and to the other; −1: there is none.
+
+    The nearest come first, those known to share its place before all: who is far away sees two
+    that are near each other as everyone there does. At an end or a corner there are too few, and
+    they may be as far from both.
+    """
+    drawn = rng.permutation(len(positions))[:_HEADS]
+    one, other = (
+        np.linalg.norm(positions[column, None] - positions[drawn], axis=2) for column in pairs.T
+    )
+    sides = []
+    for mine, theirs, place in ((one, other, pairs[:, :1]), (other, one, pairs[:, 1:])):
+        nearest = np.where(mine < theirs, mine, np.inf)
+        nearest[place == same[drawn]] = 0.0
+        nearest[(pairs[:, :, None] == drawn).any(axis=1)] = np.inf
+        order = np.argsort(nearest, axis=1, kind="stable")[:, : 1 + _CHECKS]
+        distances = np.take_along_axis(nearest, order, axis=1)
+        heads = np.where(distances < np.inf, drawn[order], drawn[order[:, :1]])
+        heads[(distances[:, 0] > 0) & (distances[:, _FEW] == np.inf)] = -1
+        sides.append(heads)
+    return np.stack(sides, axis=1)

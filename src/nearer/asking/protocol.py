@@ -14,8 +14,9 @@ An asking may also yield *screens*, wider rows, see `nearer.questions`.
 Askings compose by ``yield from``; independent ones run side by side with `together`. Whatever
 an algorithm should not know about is a wrapper around it, itself an asking: `recorded` notes
 what was answered, `remembered` asks nothing twice, `limited` keeps a budget, `renumbered` speaks of
-other objects, `decided` asks again where nobody knew. Each of them says only how one round is
-answered; `wrapped` drives them all. `nearer.run` puts a wrapped asking and an oracle together.
+other objects, `in_order` puts questions one way round, `decided` asks again where nobody knew. Each
+of them says only how one round is answered; `wrapped` drives them all. `nearer.run` puts a wrapped
+asking and an oracle together.
 
 *Budgets.* A wrapper that cannot answer a whole round raises `BudgetSpent` with the answers to the
 first part of it. The driver throws it into the asking inside: that is how an algorithm that ran out
@@ -46,6 +47,7 @@ __all__ = [
     "Ties",
     "decided",
     "doubtful",
+    "in_order",
     "limited",
     "recorded",
     "remembered",
@@ -254,6 +256,32 @@ def renumbered(asking: Asking[T], objects: Objects) -> Asking[T]:
 
     def answer(questions: Questions) -> Asking[Answers]:
         return (yield objects[questions])
+
+    return wrapped(asking, answer)
+
+
+def in_order(asking: Asking[T]) -> Asking[T]:
+    """Put every question with the lower number first.
+
+    Whoever answers ``distance[a] < distance[b]`` decides between equal distances by the order in
+    which they are asked about; so asked, that is the order of numbers.
+
+    Examples
+    --------
+    >>> import nearer, numpy as np
+    >>> equal = lambda questions: np.zeros(len(questions), dtype=bool)
+    >>> nearer.run(in_order(nearer.rank_objects(0, 4)), equal)
+    array([0, 3, 2, 1])
+    """
+
+    def answer(questions: Questions) -> Asking[Answers]:
+        turned = questions[:, 1] > questions[:, 2]
+        asked = np.where(turned[:, None], questions[:, [0, 2, 1]], questions)
+        try:
+            return (yield asked) ^ turned
+        except BudgetSpent as spent:
+            answers = spent.answers ^ turned[: len(spent.answers)]
+            raise BudgetSpent(spent.budget, answers) from None
 
     return wrapped(asking, answer)
 
