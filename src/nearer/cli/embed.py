@@ -63,6 +63,13 @@ __all__ = ["command"]
     type=click.Path(dir_okay=False),
     help="Keep every answer in this file; the same command goes on from it.",
 )
+@click.option(
+    "--device",
+    type=click.Choice(["auto", "cpu", "cuda"]),
+    default="auto",
+    show_default=True,
+    help="Where method adaptive places many objects. auto: a GPU where there is one and it pays.",
+)
 @click.option("--out", default="out/embed", show_default=True, help="Folder for the results.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 def command(data: str, out: str, as_json: bool, **options: Any) -> None:

@@ -1,6 +1,7 @@
-"""Where the passes over the answers run: on the processor, or on a GPU.
+"""Where the passes over the answers run, and searches for places: on the processor, or on a GPU.
 
-A door sets the device for everything that is fitted inside it (`using`). ``"auto"`` takes a GPU
+A door sets the device for everything that is fitted inside it (`using`), or for objects that are
+placed among others (`placing_on`). ``"auto"`` takes a GPU
 where there is one, the problem is large enough to gain from it, and it fits into its memory. The
 GPU needs PyTorch and Triton (the extra ``nearer[gpu]``); neither is imported before it is wanted,
 and Numba is not imported where it is not.
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Any, Literal
 
@@ -30,8 +31,11 @@ __all__ = [
     "GpuChoices",
     "GpuPasses",
     "as_array",
+    "gpu_searches",
     "is_tensor",
     "margins",
+    "places_on_gpu",
+    "placing_on",
     "using",
     "wants_gpu",
 ]
@@ -39,14 +43,18 @@ __all__ = [
 Device = Literal["auto", "cpu", "cuda"]
 
 _device: ContextVar[str] = ContextVar("device", default="cpu")
+_placing: ContextVar[str] = ContextVar("placing", default="cpu")
 
 _WORTH = 200_000  # answers; a pass over fewer takes under 10 ms on one core, and nobody waits
+# objects; two cores place fewer in the seconds that PyTorch and a GPU take to get ready
+_WORTH_PLACING = 100_000
 _VECTORS = 30  # arrays of the size of the positions that L-BFGS holds at most
 _BLOCK = 1 << 24  # answers looked at together outside the kernels
+_FEWER = {"device": "fit fewer answers", "placing": "place fewer objects"}
 
 
 @contextmanager
-def using(device: str) -> Iterator[None]:
+def using(device: str, work: ContextVar[str] = _device) -> Iterator[None]:
     """Fit on this device inside the block.
 
     Examples
@@ -58,7 +66,7 @@ def using(device: str) -> Iterator[None]:
     checks.one_of("device", device, ("auto", "cpu", "cuda"))
     if device == "cuda":
         _torch()
-    token = _device.set(device)
+    token = work.set(device)
     try:
         yield
     except RuntimeError as error:
@@ -66,29 +74,60 @@ def using(device: str) -> Iterator[None]:
             raise
         raise InvalidInput(
             f"device={device!r}: the GPU has too little memory after all "
-            f"({str(error).splitlines()[0]}); use device='cpu', or fit fewer answers"
+            f"({str(error).splitlines()[0]}); use device='cpu', or {_FEWER[work.name]}"
         ) from error
     finally:
-        _device.reset(token)
+        work.reset(token)
+
+
+def placing_on(device: str, journal: object = None) -> AbstractContextManager[None]:
+    """Place objects on this device inside the block; fits stay on the processor.
+
+    Rounding differs, and may choose another question: ``"auto"`` is the processor where there is
+    a journal, which then goes on on any machine.
+    """
+    return using("cpu" if device == "auto" and journal is not None else device, _placing)
 
 
 def wants_gpu(n_answers: int, n_objects: int, n_components: int = 8) -> bool:
     """Whether so large a problem is to be fitted on a GPU."""
-    device = _device.get()
-    if device == "cpu" or (device == "auto" and n_answers < _WORTH):
-        return False
-    if device == "auto" and not _at_hand():
-        return False
     needed = 16 * n_answers + 4 * _VECTORS * n_objects * n_components
-    free = _free_memory()
+    what = f"{n_answers:,} answers about {n_objects:,} objects"
+    return _is_chosen(_device, n_answers >= _WORTH, what, lambda: needed)
+
+
+def places_on_gpu(n_objects: int, n_heads: int, n_components: int) -> bool:
+    """Whether so many objects are to be placed on a GPU."""
+
+    def needed() -> int:
+        from nearer._kernels.torch_shells import memory  # noqa: PLC0415
+
+        return memory(n_objects, n_heads, n_components)
+
+    what = f"{n_objects:,} objects to be placed from {n_heads} heads"
+    return _is_chosen(_placing, n_objects >= _WORTH_PLACING, what, needed)
+
+
+def gpu_searches(*scene: Floats, **state: Any) -> Any:
+    """`nearer._kernels.torch_shells.Searches` on the GPU."""
+    from nearer._kernels.torch_shells import Searches  # noqa: PLC0415
+
+    return Searches(*scene, **state, device=_name())
+
+
+def _is_chosen(work: ContextVar[str], worth: bool, what: str, memory: Callable[[], int]) -> bool:
+    """Whether a GPU is wanted for some work and has room for it."""
+    device = work.get()
+    if device == "cpu" or (device == "auto" and not (worth and _at_hand())):
+        return False
+    needed, free = memory(), _free_memory()
     if needed <= free:
         return True
     if device == "auto":
         return False
     raise InvalidInput(
-        f"device='cuda': {n_answers:,} answers about {n_objects:,} objects need about "
-        f"{needed / 2**30:.1f} GiB and the GPU has {free / 2**30:.1f} GiB free; use device='cpu', "
-        "or fit fewer answers"
+        f"device='cuda': {what} need about {needed / 2**30:.1f} GiB and the GPU has "
+        f"{free / 2**30:.1f} GiB free; use device='cpu', or {_FEWER[work.name]}"
     )
 
 
