@@ -29,7 +29,6 @@ from nearer.cli.stopping import Stopped
 from nearer.datasets.points import load_named_points
 from nearer.errors import InvalidInput
 from nearer.files import read_numpy, write_bytes
-from nearer.fitting.device import placing_on
 from nearer.running.load import journal_seed
 from nearer.running.progress import asking_progress
 from nearer.running.run import run
@@ -48,16 +47,9 @@ def run_method(
     budget: int | None = None,
     journal: str | None = None,
     names: str = "auto",
-    device: str = "auto",
     **options: Any,
 ) -> MethodRun:
     """Load, ask, embed and write; what comes back is ready to be printed."""
-    if device == "cuda" and method != "adaptive":
-        raise InvalidInput(
-            f"--device cuda: the method {method!r} does nothing on a GPU; adaptive places objects "
-            "there, and nearer fit --device cuda fits answers there"
-        )
-    on_device = placing_on(device, journal)
     given = load_named_points(data, names=names, random_state=seed)
     points = given.points
     if given.assumed is not None:
@@ -79,7 +71,7 @@ def run_method(
         if journal is None
         else _Journalled(Path(journal), points, seed, metric)
     )
-    with on_device, answers.kept_when_interrupted(), asking_progress(method) as progress:
+    with answers.kept_when_interrupted(), asking_progress(method) as progress:
         asking = _asking(method, points.shape[0], answers.seed, budget, options)
         start = time.perf_counter()
         embedding = run(asking, oracle, progress=progress, **answers.how(budget))
