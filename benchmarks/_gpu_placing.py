@@ -32,9 +32,9 @@ def placed(n: int, d: int, heads: int) -> dict[str, float]:
     chain = np.sort(np.linalg.norm(anchors[:heads, None] - anchors, axis=2), axis=1)[:, 1:]
     away = np.stack([np.linalg.norm(X - head, axis=1) for head in anchors[:heads]], axis=1)
     with placing_on("cuda"):
-        _searched(n // 100, anchors, chain, away)  # wake it up
+        searched(n // 100, anchors, chain, away)  # wake it up
         torch.cuda.reset_peak_memory_stats()
-        searches, seconds, asked = _searched(n, anchors, chain, away)
+        searches, seconds, asked = searched(n, anchors, chain, away)
     off = np.linalg.norm(searches.positions - X, axis=1)
     return {
         "seconds": sum(seconds),
@@ -47,7 +47,7 @@ def placed(n: int, d: int, heads: int) -> dict[str, float]:
     }
 
 
-def _searched(n: int, anchors: Any, chain: Any, away: Any) -> tuple[Any, list[float], int]:
+def searched(n: int, anchors: Any, chain: Any, away: Any) -> tuple[Any, list[float], int]:
     """The searches of n objects, the seconds of each round after those of a beginning, questions.
 
     Rounds and what is worth asking are as in `nearer.algorithms.slotting`, which needs Numba.
@@ -82,10 +82,11 @@ def _searched(n: int, anchors: Any, chain: Any, away: Any) -> tuple[Any, list[fl
 @contextmanager
 def _stopwatch() -> Iterator[list[float]]:
     """Seconds until the device has done what it was told inside the block."""
-    seconds: list[float] = []
+    torch, seconds = _torch(), list[float]()
     start = time.perf_counter()
     yield seconds
-    _torch().cuda.synchronize()
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
     seconds.append(time.perf_counter() - start)
 
 

@@ -1,5 +1,9 @@
 """Objects placed on a GPU: the processor's beliefs and questions, and maps as good."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -204,3 +208,25 @@ def test_a_journal_of_the_gpu_goes_on_there(tmp_path):
         old.place(stopping, new, device="cuda", journal=file)
     again = old.place(nearer.PointOracle(X), new, device="cuda", journal=file)
     np.testing.assert_array_equal(again.positions, whole.positions)
+
+
+def test_searches_need_no_numba():
+    code = """
+import sys
+sys.modules['numba'] = sys.modules['rich'] = None
+import numpy as np
+from benchmarks._gpu_placing import searched
+from nearer.fitting.device import placing_on
+rng = np.random.default_rng(0)
+X, anchors = rng.normal(size=(200, 2)), rng.normal(size=(300, 2))
+chain = np.sort(np.linalg.norm(anchors[:5, None] - anchors, axis=2), axis=1)[:, 1:]
+away = np.linalg.norm(X[:, None] - anchors[:5], axis=2)
+with placing_on('cuda'):
+    searches, seconds, asked = searched(200, anchors, chain, away)
+print(np.median(np.linalg.norm(searches.positions - X, axis=1)) < 0.1)
+"""
+    root = Path(__file__).parents[1]
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "True\n", done.stderr
