@@ -6,8 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import nearer
+from nearer._kernels.torch_shells import Searches
 from nearer.algorithms import slotting
 from nearer.algorithms.slotting import Anchors, Slots, slot_objects, spread_heads
 from nearer.errors import InvalidInput
@@ -190,6 +192,23 @@ def test_searches_go_to_the_gpu_that_is_wanted(monkeypatch, tmp_path):
     assert began == [300]
     with pytest.raises(InvalidInput, match=r"300 objects to be placed.*GiB.*place fewer objects"):
         old.place(oracle, new, device="cuda")
+
+
+def test_memory_that_runs_out_is_said_if_it_is_ours(monkeypatch):
+    X, at = scene(2)
+    _, slots = both(X, at)
+
+    def full(self, *how):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
+
+    def oracle(questions):
+        return full(questions)
+
+    with placing_on("cuda"), pytest.raises(torch.OutOfMemoryError):  # the oracle's own affair
+        nearer.run(slot_objects(slots), oracle)
+    monkeypatch.setattr(Searches, "next_questions", full)
+    with pytest.raises(InvalidInput, match=r"too little memory after all .* place fewer objects"):
+        slots.choose(np.arange(300))
 
 
 def test_a_journal_of_the_gpu_goes_on_there(tmp_path):

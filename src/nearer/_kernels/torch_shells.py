@@ -21,17 +21,11 @@ import torch
 
 from nearer._kernels.torch_normal import along, below, inside, invert
 
-__all__ = ["Searches", "memory"]
+__all__ = ["Searches"]
 
 # as in the twin
 _DAMPING, _TOLERATED, _ANEW, _BEYOND = 0.7, 0.01, 8, 1.25
-_CELLS = 1 << 25  # numbers in the largest array held at a time
-_ARRAYS = 8  # of that size at a time, all smaller ones counted together
-
-
-def memory(objects: int, k: int, d: int) -> int:
-    """Bytes that the searches of so many objects from k heads in d dimensions take."""
-    return objects * (24 * k + 8 * d) + 8 * _ARRAYS * _CELLS
+_CELLS = 1 << 25  # numbers in the largest array at a time, 256 MiB; all take some eight times that
 
 
 @dataclass
@@ -142,7 +136,7 @@ class Searches:
         return head, member, information
 
     def _there(self, array: Any) -> Any:
-        return torch.as_tensor(np.ascontiguousarray(array), device=self._device)
+        return torch.tensor(np.ascontiguousarray(array), device=self._device)  # always a copy
 
     def _block(self, rows: Any, sweeps: int, anew: bool, enough: float) -> _Best:
         first, last = self.first[:, rows].long(), self.last[:, rows].long()

@@ -21,7 +21,7 @@ from nearer._kernels.compiling import side_by_side
 from nearer._kernels.shells import next_questions
 from nearer.asking.protocol import Asking
 from nearer.errors import BudgetSpent
-from nearer.fitting.device import gpu_searches, places_on_gpu
+from nearer.fitting.device import explained, gpu_searches, places_on_gpu
 from nearer.questions import Answers, Questions
 
 __all__ = ["Anchors", "Slots", "slot_objects", "spread_heads"]
@@ -124,7 +124,8 @@ class Slots:
         """The next two questions of some objects: head, member of its chain, information."""
         if self._on_gpu:
             found: tuple[Objects, Objects, Floats]
-            found = self._there().next_questions(rows, _SWEEPS, anew, _WORTH_ASKING)
+            with explained("place fewer objects"):
+                found = self._there().next_questions(rows, _SWEEPS, anew, _WORTH_ASKING)
             return found
         q, (k, d) = len(rows), self.heads.shape
         bests = (np.empty((q, 2), np.int64), np.zeros((q, 2), np.int64), np.empty((q, 2)))
