@@ -2,10 +2,12 @@
 
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
 
+from nearer._kernels import compiling
 from nearer._kernels.compiling import side_by_side
 
 FIRST = """
@@ -45,5 +47,44 @@ def test_what_goes_wrong_in_a_part_is_raised():
     def work(part, rows):
         raise ValueError(f"part {part}")
 
-    with pytest.raises(ValueError, match="part 0"):
+    with pytest.raises(ValueError, match=r"part [01]"):
         side_by_side(work, 4, 2)
+
+
+def test_what_goes_wrong_elsewhere_is_raised_here_and_ends_the_rest(monkeypatch):
+    monkeypatch.setattr(compiling, "_CORES", 2)
+    here, begun, done = threading.get_ident(), threading.Event(), []
+
+    def work(part, rows):
+        if threading.get_ident() != here:
+            begun.set()
+            raise ValueError(f"part {part}")
+        begun.wait(10)
+        done.append(part)
+
+    with pytest.raises(ValueError, match="part"):
+        side_by_side(work, 8, 8)
+    assert len(done) == 7
+
+    def interrupted(part, rows):
+        done.append(part)
+        raise KeyboardInterrupt
+
+    done.clear()
+    with pytest.raises(KeyboardInterrupt):
+        side_by_side(interrupted, 100, 100)
+    assert len(done) <= 2
+
+
+def test_parts_may_have_parts(monkeypatch):
+    monkeypatch.setattr(compiling, "_CORES", 2)
+    count = np.zeros((4, 8))
+
+    def inner(row):
+        def work(part, rows):
+            count[row, rows] += 1
+
+        return work
+
+    side_by_side(lambda part, rows: side_by_side(inner(part), 8, 4), 4, 4)
+    assert (count == 1).all()

@@ -17,6 +17,7 @@ from nearer.asking.protocol import Oracle
 from nearer.distances import Distances
 from nearer.errors import InvalidInput
 from nearer.fitting.choices import Choices
+from nearer.fitting.device import Device, placing_on
 from nearer.fitting.drawing import draw_positions
 from nearer.fitting.posterior import Curve, Noise, Posterior
 from nearer.fitting.reliability import Reliability
@@ -155,7 +156,9 @@ class Embedding:
         p = posterior.probability(checks.questions(questions, len(self.positions), self.names))
         return np.stack([1 - p, p], axis=1)
 
-    def place(self, oracle: Oracle | Callable[..., Any], new: Any, **how: Any) -> Placed:
+    def place(
+        self, oracle: Oracle | Callable[..., Any], new: Any, *, device: Device = "auto", **how: Any
+    ) -> Placed:
         """Find the positions of unseen objects by comparing them with those that have one.
 
         Where the answers were found to be noisy, questions are chosen as `nearer.informative`
@@ -164,12 +167,12 @@ class Embedding:
         Parameters
         ----------
         oracle
-            It must know the old objects by their numbers, and the new ones by `new`; or both by
-            their names, where the embedding has names.
+            It knows the old objects by their numbers, the new ones by `new`; or all by their names.
         new
             The new objects: what they are, where the embedding has names; otherwise their numbers,
             none of them below ``len(positions)``.
-
+        device
+            Where the new objects are sorted in, as for `nearer.embed`.
         how
             How questions are put, see `nearer.run`; also ``journal=``.
 
@@ -186,8 +189,8 @@ class Embedding:
         things = None if self.names is None else [*self.names, *new]
         if things is not None:
             new = np.arange(len(self.positions), len(things))
-        placed: Placed = run(place(self, new), oracle, objects=things, **how)
-        return placed
+        with placing_on(device, how.get("journal")):
+            return run(place(self, new), oracle, objects=things, **how)
 
     def draws(
         self, k: int = 100, random_state: int | np.random.Generator | None = None
@@ -224,8 +227,7 @@ class Embedding:
     def distances(self) -> NDArray[np.float64]:
         """The distance of every pair of objects: 0 and 1, 0 and 2, …, as SciPy's ``pdist`` has it.
 
-        ``scipy.spatial.distance.squareform`` makes a matrix of it, SciPy's clustering takes it as
-        it is.
+        ``scipy.spatial.distance.squareform`` makes a matrix of it, SciPy's clustering takes it.
         """
         return np.asarray(pdist(self.positions))
 
@@ -395,6 +397,4 @@ def load(path: str | os.PathLike[str]) -> Embedding:
     try:
         return Embedding(**checked_embedding(path, read_kept(path, _KEPT)))
     except TypeError as error:
-        raise InvalidInput(
-            f"{path}: is no whole saved embedding ({error}); save it again"
-        ) from error
+        raise InvalidInput(f"{path}: no whole saved embedding ({error}); save it again") from error

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache, partial
 from typing import Any, TypeVar, cast
@@ -45,6 +45,9 @@ def helper(function: _Function) -> _Function:
 def side_by_side(work: Callable[[int, slice], object], n_rows: int, n_parts: int) -> None:
     """Call work(part, rows) for each part, on as many cores as ``NUMBA_NUM_THREADS`` allows.
 
+    The caller works, too, and waits for nobody who has not begun: waking a thread takes some 50 µs,
+    in which a small problem is done.
+
     Examples
     --------
     >>> import numpy as np
@@ -55,11 +58,22 @@ def side_by_side(work: Callable[[int, slice], object], n_rows: int, n_parts: int
     """
     ends = [part * n_rows // n_parts for part in range(n_parts + 1)]
     rows = list(map(slice, ends[:-1], ends[1:]))
-    if min(n_parts, _CORES) < 2:
-        for part in range(n_parts):
+    left = iter(range(n_parts))  # whoever is free takes the next one
+
+    def take() -> None:
+        for part in left:
             work(part, rows[part])
-    else:
-        list(_threads().map(work, range(n_parts), rows))
+
+    others = [_threads().submit(take) for _ in range(min(n_parts, _CORES) - 1)]
+    try:
+        take()
+    finally:
+        for _ in left:  # something went wrong: the rest need not be done
+            pass
+        begun = [other for other in others if not other.cancel()]
+        wait(begun)
+    for other in begun:
+        other.result()
 
 
 @contextmanager

@@ -5,7 +5,7 @@ head to far. `_slopes` knows the six functions; a pass knows how a slope in a sq
 moves three positions: d‖h − a‖²/dh = 2(h − a).
 
 A pass over many triplets is cut into chunks with a gradient each, summed at the end, so threads
-never write to the same place. How many chunks there are depends on the sizes alone: a fit gives
+never write to the same place. How many chunks there are depends on the problem alone: a fit gives
 the same bits on any number of cores. Nothing of size n × n is built.
 
 `descend` is L-BFGS around a pass. Between two passes over a thousand triplets SciPy's optimiser
@@ -42,8 +42,12 @@ Ints = NDArray[np.integer]
 
 SOE, LOGISTIC, CKL, GNMDS, STE, TSTE = range(6)
 
-_CHUNK = 1 << 16  # triplets that make a second thread worth waking: about half a millisecond
+# Triplets that make another thread worth waking, of losses with roots alone and of those with
+# logarithms: at half as many, two threads took as long as one.
+_CHUNK, _SLOW_CHUNK = 1 << 15, 1 << 14
 _MOST_CHUNKS = 16
+_FEW = 1 << 16  # a fit of fewer than twice as many is made by `descend`, in one thread
+_NUMBERS = 1 << 16  # that make another thread worth waking to sum them
 # units of margin; exp(-40) is below the last digit of 1: an answer so obeyed pulls nothing
 _SURE = 40.0
 _MEMORY = 10  # past steps that bend a direction, as in SciPy's
@@ -176,7 +180,7 @@ def value_and_gradient(
     """
     triplets = np.ascontiguousarray(triplets, dtype=np.int32)
     m, n = len(triplets), len(X)
-    chunks = _chunks(m, n)
+    chunks = _chunks(kind, m, n)
     parts, values, one = np.empty((chunks, *X.shape)), np.empty(chunks), np.ones(1)
 
     def add(c: int, rows: slice) -> None:
@@ -192,17 +196,19 @@ def value_and_gradient(
     def sum_up(_: int, objects: slice) -> None:
         parts[:, objects].sum(axis=0, out=gradient[objects])
 
-    side_by_side(sum_up, n, min(chunks, 1 + X.size // _CHUNK))
+    side_by_side(sum_up, n, min(chunks, 1 + X.size // _NUMBERS))
     return float(values.sum()), gradient
 
 
 def are_few(n_triplets: int, n_objects: int) -> bool:
-    """Whether a second thread would not help, so that `descend` is the fastest."""
-    return _chunks(n_triplets, n_objects) == 1
+    """Whether `descend` is the fastest: what is between passes counts more than a thread."""
+    return n_triplets < 2 * max(_FEW, n_objects)
 
 
-def _chunks(m: int, n: int) -> int:
-    return max(1, min(_MOST_CHUNKS, m // max(_CHUNK, n)))
+def _chunks(kind: int, m: int, n: int) -> int:
+    """A power of two, which two, four or eight threads share evenly."""
+    pays = m // max(_CHUNK if kind in (SOE, GNMDS) else _SLOW_CHUNK, n)
+    return min(_MOST_CHUNKS, 1 << max(0, pays.bit_length() - 1))
 
 
 @helper

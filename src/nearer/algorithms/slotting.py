@@ -5,13 +5,14 @@ in order: its *chain*. Asking "is x nearer to the head than this anchor?" halves
 chain where x belongs. A plain binary search from each of k heads would cost k·log2 m comparisons;
 but after the first few heads the position of x is nearly known, and so is its place in the other
 chains. So each object asks, again and again, the question that tells most given all answers about
-it so far (`nearer._kernels.shells`), from whichever head, until no question is worth asking. All
-objects move side by side: one round holds one question for each.
+it so far (`nearer._kernels.shells`, and `torch_shells` on a GPU), from whichever head, until no
+question is worth asking. All objects move side by side: one round holds one question for each.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from nearer._kernels.compiling import side_by_side
 from nearer._kernels.shells import next_questions
 from nearer.asking.protocol import Asking
 from nearer.errors import BudgetSpent
+from nearer.fitting.device import explained, gpu_searches, places_on_gpu
 from nearer.questions import Answers, Questions
 
 __all__ = ["Anchors", "Slots", "slot_objects", "spread_heads"]
@@ -76,8 +78,6 @@ class Slots:
     ----------
     objects
         ``(q,)`` the objects being placed.
-    positions
-        ``(q, d)`` where they are, as far as is known.
     first, last
         ``(q, k)`` the part of each head's chain where they belong.
     """
@@ -93,19 +93,40 @@ class Slots:
         self.prior = np.linalg.inv(1.5 * spread + floor * np.eye(d))
         # not exactly on the centre: a head may be there, and from it no direction is the right one
         offset = 1e-3 * np.sqrt(max(float(np.trace(spread)) / d, 1e-12))
-        self.positions = np.tile(self.centre + offset, (q, 1))
+        self._start = self.centre + offset
         self.heads = anchors.positions[anchors.heads]
         middle = self.heads.mean(axis=0)
         axes = np.linalg.eigh((self.heads - middle).T @ (self.heads - middle))[1].T
         self.mirrors = np.vstack([axes, middle])
         self.beginnings = np.array(anchors.positions[:_BEGINNINGS])
-        self.precisions = np.zeros((q, k))
-        self.targets = np.zeros((q, k))
         self.first = np.zeros((q, k), dtype=np.int32)
         self.last = np.full((q, k), self.chain.shape[1], dtype=np.int32)
+        self._on_gpu = places_on_gpu(q, k, d)
+        self._searches: Any = None  # on a GPU, begun when first needed
+        if not self._on_gpu:
+            self._positions = np.tile(self._start, (q, 1))
+            self.precisions, self.targets = np.zeros((q, k)), np.zeros((q, k))
+
+    @property
+    def positions(self) -> Floats:
+        """``(q, d)``: where the objects are, as far as is known."""
+        return np.asarray(self._there().positions) if self._on_gpu else self._positions
+
+    def _there(self) -> Any:
+        """The searches on a GPU, which stay there between rounds."""
+        if self._searches is None:
+            scene = (self.heads, self.chain, self.centre, self.prior, self.beginnings, self.mirrors)
+            state = {"start": self._start, "first": self.first, "last": self.last}
+            self._searches = gpu_searches(*scene, **state)
+        return self._searches
 
     def choose(self, rows: Objects, *, anew: bool = True) -> tuple[Objects, Objects, Floats]:
         """The next two questions of some objects: head, member of its chain, information."""
+        if self._on_gpu:
+            found: tuple[Objects, Objects, Floats]
+            with explained("place fewer objects"):
+                found = self._there().next_questions(rows, _SWEEPS, anew, _WORTH_ASKING)
+            return found
         q, (k, d) = len(rows), self.heads.shape
         bests = (np.empty((q, 2), np.int64), np.zeros((q, 2), np.int64), np.empty((q, 2)))
 
@@ -115,7 +136,7 @@ class Slots:
             work = (np.empty(d), np.empty(d), np.empty((d, d)), np.empty(k, np.int64))
             next_questions(
                 rows[part],
-                (self.positions, np.empty((d, d)), self.precisions, self.targets),
+                (self._positions, np.empty((d, d)), self.precisions, self.targets),
                 (self.first, self.last),
                 (bests[0][part], bests[1][part], bests[2][part]),
                 (shells, self.chain, (self.centre, self.prior), self.beginnings, self.mirrors),
@@ -138,6 +159,8 @@ class Slots:
         """Cut the chain where the answers say."""
         self.last[rows[nearer], head[nearer]] = member[nearer]
         self.first[rows[~nearer], head[~nearer]] = member[~nearer] + 1
+        if self._searches is not None:
+            self._searches.learn(rows, head, member, nearer)
 
     def triplets(self) -> Objects:
         """For each object and head, the two members of the chain it is known to be between."""

@@ -1,9 +1,9 @@
-"""Where the passes over the answers run: on the processor, or on a GPU.
+"""Where the passes over the answers run, and searches for places: on the processor, or on a GPU.
 
-A door sets the device for everything that is fitted inside it (`using`). ``"auto"`` takes a GPU
-where there is one, the problem is large enough to gain from it, and it fits into its memory. The
-GPU needs PyTorch and Triton (the extra ``nearer[gpu]``); neither is imported before it is wanted,
-and Numba is not imported where it is not.
+A door sets the device for everything that is fitted inside it (`using`), or for objects placed
+among others (`placing_on`). ``"auto"`` takes a GPU where there is one, the problem is large enough
+to gain from it, and it fits into its memory. The GPU needs PyTorch and Triton (the extra
+``nearer[gpu]``); neither is imported before it is wanted, Numba not where it is not needed.
 
 Positions are float32 on a GPU: soe's unit is the margin, and a map of a million objects spans some
 thousand of them, so the last digit is a ten-thousandth of the margin.
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Any, Literal
 
@@ -30,8 +30,12 @@ __all__ = [
     "GpuChoices",
     "GpuPasses",
     "as_array",
+    "explained",
+    "gpu_searches",
     "is_tensor",
     "margins",
+    "places_on_gpu",
+    "placing_on",
     "using",
     "wants_gpu",
 ]
@@ -39,10 +43,13 @@ __all__ = [
 Device = Literal["auto", "cpu", "cuda"]
 
 _device: ContextVar[str] = ContextVar("device", default="cpu")
+_placing: ContextVar[str] = ContextVar("placing", default="cpu")
 
 _WORTH = 200_000  # answers; a pass over fewer takes under 10 ms on one core, and nobody waits
+_WORTH_PLACING = 100_000  # objects; two cores place fewer while PyTorch and a GPU get ready
 _VECTORS = 30  # arrays of the size of the positions that L-BFGS holds at most
 _BLOCK = 1 << 24  # answers looked at together outside the kernels
+_SEARCHING = 1 << 31  # bytes that a block of `torch_shells` takes
 
 
 @contextmanager
@@ -55,40 +62,77 @@ def using(device: str) -> Iterator[None]:
     ...     wants_gpu(10**9, 10)
     False
     """
+    with _set(_device, device), explained("fit fewer answers"):
+        yield
+
+
+def placing_on(device: str, journal: object = None) -> AbstractContextManager[None]:
+    """Place objects on this device inside the block; fits stay on the processor.
+
+    With a journal, which may go on elsewhere, ``"auto"`` is the processor: a GPU rounds otherwise.
+    """
+    return _set(_placing, "cpu" if device == "auto" and journal is not None else device)
+
+
+@contextmanager
+def _set(work: ContextVar[str], device: str) -> Iterator[None]:
     checks.one_of("device", device, ("auto", "cpu", "cuda"))
     if device == "cuda":
         _torch()
-    token = _device.set(device)
+    token = work.set(device)
+    try:
+        yield
+    finally:
+        work.reset(token)
+
+
+@contextmanager
+def explained(fewer: str) -> Iterator[None]:
+    """Memory that runs out inside the block is an error of ours, with what to do about it."""
     try:
         yield
     except RuntimeError as error:
         if type(error).__name__ != "OutOfMemoryError":  # PyTorch's
             raise
         raise InvalidInput(
-            f"device={device!r}: the GPU has too little memory after all "
-            f"({str(error).splitlines()[0]}); use device='cpu', or fit fewer answers"
+            f"the GPU has too little memory after all ({str(error).splitlines()[0]}); use "
+            f"device='cpu', or {fewer}"
         ) from error
-    finally:
-        _device.reset(token)
 
 
 def wants_gpu(n_answers: int, n_objects: int, n_components: int = 8) -> bool:
     """Whether so large a problem is to be fitted on a GPU."""
-    device = _device.get()
-    if device == "cpu" or (device == "auto" and n_answers < _WORTH):
-        return False
-    if device == "auto" and not _at_hand():
-        return False
     needed = 16 * n_answers + 4 * _VECTORS * n_objects * n_components
-    free = _free_memory()
-    if needed <= free:
-        return True
-    if device == "auto":
+    what = f"{n_answers:,} answers about {n_objects:,} objects"
+    return _is_chosen(_device, n_answers >= _WORTH, what, needed)
+
+
+def places_on_gpu(n_objects: int, n_heads: int, n_components: int) -> bool:
+    """Whether so many objects are to be placed on a GPU."""
+    needed = _SEARCHING + (24 * n_heads + 8 * n_components) * n_objects
+    what = f"{n_objects:,} objects to be placed from {n_heads} heads"
+    return _is_chosen(_placing, n_objects >= _WORTH_PLACING, what, needed)
+
+
+def gpu_searches(*scene: Floats, **state: Any) -> Any:
+    """`nearer._kernels.torch_shells.Searches` on the GPU."""
+    from nearer._kernels.torch_shells import Searches  # noqa: PLC0415
+
+    return Searches(*scene, **state, device=_name())
+
+
+def _is_chosen(work: ContextVar[str], worth: bool, what: str, needed: int) -> bool:
+    """Whether a GPU is wanted for some work and has room for it."""
+    device = work.get()
+    if device == "cpu" or (device == "auto" and not (worth and _at_hand())):
         return False
+    free = _free_memory()
+    if needed <= free or device == "auto":
+        return needed <= free
+    fewer = "fit fewer answers" if work is _device else "place fewer objects"
     raise InvalidInput(
-        f"device='cuda': {n_answers:,} answers about {n_objects:,} objects need about "
-        f"{needed / 2**30:.1f} GiB and the GPU has {free / 2**30:.1f} GiB free; use device='cpu', "
-        "or fit fewer answers"
+        f"device='cuda': {what} need about {needed / 2**30:.1f} GiB and the GPU has "
+        f"{free / 2**30:.1f} GiB free; use device='cpu', or {fewer}"
     )
 
 
@@ -155,8 +199,7 @@ class GpuPasses:
 
     def blank(self, n_components: int) -> Any:
         """A tensor for positions, where passes take them from."""
-        torch = _torch()
-        shape = (self.n_objects, n_components)
+        torch, shape = _torch(), (self.n_objects, n_components)
         return torch.zeros(shape, dtype=torch.float32, device=_name())
 
     def first(self, n_rows: int) -> GpuPasses:
@@ -285,9 +328,8 @@ def _minimised(
             gradient += ridge * Z
         return value, gradient
 
-    Z, value, steps, converged = minimise(
-        objective, start, max_iter=max_iter, tol=tol, callback=callback
-    )
+    found = minimise(objective, start, max_iter=max_iter, tol=tol, callback=callback)
+    Z, value, steps, converged = found
     if ridge:
         value = sums(Z)[0] / total
     return Fit(Z.double().cpu().numpy(), value, steps, converged)
@@ -355,6 +397,4 @@ def _torch() -> Any:
 
 
 def _free_memory() -> float:
-    if _interpreted():
-        return float("inf")
-    return float(_torch().cuda.mem_get_info()[0])
+    return np.inf if _interpreted() else float(_torch().cuda.mem_get_info()[0])
