@@ -1,12 +1,15 @@
-"""Shared by all tests: quiet pictures, and Hypothesis settings that suit numerical code."""
+"""Shared by all tests: quiet pictures, Ctrl-C, and Hypothesis settings that suit numerical code."""
 
 import os
+import signal
 from pathlib import Path
 
 _DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 # the package itself has no default; an empty name is none
 os.environ.setdefault("NEARER_DATA", str(_DATA) if _DATA.is_dir() else "")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # test processes share the cores already
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a shell, and what
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # tests interrupt would ignore it too
 
 import matplotlib as mpl  # noqa: E402
 import pytest  # noqa: E402

@@ -406,11 +406,11 @@ def test_a_line_on_the_terminal_counts_what_is_paid_for(monkeypatch):
 
     said = []
 
-    class Bar(progress.Progress):
+    class Line(progress.TerminalLine):
         def update(self, task_id, *, description, **options):
             said.append(description)
 
-    monkeypatch.setattr(progress, "Progress", Bar)
+    monkeypatch.setattr(progress, "TerminalLine", Line)
     nearer.embed(EXACT, 30, budget=50, noise=0.1, cost=len, random_state=0)
     assert said[-1] == "asking: 50 comparisons in 3 rounds; 3 calls, 50.00 spent"
     nearer.embed(EXACT, 30, budget=50, noise=0.1, random_state=0)

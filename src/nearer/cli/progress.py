@@ -6,16 +6,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import click
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-)
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
 from nearer.cells.finished import Computable
+from nearer.running.progress import TerminalLine
 
 __all__ = ["cells_progress"]
 
@@ -27,12 +21,9 @@ def cells_progress() -> Iterator[tuple[Callable[[int, int], None], Callable[[Com
     Yields what is called with their number and that of those already there, and what is called with
     each further one.
     """
-    console = Console(stderr=True)
     text = TextColumn("{task.description}")
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), text)
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
+    with TerminalLine(*columns) as bar:
         task = bar.add_task("", total=None)
 
         def begin(cells: int, there: int) -> None:

@@ -5,29 +5,41 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from nearer._kernels.compiling import COMPILING, when_compiling
 
-__all__ = ["asking_progress", "bar_progress", "step_progress"]
+__all__ = ["TerminalLine", "asking_progress", "bar_progress", "step_progress"]
+
+
+class TerminalLine(Progress):
+    """A line on standard error that is gone in the end; nothing where that is no terminal."""
+
+    def __init__(self, *columns: Any) -> None:
+        console = Console(stderr=True)
+        shown = console.is_terminal
+        super().__init__(*columns, console=console, transient=True, disable=not shown)
+
+    def stop(self) -> None:
+        """End the line; rich before 14.3 would write an empty one into a pipe."""
+        if not self.disable:
+            super().stop()
 
 
 @contextmanager
 def step_progress(what: str = "") -> Iterator[Callable[[str], None]]:
     """Show what is being done, on standard error; yields a function that takes the words."""
-    console = Console(stderr=True)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
+    with TerminalLine(*columns) as bar:
         task = bar.add_task(what)
 
         def update(text: str) -> None:
             bar.update(task, description=text)
 
-        say = partial(console.print, COMPILING) if console.is_terminal else bool
+        say = bool if bar.disable else partial(bar.console.print, COMPILING)
         with when_compiling(say):
             yield update
 
@@ -35,11 +47,8 @@ def step_progress(what: str = "") -> Iterator[Callable[[str], None]]:
 @contextmanager
 def bar_progress() -> Iterator[tuple[Callable[[str], None], Callable[[float], None]]]:
     """The same with a bar; yields functions that take the words, and the share that is done."""
-    console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
+    with TerminalLine(*columns) as bar:
         task = bar.add_task("", total=1.0)
 
         def say(text: str) -> None:
