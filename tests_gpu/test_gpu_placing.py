@@ -181,7 +181,11 @@ def test_searches_go_to_the_gpu_that_is_wanted(monkeypatch, tmp_path):
     new = np.arange(3300, 3600)
     old.place(oracle, new)
     assert not began  # too few to gain
-    monkeypatch.setattr(devices, "_WORTH_PLACING", 300)
+    monkeypatch.setattr(devices, "_BEGIN", 0.0)
+    monkeypatch.setattr(devices.os, "cpu_count", lambda: 64)
+    old.place(oracle, new)
+    assert not began  # so many cores are faster
+    monkeypatch.setattr(devices.os, "cpu_count", lambda: 2)
     old.place(oracle, new)
     assert began == [300]
     old.place(oracle, new, journal=tmp_path / "answers.db")  # another machine may go on with it
