@@ -108,7 +108,10 @@ class HighDimensional:
         return f"{draft.positions.shape[1]} dimensions predict best"
 
     def _choose_dimension(self, triplets: Triplets, test: Answers) -> float:
-        """Double the dimension while that predicts held-out answers better; how well it does."""
+        """Double the dimension while that predicts held-out answers better; how well it does.
+
+        While there is an answer, which is a bit at most, for each coordinate.
+        """
         draft, n = self.draft, self.draft.n
         train, held_out = triplets[~test], triplets[test]
         if not len(train) or not len(held_out):
@@ -116,7 +119,8 @@ class HighDimensional:
             return 0.0
         X, best, misses = np.empty((n, 0)), -1.0, 0
         fitted = X
-        for d in (d for d in _DIMENSIONS if d < n):
+        most = min(n - 1, max(1, self._enough // n))
+        for d in (d for d in _DIMENSIONS if d <= most):
             more = draft.rng.standard_normal((n, d - fitted.shape[1]))
             start = np.hstack([fitted, more * (fitted.std() if fitted.size else 1)])
             fitted, spread, predicted = _choose_spread(train, held_out, start)

@@ -8,7 +8,7 @@ known, from heads that should see the two in different orders. Two that are in t
 all of them share a place, and go on as one.
 
 Of objects that differ by no more than is known of them, one pair in 2⁷ passes. So a few of the
-nearest are asked first, and where none of them are twins, nobody is.
+nearest are asked first, and where hardly one of them are twins, nobody is.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ __all__ = ["count_twins", "find_twins", "nearest_places"]
 # places taken for one
 _CHECKS = 4
 _FIRST = 20  # pairs that are asked first: comparisons where there are no twins
+_SOME = 2  # … of which fewer are chance
 _NEAREST = 3  # others that each is compared with, where it has no twin among them
 _HEADS = 300  # drawn, to find those that should tell two objects apart: time
 _FEW = 2  # heads on a side that say nothing, where none of them is known to share the place
@@ -112,7 +113,7 @@ def find_twins(
         sides = _on_both_sides(positions, pairs, same, rng)
         alike = yield from _agree(objects, pairs, sides, rng)
         refuted.update(map(tuple, pairs[~alike].tolist()))
-        if not suspected and not alike.any():
+        if not suspected and alike.sum() < _SOME:
             break
         suspected = True
         for one, other in pairs[alike].tolist():
