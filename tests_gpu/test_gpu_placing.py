@@ -12,7 +12,7 @@ import nearer
 from nearer._kernels.torch_shells import Searches
 from nearer.algorithms import slotting
 from nearer.algorithms.slotting import Anchors, Slots, slot_objects, spread_heads
-from nearer.errors import InvalidInput
+from nearer.errors import BudgetSpent, InvalidInput
 from nearer.fitting import device as devices
 from nearer.fitting.device import placing_on
 
@@ -164,6 +164,17 @@ def test_a_budget_that_ends_a_round_in_the_middle():
             placed = nearer.run(nearer.place_objects(old, new), oracle, budget=budget)
         assert placed.n_comparisons == budget
         assert np.isfinite(placed.positions).all()
+
+
+def test_a_budget_that_ends_between_two_rounds():
+    """Then there is nothing new to be learnt."""
+    X, at = scene(2)
+    oracle = nearer.PointOracle(X)
+    _, slots = both(X, at)
+    budget = 3 * slots.first.size  # of the bisection
+    with pytest.raises(BudgetSpent):
+        nearer.run(slot_objects(slots), oracle, budget=budget)
+    assert np.isfinite(slots.positions).all()
 
 
 def test_searches_go_to_the_gpu_that_is_wanted(monkeypatch, tmp_path):
