@@ -193,10 +193,10 @@ def test_searches_go_to_the_gpu_that_is_wanted(monkeypatch, tmp_path):
     old.place(oracle, new)
     assert not began  # too few to gain
     monkeypatch.setattr(devices, "_BEGIN", 0.0)
-    monkeypatch.setattr(devices.os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(devices.jobs, "cores", lambda: 64)
     old.place(oracle, new)
     assert not began  # so many cores are faster
-    monkeypatch.setattr(devices.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(devices.jobs, "cores", lambda: 2)
     old.place(oracle, new)
     assert began == [300]
     old.place(oracle, new, journal=tmp_path / "answers.db")  # another machine may go on with it
