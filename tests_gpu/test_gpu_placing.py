@@ -188,6 +188,8 @@ def test_searches_go_to_the_gpu_that_is_wanted(monkeypatch, tmp_path):
     monkeypatch.setattr(slotting, "gpu_searches", watched)
     X = np.random.default_rng(0).normal(size=(3600, 2))
     oracle = nearer.PointOracle(X)
+    nearer.embed(oracle, 500, device="cuda", random_state=0, progress=False)
+    assert began.pop() == 400  # among a hundred
     old = nearer.embed(oracle, 3300, random_state=0, progress=False)
     new = np.arange(3300, 3600)
     old.place(oracle, new)
