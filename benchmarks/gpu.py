@@ -29,8 +29,9 @@ import nearer
 from benchmarks._gpu_placing import placed
 from benchmarks.harness import Cell, Rows, cell, pick, summary, table
 from nearer.fitting.choices import as_choices
-from nearer.fitting.device import GpuPasses, using
+from nearer.fitting.device import using
 from nearer.fitting.losses import LOSSES, Loss
+from nearer.fitting.on_gpu import GpuPasses
 from nearer.fitting.posterior import Noise
 from nearer.questions import random_questions
 

@@ -37,7 +37,7 @@ def without(monkeypatch):
 @pytest.fixture
 def roomless(monkeypatch):
     """A GPU that is there and has a kilobyte left."""
-    monkeypatch.setattr(devices, "_torch", lambda: None)
+    monkeypatch.setattr(devices, "gpu_torch", lambda: None)
     monkeypatch.setattr(devices, "_free_memory", lambda: 1000.0)
 
 
@@ -86,7 +86,7 @@ def test_auto_does_without_one_that_cannot_be_loaded(monkeypatch):
 
 def test_cores_that_this_process_may_not_use_do_not_count(monkeypatch):
     """On a node of 64 cores a job that has two of them gains from the GPU it was given."""
-    monkeypatch.setattr(devices, "_torch", lambda: None)
+    monkeypatch.setattr(devices, "gpu_torch", lambda: None)
     monkeypatch.setattr(devices, "_free_memory", lambda: 1e12)
     monkeypatch.setattr(devices.jobs.os, "cpu_count", lambda: 64)
     gained = []
@@ -126,7 +126,7 @@ def test_a_journal_may_go_on_on_another_machine(monkeypatch):
         assert places_on_gpu(10**6, 5, 3)
     with placing_on("auto", "answers.db"):
         assert not places_on_gpu(10**6, 5, 3)
-    monkeypatch.setattr(devices, "_torch", lambda: None)
+    monkeypatch.setattr(devices, "gpu_torch", lambda: None)
     with placing_on("cuda", "answers.db"):
         assert places_on_gpu(10**6, 5, 3)
 

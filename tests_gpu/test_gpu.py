@@ -10,8 +10,9 @@ import torch
 import nearer
 from nearer.errors import InvalidInput
 from nearer.fitting import device as devices
-from nearer.fitting.device import GpuPasses, margins, using
+from nearer.fitting.device import margins, using
 from nearer.fitting.losses import LOSSES, Loss
+from nearer.fitting.on_gpu import GpuPasses
 from nearer.fitting.solver import Passes, fit_positions, prepare
 from nearer.questions import answered, random_questions
 
@@ -42,7 +43,7 @@ def test_one_pass_is_the_processors(name, shape, d, weighted):
     X[3] = X[4]  # no distance, no direction
     weights = rng.random(len(rows)) if weighted else np.ones(len(rows))
     value, gradient = loss.value_and_gradient(X, rows, weights)
-    place = devices._name()
+    place = devices.gpu_name()
     Z = torch.tensor(X, dtype=torch.float32, device=place)
     G = torch.zeros_like(Z)
     w = torch.tensor(weights, dtype=torch.float32, device=place) if weighted else None
@@ -92,7 +93,7 @@ def test_every_start_works():
 
 def test_a_tensor_is_fitted_where_it_lies():
     rows = triplets(m=800)
-    tensor = torch.tensor(rows.astype(np.int32), device=devices._name())
+    tensor = torch.tensor(rows.astype(np.int32), device=devices.gpu_name())
     model = nearer.SOE(2, init="random", device="cuda", tol=1e-4, random_state=0).fit(tensor)
     again = nearer.SOE(2, init="random", device="cuda", tol=1e-4, random_state=0).fit(rows)
     np.testing.assert_allclose(model.embedding_, again.embedding_, rtol=1e-2, atol=1e-2)

@@ -52,8 +52,8 @@ def test_one_pass_is_the_processors(trials, noise, scale):
     X[3] = X[4]  # no distance, no direction
     choices = as_choices(trials, N, np.random.default_rng(2).random(len(trials)))
     value, gradient = choices.value_and_gradient(X, noise)
-    tables = Tables(choices, devices._name())
-    Z = torch.tensor(X, dtype=torch.float64, device=devices._name())
+    tables = Tables(choices, devices.gpu_name())
+    Z = torch.tensor(X, dtype=torch.float64, device=devices.gpu_name())
     total, slope = tables.value_and_gradient(Z, noise.lapse, noise.tail)
     assert total / tables.total == pytest.approx(value, rel=1e-9)
     np.testing.assert_allclose(slope.cpu().numpy() / tables.total, gradient, rtol=1e-7, atol=1e-9)
@@ -64,8 +64,8 @@ def test_small_blocks_give_the_same(monkeypatch):
 
     choices, X = as_choices(MIXED, N), np.random.default_rng(1).normal(size=(N, 2))
     monkeypatch.setattr(torch_choosing, "_CELLS", 50)
-    tables = torch_choosing.Tables(choices, devices._name())
-    total, _ = tables.value_and_gradient(torch.tensor(X, device=devices._name()), 0.0, 0.0)
+    tables = torch_choosing.Tables(choices, devices.gpu_name())
+    total, _ = tables.value_and_gradient(torch.tensor(X, device=devices.gpu_name()), 0.0, 0.0)
     assert total / tables.total == pytest.approx(choices.value_and_gradient(X, Noise())[0])
 
 

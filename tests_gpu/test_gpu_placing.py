@@ -224,8 +224,30 @@ def test_memory_that_runs_out_is_said_if_it_is_ours(monkeypatch):
     with placing_on("cuda"), pytest.raises(torch.OutOfMemoryError):  # the oracle's own affair
         nearer.run(slot_objects(slots), oracle)
     monkeypatch.setattr(Searches, "next_questions", full)
-    with pytest.raises(InvalidInput, match=r"too little memory after all .* place fewer objects"):
+    message = r"too little memory after all .* place fewer objects"
+    with placing_on("cuda"), pytest.raises(InvalidInput, match=message):
         slots.choose(np.arange(300))
+
+
+def test_where_memory_runs_out_auto_goes_on_on_the_processor(monkeypatch):
+    X, at = scene(2)
+    oracle, twin = nearer.PointOracle(X), Searches.next_questions
+    plain, slots = both(X, at)
+    rounds = []
+
+    def full(self, *how):
+        rounds.append(how)
+        if len(rounds) == 4:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
+        return twin(self, *how)
+
+    monkeypatch.setattr(Searches, "next_questions", full)
+    with placing_on("auto"):
+        nearer.run(slot_objects(slots), oracle)
+    nearer.run(slot_objects(plain), oracle)
+    assert len(rounds) == 4
+    off = np.linalg.norm(slots.positions - plain.positions, axis=1)
+    assert np.median(off) < 0.01 * np.linalg.norm(X.std(axis=0))
 
 
 def test_a_journal_of_the_gpu_goes_on_there(tmp_path):

@@ -30,10 +30,11 @@ from nearer.files import read_numpy, write_bytes
 from nearer.fitting.belief import Belief
 from nearer.fitting.blockwise import lay_out
 from nearer.fitting.descent import principal_axes
-from nearer.fitting.device import GpuPasses, as_array
+from nearer.fitting.device import as_array
 from nearer.fitting.dimension import is_exact
 from nearer.fitting.heldout import as_noise, fit_curve
 from nearer.fitting.losses import Floats, Loss
+from nearer.fitting.on_gpu import GpuPasses
 from nearer.fitting.posterior import Curve, MarginForecast, Noise, Posterior, moderate
 from nearer.fitting.solver import Fit, Passes, fit_positions
 from nearer.fitting.starts import ENOUGH, EXTRA, ROUGH, random_start

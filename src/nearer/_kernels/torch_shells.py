@@ -111,7 +111,12 @@ class Searches:
     @property
     def positions(self) -> Any:
         """``(q, d)`` where the objects are, as far as is known; on the processor."""
-        return np.array(self.mean.T.cpu().numpy(), order="C")
+        return _array(self.mean)
+
+    @property
+    def beliefs(self) -> tuple[Any, Any, Any]:
+        """``(q, d)`` positions, ``(q, k)`` precisions and means of the sites; on the processor."""
+        return _array(self.mean), _array(self.precision), _array(self.target)
 
     def learn(self, rows: Any, head: Any, member: Any, nearer: Any) -> None:
         """Cut the chains where the answers say."""
@@ -338,6 +343,11 @@ class Searches:
         head = torch.where(widest > 0.0, h[0], -1)
         ends = beyond.any(0)  # believed to be beyond all of a chain
         return torch.where(ends, _first_of(beyond), head), torch.where(ends, m - 1, member)
+
+
+def _array(tensor: Any) -> Any:
+    """Objects first, on the processor."""
+    return np.array(tensor.cpu().numpy().T, order="C")
 
 
 def _first_of(which: Any) -> Any:

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from nearer._kernels.compiling import side_by_side
 from nearer._kernels.shells import next_questions
 from nearer.asking.protocol import Asking
-from nearer.errors import BudgetSpent
-from nearer.fitting.device import explained, gpu_searches, places_on_gpu
+from nearer.errors import BudgetSpent, InvalidInput
+from nearer.fitting.device import explained, gpu_searches, insists_on_gpu, places_on_gpu
 from nearer.questions import Answers, Questions
 
 __all__ = ["Anchors", "Slots", "slot_objects", "spread_heads"]
@@ -120,13 +120,27 @@ class Slots:
             self._searches = gpu_searches(*scene, **state)
         return self._searches
 
+    def _come_back(self) -> None:
+        """Go on on the processor: the GPU's memory has run out, and answers have been paid for."""
+        q, k = self.first.shape
+        self._positions, self.precisions = np.tile(self._start, (q, 1)), np.zeros((q, k))
+        self.targets = np.zeros((q, k))
+        if self._searches is not None:
+            self._positions, self.precisions, self.targets = self._searches.beliefs
+        self._on_gpu, self._searches = False, None
+
     def choose(self, rows: Objects, *, anew: bool = True) -> tuple[Objects, Objects, Floats]:
         """The next two questions of some objects: head, member of its chain, information."""
         if self._on_gpu:
             found: tuple[Objects, Objects, Floats]
-            with explained("place fewer objects"):
-                found = self._there().next_questions(rows, _SWEEPS, anew, _WORTH_ASKING)
-            return found
+            try:
+                with explained("place fewer objects"):
+                    found = self._there().next_questions(rows, _SWEEPS, anew, _WORTH_ASKING)
+                return found
+            except InvalidInput:
+                if insists_on_gpu():
+                    raise
+                self._come_back()
         q, (k, d) = len(rows), self.heads.shape
         bests = (np.empty((q, 2), np.int64), np.zeros((q, 2), np.int64), np.empty((q, 2)))
 

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 from nearer import checks
 from nearer.errors import InvalidInput
 from nearer.estimators.triplet_estimator import TripletEstimator
-from nearer.fitting.device import GpuPasses
 from nearer.fitting.losses import Floats, Loss
+from nearer.fitting.on_gpu import GpuPasses
 from nearer.fitting.solver import Fit, Passes, fit_positions
 from nearer.fitting.starts import fit_from_above, random_start, ranking_start, triplet_ranks
 from nearer.jobs import each

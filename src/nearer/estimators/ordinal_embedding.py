@@ -14,8 +14,9 @@ from nearer._fit import fit
 from nearer.errors import InvalidInput
 from nearer.estimators.naming import number_questions
 from nearer.estimators.triplet_estimator import TripletEstimator
-from nearer.fitting.device import Device, GpuPasses
+from nearer.fitting.device import Device
 from nearer.fitting.losses import Floats
+from nearer.fitting.on_gpu import GpuPasses
 from nearer.fitting.solver import Fit, Passes
 
 __all__ = ["OrdinalEmbedding"]

@@ -19,7 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 from nearer import checks
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.estimators.naming import FramesOut, as_generator, number_answers, number_questions
-from nearer.fitting.device import GpuPasses, is_tensor, using
+from nearer.fitting.device import is_tensor, using
+from nearer.fitting.on_gpu import GpuPasses
 from nearer.fitting.solver import Fit, Passes, disobeyed, prepare
 from nearer.questions import pack
 from nearer.wording import amount

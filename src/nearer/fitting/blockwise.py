@@ -14,8 +14,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from nearer.fitting.device import GpuPasses, wants_gpu
+from nearer.fitting.device import wants_gpu
 from nearer.fitting.losses import Floats, Loss
+from nearer.fitting.on_gpu import GpuPasses
 from nearer.fitting.solver import Passes, disobeyed
 
 __all__ = ["BlockPasses", "Blocks", "lay_out"]

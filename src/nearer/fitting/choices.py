@@ -20,7 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
 from nearer import checks
-from nearer.fitting.device import GpuChoices, wants_gpu
+from nearer.fitting.device import wants_gpu
+from nearer.fitting.on_gpu import GpuChoices
 from nearer.fitting.solver import Fit, minimise
 from nearer.questions import Floats, Objects, scattered
 from nearer.trials import Trials

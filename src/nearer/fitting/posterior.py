@@ -32,8 +32,9 @@ from scipy.special import expit, ndtr
 
 from nearer import checks
 from nearer.fitting.descent import principal_axes
-from nearer.fitting.device import GpuPasses, margins
+from nearer.fitting.device import margins
 from nearer.fitting.losses import Floats, Loss
+from nearer.fitting.on_gpu import GpuPasses
 from nearer.fitting.solver import Fit, Passes, fit_positions, prepare
 from nearer.questions import pack, random_questions, scattered
 

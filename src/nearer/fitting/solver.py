@@ -19,9 +19,10 @@ from scipy.optimize import minimize
 
 from nearer import checks
 from nearer.errors import InvalidInput
-from nearer.fitting.device import GpuPasses, wants_gpu
+from nearer.fitting.device import wants_gpu
 from nearer.fitting.fit import Fit
 from nearer.fitting.losses import Floats, Loss, as_loss
+from nearer.fitting.on_gpu import GpuPasses
 
 __all__ = [
     "Callback",

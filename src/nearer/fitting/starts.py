@@ -32,9 +32,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from nearer import checks
 from nearer.fitting.descent import descend, principal_axes
-from nearer.fitting.device import GpuPasses
 from nearer.fitting.losses import Floats, Loss, as_loss
 from nearer.fitting.misplaced import mirrored, relocate
+from nearer.fitting.on_gpu import GpuPasses
 from nearer.fitting.solver import Callback, Fit, Passes, fit_positions, prepare
 
 __all__ = [

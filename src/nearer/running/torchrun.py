@@ -27,8 +27,9 @@ import numpy as np
 
 from nearer.errors import InvalidInput, WorkerDied
 from nearer.fitting.blockwise import Blocks, lay_out
-from nearer.fitting.device import GpuPasses, using, wants_gpu
+from nearer.fitting.device import using, wants_gpu
 from nearer.fitting.losses import LOSSES, Floats, Loss
+from nearer.fitting.on_gpu import GpuPasses
 from nearer.fitting.solver import Passes
 from nearer.wording import amount
 
