@@ -96,13 +96,13 @@ def test_the_door_gives_the_same_map(task):
 
 def test_choices_go_to_the_gpu_that_is_wanted(monkeypatch):
     fitted = []
-    fit = devices.GpuChoices.fit
+    fit = on_gpu.GpuChoices.fit
 
     def watched(self, *args, **how):
         fitted.append(self)
         return fit(self, *args, **how)
 
-    monkeypatch.setattr(devices.GpuChoices, "fit", watched)
+    monkeypatch.setattr(on_gpu.GpuChoices, "fit", watched)
     choices, start = as_choices(MIXED, N), np.random.default_rng(0).normal(size=(N, 2))
     with using("auto"):
         choices.climb(Noise(), start, 5, 1e-6)
