@@ -31,6 +31,15 @@ SIZES = {
 }
 SHORT = {1: (20, 100), 2: (30, 100), 3: (40, 100, 300), 5: (60, 150), 8: (90,)}
 FEW = {1: (5, 8, 12), 2: (5, 8, 12), 3: (8, 12, 16), 5: (12, 20)}
+PLACES = {  # objects, places along an axis, axes
+    "60 on a 3 × 3 grid": (60, 3, 2),
+    "200 on a 5 × 5 grid": (200, 5, 2),
+    "300 on a 10 × 10 grid": (300, 10, 2),
+    "400 on a 4 × 4 × 4 grid": (400, 4, 3),
+    "150 on 10 places of a line": (150, 10, 1),
+    "3,200 on a 5 × 5 grid": (3200, 5, 2),
+}
+LATTICES = {"a 15 × 15 lattice": (15, 2), "a 5 × 5 × 5 lattice": (5, 3)}
 HARD = ("lognormal line", "Student t, 1.5", "far clusters", "iris", "wine", "breast cancer")
 RANDOM_UP_TO = 1000
 
@@ -41,7 +50,9 @@ def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
         yield from grid("grid", measured, d=[d], n=sizes, family=FAMILIES, seed=numbers)
     for d, sizes in FEW.items():
         yield from grid("few", ranged, d=[d], n=sizes, family=FAMILIES[:3], seed=numbers)
-    yield from grid("hard", hard, name=HARD, seed=numbers[: 3 if full else 1])
+    yield from grid(
+        "hard", hard, name=(*HARD, *PLACES, *LATTICES), seed=numbers[: 3 if full else 1]
+    )
     sizes = (60, 500, 100_000) if full else (60, 500)
     yield from grid("rounds", rounds, n=sizes, order=ORDERS, seed=numbers)
 
@@ -128,8 +139,14 @@ def hard(name: str, seed: int) -> dict[str, float]:
             X = datasets.load_iris().data
         case "wine":
             X = datasets.load_wine().data
-        case _:
+        case "breast cancer":
             X = datasets.load_breast_cancer().data
+        case _ if name in PLACES:
+            n, k, d = PLACES[name]
+            X = rng.integers(k, size=(n, d)).astype(float)
+        case _:
+            k, d = LATTICES[name]
+            X = rng.permutation(np.indices((k,) * d).reshape(d, -1).T.astype(float))
     figures = embedded(X, seed)
     return figures | {"unit": figures["comparisons"] / len(X) / np.log2(len(X))}
 

@@ -69,6 +69,36 @@ def test_auto_does_without(without):
     assert embedded().place(POINTS, [58, 59], device="auto").positions.shape == (2, 2)
 
 
+def test_auto_does_without_one_that_cannot_be_loaded(monkeypatch):
+    class Broken:
+        def find_spec(self, name, path=None, target=None):
+            if name == "torch":
+                raise OSError("libcudart.so.12: cannot open shared object file")
+
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [Broken(), *sys.meta_path])
+    monkeypatch.setattr(devices.jobs, "cores", lambda: 1)
+    with placing_on("auto"):
+        assert not places_on_gpu(10**6, 5, 3)
+    with pytest.raises(InvalidInput, match=r"libcudart.* install nearer"), placing_on("cuda"):
+        pass
+
+
+def test_cores_that_this_process_may_not_use_do_not_count(monkeypatch):
+    """On a node of 64 cores a job that has two of them gains from the GPU it was given."""
+    monkeypatch.setattr(devices, "_torch", lambda: None)
+    monkeypatch.setattr(devices, "_free_memory", lambda: 1e12)
+    monkeypatch.setattr(devices.jobs.os, "cpu_count", lambda: 64)
+    gained = []
+    for own in (2, 64):
+        monkeypatch.setattr(
+            devices.jobs.os, "sched_getaffinity", lambda _, c=own: range(c), raising=False
+        )
+        with placing_on("auto"):
+            gained.append(places_on_gpu(10**6, 5, 3))
+    assert gained == [True, False]
+
+
 def test_an_unknown_device_is_refused():
     with pytest.raises(InvalidInput, match="device='gpu': must be one of 'auto', 'cpu', 'cuda'"):
         nearer.fit(ROWS, n_components=1, device="gpu")

@@ -162,6 +162,20 @@ def test_a_journal_of_another_run_is_refused_with_what_differs(change, message, 
     assert not oracle.asked
 
 
+def test_a_question_that_was_another_is_refused_with_what_may_be_the_reason(tmp_path):
+    def one(question):
+        return (yield np.array([question]))
+
+    journal = tmp_path / "answers.db"
+    nearer.run(one([0, 1, 2]), EXACT, journal=journal)
+    oracle = Counting()
+    with pytest.raises(
+        InvalidInput, match=r"was \[0, 1, 2\] and is \[0, 1, 3\].*device=, too: a GPU"
+    ):
+        nearer.run(one([0, 1, 3]), oracle, journal=journal)
+    assert not oracle.asked
+
+
 def test_other_objects_and_another_version_are_another_run(tmp_path, monkeypatch):
     journal = tmp_path / "answers.db"
     call = {"budget": 80, "random_state": 0, "progress": False, "journal": journal}

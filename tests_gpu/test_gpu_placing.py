@@ -12,7 +12,7 @@ import nearer
 from nearer._kernels.torch_shells import Searches
 from nearer.algorithms import slotting
 from nearer.algorithms.slotting import Anchors, Slots, slot_objects, spread_heads
-from nearer.errors import InvalidInput
+from nearer.errors import BudgetSpent, InvalidInput
 from nearer.fitting import device as devices
 from nearer.fitting.device import placing_on
 
@@ -166,6 +166,17 @@ def test_a_budget_that_ends_a_round_in_the_middle():
         assert np.isfinite(placed.positions).all()
 
 
+def test_a_budget_that_ends_between_two_rounds():
+    """Then there is nothing new to be learnt."""
+    X, at = scene(2)
+    oracle = nearer.PointOracle(X)
+    _, slots = both(X, at)
+    budget = 3 * slots.first.size  # of the bisection
+    with pytest.raises(BudgetSpent):
+        nearer.run(slot_objects(slots), oracle, budget=budget)
+    assert np.isfinite(slots.positions).all()
+
+
 def test_searches_go_to_the_gpu_that_is_wanted(monkeypatch, tmp_path):
     began = []
     begin = slotting.gpu_searches
@@ -177,15 +188,17 @@ def test_searches_go_to_the_gpu_that_is_wanted(monkeypatch, tmp_path):
     monkeypatch.setattr(slotting, "gpu_searches", watched)
     X = np.random.default_rng(0).normal(size=(3600, 2))
     oracle = nearer.PointOracle(X)
+    nearer.embed(oracle, 500, device="cuda", random_state=0, progress=False)
+    assert began.pop() == 400  # among a hundred
     old = nearer.embed(oracle, 3300, random_state=0, progress=False)
     new = np.arange(3300, 3600)
     old.place(oracle, new)
     assert not began  # too few to gain
     monkeypatch.setattr(devices, "_BEGIN", 0.0)
-    monkeypatch.setattr(devices.os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(devices.jobs, "cores", lambda: 64)
     old.place(oracle, new)
     assert not began  # so many cores are faster
-    monkeypatch.setattr(devices.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(devices.jobs, "cores", lambda: 2)
     old.place(oracle, new)
     assert began == [300]
     old.place(oracle, new, journal=tmp_path / "answers.db")  # another machine may go on with it

@@ -83,10 +83,10 @@ def embed(
         False: the result is without its ``triplets``, which take 24 bytes a comparison; of many
         objects they are not kept on the way, either.
     device
-        Where objects are placed among a core, as all but 1,500 of more than 3,000 are from exact
-        answers: ``"cuda"``: on a GPU (needs ``nearer[gpu]``). ``"auto"``: where there is one and
-        the objects are many enough to gain, and no journal, which another machine might go on
-        with. ``"cpu"``: never. All else is computed on the processor.
+        Where objects are placed among others, as all but some hundred are from exact answers in a
+        few dimensions: ``"cuda"``: on a GPU (needs ``nearer[gpu]``). ``"auto"``: where there is one
+        and the objects are many enough to gain, and no journal, which another machine might go on
+        with. ``"cpu"``: never. All else, and all about doubtful answers, is the processor's.
     progress
         True: a line on the terminal, if there is one, that counts comparisons, rounds and money. A
         callable gets the counts whenever answers have come. False: silence.

@@ -124,6 +124,8 @@ class Searches:
         self, rows: Any, sweeps: int, anew: bool, enough: float
     ) -> tuple[Any, Any, Any]:
         """Bring beliefs up to date; the next two questions of each: head, member, information."""
+        if not len(rows):  # a budget may end between two rounds
+            return np.empty((0, 2), np.int64), np.empty((0, 2), np.int64), np.empty((0, 2))
         at, found = self._there(rows), []
         size = max(1, _CELLS // max(self.k * self.d, len(self.anchors)))
         for begin in range(0, len(at), size):

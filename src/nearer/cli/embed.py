@@ -70,7 +70,8 @@ __all__ = ["command"]
     type=click.Choice(["auto", "cpu", "cuda"]),
     default="auto",
     show_default=True,
-    help="Where method adaptive places many objects. auto: a GPU where there is one and it pays.",
+    help="Where method adaptive places many objects. auto: a GPU where there is one and it pays, "
+    "and no journal.",
 )
 @click.option("--out", default="out/embed", show_default=True, help="Folder for the results.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")

@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from nearer import checks
+from nearer import checks, jobs
 from nearer.errors import InvalidInput
 from nearer.fitting.fit import Fit
 from nearer.fitting.losses import Floats, Loss
@@ -109,7 +109,7 @@ def wants_gpu(n_answers: int, n_objects: int, n_components: int = 8) -> bool:
 def places_on_gpu(n_objects: int, n_heads: int, n_components: int) -> bool:
     """Whether so many objects are to be placed on a GPU."""
     needed = _SEARCHING + (24 * n_heads + 8 * n_components) * n_objects
-    saved = n_objects * (_ON_A_CORE / (os.cpu_count() or 1) - _ON_A_GPU) - _BEGIN
+    saved = n_objects * (_ON_A_CORE / jobs.cores() - _ON_A_GPU) - _BEGIN
     what = f"{n_objects:,} objects to be placed from {n_heads} heads"
     return _is_chosen(_placing, saved > 0, what, needed)
 
@@ -383,7 +383,7 @@ def _torch() -> Any:
     try:
         import torch  # noqa: PLC0415
         import triton  # noqa: F401, PLC0415
-    except ImportError as error:
+    except (ImportError, OSError) as error:  # OSError: libraries of it are missing
         raise InvalidInput(
             f"device='cuda' needs PyTorch and Triton ({error}); install nearer[gpu], or use "
             "device='cpu'"
