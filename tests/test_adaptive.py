@@ -233,6 +233,20 @@ def test_ties_may_go_by_the_order_of_asking(compare):
     assert found.n_comparisons <= 1.5 * 150 * 2 * np.log2(150) + 25 * 150
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_nobody_far_out_is_taken_for_a_twin(seed):
+    rng = np.random.default_rng([60, seed])
+    X = rng.normal(size=(40, 2))
+    X = rng.permutation(np.concatenate([X, X[:20]]))  # half of them twice
+    found = embed(X)
+    distance = np.linalg.norm(X[:, None] - X, axis=2)
+    P = found.positions
+    together = np.linalg.norm(P[:, None] - P, axis=2) == 0
+    assert found.dimension == 2
+    assert distance[together].max() < 0.2
+    assert found.n_comparisons <= 1.5 * 60 * 2 * np.log2(60) + 25 * 60
+
+
 def test_more_objects_than_are_fitted_together_share_places():
     X = grid(3300, 5, 2)
     found = embed(X)

@@ -197,7 +197,7 @@ def _drop_crowds(frame: Frame, order: Order, rng: np.random.Generator) -> Asking
 
 def _share_places(frame: Frame, positions: Floats, rng: np.random.Generator) -> Asking[bool]:
     """Look for twins, and drop them; whether there were any."""
-    same = yield from find_twins(frame.objects, positions, rng)
+    same = yield from find_twins(frame.objects, positions, rng, ranks=frame.ranks())
     found = bool((same != np.arange(len(same))).any())
     if found:
         frame.share(same)

@@ -189,7 +189,11 @@ class LowDimensional:
         """Take objects that share a place as one; whether there are any."""
         objects, frame = self._objects(in_frame), self._frame
         known = bool(frame.twins)
-        same = yield from find_twins(objects, positions, self.draft.rng, suspected=known)
+        ranks = np.full((len(objects), len(frame.heads)), np.nan)
+        ranks[np.searchsorted(objects, frame.objects)] = frame.ranks()
+        same = yield from find_twins(
+            objects, positions, self.draft.rng, ranks=ranks, suspected=known
+        )
         if in_frame:
             frame.share(same)
             frame.positions = positions[np.unique(same)]

@@ -7,6 +7,10 @@ from those on the other side. So each is compared with the nearest others, as fa
 known, from heads that should see the two in different orders. Two that are in the same order from
 all of them share a place, and go on as one.
 
+At an end or a corner everyone sees two that differ in the same order, however far apart they are.
+So both are asked whether others are nearer to them than they to each other. Those must be known to
+be elsewhere, since one in the same place may come before: two heads rank them differently.
+
 Of objects that differ by no more than is known of them, one pair in 2⁷ passes. So a few of the
 nearest are asked first, and where hardly one of them are twins, nobody is.
 """
@@ -23,8 +27,8 @@ from nearer.questions import Floats, Objects
 __all__ = ["count_twins", "find_twins", "nearest_places"]
 
 # `python -m benchmarks sensitivity` halves and doubles these, on data with repeated values too.
-# Heads on a side, and random ones, from which twins are in the same order: comparisons against
-# places taken for one
+# Heads on the other side from which twins are in the same order, and others that are not as near:
+# comparisons against places taken for one
 _CHECKS = 4
 _FIRST = 20  # pairs that are asked first: comparisons where there are no twins
 _SOME = 2  # … of which fewer are chance
@@ -76,7 +80,12 @@ def _ranks_as(place: int, chain: Objects) -> Asking[bool]:
 
 
 def find_twins(
-    objects: Objects, positions: Floats, rng: np.random.Generator, *, suspected: bool = False
+    objects: Objects,
+    positions: Floats,
+    rng: np.random.Generator,
+    *,
+    ranks: Floats | None = None,
+    suspected: bool = False,
 ) -> Asking[Objects]:
     """Whose place each of some objects shares: an index among them, its own where nobody's.
 
@@ -88,6 +97,8 @@ def find_twins(
         ``(m, d)`` where they are believed to be.
     rng
         Source of the questions.
+    ranks
+        ``(m, k)``: each one's rank from each of some heads, 0 for the head; NaN: not ranked.
     suspected
         There are twins: do not ask a few pairs first.
 
@@ -111,7 +122,10 @@ def find_twins(
         if not suspected:
             pairs = pairs[:_FIRST]
         sides = _on_both_sides(positions, pairs, same, rng)
-        alike = yield from _agree(objects, pairs, sides, rng)
+        alike = yield from _agree(objects, pairs, sides)
+        if ranks is not None:
+            others = _nearest_elsewhere(positions, pairs[alike], ranks, rng)
+            alike[alike] = yield from _come_first(objects, pairs[alike], others)
         refuted.update(map(tuple, pairs[~alike].tolist()))
         if not suspected and alike.sum() < _SOME:
             break
@@ -161,15 +175,12 @@ def _candidates(
 
 
 def _agree(
-    objects: Objects,
-    pairs: NDArray[np.int64],
-    sides: NDArray[np.int64],
-    rng: np.random.Generator,
+    objects: Objects, pairs: NDArray[np.int64], sides: NDArray[np.int64]
 ) -> Asking[NDArray[np.bool_]]:
     """Which pairs are in the same order from all heads.
 
     Heads on the side of the one that comes first say so in any case. So once that is known, those
-    on the other side are asked, and as many random ones, since who should be there may not be.
+    on the other side are asked.
     """
     alike: NDArray[np.bool_] = np.all(sides[:, :, 0] >= 0, axis=1)
     first = yield from _first_is_nearer(objects, sides[alike, :, 0], pairs[alike])
@@ -177,11 +188,21 @@ def _agree(
     alike[alike] = agree
     rows, comes_first = np.flatnonzero(alike), first[agree, 0]
     beyond = sides[rows, comes_first.astype(np.int64), 1:]
-    anywhere = rng.integers(len(objects), size=beyond.shape)
-    own = (anywhere[:, :, None] == pairs[rows, None]).any(axis=2)
-    heads = np.concatenate([beyond, np.where(own, beyond, anywhere)], axis=1)
-    said = yield from _first_is_nearer(objects, heads, pairs[rows])
+    said = yield from _first_is_nearer(objects, beyond, pairs[rows])
     alike[rows] = (said == comes_first[:, None]).all(axis=1)
+    return alike
+
+
+def _come_first(
+    objects: Objects, pairs: NDArray[np.int64], others: NDArray[np.int64]
+) -> Asking[NDArray[np.bool_]]:
+    """Which pairs are nearer to each other than ``(pairs, 2, checks)`` others; −1: nobody."""
+    rows, which, at = np.nonzero(others >= 0)
+    heads, twins = pairs[rows, which], pairs[rows, 1 - which]
+    questions = np.stack([heads, twins, others[rows, which, at]], axis=1)
+    said = yield objects[questions]
+    alike = np.ones(len(pairs), dtype=np.bool_)
+    alike[rows[~said]] = False
     return alike
 
 
@@ -218,3 +239,22 @@ def _on_both_sides(
         heads[(distances[:, 0] > 0) & (distances[:, _FEW] == np.inf)] = -1
         sides.append(heads)
     return np.stack(sides, axis=1)
+
+
+def _nearest_elsewhere(
+    positions: Floats, pairs: NDArray[np.int64], ranks: Floats, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """``(pairs, 2, checks)`` the nearest to each that are known to be elsewhere; −1: nobody."""
+    drawn = rng.permutation(len(positions))[:_HEADS]
+    ranks = np.where(ranks > 0, ranks, np.nan)  # a head comes before its twins only as a head
+    found = []
+    for column in pairs.T:
+        beyond = ranks[drawn] - ranks[column, None]
+        elsewhere = (beyond > 0).any(axis=2) & (beyond < 0).any(axis=2)
+        elsewhere &= (pairs[:, :, None] != drawn).all(axis=1)
+        distances = np.linalg.norm(positions[column, None] - positions[drawn], axis=2)
+        distances = np.where(elsewhere, distances, np.inf)
+        order = np.argsort(distances, axis=1, kind="stable")[:, :_CHECKS]
+        nobody = np.take_along_axis(distances, order, axis=1) == np.inf
+        found.append(np.where(nobody, -1, drawn[order]))
+    return np.stack(found, axis=1)
