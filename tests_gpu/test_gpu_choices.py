@@ -6,6 +6,7 @@ import torch
 
 import nearer
 from nearer.fitting import device as devices
+from nearer.fitting import on_gpu
 from nearer.fitting.choices import as_choices
 from nearer.fitting.device import using
 from nearer.fitting.posterior import Noise

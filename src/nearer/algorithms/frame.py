@@ -20,12 +20,12 @@ from typing import Any
 
 import numpy as np
 
+from nearer.algorithms.equal_distances import equal_within, wrong_answers
 from nearer.algorithms.obeying import fewest_dimensions, is_bent, predicts_better
 from nearer.algorithms.twins import count_twins, find_twins
 from nearer.asking.protocol import Asking, together
 from nearer.asking.sorting import Order, sort_objects
 from nearer.fitting.descent import principal_axes
-from nearer.fitting.solver import disobeyed
 from nearer.questions import Floats, Objects, answered, balanced_questions
 
 __all__ = ["Frame", "build_frame", "chain_triplets"]
@@ -212,13 +212,13 @@ def _confirm(frame: Frame, rng: np.random.Generator) -> Asking[bool]:
     frame.positions = found[0] if found else None
     if frame.positions is None:
         return False
-    before = len(frame.checks)
-    predicted = yield from _predicted(frame, frame.positions, rng)
-    fresh = frame.checks[before:]
+    fresh = yield from _ask_others(frame, rng)
     fewer = found[1:] if len(fresh) else []
     if fewer and not predicts_better(found[0], fewer[0], seen, fresh, clearly=True):
         frame.positions = fewer[0]  # equal distances are all that it disobeys
-        predicted = 1 - float(disobeyed(fewer[0], fresh).mean())
+    equal = equal_within(frame.positions, seen)
+    predicted = 1 - float(wrong_answers(frame.positions, fresh, equal).mean()) if len(fresh) else 1
+    frame.evidence[frame.positions.shape[1]]["predicted"] = predicted
     if predicted >= _CONFIRMED:
         frame.dimension = frame.positions.shape[1]
     return frame.dimension is not None
@@ -238,22 +238,19 @@ def _rank_from(
         frame.chains.append(place[np.searchsorted(objects, chain, sorter=place)])
 
 
-def _predicted(frame: Frame, positions: Floats, rng: np.random.Generator) -> Asking[float]:
-    """Which share of answers that no fit has seen the positions predict."""
+def _ask_others(frame: Frame, rng: np.random.Generator) -> Asking[Objects]:
+    """Answers that no fit has seen, from those who were not ranked from; none are left with few."""
     m = len(frame.objects)
-    if m < 4:
-        return 1.0  # hardly a question is left
-    others = np.delete(np.arange(m), frame.heads)
-    count = min(_CHECKS, 2 * m)
-    questions = balanced_questions(m, count, rng, first_head=int(rng.integers(m)))
-    questions = questions[np.isin(questions[:, 0], others)]
-    if not len(questions):
-        return 1.0  # everything is ranked from every object; whatever obeys is right
-    triplets = answered(questions, (yield frame.objects[questions]))
-    right = 1 - float(disobeyed(positions, triplets).mean())
-    frame.checks = np.concatenate([frame.checks, triplets])
-    frame.evidence[positions.shape[1]]["predicted"] = right
-    return right
+    questions = np.empty((0, 3), dtype=np.int64)
+    if m > 3:
+        others = np.delete(np.arange(m), frame.heads)
+        count = min(_CHECKS, 2 * m)
+        questions = balanced_questions(m, count, rng, first_head=int(rng.integers(m)))
+        questions = questions[np.isin(questions[:, 0], others)]
+    if len(questions):
+        questions = answered(questions, (yield frame.objects[questions]))
+        frame.checks = np.concatenate([frame.checks, questions])
+    return questions
 
 
 def _start(ranks: Floats, rng: np.random.Generator) -> Floats:

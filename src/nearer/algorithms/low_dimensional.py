@@ -155,9 +155,8 @@ class LowDimensional:
     def _refine(self, quality: float, *, in_frame: bool = False) -> Asking[str]:
         """Fit and ask about near ties until the fit is good."""
         draft, fit = self.draft, self._fit(in_frame)
-        looked = False
-        if self._frame.twins and not in_frame:  # among all there are more of them
-            looked = True
+        looked = bool(self._frame.twins)
+        if looked and self._slots is not None:  # among those who were slotted there are more
             yield from self._look_for_twins(fit.positions, in_frame)
             fit = self._fit(in_frame, anew=True)
         errors = RankingErrors(len(fit.positions))

@@ -34,7 +34,6 @@ _FIRST = 20  # pairs that are asked first: comparisons where there are no twins
 _SOME = 2  # … of which fewer are chance
 _NEAREST = 3  # others that each is compared with, where it has no twin among them
 _HEADS = 300  # drawn, to find those that should tell two objects apart: time
-_FEW = 2  # heads on a side that say nothing, where none of them is known to share the place
 _MOVED = 1e-6  # of the spread: more than rounding
 _FEWEST = 8  # among so few objects, an agreement says too little
 _THIRD = 2  # the nearest of the end of a line rank others as it does, the third nearest does not
@@ -221,8 +220,7 @@ def _on_both_sides(
     """``(pairs, 2, 1 + checks)`` heads nearer to one, and to the other; −1: there is none.
 
     The nearest come first, those known to share its place before all: who is far away sees two
-    that are near each other as everyone there does. At an end or a corner there are too few, and
-    they may be as far from both.
+    that are near each other as everyone there does. Where there are too few, the first again.
     """
     drawn = rng.permutation(len(positions))[:_HEADS]
     one, other = (
@@ -236,7 +234,7 @@ def _on_both_sides(
         order = np.argsort(nearest, axis=1, kind="stable")[:, : 1 + _CHECKS]
         distances = np.take_along_axis(nearest, order, axis=1)
         heads = np.where(distances < np.inf, drawn[order], drawn[order[:, :1]])
-        heads[(distances[:, 0] > 0) & (distances[:, _FEW] == np.inf)] = -1
+        heads[distances[:, 0] == np.inf] = -1
         sides.append(heads)
     return np.stack(sides, axis=1)
 
@@ -244,7 +242,7 @@ def _on_both_sides(
 def _nearest_elsewhere(
     positions: Floats, pairs: NDArray[np.int64], ranks: Floats, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """``(pairs, 2, checks)`` the nearest to each that are known to be elsewhere; −1: nobody."""
+    """``(pairs, 2, checks / 2)`` the nearest to each that are known to be elsewhere; −1: nobody."""
     drawn = rng.permutation(len(positions))[:_HEADS]
     ranks = np.where(ranks > 0, ranks, np.nan)  # a head comes before its twins only as a head
     found = []
@@ -254,7 +252,7 @@ def _nearest_elsewhere(
         elsewhere &= (pairs[:, :, None] != drawn).all(axis=1)
         distances = np.linalg.norm(positions[column, None] - positions[drawn], axis=2)
         distances = np.where(elsewhere, distances, np.inf)
-        order = np.argsort(distances, axis=1, kind="stable")[:, :_CHECKS]
+        order = np.argsort(distances, axis=1, kind="stable")[:, : _CHECKS // 2]
         nobody = np.take_along_axis(distances, order, axis=1) == np.inf
         found.append(np.where(nobody, -1, drawn[order]))
     return np.stack(found, axis=1)
