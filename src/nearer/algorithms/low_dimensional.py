@@ -165,6 +165,7 @@ class LowDimensional:
             before = draft.record.n_comparisons
             answers = yield self._objects(in_frame)[ties.questions]
             errors.add(ties, fit.wrong(answered(ties.questions, answers)))
+            draft.expected_tau = errors.tau
             n_fresh = draft.record.n_comparisons - before
             triplets = self._triplets(in_frame)
             fit.to(triplets, n_fresh if looked else 0)
@@ -176,7 +177,6 @@ class LowDimensional:
                     continue
                 fit.to(triplets, n_fresh)
             self._keep(fit, in_frame)
-            draft.expected_tau = errors.tau
             if not n_fresh:
                 return "no further question tells anything"
             # without ties a few rounds bring little where dimensions are many, or missing: go on
