@@ -124,6 +124,15 @@ def test_few_places_are_found_with_few_questions():
     assert np.ptp(embed(np.zeros((300, 2))).positions) == 0
 
 
+@pytest.mark.parametrize(("n", "n_places"), [(14, 2), (18, 2), (15, 3), (20, 3)])
+def test_few_objects_may_share_few_places(n, n_places):
+    rng = np.random.default_rng([n, n_places])
+    at = rng.permutation(np.arange(n) % n_places)
+    found = embed(rng.normal(size=(n_places, 2))[at])
+    assert len(np.unique(found.positions, axis=0)) == n_places
+    assert len(np.unique(np.column_stack([at, found.positions]), axis=0)) == n_places
+
+
 @pytest.mark.parametrize("n_places", [1, 2])
 def test_many_objects_may_share_few_places(n_places):
     X = np.random.default_rng(4).integers(n_places, size=(3500, 1)) * 2.0

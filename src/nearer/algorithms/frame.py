@@ -197,12 +197,20 @@ def _drop_crowds(frame: Frame, order: Order, rng: np.random.Generator) -> Asking
 
 def _share_places(frame: Frame, positions: Floats, rng: np.random.Generator) -> Asking[bool]:
     """Look for twins, and drop them; whether there were any."""
-    same = yield from find_twins(frame.objects, positions, rng, ranks=frame.ranks())
-    found = bool((same != np.arange(len(same))).any())
-    if found:
+    same, crowds = np.arange(len(frame.objects)), list(frame.twins.values())
+    rest = np.flatnonzero(~np.isin(frame.objects, crowds))  # the others are no twins of a crowd
+    found = yield from find_twins(
+        frame.objects[rest],
+        positions[rest],
+        rng,
+        ranks=frame.ranks()[rest],
+        suspected=bool(crowds),
+    )
+    same[rest] = rest[found]
+    if some := bool((found != np.arange(len(rest))).any()):
         frame.share(same)
         frame.evidence.clear()
-    return found
+    return some
 
 
 def _confirm(frame: Frame, rng: np.random.Generator) -> Asking[bool]:

@@ -112,7 +112,7 @@ def find_twins(
     (True, True)
     """
     same = np.arange(len(objects))
-    if len(objects) <= _FEWEST:
+    if len(objects) <= (2 if suspected else _FEWEST):
         return same
     # a little moved: those who are believed to be in one place have no sides
     positions = positions + _MOVED * positions.std() * rng.standard_normal(positions.shape)
