@@ -49,6 +49,8 @@ class Frame:
         ``(m,)`` which, ascending; one for each place.
     twins
         Objects that were dropped → those whose place they share.
+    searched
+        Whether twins were looked for: where some hundred objects have none, few of all do.
     heads
         Places in `objects`, in the order in which they were ranked from.
     chains
@@ -65,6 +67,7 @@ class Frame:
 
     objects: Objects
     twins: dict[int, int] = field(default_factory=dict)
+    searched: bool = False
     heads: list[int] = field(default_factory=list)
     chains: list[Objects] = field(default_factory=list)
     checks: Objects = field(default_factory=lambda: np.empty((0, 3), dtype=np.int64))
@@ -197,6 +200,7 @@ def _drop_crowds(frame: Frame, order: Order, rng: np.random.Generator) -> Asking
 
 def _share_places(frame: Frame, positions: Floats, rng: np.random.Generator) -> Asking[bool]:
     """Look for twins, and drop them; whether there were any."""
+    frame.searched = True
     same, crowds = np.arange(len(frame.objects)), list(frame.twins.values())
     rest = np.flatnonzero(~np.isin(frame.objects, crowds))  # the others are no twins of a crowd
     found = yield from find_twins(

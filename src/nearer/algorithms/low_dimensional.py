@@ -155,8 +155,8 @@ class LowDimensional:
     def _refine(self, quality: float, *, in_frame: bool = False) -> Asking[str]:
         """Fit and ask about near ties until the fit is good."""
         draft, fit = self.draft, self._fit(in_frame)
-        looked = bool(self._frame.twins)
-        if looked and self._slots is not None:  # among those who were slotted there are more
+        looked = bool(self._frame.twins) or self._frame.searched
+        if self._frame.twins and self._slots is not None:  # among those slotted there are more
             yield from self._look_for_twins(fit.positions, in_frame)
             fit = self._fit(in_frame, anew=True)
         errors = RankingErrors(len(fit.positions))
@@ -194,6 +194,7 @@ class LowDimensional:
             objects, positions, self.draft.rng, ranks=ranks, suspected=known
         )
         if in_frame:
+            frame.searched = True
             frame.share(same)
             frame.positions = positions[np.unique(same)]
             self._take_as_one(frame.twins)
