@@ -240,14 +240,13 @@ def _rank_from(
     frame: Frame, heads: list[int], order: Order, rng: np.random.Generator
 ) -> Asking[None]:
     objects = frame.objects
-    place = np.argsort(objects)
     sorts = [
         sort_objects(int(objects[h]), np.delete(objects, h), order=order, random_state=rng)
         for h in heads
     ]
     for head, chain in zip(heads, (yield from together(*sorts)), strict=True):
         frame.heads.append(head)
-        frame.chains.append(place[np.searchsorted(objects, chain, sorter=place)])
+        frame.chains.append(np.searchsorted(objects, chain))
 
 
 def _ask_others(frame: Frame, rng: np.random.Generator) -> Asking[Objects]:

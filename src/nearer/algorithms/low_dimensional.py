@@ -207,7 +207,7 @@ class LowDimensional:
         return bool((same != np.arange(len(same))).any())
 
     def _fit(self, in_frame: bool, *, anew: bool = False) -> ObeyingFit:
-        """Fit all that is known of some objects, from where they are, or should be, known to be."""
+        """Fit all that is known of some objects; anew: past where that may be stuck."""
         assert self._frame.positions is not None
         start = self._frame.positions if in_frame else self._start()
         fit = ObeyingFit(start, self.draft.evidence, self.draft.rng)

@@ -11,7 +11,7 @@ At an end or a corner everyone sees two that differ in the same order, however f
 So both are asked whether others are nearer to them than they to each other. Those must be known to
 be elsewhere, since one in the same place may come before: two heads rank them differently.
 
-Of objects that differ by no more than is known of them, one pair in 2⁷ passes. So a few of the
+Of objects that differ by no more than is known of them, some pass all the same. So a few of the
 nearest are asked first, and where hardly one of them are twins, nobody is.
 """
 
@@ -26,7 +26,7 @@ from nearer.questions import Floats, Objects
 
 __all__ = ["count_twins", "find_twins", "nearest_places"]
 
-# `python -m benchmarks sensitivity` halves and doubles these, on data with repeated values too.
+# `python -m benchmarks sensitivity` has rows for the first, `_FIRST` and `_NEAREST`.
 # Heads on the other side from which twins are in the same order, and others that are not as near:
 # comparisons against places taken for one
 _CHECKS = 4
