@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.stats import kendalltau, norm, truncnorm
 
 import nearer
 from nearer.algorithms.placing import place_among
+from nearer.algorithms.same_answers import SameAnswers
 from nearer.algorithms.slotting import Anchors, Slots, slot_objects
 from nearer.errors import InvalidInput
 
@@ -76,6 +79,41 @@ def test_searches_end_inside_their_shells():
         assert (true <= slots.last[:, h]).all()
     assert np.median(np.linalg.norm(slots.positions - X[200:], axis=1)) < 0.02
     assert nearer.PointOracle(X)(slots.triplets()).all()
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+def test_together_objects_are_placed_as_each_alone(pairs):
+    """Those with the same answers are reckoned once, which changes nothing."""
+    X = np.random.default_rng(5).normal(size=(1060, 2))
+    anchors = Anchors(np.arange(60), X[:60], np.array([0, 1, 2, 3]))
+    slots = Slots(anchors, np.arange(60, 1060))
+    nearer.run(slot_objects(slots, pairs=pairs), nearer.PointOracle(X))
+    for x in range(0, 1000, 50):
+        alone = Slots(anchors, np.array([60 + x]))
+        nearer.run(slot_objects(alone, pairs=pairs), nearer.PointOracle(X))
+        np.testing.assert_array_equal(slots.positions[x], alone.positions[0])
+        np.testing.assert_array_equal(slots.first[x], alone.first[0])
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 60))
+def test_objects_are_one_as_long_as_their_answers_are_the_same(seed, rounds):
+    rng = np.random.default_rng(seed)
+    same, histories = SameAnswers(40), [()] * 40
+    likely = rng.choice([0.0, 0.02, 0.5])
+    for _ in range(rounds):
+        times = rng.integers(3, size=2)[rng.integers(2, size=40) * (rng.random(40) < likely)]
+        rows = np.repeat(np.arange(40), times)
+        answers = rng.random(len(rows)) < likely
+        same.add(rows, answers)
+        for x in range(40):  # with what was not asked in its place
+            own = (*answers[rows == x].tolist(), None, None)[:2]
+            histories[x] += own if times.max() == 2 else own[: times.max()]
+    rows = np.flatnonzero(rng.random(40) < 0.9)
+    first, like = same.among(rows)
+    for i, x in enumerate(rows):
+        assert histories[rows[first[like[i]]]] == histories[x]
+    ways = len({histories[x] for x in rows})
+    assert len(first) == (ways if 2 * ways <= len(rows) else len(rows))
 
 
 def slow_update(slots, x, low, high, precision, target):

@@ -124,6 +124,19 @@ def test_small_blocks_give_the_same(monkeypatch):
     np.testing.assert_allclose(parts.positions, whole.positions, rtol=1e-9)
 
 
+def test_beliefs_of_some_are_those_of_others():
+    X, at = scene(2)
+    here, there = both(X, at)
+    source, rows = np.array([0, 0, 7]), np.array([1, 2, 8])
+    for slots in (here, there):
+        slots.first[:] = np.arange(300)[:, None] % 50
+        slots.choose(np.arange(300))
+        slots.copy(source, rows)
+        np.testing.assert_array_equal(slots.positions[rows], slots.positions[source])
+        assert (slots.positions[3] != slots.positions[0]).any()
+    agree(here, there, rows, anew=False)
+
+
 @pytest.mark.parametrize("pairs", [False, True])
 def test_searches_end_inside_their_shells(pairs):
     X, at = scene(2, seed=4)

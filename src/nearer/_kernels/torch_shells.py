@@ -125,6 +125,12 @@ class Searches:
         self.last[h[yes], at[yes]] = c[yes]
         self.first[h[~yes], at[~yes]] = c[~yes] + 1
 
+    def copy(self, source: Any, rows: Any) -> None:
+        """Believe of some objects what is believed of others."""
+        source, rows = self._there(source), self._there(rows)
+        for beliefs in (self.mean, self.precision, self.target):
+            beliefs[:, rows] = beliefs[:, source]
+
     def next_questions(
         self, rows: Any, sweeps: int, anew: bool, enough: float
     ) -> tuple[Any, Any, Any]:

@@ -7,6 +7,7 @@ but after the first few heads the position of x is nearly known, and so is its p
 chains. So each object asks, again and again, the question that tells most given all answers about
 it so far (`nearer._kernels.shells`, and `torch_shells` on a GPU), from whichever head, until no
 question is worth asking. All objects move side by side: one round holds one question for each.
+Those that have given the same answers so far are one (`same_answers`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from nearer._kernels.compiling import side_by_side
 from nearer._kernels.shells import next_questions
+from nearer.algorithms.same_answers import SameAnswers
 from nearer.asking.protocol import Asking
 from nearer.errors import BudgetSpent, InvalidInput
 from nearer.fitting.device import explained, gpu_searches, insists_on_gpu, places_on_gpu
@@ -163,6 +165,15 @@ class Slots:
         side_by_side(update, q, 1 + q // _PART)
         return bests
 
+    def copy(self, source: Objects, rows: Objects) -> None:
+        """Believe of some objects what is believed of others."""
+        if self._on_gpu:
+            with explained("place fewer objects"):
+                self._there().copy(source, rows)
+            return
+        for beliefs in (self._positions, self.precisions, self.targets):
+            beliefs[rows] = beliefs[source]
+
     def questions(self, rows: Objects, head: Objects, member: Objects) -> Questions:
         """Questions whether objects are nearer to the head than that member of its chain."""
         ids = self.anchors.objects
@@ -206,12 +217,12 @@ def slot_objects(slots: Slots, *, most: int | None = None, pairs: bool = False) 
         Ask two questions of an object in each round, from different heads: half the rounds and
         half the work of choosing, for a few per cent more questions.
     """
-    rows = np.arange(len(slots.objects))
-    yield from _bisect(slots, _COARSE)
+    rows, same = np.arange(len(slots.objects)), SameAnswers(len(slots.objects))
+    yield from _bisect(slots, _COARSE, same)
     asked, rounds = _COARSE * len(slots.anchors.heads), 0
     wanted = np.array([_WORTH_ASKING, _WORTH_A_SECOND if pairs else np.inf])
     while len(rows) and (most is None or asked + pairs < most):
-        head, member, information = slots.choose(rows, anew=rounds % _ANEW == 0)
+        head, member, information = _choose(slots, rows, same, anew=rounds % _ANEW == 0)
         asking, column = np.nonzero((head >= 0) & (information > wanted))
         if not len(asking):
             return
@@ -225,6 +236,7 @@ def slot_objects(slots: Slots, *, most: int | None = None, pairs: bool = False) 
             slots.choose(np.unique(about[part]))
             raise
         slots.learn(about, head, member, nearer)
+        same.add(about, nearer)
         rows = about[np.flatnonzero(np.diff(about, prepend=-1))]  # each once: they are in order
         asked += 1 + int(pairs)
         rounds += 1
@@ -232,7 +244,19 @@ def slot_objects(slots: Slots, *, most: int | None = None, pairs: bool = False) 
         slots.choose(rows)
 
 
-def _bisect(slots: Slots, times: int) -> Asking[None]:
+def _choose(
+    slots: Slots, rows: Objects, same: SameAnswers, *, anew: bool
+) -> tuple[Objects, Objects, Floats]:
+    """The next two questions of some objects, reckoned once for all with the same answers."""
+    first, like = same.among(rows)
+    head, member, information = slots.choose(rows[first], anew=anew)
+    if len(first) == len(rows):
+        return head, member, information
+    slots.copy(rows[first][like], rows)
+    return head[like], member[like], information[like]
+
+
+def _bisect(slots: Slots, times: int, same: SameAnswers) -> Asking[None]:
     """Plain binary search from all heads at once, for a few rounds."""
     q, k = slots.first.shape
     rows, head = np.repeat(np.arange(q), k), np.tile(np.arange(k), q)
@@ -250,6 +274,7 @@ def _bisect(slots: Slots, times: int) -> Asking[None]:
             slots.choose(np.arange(q))
             raise
         slots.learn(rows, head, member, nearer)
+        same.add(rows, nearer)
 
 
 def spread_heads(positions: Floats, k: int) -> Objects:
