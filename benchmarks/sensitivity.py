@@ -1,10 +1,10 @@
 """Tuned numbers halved and doubled: comparisons, tau, right dimension.
 
 On families that were not used to set them: exact answers that are asked for, also with heavy tails,
-far clusters, repeated values and a thin axis; many dimensions, and data that none fits, or some all
-but fit; answers that may be wrong; and exact answers that are given, many and few. What changes
-nothing in any of them is not worth a number. The row "nothing, other seeds" says what chance alone
-changes.
+far clusters, repeated values, few places, a crowd in one of them and a thin axis; many dimensions,
+and data that none fits, or some all but fit; answers that may be wrong; and exact answers that are
+given, many and few. What changes nothing in any of them is not worth a number. The row "nothing,
+other seeds" says what chance alone changes.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ NUMBERS = {
         "algorithms.frame": {
             "_CHECKS": "random answers that confirm a dimension",
             "_CONFIRMED": "share of them it must predict",
+            "_CROWD": "share of the objects in one place, which are looked for first",
         },
         "algorithms.obeying": {
             "_OBEYED": "share of answers that may be disobeyed",
@@ -70,6 +71,7 @@ NUMBERS = {
         "algorithms.twins": {
             "_CHECKS": "heads from which twins are in the same order",
             "_FIRST": "pairs asked first whether they are twins",
+            "_SOME": "… of which fewer are chance",
             "_NEAREST": "others that each is compared with",
         },
         "algorithms.equal_distances": {
@@ -144,6 +146,8 @@ DATA = {
         ("lognormal", 1, 100),
         ("far clusters", 3, 60),
         ("repeated", 2, 50),
+        ("few places", 2, 150),
+        ("crowd", 2, 60),
         ("thin", 3, 60),
     ),
     "middle": (("laplace", 16, 500),),
@@ -183,21 +187,18 @@ def changed(
 def points(family: str, n: int, d: int, seed: int) -> NDArray[np.float64]:
     """Points of a family, of `benchmarks.sizes` or of a harder one."""
     rng = np.random.default_rng([n, d, seed])
-    match family:
-        case "lognormal":
-            return rng.lognormal(size=(n, d))
-        case "far clusters":
-            X = rng.normal(size=(n, d))
-            X[::2, 0] += 100
-            return X
-        case "thin":
-            return rng.laplace(size=(n, d)) * ([1.0] * (d - 1) + [0.1])
-        case "fading":
-            return rng.laplace(size=(n, d)) * 0.9 ** np.arange(d)
-        case "repeated":
-            return rng.integers(12, size=(n, d)).astype(np.float64)
-        case _:
-            return sizes.points(family, n, d, seed)
+    hard: dict[str, Callable[[], NDArray[np.float64]]] = {
+        "lognormal": lambda: rng.lognormal(size=(n, d)),
+        "far clusters": lambda: (
+            rng.normal(size=(n, d)) + 100.0 * np.outer(np.arange(n) % 2 == 0, np.arange(d) == 0)
+        ),
+        "thin": lambda: rng.laplace(size=(n, d)) * ([1.0] * (d - 1) + [0.1]),
+        "fading": lambda: rng.laplace(size=(n, d)) * 0.9 ** np.arange(d),
+        "repeated": lambda: rng.integers(12, size=(n, d)).astype(np.float64),
+        "few places": lambda: rng.integers(5, size=(n, d)).astype(np.float64),
+        "crowd": lambda: rng.laplace(size=(n, d)) * (rng.random((n, 1)) < 0.4),
+    }
+    return hard[family]() if family in hard else sizes.points(family, n, d, seed)
 
 
 def _asked(X: NDArray[np.float64], seed: int) -> nearer.Embedding:

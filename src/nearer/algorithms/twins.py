@@ -26,7 +26,7 @@ from nearer.questions import Floats, Objects
 
 __all__ = ["count_twins", "find_twins", "nearest_places"]
 
-# `python -m benchmarks sensitivity` has rows for the first, `_FIRST` and `_NEAREST`.
+# `python -m benchmarks sensitivity` varies the first four.
 # Heads on the other side from which twins are in the same order, and others that are not as near:
 # comparisons against places taken for one
 _CHECKS = 4
