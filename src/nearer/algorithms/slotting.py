@@ -12,6 +12,8 @@ Those that have given the same answers so far are one (`same_answers`).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -122,8 +124,19 @@ class Slots:
             self._searches = gpu_searches(*scene, **state)
         return self._searches
 
+    @contextmanager
+    def _while_there_is_room(self) -> Iterator[None]:
+        """If the GPU's memory runs out inside the block, go on on the processor after it."""
+        try:
+            with explained("place fewer objects"):
+                yield
+        except InvalidInput:
+            if insists_on_gpu():
+                raise
+            self._come_back()
+
     def _come_back(self) -> None:
-        """Go on on the processor: the GPU's memory has run out, and answers have been paid for."""
+        """Take what is believed to the processor: answers have been paid for."""
         q, k = self.first.shape
         self._positions, self.precisions = np.tile(self._start, (q, 1)), np.zeros((q, k))
         self.targets = np.zeros((q, k))
@@ -135,14 +148,9 @@ class Slots:
         """The next two questions of some objects: head, member of its chain, information."""
         if self._on_gpu:
             found: tuple[Objects, Objects, Floats]
-            try:
-                with explained("place fewer objects"):
-                    found = self._there().next_questions(rows, _SWEEPS, anew, _WORTH_ASKING)
+            with self._while_there_is_room():
+                found = self._there().next_questions(rows, _SWEEPS, anew, _WORTH_ASKING)
                 return found
-            except InvalidInput:
-                if insists_on_gpu():
-                    raise
-                self._come_back()
         q, (k, d) = len(rows), self.heads.shape
         bests = (np.empty((q, 2), np.int64), np.zeros((q, 2), np.int64), np.empty((q, 2)))
 
@@ -168,9 +176,9 @@ class Slots:
     def copy(self, source: Objects, rows: Objects) -> None:
         """Believe of some objects what is believed of others."""
         if self._on_gpu:
-            with explained("place fewer objects"):
+            with self._while_there_is_room():
                 self._there().copy(source, rows)
-            return
+                return
         for beliefs in (self._positions, self.precisions, self.targets):
             beliefs[rows] = beliefs[source]
 
@@ -185,7 +193,8 @@ class Slots:
         self.last[rows[nearer], head[nearer]] = member[nearer]
         self.first[rows[~nearer], head[~nearer]] = member[~nearer] + 1
         if self._searches is not None:
-            self._searches.learn(rows, head, member, nearer)
+            with self._while_there_is_room():
+                self._searches.learn(rows, head, member, nearer)
 
     def triplets(self) -> Objects:
         """For each object and head, the two members of the chain it is known to be between."""
