@@ -1,7 +1,8 @@
 """Objects placed among 1,500 others on a GPU, where `nearer.embed` spends its time.
 
 Seconds are those of choosing questions and of learning answers, two an object in each round, with
-all that goes to the device and comes back; the answers themselves are not counted. NumPy, SciPy and
+all that goes to the device and comes back; the answers themselves are not counted. Each object is
+reckoned by itself, which `nearer.embed` does only once few have the same answers. NumPy, SciPy and
 PyTorch are enough for ``python -m benchmarks._gpu_placing``, which prints figures of 10⁵ and 10⁶
 objects.
 """

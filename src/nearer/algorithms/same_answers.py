@@ -1,8 +1,9 @@
 """Which objects have given the same answers to the same questions, and so are one so far.
 
 What is believed about an object that is being placed follows from what was asked about it and
-answered. All begin alike, and after 15 bits there are still far fewer beliefs than a million
-objects: what is reckoned for one holds for all that share its answers.
+answered. All begin alike, and after three questions from each of five heads, 15 bits, there are
+still far fewer beliefs than a million objects: what is reckoned for one holds for all that share
+its answers. In many dimensions they part sooner: there are more heads.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _LARGEST = 1 << 62  # that a number may be
 
 
 class SameAnswers:
-    """Objects on the same way so far; from half as many ways as objects on, each is by itself.
+    """Objects on the same way so far; with more than half as many ways as objects, each by itself.
 
     Parameters
     ----------
@@ -62,5 +63,5 @@ class SameAnswers:
             _, first, like = np.unique(self._numbers[rows], return_index=True, return_inverse=True)
             if 2 * len(first) <= len(rows):
                 return first, like
-            self._numbers = None  # they only part
+            self._numbers = None  # ways only part: hardly any is shared from now on
         return np.arange(len(rows)), np.arange(len(rows))
