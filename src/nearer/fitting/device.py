@@ -44,7 +44,9 @@ _device: ContextVar[str] = ContextVar("device", default="cpu")
 _placing: ContextVar[str] = ContextVar("placing", default="cpu")
 
 _WORTH = 200_000  # answers; a pass over fewer takes under 10 ms on one core, and nobody waits
-_ON_A_CORE, _ON_A_GPU, _BEGIN = 39e-6, 6e-6, 2.7  # seconds an object placed; to begin with an H200
+# Seconds an object placed, of 10⁵ and 10⁶ in three dimensions: one core beside an H200, the H200;
+# and before it has begun. `python -m benchmarks gpu --cells embed` shows what comes of it.
+_ON_A_CORE, _ON_A_GPU, _BEGIN = 39e-6, 6e-6, 2.7
 _VECTORS = 30  # arrays of the size of the positions that L-BFGS holds at most
 _SEARCHING = 1 << 31  # bytes that a block of `torch_shells` takes
 
