@@ -51,13 +51,11 @@ NUMBERS = {
             "_APART": "share of pairs that are not neighbours",
             "_NEIGHBOURS": "wrong neighbours allowed for each wrong pair",
             "_ROUNDS": "of detail that are compared with as many before",
-            "_BETTER": "share of errors left that is worth more of them",
         },
         "algorithms.slotting": {
             "_WORTH_ASKING": "bits",
             "_COARSE": "rounds of plain bisection",
-            "_ANEW": "rounds after which searches begin elsewhere",
-            "_BEGINNINGS": "places where they may",
+            "_BEGINNINGS": "places where searches may begin elsewhere",
         },
         "algorithms.low_dimensional": {
             "_MEMBERS": "objects of the frame",
@@ -196,7 +194,7 @@ def points(family: str, n: int, d: int, seed: int) -> NDArray[np.float64]:
         "fading": lambda: rng.laplace(size=(n, d)) * 0.9 ** np.arange(d),
         "repeated": lambda: rng.integers(12, size=(n, d)).astype(np.float64),
         "few places": lambda: rng.integers(5, size=(n, d)).astype(np.float64),
-        "crowd": lambda: rng.laplace(size=(n, d)) * (rng.random((n, 1)) < 0.4),
+        "crowd": lambda: rng.laplace(size=(n, d)) * (rng.random((n, 1)) < 0.65),
     }
     return hard[family]() if family in hard else sizes.points(family, n, d, seed)
 

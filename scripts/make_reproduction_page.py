@@ -2,6 +2,9 @@
 
 nearer reproduce all --out out/reproduce
 python scripts/make_reproduction_page.py out/reproduce
+
+The cells that the page is made of are written to docs/reproduction.jsonl: as cells.jsonl in such a
+folder they are finished ones, as long as the code is the same.
 """
 
 from __future__ import annotations
@@ -27,7 +30,8 @@ Where fewer runs were made than the command makes by default, the tables say how
 def main(folder: Path) -> None:
     """Write the page and the pictures it shows."""
     cells = list_experiments("all", FULL)
-    made = make_page("all", cells, FinishedCells(folder / "cells.jsonl"), seed=0)
+    finished = FinishedCells(folder / "cells.jsonl")
+    made = make_page("all", cells, finished, seed=0)
     text = as_markdown(made)
     for drawing in made.drawings:
         name = f"{drawing.name}.png"
@@ -36,7 +40,12 @@ def main(folder: Path) -> None:
     title, rest = text.split("\n", 1)
     page = DOCS / "reproduction.md"
     page.write_text(f"{title}\n{INTRODUCTION}{rest}", encoding="utf-8")
-    print(page)
+    kept = FinishedCells(page.with_suffix(".jsonl"))
+    kept.path.unlink(missing_ok=True)
+    for cell in cells:
+        if (figures := finished.figures(cell)) is not None:
+            kept.add(cell, figures)
+    print(page, kept.path)
 
 
 if __name__ == "__main__":

@@ -38,9 +38,8 @@ _FIRST_TAU = 0.95  # what rankings and searches usually come to: sets how far ap
 # Share of wrong neighbours that is allowed for each of wrong pairs: kNN against comparisons, where
 # there are many objects, whose τ is high long before it is known who is whose neighbour
 _NEIGHBOURS = 3.0
-# Where distances are equal: comparisons against the last bit of τ
-_ROUNDS = 3  # compared with as many before
-_BETTER = 0.9  # … and worth as many more where their errors are fewer than that
+# Compared with as many before, where distances are equal: comparisons against the last bit of τ
+_ROUNDS = 3
 
 
 @dataclass(frozen=True)
@@ -217,12 +216,12 @@ class RankingErrors:
 
     @property
     def stuck(self) -> bool:
-        """Whether the last rounds have brought little, as where distances are equal."""
+        """Whether the last rounds have brought nothing, as where distances are equal."""
         each = self._each
         if len(each) < 2 * _ROUNDS:
             return False
         before, last = each[-2 * _ROUNDS : -_ROUNDS], each[-_ROUNDS:]
-        return bool(sum(last) > _BETTER * sum(before))
+        return bool(sum(last) >= sum(before))
 
 
 def _errors(wrong: NDArray[np.bool_]) -> float:

@@ -38,9 +38,7 @@ _WORTH_ASKING = 0.5  # bits; an object whose best question tells fewer is done
 _WORTH_A_SECOND = 0.8  # bits; the same for a second question in one round: comparisons for rounds
 _SWEEPS = 1  # of expectation propagation a round: time
 _COARSE = 3  # rounds of plain bisection, which tell a bit each and need no choice: time
-# Rounds after which all searches may begin elsewhere, at so many anchors: time, mirror images
-_ANEW = 24
-_BEGINNINGS = 150
+_BEGINNINGS = 150  # anchors where searches may begin elsewhere: time, mirror images
 _FLAT = 1e-9  # of the longest axis: what is shorter is rounding
 _PART = 1000  # objects that make a second thread worth waking: some milliseconds
 
@@ -231,7 +229,7 @@ def slot_objects(slots: Slots, *, most: int | None = None, pairs: bool = False) 
     asked, rounds = _COARSE * len(slots.anchors.heads), 0
     wanted = np.array([_WORTH_ASKING, _WORTH_A_SECOND if pairs else np.inf])
     while len(rows) and (most is None or asked + pairs < most):
-        head, member, information = _choose(slots, rows, same, anew=rounds % _ANEW == 0)
+        head, member, information = _choose(slots, rows, same, anew=not rounds)
         asking, column = np.nonzero((head >= 0) & (information > wanted))
         if not len(asking):
             return
