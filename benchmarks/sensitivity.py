@@ -146,6 +146,7 @@ DATA = {
         ("repeated", 2, 50),
         ("few places", 2, 150),
         ("crowd", 2, 60),
+        ("corners", 2, 60),
         ("thin", 3, 60),
     ),
     "middle": (("laplace", 16, 500),),
@@ -194,7 +195,8 @@ def points(family: str, n: int, d: int, seed: int) -> NDArray[np.float64]:
         "fading": lambda: rng.laplace(size=(n, d)) * 0.9 ** np.arange(d),
         "repeated": lambda: rng.integers(12, size=(n, d)).astype(np.float64),
         "few places": lambda: rng.integers(5, size=(n, d)).astype(np.float64),
-        "crowd": lambda: rng.laplace(size=(n, d)) * (rng.random((n, 1)) < 0.65),
+        "corners": lambda: rng.integers(2, size=(n, d)).astype(np.float64),
+        "crowd": lambda: rng.laplace(size=(n, d)) * (rng.random((n, 1)) < 0.4),
     }
     return hard[family]() if family in hard else sizes.points(family, n, d, seed)
 
