@@ -132,7 +132,7 @@ NUMBERS = {
     "few": {"fitting.dimension": {"MANY": "answers a coordinate that may be exact"}},
 }
 #: halved and doubled is what they lack of one
-SHARES = ("_CONFIRMED", "_IN_FRAME", "_PREDICTABLE", "_RANDOM", "_LOCAL", "_BETTER")
+SHARES = ("_CONFIRMED", "_IN_FRAME", "_PREDICTABLE", "_RANDOM", "_LOCAL")
 #: situation → family, dimensions, objects
 DATA = {
     "asked": (
