@@ -34,7 +34,8 @@ for ax, m, estimate in zip(axes, sizes, estimates, strict=True):
     chances = {d: row["probability"] for d, row in estimate.evidence.items()}
     inside = [estimate.dimension_low <= d <= estimate.dimension_high for d in chances]
     ax.bar(chances.keys(), chances.values(), color=["#2e6f9e" if b else "#d5d9df" for b in inside])
-    told = str(estimate.dimension) if estimate.determined else f"{estimate.dimension_low} or more"
+    span = f"{estimate.dimension_low} to {estimate.dimension_high}"
+    told = str(estimate.dimension) if estimate.determined else span
     ax.set(title=f"{m:,} answers: {told}", xlabel="dimensions", xticks=list(chances))
     ax.title.set_fontsize(10)
     ax.spines[["top", "right"]].set_visible(False)
