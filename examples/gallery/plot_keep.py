@@ -58,8 +58,8 @@ right.set(yticks=[], title="average linkage")
 right.spines[["top", "right", "left"]].set_visible(False)
 
 # %%
-# Of any figure that is computed from a map, draws give an interval. How much farther are fruits
-# from tools than animals are?
+# Of any figure that is computed from a map, draws give an interval. How far are fruits from
+# tools, beside animals?
 
 means = [[draw[kinds == kind].mean(axis=0) for kind in ("tool", "fruit", "animal")]
          for draw in again.draws(200, random_state=0)]  # fmt: skip

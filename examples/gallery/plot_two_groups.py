@@ -52,9 +52,9 @@ for i in np.argsort(compared.moved)[:5]:
 # %%
 # Twenty things were looked at, so a fair threshold is 5 % divided by twenty. We moved three of
 # them, and they are far ahead of the rest. Egg and carrot are marked, too, which moved by a fifth
-# of that or less: false alarms, and at 5 % there would be three. On average it is one in twenty, but
-# errors of a map go together, and these maps are unlucky ones. So look at how far a thing moved and
-# not at the chance alone.
+# of that or less: false alarms, and at 5 % there would be three. On average it is one in twenty,
+# but errors of a map go together, and these maps are unlucky ones. So look at how far a thing
+# moved and not at the chance alone.
 
 figure, ax = plt.subplots(figsize=(9, 5))
 moved = compared.moved < 0.05 / 20
