@@ -244,8 +244,10 @@ class Embedding:
 
     def to_frame(self) -> Any:
         """A pandas frame, one row an object: ``name``, ``x1`` …, and ``sd1`` … where known."""
-        import pandas as pd  # type: ignore[import-untyped]  # noqa: PLC0415 - needed only here
-
+        try:
+            import pandas as pd  # type: ignore[import-untyped]  # noqa: PLC0415 - needed only here
+        except ImportError as error:
+            raise InvalidInput("to_frame needs pandas; pip install pandas") from error
         columns: dict[str, Any] = {"name": list(self._called)}
         columns |= {f"x{j + 1}": x for j, x in enumerate(self.positions.T)}
         if self.covariances is not None:
