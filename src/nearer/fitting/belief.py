@@ -328,7 +328,9 @@ class Belief:
         tuned, held = self._choose_curve(d, before), None
         if tuned is not None:
             if self._free:
-                d = self._choose_dimension(d, tuned)
+                began, d = d, self._choose_dimension(d, tuned)
+                if d != began and self._other_curve_is_better(d):
+                    d = self._choose_dimension(d, self._tried[d])
                 tuned = self._tried[d]
             noise, fits = tuned.strongest.told, tuned.strongest.fits
             held = hold_out(self._answers, d, noise, starts=fits, rng=self._rng, for_curve=True)
@@ -374,13 +376,23 @@ class Belief:
         self._tried[d], self._rival = heldout.refine_curves(self._answers, found[0], found[1])
         return self._tried[d]
 
+    def _other_curve_is_better(self, d: int) -> bool:
+        """Compare both again where one was chosen in another dimension: too few favour the t."""
+        known, rival = self._tried[d], self._rival
+        found = rival and heldout.survey_from(self._answers, known.best, rival.best.told)
+        if not found:
+            return False
+        self._tried[d], self._rival = heldout.refine_curves(self._answers, known, found)
+        return self._tried[d].best.noise.tail != known.best.noise.tail
+
     def _choose_dimension(self, d: int, tuned: Tuned) -> int:
         def attempt(e: int, neighbour: int) -> Floats | None:
             known = self._tried[neighbour].best
             tried = self._survey(e, known)
             if tried is None:
                 return None
-            self._tried[e] = refine(self._answers, tried)
+            found = [refine(self._answers, tried), *filter(None, [self._tried.get(e)])]
+            self._tried[e] = max(found, key=lambda tuned: tuned.best.score)
             return self._tried[e].best.pieces
 
         carried = int(self._answers.total // (_ANSWERS * len(self.fit.positions)))

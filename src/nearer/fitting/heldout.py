@@ -65,6 +65,7 @@ __all__ = [
     "refine_curves",
     "survey",
     "survey_curves",
+    "survey_from",
 ]
 
 # `python -m benchmarks sensitivity` halves and doubles those of chosen questions.
@@ -325,8 +326,13 @@ def survey_curves(
     first = survey(evidence, n_components, Noise(tail=1.0), rng=rng)
     if first is None:
         return None, None
-    starts = tuple(spread_out(X) for X in first.tried[WEAK_PRIOR].fits)
-    return first, survey(evidence, n_components, noise, starts=starts, rng=rng)
+    return first, survey_from(evidence, first.tried[WEAK_PRIOR], noise)
+
+
+def survey_from(evidence: Evidence | Choices, known: HeldOut, noise: Noise) -> Tuned | None:
+    """`survey` for another curve, from the fits by one: they never saw their folds."""
+    starts = tuple(spread_out(X) for X in known.fits)
+    return survey(evidence, starts[0].shape[1], noise, starts=starts)
 
 
 def refine_curves(evidence: Evidence | Choices, *found: Tuned) -> tuple[Tuned, Tuned]:
