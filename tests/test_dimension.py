@@ -50,6 +50,20 @@ def test_a_basis_will_do_and_the_plot_shows_every_dimension():
     assert list(ax.lines[0].get_xdata()) == list(found.dimensions)
 
 
+def test_lapses_are_seen_though_too_few_dimensions_hide_them():
+    """In two dimensions of three a curve with heavy tails is as good; in three it is far worse."""
+    X = nearer.datasets.make_cube(60, 3, random_state=3)
+    rng = np.random.default_rng(3)
+    rows = np.array([rng.choice(60, 3, replace=False) for _ in range(8000)])
+    near = nearer.NoisyOracle(nearer.PointOracle(X), 0.1, random_state=3)(rows)
+    answers = np.where(near[:, None], rows, rows[:, [0, 2, 1]])
+    found = estimate_dimension(answers, 60, max_dimension=6, random_state=0)
+    assert (found.dimension_low, found.dimension_high) == (3, 3)
+    evidence = found.evidence[3]
+    assert evidence["noise"].lapse == pytest.approx(0.1, abs=0.03)
+    assert evidence["accuracy"] > 0.86  # the points themselves: .89; with heavy tails: .83
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_chance_answers_determine_nothing(seed):
     rng = np.random.default_rng(seed)

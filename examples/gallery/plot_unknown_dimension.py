@@ -22,9 +22,9 @@ near = oracle(questions)
 answers = np.where(near[:, None], questions, questions[:, [0, 2, 1]])
 
 # %%
-# Every dimension has a probability. With 400 answers little is known; with more, one and two are
-# out of the question. Three, the truth, is far ahead with 1,500 answers, yet with 8,000 four are:
-# the likeliest dimension is not always the true one, and the range (blue) is what to report.
+# Every dimension has a probability. With 400 answers little is known; with 1,500 one and two are
+# out of the question, and three, the truth, is far ahead; with 8,000 it alone is left. The range
+# (blue) is what to report.
 
 sizes = (400, 1500, 8000)
 estimates = [
