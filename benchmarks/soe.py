@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import subprocess
 import sys
@@ -124,10 +125,12 @@ def _theirs(
 def cblearn_environment() -> Path:
     """An environment of its own: cblearn 0.4.0 needs NumPy 1."""
     python = HOME / "bin" / "python"
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", str(HOME)], check=True)
-    has = subprocess.run([str(python), "-c", "import cblearn"], capture_output=True, check=False)
-    if has.returncode:
-        wanted = ["cblearn==0.4.0", "numpy<2"]
-        subprocess.run([str(python), "-m", "pip", "install", "--quiet", *wanted], check=True)
+    with HOME.with_suffix(".lock").open("w") as lock:  # several cells may want it at once
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not python.exists():
+            subprocess.run([sys.executable, "-m", "venv", str(HOME)], check=True)
+        have = [str(python), "-c", "import cblearn"]
+        if subprocess.run(have, capture_output=True, check=False).returncode:
+            wanted = ["cblearn==0.4.0", "numpy<2"]
+            subprocess.run([str(python), "-m", "pip", "install", "--quiet", *wanted], check=True)
     return python
