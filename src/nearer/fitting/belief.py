@@ -4,7 +4,8 @@ New answers are fitted from where the last fit ended. Whenever there are half as
 than last time, the belief is *reviewed*: fits from nothing compete with the present one, the
 noise is tuned, and, where the dimension is not given, one dimension more and one fewer are tried.
 
-*Which curve.* The one, logistic or t, under which held-out answers are more likely.
+*Which curve.* The one, logistic or t, under which held-out answers are more likely; in another
+dimension than that in which it was chosen, both are compared again.
 
 *How good is it?* Of two objects seen from a head, the nearer one is taken for the farther with
 probability Φ(−|t|/√v), t the margin between the two and v its variance under the posterior. Twice
@@ -377,7 +378,7 @@ class Belief:
         return self._tried[d]
 
     def _other_curve_is_better(self, d: int) -> bool:
-        """Compare both again where one was chosen in another dimension: too few favour the t."""
+        """Compare both curves again, where one was chosen in another dimension; keep the better."""
         known, rival = self._tried[d], self._rival
         found = rival and heldout.survey_from(self._answers, known.best, rival.best.told)
         if not found:
