@@ -1,5 +1,6 @@
 """The paper's tables and figures: what is computed, kept, taken up again, shown."""
 
+import contextlib
 import csv
 import json
 import os
@@ -418,3 +419,24 @@ def test_ctrl_c_keeps_finished_cells_and_the_same_command_goes_on(tmp_path):
     cells = [json.dumps(json.loads(line)["cell"]) for line in lines]
     assert len(cells) == len(set(cells)) == len(list_experiments("table1", QUICK.with_runs(1)))
     assert "table1.html" in again.stdout
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_where_the_command_is_killed_no_worker_stays(tmp_path):
+    process = subprocess.Popen(
+        [NEARER, "reproduce", "table1", "--quick", "--jobs", "2"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    kept = tmp_path / "out" / "reproduce" / "cells.jsonl"
+    while not kept.exists() and process.poll() is None:
+        time.sleep(0.02)
+    process.kill()
+    try:
+        process.communicate(timeout=60)  # ends when nobody holds its output any more
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL

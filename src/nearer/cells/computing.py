@@ -1,9 +1,10 @@
 """Compute the cells that are not there yet, several at a time.
 
-Every cell runs in a worker process. Workers do not see Ctrl-C; the one process that does ends them.
-Only that process writes, so a cell is either kept whole or not begun. Where several work at a time
-each has one thread: two that wait for each other on a busy machine take several times as long as
-one. With a scheduler the workers are those of a Dask cluster instead (`scheduler`).
+Every cell runs in a worker process. Workers do not see Ctrl-C; the one process that does ends them,
+and where it is killed they end by themselves. Only that process writes, so a cell is either kept
+whole or not begun. Where several work at a time each has one thread: two that wait for each other
+on a busy machine take several times as long as one. With a scheduler the workers are those of a
+Dask cluster instead (`scheduler`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from threading import Thread
 from typing import TypeVar
 
 from nearer import checks
@@ -126,7 +128,7 @@ def _workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
     kept = {name: os.environ.get(name) for name in _THREADS}
     if jobs > 1:
         os.environ.update(dict.fromkeys(_THREADS, "1"))
-    pool = ProcessPoolExecutor(jobs, mp_context=spawn, initializer=_deaf_to_ctrl_c)
+    pool = ProcessPoolExecutor(jobs, mp_context=spawn, initializer=_begin_worker)
     try:
         yield pool
     except BaseException:
@@ -156,5 +158,13 @@ def _ctrl_c_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _deaf_to_ctrl_c() -> None:
+def _begin_worker() -> None:
+    """Deaf to Ctrl-C, and gone when the process that writes is, however that one ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    if (parent := multiprocessing.parent_process()) is not None:
+        parent.join()
+        os._exit(1)
