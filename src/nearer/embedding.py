@@ -199,9 +199,9 @@ class Embedding:
 
         What is not known of the positions shows in how the maps differ: of any figure that is
         computed from a map (a distance, an order), the middle 95 % of its values over the draws is
-        an interval for it. Every map is laid over the positions by the best motion and
-        scale, since the answers tell of neither. See `nearer.fitting.drawing` for how they are
-        found, and ``python -m benchmarks coverage`` for how often they are right.
+        an interval for it. Every map is laid over the positions by the best motion and scale, since
+        the answers tell of neither. `nearer.fitting.drawing` says how they are found, and
+        ``python -m benchmarks coverage`` how often they are right.
 
         Parameters
         ----------
@@ -211,14 +211,13 @@ class Embedding:
             Seed or generator.
         """
         checks.whole("k", k)
-        posterior: Posterior | None = self.details.get("posterior")
         noisy = self.details.get("method", "noisy") == "noisy" and len(self.triplets) > 0
         return draw_positions(
             self.positions,
             self.covariances,
             self.triplets,
             k,
-            posterior=posterior if noisy else None,
+            posterior=self.details.get("posterior") if noisy else None,
             weights=self.details.get("weights"),
             choices=self.details.get("choices"),
             rng=checks.generator(random_state),
@@ -272,9 +271,8 @@ class Embedding:
     def _number(self, thing: Any) -> int:
         if self.names is None:
             return checks.whole("object", thing, least=0, most=len(self.positions) - 1)
-        for number, name in enumerate(self.names):
-            if name == thing:
-                return number
+        if thing in self.names:
+            return self.names.index(thing)
         some = ", ".join(repr(name) for name in self.names[:3])
         raise InvalidInput(
             f"{thing!r}: is none of the {len(self.names)} objects, which are {some} …"

@@ -8,7 +8,6 @@ given decides what it takes afterwards: questions about names where answers were
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -148,15 +147,18 @@ class FramesOut(TransformerMixin):  # type: ignore[misc]
         chosen = getattr(self, "_sklearn_output_config", {})
         wanted = chosen.get("transform", get_config()["transform_output"])
         columns = [str(name) for name in self.get_feature_names_out()]
-        if wanted == "default":
-            return self.embedding_
         try:
-            library = import_module(wanted)
+            if wanted == "pandas":
+                import pandas as pd  # type: ignore[import-untyped]  # noqa: PLC0415 - only here
+
+                return pd.DataFrame(self.embedding_, columns=columns, index=self.objects_)
+            if wanted == "polars":
+                import polars as pl  # type: ignore[import-not-found]  # noqa: PLC0415
+
+                return pl.DataFrame(self.embedding_, schema=columns)
         except ImportError as error:
             raise InvalidInput(
                 f"set_output(transform={wanted!r}) needs {wanted}; pip install {wanted}, or take "
                 "transform='default'"
             ) from error
-        if wanted == "pandas":
-            return library.DataFrame(self.embedding_, columns=columns, index=self.objects_)
-        return library.DataFrame(self.embedding_, schema=columns)
+        return self.embedding_

@@ -113,10 +113,8 @@ class Belief:
         self._free = n_components is None
         self._rng = checks.generator(random_state)
         self._most = n - 1 if max_components is None else checks.n_components(max_components, n)
-        if n_components is None:
-            d = min(_FIRST_DIMENSION, self._most)
-        else:
-            d = checks.n_components(n_components, n)
+        first = min(_FIRST_DIMENSION, self._most)
+        d = first if n_components is None else checks.n_components(n_components, n)
         self._answers: Evidence | Choices = as_evidence(np.empty((0, 3), dtype=np.int64), n)
         self._plain = Noise(lapse=checks.rate("noise", noise))
         self._reviewed = 0
@@ -206,10 +204,7 @@ class Belief:
 
     @property
     def choices(self) -> Choices | None:
-        """The answers as fits take them, where they are more than comparisons; a result keeps them.
-
-        A copy, without the folds and what lies on a GPU.
-        """
+        """A copy of the answers as fits take them, where they are more than comparisons."""
         return replace(self._answers) if isinstance(self._answers, Choices) else None
 
     @property
@@ -229,9 +224,9 @@ class Belief:
 
         It is nan where none has, and where nobody could decide.
         """
-        rows = np.full(len(self._answers), np.nan)
-        if self.held_out is not None:
-            rows[self.held_out.rows] = self.held_out.right
+        rows, held = np.full(len(self._answers), np.nan), self.held_out
+        if held is not None:
+            rows[held.rows] = held.right
         return rows[self._answers.row]
 
     @property
@@ -360,11 +355,9 @@ class Belief:
 
     def _survey(self, d: int, like: HeldOut) -> Tuned | None:
         """Where a search goes on from what was found before."""
-        starts: tuple[Floats, ...] = ()
-        if like.fits[0].shape[1] >= d:
-            starts = tuple(principal_axes(X, d) for X in like.fits)
-        how: Any = {"starts": starts, "rng": self._rng, "near": True}
-        return heldout.survey(self._answers, d, like.noise, **how)
+        fits = like.fits if like.fits[0].shape[1] >= d else ()
+        starts = tuple(principal_axes(X, d) for X in fits)
+        return heldout.survey(self._answers, d, like.noise, starts=starts, rng=self._rng, near=True)
 
     def _choose_curve(self, d: int, before: HeldOut | None) -> Tuned | None:
         """The best noise of either kind."""
@@ -381,7 +374,7 @@ class Belief:
         """Compare both curves again, where one was chosen in another dimension; keep the better."""
         known, rival = self._tried[d], self._rival
         found = rival and heldout.survey_from(self._answers, known.best, rival.best.told)
-        if not found:
+        if found is None:
             return False
         self._tried[d], self._rival = heldout.refine_curves(self._answers, known, found)
         return self._tried[d].best.noise.tail != known.best.noise.tail

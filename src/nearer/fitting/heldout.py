@@ -361,12 +361,7 @@ def _walk(evidence: Evidence | Choices, tuned: Tuned, steps: tuple[float, ...]) 
 
 
 def fit_curve(forecast: MarginForecast | ChoiceForecast, weights: Floats) -> tuple[Curve, Floats]:
-    """The curve under which the answers are most likely.
-
-    Returns
-    -------
-    curve, log_likelihood
-        The latter of each answer.
+    """The curve under which the answers are most likely, and how likely each is, a logarithm.
 
     Examples
     --------
