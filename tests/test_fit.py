@@ -252,8 +252,11 @@ def test_odds_of_chosen_questions_are_heard_and_checked():
     near = nearer.NoisyOracle(nearer.PointOracle(X), flip=0.15, random_state=0)(questions)
     rows = answered(questions, near)
 
+    def fitted(given=rows, **how):
+        return nearer.fit(given, n_components=2, random_state=0, method="noisy", **how)
+
     def curve(given=rows, **how):
-        return nearer.fit(given, random_state=0, method="noisy", **how).details["posterior"].curve
+        return fitted(given, **how).details["posterior"].curve
 
     gaps = np.abs(
         np.linalg.norm(X[rows[:, 0]] - X[rows[:, 1]], axis=1)
@@ -262,6 +265,12 @@ def test_odds_of_chosen_questions_are_heard_and_checked():
     hard = np.where(gaps < np.median(gaps), 5.0, 0.2)  # as if ties had been looked for
     assert curve(odds=np.ones(600)) == curve()
     assert curve(odds=hard) != curve()
+    easier, plain = fitted(odds=hard), fitted()
+    assert easier.held_out.accuracy > plain.held_out.accuracy, "random questions are easier"
+    assert easier.held_out.high - easier.held_out.low > plain.held_out.high - plain.held_out.low
+    assert easier.details["calibration"].predicted.mean() != pytest.approx(
+        plain.details["calibration"].predicted.mean(), abs=1e-6
+    )
     for odds in (hard[:5], np.zeros(600), np.full(600, np.nan), ["x"] * 600):
         with pytest.raises(InvalidInput, match="odds"):
             nearer.fit(rows, odds=odds)

@@ -71,7 +71,9 @@ def test_it_says_what_was_found(people, tmp_path):
     assert f"{100 * held.low:.1f} – {100 * held.high:.1f} %" in page
     others = people.details["agreement"]["others"]
     assert f"{100 * others.share:.1f} %" in page
+    low, high = others.ceiling_interval
     assert f"{100 * others.ceiling:.1f} %" in page
+    assert f"{100 * low:.1f} – {100 * high:.1f} %" in page
     assert "1 of 4 contradicts all others: dee." in page
     for row in rated:
         assert f"{100 * row['agreement']:.1f} %" in page

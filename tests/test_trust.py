@@ -52,6 +52,20 @@ def test_the_ceiling_is_what_the_best_prediction_reaches(p):
     assert found.share - 0.02 < np.maximum(mixed, 1 - mixed).mean() < found.ceiling + 0.02
 
 
+@pytest.mark.parametrize("p", [0.6, 0.7, 0.9])
+def test_the_ceiling_of_few_repeats_has_an_interval_that_holds_it(p):
+    rng = np.random.default_rng(2)
+    asked = np.repeat(random_questions(60, 40, rng), 2, axis=0)
+    inside, below = [], []
+    for _ in range(200):
+        found = measure_agreement(answered(asked, rng.random(len(asked)) < p), None)["unknown"]
+        low, high = found.ceiling_interval
+        inside.append(low <= p <= high)
+        below.append(found.ceiling < p)
+    assert np.mean(inside) > 0.9
+    assert np.mean(below) > 0.3, "the estimate alone is no bound"
+
+
 def test_nothing_is_said_where_no_question_was_repeated():
     rows = np.array([[0, 1, 2], [1, 0, 2], [2, 1, 0]])
     assert measure_agreement(rows, None) == {}

@@ -107,9 +107,11 @@ class Given:
 
     def accuracy(self, right: Floats) -> HeldOutAccuracy | None:
         """How many trials were predicted rightly; None where none was."""
-        _, weight, right = self.by_trial(right)
+        first, weight, right = self.by_trial(right)
         if not len(weight):
             return None
+        if self.odds is not None:
+            weight = weight / self.odds[first]
         share = float(np.average(right, weights=weight))
         low, high = share_interval(share, float(weight.sum() ** 2 / (weight**2).sum()))
         return HeldOutAccuracy(share, low, high, len(weight))

@@ -96,15 +96,18 @@ class Comparison:
     first, second
         ``(n, dimension)`` positions; the second map is laid over the first.
     disparity
-        Share of the first map's variance that the second does not explain.
+        Share of the first map's variance that the second does not explain, laid over it by least
+        squares over all objects; `second` and `displacement` hold on to those that stayed.
     displacement
         ``(n,)``: how far each object moved, in units of the first map.
     low, high
-        ``(n,)`` the 95 % interval of it over draws of the maps; nan where not known.
+        ``(n,)`` the middle 95 % of it over draws of the maps; nan where not known. A length is
+        never negative, so that it holds no 0 for an object that stayed: see `moved` for that.
     moved
         ``(n,)``: for each object, how often one that did not move seems to move so far or
-        farther; nan where not known. Of 100 objects that did not move, 5 are below 0.05 where the
-        draws of both maps are as wide as they should be (``python -m benchmarks compare``).
+        farther; nan where not known. Of 100 objects that did not move, about 5 or fewer are below
+        0.05 on average (``python -m benchmarks compare``); of many objects look at those below
+        0.05 divided by their number.
     """
 
     names: tuple[Any, ...] = field(repr=False)

@@ -4,11 +4,13 @@
 that a is said to be nearer. The best prediction of one answer is right with probability
 q = max(p, 1 − p). With A the mean agreement over questions, the mean of q is at least A and, since
 the square root is concave, at most (1 + √(2A − 1))/2: no map can be expected to predict more than
-that *ceiling*. Pairs of one person's answers say how far people repeat themselves; pairs of
+that *ceiling* of the questions that were asked twice. A is estimated, so the ceiling has an
+interval, too. Pairs of one person's answers say how far people repeat themselves; pairs of
 different people's, how far a person is predicted by another.
 
-*Calibration.* Answers that no fit had seen were predicted with a probability; among those of about
-the same probability, that share should have come true.
+*Calibration.* Answers were predicted with a probability by positions that had not seen them; among
+those of about the same probability, that share should have come true. The curve from distances to
+probabilities has two numbers, and these were fitted to the same answers.
 """
 
 from __future__ import annotations
@@ -41,9 +43,10 @@ class Agreement:
         The share of pairs that agree.
     n_questions
         Questions with two such answers or more.
-    ceiling
-        The largest share of answers that any map can be expected to predict; None for answers
-        that are more than a choice of two.
+    ceiling, ceiling_interval
+        The largest share of answers to such questions that any map can be expected to predict, and
+        what the interval of `share` makes of it; None for answers that are more than a choice of
+        two.
     """
 
     share: float
@@ -51,6 +54,7 @@ class Agreement:
     high: float
     n_questions: int
     ceiling: float | None
+    ceiling_interval: tuple[float, float] | None
 
 
 @dataclass(frozen=True)
@@ -155,8 +159,10 @@ def _share(agreeing: Floats, pairs: Floats, binary: bool) -> Agreement | None:
     weight = (1 + np.sqrt(1 + 8 * pairs[known])) / 2
     share = float(np.average(agreeing[known] / pairs[known], weights=weight))
     low, high = share_interval(share, float(weight.sum() ** 2 / (weight**2).sum()))
-    ceiling = (1 + max(2 * share - 1, 0.0) ** 0.5) / 2 if binary else None
-    return Agreement(share, low, high, int(known.sum()), ceiling)
+    if not binary:
+        return Agreement(share, low, high, int(known.sum()), None, None)
+    ceiling, *interval = ((1 + max(2 * x - 1, 0.0) ** 0.5) / 2 for x in (share, low, high))
+    return Agreement(share, low, high, int(known.sum()), ceiling, (interval[0], interval[1]))
 
 
 def calibrated(held_out: HeldOut | None, times: NDArray[np.int64]) -> Calibration | None:
@@ -167,7 +173,8 @@ def calibrated(held_out: HeldOut | None, times: NDArray[np.int64]) -> Calibratio
     if held_out is None or not isinstance(held_out.forecast, MarginForecast):
         return None
     times = times[held_out.rows]
-    p = np.exp(held_out.log_likelihood)
+    curve = held_out.curve  # which is that of questions at random, as `predict_proba` has it
+    p = np.exp(held_out.forecast.along(curve.sharpness, curve.lapse)[0])
     sure, right = np.maximum(p, 1 - p), (p > 0.5).astype(np.float64)
     # by their margins: where the curve is flat, rounding would sort right from wrong answers
     order = np.argsort(np.abs(held_out.forecast.margins), kind="stable")

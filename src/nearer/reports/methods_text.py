@@ -103,9 +103,9 @@ def methods_text(found: Embedding) -> str:
         )
     if found.people is not None and found.details.get("reliability") is not None:
         words.append(
-            "Each person was rated by how well the answers of the others predicted theirs, and "
-            "their answers counted by that rating; those of people who contradicted the others "
-            "counted nothing."
+            "Each person was rated by how well their answers were predicted by fits that had seen "
+            "none about the same three objects, and their answers counted by that rating; those "
+            "of people who contradicted the others counted nothing."
         )
     if method == "noisy":
         words.append(
@@ -114,5 +114,5 @@ def methods_text(found: Embedding) -> str:
             "positions and of the noise by Hamiltonian Monte Carlo (Neal, 2011)."
         )
     if found.held_out is not None or found.people is not None:
-        words.append("Intervals of shares hold 95 % (Wilson, 1927).")
+        words.append("Intervals of shares hold 95 % (Wilson, 1927), taking answers as independent.")
     return " ".join(words)

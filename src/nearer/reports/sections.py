@@ -130,9 +130,9 @@ def about_dimension(found: Embedding) -> Section:
     if estimate is not None:
         blocks.append(
             Paragraph(
-                "The probabilities were calibrated by simulation on other families of objects than "
-                "those they are tested on; the command python -m benchmarks dimension repeats the "
-                "test."
+                "The probabilities were calibrated by simulation, with 1 to 8 dimensions equally "
+                "likely, and tested on other families of objects; the command python -m benchmarks "
+                "dimension repeats the test."
             )
         )
     return Section("Dimension", blocks)
@@ -163,7 +163,8 @@ def about_accuracy(found: Embedding) -> Section:
         blocks = [
             Paragraph(
                 f"{percent(held.accuracy)} of {held.n_trials:,} answers were predicted by fits "
-                f"that had not seen them (95 % interval {_between(held.low, held.high)})."
+                f"that had not seen them (95 % interval {_between(held.low, held.high)}, taking "
+                "answers as independent)."
             )
         ]
         if held.is_guessing:
@@ -179,8 +180,9 @@ def about_accuracy(found: Embedding) -> Section:
     for kind, x in agreement.items():
         interval = _between(x.low, x.high)
         rows.append([_AGREEING[kind], percent(x.share), interval, f"{x.n_questions:,}"])
-        if x.ceiling is not None and kind != "same":
-            rows.append(["no map can be expected to exceed", percent(x.ceiling), "", ""])
+        if x.ceiling is not None and x.ceiling_interval is not None and kind != "same":
+            interval = _between(*x.ceiling_interval)
+            rows.append(["any map, at most", percent(x.ceiling), interval, ""])
     if agreement:
         blocks.append(
             Grid(
@@ -209,7 +211,8 @@ def _calibrated(found: Calibration) -> Grid:
     ]
     caption = (
         "Calibration: probabilities of the likelier answer, for answers held out, and how often "
-        f"that answer was given; they are {100 * found.error:.1f} points apart on average"
+        f"that answer was given; they are {100 * found.error:.1f} points apart on average (two "
+        "numbers, sharpness and lapse, were fitted to the same answers)"
     )
     return Grid(caption, ["predicted", "came true", "answers"], rows)
 
@@ -286,7 +289,8 @@ def about_map(found: Embedding, pictures: Sequence[Any] | None) -> Section:
         pictures=pictures,
     )
     kind = "svg" if n <= _DRAWN and pictures is None else "png"
-    regions = "" if found.covariances is None else " Shaded regions hold 95 % of each position."
+    regions = " Shaded regions hold 95 % of each position, the others held fixed."
+    regions = "" if found.covariances is None else regions
     grid = " Each pair of directions of greatest spread." if found.dimension > 2 else ""
     plate = Plate(
         f"map.{kind}",
@@ -321,8 +325,8 @@ def about_objects(found: Embedding) -> Section:
     ]
     shown, caption = _outermost(rows, "objects", "the least and the most sure")
     said = (
-        "The uncertainty is the typical error of a position, as a share of the spread of all "
-        f"objects; its median is {percent(float(np.median(sd)) / spread)}."
+        "The uncertainty is the typical error of a position, the others held fixed, as a share of "
+        f"the spread of all objects; its median is {percent(float(np.median(sd)) / spread)}."
     )
     heads = ["object", "comparisons", "uncertainty", *axes]
     return Section("Objects", [Paragraph(said), Grid(caption, heads, shown)])
