@@ -114,6 +114,44 @@ def test_the_authors_undecided_marks(write):
     assert answers.report.never_compared == (3,)
 
 
+@pytest.mark.parametrize("word", ["equal", "Tie", "SAME", "="])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "head,a,b,answer\nape,bee,cat,bee\nbee,cat,ape,{}\ncat,ape,bee,ape\n",
+        "head,a,b,answer\nape,bee,cat,<\nbee,cat,ape,{}\ncat,ape,bee,true\n",
+        "head,left,right,chosen\nape,bee,cat,bee\nbee,cat,ape,{}\ncat,ape,bee,ape\n",
+        "item1,item2,item3,odd\nape,bee,cat,bee\nbee,cat,ape,{}\ncat,ape,bee,ape\n",
+        "item1,item2,item3,choice\nape,bee,cat,bee\nbee,cat,ape,{}\ncat,ape,bee,ape\n",
+    ],
+)
+def test_a_word_for_equal_is_undecided(write, text, word):
+    with pytest.warns(DroppedRows, match="nobody decided: 1 of 3 answers"):
+        answers = nearer.read_triplets(write(text.format(word)))
+    assert answers.labels == ("ape", "bee", "cat")
+    assert answers.report.undecided == (3,)
+
+
+def test_an_object_may_be_called_tie(write):
+    text = "head,a,b,answer\nhat,tie,cap,tie\ncap,hat,tie,{}\ntie,cap,hat,hat\n"
+    answers = nearer.read_triplets(write(text.format("tie")))
+    assert answers.labels == ("cap", "hat", "tie")
+    assert len(answers) == 3
+    with pytest.raises(InvalidInput, match="line 4: answer 'tie' is neither of the two"):
+        nearer.read_triplets(write(text.format("tie").replace(",hat,hat", ",hat,tie")))
+
+
+def test_what_answers_are_understood_is_said_and_how_to_leave_others_out(write):
+    text = "head,a,b,answer\n" + 2 * "ape,bee,cat,bee\n" + "cat,ape,bee,ape\n"
+    text += "bee,cat,ape,x\ncat,ape,bee,y\n"
+    told = r"line 5: answer 'x' is neither .* equal, tie, same; .* \(--drop-bad-rows\).*1 more"
+    with pytest.raises(InvalidInput, match=told):
+        nearer.read_triplets(write(text))
+    with pytest.warns(DroppedRows, match="could not be read: 2 of 5"):
+        answers = nearer.read_triplets(write(text), drop_bad_rows=True)
+    assert answers.report.bad == (5, 6)
+
+
 @pytest.mark.parametrize(
     ("text", "kind"),
     [

@@ -6,7 +6,7 @@
     A question (head, a, b) and either the one of the two that was chosen, or whether a is nearer:
     true or false, 1 or 0, 1 or −1 (cblearn's counts: k or −k for k equal answers), ``<`` or ``>``
     between the distances head–a and head–b (the paper authors' files; ``=``, ``nab``, ``nac``
-    and ``nabc`` are undecided).
+    and ``nabc`` are undecided, and so are ``equal``, ``tie`` and ``same``).
 ``odd-one-out``
     Of three objects i, j, k the odd one is k: j is nearer to i than k is, and i nearer to j.
     The odd one is named, or its place among the three is, from 0 or from 1.
@@ -19,7 +19,7 @@ Objects come in as codes, one array a column, so that everything here is array a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,14 +28,21 @@ from numpy.typing import NDArray
 from nearer.errors import InvalidInput
 from nearer.triplets.objects import EMPTY
 
-__all__ = ["Answered", "Verdicts", "named", "read_answers", "to_triplets"]
+__all__ = ["UNDERSTOOD", "Answered", "Verdicts", "decided", "named", "read_answers", "to_triplets"]
 
 Codes = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 _TRUE = frozenset({"<", "true", "t", "yes", "left", "arrowleft", "a", "first"})
 _FALSE = frozenset({">", "false", "f", "no", "right", "arrowright", "b", "second"})
-_UNDECIDED = frozenset({"", "=", "nab", "nac", "nabc", "na", "nan", "none", "null"})
+_EQUAL = ("=", "equal", "tie", "same")
+_UNDECIDED = frozenset({"", *_EQUAL, "nab", "nac", "nabc", "na", "nan", "none", "null"})
+
+# what messages about an answer that cannot be read end with
+UNDERSTOOD = (
+    f"where nobody decided: nothing, or {', '.join(_EQUAL)}; mend it, leave such rows out with "
+    "drop_bad_rows=True (--drop-bad-rows), or name the right columns with columns="
+)
 
 
 @dataclass(frozen=True)
@@ -78,7 +85,7 @@ def read_answers(values: Sequence[str], fault: Callable[[int, str], InvalidInput
             raise fault(
                 words.index(word),
                 f"answer {word!r}: must be the object chosen, true or false, 1 or 0, 1 or -1, "
-                "< or >, left or right; mend the value or name the right column with columns=",
+                f"< or >, left or right; {UNDERSTOOD}",
             )
     signed = any(number < 0 for number in numbers.values())
     if not signed and 0 in numbers.values() and max(numbers.values()) > 1:
@@ -93,6 +100,20 @@ def read_answers(values: Sequence[str], fault: Callable[[int, str], InvalidInput
     worth |= {w: -1.0 if number == 0 and not signed else number for w, number in numbers.items()}
     signs = np.array([worth[word] for word in words])
     return Verdicts(signs > 0, np.abs(signs), signs != 0)
+
+
+def decided(said: Iterable[str], shown: Iterable[Container[str]]) -> list[str]:
+    """What was said, "" where it is a word for "nobody decided" and none of the objects.
+
+    Examples
+    --------
+    >>> decided(["Equal", "bee", "tie"], [["ape", "bee"], ["ape", "bee"], ["tie", "hat"]])
+    ['', 'bee', 'tie']
+    """
+    return [
+        "" if word.lower() in _UNDECIDED and word not in objects else word
+        for word, objects in zip(said, shown, strict=False)  # one set may stand for all rows
+    ]
 
 
 def named(
@@ -110,7 +131,8 @@ def named(
     >>> named([["ape", "bee", "cat"]], ["3"], None, lambda row, what: InvalidInput(what))
     ['cat']
     """
-    said = [word.removesuffix(".0") for word in said]  # whole numbers beside gaps, as pandas writes
+    # whole numbers beside gaps end in .0, as pandas writes them
+    said = [word.removesuffix(".0") for word in decided(said, shown)]
     given = [row for row, word in enumerate(said) if word not in EMPTY]
     by_name = all(said[row] in shown[row] for row in given)
     places = {said[row] for row in given} if all(said[r].isdecimal() for r in given) else set()
@@ -119,8 +141,8 @@ def named(
         if not by_name:
             raise fault(
                 row,
-                f"the answer {said[row]!r} is none of {', '.join(shown[row])}, nor a place; mend "
-                "it, or name the right columns with columns=",
+                f"the answer {said[row]!r} is none of {', '.join(shown[row])}, nor a place; "
+                f"{UNDERSTOOD}",
             )
         if places and all(int(said[row]) <= len(shown[row]) for row in given):
             raise fault(
@@ -192,8 +214,7 @@ def _chosen(
     if strange.any():
         raise fault(
             int(np.argmax(strange)),
-            "the object chosen is neither of the two that were compared; mend the row, or name "
-            "the right columns with columns=",
+            f"the object chosen is neither of the two that were compared; {UNDERSTOOD}",
         )
     return Verdicts(chosen == a, np.ones(len(a)), chosen >= 0)
 
@@ -213,7 +234,6 @@ def _other_two(
     if strange.any():
         raise fault(
             int(np.argmax(strange)),
-            f"the {which} object is none of the three that were shown; mend the row, or name the "
-            "right columns with columns=",
+            f"the {which} object is none of the three that were shown; {UNDERSTOOD}",
         )
     return np.where(named == one, third, one), np.where(named == other, third, other)

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nearer.errors import InvalidInput
-from nearer.triplets.forms import named
+from nearer.triplets.forms import decided, named
 from nearer.triplets.objects import EMPTY, Fault
 from nearer.triplets.table import TextTable
 
@@ -173,7 +173,7 @@ def _jspsych(records: Sequence[Record], first: int | None, fault: Fault) -> list
     shown = [_list(r["choices"]) for r in records]
     words = [[str(x) for x in row] for row in shown]
     both = [[_text(r.get(f)).strip() for f in ("response", "button_pressed")] for r in records]
-    said = [second if word in EMPTY else word for word, second in both]
+    said = decided((second if word in EMPTY else word for word, second in both), words)
     told = [s for s in zip(said, words, strict=True) if s[0] not in EMPTY]
     if first is None and not all(word in row for word, row in told):
         first = 0  # a button, which jsPsych counts from 0

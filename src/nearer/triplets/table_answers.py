@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,14 @@ from numpy.typing import NDArray
 from nearer.triplets import columns as parts_of
 from nearer.triplets.assembling import Beside, assemble
 from nearer.triplets.collection import Triplets
-from nearer.triplets.forms import Verdicts, named, read_answers, to_triplets
+from nearer.triplets.forms import (
+    UNDERSTOOD,
+    Verdicts,
+    decided,
+    named,
+    read_answers,
+    to_triplets,
+)
 from nearer.triplets.objects import EMPTY, Coding, Numbering, distinct_labels, number_objects
 from nearer.triplets.table import TextTable
 
@@ -37,6 +45,10 @@ def read_rows(
     """
     coding = Coding()
     columns = {part: table.column(parts[part]) for part in _OBJECTS if part in parts}
+    named_one = [part for part in _MAY_BE_EMPTY if part in columns]
+    if named_one and ("b" in columns or "item3" in columns):  # all that can be named are shown
+        things = {x for part in columns if part not in named_one for x in columns[part]}
+        columns |= {part: decided(columns[part], repeat(things)) for part in named_one}
     if "answer" in parts and kind in ("odd-one-out", "most-central"):
         shown = list(zip(*(columns[f"item{i}"] for i in (1, 2, 3)), strict=True))
         which = "odd" if kind == "odd-one-out" else "central"
@@ -89,7 +101,7 @@ def _answers(
     table: TextTable, column: int, coding: Coding, codes: Mapping[str, NDArray[np.int64]]
 ) -> tuple[Verdicts | None, NDArray[np.int64] | None]:
     """A column that says which was nearer: by naming it, or by yes and no."""
-    values = table.column(column)
+    values = decided(table.column(column), repeat(coding.codes))
     unknown = len(coding.codes)
     chosen = np.array([coding.codes.get(value, unknown) for value in values])
     names_one = (chosen == codes["a"]) | (chosen == codes["b"])
@@ -97,9 +109,12 @@ def _answers(
     clear = names_one | empty
     if not clear.all():
         if 2 * names_one.sum() > (~empty).sum() and not set(values) <= {"-1", "0", "1", *EMPTY}:
-            row = int(np.argmin(clear))
+            rows = np.flatnonzero(~clear).tolist()
             raise table.error(
-                row, f"answer {values[row]!r} is neither of the two that were compared; mend it"
+                rows[0],
+                f"answer {values[rows[0]]!r} is neither of the two that were compared; "
+                f"{UNDERSTOOD}",
+                rows,
             )
         return read_answers(values, table.error), None
     if names_one.any() and set(values) <= {"0", "1", *EMPTY}:
