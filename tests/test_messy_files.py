@@ -216,6 +216,14 @@ def test_fit_points_out_names_that_may_be_one(tmp_path):
         nearer.fit(file, n_components=1, random_state=0)
 
 
+def test_names_that_look_the_same_are_pointed_out(tmp_path):
+    """An é is one character, as most keyboards write it, or an e and an accent, as macOS does."""
+    file = tmp_path / "t.csv"
+    file.write_text(table().replace("ape,bee", "é,bee", 1).replace("ape", "e\u0301"), "utf-8")
+    [told] = nearer.read_triplets(file).report.doubts()
+    assert "how letters are encoded: 'e\u0301' and 'é'; are there 3 objects or 4?" in told
+
+
 def test_whole_numbers_of_a_frame_stay_whole_numbers():
     pandas = pytest.importorskip("pandas")
     rows = [(1003, 1001, 1002), (1001, 1002, 1003), (1002, 1001, 1003)]

@@ -11,6 +11,7 @@ embedding can agree with more than the rest of those answers.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -70,7 +71,7 @@ class Report:
     others
         Records left out because they are no answers but pages of something else.
     alike
-        Names that differ only in case or blanks.
+        Names that differ only in case, blanks or how their letters are encoded.
     assumed
         What was taken to be so where the source does not say, and how to say otherwise.
     unit
@@ -156,8 +157,8 @@ class Report:
             pairs = _some([" and ".join(map(repr, names)) for names in self.alike])
             fewer = self.objects - sum(len(names) - 1 for names in self.alike)
             found.append(
-                f"names that differ only in case or blanks: {pairs}; are there {fewer:,} objects "
-                f"or {self.objects:,}?"
+                f"names that differ only in case, blanks or how letters are encoded: {pairs}; are "
+                f"there {fewer:,} objects or {self.objects:,}?"
             )
         return [*found, self.assumed] if self.assumed else found
 
@@ -212,10 +213,11 @@ def examine(
 
 
 def _alike(labels: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """Labels that are the same but for letter case and blanks."""
+    """Labels that are the same but for letter case, blanks and the encoding of letters."""
     found: dict[str, list[str]] = {}
     for label in labels:
-        found.setdefault("".join(label.casefold().split()), []).append(label)
+        plain = unicodedata.normalize("NFKC", label).casefold()  # é is one character or two
+        found.setdefault("".join(plain.split()), []).append(label)
     return tuple(tuple(same) for same in found.values() if len(same) > 1)
 
 
