@@ -86,6 +86,18 @@ def test_labels_and_pictures(call, tmp_path):
     assert "p3.png" in result.output
 
 
+def test_objects_that_are_sounds_are_drawn_by_name(call, tmp_path):
+    names = [f"s{i}.wav" for i in range(5)]
+    for name in names:
+        (tmp_path / name).write_bytes(b"RIFF")
+    write(tmp_path / "t.csv", n=5, m=30, names=names)
+    wanted = ["--map", "map.html", "--report", "r.md"]
+    result = call("fit", "t.csv", "--dim", 1, "--seed", 0, *wanted)
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "out/fit/map.png").is_file()
+    assert "s3.wav" in (tmp_path / "map.html").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
@@ -193,9 +205,29 @@ def test_maps_and_reports_where_they_are_wanted(call, tmp_path):
         assert "answers.csv" in text.splitlines()[0] or "Report on answers.csv" in text
 
 
+def test_a_file_that_looks_like_an_option_is_named_by_a_path(call, tmp_path):
+    write(tmp_path / "-few.csv", n=5, m=30)
+    assert call("fit", "--dim", 1, "--seed", 0, "--json", "--", "-few.csv").exit_code == 0
+    summary = json.loads((tmp_path / "out/fit/fit.json").read_text())
+    assert summary["command"].startswith("nearer fit ./-few.csv --dim 1")
+    again = call(*summary["command"].split()[1:])
+    assert again.exit_code == 0, again.output
+
+
+@pytest.mark.parametrize("other", ["same.html", "./same.html"])
+def test_a_map_and_a_report_are_two_files(call, tmp_path, other):
+    write(tmp_path / "t.csv", n=5, m=30)
+    result = call("fit", "t.csv", "--map", "same.html", "--report", other)
+    assert result.exit_code == 2
+    assert "are one file; give them two names" in result.output
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
+        ("--report", "folder.html", "--report folder.html: is a folder"),
+        ("--map", "folder.html", "--map folder.html: is a folder"),
         ("--map", "map.jpg", "--map map.jpg: must end in one of .svg, .pdf, .png, .html"),
         ("--report", "report.pdf", "--report report.pdf: must end in one of .html, .md"),
         ("--report", "none/report.md", "its folder must exist"),
@@ -203,6 +235,7 @@ def test_maps_and_reports_where_they_are_wanted(call, tmp_path):
 )
 def test_files_that_cannot_be_written_are_refused_at_once(call, tmp_path, option, value, message):
     write(tmp_path / "t.csv", n=5, m=30)
+    (tmp_path / "folder.html").mkdir()
     result = call("fit", "t.csv", option, value)
     assert result.exit_code == 2
     assert message in result.output

@@ -180,7 +180,8 @@ def _as_typed(context: click.Context, seed: int) -> str:
         value = seed if name == "seed" else context.params.get(name)
         typed = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
         if isinstance(parameter, click.Argument):
-            words.append(str(value))
+            path = str(value)  # one that begins with - would be taken for an option
+            words.append(f"./{path}" if path.startswith("-") else path)
         elif typed or name == "seed":
             words += [parameter.opts[0]] if value is True else [parameter.opts[0], str(value)]
     return shlex.join(words)

@@ -83,8 +83,11 @@ class Fitted:
     @property
     def pictures(self) -> list[Path] | None:
         """The files that the objects are named after, where they are pictures beside the source."""
+        from nearer.plotting.thumbnails import PICTURES
+
         files = [self.source.parent / name for name in self.names]
-        return files if all(file.is_file() for file in files) else None
+        drawn = all(file.suffix.lower() in PICTURES and file.is_file() for file in files)
+        return files if drawn else None
 
     def summary(self) -> dict[str, Any]:
         """The figures of the fit, as ``--json`` prints them."""
@@ -238,6 +241,10 @@ def check_options(dim: str, device: str, bootstrap: int | None) -> None:
 
 def check_files(map_file: Path | None, report_file: Path | None) -> None:
     """Refuse files that cannot be written before any work is done."""
+    if map_file and report_file and os.path.realpath(map_file) == os.path.realpath(report_file):
+        raise InvalidInput(
+            f"--map {map_file} and --report {report_file}: are one file; give them two names"
+        )
     kinds = {"--map": (".svg", ".pdf", ".png", ".html"), "--report": (".html", ".md")}
     for option, file in (("--map", map_file), ("--report", report_file)):
         if file is None:
@@ -247,6 +254,8 @@ def check_files(map_file: Path | None, report_file: Path | None) -> None:
             raise InvalidInput(f"{option} {file}: must end in one of {known}")
         if not os.access(file.absolute().parent, os.W_OK | os.X_OK):
             raise InvalidInput(f"{option} {file}: its folder must exist and be writable")
+        if file.is_dir():
+            raise InvalidInput(f"{option} {file}: is a folder; name a file, there or elsewhere")
 
 
 def report_fit(

@@ -11,7 +11,9 @@ from PIL import Image
 
 from nearer.errors import InvalidInput
 
-__all__ = ["as_data_url", "read_thumbnail"]
+__all__ = ["PICTURES", "as_data_url", "read_thumbnail"]
+
+PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff")  # all are read
 
 
 def read_thumbnail(file: str | os.PathLike[str], pixels: int) -> Image.Image:
