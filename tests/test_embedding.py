@@ -80,6 +80,9 @@ def test_what_cannot_be_kept_becomes_text_or_is_left_out(noisy, tmp_path):
     assert again.details == {"n": 3}
     with pytest.raises(InvalidInput, match="not written, a object cannot be kept"):
         replace(noisy, evidence={1: object()}).save(tmp_path / "bad.npz")
+    for folder in (".", "/"):
+        with pytest.raises(InvalidInput, match="is a folder; name a file in it"):
+            noisy.save(folder)
     assert not (tmp_path / "bad.npz").exists()
 
 
@@ -293,6 +296,8 @@ def test_the_nearest_come_first_by_name(noisy, exact):
     assert exact.nearest(4, 19) == np.argsort(squareform(exact.distances())[4])[1:].tolist()
     with pytest.raises(InvalidInput, match="'cat': is none of the 20 objects"):
         noisy.nearest("cat")
+    with pytest.raises(InvalidInput, match=r"array\(\[1, 2\]\): is none of the"):
+        noisy.nearest(np.array([1, 2]))
     with pytest.raises(InvalidInput, match=r"object=20: must be a whole number, from 0 to 19"):
         exact.nearest(20)
     with pytest.raises(InvalidInput, match=r"k=20: must be .* from 1 to 19"):

@@ -184,6 +184,9 @@ def test_files_of_another_kind_are_refused(tmp_path):
         save(plot_positions(points(5, 2)), tmp_path / "map.jpg")
     with pytest.raises(InvalidInput, match=r"map\.png: a map to explore is written to \.html"):
         save(explore_positions(points(5, 2)), tmp_path / "map.png")
+    for nothing in (None, points(5, 2)):
+        with pytest.raises(InvalidInput, match=r"is no picture; give the axes or figure"):
+            save(nothing, tmp_path / "map.png")
     assert list(tmp_path.iterdir()) == []
 
 

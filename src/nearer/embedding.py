@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -264,14 +265,14 @@ class Embedding:
         return [self._called[i] for i in np.argsort(away, kind="stable")[1 : k + 1].tolist()]
 
     @property
-    def _called(self) -> tuple[Any, ...] | range:
+    def _called(self) -> Sequence[Any]:
         """What the objects are called: their names, or their numbers."""
-        return range(len(self.positions)) if self.names is None else self.names
+        return checks.names(self.names, len(self.positions))
 
     def _number(self, thing: Any) -> int:
         if self.names is None:
             return checks.whole("object", thing, least=0, most=len(self.positions) - 1)
-        if thing in self.names:
+        with suppress(ValueError):  # it is none of them, or an array, which equals no name
             return self.names.index(thing)
         some = ", ".join(repr(name) for name in self.names[:3])
         raise InvalidInput(
@@ -301,8 +302,7 @@ class Embedding:
 
     def _repr_html_(self) -> str:
         """A small map with a line below it, for notebooks."""
-        line = escape(", ".join(self._summary))
-        picture = small_map(self.positions, self.names)
+        line, picture = escape(", ".join(self._summary)), small_map(self.positions, self.names)
         return f"<figure>{picture}<figcaption>{line}</figcaption></figure>"
 
     @property

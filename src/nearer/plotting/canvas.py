@@ -76,6 +76,11 @@ def save(drawn: Axes | Figure | InteractiveMap, path: str | os.PathLike[str]) ->
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     nearer.plotting.save(ax, f"{folder}/map.pdf")
     """
+    if not isinstance(drawn, Axes | Figure) and not hasattr(drawn, "html"):
+        raise InvalidInput(
+            f"{repr(drawn)[:60]}: is no picture; give the axes or figure that were drawn on, or "
+            "a map to explore"
+        )
     kind = content_suffix(path).removeprefix(".")
     kinds = list(_TIMELESS) if isinstance(drawn, Axes | Figure) else ["html"]
     if kind not in kinds:
