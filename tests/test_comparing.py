@@ -92,6 +92,41 @@ def test_what_cannot_be_aligned_is_refused(X):
         nearer.compare(X, np.zeros((20, 2)))
 
 
+def test_maps_are_passed_one_by_one_and_read_before(X, tmp_path):
+    a = known(X, range(20))
+    for maps in ([a, a], (X, X)):
+        with pytest.raises(InvalidInput, match=r"a list of 2 maps: .* align\(\*maps\)"):
+            nearer.align(maps)
+    for path in ("a.npz", tmp_path / "a.npz"):
+        with pytest.raises(InvalidInput, match=r"a\.npz'\)?: is a path .* nearer\.load"):
+            nearer.align(path, a)
+    with pytest.raises(InvalidInput, match="a path"):
+        nearer.compare(a, "a.npz")
+    with pytest.raises(InvalidInput, match=r"shares 1 object with .* has 1 dimension;"):
+        nearer.align(known(X[:, :1], range(20)), known(X[:, :1], range(19, 39)))
+    with pytest.raises(InvalidInput, match="20 objects have 1 name:"):
+        nearer.align(X, known(X, 20 * ["a"]))
+    with pytest.raises(InvalidInput, match="share 1 object, by name"):
+        nearer.compare(X, X[:1])
+
+
+def test_every_object_needs_a_name(X):
+    few = known(X, "abcdefgh")
+    message = r"names: 8 for 20 objects.*dataclasses\.replace"
+    for use in (nearer.align, nearer.compare):
+        with pytest.raises(InvalidInput, match=message):
+            use(few, X)
+    for method in (few.to_frame, few.to_rdm):
+        with pytest.raises(InvalidInput, match=message):
+            method()
+
+
+def test_a_correlation_is_at_most_one():
+    for seed in range(50):
+        X = np.random.default_rng(seed).normal(size=(6, 2))
+        assert nearer.compare(X, X, n_permutations=1, random_state=0).correlation <= 1
+
+
 def test_the_same_map_agrees_and_nothing_moved(X):
     found = nearer.compare(X, moved(X, 3), random_state=0)
     assert found.correlation == pytest.approx(1)
@@ -119,7 +154,10 @@ def test_those_that_moved_are_found_and_the_others_stay(X):
     assert found.names == words
     assert np.all(found.moved[:3] < 0.01)
     assert np.mean(found.moved[3:] < 0.05) <= 0.2
-    assert np.all(found.low <= found.high)
+    assert np.all(found.low <= found.displacement)
+    assert np.all(found.displacement <= found.high)
+    assert np.all(found.low[:3] > 0)
+    assert np.array_equal(found.low == 0, found.moved > 0.05)
     assert found.displacement[:3].min() > np.median(found.displacement[3:])
     again = nearer.compare(a, b, random_state=0)
     assert np.array_equal(found.moved, again.moved)

@@ -24,6 +24,7 @@ are not known it is least squares over all.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,6 +39,7 @@ from nearer.distances import as_points
 from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
 from nearer.metrics import Procrustes, procrustes
+from nearer.wording import amount
 
 __all__ = ["Aligned", "Comparison", "align", "compare"]
 
@@ -47,6 +49,7 @@ Map = Embedding | ArrayLike
 _ROUNDS = 100  # of aligning at most; the mean settles within some ten
 _CONCENTRATE = 20  # rounds at most; half of the objects is settled within some five
 _STAYED = 0.99  # an object within this part of the distribution counts as one that stayed
+_TOLD = 0.05  # an object whose chance in `moved` is greater cannot be told from one that stayed
 _STILL = 1e-10  # change of the mean, as a share of its size, that ends it
 
 
@@ -101,8 +104,9 @@ class Comparison:
     displacement
         ``(n,)``: how far each object moved, in units of the first map.
     low, high
-        ``(n,)`` the middle 95 % of it over draws of the maps; nan where not known. A length is
-        never negative, so that it holds no 0 for an object that stayed: see `moved` for that.
+        ``(n,)`` the middle 95 % of it over draws of the maps; nan where not known. Lengths over
+        draws stay above 0, so `low` is set to 0 where the object cannot be told from one that
+        stayed (`moved` above 0.05). `displacement` is always within.
     moved
         ``(n,)``: for each object, how often one that did not move seems to move so far or
         farther; nan where not known. Of 100 objects that did not move, about 5 or fewer are below
@@ -155,9 +159,9 @@ def align(first: Map, *others: Map) -> Aligned:
     >>> found.positions.shape, bool(np.allclose(found.mean, X)), bool(found.spread.max() < 1e-9)
     ((3, 10, 2), True, True)
     """
+    maps = [_named(m) for m in (first, *others)]
     if not others:
         raise InvalidInput("align(map): one map is aligned with itself; give at least two")
-    maps = [_named(m) for m in (first, *others)]
     names = tuple(dict.fromkeys(name for called, _ in maps for name in called))
     number = {name: i for i, name in enumerate(names)}
     width = max(X.shape[1] for _, X in maps)
@@ -191,8 +195,9 @@ def _joined(places: Floats, there: NDArray[np.bool_], dimensions: Sequence[int])
         shared = there[best] & known
         if shared.sum() <= dimensions[best]:
             raise InvalidInput(
-                f"map {best + 1}: shares {shared.sum()} objects with the others, by name, and has "
-                f"{dimensions[best]} dimensions; one more than dimensions are needed"
+                f"map {best + 1}: shares {amount(shared.sum(), 'object')} with the others, by "
+                f"name, and has {amount(dimensions[best], 'dimension')}; one more than dimensions "
+                "are needed"
             )
         done = [i for i in range(len(places)) if i not in left]
         middle = np.nanmean(places[done][:, shared], axis=0)
@@ -245,8 +250,8 @@ def compare(
     least = max(4, X.shape[1] + 2, Y.shape[1] + 2)
     if len(rows) < least:
         raise InvalidInput(
-            f"the maps share {len(rows)} objects, by name: at least {least} are needed to compare "
-            f"{X.shape[1]} and {Y.shape[1]} dimensions"
+            f"the maps share {amount(len(rows), 'object')}, by name: at least {least} are needed "
+            f"to compare {amount(X.shape[1], 'dimension')} with {Y.shape[1]}"
         )
     names = tuple(called[i] for i in rows)
     columns = np.array([number[name] for name in names])
@@ -260,10 +265,11 @@ def compare(
     low, high, moved = (np.full(len(names), np.nan) for _ in range(3))
     if draws[0] is not None and draws[1] is not None:
         found = _displaced(draws[0], draws[1])
-        low, high = found.low, found.high
         share = (n_draws - width) / (width * (n_draws - 1))
         moved = np.asarray(f.sf(share * found.squared, width, n_draws - width))
+        low, high = np.where(moved > _TOLD, 0.0, found.low), found.high
         aligned = found.laid.move(Y)
+    away = np.linalg.norm(aligned - X, axis=1)
     return Comparison(
         names,
         correlation,
@@ -271,9 +277,9 @@ def compare(
         laid.disparity,
         X,
         aligned,
-        np.linalg.norm(aligned - X, axis=1),
-        low,
-        high,
+        away,
+        np.minimum(low, away),  # draws are around a middle of their own
+        np.maximum(high, away),
         moved,
     )
 
@@ -292,7 +298,7 @@ def _agreement(X: Floats, Y: Floats, n_permutations: int, rng: np.random.Generat
     for _ in range(n_permutations):
         order = rng.permutation(len(X))
         reached += float(x @ square[order[upper[0]], order[upper[1]]]) >= seen - 1e-9 * size
-    return seen / size, reached / (n_permutations + 1)
+    return float(np.clip(seen / size, -1, 1)), reached / (n_permutations + 1)
 
 
 def _draws(m: Map, rows: NDArray[np.int64], k: int, rng: np.random.Generator) -> Floats | None:
@@ -352,9 +358,15 @@ def _seen_from(first: Floats, second: Floats, still: NDArray[np.bool_]) -> _Disp
 
 def _named(m: Map) -> tuple[tuple[Any, ...], Floats]:
     """Names, or numbers, and positions of a map."""
+    if isinstance(m, str | os.PathLike):
+        raise InvalidInput(f"{m!r}: is a path and no map; read it with nearer.load")
+    several = m if isinstance(m, list | tuple) else ()
+    if any(isinstance(x, Embedding) or getattr(x, "ndim", 0) == 2 for x in several):
+        raise InvalidInput(
+            f"a list of {amount(len(several), 'map')}: pass them one by one, align(*maps)"
+        )
     X = m.positions if isinstance(m, Embedding) else as_points(m)
-    names = m.names if isinstance(m, Embedding) else None
-    called = tuple(range(len(X))) if names is None else names
+    called = tuple(checks.names(m.names if isinstance(m, Embedding) else None, len(X)))
     try:
         distinct = len(set(called))
     except TypeError:
@@ -363,5 +375,7 @@ def _named(m: Map) -> tuple[tuple[Any, ...], Floats]:
             "dataclasses.replace(embedding, names=…) gives others"
         ) from None
     if distinct < len(called):
-        raise InvalidInput(f"{len(called)} objects have {distinct} names: each needs its own")
+        raise InvalidInput(
+            f"{len(called)} objects have {amount(distinct, 'name')}: each needs its own"
+        )
     return called, np.asarray(X, dtype=np.float64)
