@@ -56,7 +56,8 @@ MAY_IMPORT = {
     "geometry": {"_kernels"} | LEAVES,
     "fitting": {"_kernels", "asking", "metrics"} | LEAVES,
     "trust": {"fitting", "metrics"} | LEAVES,
-    "embedding": {"asking", "fitting", "kept", "metrics", "running", "sketch", "trust"} | LEAVES,
+    "embedding": {"asking", "fitting", "kept", "metrics", "running", "sketch", "triplets", "trust"}
+    | LEAVES,
     "comparing": {"embedding", "metrics"} | LEAVES,
     "algorithms": INSIDE - {"algorithms"},
     "running": {"_kernels", "asking", "fitting", "triplets"} | LEAVES,

@@ -126,3 +126,24 @@ def test_wrong_shapes_are_refused(plane):
         nearer.fit(trials, n_components=2, people=["a"])
     with pytest.raises(InvalidInput, match="objects are from 0"):
         nearer.fit(trials, n_components=2, n_objects=10)
+
+
+def test_a_weight_of_each_trial_keeps_choices_whole(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(10, 2))
+    shown = np.array([rng.choice(10, 3, replace=False) for _ in range(200)])
+    pairs = ((1, 2), (0, 2), (0, 1))
+    sides = [np.linalg.norm(X[shown[:, i]] - X[shown[:, j]], axis=1) for i, j in pairs]
+    odd = shown[np.arange(200), np.argmin(sides, axis=0)]
+    plain, weighed = tmp_path / "plain.csv", tmp_path / "weighed.csv"
+    rows = [",".join(map(str, (*three, out))) for three, out in zip(shown, odd, strict=True)]
+    plain.write_text("\n".join(["image_1,image_2,image_3,choice", *rows]), "utf-8")
+    weighed.write_text(
+        "\n".join(["image_1,image_2,image_3,choice,weight", *(f"{row},1" for row in rows)]), "utf-8"
+    )
+    one, other = (
+        nearer.fit(nearer.read_triplets(file, kind="odd-one-out"), n_components=2, random_state=0)
+        for file in (plain, weighed)
+    )
+    assert one.n_comparisons == other.n_comparisons == 200
+    np.testing.assert_array_equal(one.positions, other.positions)

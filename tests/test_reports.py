@@ -9,7 +9,7 @@ import pytest
 from browserkit import SIZES, look, needs_browser, open_page
 
 import nearer
-from nearer.errors import AnswersWarning, InvalidInput
+from nearer.errors import AnswersWarning, DroppedRows, InvalidInput
 from nearer.questions import answered, random_questions
 from nearer.reports.methods_text import methods_text, references
 
@@ -94,7 +94,8 @@ def test_whoever_is_cited_is_listed_and_the_reverse(people, exact):
         assert len(cited) == len(listed) > 0
         for name, year in cited:
             assert any(r.startswith(name.split()[0]) and f"({year})" in r for r in listed), name
-    assert "Hamiltonian Monte Carlo (Neal, 2011)" in methods_text(people)
+    assert "its posterior covariance, the other objects held fixed" in methods_text(people)
+    assert "other maps that obey all answers" in methods_text(exact)
 
 
 def test_the_curve_that_was_fitted_is_the_one_described(people):
@@ -213,3 +214,73 @@ def test_guessing_is_called_guessing(people, tmp_path):
 def test_a_title_is_text(exact, tmp_path):
     with pytest.raises(InvalidInput, match="title=5: must be text"):
         exact.report(tmp_path / "report.html", title=5)
+
+
+def test_a_saved_map_reports_what_was_left_out(tmp_path):
+    lines = "\n".join(f"{a},{b},{c}" for a, b, c in answers(0.1, m=400).tolist())
+    file = tmp_path / "answers.csv"
+    file.write_text(f"head,winner,loser\n{lines}\n1,2,2\n", "utf-8")
+    with pytest.warns(DroppedRows, match="named twice"):
+        found = nearer.fit(nearer.read_triplets(file), n_components=2, random_state=0)
+    found.save(tmp_path / "map.npz")
+    again = nearer.load(tmp_path / "map.npz")
+    assert again.details["read"] == found.details["read"]
+    for which in (found, again):
+        page = words(written(which, tmp_path))
+        assert "Left out, an object twice in the question" in page
+        assert "No answer was left out" not in page
+    older = replace(again, details={k: v for k, v in again.details.items() if k != "read"})
+    assert "No answer was left out" not in words(written(older, tmp_path))
+
+
+def test_methods_say_what_was_done(people, exact, asked, tmp_path):
+    drawn = nearer.fit(answers(0.1, m=600), n_components=2, bootstrap=3, random_state=0)
+    assert "answers drawn again" in methods_text(drawn)
+    few = nearer.fit([[0, 1, 2], [1, 0, 2], [2, 1, 0], [0, 1, 2], [0, 2, 1]], random_state=0)
+    assert few.held_out is None
+    assert "held out" not in methods_text(few)
+    who = np.random.default_rng(1).choice(["ann", "bob"], 2400)
+    obeyed = nearer.fit(answers(0.0, d=1), n_components=1, people=who, random_state=0)
+    assert "rated" not in methods_text(obeyed)
+    page = words(written(obeyed, tmp_path))
+    assert "Nobody was rated; all count the same." in page
+    assert "answers count by it" not in page
+    page = words(written(asked, tmp_path))
+    assert "No question was asked twice" not in page
+    assert "No answers were held out: the questions were chosen." in page
+    assert "nearer.embed(oracle, 30, noise=0, random_state=0)" in page
+    assert "disobeyed" in page
+    page = words(written(people, tmp_path))
+    assert page.count("each answer counted by the reliability of its person") == 3
+
+
+def test_where_all_guess_nobody_is_cleared(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = answered(random_questions(12, 660, rng), rng.random(660) < 0.5)
+    who = rng.choice(["ann", "bob", "cy"], 660)
+    with pytest.warns(AnswersWarning, match="guessing"):
+        found = nearer.fit(rows, people=who, n_components=2, random_state=0)
+    page = words(written(found, tmp_path))
+    assert "look like guesses" in page
+    assert "Nobody contradicts the others or seems to guess" not in page
+
+
+def test_probabilities_add_up(people, tmp_path):
+    page = written(people, tmp_path, "report.md")
+    table = page.split("| dimensions | probability |")[1].split("\n\n")[0]
+    shares = [float(x) for x in re.findall(r"\| (\d+\.\d) % \| (?:\d|not)", table)]
+    assert sum(shares) == pytest.approx(100, abs=0.3)
+
+
+def test_choices_are_counted_as_such(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12, 2))
+    shown = np.array([rng.choice(12, 3, replace=False) for _ in range(300)])
+    sides = [
+        np.linalg.norm(X[shown[:, i]] - X[shown[:, j]], axis=1) for i, j in ((1, 2), (0, 2), (0, 1))
+    ]
+    odd = shown[np.arange(300), np.argmin(sides, axis=0)]
+    found = nearer.fit(nearer.Trials.odd_one_out(shown, odd), n_components=2, random_state=0)
+    page = words(written(found, tmp_path))
+    assert "log-loss of 0.693" not in page
+    assert "the share of pairs of a chosen object and another" in page

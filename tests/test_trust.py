@@ -108,3 +108,14 @@ def test_calibration_counts_every_answer_that_was_held_out():
     weights = np.where(np.arange(1500) % 3 == 0, 0.0, 1.0)
     found = nearer.fit(rows, n_components=2, n_objects=8, weights=weights, random_state=0)
     assert found.details["calibration"].counts.sum() == found.held_out.n_trials == 1000
+
+
+def test_a_weight_is_an_answer_given_again():
+    rng = np.random.default_rng(0)
+    rows = answered(np.repeat(random_questions(8, 30, rng), 2, axis=0), rng.random(60) < 0.7)
+    people, times = rng.choice(["ann", "bob"], 60), rng.integers(0, 4, 60)
+    each = np.repeat(np.arange(60), times)
+    assert measure_agreement(rows, people, times.astype(float)) == measure_agreement(
+        rows[each], people[each]
+    )
+    assert measure_agreement(rows, people, np.full(60, 0.5)) == {}

@@ -105,6 +105,11 @@ def embed(
     checks.oracle(oracle)
     refuse_unknown(how, embed)
     n, names = as_names(objects)
+    call = _as_called(
+        str(n) if names is None else "objects",
+        {"budget": budget, "noise": noise, "order": order, "quality": quality},
+        random_state,
+    )
     known = getattr(oracle, "n_objects", None)
     if known is not None and n > known:
         raise InvalidInput(f"{n} objects: the oracle knows only {known}; ask for at most so many")
@@ -136,4 +141,14 @@ def embed(
             AnswersWarning,
             stacklevel=2,
         )
-    return found if keep_triplets else replace(found, triplets=found.triplets[:0].copy())
+    kept = found.triplets if keep_triplets else found.triplets[:0].copy()
+    return replace(found, triplets=kept, details=found.details | {"call": call})
+
+
+def _as_called(objects: str, options: dict[str, Any], random_state: Any) -> str:
+    """The call as it can be written again; the oracle and what is no plain value are not said."""
+    defaults = embed.__kwdefaults__ or {}
+    said = [f"{name}={value!r}" for name, value in options.items() if value != defaults[name]]
+    if random_state is not None:
+        said.append(f"random_state={random_state if isinstance(random_state, int) else '…'}")
+    return f"nearer.embed({', '.join(['oracle', objects, *said])})"

@@ -218,8 +218,15 @@ class _Found:
     weights: Floats | None = None  # as the fit used them
     calibration: Calibration | None = None
     exact: bool = False
+    spread_by: str = "the posterior"  # what covariances are of
     expected_tau: float | None = None
     choices: Choices | None = None  # the answers, where they are more than comparisons
+
+    def spread(self, covariances: Floats, by: str) -> _Found:
+        """The same, with covariances found in another way."""
+        return replace(
+            self, posterior=replace(self.posterior, covariances=covariances), spread_by=by
+        )
 
 
 def _find(given: Given, goal: Goal, rng: np.random.Generator) -> _Found:
@@ -300,13 +307,7 @@ def _minimised(given: Given, goal: Goal, rng: np.random.Generator) -> _Found:
     return _plain(given, method, found, right, Curve() if held is None else held.curve)
 
 
-def _plain(
-    given: Given,
-    method: str,
-    found: Fit,
-    right: Floats,
-    curve: Curve,
-) -> _Found:
+def _plain(given: Given, method: str, found: Fit, right: Floats, curve: Curve) -> _Found:
     n, d = found.positions.shape
     posterior = Posterior(
         found.positions,
@@ -324,8 +325,7 @@ def _plain(
 
 def _drawn_again(given: Given, found: _Found, n_draws: int, rng: np.random.Generator) -> _Found:
     """Covariances by fits to answers drawn again, with the weights of the fit."""
-    noise = found.posterior.noise
-    noisy = found.method == "noisy"
+    noise, noisy = found.posterior.noise, found.method == "noisy"
     loss = noise.loss if noisy else Loss(found.method)
 
     def refit(weights: Floats, start: Floats) -> Floats:
@@ -345,7 +345,7 @@ def _drawn_again(given: Given, found: _Found, n_draws: int, rng: np.random.Gener
     covariances = bootstrap_covariances(
         positions, given.rows, refit, weights=weights, n_draws=n_draws, rng=rng
     )
-    return replace(found, posterior=replace(found.posterior, covariances=covariances))
+    return found.spread(covariances, "answers drawn again")
 
 
 def _obeyed_otherwise(
@@ -356,7 +356,7 @@ def _obeyed_otherwise(
     positions = found.posterior.positions
     away = draw_positions(positions, None, counted, n_draws, rng=rng) - positions
     covariances = np.einsum("kni,knj->nij", away, away) / n_draws
-    return replace(found, posterior=replace(found.posterior, covariances=covariances))
+    return found.spread(covariances, "other maps that obey")
 
 
 def _embedding(given: Given, found: _Found, call: str) -> Embedding:
@@ -384,6 +384,7 @@ def _embedding(given: Given, found: _Found, call: str) -> Embedding:
         chosen=False,
         details={
             "method": found.method,
+            "covariances_by": found.spread_by if known else None,
             "posterior": posterior,
             "loss": posterior.loss,
             "estimate": estimate,

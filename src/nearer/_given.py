@@ -118,9 +118,7 @@ class Given:
 
     def agreement(self) -> dict[str, Agreement]:
         """How far those that count agree, where they answer the same question."""
-        counted = self.weights > 0
-        people = None if self.people is None else self.people[counted]
-        return measure_agreement(self.answers[counted], people)
+        return measure_agreement(self.answers, self.people, self.weights)
 
     def rated(self, right: Floats, reliability: Reliability | None) -> NDArray[np.void] | None:
         """A table of the people, see `Embedding.people`; None where nobody says who answered."""
@@ -180,7 +178,7 @@ def _gathered(
 ) -> Given:
     """Triplets, trials or rows in the form that the inside works with."""
     if isinstance(answers, Triplets) and answers.choices is not None:
-        answers = _kept(answers, people, weights)
+        answers, weights = _kept(answers, people, weights)
     if isinstance(answers, Trials):
         return _of_trials(answers, people, weights, n_objects, objects, odds)
     labels: Sequence[Any] | None = None
@@ -245,10 +243,19 @@ def _from_blocks(blocks: Iterator[Any], n_objects: int | None) -> NDArray[np.int
 
 def _kept(
     answers: Triplets, people: ArrayLike | None, weights: ArrayLike | None
-) -> Triplets | Trials:
+) -> tuple[Triplets | Trials, ArrayLike | None]:
     """The trials that triplets stand for, unless the user has something to say of each triplet."""
-    plain = people is None and weights is None and answers.weights is None
-    return answers.choices if plain and answers.choices is not None else answers
+    choices, said = answers.choices, answers.weights
+    if choices is None or people is not None or weights is not None:
+        return answers, weights
+    if said is None:
+        return choices, None
+    trial = choices.triplets()[1]
+    counts = np.full(len(choices), np.nan)
+    if len(trial) == len(said):
+        counts[trial] = said
+    each = np.array_equal(counts[trial], said) and bool(np.isfinite(counts).all())
+    return (choices, counts) if each else (answers, None)
 
 
 def _of_trials(

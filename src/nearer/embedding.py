@@ -34,6 +34,7 @@ from nearer.kept import (
 from nearer.questions import Answers
 from nearer.running.run import run
 from nearer.sketch import small_map
+from nearer.triplets.report import Report
 from nearer.trust import Agreement, Calibration
 from nearer.wording import amount
 
@@ -100,7 +101,7 @@ class Embedding:
     held_out
         How well answers that no fit had seen were predicted.
     error_rate
-        Share of answers that depart from the positions.
+        Share of answers that depart from the positions, by the weights that the fit gave them.
     people
         A table, one row a person: id, n_trials, agreement, low, high, reliability, flag.
     names
@@ -275,9 +276,8 @@ class Embedding:
         with suppress(ValueError):  # it is none of them, or an array, which equals no name
             return self.names.index(thing)
         some = ", ".join(repr(name) for name in self.names[:3])
-        raise InvalidInput(
-            f"{thing!r}: is none of the {len(self.names)} objects, which are {some} …"
-        )
+        objects = f"{len(self.names)} objects, which are {some} …"
+        raise InvalidInput(f"{thing!r}: is none of the {objects}")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all of it to a file, ``map.nearer.npz``, that `nearer.load` reads.
@@ -378,7 +378,7 @@ class Embedding:
 
 
 _CLASSES = (Phase, HeldOutAccuracy, Noise, Curve, Posterior, Reliability, Agreement, Calibration)
-_KEPT: dict[str, type[Any]] = {kind.__name__: kind for kind in (*_CLASSES, Choices)}
+_KEPT: dict[str, type[Any]] = {kind.__name__: kind for kind in (*_CLASSES, Choices, Report)}
 
 
 def load(path: str | os.PathLike[str]) -> Embedding:

@@ -54,7 +54,7 @@ class Agreement:
     high: float
     n_questions: int
     ceiling: float | None
-    ceiling_interval: tuple[float, float] | None
+    ceiling_interval: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -80,12 +80,15 @@ class Calibration:
 
 
 def measure_agreement(
-    answers: NDArray[np.integer] | Trials, people: NDArray[np.generic] | None
+    answers: NDArray[np.integer] | Trials,
+    people: NDArray[np.generic] | None,
+    weights: Floats | None = None,
 ) -> dict[str, Agreement]:
     """Agreement of answers to the same question: of the ``"same"`` person, of ``"others"``.
 
     What cannot be known is left out; where nobody says who answered, all pairs are ``"unknown"``.
-    More than ten million answers are not looked through.
+    More than ten million answers are not looked through. A weight of 2 is the same answer given
+    twice; with weights that are no counts, agreement is not known.
 
     Examples
     --------
@@ -95,6 +98,11 @@ def measure_agreement(
     >>> found["same"].share, found["others"].share
     (1.0, 0.0)
     """
+    if weights is not None and (weights != 1).any():
+        if (weights % 1).any() or weights.sum() > _MOST:
+            return {}
+        each = np.repeat(np.arange(len(answers)), weights.astype(np.int64))
+        answers, people = answers[each], None if people is None else people[each]
     if len(answers) > _MOST:
         return {}
     if people is not None and people.dtype.kind == "U":  # "" is nobody, and not one person

@@ -126,7 +126,7 @@ def command(
                  answers leave other numbers possible, which are then listed
       held-out   share of answers predicted by fits that had not seen them
       95 %       the interval that holds that share 95 times in 100
-      noise      share of answers that depart from the map
+      noise      share of answers that depart from the map, people counted by reliability
       seconds    how long the fit took
 
     Below it: people who contradict all others ("contrary") or seem to guess.

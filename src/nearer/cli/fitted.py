@@ -94,6 +94,7 @@ class Fitted:
         e, held, found = self.embedding, self.embedding.held_out, self.estimate
         return {
             "n_objects": len(e.positions),
+            "n_answers": e.n_comparisons,
             "n_triplets": self.n_answers,
             "contradictions": self.contradictions,
             "method": e.details["method"],
@@ -316,7 +317,7 @@ def _print(fitted: Fitted, summary: dict[str, Any], also: list[Path]) -> None:
     low, high = summary["held_out_low"], summary["held_out_high"]
     cells = {
         "objects": f"{summary['n_objects']:,}",
-        "answers": f"{summary['n_triplets']:,}",
+        "answers": f"{summary['n_answers']:,}",
         "dimension": f"{summary['dimension']}{known}",
         "held-out": _number(summary["held_out_accuracy"]),
         "95 %": "–" if low is None else f"{low:.3f}–{high:.3f}",

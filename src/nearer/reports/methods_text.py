@@ -11,8 +11,6 @@ from nearer.wording import amount
 __all__ = ["methods_text", "references"]
 
 _REFERENCES = {
-    "neal": "Neal, R. M. (2011). MCMC using Hamiltonian dynamics. In S. Brooks, A. Gelman, G. L. "
-    "Jones, and X.-L. Meng (Eds.), Handbook of Markov chain Monte Carlo (pp. 113–162). CRC Press.",
     "wilson": "Wilson, E. B. (1927). Probable inference, the law of succession, and statistical "
     "inference. Journal of the American Statistical Association, 22, 209–212.",
     "soe": "Terada, Y., and von Luxburg, U. (2014). Local ordinal embedding. Proceedings of the "
@@ -35,6 +33,17 @@ _LOSSES = {
     "ste": "stochastic triplet embedding (van der Maaten and Weinberger, 2012)",
     "tste": "stochastic triplet embedding with Student's t (van der Maaten and Weinberger, 2012)",
 }
+
+_UNCERTAIN = {
+    "the posterior": "its posterior covariance, the other objects held fixed",
+    "answers drawn again": "its covariance over fits to answers drawn again (a bootstrap)",
+    "other maps that obey": "its covariance over other maps that obey all answers, too",
+}
+
+
+def _spread_by(found: Embedding) -> str:
+    known = "the posterior" if _method(found) == "noisy" else ""
+    return str(found.details.get("covariances_by", known))
 
 
 def _method(found: Embedding) -> str:
@@ -61,7 +70,7 @@ def references(found: Embedding) -> list[str]:
     method = _method(found)
     cited = {method} & _REFERENCES.keys()
     if method == "noisy":
-        cited |= {"luce", "neal", "tste"} if _tail(found) else {"luce", "neal"}
+        cited |= {"luce", "tste"} if _tail(found) else {"luce"}
     if found.held_out is not None or found.people is not None:
         cited.add("wilson")
     own = f"The nearer developers. nearer, version {__version__} [computer software]."
@@ -71,7 +80,7 @@ def references(found: Embedding) -> list[str]:
 def methods_text(found: Embedding) -> str:
     """A paragraph for a methods section."""
     n, d = len(found.positions), found.dimension
-    method, estimate = _method(found), found.details.get("estimate")
+    method, held_out = _method(found), found.held_out is not None
     words = [
         f"The {n:,} objects were placed in {amount(d, 'dimension')} by ordinal "
         f"embedding of {amount(found.n_comparisons, 'answer')} with nearer, version {__version__}."
@@ -84,14 +93,18 @@ def methods_text(found: Embedding) -> str:
         words.append(
             "Answers were taken to follow a choice rule (Luce, 1959): the nearer of two objects "
             f"is chosen with a probability that grows with {_counted(_tail(found))}; positions had "
-            "a Gaussian prior. Positions are the most probable ones; the width of the prior, the "
-            "rate of lapses, the steepness of predictions and the way in which distances count "
-            "were chosen by answers held out, all answers about the same three objects together."
+            "a Gaussian prior. Positions are the most probable ones."
         )
+        if held_out:
+            words.append(
+                "The width of the prior, the rate of lapses, the steepness of predictions and the "
+                "way in which distances count were chosen by answers held out, all answers about "
+                "the same three objects together."
+            )
     elif method in _LOSSES:
         obeyed = ", which obeys all of them" if found.error_rate == 0 else ""
         words.append(f"Positions minimise the loss of {_LOSSES[method]}{obeyed}.")
-    if estimate is not None:
+    if held_out and any("probability" in x for x in found.evidence.values()):
         words.append(
             "The number of dimensions was estimated by how well answers held out were predicted in "
             "each, with a probability for each number of dimensions."
@@ -101,18 +114,14 @@ def methods_text(found: Embedding) -> str:
             "Answers held out were predicted no better than by guessing, so that neither the "
             "positions nor their number of dimensions are established."
         )
-    if found.people is not None and found.details.get("reliability") is not None:
+    if method == "noisy" and found.details.get("reliability") is not None:
         words.append(
             "Each person was rated by how well their answers were predicted by fits that had seen "
             "none about the same three objects, and their answers counted by that rating; those "
             "of people who contradicted the others counted nothing."
         )
-    if method == "noisy":
-        words.append(
-            "The uncertainty of a position is its posterior covariance, the other objects held "
-            "fixed; maps that the answers leave possible were drawn from the posterior of all "
-            "positions and of the noise by Hamiltonian Monte Carlo (Neal, 2011)."
-        )
+    if found.covariances is not None and (by := _UNCERTAIN.get(_spread_by(found))):
+        words.append(f"The uncertainty of a position is {by}.")
     if found.held_out is not None or found.people is not None:
         words.append("Intervals of shares hold 95 % (Wilson, 1927), taking answers as independent.")
     return " ".join(words)

@@ -60,6 +60,7 @@ def about_data(found: Embedding) -> Section:
     """What was answered, and what was left out."""
     n = len(found.positions)
     read: Report | None = found.details.get("read")
+    whole = read is not None or "read" in found.details or found.chosen  # else it was not kept
     if read is None and len(found.triplets):
         read = examine(found.triplets, [str(i) for i in range(n)])
     chosen = "chosen round by round" if found.chosen else "given"
@@ -70,9 +71,10 @@ def about_data(found: Embedding) -> Section:
     ]
     if read is not None:
         told += [line[0].upper() + line[1:] for line in str(read).splitlines()[1:]]
-        if not (read.degenerate or read.undecided or read.bad):
+        if whole and not (read.degenerate or read.undecided or read.bad):
             told.append("No answer was left out")
-    blocks: list[Block] = [Paragraph(" ".join(f"{sentence}." for sentence in told))]
+    ended = (line if line.endswith("?") else f"{line}." for line in told)
+    blocks: list[Block] = [Paragraph(" ".join(ended))]
     if found.chosen:
         rows = [
             [phase.name, f"{phase.n_comparisons:,}", f"{phase.n_rounds:,}", phase.note]
@@ -100,19 +102,29 @@ def about_dimension(found: Embedding) -> Section:
     known = {e: x for e, x in found.evidence.items() if isinstance(x, dict)}
     most = max((e for e, x in known.items() if "probability" in x), default=0)
     pooled = most if most < len(found.positions) - 1 else 0
-    told = [_evidence_row(e, x, e == pooled) for e, x in sorted(known.items())]
-    if rows := [row for row in told if row is not None]:
+    told = {e: _evidence_row(e, x, e == pooled) for e, x in sorted(known.items())}
+    if rows := [row for row in told.values() if row is not None]:
+        left = sum(known[e].get("probability") or 0.0 for e, row in told.items() if row is None)
+        rows += [["others", percent(left), "not tried", ""]] if left > 0 else []
         heads = ["dimensions", "probability", "log-loss", "accuracy"]
         caption = (
             "Each number of dimensions: how probable it is, and how answers held out were "
-            "predicted. Guessing has a log-loss of 0.693."
+            f"predicted{_by_reliability(found)}."
         )
-        if rows[-1][0] == f"{pooled} or more":
+        if found.details.get("choices") is None:
+            caption += " Guessing has a log-loss of 0.693."
+        if any(row[0] == f"{pooled} or more" for row in rows):
             caption += (
-                f" The probability in the last row is that of {pooled} dimensions and all beyond, "
-                "which were not tried."
+                f" The probability of “{pooled} or more” is that of {pooled} dimensions and all "
+                "beyond, which were not tried."
             )
         blocks.append(Grid(caption, heads, rows))
+    elif found.chosen and (
+        disobeyed := {e: x["disobeyed"] for e, x in known.items() if "disobeyed" in x}
+    ):
+        caption = "Answers that positions in so many dimensions disobey"
+        shares = [[str(e), percent(x)] for e, x in sorted(disobeyed.items())]
+        blocks.append(Grid(caption, ["dimensions", "disobeyed"], shares))
     if estimate is not None and len(estimate.dimensions) > 1:
         alt = ", ".join(
             f"{e}: {score:.4f}"
@@ -156,15 +168,14 @@ def about_accuracy(found: Embedding) -> Section:
     held = found.held_out
     agreement: dict[str, Agreement] = found.details.get("agreement") or {}
     if held is None:
-        blocks: list[Block] = [
-            Paragraph("There were too few answers, or none were given, to hold some of them out.")
-        ]
+        why = "the questions were chosen" if found.chosen else "there were too few"
+        blocks: list[Block] = [Paragraph(f"No answers were held out: {why}.")]
     else:
         blocks = [
             Paragraph(
                 f"{percent(held.accuracy)} of {held.n_trials:,} answers were predicted by fits "
                 f"that had not seen them (95 % interval {_between(held.low, held.high)}, taking "
-                "answers as independent)."
+                f"answers as independent){_PARTLY if found.details.get('choices') else ''}."
             )
         ]
         if held.is_guessing:
@@ -187,24 +198,48 @@ def about_accuracy(found: Embedding) -> Section:
         blocks.append(
             Grid(
                 "How often an answer is predicted: by this map, and by another answer to the same "
-                "question",
+                f"question{_WHOLE if found.details.get('choices') else ''}",
                 ["predicted by", "share", "95 % interval", "questions"],
                 rows,
             )
         )
-    else:
-        blocks.append(Paragraph("No question was asked twice: what is possible is not known."))
+    elif "agreement" in found.details:
+        said = (
+            "No question was asked twice, or weights are no counts: what is possible is not known."
+        )
+        blocks.append(Paragraph(said))
     calibration: Calibration | None = found.details.get("calibration")
     if calibration is not None:
-        blocks.append(_calibrated(calibration))
+        blocks.append(_calibrated(calibration, _by_reliability(found)))
     if found.error_rate is not None:
         blocks.append(
-            Paragraph(f"{percent(found.error_rate)} of the answers depart from the positions.")
+            Paragraph(
+                f"{percent(found.error_rate)} of the answers depart from the "
+                f"positions{_by_reliability(found)}."
+            )
         )
     return Section("Accuracy", blocks)
 
 
-def _calibrated(found: Calibration) -> Grid:
+_WHOLE = ", which must be the same as a whole"
+_PARTLY = (
+    "; of a choice among several, the share of pairs of a chosen object and another that were "
+    "predicted counts"
+)
+
+
+def _by_reliability(found: Embedding) -> str:
+    """What is to be said of shares in which people count by their rating."""
+    rated = _rates(found) and found.details.get("reliability") is not None
+    return ", each answer counted by the reliability of its person" if rated else ""
+
+
+def _rates(found: Embedding) -> bool:
+    """Whether the method counts answers by who gave them."""
+    return str(found.details.get("method", "noisy")) == "noisy"
+
+
+def _calibrated(found: Calibration, counted: str) -> Grid:
     rows = [
         [percent(p), percent(share), f"{count:,}"]
         for p, share, count in zip(found.predicted, found.observed, found.counts, strict=True)
@@ -212,7 +247,7 @@ def _calibrated(found: Calibration) -> Grid:
     caption = (
         "Calibration: probabilities of the likelier answer, for answers held out, and how often "
         f"that answer was given; they are {100 * found.error:.1f} points apart on average (two "
-        "numbers, sharpness and lapse, were fitted to the same answers)"
+        f"numbers, sharpness and lapse, were fitted to the same answers){counted}"
     )
     return Grid(caption, ["predicted", "came true", "answers"], rows)
 
@@ -228,29 +263,38 @@ def about_people(found: Embedding) -> Section | None:
     people = found.people
     if people is None:
         return None
-    rated = found.details.get("reliability") is not None
+    rated = _rates(found) and found.details.get("reliability") is not None
+    held = "" if found.held_out is None else f", {found.held_out.n_trials:,} of all people together"
     flagged = {kind: [str(x) for x in people["id"][people["flag"] == kind]] for kind in _SAID_OF}
     blocks: list[Block] = [
         Paragraph(
-            "Agreement is the share of a person's answers that were predicted from other answers. "
+            "Agreement is the share of a person's answers that were predicted from other answers, "
+            f"of those that were held out{held}."
+        )
+    ]
+    if rated:
+        said = (
             "Reliability is 1 for the average person, 0 for one who guesses, negative for one who "
             "contradicts the others; answers count by it."
         )
-    ]
+        blocks.append(Paragraph(said))
     for kind, ids in flagged.items():
         if ids:
             one, more = _SAID_OF[kind]
             said = one if len(ids) == 1 else more
             blocks.append(Paragraph(f"{len(ids)} of {len(people)} {said}: {', '.join(ids)}."))
-    if rated and not any(flagged.values()):
+    guessing = found.held_out is not None and found.held_out.is_guessing
+    if guessing:
+        said = "All answers together look like guesses, so that nobody can be told from the others."
+        blocks.append(Paragraph(said))
+    elif rated and not any(flagged.values()):
         blocks.append(Paragraph("Nobody contradicts the others or seems to guess."))
-    blocks.append(
-        Paragraph(
-            "Nobody was left out by hand; somebody's answers weigh less the less they agree."
-            if rated
-            else "There were too few answers to rate people; all count the same."
-        )
-    )
+    if rated:
+        said = "Nobody was left out by hand; somebody's answers weigh less the less they agree."
+    else:
+        why = "There were too few answers to rate people" if _rates(found) else "Nobody was rated"
+        said = f"{why}; all count the same."
+    blocks.append(Paragraph(said))
     order = np.argsort(np.nan_to_num(people["agreement"], nan=2.0), kind="stable")
     rows = [_person(people[i]) for i in order]
     shown, caption = _outermost(rows, "people", "those who agree least and most")

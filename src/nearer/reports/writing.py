@@ -62,7 +62,8 @@ def write_report(found: Embedding, path: str | os.PathLike[str], **about: Any) -
     if kind == ".html":
         write_bytes(path, page.html().encode())
         return
-    folder, stem = Path(path).parent, Path(path).name.removesuffix(".md")
+    folder, name = Path(path).parent, Path(path).name
+    stem = name[: name.lower().rindex(".md")]
     renamed = [_beside(section, stem) for section in page.sections]
     page = replace(page, sections=renamed)
     for plate in page.plates:

@@ -16,7 +16,8 @@ TARGETS = ("table1", "table2", "table3", "figures", "all")
 
 _TABLE_1_OBJECTS = 1000
 _SMALL = 1000  # objects; with more a fit takes half a minute
-_FEW = 10  # dimensions; in more our own estimate takes as long
+# dimensions; in more our own estimate takes as long, and in still more minutes
+_FEW, _MANY = 5, 10
 _TIES = ("sphere-1",)  # two points; … and where there is little but ties
 
 
@@ -29,7 +30,7 @@ class Scale:
     table1, own, table2, table3
         Runs of each experiment, each with a seed of its own; `own` are those of our own estimate in
         Table 1, which asks and fits much more than Basis does. A quarter where a run takes half a
-        minute.
+        minute, an eighth where it takes minutes.
     most_objects, most_dimensions
         Larger sets are cut to so many objects, and our own estimate is left out in more dimensions;
         None: no limit.
@@ -91,9 +92,8 @@ def _table1(scale: Scale, seed: int) -> Iterable[Experiment]:
             name = f"{family}-{d}"
             yield from _runs("table1", name, "Basis", n, seed, scale.table1)
             if scale.has(d):
-                slow = d > _FEW or name in _TIES
-                runs = _quarter(scale.own) if slow else scale.own
-                yield from _runs("table1", name, OWN, n, seed, runs)
+                part = 8 if d > _MANY else 4 if d > _FEW or name in _TIES else 1
+                yield from _runs("table1", name, OWN, n, seed, _part(scale.own, part))
 
 
 def _table2(scale: Scale, seed: int) -> Iterable[Experiment]:
@@ -101,7 +101,7 @@ def _table2(scale: Scale, seed: int) -> Iterable[Experiment]:
         n = scale.size(MATERIAL[data].n_objects)
         for method in [*rows, OWN]:
             slow = n > _SMALL and method != "Basis"
-            runs = _quarter(scale.table2) if slow else scale.table2
+            runs = _part(scale.table2, 4 if slow else 1)
             yield from _runs("table2", data, method, n, seed, runs)
     n = scale.size(MATERIAL["spam"].n_objects)
     yield from _runs("neighbours", "spam", "Basis", n, seed, scale.table2)
@@ -112,7 +112,7 @@ def _table3(scale: Scale, seed: int) -> Iterable[Experiment]:
         n = scale.size(MATERIAL[data].n_objects)
         for method in ["original", "Basis", "Basis+SOE", OWN]:
             slow = n > _SMALL and method != "Basis"
-            runs = _quarter(scale.table3) if slow else scale.table3
+            runs = _part(scale.table3, 4 if slow else 1)
             yield from _runs("table3", data, method, n, seed, runs)
 
 
@@ -120,5 +120,5 @@ def _runs(table: str, data: str, method: str, n: int, seed: int, runs: int) -> I
     return (Experiment(table, data, method, n, seed + i) for i in range(runs))
 
 
-def _quarter(runs: int) -> int:
-    return -(-runs // 4)
+def _part(runs: int, of: int) -> int:
+    return -(-runs // of)
