@@ -117,6 +117,15 @@ def test_one_dimension_is_drawn_in_order():
     assert ax.get_ylabel() == ""
 
 
+@pytest.mark.parametrize(("n", "d"), [(2, 1), (3, 1), (6, 1), (30, 1), (5, 2)])
+def test_the_legend_is_below_the_label(n, d):
+    ax = plot_positions(points(n, d), labels=names(n), covariances=regions(n, d))
+    ax.figure.draw_without_rendering()
+    label, legend = ax.xaxis.label.get_window_extent(), ax.get_legend().get_window_extent()
+    gap = (label.y0 - legend.y1) * 72 / ax.figure.dpi
+    assert 0 <= gap < 12, "points"
+
+
 def test_colours_are_explained():
     X = points(60, 2)
     many = plot_positions(X, colour=np.arange(60) % 40)

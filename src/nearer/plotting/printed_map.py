@@ -295,8 +295,9 @@ def _explain(ax: Axes, panels: list[Axes], things: _Things) -> None:
         figure.legend(handles, names, loc="upper right", ncols=1 + len(names) // 12, **how)
     else:
         columns = max(1, min(6, 90 // (max(map(len, names)) + 4)))
-        below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.04), "ncols": columns}
-        ax.legend(handles, names, **(how | below))
+        # so many letters below the axes, however high these are, there is room for their label
+        below = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "borderaxespad": 2.5}
+        ax.legend(handles, names, ncols=columns, **(how | below))
 
 
 def _bars(ax: Axes, places: Floats, variances: Floats) -> None:
