@@ -50,6 +50,27 @@ def test_a_basis_will_do_and_the_plot_shows_every_dimension():
     assert list(ax.lines[0].get_xdata()) == list(found.dimensions)
 
 
+def test_the_plot_says_which_dimensions_were_not_tried():
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    found = estimate_dimension(triplets_of(X, 150, 0.3), 12, random_state=0)
+    last = found.dimensions[-1]
+    assert found.dimension_high == 11 > last
+    ax = found.plot()
+    low = found.dimension_low
+    assert ax.get_title() == f"estimate: {low} to 11, above {last} not tried"
+    [shade] = ax.patches
+    assert shade.get_x() + shade.get_width() == ax.get_xlim()[1], "it goes on"
+
+
+def test_where_nothing_was_held_out_no_score_is_drawn():
+    found = estimate_dimension([[0, 1, 2], [1, 0, 2], [2, 1, 0]], 5, random_state=0)
+    assert np.isnan(found.scores).all()
+    ax = found.plot()
+    assert [text.get_text() for text in ax.texts] == ["nothing was held out"]
+    assert ax.get_ylabel() == ""
+    assert not ax.containers
+
+
 def test_lapses_are_seen_though_too_few_dimensions_hide_them():
     """In two dimensions of three a curve with heavy tails is as good; in three it is far worse."""
     X = nearer.datasets.make_cube(60, 3, random_state=3)

@@ -57,8 +57,8 @@ class DimensionEstimate:
     dimensions
         Those tried, ascending.
     scores
-        For each: held-out log-loss, mean accuracy, or the size of the direction relative to the
-        first (low-rank).
+        For each: held-out log-loss (nan where nothing was held out), mean accuracy, or the size of
+        the direction relative to the first (low-rank).
     errors
         Standard error of each score's difference from the estimate's or, in the cross-validated
         test, the best.
@@ -227,7 +227,7 @@ def find_dimension(belief: Belief, most: int, exact: ExactFit | None = None) -> 
     for e, found in evidence.items():
         found["probability"] = chances.get(e, 0.0)
     tried = np.array(sorted(judge.scores) or [d])
-    scores = np.array([-evidence[e].get("log_likelihood", -np.log(2)) for e in tried.tolist()])
+    scores = np.array([-evidence[e].get("log_likelihood", np.nan) for e in tried.tolist()])
     return DimensionEstimate(
         d,
         "held-out" if exact is None else "exact",
