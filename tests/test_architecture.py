@@ -58,7 +58,7 @@ MAY_IMPORT = {
     "trust": {"fitting", "metrics"} | LEAVES,
     "embedding": {"asking", "fitting", "kept", "metrics", "running", "sketch", "triplets", "trust"}
     | LEAVES,
-    "comparing": {"embedding", "metrics"} | LEAVES,
+    "comparing": {"embedding", "kept", "metrics"} | LEAVES,
     "algorithms": INSIDE - {"algorithms"},
     "running": {"_kernels", "asking", "fitting", "triplets"} | LEAVES,
     "triplets": {"asking"} | LEAVES,

@@ -22,7 +22,6 @@ __all__ = [
     "head",
     "n_components",
     "n_objects",
-    "names",
     "odds",
     "one_of",
     "oracle",
@@ -65,18 +64,6 @@ def n_objects(value: Any, least: int = 3) -> int:
     """How many objects there are; a comparison needs three."""
     rule = f"at least {least} objects are needed, a head and {least - 1} to compare"
     return whole("n_objects", value, least=least, most=_MOST_OBJECTS, rule=rule)
-
-
-def names(value: Sequence[Any] | None, n: int) -> Sequence[Any]:
-    """What n objects are called: their names, or their numbers where they have none."""
-    if value is None:
-        return range(n)
-    if len(value) != n:
-        raise InvalidInput(
-            f"names: {len(value)} for {n} objects, and each needs one; "
-            "dataclasses.replace(embedding, names=…) gives others"
-        )
-    return value
 
 
 def head(value: Any, n: int) -> int:

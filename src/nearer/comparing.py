@@ -34,7 +34,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist, pdist, squareform
 from scipy.stats import chi2, f
 
-from nearer import checks
+from nearer import checks, kept
 from nearer.distances import as_points
 from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
@@ -366,7 +366,7 @@ def _named(m: Map) -> tuple[tuple[Any, ...], Floats]:
             f"a list of {amount(len(several), 'map')}: pass them one by one, align(*maps)"
         )
     X = m.positions if isinstance(m, Embedding) else as_points(m)
-    called = tuple(checks.names(m.names if isinstance(m, Embedding) else None, len(X)))
+    called = tuple(kept.called(m.names if isinstance(m, Embedding) else None, len(X)))
     try:
         distinct = len(set(called))
     except TypeError:

@@ -24,6 +24,7 @@ from nearer.fitting.posterior import Curve, Noise, Posterior
 from nearer.fitting.reliability import Reliability
 from nearer.kept import (
     CannotBeKept,
+    called,
     checked_embedding,
     keepable,
     plain_name,
@@ -268,7 +269,7 @@ class Embedding:
     @property
     def _called(self) -> Sequence[Any]:
         """What the objects are called: their names, or their numbers."""
-        return checks.names(self.names, len(self.positions))
+        return called(self.names, len(self.positions))
 
     def _number(self, thing: Any) -> int:
         if self.names is None:
@@ -276,8 +277,7 @@ class Embedding:
         with suppress(ValueError):  # it is none of them, or an array, which equals no name
             return self.names.index(thing)
         some = ", ".join(repr(name) for name in self.names[:3])
-        objects = f"{len(self.names)} objects, which are {some} …"
-        raise InvalidInput(f"{thing!r}: is none of the {objects}")
+        raise InvalidInput(f"{thing!r}: is none of the {len(self.names)} objects: {some} …")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all of it to a file, ``map.nearer.npz``, that `nearer.load` reads.

@@ -194,8 +194,6 @@ def read_numpy(
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
     """Write a file whole or not at all, packed when its name ends in ``.gz``, ``.xz``, ``.bz2``."""
     file = as_path(path)
-    if not file.name:
-        raise InvalidInput(f"{file}: is a folder; name a file in it")
     data = _PACK.get(file.suffix.lower(), bytes)(data)
     draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     try:

@@ -13,17 +13,18 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearer.errors import InvalidInput
-from nearer.files import read_numpy, write_bytes
+from nearer.files import as_path, read_numpy, write_bytes
 
 __all__ = [
     "CannotBeKept",
+    "called",
     "checked_embedding",
     "keepable",
     "plain_name",
@@ -96,6 +97,8 @@ def write_kept(path: str | os.PathLike[str], values: Any, classes: Classes, by: 
     by
         Which program writes it.
     """
+    if not as_path(path).name:
+        raise InvalidInput(f"{path}: is a folder; name a file in it")
     tree = _Tree(classes)
     encoded = tree.encode(values)
     about = {"format": FORMAT, "version": VERSION, "by": by, "values": encoded}
@@ -274,6 +277,18 @@ def _what(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return f"an array of shape {value.shape} and type {value.dtype}"
     return repr(value)[:40]
+
+
+def called(names: Sequence[Any] | None, n: int) -> Sequence[Any]:
+    """What n objects are called: their names, or their numbers where they have none."""
+    if names is None:
+        return range(n)
+    if len(names) != n:
+        raise InvalidInput(
+            f"names: {len(names)} for {n} objects, and each needs one; "
+            "dataclasses.replace(embedding, names=…) gives others"
+        )
+    return names
 
 
 def plain_name(name: Any) -> Any:

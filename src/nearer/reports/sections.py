@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -98,33 +98,7 @@ def about_dimension(found: Embedding) -> Section:
             f"these answers at 95 %. The map has {space}, from which on more do not "
             "clearly predict better."
         )
-    blocks: list[Block] = [Paragraph(said)]
-    known = {e: x for e, x in found.evidence.items() if isinstance(x, dict)}
-    most = max((e for e, x in known.items() if "probability" in x), default=0)
-    pooled = most if most < len(found.positions) - 1 else 0
-    told = {e: _evidence_row(e, x, e == pooled) for e, x in sorted(known.items())}
-    if rows := [row for row in told.values() if row is not None]:
-        left = sum(known[e].get("probability") or 0.0 for e, row in told.items() if row is None)
-        rows += [["others", percent(left), "not tried", ""]] if left > 0 else []
-        heads = ["dimensions", "probability", "log-loss", "accuracy"]
-        caption = (
-            "Each number of dimensions: how probable it is, and how answers held out were "
-            f"predicted{_by_reliability(found)}."
-        )
-        if found.details.get("choices") is None:
-            caption += " Guessing has a log-loss of 0.693."
-        if any(row[0] == f"{pooled} or more" for row in rows):
-            caption += (
-                f" The probability of “{pooled} or more” is that of {pooled} dimensions and all "
-                "beyond, which were not tried."
-            )
-        blocks.append(Grid(caption, heads, rows))
-    elif found.chosen and (
-        disobeyed := {e: x["disobeyed"] for e, x in known.items() if "disobeyed" in x}
-    ):
-        caption = "Answers that positions in so many dimensions disobey"
-        shares = [[str(e), percent(x)] for e, x in sorted(disobeyed.items())]
-        blocks.append(Grid(caption, ["dimensions", "disobeyed"], shares))
+    blocks: list[Block] = [Paragraph(said), *_evidence(found)]
     if estimate is not None and len(estimate.dimensions) > 1:
         alt = ", ".join(
             f"{e}: {score:.4f}"
@@ -148,6 +122,36 @@ def about_dimension(found: Embedding) -> Section:
             )
         )
     return Section("Dimension", blocks)
+
+
+def _evidence(found: Embedding) -> Iterator[Grid]:
+    """What is known of each number of dimensions."""
+    known = {e: x for e, x in found.evidence.items() if isinstance(x, dict)}
+    most = max((e for e, x in known.items() if "probability" in x), default=0)
+    pooled = most if most < len(found.positions) - 1 else 0
+    told = {e: _evidence_row(e, x, e == pooled) for e, x in sorted(known.items())}
+    if rows := [row for row in told.values() if row is not None]:
+        left = sum(known[e].get("probability") or 0.0 for e, row in told.items() if row is None)
+        rows += [["others", percent(left), "not tried", ""]] if left > 0 else []
+        heads = ["dimensions", "probability", "log-loss", "accuracy"]
+        caption = (
+            "Each number of dimensions: how probable it is, and how answers held out were "
+            f"predicted{_by_reliability(found)}."
+        )
+        if found.details.get("choices") is None:
+            caption += " Guessing has a log-loss of 0.693."
+        if any(row[0] == f"{pooled} or more" for row in rows):
+            caption += (
+                f" The probability of “{pooled} or more” is that of {pooled} dimensions and all "
+                "beyond, which were not tried."
+            )
+        yield Grid(caption, heads, rows)
+    elif found.chosen and (
+        disobeyed := {e: x["disobeyed"] for e, x in known.items() if "disobeyed" in x}
+    ):
+        caption = "Answers that positions in so many dimensions disobey"
+        shares = [[str(e), percent(x)] for e, x in sorted(disobeyed.items())]
+        yield Grid(caption, ["dimensions", "disobeyed"], shares)
 
 
 def _evidence_row(e: int, known: dict[str, Any], pooled: bool) -> list[str] | None:
