@@ -29,8 +29,8 @@ class Scale:
     ----------
     table1, own, table2, table3
         Runs of each experiment, each with a seed of its own; `own` are those of our own estimate in
-        Table 1, which asks and fits much more than Basis does. A quarter where a run takes half a
-        minute, an eighth where it takes minutes.
+        Table 1, which asks and fits much more than Basis does. Fewer where a run takes half a
+        minute, or minutes.
     most_objects, most_dimensions
         Larger sets are cut to so many objects, and our own estimate is left out in more dimensions;
         None: no limit.
@@ -59,7 +59,7 @@ class Scale:
         return self.most_dimensions is None or dimension <= self.most_dimensions
 
 
-FULL = Scale(table1=100, own=20, table2=10, table3=3)
+FULL = Scale(table1=100, own=10, table2=10, table3=3)
 QUICK = Scale(table1=2, own=1, table2=1, table3=1, most_objects=500, most_dimensions=5)
 
 
@@ -92,7 +92,7 @@ def _table1(scale: Scale, seed: int) -> Iterable[Experiment]:
             name = f"{family}-{d}"
             yield from _runs("table1", name, "Basis", n, seed, scale.table1)
             if scale.has(d):
-                part = 8 if d > _MANY else 4 if d > _FEW or name in _TIES else 1
+                part = 4 if d > _MANY else 2 if d > _FEW or name in _TIES else 1
                 yield from _runs("table1", name, OWN, n, seed, _part(scale.own, part))
 
 
