@@ -23,7 +23,10 @@ DOCS = Path(__file__).parents[1] / "docs"
 INTRODUCTION = """
 This page is made by `scripts/make_reproduction_page.py` from the output of `nearer reproduce all`:
 every figure of ours is computed by that command, every figure under “paper” is the paper's own.
-Where fewer runs were made than the command makes by default, the tables say how many.
+The cells that it is made of, one run of one method each, are in
+[reproduction.jsonl](reproduction.jsonl) with a digest of the code that computed them.
+Our own rows have fewer runs where one takes minutes; a fourth one on digits (seed 3) had not
+ended after 28 minutes and was given up.
 """
 
 

@@ -1,6 +1,7 @@
 """README and docs/: their code runs, their commands exist, their links lead somewhere."""
 
 import importlib
+import json
 import pkgutil
 import re
 import shlex
@@ -13,6 +14,7 @@ import pytest
 import benchmarks
 import nearer
 from nearer.cli.main import main
+from nearer.reproduce.scale import FULL, list_experiments
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -98,6 +100,16 @@ def test_every_benchmark_is_in_the_index():
         if name.startswith("_") or name == "harness":
             continue
         assert f"| `{name}` |" in page, name
+
+
+def test_the_reproduction_has_no_empty_cell():
+    """The committed cells are those that the command computes, whatever code they are of."""
+    lines = (DOCS / "reproduction.jsonl").read_text("utf-8").splitlines()
+    kept = {json.loads(line)["cell"] for line in lines}
+    planned = {cell.name for cell in list_experiments("all", FULL)}
+    assert kept == planned
+    page = (DOCS / "reproduction.md").read_text("utf-8")
+    assert f"- cells: {len(kept):,} of {len(planned):,}" in page
 
 
 def test_the_gallery():
