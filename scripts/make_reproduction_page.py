@@ -26,7 +26,7 @@ every figure of ours is computed by that command, every figure under “paper”
 The cells that it is made of, one run of one method each, are in
 [reproduction.jsonl](reproduction.jsonl) with a digest of the code that computed them.
 Our own rows have fewer runs where one takes minutes; a fourth one on digits (seed 3) had not
-ended after 28 minutes and was given up.
+ended after 20 minutes and was given up.
 """
 
 
