@@ -118,4 +118,5 @@ def test_a_weight_is_an_answer_given_again():
     assert measure_agreement(rows, people, times.astype(float)) == measure_agreement(
         rows[each], people[each]
     )
-    assert measure_agreement(rows, people, np.full(60, 0.5)) == {}
+    assert measure_agreement(rows, people, np.full(60, 0.5)) == measure_agreement(rows, people)
+    assert measure_agreement(rows, people, np.linspace(0.5, 1, 60)) == {}

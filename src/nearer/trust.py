@@ -98,6 +98,8 @@ def measure_agreement(
     >>> found["same"].share, found["others"].share
     (1.0, 0.0)
     """
+    if weights is not None and len(np.unique(weights[weights > 0])) == 1 and (weights % 1).any():
+        weights = np.ceil(weights)  # no counts, but all that count do so alike
     if weights is not None and (weights != 1).any():
         if (weights % 1).any() or weights.sum() > _MOST:
             return {}

@@ -8,7 +8,7 @@ from nearer import __version__
 from nearer.embedding import Embedding
 from nearer.wording import amount
 
-__all__ = ["methods_text", "references"]
+__all__ = ["by_reliability", "held_fixed", "methods_text", "rates_people", "references"]
 
 _REFERENCES = {
     "wilson": "Wilson, E. B. (1927). Probable inference, the law of succession, and statistical "
@@ -63,6 +63,22 @@ def _counted(tail: float) -> str:
         "the difference of the two distances, each δ of which counts as (α + 1)/2 · log(1 + δ²/α) "
         f"with α = {tail:g}, the heavy tail of Student's t (van der Maaten and Weinberger, 2012)"
     )
+
+
+def rates_people(found: Embedding) -> bool:
+    """Whether the method counts answers by who gave them."""
+    return _method(found) == "noisy"
+
+
+def by_reliability(found: Embedding) -> str:
+    """What is to be said of shares in which people count by their rating."""
+    rated = rates_people(found) and found.details.get("reliability") is not None
+    return ", each answer counted by the reliability of its person" if rated else ""
+
+
+def held_fixed(found: Embedding) -> str:
+    """What is to be said of uncertainties that know nothing of other objects'."""
+    return ", the others held fixed" if _spread_by(found) == "the posterior" else ""
 
 
 def references(found: Embedding) -> list[str]:

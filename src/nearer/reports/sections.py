@@ -12,7 +12,13 @@ from nearer.plotting.canvas import as_picture
 from nearer.plotting.dimension_curve import plot_dimension
 from nearer.plotting.printed_map import plot_positions
 from nearer.reports.document import Block, Code, Grid, Paragraph, Plate, Section
-from nearer.reports.methods_text import methods_text, references
+from nearer.reports.methods_text import (
+    by_reliability,
+    held_fixed,
+    methods_text,
+    rates_people,
+    references,
+)
 from nearer.triplets.report import Report, examine
 from nearer.trust import Agreement, Calibration
 from nearer.wording import amount
@@ -136,7 +142,7 @@ def _evidence(found: Embedding) -> Iterator[Grid]:
         heads = ["dimensions", "probability", "log-loss", "accuracy"]
         caption = (
             "Each number of dimensions: how probable it is, and how answers held out were "
-            f"predicted{_by_reliability(found)}."
+            f"predicted{by_reliability(found)}."
         )
         if found.details.get("choices") is None:
             caption += " Guessing has a log-loss of 0.693."
@@ -214,12 +220,12 @@ def about_accuracy(found: Embedding) -> Section:
         blocks.append(Paragraph(said))
     calibration: Calibration | None = found.details.get("calibration")
     if calibration is not None:
-        blocks.append(_calibrated(calibration, _by_reliability(found)))
+        blocks.append(_calibrated(calibration, by_reliability(found)))
     if found.error_rate is not None:
         blocks.append(
             Paragraph(
                 f"{percent(found.error_rate)} of the answers depart from the "
-                f"positions{_by_reliability(found)}."
+                f"positions{by_reliability(found)}."
             )
         )
     return Section("Accuracy", blocks)
@@ -230,17 +236,6 @@ _PARTLY = (
     "; of a choice among several, the share of pairs of a chosen object and another that were "
     "predicted counts"
 )
-
-
-def _by_reliability(found: Embedding) -> str:
-    """What is to be said of shares in which people count by their rating."""
-    rated = _rates(found) and found.details.get("reliability") is not None
-    return ", each answer counted by the reliability of its person" if rated else ""
-
-
-def _rates(found: Embedding) -> bool:
-    """Whether the method counts answers by who gave them."""
-    return str(found.details.get("method", "noisy")) == "noisy"
 
 
 def _calibrated(found: Calibration, counted: str) -> Grid:
@@ -267,7 +262,8 @@ def about_people(found: Embedding) -> Section | None:
     people = found.people
     if people is None:
         return None
-    rated = _rates(found) and found.details.get("reliability") is not None
+    rated = found.details.get("reliability") is not None
+    counts = rated and rates_people(found)
     held = "" if found.held_out is None else f", {found.held_out.n_trials:,} of all people together"
     flagged = {kind: [str(x) for x in people["id"][people["flag"] == kind]] for kind in _SAID_OF}
     blocks: list[Block] = [
@@ -279,7 +275,7 @@ def about_people(found: Embedding) -> Section | None:
     if rated:
         said = (
             "Reliability is 1 for the average person, 0 for one who guesses, negative for one who "
-            "contradicts the others; answers count by it."
+            f"contradicts the others{'; answers count by it' if counts else ''}."
         )
         blocks.append(Paragraph(said))
     for kind, ids in flagged.items():
@@ -293,11 +289,13 @@ def about_people(found: Embedding) -> Section | None:
         blocks.append(Paragraph(said))
     elif rated and not any(flagged.values()):
         blocks.append(Paragraph("Nobody contradicts the others or seems to guess."))
-    if rated:
+    if counts:
         said = "Nobody was left out by hand; somebody's answers weigh less the less they agree."
     else:
-        why = "There were too few answers to rate people" if _rates(found) else "Nobody was rated"
-        said = f"{why}; all count the same."
+        few = rates_people(found) and not rated
+        said = (
+            f"{'There were too few answers to rate people; all' if few else 'All'} count the same."
+        )
     blocks.append(Paragraph(said))
     order = np.argsort(np.nan_to_num(people["agreement"], nan=2.0), kind="stable")
     rows = [_person(people[i]) for i in order]
@@ -337,7 +335,7 @@ def about_map(found: Embedding, pictures: Sequence[Any] | None) -> Section:
         pictures=pictures,
     )
     kind = "svg" if n <= _DRAWN and pictures is None else "png"
-    regions = " Shaded regions hold 95 % of each position, the others held fixed."
+    regions = f" Shaded regions hold 95 % of each position{held_fixed(found)}."
     regions = "" if found.covariances is None else regions
     grid = " Each pair of directions of greatest spread." if found.dimension > 2 else ""
     plate = Plate(
@@ -373,8 +371,8 @@ def about_objects(found: Embedding) -> Section:
     ]
     shown, caption = _outermost(rows, "objects", "the least and the most sure")
     said = (
-        "The uncertainty is the typical error of a position, the others held fixed, as a share of "
-        f"the spread of all objects; its median is {percent(float(np.median(sd)) / spread)}."
+        f"The uncertainty is the typical error of a position{held_fixed(found)}, as a share of the "
+        f"spread of all objects; its median is {percent(float(np.median(sd)) / spread)}."
     )
     heads = ["object", "comparisons", "uncertainty", *axes]
     return Section("Objects", [Paragraph(said), Grid(caption, heads, shown)])
