@@ -56,7 +56,9 @@ MAY_IMPORT = {
     "geometry": {"_kernels"} | LEAVES,
     "fitting": {"_kernels", "asking", "metrics"} | LEAVES,
     "trust": {"fitting", "metrics"} | LEAVES,
-    "embedding": {"asking", "fitting", "kept", "metrics", "running", "sketch", "triplets", "trust"}
+    "_dimension": {"fitting"} | LEAVES,
+    "embedding": {"_dimension", "asking", "fitting", "kept", "metrics", "running", "sketch"}
+    | {"triplets", "trust"}
     | LEAVES,
     "comparing": {"embedding", "kept", "metrics"} | LEAVES,
     "algorithms": INSIDE - {"algorithms"},
@@ -64,7 +66,6 @@ MAY_IMPORT = {
     "triplets": {"asking"} | LEAVES,
     "_embed": INSIDE | {"running"},
     "_given": INSIDE | {"triplets", "trust"},
-    "_dimension": INSIDE,
     "_many": INSIDE | {"_dimension", "triplets"},
     "_fit": INSIDE | {"_dimension", "_given", "_many", "running", "triplets", "trust"},
     "datasets": {"asking", "triplets"} | LEAVES,

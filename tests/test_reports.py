@@ -11,6 +11,7 @@ from browserkit import SIZES, look, needs_browser, open_page
 import nearer
 from nearer.errors import AnswersWarning, DroppedRows, InvalidInput
 from nearer.questions import answered, random_questions
+from nearer.reports.document import Paragraph
 from nearer.reports.methods_text import methods_text, references
 
 NAMES = ["<b>bold</b>", "a|b", "x_1*", "</script>", "`tick`", *(f"thing {i}" for i in range(15))]
@@ -118,6 +119,7 @@ def test_names_stay_names(people, tmp_path):
     table = [line for line in text.splitlines() if "a\\|b" in line and line.startswith("|")]
     assert table, "a bar in a name does not end its cell"
     assert "x\\_1\\*" in text
+    assert Paragraph("costs $1 to $2").markdown() == r"costs \$1 to \$2", "no formula"
 
 
 def test_markdown_has_its_pictures_beside_it(people, tmp_path):
@@ -158,9 +160,10 @@ def test_questions_that_were_chosen(asked, tmp_path):
 
 def test_what_was_saved_can_still_be_reported(people, tmp_path):
     people.save(tmp_path / "map.nearer.npz")
-    page = words(written(nearer.load(tmp_path / "map.nearer.npz"), tmp_path))
-    assert f"{100 * people.held_out.accuracy:.1f} %" in page
-    assert "two different people" in page
+    loaded = written(nearer.load(tmp_path / "map.nearer.npz"), tmp_path, "report.md")
+    assert f"{100 * people.held_out.accuracy:.1f} %" in loaded
+    assert "two different people" in loaded
+    assert loaded == written(people, tmp_path, "report.md")
 
 
 def test_what_was_left_out_is_said(tmp_path):
@@ -209,6 +212,21 @@ def test_guessing_is_called_guessing(people, tmp_path):
     assert found.held_out.is_guessing
     assert words(written(found, tmp_path)).count("no better than by guessing") == 2
     assert "guessing," not in words(written(people, tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("about", "said"),
+    [
+        ({"title": None}, "title=None: must be text"),
+        ({"command": 3}, "command=3: must be text"),
+        ({"source": "abc"}, "source='abc': must be texts by name"),
+        ({"source": {"file": 2}}, "must be texts by name"),
+    ],
+)
+def test_what_cannot_be_printed_is_refused(exact, tmp_path, about, said):
+    with pytest.raises(InvalidInput, match=said):
+        exact.report(tmp_path / "report.md", **about)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_title_is_text(exact, tmp_path):

@@ -169,9 +169,9 @@ def _doubted(found: Embedding) -> Embedding:
     held = found.held_out
     if held is not None and held.is_guessing:
         warnings.warn(
-            f"{held.accuracy:.0%} of {held.n_trials:,} answers held out were predicted "
-            f"(95 % interval {held.low:.0%} to {held.high:.0%}), no better than by guessing: the "
-            "positions may be chance alone; collect more answers, or look at how these were read",
+            f"{100 * held.accuracy:.0f} % of {held.n_trials:,} answers held out were predicted "
+            f"({100 * held.low:.0f} to {100 * held.high:.0f} at 95 %), no better than by guessing: "
+            "they may be chance alone; collect more answers, or look at how these were read",
             AnswersWarning,
             stacklevel=3,
         )

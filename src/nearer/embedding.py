@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import pdist
 
 from nearer import __version__, checks
+from nearer._dimension import DimensionEstimate
 from nearer.asking.protocol import Oracle
 from nearer.distances import Distances
 from nearer.errors import InvalidInput
@@ -283,8 +284,7 @@ class Embedding:
         """Write all of it to a file, ``map.nearer.npz``, that `nearer.load` reads.
 
         The file holds arrays and text, nothing that could run. Names that are no texts or numbers
-        are kept as the text they print. Of ``details``, what is of a class of its own is left out,
-        such as the dimension ``"estimate"`` or the ``"basis"``; its figures are in ``evidence``.
+        are kept as the text they print. Of ``details``, the ``"basis"`` of the paper is left out.
         """
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         if self.names is not None:
@@ -378,7 +378,7 @@ class Embedding:
 
 
 _CLASSES = (Phase, HeldOutAccuracy, Noise, Curve, Posterior, Reliability, Agreement, Calibration)
-_KEPT: dict[str, type[Any]] = {kind.__name__: kind for kind in (*_CLASSES, Choices, Report)}
+_KEPT = {kind.__name__: kind for kind in (*_CLASSES, Choices, Report, DimensionEstimate)}
 
 
 def load(path: str | os.PathLike[str]) -> Embedding:

@@ -162,7 +162,7 @@ class Document:
 def _plain(text: str) -> str:
     """Text that Markdown shows as it is, on one line."""
     line = escape(" ".join(text.split()), quote=False)
-    return re.sub(r"([\\`*_\[\]|#])", r"\\\1", line)
+    return re.sub(r"([\\`*_\[\]|#$])", r"\\\1", line)
 
 
 _STYLE = """

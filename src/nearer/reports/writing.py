@@ -16,7 +16,6 @@ from nearer import __version__
 from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
 from nearer.files import content_suffix, write_bytes
-from nearer.plotting.given import check_title
 from nearer.reports import sections
 from nearer.reports.document import Document, Plate, Section
 
@@ -57,7 +56,7 @@ def write_report(found: Embedding, path: str | os.PathLike[str], **about: Any) -
     kind = content_suffix(path)
     if kind not in (".html", ".md"):
         raise InvalidInput(f"{path}: a report is written to .html or .md; end the name so")
-    check_title(about.get("title"))
+    _check(about["title"], about["command"], about["source"])
     page = compose(found, **about)
     if kind == ".html":
         write_bytes(path, page.html().encode())
@@ -69,6 +68,18 @@ def write_report(found: Embedding, path: str | os.PathLike[str], **about: Any) -
     for plate in page.plates:
         write_bytes(folder / plate.name, plate.content)
     write_bytes(path, page.markdown().encode())
+
+
+def _check(title: Any, command: Any, source: Any) -> None:
+    """Refuse what cannot be printed; whoever draws the pictures looks at those."""
+    for name, value in (("title", title), ("command", "" if command is None else command)):
+        if not isinstance(value, str):
+            raise InvalidInput(f"{name}={value!r}: must be text; write it in quotes")
+    facts = {} if source is None else source
+    if not isinstance(facts, Mapping) or any(
+        not isinstance(text, str) for fact in facts.items() for text in fact
+    ):
+        raise InvalidInput(f"source={source!r}: must be texts by name; write {{'file': 'a.csv'}}")
 
 
 def _beside(section: Section, stem: str) -> Section:

@@ -122,8 +122,8 @@ class Report:
             )
         if self.disagreement is not None:
             lines.append(
-                f"{self.disagreement:.1%} of the answers to repeated questions are against the "
-                "majority"
+                f"{100 * self.disagreement:.1f} % of the answers to repeated questions are against "
+                "the majority"
             )
         if self.nameless:
             said = ("answer names nobody and rates", "answers name nobody and rate")
