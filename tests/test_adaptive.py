@@ -323,6 +323,19 @@ def test_data_without_a_dimension_is_embedded_by_prediction():
     assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.45
 
 
+def test_a_frame_that_its_own_detail_refutes_is_given_up(monkeypatch):
+    rng = np.random.default_rng([2, 130, 8, 0])
+    X = 3 * rng.normal(size=(4, 8))[rng.integers(4, size=130)] + rng.normal(size=(130, 8))
+    # as if the six dimensions that rankings show of these eight were very many
+    monkeypatch.setattr("nearer.algorithms.low_dimensional._IN_SIGHT", 1)
+    monkeypatch.setattr("nearer.algorithms.obeying._REFUTED", 1)
+    embedding = nearer.run(nearer.adaptive(130, random_state=0), nearer.PointOracle(X))
+    phases = {phase.name: phase.note for phase in embedding.history}
+    assert list(phases) == ["frame", "frame detail", "random", "detail"]
+    assert "and one more answers are disobeyed" in phases["frame detail"]
+    assert sum(phase.n_comparisons for phase in embedding.history) == embedding.n_comparisons
+
+
 def test_many_objects_are_placed_among_a_core(monkeypatch):
     monkeypatch.setattr("nearer.algorithms.adaptive._TOGETHER", 200)
     monkeypatch.setattr("nearer.algorithms.adaptive._CORE", 150)

@@ -76,6 +76,9 @@ _WIDER, _WIDEST = 4.0, 10_000.0  # wider by steps, up to that, for far clusters 
 # … while a larger share of the answers is disobeyed and each step halves it; where that does not
 # help, another dimension is tried. Time against positions that are bent or stuck.
 _BENT = 0.003
+# Doubts that refute a dimension, another having brought nothing at the 1st, 2nd, 4th and 8th: time
+# against positions that are only stuck; student clouds in 18 dimensions took more than four.
+_REFUTED = 8
 _CENTRE_STEPS = 500  # of the optimiser: time against convergence, which lines of 1,000 objects need
 
 
@@ -240,6 +243,8 @@ class ObeyingFit:
         The last fit.
     tied
         Whether it disobeys answers, and those as equal distances are disobeyed.
+    refuted
+        Whether it goes on to disobey answers, others than these, and another dimension is no help.
     """
 
     def __init__(self, positions: Floats, evidence: Evidence, rng: np.random.Generator) -> None:
@@ -247,7 +252,7 @@ class ObeyingFit:
         self._spread = max(_LEAST_SPREAD, _SPREAD * len(positions))
         self._doubts = 0
         self._equal = 0.0
-        self.tied = False
+        self.tied = self.refuted = False
 
     @property
     def dimension(self) -> int:
@@ -278,7 +283,9 @@ class ObeyingFit:
                 X, share = other, less
         self._evidence.setdefault(X.shape[1], {})["disobeyed"] = share
         self.positions, self._equal = X, equal_within(X, triplets)
-        self.tied = self._equal != 0 or (share > _OBEYED and _narrowly(X, triplets))
+        narrowly = _narrowly(X, triplets)
+        self.tied = self._equal != 0 or (share > _OBEYED and narrowly)
+        self.refuted = self._doubts >= _REFUTED and share > _OBEYED and not narrowly
 
     def unbend(self, triplets: Triplets) -> None:
         """Where it is stuck, come down to it from more dimensions."""
