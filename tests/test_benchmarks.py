@@ -81,7 +81,9 @@ def test_a_pattern_that_matches_nothing_is_refused(bench):
 BEFORE = """
 import nearer
 SIDE = 3
-def helper(x): return x + SIDE
+def helper(x):
+    "A remark."
+    return x + SIDE
 def work(x): return {"value": helper(x)}
 def page(rows, folder): return "page"
 """
@@ -103,6 +105,7 @@ def loaded(tmp_path, source):
     [
         ('"page"', '"another page"', True),
         ("def helper", "# a remark\ndef helper", True),
+        ("A remark.", "Another.", True),
         ("x + SIDE", "x - SIDE", False),
         ("SIDE = 3", "SIDE = 4", False),
         ("helper(x)}", "helper(x), 'tau': nearer.run}", False),

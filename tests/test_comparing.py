@@ -189,3 +189,29 @@ def test_one_in_twenty_that_stayed_seems_to_have_moved(X, flip):
         for seed in range(4)
     ]
     assert np.mean(alarms) <= 0.15
+
+
+def nothing_moved(d, seed):
+    """Two maps of the same objects, each blurred as far as it says."""
+    rng = np.random.default_rng(seed)
+    unsure = np.broadcast_to(0.01 * np.eye(d), (25, d, d))
+    blurred = rng.normal(size=(25, d)) + 0.1 * rng.normal(size=(2, 25, d))
+    return [known(X, range(25), unsure) for X in blurred]
+
+
+def test_few_draws_in_several_dimensions_raise_few_alarms():
+    found = [
+        nearer.compare(*nothing_moved(5, seed), n_permutations=1, n_draws=20, random_state=seed)
+        for seed in range(20)
+    ]
+    # .08 of 500; .22 if a covariance from 20 draws were taken for the true one
+    assert np.mean([f.moved < 0.05 for f in found]) < 0.13
+
+
+def test_where_nothing_moved_all_objects_hold_the_maps_together():
+    for seed in range(5):
+        a, b = nothing_moved(2, seed)
+        found = nearer.compare(a, b, n_permutations=1, n_draws=100, random_state=seed)
+        best = nearer.metrics.procrustes(a.positions, b.positions).aligned - a.positions
+        # laid over each other by a half of them, the others are 6 to 27 % farther apart
+        assert np.linalg.norm(found.displacement) < 1.02 * np.linalg.norm(best)

@@ -73,13 +73,13 @@ def test_more_than_two_dimensions_are_a_grid_of_pairs(d, panels):
     ax = plot_positions(X, covariances=regions(30, d))
     drawn = ax.figure.axes
     assert len(drawn) == panels
-    # every panel at the same scale shows what the first directions of spread show
     spread = np.linalg.svd(X - X.mean(axis=0), compute_uv=False) ** 2
     for panel in drawn:
         offsets = np.asarray(
             next(c for c in panel.collections if isinstance(c, PathCollection)).get_offsets()
         )
         assert len(offsets) == 30
+        assert panel.get_aspect() == 1, "both directions of a panel at one scale"
     if d > 2:
         share = 100 * spread[1] / spread.sum()
         assert ax.get_ylabel() == f"direction 2 of {d}\n({share:.0f} % of the spread)"

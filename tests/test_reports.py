@@ -9,6 +9,7 @@ import pytest
 from browserkit import SIZES, look, needs_browser, open_page
 
 import nearer
+from nearer.algorithms.coordinates import basis_embedding
 from nearer.errors import AnswersWarning, DroppedRows, InvalidInput
 from nearer.questions import answered, random_questions
 from nearer.reports.document import Paragraph
@@ -303,3 +304,57 @@ def test_choices_are_counted_as_such(tmp_path):
     page = words(written(found, tmp_path))
     assert "log-loss of 0.693" not in page
     assert "the share of pairs of a chosen object and another" in page
+
+
+def table(page, caption):
+    """The rows of a table in Markdown, the heads first."""
+    lines = page.split(caption)[1].split("\n\n")[1].splitlines()
+    return [[cell.strip() for cell in line.split(" | ")] for line in lines if "---" not in line]
+
+
+def test_objects_are_listed_by_how_sure_they_are(huge, people, tmp_path):
+    sizes = np.random.default_rng(0).permutation(20_000) + 1.0
+    unsure = replace(huge, covariances=sizes[:, None, None] ** 2 * np.eye(3) / 3)
+    rows = table(written(unsure, tmp_path, "report.md"), "the least and the most sure")
+    heads, rows = rows[0], rows[1:]
+    assert [head.strip("| ") for head in heads][:3] == ["object", "comparisons", "uncertainty"]
+    assert 0 < len(rows) < 200
+    order = np.argsort(-sizes)
+    listed = [int(row[0].strip("| ")) for row in rows]
+    half = len(rows) // 2
+    assert listed == [*order[:half], *order[-half:]]
+    asked, spread = np.bincount(huge.triplets.ravel()), np.sqrt(huge.positions.var(axis=0).sum())
+    for i, row in zip(listed, rows, strict=True):
+        assert row[1] == f"{asked[i]:,}"
+        assert row[2] == f"{100 * sizes[i] / spread:.1f} %"
+    kept = replace(huge, triplets=huge.triplets[:0])
+    assert "comparisons" not in written(kept, tmp_path, "report.md").split("## Objects")[1]
+
+
+def test_people_are_listed_by_how_far_they_agree(people, tmp_path):
+    page = written(people, tmp_path, "report.md").split("## People")[1]
+    listed = re.findall(r"^\| (ann|bob|cy|dee) \|", page, flags=re.MULTILINE)
+    agreement = dict(zip(people.people["id"].tolist(), people.people["agreement"], strict=True))
+    assert listed == sorted(agreement, key=agreement.get)
+    assert listed[0] == "dee"
+
+
+@pytest.mark.parametrize(
+    ("method", "said", "cited"),
+    [
+        (nearer.basis_soe, "soft ordinal embedding", "Terada"),
+        (basis_embedding, "axes that rankings of the objects show", "Anderton"),
+        (nearer.rand_soe, "drawn at random", "Terada"),
+        (nearer.crowd_kernel, "the crowd kernel's likelihood", "Tamuz"),
+        (nearer.adaptive, "in the middle of what the answers allow", "nearer"),
+    ],
+)
+def test_every_way_of_asking_is_called_what_it_is(method, said, cited, tmp_path):
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    options = {"budget": 900} if method in (nearer.rand_soe, nearer.crowd_kernel) else {}
+    found = nearer.run(method(40, random_state=0, **options), nearer.PointOracle(X))
+    assert said in methods_text(found)
+    assert any(work.startswith((cited, f"The {cited}")) for work in references(found))
+    others = {"Terada", "Anderton", "Tamuz"} - {cited}
+    assert not any(work.startswith(tuple(others)) for work in references(found))
+    assert "was given, not estimated" not in words(written(found, tmp_path))

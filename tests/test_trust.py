@@ -118,5 +118,7 @@ def test_a_weight_is_an_answer_given_again():
     assert measure_agreement(rows, people, times.astype(float)) == measure_agreement(
         rows[each], people[each]
     )
-    assert measure_agreement(rows, people, np.full(60, 0.5)) == measure_agreement(rows, people)
+    for alike in (0.5, 2.5):  # no counts, but all count the same
+        weights = np.full(60, alike)
+        assert measure_agreement(rows, people, weights) == measure_agreement(rows, people)
     assert measure_agreement(rows, people, np.linspace(0.5, 1, 60)) == {}

@@ -215,7 +215,7 @@ class Embedding:
             Seed or generator.
         """
         checks.whole("k", k)
-        noisy = self.details.get("method", "noisy") == "noisy" and len(self.triplets) > 0
+        noisy = self.details.get("method", "noisy") == "noisy"
         return draw_positions(
             self.positions,
             self.covariances,
@@ -284,7 +284,7 @@ class Embedding:
         """Write all of it to a file, ``map.nearer.npz``, that `nearer.load` reads.
 
         The file holds arrays and text, nothing that could run. Names that are no texts or numbers
-        are kept as the text they print. Of ``details``, the ``"basis"`` of the paper is left out.
+        are kept as the text they print. The check for noise and the paper's basis are left out.
         """
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         if self.names is not None:

@@ -99,7 +99,7 @@ def measure_agreement(
     (1.0, 0.0)
     """
     if weights is not None and len(np.unique(weights[weights > 0])) == 1 and (weights % 1).any():
-        weights = np.ceil(weights)  # no counts, but all that count do so alike
+        weights = np.sign(weights)  # no counts, but all that count do so alike
     if weights is not None and (weights != 1).any():
         if (weights % 1).any() or weights.sum() > _MOST:
             return {}

@@ -53,7 +53,7 @@ _SLOT = 25  # comparisons an object placed, likewise
 _FRAME = 3.1
 # Dimensions of a frame that is given up where its detail refutes it. With fewer the detail of all
 # objects finds those that are missing (from 7 to the 14 of a mixture of 400 objects, τ .992; .888
-# if given up); with more it took half an hour for 1,000 handwritten digits, which have no dimension.
+# if given up); with more it took half an hour for 1,000 handwritten digits, which have none.
 _IN_SIGHT = 16
 
 
@@ -96,7 +96,7 @@ class LowDimensional:
             if len(frame.objects) + len(frame.twins) < draft.n:
                 yield from draft.phase("frame detail", self._refine(_IN_FRAME, in_frame=True))
                 if frame.dimension is None:
-                    return False
+                    return False  # type: ignore[unreachable] # the detail has taken it back
                 yield from draft.phase("slots", self._slot())
             yield from draft.phase("detail", self._refine(self.quality))
         except BudgetSpent:

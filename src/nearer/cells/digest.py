@@ -2,7 +2,8 @@
 
 Imports are read from the source, from module to module, also those inside functions. A change to
 one method so leaves the figures of the others valid, and a change to what they share leaves none.
-A function is followed inside its own module, too: how its figures are shown is not part of it.
+A function is followed inside its own module, too: how its figures are shown is not part of it, nor
+are comments and docstrings.
 """
 
 from __future__ import annotations
@@ -45,12 +46,29 @@ def code_digest(
     digest, modules = hashlib.sha256(), set[str]()
     for function in functions:
         used = _used(ast.parse(inspect.getsource(sys.modules[function.__module__])), function)
-        digest.update("\n".join(ast.unparse(statement) for statement in used).encode())
+        digest.update("\n".join(_unparsed(statement) for statement in used).encode())
         modules |= {name for statement in used for name in _modules_named(statement)}
     reached = modules_reached(modules - set(without), without=without)
     for path in sorted({path for module in reached for path in _files(module)} | set(files)):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+        digest.update(path.name.encode() + b"\0" + _content(path))
     return digest.hexdigest()[:16]
+
+
+@cache
+def _content(path: Path) -> bytes:
+    """What a file says: source without remarks, other files as they are."""
+    if path.suffix != ".py":
+        return path.read_bytes()
+    return _unparsed(ast.parse(path.read_text(encoding="utf-8"))).encode()
+
+
+def _unparsed(tree: ast.AST) -> str:
+    """Source without comments, docstrings and layout."""
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    for node in ast.walk(tree):
+        if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:] or [ast.Pass()]
+    return ast.unparse(tree)
 
 
 def modules_reached(roots: Iterable[str], *, without: Iterable[str] = ()) -> set[str]:

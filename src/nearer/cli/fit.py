@@ -144,10 +144,18 @@ def command(
     named = None if columns is None else _columns(columns)
     source = in_blocks(triplets, named)
     if source is not None:
-        if kind not in ("auto", "triplets") or no_header or drop_bad_rows:
+        ignored = {
+            "--kind": kind not in ("auto", "triplets"),
+            "--no-header": no_header,
+            "--names": names,
+            "--first": first is not None,
+            "--drop-bad-rows": drop_bad_rows,
+            "--scheduler": scheduler is not None,
+        }
+        if given := [option for option, is_given in ignored.items() if is_given]:
             raise InvalidInput(
-                f"{triplets}: is read in blocks, and then every row is a triplet; leave out "
-                "--kind, --no-header and --drop-bad-rows"
+                f"{triplets}: is read in blocks, by this machine or torchrun, and every row is "
+                f"a triplet; leave out {', '.join(given)}"
             )
         with fit_blocks(source, triplets, out, **options) as result:
             if result is not None:

@@ -40,7 +40,7 @@ __all__ = [
     "wanted_dimension",
 ]
 
-_MOST_DRAWN = 1000  # objects with names and ellipses; more of them hide each other and take minutes
+_MOST_DRAWN = 1000  # objects with ellipses and pictures, names on paper; more hide each other
 
 _FILES = ("dimension.png", "embedding.csv", "fit.json", "map.png", "people.csv")
 
@@ -378,11 +378,11 @@ def _draw(part: Path, fitted: Fitted) -> None:
 def _draw_map(fitted: Fitted, file: Path) -> None:
     from nearer.plotting import save
 
-    options: dict[str, Any] = {"labels": None, "covariances": None}
-    if len(fitted.names) <= _MOST_DRAWN:
-        options = {"labels": fitted.names, "pictures": fitted.pictures}
+    options: dict[str, Any] = {"labels": fitted.names, "pictures": fitted.pictures}
     if file.suffix.lower() == ".html":
-        title = f"Map of {fitted.source.name}"
-        save(fitted.embedding.plot(interactive=True, title=title, **options), file)
-    else:
-        save(fitted.embedding.plot(**options), file)
+        options |= {"interactive": True, "title": f"Map of {fitted.source.name}"}
+    elif len(fitted.names) > _MOST_DRAWN:
+        options["labels"] = None
+    if len(fitted.names) > _MOST_DRAWN:
+        options |= {"covariances": None, "pictures": None}
+    save(fitted.embedding.plot(**options), file)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -90,7 +91,8 @@ def explore_positions(
     }
     text = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
     page = files("nearer.plotting").joinpath("explore.html").read_text(encoding="utf-8")
-    return InteractiveMap(page.replace("{{title}}", escape(title)).replace("{{data}}", text))
+    parts = {"title": escape(title), "data": text}
+    return InteractiveMap(re.sub(r"{{(title|data)}}", lambda mark: parts[mark[1]], page))
 
 
 def _coloured(colour: ArrayLike | None, n: int) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 Two dimensions are drawn as they are. One is drawn from left to right, each object on a row of its
 own. More are drawn as a small grid of maps, one for each pair of the directions of greatest spread,
-all at the same scale.
+each as large as it can be.
 """
 
 from __future__ import annotations

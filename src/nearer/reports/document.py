@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from urllib.parse import quote
 
 __all__ = ["Block", "Code", "Document", "Grid", "Paragraph", "Plate", "Section"]
 
@@ -97,7 +98,7 @@ class Plate:
 
     def markdown(self) -> str:
         """As Markdown, the picture in a file beside it."""
-        return f"![{_plain(self.alt)}]({self.name})\n\n{_plain(self.caption)}"
+        return f"![{_plain(self.alt)}]({quote(self.name)})\n\n{_plain(self.caption)}"
 
 
 Block = Paragraph | Code | Grid | Plate

@@ -23,6 +23,8 @@ _REFERENCES = {
     "International Conference on Artificial Intelligence and Statistics, 11–18.",
     "ste": "van der Maaten, L., and Weinberger, K. (2012). Stochastic triplet embedding. IEEE "
     "International Workshop on Machine Learning for Signal Processing, 1–6.",
+    "basis": "Anderton, J., Pavlu, V., and Aslam, J. (2018). Revealing the basis: Ordinal "
+    "embedding through geometry.",
     "luce": "Luce, R. D. (1959). Individual choice behavior: A theoretical analysis. Wiley.",
 }
 _REFERENCES["tste"] = _REFERENCES["ste"]
@@ -47,7 +49,19 @@ def _spread_by(found: Embedding) -> str:
 
 
 def _method(found: Embedding) -> str:
-    return str(found.details.get("method", "noisy" if "posterior" in found.details else "soe"))
+    """How positions were found; nothing where that was not recorded."""
+    phases = {phase.name for phase in found.history}
+    if "method" in found.details:
+        return str(found.details["method"])
+    if "posterior" in found.details:
+        return "noisy"
+    if "crowd kernel" in phases:
+        return "ckl"
+    if "loss" in found.details:
+        return "soe"
+    if "basis" in phases:
+        return "basis"
+    return "centre" if phases else ""
 
 
 def _tail(found: Embedding) -> float:
@@ -101,10 +115,10 @@ def methods_text(found: Embedding) -> str:
         f"The {n:,} objects were placed in {amount(d, 'dimension')} by ordinal "
         f"embedding of {amount(found.n_comparisons, 'answer')} with nearer, version {__version__}."
     ]
-    if found.chosen:
-        words.append(
-            "The questions were chosen one round after the other, from the answers so far."
-        )
+    if found.chosen and found.history:
+        at_random = all(phase.name == "random" for phase in found.history)
+        how = "drawn at random" if at_random else "chosen from the answers so far, round by round"
+        words.append(f"The questions were {how}.")
     if method == "noisy":
         words.append(
             "Answers were taken to follow a choice rule (Luce, 1959): the nearer of two objects "
@@ -117,6 +131,16 @@ def methods_text(found: Embedding) -> str:
                 "way in which distances count were chosen by answers held out, all answers about "
                 "the same three objects together."
             )
+    elif method == "centre":
+        words.append(
+            "Positions are in the middle of what the answers allow: those of a logistic loss of "
+            "the difference of the two distances, with a wide Gaussian prior."
+        )
+    elif method == "basis":
+        words.append(
+            "Positions are coordinates on axes that rankings of the objects show (Anderton, Pavlu "
+            "and Aslam, 2018)."
+        )
     elif method in _LOSSES:
         obeyed = ", which obeys all of them" if found.error_rate == 0 else ""
         words.append(f"Positions minimise the loss of {_LOSSES[method]}{obeyed}.")

@@ -94,15 +94,19 @@ def about_dimension(found: Embedding) -> Section:
     """How many dimensions, and what that rests on."""
     d, low, high = found.dimension, found.dimension_low, found.dimension_high
     estimate, space = found.details.get("estimate"), amount(d, "dimension")
-    if found.determined is None:
+    known = [x for x in found.evidence.values() if isinstance(x, dict)]
+    at = " at 95 %" if any("probability" in x for x in known) else ""
+    if found.determined is None and found.chosen:
+        said = f"The positions have {space}; how sure that number is was not estimated."
+    elif found.determined is None:
         said = f"The positions have {space}: the number was given, not estimated."
     elif found.determined:
-        said = f"The answers need {space}; no other number is left possible at 95 %."
+        said = f"The answers need {space}; no other number is left possible{at}."
     else:
         said = (
             f"The number of dimensions is not determined: {low} to {high} cannot be told apart by "
-            f"these answers at 95 %. The map has {space}, from which on more do not "
-            "clearly predict better."
+            f"these answers{at}. The map has {space}"
+            + (", from which on more do not clearly predict better." if at else ".")
         )
     blocks: list[Block] = [Paragraph(said), *_evidence(found)]
     if estimate is not None and len(estimate.dimensions) > 1:
@@ -351,31 +355,27 @@ def about_map(found: Embedding, pictures: Sequence[Any] | None) -> Section:
 
 def about_objects(found: Embedding) -> Section:
     """How sure the position of each object is."""
-    n = len(found.positions)
-    asked = np.bincount(found.triplets.ravel(), minlength=n)[:n]
-    names = _names(found)
-    positions = [[f"{x:.3g}" for x in row[:5]] for row in found.positions.tolist()]
-    axes = [f"x{j + 1}" for j in range(min(found.dimension, 5))]
-    if found.covariances is None:
-        rows = [[names[i], f"{asked[i]:,}", *positions[i]] for i in np.argsort(asked).tolist()]
-        shown, caption = _outermost(rows, "objects", "those in the fewest and in the most answers")
-        said = "How sure these positions are was not computed."
-        return Section(
-            "Objects", [Paragraph(said), Grid(caption, ["object", "comparisons", *axes], shown)]
+    n, order = len(found.positions), np.arange(len(found.positions))
+    columns: dict[str, Sequence[str]] = {"object": _names(found)}
+    said, which = "How sure these positions are was not computed.", "the first and the last"
+    if len(found.triplets):  # they need not be kept
+        asked = np.bincount(found.triplets.ravel(), minlength=n)
+        columns["comparisons"] = [f"{times:,}" for times in asked.tolist()]
+        order, which = np.argsort(asked), "those in the fewest and in the most answers"
+    if found.covariances is not None:
+        spread = float(np.sqrt(found.positions.var(axis=0).sum())) or 1.0
+        sd = np.sqrt(np.trace(found.covariances, axis1=1, axis2=2)) / spread
+        columns["uncertainty"] = [percent(share) for share in sd.tolist()]
+        order, which = np.argsort(-sd, kind="stable"), "the least and the most sure"
+        said = (
+            f"The uncertainty is the typical error of a position{held_fixed(found)}, as a share of "
+            f"the spread of all objects; its median is {percent(float(np.median(sd)))}."
         )
-    spread = float(np.sqrt(found.positions.var(axis=0).sum())) or 1.0
-    sd = np.sqrt(np.trace(found.covariances, axis1=1, axis2=2))
-    rows = [
-        [names[i], f"{asked[i]:,}", percent(sd[i] / spread), *positions[i]]
-        for i in np.argsort(-sd, kind="stable").tolist()
-    ]
-    shown, caption = _outermost(rows, "objects", "the least and the most sure")
-    said = (
-        f"The uncertainty is the typical error of a position{held_fixed(found)}, as a share of the "
-        f"spread of all objects; its median is {percent(float(np.median(sd)) / spread)}."
-    )
-    heads = ["object", "comparisons", "uncertainty", *axes]
-    return Section("Objects", [Paragraph(said), Grid(caption, heads, shown)])
+    for j, axis in enumerate(found.positions.T[:5].tolist()):
+        columns[f"x{j + 1}"] = [f"{x:.3g}" for x in axis]
+    rows = [[column[i] for column in columns.values()] for i in order.tolist()]
+    shown, caption = _outermost(rows, "objects", which)
+    return Section("Objects", [Paragraph(said), Grid(caption, list(columns), shown)])
 
 
 def about_methods(found: Embedding) -> Section:
