@@ -16,6 +16,7 @@ from pkgutil import iter_modules
 
 import benchmarks
 from benchmarks.harness import cores, measure
+from nearer.cli.stopping import is_ctrl_c
 from nearer.errors import NearerError
 
 NAMES = sorted(
@@ -54,7 +55,9 @@ def main(arguments: list[str] | None = None) -> int:
             options = {"full": given.full, "seeds": given.seeds, "only": given.cells}
             options |= {"jobs": given.jobs, "scheduler": given.scheduler}
             print(measure(module, name, **options), flush=True)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemError) as error:
+        if not is_ctrl_c(error):
+            raise
         print("interrupted; finished cells are kept, the same command goes on", file=sys.stderr)
         return 130
     except NearerError as error:

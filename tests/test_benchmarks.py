@@ -132,8 +132,11 @@ def test_what_pages_are_made_with():
     assert table(["a", "b"], [(1, 2)]) == "| a | b |\n| --- | --- |\n| 1 | 2 |\n"
 
 
-def test_ctrl_c_is_one_line_and_exit_code_130(monkeypatch, capsys):
+@pytest.mark.parametrize("compiled", [False, True])
+def test_ctrl_c_is_one_line_and_exit_code_130(monkeypatch, capsys, compiled):
     def stop(*_, **__):
+        if compiled:  # as it comes out of compiled code
+            raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
         raise KeyboardInterrupt
 
     monkeypatch.setattr(command, "measure", stop)

@@ -163,6 +163,29 @@ def test_ctrl_c_leaves_a_checkpoint_and_the_same_command_goes_on(tmp_path):
     assert not (tmp_path / "out/fit/interrupted.npz").exists()
 
 
+def test_ctrl_c_within_compiled_code_leaves_a_checkpoint_too(small, call, tmp_path, monkeypatch):
+    from nearer import _many
+
+    write(tmp_path / "t.parquet", triplets(m=3000, flip=0.2))
+    arguments = ["fit", "t.parquet", "--dim", 2, "--seed", 0, "--tol", 1e-3, "--json"]
+    stage, gone_through = _many.Checkpoint.stage, []
+
+    def stop_at_the_second(self, name, *rest, **how):
+        if gone_through:
+            raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
+        gone_through.append(name)
+        return stage(self, name, *rest, **how)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_many.Checkpoint, "stage", stop_at_the_second)
+        stopped = call(*arguments)
+    assert stopped.exit_code == 130, stopped.output
+    assert "kept in out/fit/interrupted.npz; the same command goes on" in stopped.stderr
+    again = call(*arguments)
+    assert again.exit_code == 0, again.output
+    assert "going on from out/fit/interrupted.npz" in again.stderr
+
+
 def test_several_processes_need_a_file_that_they_can_share(call, tmp_path, monkeypatch):
     nearer.write_triplets(tmp_path / "t.csv", triplets(m=100))
     monkeypatch.setitem(os.environ, "WORLD_SIZE", "2")

@@ -162,6 +162,17 @@ def test_ctrl_c_keeps_the_answers_and_the_same_command_goes_on(tmp_path):
     assert not (folder / "interrupted.npz").exists()
 
 
+def in_compiled_code(*_, **__):
+    """Ctrl-C as it comes out of compiled code."""
+    raise SystemError(
+        "CPUDispatcher(_some_steps) returned a result with an exception set"
+    ) from KeyboardInterrupt()
+
+
+def in_python(*_, **__):
+    raise KeyboardInterrupt
+
+
 class _CtrlC:
     """An oracle that is interrupted after so many comparisons."""
 
@@ -200,11 +211,9 @@ def test_a_budget_counts_what_was_paid_before_an_interruption(
     assert (tmp_path / "o" / "embedding.csv").read_text() == expected
 
 
-def test_answers_are_kept_when_writing_is_interrupted(call, points, tmp_path, monkeypatch):
+@pytest.mark.parametrize("stop", [in_python, in_compiled_code])
+def test_answers_are_kept_when_writing_is_interrupted(call, points, tmp_path, monkeypatch, stop):
     from nearer.cli import output
-
-    def stop(_):
-        raise KeyboardInterrupt
 
     arguments = ["embed", points, "--method", "basis", "--seed", 3, "--out", "o"]
     with monkeypatch.context() as patch:
@@ -216,6 +225,7 @@ def test_answers_are_kept_when_writing_is_interrupted(call, points, tmp_path, mo
     assert "going on from" in again.stderr
 
 
+@pytest.mark.parametrize("stop", [in_python, in_compiled_code])
 @pytest.mark.parametrize(
     ("arguments", "where"),
     [
@@ -224,10 +234,7 @@ def test_answers_are_kept_when_writing_is_interrupted(call, points, tmp_path, mo
         (["data"], "pathlib.Path.is_file"),
     ],
 )
-def test_ctrl_c_is_one_line_and_exit_code_130(call, tmp_path, monkeypatch, arguments, where):
-    def stop(*_):
-        raise KeyboardInterrupt
-
+def test_ctrl_c_is_one_line_and_exit_code_130(call, tmp_path, monkeypatch, arguments, where, stop):
     (tmp_path / "answers.csv").write_text("head,winner,loser\n0,1,2\n")
     with monkeypatch.context() as patch:
         patch.setattr(where, stop)
@@ -235,6 +242,28 @@ def test_ctrl_c_is_one_line_and_exit_code_130(call, tmp_path, monkeypatch, argum
     assert result.exit_code == 130
     assert result.stdout == ""
     assert result.stderr == "Error: interrupted\n"
+
+
+def test_an_error_of_the_system_is_no_ctrl_c(call, monkeypatch):
+    def fail(*_):
+        raise SystemError("bad argument to an internal function")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pathlib.Path.is_file", fail)
+        result = call("data")
+    assert isinstance(result.exception, SystemError)
+
+
+def test_nowhere_to_keep_compiled_code_is_one_line(call, tmp_path, monkeypatch):
+    def nowhere(*_):
+        raise RuntimeError("cannot cache function 'f': no locator available for file 'f.py'")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pathlib.Path.is_file", nowhere)
+        result = call("data")
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert "set NUMBA_CACHE_DIR to a folder" in result.stderr
 
 
 def test_answers_of_another_run_are_not_taken_up(call, points, tmp_path):

@@ -21,7 +21,7 @@ import numpy as np
 from nearer._many import MANY, Checkpoint, Goal, fit_many
 from nearer.cli.fitted import Fitted, wanted_dimension
 from nearer.cli.output import check_folder
-from nearer.cli.stopping import Stopped
+from nearer.cli.stopping import stopped_by_ctrl_c
 from nearer.errors import InvalidInput
 from nearer.fitting.blockwise import lay_out
 from nearer.fitting.device import using
@@ -89,7 +89,7 @@ def _fitted(
         )
     seed = secrets.randbits(31) if seed is None else seed
     file, start = folder / _KEPT, time.perf_counter()
-    with bar_progress() as (say, share), _said_where_it_is(file):
+    with bar_progress() as (say, share), stopped_by_ctrl_c(partial(_where_it_is, file)):
         say(f"reading {path}")
         shown = replace(source, blocks=_watched(source, share))
         whose = (0, 1) if crew is None else crew.share
@@ -125,13 +125,8 @@ def _read(answers: Stored) -> str:
     return f"{said}\ncolumns not used: {', '.join(answers.unread)}" if answers.unread else said
 
 
-@contextmanager
-def _said_where_it_is(file: Path) -> Iterator[None]:
-    """On Ctrl-C say what is kept, and how to go on."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        what = "nothing was reached yet; the same command begins anew"
-        if file.is_file():
-            what = f"what was reached is kept in {file}; the same command goes on from there"
-        raise Stopped(f"interrupted; {what}") from None
+def _where_it_is(file: Path) -> str:
+    """What is kept after Ctrl-C, and how to go on."""
+    if not file.is_file():
+        return "interrupted; nothing was reached yet; the same command begins anew"
+    return f"interrupted; what was reached is kept in {file}; the same command goes on from there"

@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from nearer.cli.stopping import stopped_by_ctrl_c
 from nearer.wording import amount
 
 __all__ = ["command"]
@@ -55,10 +56,10 @@ def ask(
     names = _objects(objects)
     file = _journal(objects, journal)
     judge = TerminalJudge(question, random_state=seed)
-    try:
+    with stopped_by_ctrl_c(
+        lambda: f"the answers are in {file}; the same command goes on from there"
+    ):
         found = run(_asking(names, budget, seed), judge, objects=names, journal=file)
-    except KeyboardInterrupt:
-        raise _Left(f"the answers are in {file}; the same command goes on from there") from None
     _finish(found, file, out)
 
 
@@ -184,12 +185,6 @@ def _asking(names: list[str], budget: int | None, seed: int) -> Any:
     from nearer.algorithms.informative import informative
 
     return informative(len(names), budget=budget or 8 * len(names), random_state=seed)
-
-
-class _Left(click.ClickException):
-    """Ended by whoever answers, with the exit code that shells use for Ctrl-C."""
-
-    exit_code = 130
 
 
 def _finish(found: Any, file: Path, out: str | None) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from nearer import __version__
-from nearer.cli.stopping import Stopped
+from nearer.cli.stopping import stopped_by_ctrl_c
 from nearer.errors import AnswersWarning, DroppedRows, NearerError
 
 __all__ = ["main"]
@@ -49,13 +49,18 @@ class _OnDemand(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            with warnings.catch_warnings():
+            with stopped_by_ctrl_c(), warnings.catch_warnings():
                 warnings.showwarning = _plainly(warnings.showwarning)
                 return super().invoke(ctx)
         except NearerError as error:
             raise _Refused(str(error)) from error
-        except KeyboardInterrupt:
-            raise Stopped("interrupted") from None
+        except RuntimeError as error:
+            if "no locator available" not in str(error):  # Numba's words for no folder to write to
+                raise
+            raise _Refused(
+                "nowhere to keep compiled code: neither the package's folder nor the home folder "
+                "can be written to; set NUMBA_CACHE_DIR to a folder that can"
+            ) from error
 
 
 def _plainly(show: Callable[..., None]) -> Callable[..., None]:

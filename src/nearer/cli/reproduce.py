@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -10,7 +12,7 @@ import click
 from nearer.cli.options import scheduler_option
 from nearer.cli.output import check_folder
 from nearer.cli.progress import cells_progress
-from nearer.cli.stopping import Stopped
+from nearer.cli.stopping import stopped_by_ctrl_c
 
 if TYPE_CHECKING:
     from nearer.reproduce.render import Page
@@ -55,27 +57,26 @@ def command(
 
     folder = check_folder(out)
     scale = (QUICK if quick else FULL).with_runs(runs)
-    try:
-        with cells_progress() as (begin, step):
-            page, files = reproduce(
-                target,
-                folder,
-                scale,
-                seed=seed,
-                jobs=jobs,
-                scheduler=scheduler,
-                begin=begin,
-                progress=step,
-            )
-    except KeyboardInterrupt:
-        kept = folder / "cells.jsonl"
-        raise Stopped(
-            f"interrupted; finished cells are kept in {kept}, and the same command goes on"
-            if kept.exists()
-            else "interrupted before a cell was finished"
-        ) from None
+    with stopped_by_ctrl_c(partial(_what_is_kept, folder)), cells_progress() as (begin, step):
+        page, files = reproduce(
+            target,
+            folder,
+            scale,
+            seed=seed,
+            jobs=jobs,
+            scheduler=scheduler,
+            begin=begin,
+            progress=step,
+        )
     _print(page)
     click.echo("\n".join(str(file) for file in files))
+
+
+def _what_is_kept(folder: Path) -> str:
+    kept = folder / "cells.jsonl"
+    if not kept.exists():
+        return "interrupted before a cell was finished"
+    return f"interrupted; finished cells are kept in {kept}, and the same command goes on"
 
 
 def _print(page: Page) -> None:

@@ -25,7 +25,7 @@ from nearer.algorithms.methods import make_asking, makers
 from nearer.asking.memory import Memory
 from nearer.asking.oracles import PointOracle
 from nearer.cli.output import MethodRun, check_folder, write_run
-from nearer.cli.stopping import Stopped
+from nearer.cli.stopping import stopped_by_ctrl_c
 from nearer.datasets.points import load_named_points
 from nearer.errors import InvalidInput
 from nearer.files import read_numpy, write_bytes
@@ -117,12 +117,9 @@ class _Journalled:
     @contextmanager
     def kept_when_interrupted(self) -> Iterator[None]:
         """The answers are in the file already; say so on Ctrl-C."""
-        try:
+        said = f"interrupted; the answers are kept in {self._file}, and the same command goes on"
+        with stopped_by_ctrl_c(lambda: said):
             yield
-        except KeyboardInterrupt:
-            raise Stopped(
-                f"interrupted; the answers are kept in {self._file}, and the same command goes on"
-            ) from None
 
 
 class _PaidAnswers:
@@ -161,17 +158,15 @@ class _PaidAnswers:
     @contextmanager
     def kept_when_interrupted(self) -> Iterator[None]:
         """Save the answers on Ctrl-C; once all is done nothing needs to be taken up again."""
-        try:
+        with stopped_by_ctrl_c(self._save):
             yield
-        except KeyboardInterrupt:
-            self._save()
-            raise Stopped(
-                f"interrupted; {amount(len(self.memory), 'answer is', 'answers are')} kept in "
-                f"{self._file}, and the same command goes on from there"
-            ) from None
         self._file.unlink(missing_ok=True)
 
-    def _save(self) -> None:
+    def _save(self) -> str:
         sink = io.BytesIO()
         np.savez(sink, triplets=self.memory.triplets, fingerprint=self._fingerprint, seed=self.seed)
         write_bytes(self._file, sink.getvalue())
+        return (
+            f"interrupted; {amount(len(self.memory), 'answer is', 'answers are')} kept in "
+            f"{self._file}, and the same command goes on from there"
+        )
