@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from matplotlib.collections import PathCollection, PolyCollection
+from matplotlib.figure import Figure
 from matplotlib.image import imsave
 from matplotlib.offsetbox import AnnotationBbox
 from matplotlib.text import Annotation, Text
@@ -69,25 +70,32 @@ def test_a_name_is_written_as_it_is():
 
 @pytest.mark.parametrize(("d", "panels"), [(2, 1), (3, 3), (4, 6), (5, 10), (7, 10)])
 def test_more_than_two_dimensions_are_a_grid_of_pairs(d, panels):
-    X = points(30, d)
-    ax = plot_positions(X, covariances=regions(30, d))
+    X, C = points(30, d), regions(30, d)
+    ax = plot_positions(X, covariances=C)
     drawn = ax.figure.axes
     assert len(drawn) == panels
-    spread = np.linalg.svd(X - X.mean(axis=0), compute_uv=False) ** 2
-    for panel in drawn:
-        offsets = np.asarray(
-            next(c for c in panel.collections if isinstance(c, PathCollection)).get_offsets()
-        )
-        assert len(offsets) == 30
+    _, size, turn = np.linalg.svd(X - X.mean(axis=0))
+    turn = turn if d > 2 else np.eye(2)  # two dimensions are drawn as they are
+    pairs = [(i, j) for j in range(1, min(d, 5)) for i in range(j)]
+    for panel, pair in zip(drawn, pairs, strict=True):
+        [dots] = [c for c in panel.collections if isinstance(c, PathCollection)]
+        away, seen = np.asarray(dots.get_offsets()), X @ turn.T[:, pair]
+        seen = seen * np.sign(away[0] * seen[0])  # which way a direction points is no matter
+        assert away == pytest.approx(seen)
+        [ellipses] = [c for c in panel.collections if isinstance(c, PolyCollection)]
+        wide = [np.ptp(path.vertices, axis=0) for path in ellipses.get_paths()]
+        along = np.einsum("ki,nij,kj->nk", turn[list(pair)], C, turn[list(pair)])
+        assert np.array(wide) == pytest.approx(2 * np.sqrt(chi2.ppf(0.95, 2) * along), rel=0.01)
         assert panel.get_aspect() == 1, "both directions of a panel at one scale"
-    if d > 2:
-        share = 100 * spread[1] / spread.sum()
-        assert ax.get_ylabel() == f"direction 2 of {d}\n({share:.0f} % of the spread)"
+        if d > 2:
+            shares = np.round(100 * size**2 / np.sum(size**2))
+            last = max(j for _, j in pairs)
+            says = [f"direction {k + 1} of {d}\n({shares[k]:.0f} % of the spread)" for k in pair]
+            assert panel.get_xlabel() == (says[0] if pair[1] == last else "")
+            assert panel.get_ylabel() == (says[1] if pair[0] == 0 else "")
 
 
 def test_given_axes_show_the_first_two_directions():
-    from matplotlib.figure import Figure
-
     ax = Figure().subplots()
     assert plot_positions(points(20, 4), labels=names(20), ax=ax) is ax
     assert len(ax.figure.axes) == 1
@@ -169,13 +177,49 @@ def test_degenerate_positions_are_drawn():
         ({"colour": [1, 2, 3]}, r"colour of shape \(3,\): must be one .* of the 20"),
         ({"labels": ["a"]}, "labels: 1 for 20 objects"),
         ({"pictures": []}, "pictures: 0 for 20 objects"),
-        ({"covariances": np.ones((2, 2, 2))}, "covariances: 2 for 20 objects"),
+        ({"covariances": np.ones((2, 2, 2))}, r"covariances of shape \(2, 2, 2\): must be \(20, 2"),
+        ({"covariances": np.full((20, 2, 2), "x")}, r"covariances=array.* must be \(20, 2, 2\) n"),
+        ({"covariances": [[1], [1, 2]]}, r"covariances=\[\[1\], \[1, 2\]\]: must be \(20, 2, 2"),
+        ({"covariances": np.full((20, 2, 2), np.nan)}, r"covariances\[0\] = \[\[nan"),
+        ({"colour": [[1], [1, 2]] * 10}, r"colour=.* no lists within the list"),
+        ({"colour": [1e308, -1e308] * 10}, r"colour as large as 1e\+308: .* rescale"),
+        ({"colour": [0.5, 10**400] * 10}, r"colour as large as .* rescale"),
+        ({"pictures": [3] * 20}, "pictures: 3 is no path; give the path of an image file, or None"),
+        ({"pictures": ["gone.png"] * 20}, r"gone\.png: is no picture .* or None for an object"),
+        ({"labels": set(range(20))}, r"labels=\{0, 1.* must be a list, .* in their order"),
+        ({"labels": dict.fromkeys(range(20))}, r"labels=\{0: .* must be a list"),
+        ({"labels": np.array("x")}, r"labels=array.* must be a list"),
     ],
 )
 def test_what_does_not_fit_is_refused(options, message):
     for draw in (plot_positions, explore_positions):
         with pytest.raises(InvalidInput, match=message):
             draw(points(20, 2), **options)
+
+
+def test_what_cannot_be_drawn_on_is_refused():
+    figure = Figure()
+    for ax in (figure, figure.subplots(1, 2)):
+        with pytest.raises(InvalidInput, match=r"ax=.*must be one Matplotlib Axes; of a figure"):
+            plot_positions(points(5, 2), ax=ax)
+
+
+@pytest.mark.parametrize("d", [2, 3])
+@pytest.mark.parametrize(
+    ("odd", "shown"), [("_x", "_x"), ("", "(empty)"), (r"$\frac$", r"$\frac$")]
+)
+def test_every_class_is_in_the_legend_as_it_is_called(tmp_path, d, odd, shown):
+    ax = plot_positions(points(8, d), colour=[odd] * 4 + ["b"] * 4)
+    legend = ax.get_legend() if d == 2 else ax.figure.legends[0]
+    assert [text.get_text() for text in legend.get_texts()] == [shown, "b"]
+    save(ax, tmp_path / "map.png")  # is read as it is, not as mathematics
+
+
+def test_a_legend_also_explains_what_was_on_the_axes():
+    ax = Figure().subplots()
+    ax.plot([0, 1], [0, 1], label="a line")
+    plot_positions(points(4, 2), colour=list("aabb"), ax=ax)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a line", "a", "b"]
 
 
 @pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
@@ -253,6 +297,7 @@ def test_both_maps_take_a_title(d):
     figure = plot_positions(points(6, d), title="cost in $").figure
     assert "cost in $" in [text.get_text() for text in figure.findobj(Text)]
     assert "cost in $" in explore_positions(points(6, d), title="cost in $").html
+    assert "<h1>Map of the objects</h1>" in explore_positions(points(6, d), title=None).html
 
 
 def test_letters_that_no_font_has_are_one_warning(tmp_path):

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from nearer.algorithms.basis import Basis
 from nearer.plotting.canvas import COLOURS, GREY, bare, new_axes
+from nearer.plotting.given import check_axes
 from nearer.plotting.projection import project
 
 __all__ = ["plot_basis"]
@@ -35,6 +36,7 @@ def plot_basis(basis: Basis, positions: ArrayLike, *, ax: Axes | None = None) ->
     >>> len(ax.lines)
     2
     """
+    check_axes(ax)
     ax = new_axes() if ax is None else ax
     flat = project(positions, most=2).places
     if flat.shape[1] == 1:

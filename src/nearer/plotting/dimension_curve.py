@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from nearer.plotting.canvas import new_axes
+from nearer.plotting.given import check_axes
 
 if TYPE_CHECKING:
     from nearer._dimension import DimensionEstimate
@@ -30,6 +31,7 @@ def plot_dimension(estimate: DimensionEstimate, ax: Axes | None = None) -> Axes:
     The dimensions that cannot be told apart are shaded; where some of them were not tried, the
     shade goes on to the edge and the title says so. Where nothing was held out there is no score.
     """
+    check_axes(ax)
     if ax is None:
         ax = new_axes(5, 3.5)
     tried, d = estimate.dimensions, estimate.dimension

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nearer.plotting.canvas import COLOURS
-from nearer.plotting.given import check_given, check_title, read_colours
+from nearer.plotting.given import check_given, check_title, read_colours, read_covariances
 from nearer.plotting.projection import project
 from nearer.plotting.thumbnails import as_data_url, read_thumbnail
 
@@ -56,7 +56,7 @@ def explore_positions(
     covariances: NDArray[np.float64] | None = None,
     pictures: Sequence[str | os.PathLike[str] | None] | None = None,
     colour: ArrayLike | None = None,
-    title: str = "Map of the objects",
+    title: str | None = None,
 ) -> InteractiveMap:
     """Make a page with a map to explore; it takes what `plot_positions` takes.
 
@@ -67,7 +67,7 @@ def explore_positions(
     labels, covariances, pictures, colour
         As in `plot_positions`; pictures are made small and held by the page.
     title
-        Of the page.
+        Of the page; "Map of the objects" where none is given.
 
     Examples
     --------
@@ -79,7 +79,8 @@ def explore_positions(
     seen = project(positions, most=None)
     n = len(seen.places)
     d = len(seen.directions)
-    check_given(n, d, labels=labels, covariances=covariances, pictures=pictures)
+    check_given(n, labels=labels, pictures=pictures)
+    covariances = read_covariances(covariances, n, d)
     check_title(title)
     data: dict[str, Any] = {
         "names": [str(x) for x in (range(n) if labels is None else labels)],
@@ -91,7 +92,7 @@ def explore_positions(
     }
     text = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
     page = files("nearer.plotting").joinpath("explore.html").read_text(encoding="utf-8")
-    parts = {"title": escape(title), "data": text}
+    parts = {"title": escape("Map of the objects" if title is None else title), "data": text}
     return InteractiveMap(re.sub(r"{{(title|data)}}", lambda mark: parts[mark[1]], page))
 
 

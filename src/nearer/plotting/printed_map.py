@@ -24,7 +24,14 @@ from scipy.stats import chi2
 
 from nearer.plotting.alphabets import all_letters, drawable
 from nearer.plotting.canvas import COLOURS, GREY, bare, figure_of, new_axes
-from nearer.plotting.given import NO_VALUE, check_given, check_title, read_colours
+from nearer.plotting.given import (
+    NO_VALUE,
+    check_axes,
+    check_given,
+    check_title,
+    read_colours,
+    read_covariances,
+)
 from nearer.plotting.lettering import write_names
 from nearer.plotting.projection import Projection, project
 from nearer.plotting.thumbnails import read_thumbnail
@@ -94,8 +101,10 @@ def plot_positions(
     seen = project(positions)
     n = len(seen.places)
     d = len(seen.directions)
-    check_given(n, d, labels=labels, covariances=covariances, pictures=pictures)
+    check_given(n, labels=labels, pictures=pictures)
+    covariances = read_covariances(covariances, n, d)
     check_title(title)
+    check_axes(ax)
     paint = _Paint(colour, n)
     texts = [[] if labels is None else list(map(str, labels)), paint.kinds or [], [title or ""]]
     drawn = iter(drawable([text for part in texts for text in part]))
@@ -249,10 +258,12 @@ class _Paint:
         }
         self.half = float(np.sqrt(self._look["s"])) / 2
         self.scale: Any = None  # the dots that a colour bar explains
+        self.classes: list[tuple[Any, str]] = []  # the dots that a legend explains, and their names
 
     def dots(self, ax: Axes, places: Floats) -> None:
         """Draw all of them."""
         values, (x, y) = self._colour, places.T
+        classes: list[tuple[Any, str]] = []
         if values is None:
             ax.scatter(x, y, color=COLOURS[1], **self._look)
             return
@@ -271,9 +282,11 @@ class _Paint:
                     "color": COLOURS[which],
                     "marker": _MARKERS[turn % len(_MARKERS)],
                 } | self._look
-                ax.scatter(x[mine], y[mine], label=kind, **look)
+                classes.append((ax.scatter(x[mine], y[mine], label=kind, **look), kind))
         if not known.all():
-            ax.scatter(x[~known], y[~known], color=GREY, label=NO_VALUE, **self._look)
+            missing = ax.scatter(x[~known], y[~known], color=GREY, label=NO_VALUE, **self._look)
+            classes.append((missing, NO_VALUE))
+        self.classes = self.classes or classes  # those of the first map
 
 
 def _explain(ax: Axes, panels: list[Axes], things: _Things) -> None:
@@ -281,7 +294,12 @@ def _explain(ax: Axes, panels: list[Axes], things: _Things) -> None:
     figure = figure_of(ax)
     if things.paint.scale is not None:
         figure.colorbar(things.paint.scale, ax=panels, shrink=0.6)
-    handles, names = ax.get_legend_handles_labels()
+    # of classes all, also those whose names Matplotlib leaves out: empty, or with _ before them
+    ours = things.paint.classes
+    others = zip(*ax.get_legend_handles_labels(), strict=True)  # of axes that were given
+    drawn = {id(handle) for handle, _ in ours}
+    listed = [(handle, name) for handle, name in others if id(handle) not in drawn] + ours
+    handles, names = [handle for handle, _ in listed], [name for _, name in listed]
     if len(names) > _LISTED:
         names = [*names[: _LISTED - 1], f"and {len(names) - _LISTED + 1} more"]
         handles = handles[:_LISTED]
@@ -292,12 +310,15 @@ def _explain(ax: Axes, panels: list[Axes], things: _Things) -> None:
         return
     how: dict[str, Any] = {"frameon": False, "fontsize": 8, "markerscale": 1.3}
     if len(panels) > 1:  # the corner above the diagonal is free
-        figure.legend(handles, names, loc="upper right", ncols=1 + len(names) // 12, **how)
+        how |= {"loc": "upper right", "ncols": 1 + len(names) // 12}
+        legend = figure.legend(handles, ["-"] * len(names), **how)
     else:
         columns = max(1, min(6, 90 // (max(map(len, names)) + 4)))
         # so many letters below the axes, however high these are, there is room for their label
         below = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "borderaxespad": 2.5}
-        ax.legend(handles, names, ncols=columns, **(how | below))
+        legend = ax.legend(handles, ["-"] * len(names), ncols=columns, **(how | below))
+    for text, name in zip(legend.get_texts(), names, strict=True):
+        text.set(text=name, parse_math=False)  # as it is, whatever it begins with
 
 
 def _bars(ax: Axes, places: Floats, variances: Floats) -> None:

@@ -20,12 +20,20 @@ def read_thumbnail(file: str | os.PathLike[str], pixels: int) -> Image.Image:
     """A picture of at most so many pixels on its longer side, upright."""
     from PIL import ImageOps  # noqa: PLC0415
 
+    if not isinstance(file, str | os.PathLike):
+        raise InvalidInput(
+            f"pictures: {repr(file)[:60]} is no path; give the path of an image file, or None for "
+            "an object that has none"
+        )
     try:
         with Image.open(Path(file)) as picture:
             picture.draft("RGB", (2 * pixels, 2 * pixels))  # a large photograph is read coarsely
             small = ImageOps.exif_transpose(picture).convert("RGBA")
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise InvalidInput(f"{file}: is no picture that can be read: {error}") from error
+        raise InvalidInput(
+            f"{file}: is no picture that can be read: {error}; give the path of a file in a common "
+            "format such as .png, or None for an object that has none"
+        ) from error
     small.thumbnail((pixels, pixels))
     return small
 

@@ -62,7 +62,7 @@ def plot_world(positions: ArrayLike, cities: Any, *, title: str = "") -> Figure:
     handles, names = left.get_legend_handles_labels()
     figure.legend(handles, names, loc="outside lower center", ncols=7, frameon=False)
     if title:
-        figure.suptitle(title)
+        figure.suptitle(title, parse_math=False)
     return figure
 
 
