@@ -48,6 +48,12 @@ def test_exact_answers(call, tmp_path):
     assert names == {"embedding.csv", "fit.json", "map.png", "dimension.png"}
 
 
+def test_a_question_answered_both_ways_is_half_right(call, tmp_path):
+    (tmp_path / "both.csv").write_text("head,winner,loser\n" + "a,b,c\na,c,b\n" * 20)
+    summary = json.loads(call("fit", "both.csv", "--seed", 0, "--json").stdout)
+    assert (summary["accuracy"], summary["noise"]) == (0.5, 0.5)
+
+
 def test_contradicting_answers_are_fitted_with_noise(call, tmp_path):
     write(tmp_path / "t.csv", flip=0.15)
     result = call("fit", "t.csv", "--dim", 2, "--seed", 0, "--bootstrap", 0, "--json")

@@ -92,6 +92,20 @@ def test_what_cannot_be_aligned_is_refused(X):
         nearer.compare(X, np.zeros((20, 2)))
 
 
+def test_maps_without_size_or_numbers_are_refused(X):
+    point = np.full(X.shape, 0.1)
+    for maps in ((point, X), (X, point), (X, X, np.zeros_like(X))):
+        with pytest.raises(InvalidInput, match=r"at one place in .*; leave it out"):
+            nearer.align(*maps)
+    with pytest.raises(InvalidInput, match=r"map 2: .* at one place in the maps before it"):
+        nearer.align(np.where(np.arange(len(X))[:, None] < 5, 1.0, X), X[:5])
+    found = nearer.fit([[0, 1, 2], [1, 0, 2], [2, 1, 0]], n_components=1, random_state=0)
+    lost = replace(found, positions=np.full_like(found.positions, np.nan))
+    for maps in ((lost, found), (found, lost)):
+        with pytest.raises(InvalidInput, match=r"points\[0, 0\] = nan: every value must be finite"):
+            nearer.align(*maps)
+
+
 def test_maps_are_passed_one_by_one_and_read_before(X, tmp_path):
     a = known(X, range(20))
     for maps in ([a, a], (X, X)):

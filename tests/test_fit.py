@@ -1,5 +1,6 @@
 """`nearer.fit`: every form of answers, one belief; objects, people and trials."""
 
+import itertools
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 import nearer
 from nearer.asking.people import CrowdOracle, Person
-from nearer.errors import InvalidInput
+from nearer.errors import AnswersWarning, InvalidInput
 from nearer.questions import answered, balanced_questions, random_questions
 
 X = np.random.default_rng(0).normal(size=(30, 2))
@@ -336,3 +337,14 @@ def test_objects_beyond_all_bounds_are_refused_before_they_take_memory():
 def test_what_is_no_rows_is_shown(given, message):
     with pytest.raises(InvalidInput, match=message):
         nearer.fit(given)
+
+
+def test_where_all_is_a_tie_a_coin_decides():
+    """Each question answered both ways leaves all objects at one place: no answer is wrong."""
+    both = nearer.fit([[0, 1, 2], [0, 2, 1]] * 20, random_state=0)
+    assert both.error_rate == 0.5
+    q = np.array(list(itertools.permutations(range(6), 3)))
+    with pytest.warns(AnswersWarning, match="50 % of 120 answers .* no better than by guessing"):
+        found = nearer.fit(q, random_state=0)
+    assert (found.positions == 0).all()
+    assert (found.error_rate, found.held_out.accuracy) == (0.5, 0.5)

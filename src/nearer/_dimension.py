@@ -188,7 +188,7 @@ def fit_exactly(
         held = hold_out_once(rows, weights, n, e, Loss("soe"), rng)
         if held is None:
             break
-        wrong, asked = int((held.right == 0).sum()), len(held.rows)
+        wrong, asked = int((held.right < 1).sum()), len(held.rows)
         if e > d and held.accuracy <= belief.held_out.accuracy:
             break  # what fewer dimensions predict as well with doubt needs no more without
         if is_exact(wrong, asked, len(rows) - asked, n * e):

@@ -35,9 +35,9 @@ from nearer.fitting.device import Device, using
 from nearer.fitting.drawing import draw_positions
 from nearer.fitting.heldout import hold_out_once
 from nearer.fitting.losses import LOSSES, Floats, Loss
-from nearer.fitting.posterior import Curve, Noise, Posterior
+from nearer.fitting.posterior import Curve, MarginForecast, Noise, Posterior
 from nearer.fitting.reliability import Reliability
-from nearer.fitting.solver import Fit, disobeyed, fit_positions
+from nearer.fitting.solver import Fit, fit_positions, margins
 from nearer.fitting.starts import fit_from_above
 from nearer.triplets.stored import Stored
 from nearer.trust import Calibration, calibrated
@@ -318,7 +318,7 @@ def _plain(given: Given, method: str, found: Fit, right: Floats, curve: Curve) -
         found.n_iter,
         found.converged,
     )
-    wrong = disobeyed(found.positions, given.rows)
+    wrong = 1 - MarginForecast(margins(found.positions, given.rows)).right
     rate = float(np.average(wrong, weights=given.weights))
     return _Found(method, posterior, right, rate, weights=given.weights)
 

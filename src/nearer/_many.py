@@ -259,7 +259,7 @@ class _Many:
         right, curve = self._predicted(fit.positions)
         method, covariances, noise = goal.method, np.zeros((self._n, self._d, self._d)), Noise()
         if method == "auto":
-            wrong = int((right == 0).sum())
+            wrong = int((right < 1).sum())
             obeyed = is_exact(wrong, len(right), len(self._seen), self._n * self._d)
             method = "soe" if obeyed else "noisy"
         for attempt in range(_ATTEMPTS if method == "noisy" else 0):

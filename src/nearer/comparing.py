@@ -201,6 +201,12 @@ def _joined(places: Floats, there: NDArray[np.bool_], dimensions: Sequence[int])
             )
         done = [i for i in range(len(places)) if i not in left]
         middle = np.nanmean(places[done][:, shared], axis=0)
+        for which, X in ((f"map {best + 1}", places[best][shared]), ("the maps before it", middle)):
+            if np.allclose(X, X[0], rtol=0, atol=_STILL * np.abs(X).max()):
+                raise InvalidInput(
+                    f"map {best + 1}: the {len(X)} objects that it shares with the others are all "
+                    f"at one place in {which}, which has no size to lay a map over; leave it out"
+                )
         has = there[best]
         places[best][has] = procrustes(middle, places[best][shared]).move(places[best][has])
         left.remove(best)
@@ -365,7 +371,7 @@ def _named(m: Map) -> tuple[tuple[Any, ...], Floats]:
         raise InvalidInput(
             f"a list of {amount(len(several), 'map')}: pass them one by one, align(*maps)"
         )
-    X = m.positions if isinstance(m, Embedding) else as_points(m)
+    X = as_points(m.positions if isinstance(m, Embedding) else m)
     called = tuple(kept.called(m.names if isinstance(m, Embedding) else None, len(X)))
     try:
         distinct = len(set(called))

@@ -24,7 +24,8 @@ from nearer.embedding import Embedding
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.files import json_text, positions_text, sha256, table_text, written_whole
 from nearer.fitting.device import using
-from nearer.metrics import triplet_accuracy
+from nearer.fitting.posterior import MarginForecast
+from nearer.fitting.solver import margins
 from nearer.running.progress import step_progress
 from nearer.triplets import Triplets
 from nearer.triplets.blocks import parquet_files
@@ -116,7 +117,7 @@ class Fitted:
             "held_out_low": None if held is None else held.low,
             "held_out_high": None if held is None else held.high,
             "held_out_answers": 0 if held is None else held.n_trials,
-            "accuracy": triplet_accuracy(e.triplets, e.positions)
+            "accuracy": float(MarginForecast(margins(e.positions, e.triplets)).right.mean())
             if len(e.triplets)
             else 1 - (e.error_rate or 0.0),
             "noise": e.error_rate,

@@ -45,7 +45,6 @@ from nearer.fitting.posterior import (
     log_posterior,
 )
 from nearer.fitting.reliability import Reliability, rate_people
-from nearer.fitting.solver import disobeyed
 from nearer.questions import Objects, Questions, find, pack, unpack
 from nearer.trials import Trials
 
@@ -171,12 +170,9 @@ class Belief:
         """Share of the answers that depart from the positions; one half before there are any."""
         if not len(self._answers):
             return 0.5
-        if isinstance(self._answers, Choices):
-            right, weights = self._answers.forecast(self.fit).right, self._answers.weights
-            known = np.isfinite(right)
-            return 1 - float(np.average(right[known], weights=weights[known]))
-        wrong = disobeyed(self.fit.positions, self._answers.triplets)
-        return float(np.average(wrong, weights=self._answers.weights))
+        wrong = 1 - self._answers.forecast(self.fit).right
+        known = np.isfinite(wrong)
+        return float(np.average(wrong[known], weights=self._answers.weights[known]))
 
     @property
     def may_lack_dimensions(self) -> bool:

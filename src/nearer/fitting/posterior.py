@@ -281,8 +281,8 @@ class MarginForecast:
 
     @property
     def right(self) -> Floats:
-        """1 for each answer that was predicted, 0 for the others."""
-        return (self.margins > 0).astype(np.float64)
+        """1 for each answer that was predicted, ½ at a tie, where a coin decides, else 0."""
+        return np.asarray((1 + np.sign(self.margins)) / 2)
 
     @property
     def size(self) -> float:
