@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SETUP := .venv/.ready
 
-.PHONY: setup browser demo test test-gpu test-peers test-oldest test-wheel docs review bench format clean
+.PHONY: setup browser demo test test-gpu test-peers test-oldest test-wheel docs bench format clean
 
 setup: $(SETUP)
 
@@ -71,5 +71,6 @@ format: $(SETUP)
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf .venv out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-gpu .venv-oldest .venv-oldest.txt out build dist docs/gallery docs/reference
+	rm -rf docs/sg_execution_times.rst .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
