@@ -1,5 +1,6 @@
 """Maps to print: what they say, and that names, dots and pictures keep apart."""
 
+import json
 import re
 
 import numpy as np
@@ -13,7 +14,7 @@ from scipy.stats import chi2
 
 import nearer
 from nearer.errors import AnswersWarning, InvalidInput
-from nearer.plotting import explore_positions, plot_positions, plot_world, save
+from nearer.plotting import explore_positions, plot_basis, plot_positions, plot_world, save
 
 
 def points(n, d, seed=0):
@@ -147,6 +148,8 @@ def test_colours_are_explained():
     assert len(looks) >= 36, "classes beyond the sixth have other marks"
     numbers = plot_positions(X, colour=X[:, 0])
     assert len(numbers.figure.axes) == 2, "a colour bar"
+    [dots] = numbers.collections
+    assert np.asarray(dots.get_array()).tolist() == X[:, 0].tolist()
 
 
 def test_pictures_have_their_names_beside_them(tmp_path):
@@ -251,6 +254,45 @@ def test_a_page_holds_everything_and_asks_for_nothing():
     assert "&lt;i&gt;maps" in page.html
     assert not re.search(r"https?:|src=\"[^\"]|@import|url\(", page.html)
     assert "srcdoc=" in page._repr_html_()
+
+
+def test_a_page_holds_places_and_regions():
+    X, C = points(6, 2), regions(6, 2)
+    page = explore_positions(X, covariances=C, colour=[1.5, 2, 3, 4, 5, 6]).html
+    data = json.JSONDecoder().raw_decode(page, page.index('{"names"'))[0]
+    assert np.array(data["places"]) == pytest.approx(X, rel=1e-4)
+    assert np.array(data["regions"]) == pytest.approx(C, rel=1e-4)
+    assert data["colour"] == [1.5, 2, 3, 4, 5, 6]
+    shares = 100 * X.var(axis=0) / X.var(axis=0).sum()
+    assert data["axes"] == [
+        f"dimension {k} ({s:.0f} % of the spread)" for k, s in enumerate(shares, 1)
+    ]
+
+
+def test_the_world_is_redrawn_from_the_positions():
+    """Cities turned, mirrored and shrunk come back to where they are; others do not."""
+    cities = nearer.datasets.load_cities()
+    turn = np.linalg.qr(points(3, 3))[0]
+    there = np.stack([cities.longitude, cities.latitude], axis=1)
+    for positions, same in ((0.1 * cities.points @ turn + 5, True), (points(500, 3), False)):
+        world, redrawn = plot_world(positions, cities).axes
+        for drawn, ours in zip(world.collections, redrawn.collections, strict=True):
+            assert drawn.get_label() == ours.get_label()
+            where = np.asarray(drawn.get_offsets())
+            assert (np.allclose(where, np.asarray(ours.get_offsets()))) == same
+            assert {tuple(x) for x in where.tolist()} <= {tuple(x) for x in there.tolist()}
+    assert sum(len(c.get_offsets()) for c in world.collections) == 500
+
+
+def test_a_basis_is_drawn_from_end_to_end():
+    X = nearer.datasets.make_cube(60, 2, random_state=0)
+    basis = nearer.run(nearer.choose_basis(60, random_state=0), nearer.PointOracle(X))
+    ax = plot_basis(basis, X)
+    for line, axis in zip(ax.lines, basis.axes, strict=True):
+        assert line.get_xydata() == pytest.approx(X[axis.members])
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == [
+        f"axis {i + 1}" for i in range(len(basis.axes))
+    ]
 
 
 def test_positions_of_another_number_of_cities_are_refused():
