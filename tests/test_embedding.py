@@ -1,6 +1,7 @@
 """What an embedding can be asked, kept and drawn as."""
 
 import json
+import os
 import pickle
 import sys
 import zipfile
@@ -494,3 +495,24 @@ def test_draws_of_what_nobody_knows_are_refused(noisy):
         unsure.draws(3)
     with pytest.raises(InvalidInput, match="k=0"):
         noisy.draws(0)
+
+
+def test_files_are_written_where_links_lead_and_nowhere_else(noisy, tmp_path):
+    target, link = tmp_path / "target.npz", tmp_path / "link.npz"
+    noisy.save(target)
+    target.chmod(0o600)
+    link.symlink_to(target)
+    replace(noisy, names=None).save(link)
+    assert link.is_symlink()
+    assert target.stat().st_mode & 0o777 == 0o600
+    assert nearer.load(target).names is None
+    os.mkfifo(pipe := tmp_path / "pipe.npz")
+    with pytest.raises(InvalidInput, match="is a device or a pipe; name a file"):
+        noisy.save(pipe)
+    (tmp_path / "file").touch()
+    for bad in (tmp_path / "file" / "x.npz", tmp_path / ("x" * 300)):
+        with pytest.raises(InvalidInput, match="cannot be written"):
+            noisy.save(bad)
+    noisy.save(tmp_path / ("x" * 250 + ".npz"))
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"target.npz", "link.npz", "pipe.npz", "file", "x" * 250 + ".npz"}
