@@ -139,7 +139,7 @@ def command(
     from nearer.cli.fitted_blocks import fit_blocks, in_blocks
     from nearer.triplets import read_triplets
 
-    check_files(map_file, report_file)
+    check_files(triplets, out, map_file, report_file)
     check_options(options["dim"], options["device"], options["bootstrap"])
     named = None if columns is None else _columns(columns)
     source = in_blocks(triplets, named)

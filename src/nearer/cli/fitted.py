@@ -19,7 +19,8 @@ import numpy as np
 from nearer import __version__
 from nearer._dimension import DimensionEstimate
 from nearer._fit import fit
-from nearer.cli.output import check_folder, said_of_dimension
+from nearer.cli.destinations import check_file, check_folder, make_folder, pictures_of
+from nearer.cli.output import said_of_dimension
 from nearer.embedding import Embedding
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.files import json_text, positions_text, sha256, table_text, written_whole
@@ -171,7 +172,7 @@ def fit_file(
     if not len(answers):
         raise InvalidInput(f"{source}: no answer is left, {_why_none(answers.report)}")
     wanted = wanted_dimension(dim, len(np.unique(answers.triplets)))
-    folder = check_folder(out)
+    folder = make_folder(out)
     seed = secrets.randbits(31) if seed is None else seed
     start = time.perf_counter()
     with step_progress() as step, warnings.catch_warnings():
@@ -240,12 +241,21 @@ def check_options(dim: str, device: str, bootstrap: int | None) -> None:
         pass
 
 
-def check_files(map_file: Path | None, report_file: Path | None) -> None:
-    """Refuse files that cannot be written before any work is done."""
-    if map_file and report_file and os.path.realpath(map_file) == os.path.realpath(report_file):
-        raise InvalidInput(
-            f"--map {map_file} and --report {report_file}: are one file; give them two names"
-        )
+def check_files(source: Path, out: str, map_file: Path | None, report_file: Path | None) -> None:
+    """Refuse files that cannot be written, or would lie over another, before any work is done."""
+    reads = [source, *parquet_files(source)]
+    check_folder(out, _FILES, reads)
+    if map_file and report_file:
+        drawn = os.path.realpath(map_file)
+        if drawn == os.path.realpath(report_file):
+            raise InvalidInput(
+                f"--map {map_file} and --report {report_file}: are one file; give them two names"
+            )
+        if drawn in map(os.path.realpath, pictures_of(report_file)):
+            raise InvalidInput(
+                f"--map {map_file}: the report {report_file} has a picture of that name; give the "
+                "map another"
+            )
     kinds = {"--map": (".svg", ".pdf", ".png", ".html"), "--report": (".html", ".md")}
     for option, file in (("--map", map_file), ("--report", report_file)):
         if file is None:
@@ -257,6 +267,8 @@ def check_files(map_file: Path | None, report_file: Path | None) -> None:
             raise InvalidInput(f"{option} {file}: its folder must exist and be writable")
         if file.is_dir():
             raise InvalidInput(f"{option} {file}: is a folder; name a file, there or elsewhere")
+        for written in (file, *pictures_of(file)):
+            check_file(option, written, reads)
 
 
 def report_fit(

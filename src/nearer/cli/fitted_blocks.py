@@ -19,8 +19,8 @@ import click
 import numpy as np
 
 from nearer._many import MANY, Checkpoint, Goal, fit_many
+from nearer.cli.destinations import KEPT, make_folder
 from nearer.cli.fitted import Fitted, wanted_dimension
-from nearer.cli.output import check_folder
 from nearer.cli.stopping import Stopped
 from nearer.errors import InvalidInput
 from nearer.fitting.blockwise import lay_out
@@ -33,7 +33,6 @@ from nearer.wording import amount
 
 __all__ = ["fit_blocks", "in_blocks"]
 
-_KEPT = "interrupted.npz"
 _MOST = 12  # dimensions tried, as in nearer.fit
 
 
@@ -64,7 +63,7 @@ def fit_blocks(
             crew.serve(store(source, share=crew.share, sampled=False))
             yield None
             return
-        kept, fitted = _fitted(source, path, check_folder(out), crew, **options)
+        kept, fitted = _fitted(source, path, make_folder(out), crew, **options)
     yield fitted
     kept.remove()
 
@@ -88,7 +87,7 @@ def _fitted(
             "leave it out"
         )
     seed = secrets.randbits(31) if seed is None else seed
-    file, start = folder / _KEPT, time.perf_counter()
+    file, start = folder / KEPT, time.perf_counter()
     with bar_progress() as (say, share), _said_where_it_is(file):
         say(f"reading {path}")
         shown = replace(source, blocks=_watched(source, share))

@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from nearer.cli.destinations import check_file
 from nearer.wording import amount
 
 __all__ = ["command"]
@@ -54,6 +55,7 @@ def ask(
 
     names = _objects(objects)
     file = _journal(objects, journal)
+    _check_out(out, objects, file)
     judge = TerminalJudge(question, random_state=seed)
     try:
         found = run(_asking(names, budget, seed), judge, objects=names, journal=file)
@@ -82,6 +84,7 @@ def export(
 
     names = _objects(objects)
     file = _journal(objects, journal)
+    _check_out(out, objects, file)
     about = {"judge": "batches", "model": model, "question": question}
     batch = open_batch(_asking(names, budget, seed), file, names, about)
     if batch.result is not None:
@@ -122,6 +125,7 @@ def import_(
 
     names = _objects(objects)
     file = _journal(objects, journal)
+    _check_out(out, objects, file, replies)
     about = {"judge": "batches", "question": question}
     batch = open_batch(_asking(names, budget, seed), file, names, about)
     answers = _replies(replies, batch.number, set(batch.rows.tolist()))
@@ -178,6 +182,12 @@ def _objects(path: str) -> list[str]:
 
 def _journal(objects: str, journal: str | None) -> Path:
     return Path(journal) if journal else Path(objects).with_suffix(".answers.db")
+
+
+def _check_out(out: str | None, *reads: str | Path) -> None:
+    """Refuse, before anybody is asked, to write over what is read."""
+    if out is not None:
+        check_file("--out", Path(out), map(Path, reads))
 
 
 def _asking(names: list[str], budget: int | None, seed: int) -> Any:

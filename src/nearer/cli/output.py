@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,11 +14,12 @@ import numpy as np
 from nearer import metrics
 from nearer.algorithms.basis import Basis
 from nearer.embedding import Embedding
-from nearer.errors import InvalidInput
 from nearer.files import json_text, positions_text, table_text, write_files
 from nearer.wording import amount
 
-__all__ = ["MethodRun", "check_folder", "print_run", "said_of_dimension", "write_run"]
+__all__ = ["WRITTEN", "MethodRun", "print_run", "said_of_dimension", "write_run"]
+
+WRITTEN = ("basis.json", "embedding.csv", "map.png", "triplets.csv")
 
 
 @dataclass
@@ -66,20 +66,6 @@ class MethodRun:
             "seed": self.seed,
             "out": str(self.folder),
         }
-
-
-def check_folder(out: str) -> Path:
-    """The output folder, made if it is not there; refused before any work is done."""
-    if not out:  # as of a variable not set: the current folder is written .
-        raise InvalidInput("--out '': is no folder; name one, or . for this one")
-    folder = Path(out)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidInput(f"--out {out}: cannot be made: {error.strerror}") from error
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise InvalidInput(f"--out {out}: is not writable; choose another folder")
-    return folder
 
 
 def write_run(run: MethodRun) -> None:

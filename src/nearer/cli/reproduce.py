@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nearer.cli.options import scheduler_option
-from nearer.cli.output import check_folder
+from nearer.cli.destinations import make_folder
 from nearer.cli.progress import cells_progress
 from nearer.cli.stopping import Stopped
 
@@ -53,7 +53,7 @@ def command(
     from nearer.reproduce.pages import reproduce
     from nearer.reproduce.scale import FULL, QUICK
 
-    folder = check_folder(out)
+    folder = make_folder(out)
     scale = (QUICK if quick else FULL).with_runs(runs)
     try:
         with cells_progress() as (begin, step):

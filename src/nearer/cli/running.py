@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from nearer.algorithms.methods import make_asking, makers
 from nearer.asking.memory import Memory
 from nearer.asking.oracles import PointOracle
-from nearer.cli.output import MethodRun, check_folder, write_run
+from nearer.cli.destinations import KEPT, check_folder, make_folder
+from nearer.cli.output import WRITTEN, MethodRun, write_run
 from nearer.cli.stopping import Stopped
 from nearer.datasets.points import load_named_points
 from nearer.errors import InvalidInput
@@ -50,6 +51,7 @@ def run_method(
     **options: Any,
 ) -> MethodRun:
     """Load, ask, embed and write; what comes back is ready to be printed."""
+    check_folder(out, WRITTEN, map(Path, filter(None, (data, journal))))
     given = load_named_points(data, names=names, random_state=seed)
     points = given.points
     if given.assumed is not None:
@@ -64,7 +66,7 @@ def run_method(
         raise InvalidInput(f"{data}: has {points.shape[0]} objects; at least 3 are needed")
     oracle = PointOracle(points, metric)
     makers()  # what takes a second to load is there before a folder is: from then on all is kept
-    folder = check_folder(out)
+    folder = make_folder(out)
     told = [seed, method, metric, budget, options]
     answers = (
         _PaidAnswers(folder, points, told)
@@ -130,7 +132,7 @@ class _PaidAnswers:
 
     def __init__(self, folder: Path, points: NDArray[np.float64], options: list[Any]) -> None:
         self._fingerprint = _fingerprint(points, options)
-        self._file = folder / "interrupted.npz"
+        self._file = folder / KEPT
         self.memory = Memory()
         self.seed = options[0] if options[0] is not None else secrets.randbits(32)
         if self._file.exists():

@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from nearer.cli.destinations import check_file
 from nearer.cli.options import GivenPath
 from nearer.cli.study_changes import COMMANDS, STUDY, read_settings
 from nearer.errors import InvalidInput
@@ -210,6 +211,7 @@ def export(study: Path, name: str, identities: bool, out: Path | None) -> None:
     from nearer.study.exports import export_csv, replies_csv
     from nearer.study.store import connect
 
+    _check_out(out, study)
     db = connect(study, read_only=True)
     if name == "replies":
         _write(out, replies_csv(db, identities=identities))
@@ -230,6 +232,7 @@ def embed(study: Path, dim: int | None, seed: int, out: Path | None, as_json: bo
     from nearer.study.maps import FEWEST, draw_map
     from nearer.study.store import connect
 
+    _check_out(out, study)
     db = connect(study, read_only=True)
     items = read_items(db)
     answers = collected(db, EVERY_KIND)
@@ -305,6 +308,12 @@ def simulate(study: Path, n_answers: int, n_people: int, positions: Path | None,
         held = "-" if row["holdout"] is None else f"{row['holdout']:.1%}"
         click.echo(f"{row['n_triplets']:>8}  {row['answers']:>8}  {row['people']:>7}  "
                    f"{row['hours']:>6.1f}  {row['truth']:>22.1%}  {held:>19}")  # fmt: skip
+
+
+def _check_out(out: Path | None, study: Path) -> None:
+    """Refuse to write a table over the study that it is made from."""
+    if out is not None:
+        check_file("--out", out, [study])
 
 
 def _write(out: Path | None, text: str, *, quiet: bool = False) -> None:
