@@ -7,12 +7,12 @@ one of these names, in that folder, would be gone once the result is there.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from nearer.errors import InvalidInput
 
-__all__ = ["KEPT", "check_file", "check_folder", "make_folder", "pictures_of"]
+__all__ = ["KEPT", "check_file", "check_files", "check_folder", "make_folder"]
 
 KEPT = "interrupted.npz"  # what an interrupted run leaves in the folder, until it is done
 
@@ -48,6 +48,34 @@ def check_file(option: str, file: Path, reads: Iterable[Path]) -> None:
         )
 
 
+def check_files(map_file: Path | None, report_file: Path | None, reads: Sequence[Path]) -> None:
+    """Refuse a map and a report that cannot be written, or would lie over another file."""
+    if map_file and report_file:
+        drawn = os.path.realpath(map_file)
+        if drawn == os.path.realpath(report_file):
+            raise InvalidInput(
+                f"--map {map_file} and --report {report_file}: are one file; give them two names"
+            )
+        if drawn in map(os.path.realpath, _pictures(report_file)):
+            raise InvalidInput(
+                f"--map {map_file}: the report {report_file} has a picture of that name; give the "
+                "map another"
+            )
+    kinds = {"--map": (".svg", ".pdf", ".png", ".html"), "--report": (".html", ".md")}
+    for option, file in (("--map", map_file), ("--report", report_file)):
+        if file is None:
+            continue
+        if file.suffix.lower() not in kinds[option]:
+            known = ", ".join(kinds[option])
+            raise InvalidInput(f"{option} {file}: must end in one of {known}")
+        if not os.access(file.absolute().parent, os.W_OK | os.X_OK):
+            raise InvalidInput(f"{option} {file}: its folder must exist and be writable")
+        if file.is_dir():
+            raise InvalidInput(f"{option} {file}: is a folder; name a file, there or elsewhere")
+        for written in (file, *_pictures(file)):
+            check_file(option, written, reads)
+
+
 def make_folder(out: str) -> Path:
     """The output folder, made where it is not there."""
     check_folder(out)
@@ -61,7 +89,7 @@ def make_folder(out: str) -> Path:
     return folder
 
 
-def pictures_of(report: Path) -> list[Path]:
+def _pictures(report: Path) -> list[Path]:
     """The pictures that a report in Markdown has beside it."""
     if report.suffix.lower() != ".md":
         return []

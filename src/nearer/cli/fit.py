@@ -135,11 +135,11 @@ def command(
     the source and the command, map.png, dimension.png.
     """  # noqa: D301 - the backspace keeps the lines of the list apart
     from nearer.cells.scheduler import scheduler as sent_to
-    from nearer.cli.fitted import check_files, check_options, fit_file, report_fit
+    from nearer.cli.fitted import check_destinations, check_options, fit_file, report_fit
     from nearer.cli.fitted_blocks import fit_blocks, in_blocks
     from nearer.triplets import read_triplets
 
-    check_files(triplets, out, map_file, report_file)
+    check_destinations(triplets, out, map_file, report_file)
     check_options(options["dim"], options["device"], options["bootstrap"])
     named = None if columns is None else _columns(columns)
     source = in_blocks(triplets, named)

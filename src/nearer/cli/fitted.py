@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import secrets
 import time
 import warnings
@@ -19,7 +18,7 @@ import numpy as np
 from nearer import __version__
 from nearer._dimension import DimensionEstimate
 from nearer._fit import fit
-from nearer.cli.destinations import check_file, check_folder, make_folder, pictures_of
+from nearer.cli.destinations import check_files, check_folder, make_folder
 from nearer.cli.output import said_of_dimension
 from nearer.embedding import Embedding
 from nearer.errors import AnswersWarning, InvalidInput
@@ -34,7 +33,7 @@ from nearer.wording import amount
 
 __all__ = [
     "Fitted",
-    "check_files",
+    "check_destinations",
     "check_options",
     "fit_file",
     "report_fit",
@@ -241,34 +240,13 @@ def check_options(dim: str, device: str, bootstrap: int | None) -> None:
         pass
 
 
-def check_files(source: Path, out: str, map_file: Path | None, report_file: Path | None) -> None:
+def check_destinations(
+    source: Path, out: str, map_file: Path | None, report_file: Path | None
+) -> None:
     """Refuse files that cannot be written, or would lie over another, before any work is done."""
     reads = [source, *parquet_files(source)]
     check_folder(out, _FILES, reads)
-    if map_file and report_file:
-        drawn = os.path.realpath(map_file)
-        if drawn == os.path.realpath(report_file):
-            raise InvalidInput(
-                f"--map {map_file} and --report {report_file}: are one file; give them two names"
-            )
-        if drawn in map(os.path.realpath, pictures_of(report_file)):
-            raise InvalidInput(
-                f"--map {map_file}: the report {report_file} has a picture of that name; give the "
-                "map another"
-            )
-    kinds = {"--map": (".svg", ".pdf", ".png", ".html"), "--report": (".html", ".md")}
-    for option, file in (("--map", map_file), ("--report", report_file)):
-        if file is None:
-            continue
-        if file.suffix.lower() not in kinds[option]:
-            known = ", ".join(kinds[option])
-            raise InvalidInput(f"{option} {file}: must end in one of {known}")
-        if not os.access(file.absolute().parent, os.W_OK | os.X_OK):
-            raise InvalidInput(f"{option} {file}: its folder must exist and be writable")
-        if file.is_dir():
-            raise InvalidInput(f"{option} {file}: is a folder; name a file, there or elsewhere")
-        for written in (file, *pictures_of(file)):
-            check_file(option, written, reads)
+    check_files(map_file, report_file, reads)
 
 
 def report_fit(

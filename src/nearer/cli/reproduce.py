@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nearer.cli.options import scheduler_option
 from nearer.cli.destinations import make_folder
+from nearer.cli.options import scheduler_option
 from nearer.cli.progress import cells_progress
 from nearer.cli.stopping import Stopped
 
