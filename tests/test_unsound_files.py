@@ -109,5 +109,5 @@ def test_characters_that_json_writes_as_two_are_read(tmp_path):
 
 def test_lists_inside_a_table_hold_no_halves(tmp_path):
     (tmp_path / "t.csv").write_text('query,shown,chosen\na,"[""\\ud800"", ""b""]",b\n')
-    with pytest.raises(InvalidInput, match="line 2: .*cannot be read as query, shown, chosen"):
+    with pytest.raises(InvalidInput, match=r"line 2: .*cannot be read as query, shown, chosen"):
         nearer.read_triplets(tmp_path / "t.csv")

@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from nearer.cli.options import GivenPath, scheduler_option
+from nearer.cli.saying import say
 from nearer.errors import DroppedRows, InvalidInput
 from nearer.files import as_path
 
@@ -173,7 +174,7 @@ def command(
             drop_bad_rows=drop_bad_rows,
             first=None if first is None else int(first),
         )
-    click.echo(str(answers.report), err=True)
+    say(str(answers.report), err=True)
     with sent_to(scheduler):
         result = fit_file(answers, triplets, out, **options)
     result.command = _as_typed(click.get_current_context(), result.seed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import secrets
 import time
 import warnings
@@ -85,8 +86,14 @@ class Fitted:
         """The files that the objects are named after, where they are pictures beside the source."""
         from nearer.plotting.thumbnails import PICTURES
 
+        folder = self.source.parent.resolve()
         files = [self.source.parent / name for name in self.names]
-        drawn = all(file.suffix.lower() in PICTURES and file.is_file() for file in files)
+        drawn = all(
+            file.suffix.lower() in PICTURES
+            and os.path.isfile(file)
+            and file.resolve().is_relative_to(folder)  # a name is no leave to read other folders
+            for file in files
+        )
         return files if drawn else None
 
     def summary(self) -> dict[str, Any]:
@@ -296,11 +303,11 @@ def _earlier(folder: Path) -> set[str]:
 
 def _print(fitted: Fitted, summary: dict[str, Any], also: list[Path]) -> None:
     """One table of 80 columns, and what it does not say."""
-    from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
 
-    title = escape(f"{fitted.source}, {summary['method']}")
+    from nearer.cli.console import PlainConsole
+
+    title = f"{fitted.source}, {summary['method']}"
     # seven columns fit a terminal of 80 where they have no borders
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 1))
     known = {True: "", False: "\nnot determined", None: "\ngiven"}[summary["determined"]]
@@ -317,13 +324,13 @@ def _print(fitted: Fitted, summary: dict[str, Any], also: list[Path]) -> None:
     for name in cells:
         table.add_column(name, justify="right", no_wrap=name == "dimension")
     table.add_row(*cells.values())
-    console = Console()
+    console = PlainConsole()
     console.print(table)
     for line in _remarks(fitted, summary):
-        console.print(line, soft_wrap=True, markup=False, highlight=False)
+        console.print(line, soft_wrap=True, highlight=False)
     names = ", ".join(summary["files"])
     for line in (f"in {fitted.folder}: {names}", *(f"written: {file}" for file in also)):
-        console.print(line, soft_wrap=True, markup=False)
+        console.print(line, soft_wrap=True)
 
 
 def _remarks(fitted: Fitted, summary: dict[str, Any]) -> Iterator[str]:

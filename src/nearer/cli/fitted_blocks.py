@@ -15,12 +15,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import click
 import numpy as np
+from rich.markup import escape
 
 from nearer._many import MANY, Checkpoint, Goal, fit_many
 from nearer.cli.destinations import KEPT, make_folder
 from nearer.cli.fitted import Fitted, wanted_dimension
+from nearer.cli.saying import say, visible
 from nearer.cli.stopping import Stopped
 from nearer.errors import InvalidInput
 from nearer.fitting.blockwise import lay_out
@@ -88,17 +89,17 @@ def _fitted(
         )
     seed = secrets.randbits(31) if seed is None else seed
     file, start = folder / KEPT, time.perf_counter()
-    with bar_progress() as (say, share), _said_where_it_is(file):
-        say(f"reading {path}")
+    with bar_progress() as (step, share), _said_where_it_is(file):
+        step(escape(visible(f"reading {path}")))
         shown = replace(source, blocks=_watched(source, share))
         whose = (0, 1) if crew is None else crew.share
         answers = store(shown, share=whose, sampled=dim == "auto")
-        click.echo(_read(answers), err=True)
+        say(_read(answers), err=True)
         d, n = wanted_dimension(dim, answers.n_objects), answers.n_objects
         goal = Goal(method, None if d == "auto" else d, min(_MOST, n - 1), max_iter, tol)
-        kept = Checkpoint(file, say)
+        kept = Checkpoint(file, step)
         if kept.take_up(answers, goal):
-            click.echo(f"going on from {file}, which an interrupted fit has left", err=True)
+            say(f"going on from {file}, which an interrupted fit has left", err=True)
         layout = partial(lay_out if crew is None else crew.layout, watch=share)
         embedding = fit_many(answers, goal, np.random.default_rng(seed), layout=layout, kept=kept)
         if crew is not None:

@@ -13,6 +13,8 @@ from typing import Any
 import click
 
 from nearer.cli.destinations import check_file
+from nearer.cli.saying import say
+from nearer.cli.stopping import Stopped
 from nearer.wording import amount
 
 __all__ = ["command"]
@@ -56,11 +58,11 @@ def ask(
     names = _objects(objects)
     file = _journal(objects, journal)
     _check_out(out, objects, file)
-    judge = TerminalJudge(question, random_state=seed)
+    judge = TerminalJudge(question, show=say, random_state=seed)
     try:
         found = run(_asking(names, budget, seed), judge, objects=names, journal=file)
     except KeyboardInterrupt:
-        raise _Left(f"the answers are in {file}; the same command goes on from there") from None
+        raise Stopped(f"the answers are in {file}; the same command goes on from there") from None
     _finish(found, file, out)
 
 
@@ -104,7 +106,7 @@ def export(
         )
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     write_bytes(out, text.encode())
-    click.echo(f"{amount(len(lines), 'question')} of round {batch.number + 1} in {out}")
+    say(f"{amount(len(lines), 'question')} of round {batch.number + 1} in {out}")
 
 
 @command.command("import")
@@ -131,12 +133,12 @@ def import_(
     answers = _replies(replies, batch.number, set(batch.rows.tolist()))
     add_answers(file, batch, answers)
     unsure = sum(answer is None for answer in answers.values())
-    click.echo(f"{amount(len(answers), 'answer')} taken in, {unsure:,} of them don't know")
+    say(f"{amount(len(answers), 'answer')} taken in, {unsure:,} of them don't know")
     batch = open_batch(_asking(names, budget, seed), file, names, about)
     if batch.result is not None:
         _finish(batch.result, file, out)
     else:
-        click.echo(f"{amount(len(batch.rows), 'question is', 'questions are')} open: export")
+        say(f"{amount(len(batch.rows), 'question is', 'questions are')} open: export")
 
 
 def _replies(path: str, number: int, open_rows: set[int]) -> dict[int, Any]:
@@ -196,17 +198,11 @@ def _asking(names: list[str], budget: int | None, seed: int) -> Any:
     return informative(len(names), budget=budget or 8 * len(names), random_state=seed)
 
 
-class _Left(click.ClickException):
-    """Ended by whoever answers, with the exit code that shells use for Ctrl-C."""
-
-    exit_code = 130
-
-
 def _finish(found: Any, file: Path, out: str | None) -> None:
     from nearer.files import write_bytes
 
     names = found.names or _names(file)
-    click.echo(
+    say(
         f"{amount(found.n_comparisons, 'answer places', 'answers place')} "
         f"{len(found.positions):,} objects in {amount(found.dimension, 'dimension')}; the "
         f"answers are in {file}"
@@ -218,7 +214,7 @@ def _finish(found: Any, file: Path, out: str | None) -> None:
         for name, row in zip(names, found.positions.tolist(), strict=True):
             writer.writerow([name, *row])
         write_bytes(out, sheet.getvalue().encode())
-        click.echo(f"their positions are in {out}")
+        say(f"their positions are in {out}")
 
 
 def _names(file: Path) -> tuple[str, ...]:

@@ -99,8 +99,9 @@ def print_run(run: MethodRun, *, as_json: bool) -> None:
     if as_json:
         click.echo(json_text(summary))
         return
-    from rich.console import Console
     from rich.table import Table
+
+    from nearer.cli.console import PlainConsole
 
     table = Table(title=f"{run.data}, {run.method}", title_justify="left")
     heads = {
@@ -116,12 +117,12 @@ def print_run(run: MethodRun, *, as_json: bool) -> None:
     for name in heads.values():
         table.add_column(name, justify="right")
     table.add_row(*(_cell(summary[key]) for key in heads))
-    console = Console()
+    console = PlainConsole()
     console.print(table)
     for phase in run.embedding.history:
         console.print(f"{phase.name}: {amount(phase.n_comparisons, 'comparison')}; {phase.note}")
     for line in said_of_dimension(run.embedding):
-        console.print(line, soft_wrap=True, markup=False, highlight=False)
+        console.print(line, soft_wrap=True, highlight=False)
     console.print(f"in {run.folder}: {', '.join(run.files)}", soft_wrap=True)
 
 
@@ -169,5 +170,5 @@ def _picture(run: MethodRun) -> Any:
         ax = plot_basis(run.basis, run.truth if dense else positions)
     else:
         ax = plot_positions(positions, labels=run.names)
-    ax.set_title(f"{run.data}, {run.method}")
+    ax.set_title(f"{run.data}, {run.method}", parse_math=False)
     return ax.figure

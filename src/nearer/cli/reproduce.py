@@ -10,6 +10,7 @@ import click
 from nearer.cli.destinations import make_folder
 from nearer.cli.options import scheduler_option
 from nearer.cli.progress import cells_progress
+from nearer.cli.saying import say
 from nearer.cli.stopping import Stopped
 
 if TYPE_CHECKING:
@@ -75,16 +76,16 @@ def command(
             else "interrupted before a cell was finished"
         ) from None
     _print(page)
-    click.echo("\n".join(str(file) for file in files))
+    say("\n".join(str(file) for file in files))
 
 
 def _print(page: Page) -> None:
-    from rich.console import Console
     from rich.table import Table
 
+    from nearer.cli.console import PlainConsole
     from nearer.reproduce.render import show
 
-    console = Console()
+    console = PlainConsole()
     for table in page.tables:
         shown = [i for i, column in enumerate(table.columns) if column.brief]
         screen = Table(title=table.title, title_justify="left")

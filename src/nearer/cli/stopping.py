@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import click
+from nearer.cli.saying import Ended
 
 __all__ = ["Stopped"]
 
 
-class Stopped(click.ClickException):
+class Stopped(Ended):
     """Ended by Ctrl-C; the message says what is kept."""
 
     exit_code = 130

@@ -149,7 +149,7 @@ def _texts(name: str, part: str, values: NDArray[Any]) -> tuple[str, ...]:
     try:
         texts = tuple(v.decode() if isinstance(v, bytes) else str(v) for v in values.tolist())
         "".join(texts).encode()
-    except UnicodeError as error:
+    except (UnicodeDecodeError, UnicodeEncodeError) as error:
         raise InvalidInput(
             f"{name}: {part} cannot be written as UTF-8 ({error.reason}); save them as texts"
         ) from error
