@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 from pathlib import Path
+from pkgutil import resolve_name
 
 import nearer
 
@@ -34,16 +35,26 @@ def page() -> str:
         module = getattr(nearer, name)
         lines.append(_line(name))
         lines += [_line(f"{name}.{inner}") for inner in getattr(module, "__all__", [])]
+    lines += ["", "## what they return", "", "| name | what it is |", "| --- | --- |"]
+    lines += [_line(name) for name in nearer._RETURNED]
     return "\n".join(lines) + "\n"
 
 
 def _line(name: str) -> str:
-    thing = nearer
-    for part in name.split("."):
-        thing = getattr(thing, part)
-    documentation = inspect.getdoc(thing) if callable(thing) or inspect.ismodule(thing) else ""
-    first = (documentation or "").split("\n\n")[0].replace("\n", " ").replace("|", "\\|")
-    return f"| `{name}` | {first} |"
+    thing = resolve_name(f"nearer.{name}")
+    told = callable(thing) or inspect.ismodule(thing)
+    first = ((inspect.getdoc(thing) or "") if told else _remark(name)).split("\n\n")[0]
+    return f"| `{name}` | {first.replace(chr(10), ' ').replace('|', chr(92) + '|')} |"
+
+
+def _remark(name: str) -> str:
+    """What the source says above a constant, after ``#:``."""
+    last = name.rsplit(".", maxsplit=1)[-1]
+    for file in sorted(Path(nearer.__file__).parent.rglob("*.py")):
+        found = re.search(rf"^#: (.+)\n{last}\b", file.read_text("utf-8"), re.MULTILINE)
+        if found:
+            return found[1][0].upper() + found[1][1:] + "."
+    raise ValueError(f"{name}: has no remark; write one after #: above it")
 
 
 if __name__ == "__main__":

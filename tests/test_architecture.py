@@ -57,8 +57,8 @@ MAY_IMPORT = {
     "fitting": {"_kernels", "asking", "metrics"} | LEAVES,
     "trust": {"fitting", "metrics"} | LEAVES,
     "_dimension": {"fitting"} | LEAVES,
-    "embedding": {"_dimension", "asking", "fitting", "kept", "metrics", "running", "sketch"}
-    | {"triplets", "trust"}
+    "soundness": {"_dimension", "fitting", "triplets", "trust"} | LEAVES,
+    "embedding": {"asking", "fitting", "kept", "metrics", "running", "sketch", "soundness"}
     | LEAVES,
     "comparing": {"embedding", "kept", "metrics"} | LEAVES,
     "algorithms": INSIDE - {"algorithms"},

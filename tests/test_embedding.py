@@ -1,6 +1,7 @@
 """What an embedding can be asked, kept and drawn as."""
 
 import json
+import os
 import pickle
 import sys
 import zipfile
@@ -14,9 +15,13 @@ from scipy.stats import chi2
 
 import nearer
 from nearer._kernels.wandering import wander
+from nearer.embedding import HeldOutAccuracy, Phase
 from nearer.errors import AnswersWarning, InvalidInput
+from nearer.fitting.posterior import Noise, Posterior
+from nearer.kept import write_kept
 from nearer.metrics import procrustes
 from nearer.questions import answered, random_questions
+from nearer.soundness import KEPT
 
 N = 20
 NAMES = tuple(f"thing <{i}>" for i in range(N))
@@ -79,7 +84,7 @@ def test_what_cannot_be_kept_becomes_text_or_is_left_out(noisy, tmp_path):
     assert again.names[0] == "a.png"
     assert again.details == {"n": 3}
     with pytest.raises(InvalidInput, match="not written, a object cannot be kept"):
-        replace(noisy, evidence={1: object()}).save(tmp_path / "bad.npz")
+        replace(noisy, evidence={1: {"what": object()}}).save(tmp_path / "bad.npz")
     for folder in (".", "/"):
         with pytest.raises(InvalidInput, match="is a folder; name a file in it"):
             noisy.save(folder)
@@ -168,27 +173,65 @@ def test_other_files_are_told_what_is_needed(tmp_path):
     assert "numpy.save" not in str(said.value)
 
 
+def forge(embedding, path):
+    """A file as `save` would write it, whatever it holds."""
+    values = {f.name: getattr(embedding, f.name) for f in fields(embedding)}
+    write_kept(path, values, {kind.__name__: kind for kind in (Phase, HeldOutAccuracy, *KEPT)}, "x")
+
+
+def bent_posterior(noise):
+    return Posterior(np.zeros((N, 2)), np.zeros((N, 2, 2)), noise)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"positions": np.zeros(N)}, r"positions are an array of shape \(20,\)"),
-        ({"positions": np.zeros((N, 2), int)}, "positions are an array .* type int64"),
+        ({"positions": np.zeros((N, 2), int)}, "positions is an array .* type int64"),
         ({"positions": np.full((N, 2), np.nan)}, "the position of object 0 is not finite"),
         ({"triplets": np.zeros((4, 2), int)}, r"triplets are an array of shape \(4, 2\)"),
         ({"triplets": np.array([[0, 1, N]])}, "triplets name objects from 0 to 20"),
         ({"covariances": np.zeros((N, 3, 3))}, "covariances are an array of shape"),
         ({"names": ("a", "b")}, "2 names for 20 objects"),
         ({"n_comparisons": "many"}, "n_comparisons is 'many'"),
+        ({"positions": [[0.0]]}, r"positions is \[\[0"),
+        ({"positions": np.zeros((N, 2), np.float16)}, "positions is an array .* type float16"),
+        ({"covariances": np.full((N, 2, 2), np.nan)}, "covariances are those of nothing"),
+        ({"covariances": np.tile(-np.eye(2), (N, 1, 1))}, "covariances are those of nothing"),
+        ({"held_out": "x"}, "held_out is 'x'"),
+        ({"held_out": HeldOutAccuracy("x", 0.0, 1.0, 3)}, "held_out is HeldOut"),
+        ({"history": (1,)}, r"history is \(1,\)"),
+        ({"history": [Phase("a", 1, 1)]}, r"history is \[Phase"),
+        ({"evidence": {"a": {}}}, "evidence is {'a'"),
+        ({"evidence": {1: 2}}, "evidence is {1: 2}"),
+        ({"people": np.zeros(3)}, "people is an array"),
         ({"details": {"weights": np.ones(3)}}, r"weights are an array of shape \(3,\)"),
+        ({"details": {"estimate": "x"}}, "estimate is 'x'"),
+        ({"details": {"read": "x"}}, "read is 'x'"),
+        ({"details": {"agreement": {"foo": 1}}}, "agreement is {'foo'"),
+        ({"details": {"calibration": 3}}, "calibration is 3"),
+        ({"details": {"call": 3}}, "call is 3"),
+        ({"details": {"posterior": "x"}}, "posterior is 'x'"),
+        ({"details": {"posterior": bent_posterior(Noise("a", "b", "c"))}}, "posterior is "),
+        ({"details": {"posterior": bent_posterior(None)}}, "posterior is "),
+        ({"details": {"posterior": bent_posterior(Noise(0.0, 2.0, 0.0))}}, "noise cannot be"),
+        ({"details": {"heads": np.array([10**6] * 6)}}, "heads are an array"),
+        ({"details": {"places": np.array([N])}}, "places are an array"),
     ],
 )
-def test_a_file_that_holds_no_embedding_is_refused(noisy, tmp_path, change, message):
-    replace(noisy, **change).save(tmp_path / "map.npz")
+def test_what_is_no_embedding_is_neither_saved_nor_loaded(noisy, tmp_path, change, message):
+    bent = replace(noisy, **change)
+    with pytest.raises(InvalidInput, match=f"not written, {message}"):
+        bent.save(tmp_path / "map.npz")
+    assert not list(tmp_path.iterdir())
+    forge(bent, tmp_path / "map.npz")
     with pytest.raises(InvalidInput, match=f"no whole saved embedding .{message}"):
         nearer.load(tmp_path / "map.npz")
 
 
-@pytest.mark.parametrize("name", ["pairs", "starts", "spans", "credit", "weights", "row"])
+@pytest.mark.parametrize(
+    "name", ["pairs", "starts", "spans", "credit", "weights", "row", "wanted", "n_objects"]
+)
 def test_choices_that_do_not_fit_together_are_refused(tmp_path, name):
     screens = np.array([[0, 1, 2, 3], [2, 3, 4, 5], [0, 4, 1, 5], [3, 1, 5, 0], [4, 5, 0, 2]])
     chosen = np.eye(3, dtype=bool)[[0, 0, 1, 2, 0]]
@@ -196,11 +239,11 @@ def test_choices_that_do_not_fit_together_are_refused(tmp_path, name):
     found = nearer.fit(trials, n_components=1, random_state=0)
     found.save(tmp_path / "whole.npz")
     assert same(nearer.load(tmp_path / "whole.npz").details["choices"], found.details["choices"])
-    array = getattr(found.details["choices"], name).copy()
-    array.flat[-1] += 99
-    array = array if name in ("pairs", "starts", "spans", "row") else array[:-1]
-    choices = replace(found.details["choices"], **{name: array})
-    replace(found, details={**found.details, "choices": choices}).save(tmp_path / "map.npz")
+    array = np.array(getattr(found.details["choices"], name))
+    array.flat[-1] += 99  # a screen of three, from which 100 are to be chosen, among others
+    array = array[:-1] if name in ("credit", "weights") else array
+    choices = replace(found.details["choices"], **{name: array if array.ndim else int(array)})
+    forge(replace(found, details={**found.details, "choices": choices}), tmp_path / "map.npz")
     with pytest.raises(InvalidInput, match="its choices do not fit together"):
         nearer.load(tmp_path / "map.npz")
 
@@ -452,3 +495,24 @@ def test_draws_of_what_nobody_knows_are_refused(noisy):
         unsure.draws(3)
     with pytest.raises(InvalidInput, match="k=0"):
         noisy.draws(0)
+
+
+def test_files_are_written_where_links_lead_and_nowhere_else(noisy, tmp_path):
+    target, link = tmp_path / "target.npz", tmp_path / "link.npz"
+    noisy.save(target)
+    target.chmod(0o600)
+    link.symlink_to(target)
+    replace(noisy, names=None).save(link)
+    assert link.is_symlink()
+    assert target.stat().st_mode & 0o777 == 0o600
+    assert nearer.load(target).names is None
+    os.mkfifo(pipe := tmp_path / "pipe.npz")
+    with pytest.raises(InvalidInput, match="is a device or a pipe; name a file"):
+        noisy.save(pipe)
+    (tmp_path / "file").touch()
+    for bad in (tmp_path / "file" / "x.npz", tmp_path / ("x" * 300)):
+        with pytest.raises(InvalidInput, match="cannot be written"):
+            noisy.save(bad)
+    noisy.save(tmp_path / ("x" * 250 + ".npz"))
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"target.npz", "link.npz", "pipe.npz", "file", "x" * 250 + ".npz"}

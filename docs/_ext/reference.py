@@ -9,6 +9,7 @@ import inspect
 import re
 from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import nearer
@@ -21,22 +22,19 @@ _SKLEARN = re.compile(r"set_\w+_request|set_output|get_metadata_routing")
 
 
 def public_names() -> list[str]:
-    """Every public name, those of the public modules with the module's name before them."""
+    """Every public name, those of the public modules with the module's name before them.
+
+    And the classes that functions return.
+    """
     names = [name for name in nearer.__all__ if name not in nearer._MODULES]
     for module in nearer._MODULES:
         names += [f"{module}.{name}" for name in import_module(f"nearer.{module}").__all__]
-    return names
-
-
-def _thing(name: str) -> Any:
-    thing: Any = nearer
-    for part in name.split("."):
-        thing = getattr(thing, part)
-    return thing
+    return [*names, *nearer._RETURNED]
 
 
 def _page(name: str) -> str:
-    thing, title = _thing(name), f"nearer.{name}"
+    title = f"nearer.{name}"
+    thing = resolve_name(title)
     lines = [title, "=" * len(title), ""]
     if inspect.isclass(thing):
         lines += [f".. autoclass:: {title}", "   :members:", f"   :inherited-members: {_BASES}"]

@@ -81,6 +81,22 @@ _HOME = {
     "write_triplets": "nearer.triplets",
 }
 _MODULES = ("datasets", "errors", "judges", "metrics", "plotting")
+# what functions return and nobody makes: documented, and no names of the package
+_RETURNED = (
+    "comparing.Aligned",
+    "comparing.Comparison",
+    "_dimension.DimensionEstimate",
+    "embedding.HeldOutAccuracy",
+    "embedding.Phase",
+    "trust.Agreement",
+    "trust.Calibration",
+    "fitting.posterior.Posterior",
+    "fitting.posterior.Noise",
+    "fitting.posterior.Curve",
+    "fitting.reliability.Reliability",
+    "triplets.report.Report",
+    "algorithms.noise_check.NoiseCheck",
+)
 
 __all__ = [*_HOME, *_MODULES]  # noqa: PLE0604 - every entry is a string
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = [
+    "METHODS",
     "SETTLED",
     "DimensionEstimate",
     "ExactFit",
@@ -41,7 +42,7 @@ __all__ = [
 ]
 
 SETTLED = 100_000  # answers that settle the dimension, where not all can be obeyed
-_METHODS = ("auto", "exact", "held-out", "cross-validated test", "low-rank")
+METHODS = ("auto", "exact", "held-out", "cross-validated test", "low-rank")
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,7 @@ def estimate_dimension(
     (2, 'exact', True)
     """
     rows, n = checks.triplets(getattr(answers, "triplets", answers), n_objects)
-    checks.one_of("method", method, _METHODS)
+    checks.one_of("method", method, METHODS)
     most = min(checks.whole("max_dimension", max_dimension), n - 1)
     rng = checks.generator(random_state)
     if method == "cross-validated test":

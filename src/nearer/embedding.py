@@ -14,19 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import pdist
 
 from nearer import __version__, checks
-from nearer._dimension import DimensionEstimate
 from nearer.asking.protocol import Oracle
 from nearer.distances import Distances
 from nearer.errors import InvalidInput
-from nearer.fitting.choices import Choices
 from nearer.fitting.device import Device, placing_on
 from nearer.fitting.drawing import draw_positions
-from nearer.fitting.posterior import Curve, Noise, Posterior
-from nearer.fitting.reliability import Reliability
 from nearer.kept import (
     CannotBeKept,
     called,
-    checked_embedding,
     keepable,
     plain_name,
     read_kept,
@@ -36,8 +31,7 @@ from nearer.kept import (
 from nearer.questions import Answers
 from nearer.running.run import run
 from nearer.sketch import small_map
-from nearer.triplets.report import Report
-from nearer.trust import Agreement, Calibration
+from nearer.soundness import KEPT, fault
 from nearer.wording import amount
 
 if TYPE_CHECKING:
@@ -292,8 +286,11 @@ class Embedding:
         if self.people is not None and self.people.dtype.hasobject:
             values["people"] = without_objects(self.people)
         kept = {key: value for key, value in self.details.items() if keepable(value, _KEPT)}
+        values["details"] = kept
+        if why := fault(values, Embedding):
+            raise InvalidInput(f"{path}: not written, {why}; dataclasses.replace mends a field")
         try:
-            write_kept(path, values | {"details": kept}, _KEPT, by=f"nearer {__version__}")
+            write_kept(path, values, _KEPT, by=f"nearer {__version__}")
         except CannotBeKept as error:
             raise InvalidInput(f"{path}: not written, {error}") from error
 
@@ -377,8 +374,7 @@ class Embedding:
         write_report(self, path, title=title, command=command, source=source, pictures=pictures)
 
 
-_CLASSES = (Phase, HeldOutAccuracy, Noise, Curve, Posterior, Reliability, Agreement, Calibration)
-_KEPT = {kind.__name__: kind for kind in (*_CLASSES, Choices, Report, DimensionEstimate)}
+_KEPT: dict[str, type[Any]] = {kind.__name__: kind for kind in (Phase, HeldOutAccuracy, *KEPT)}
 
 
 def load(path: str | os.PathLike[str]) -> Embedding:
@@ -394,7 +390,7 @@ def load(path: str | os.PathLike[str]) -> Embedding:
     >>> bool((again.positions == found.positions).all()), again.nearest(0, 1)
     (True, [1])
     """
-    try:
-        return Embedding(**checked_embedding(path, read_kept(path, _KEPT)))
-    except TypeError as error:
-        raise InvalidInput(f"{path}: no whole saved embedding ({error}); save it again") from error
+    values = read_kept(path, _KEPT)
+    if why := fault(values, Embedding):
+        raise InvalidInput(f"{path}: is no whole saved embedding ({why}); save it again")
+    return Embedding(**values)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import bz2
 import codecs
 import csv
+import errno
 import gzip
 import hashlib
 import io
@@ -27,7 +28,7 @@ import tokenize
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -192,20 +193,35 @@ def read_numpy(
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file whole or not at all, packed when its name ends in ``.gz``, ``.xz``, ``.bz2``."""
+    """Write a file whole or not at all, packed when its name ends in ``.gz``, ``.xz``, ``.bz2``.
+
+    What a link leads to is written, and a file that was there keeps its permissions.
+    """
     file = as_path(path)
     data = _PACK.get(file.suffix.lower(), bytes)(data)
-    draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
+    target = Path(os.path.realpath(file))
+    draft = target.with_name(f".{secrets.token_hex(8)}.part")
     try:
+        there = target.exists()
+        if there and not target.is_file() and not target.is_dir():
+            raise InvalidInput(f"{file}: is a device or a pipe; name a file")
         with draft.open("xb") as sink:
             sink.write(data)
-        draft.replace(file)
+        if there:
+            shutil.copymode(target, draft)
+        draft.replace(target)
     except OSError as error:
-        raise InvalidInput(
-            f"{file}: cannot be written ({error.strerror}); the folder must exist and be writable"
-        ) from error
+        raise _cannot_be_written(file, error) from error
     finally:
-        draft.unlink(missing_ok=True)
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+
+
+def _cannot_be_written(path: str | os.PathLike[str], error: OSError) -> InvalidInput:
+    remedy = "the folder must exist and be writable"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        remedy = "free some space, or write elsewhere"
+    return InvalidInput(f"{path}: cannot be written ({error.strerror}); {remedy}")
 
 
 @contextmanager
@@ -218,9 +234,7 @@ def written_whole(folder: str | os.PathLike[str]) -> Iterator[Path]:
         for file in part.iterdir():
             file.replace(Path(folder, file.name))
     except OSError as error:
-        raise InvalidInput(
-            f"{folder}: cannot be written ({error.strerror}); the folder must exist and be writable"
-        ) from error
+        raise _cannot_be_written(folder, error) from error
     finally:
         if part is not None:
             shutil.rmtree(part, ignore_errors=True)

@@ -25,7 +25,6 @@ from nearer.files import as_path, read_numpy, write_bytes
 __all__ = [
     "CannotBeKept",
     "called",
-    "checked_embedding",
     "keepable",
     "plain_name",
     "read_kept",
@@ -162,121 +161,6 @@ def _decode(value: Any, arrays: Mapping[str, NDArray[Any]], classes: Classes) ->
         return {_decode(k, arrays, classes): _decode(v, arrays, classes) for k, v in pairs}
     [(kind, items)] = value.items()
     return {"list": list, "tuple": tuple}[kind](_decode(item, arrays, classes) for item in items)
-
-
-def checked_embedding(path: str | os.PathLike[str], values: Any) -> dict[str, Any]:
-    """The values that were read, if an embedding can have them."""
-    fault = _fault(values) if isinstance(values, dict) else f"it holds {_what(values)}"
-    if fault:
-        raise InvalidInput(f"{path}: is no whole saved embedding ({fault}); save it again")
-    return dict(values)
-
-
-def _fault(values: Mapping[str, Any]) -> str:
-    """What an embedding cannot be; nothing where all is well."""
-    X = values.get("positions")
-    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind != "f" or not X.size:
-        return f"positions are {_what(X)}, no (n, d) table of numbers"
-    if not np.isfinite(X).all():
-        return f"the position of object {int(np.argmin(np.isfinite(X).all(axis=1)))} is not finite"
-    n, d = X.shape
-    details = values.get("details")
-    details = details if isinstance(details, dict) else {}
-    posterior = details.get("posterior")
-    for name, array, kinds, shape in (
-        ("triplets", values.get("triplets"), "iu", (None, 3)),
-        ("covariances", values.get("covariances"), "f", (n, d, d)),
-        ("the posterior's positions", getattr(posterior, "positions", None), "f", (n, d)),
-        ("the posterior's covariances", getattr(posterior, "covariances", None), "f", (n, d, d)),
-    ):
-        if array is None and name != "triplets":
-            continue
-        good = isinstance(array, np.ndarray) and array.dtype.kind in kinds
-        if not good or not _fits(getattr(array, "shape", ()), shape):
-            return f"{name} are {_what(array)}, for positions of shape {X.shape}"
-    if fault := _answers_fault(values["triplets"], details, n):
-        return fault
-    for name, types in _KINDS.items():
-        if name in values and not isinstance(values[name], types):
-            return f"{name} is {_what(values[name])}"
-    names = values.get("names")
-    return f"{len(names)} names for {n} objects" if names is not None and len(names) != n else ""
-
-
-def _answers_fault(T: NDArray[Any], details: Mapping[str, Any], n: int) -> str:
-    """What answers about n objects cannot be."""
-    if not _within(T, n):
-        return f"triplets name objects from {T.min()} to {T.max()}, and there are {n}"
-    choices, weights = details.get("choices"), details.get("weights")
-    if choices is not None:
-        return "" if _whole_choices(choices, n) else "its choices do not fit together"
-    if weights is not None and len(T) and np.shape(weights) != (len(T),):
-        return f"weights are {_what(weights)}, for {len(T):,} triplets"
-    return ""
-
-
-def _whole_choices(choices: Any, n: int) -> bool:
-    """Whether compiled code may run over choices: rows of items, items of pairs, pairs of objects.
-
-    Their fields are described in `nearer.fitting.choices`.
-    """
-    kinds = {"starts": "i", "spans": "i", "pairs": "i", "credit": "f", "wanted": "i"}
-    kinds |= {"ranked": "b", "log_ways": "f", "weights": "f", "odds": "f", "group": "u", "row": "i"}
-    found: dict[str, Any] = {name: getattr(choices, name, None) for name in kinds}
-    if not all(isinstance(a, np.ndarray) and a.dtype.kind == kinds[k] for k, a in found.items()):
-        return False
-    m, pairs = found["wanted"].size, found["pairs"]
-    sizes = {"credit": found["spans"].size - 1, "starts": m + 1}
-    sizes |= dict.fromkeys(("wanted", "ranked", "log_ways", "weights", "odds", "group"), m)
-    return (
-        all(found[name].shape == (size,) for name, size in sizes.items())
-        and _fits(pairs.shape, (None, 2))
-        and _cuts(found["starts"], found["credit"].size)
-        and _cuts(found["spans"], len(pairs))
-        and _within(pairs, n)
-        and _within(found["row"], m)
-        and choices.n_objects == n
-    )
-
-
-def _cuts(ends: NDArray[Any], size: int) -> bool:
-    """Whether numbers that never fall cut so many things into parts."""
-    whole = ends.ndim == 1 and ends.size and ends[0] == 0 and ends[-1] == size
-    return bool(whole and np.all(np.diff(ends) >= 0))
-
-
-def _within(numbers: NDArray[Any], n: int) -> bool:
-    return not numbers.size or bool(numbers.min() >= 0 and n > numbers.max())
-
-
-# what is no array, by its kind; what a class of its own holds is that class's matter
-_NOTHING = type(None)
-_KINDS: dict[str, tuple[type, ...]] = {
-    "n_comparisons": (int,),
-    "n_rounds": (int,),
-    "history": (tuple,),
-    "evidence": (dict,),
-    "determined": (bool, _NOTHING),
-    "error_rate": (float, int, _NOTHING),
-    "people": (np.ndarray, _NOTHING),
-    "names": (tuple, _NOTHING),
-    "dimension_low": (int, _NOTHING),
-    "dimension_high": (int, _NOTHING),
-    "chosen": (bool,),
-    "details": (dict,),
-}
-
-
-def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
-    return len(shape) == len(wanted) and all(
-        w is None or s == w for s, w in zip(shape, wanted, strict=True)
-    )
-
-
-def _what(value: Any) -> str:
-    if isinstance(value, np.ndarray):
-        return f"an array of shape {value.shape} and type {value.dtype}"
-    return repr(value)[:40]
 
 
 def called(names: Sequence[Any] | None, n: int) -> Sequence[Any]:

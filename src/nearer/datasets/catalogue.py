@@ -62,6 +62,7 @@ class Entry:
         return sum(file.size for file in self.files)
 
 
+#: every data set, with its files and where they come from
 CATALOGUE = (
     Entry(
         name="cities",

@@ -18,6 +18,7 @@ from nearer.triplets.table import read_table
 
 __all__ = ["HUMAN", "HumanData", "load_human"]
 
+#: names of the data sets that hold answers of people
 HUMAN = tuple(data.name for data in CATALOGUE if data.holds == "answers")
 
 # Musicians and cars are numbered with gaps and from 1; as names they are numbered afresh from 0.

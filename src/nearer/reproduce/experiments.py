@@ -102,10 +102,18 @@ class Experiment:
         return _COMPUTE[self.table](self)
 
 
-# what is imported for what none does (new objects, pictures, files), or for the names of methods
+# what is imported for what none does (new objects, pictures), for the names of methods, or to read
+# and write files, whose content is data
 _WITHOUT = tuple(
     f"nearer.{room}"
-    for room in ("algorithms.placing", "algorithms.methods", "embedding", "plotting", "triplets")
+    for room in (
+        "algorithms.placing",
+        "algorithms.methods",
+        "embedding",
+        "files",
+        "plotting",
+        "triplets",
+    )
 )
 _DATA = tuple(sorted(Path(__file__).parents[1].glob("datasets/**/*.csv")))
 
