@@ -93,6 +93,12 @@ def test_what_the_user_can_mend_ends_with_two_and_one_message(tmp_path, words, o
         (["n_components=10"], "must be below the number of items, 10"),
         (["completion_redirect=http://["], "must be an http(s) address"),
         (["questions=["], "cannot be read as YAML; put it in quotes"),
+        (["title=2020-13-45"], "'title=2020-13-45': the value cannot be read as YAML; put it in"),
+        (["title=2020-01-01 99:00:00"], "cannot be read as YAML; put it in quotes"),
+        (["title=!!int abc"], "cannot be read as YAML; put it in quotes"),
+        (["title=!!timestamp abc"], "cannot be read as YAML; put it in quotes"),
+        (["questions=" + "1" * 6000], "…': the value cannot be read as YAML; put it in quotes"),
+        (["title=" + "[" * 5000], "…': the value cannot be read as YAML; put it in quotes"),
         (["consent_version=2024-01-01"], "must be of type str; put it in quotes"),
     ],
 )

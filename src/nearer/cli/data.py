@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from nearer.cli.saying import say
+
 __all__ = ["command"]
 
 
@@ -43,9 +45,9 @@ def command(as_json: bool) -> None:
             cell.rjust(width) if i in (1, 2) else cell.ljust(width)
             for i, (cell, width) in enumerate(zip(line, widths, strict=True))
         ]
-        click.echo("  ".join(cells).rstrip())
+        say("  ".join(cells).rstrip())
     places = " and ".join(str(folder) for folder in folders())
-    click.echo(f"\nLooked for in {places}; NEARER_DATA and NEARER_CACHE name other folders.")
+    say(f"\nLooked for in {places}; NEARER_DATA and NEARER_CACHE name other folders.")
 
 
 def _describe(data: Any) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import click
 
 from nearer.cli.output import print_run
 from nearer.cli.running import run_method
+from nearer.cli.saying import say
 
 __all__ = ["command"]
 
@@ -23,4 +24,4 @@ def command(seed: int, out: str, as_json: bool) -> None:
     done = run_method("cities", out, method="adaptive", seed=seed)
     print_run(done, as_json=as_json)
     if not as_json:
-        click.echo(f"the map re-drawn, beside the true one: {done.folder / 'map.png'}")
+        say(f"the map re-drawn, beside the true one: {done.folder / 'map.png'}")

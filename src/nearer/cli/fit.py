@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from nearer.cli.options import GivenPath, scheduler_option
+from nearer.cli.saying import say
 from nearer.errors import DroppedRows, InvalidInput
 from nearer.files import as_path
 
@@ -135,11 +136,11 @@ def command(
     the source and the command, map.png, dimension.png.
     """  # noqa: D301 - the backspace keeps the lines of the list apart
     from nearer.cells.scheduler import scheduler as sent_to
-    from nearer.cli.fitted import check_files, check_options, fit_file, report_fit
+    from nearer.cli.fitted import check_destinations, check_options, fit_file, report_fit
     from nearer.cli.fitted_blocks import fit_blocks, in_blocks
     from nearer.triplets import read_triplets
 
-    check_files(map_file, report_file)
+    check_destinations(triplets, out, map_file, report_file)
     check_options(options["dim"], options["device"], options["bootstrap"])
     named = None if columns is None else _columns(columns)
     source = in_blocks(triplets, named)
@@ -173,7 +174,7 @@ def command(
             drop_bad_rows=drop_bad_rows,
             first=None if first is None else int(first),
         )
-    click.echo(str(answers.report), err=True)
+    say(str(answers.report), err=True)
     with sent_to(scheduler):
         result = fit_file(answers, triplets, out, **options)
     result.command = _as_typed(click.get_current_context(), result.seed)

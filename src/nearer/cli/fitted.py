@@ -19,7 +19,8 @@ import numpy as np
 from nearer import __version__
 from nearer._dimension import DimensionEstimate
 from nearer._fit import fit
-from nearer.cli.output import check_folder, said_of_dimension
+from nearer.cli.destinations import check_files, check_folder, make_folder
+from nearer.cli.output import said_of_dimension
 from nearer.embedding import Embedding
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.files import json_text, positions_text, sha256, table_text, written_whole
@@ -34,7 +35,7 @@ from nearer.wording import amount
 
 __all__ = [
     "Fitted",
-    "check_files",
+    "check_destinations",
     "check_options",
     "fit_file",
     "report_fit",
@@ -86,8 +87,14 @@ class Fitted:
         """The files that the objects are named after, where they are pictures beside the source."""
         from nearer.plotting.thumbnails import PICTURES
 
+        folder = self.source.parent.resolve()
         files = [self.source.parent / name for name in self.names]
-        drawn = all(file.suffix.lower() in PICTURES and file.is_file() for file in files)
+        drawn = all(
+            file.suffix.lower() in PICTURES
+            and os.path.isfile(file)
+            and file.resolve().is_relative_to(folder)  # a name is no leave to read other folders
+            for file in files
+        )
         return files if drawn else None
 
     def summary(self) -> dict[str, Any]:
@@ -172,7 +179,7 @@ def fit_file(
     if not len(answers):
         raise InvalidInput(f"{source}: no answer is left, {_why_none(answers.report)}")
     wanted = wanted_dimension(dim, len(np.unique(answers.triplets)))
-    folder = check_folder(out)
+    folder = make_folder(out)
     seed = secrets.randbits(31) if seed is None else seed
     start = time.perf_counter()
     with step_progress() as step, warnings.catch_warnings():
@@ -241,23 +248,13 @@ def check_options(dim: str, device: str, bootstrap: int | None) -> None:
         pass
 
 
-def check_files(map_file: Path | None, report_file: Path | None) -> None:
-    """Refuse files that cannot be written before any work is done."""
-    if map_file and report_file and os.path.realpath(map_file) == os.path.realpath(report_file):
-        raise InvalidInput(
-            f"--map {map_file} and --report {report_file}: are one file; give them two names"
-        )
-    kinds = {"--map": (".svg", ".pdf", ".png", ".html"), "--report": (".html", ".md")}
-    for option, file in (("--map", map_file), ("--report", report_file)):
-        if file is None:
-            continue
-        if file.suffix.lower() not in kinds[option]:
-            known = ", ".join(kinds[option])
-            raise InvalidInput(f"{option} {file}: must end in one of {known}")
-        if not os.access(file.absolute().parent, os.W_OK | os.X_OK):
-            raise InvalidInput(f"{option} {file}: its folder must exist and be writable")
-        if file.is_dir():
-            raise InvalidInput(f"{option} {file}: is a folder; name a file, there or elsewhere")
+def check_destinations(
+    source: Path, out: str, map_file: Path | None, report_file: Path | None
+) -> None:
+    """Refuse files that cannot be written, or would lie over another, before any work is done."""
+    reads = [source, *parquet_files(source)]
+    check_folder(out, _FILES, reads)
+    check_files(map_file, report_file, reads)
 
 
 def report_fit(
@@ -307,11 +304,11 @@ def _earlier(folder: Path) -> set[str]:
 
 def _print(fitted: Fitted, summary: dict[str, Any], also: list[Path]) -> None:
     """One table of 80 columns, and what it does not say."""
-    from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
 
-    title = escape(f"{fitted.source}, {summary['method']}")
+    from nearer.cli.console import PlainConsole
+
+    title = f"{fitted.source}, {summary['method']}"
     # seven columns fit a terminal of 80 where they have no borders
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 1))
     known = {True: "", False: "\nnot determined", None: "\ngiven"}[summary["determined"]]
@@ -328,13 +325,13 @@ def _print(fitted: Fitted, summary: dict[str, Any], also: list[Path]) -> None:
     for name in cells:
         table.add_column(name, justify="right", no_wrap=name == "dimension")
     table.add_row(*cells.values())
-    console = Console()
+    console = PlainConsole()
     console.print(table)
     for line in _remarks(fitted, summary):
-        console.print(line, soft_wrap=True, markup=False, highlight=False)
+        console.print(line, soft_wrap=True, highlight=False)
     names = ", ".join(summary["files"])
     for line in (f"in {fitted.folder}: {names}", *(f"written: {file}" for file in also)):
-        console.print(line, soft_wrap=True, markup=False)
+        console.print(line, soft_wrap=True)
 
 
 def _remarks(fitted: Fitted, summary: dict[str, Any]) -> Iterator[str]:

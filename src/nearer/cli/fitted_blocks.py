@@ -15,12 +15,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import click
 import numpy as np
+from rich.markup import escape
 
 from nearer._many import MANY, Checkpoint, Goal, fit_many
+from nearer.cli.destinations import KEPT, make_folder
 from nearer.cli.fitted import Fitted, wanted_dimension
-from nearer.cli.output import check_folder
+from nearer.cli.saying import say, visible
 from nearer.cli.stopping import stopped_by_ctrl_c
 from nearer.errors import InvalidInput
 from nearer.fitting.blockwise import lay_out
@@ -33,7 +34,6 @@ from nearer.wording import amount
 
 __all__ = ["fit_blocks", "in_blocks"]
 
-_KEPT = "interrupted.npz"
 _MOST = 12  # dimensions tried, as in nearer.fit
 
 
@@ -64,7 +64,7 @@ def fit_blocks(
             crew.serve(store(source, share=crew.share, sampled=False))
             yield None
             return
-        kept, fitted = _fitted(source, path, check_folder(out), crew, **options)
+        kept, fitted = _fitted(source, path, make_folder(out), crew, **options)
     yield fitted
     kept.remove()
 
@@ -88,18 +88,18 @@ def _fitted(
             "leave it out"
         )
     seed = secrets.randbits(31) if seed is None else seed
-    file, start = folder / _KEPT, time.perf_counter()
-    with bar_progress() as (say, share), stopped_by_ctrl_c(partial(_where_it_is, file)):
-        say(f"reading {path}")
+    file, start = folder / KEPT, time.perf_counter()
+    with bar_progress() as (step, share), stopped_by_ctrl_c(partial(_where_it_is, file)):
+        step(escape(visible(f"reading {path}")))
         shown = replace(source, blocks=_watched(source, share))
         whose = (0, 1) if crew is None else crew.share
         answers = store(shown, share=whose, sampled=dim == "auto")
-        click.echo(_read(answers), err=True)
+        say(_read(answers), err=True)
         d, n = wanted_dimension(dim, answers.n_objects), answers.n_objects
         goal = Goal(method, None if d == "auto" else d, min(_MOST, n - 1), max_iter, tol)
-        kept = Checkpoint(file, say)
+        kept = Checkpoint(file, step)
         if kept.take_up(answers, goal):
-            click.echo(f"going on from {file}, which an interrupted fit has left", err=True)
+            say(f"going on from {file}, which an interrupted fit has left", err=True)
         layout = partial(lay_out if crew is None else crew.layout, watch=share)
         embedding = fit_many(answers, goal, np.random.default_rng(seed), layout=layout, kept=kept)
         if crew is not None:

@@ -12,6 +12,8 @@ from typing import Any
 
 import click
 
+from nearer.cli.destinations import check_file
+from nearer.cli.saying import say
 from nearer.cli.stopping import stopped_by_ctrl_c
 from nearer.wording import amount
 
@@ -55,7 +57,8 @@ def ask(
 
     names = _objects(objects)
     file = _journal(objects, journal)
-    judge = TerminalJudge(question, random_state=seed)
+    _check_out(out, objects, file)
+    judge = TerminalJudge(question, show=say, random_state=seed)
     with stopped_by_ctrl_c(
         lambda: f"the answers are in {file}; the same command goes on from there"
     ):
@@ -83,6 +86,7 @@ def export(
 
     names = _objects(objects)
     file = _journal(objects, journal)
+    _check_out(out, objects, file)
     about = {"judge": "batches", "model": model, "question": question}
     batch = open_batch(_asking(names, budget, seed), file, names, about)
     if batch.result is not None:
@@ -102,7 +106,7 @@ def export(
         )
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     write_bytes(out, text.encode())
-    click.echo(f"{amount(len(lines), 'question')} of round {batch.number + 1} in {out}")
+    say(f"{amount(len(lines), 'question')} of round {batch.number + 1} in {out}")
 
 
 @command.command("import")
@@ -123,17 +127,18 @@ def import_(
 
     names = _objects(objects)
     file = _journal(objects, journal)
+    _check_out(out, objects, file, replies)
     about = {"judge": "batches", "question": question}
     batch = open_batch(_asking(names, budget, seed), file, names, about)
     answers = _replies(replies, batch.number, set(batch.rows.tolist()))
     add_answers(file, batch, answers)
     unsure = sum(answer is None for answer in answers.values())
-    click.echo(f"{amount(len(answers), 'answer')} taken in, {unsure:,} of them don't know")
+    say(f"{amount(len(answers), 'answer')} taken in, {unsure:,} of them don't know")
     batch = open_batch(_asking(names, budget, seed), file, names, about)
     if batch.result is not None:
         _finish(batch.result, file, out)
     else:
-        click.echo(f"{amount(len(batch.rows), 'question is', 'questions are')} open: export")
+        say(f"{amount(len(batch.rows), 'question is', 'questions are')} open: export")
 
 
 def _replies(path: str, number: int, open_rows: set[int]) -> dict[int, Any]:
@@ -181,6 +186,12 @@ def _journal(objects: str, journal: str | None) -> Path:
     return Path(journal) if journal else Path(objects).with_suffix(".answers.db")
 
 
+def _check_out(out: str | None, *reads: str | Path) -> None:
+    """Refuse, before anybody is asked, to write over what is read."""
+    if out is not None:
+        check_file("--out", Path(out), map(Path, reads))
+
+
 def _asking(names: list[str], budget: int | None, seed: int) -> Any:
     from nearer.algorithms.informative import informative
 
@@ -191,7 +202,7 @@ def _finish(found: Any, file: Path, out: str | None) -> None:
     from nearer.files import write_bytes
 
     names = found.names or _names(file)
-    click.echo(
+    say(
         f"{amount(found.n_comparisons, 'answer places', 'answers place')} "
         f"{len(found.positions):,} objects in {amount(found.dimension, 'dimension')}; the "
         f"answers are in {file}"
@@ -203,7 +214,7 @@ def _finish(found: Any, file: Path, out: str | None) -> None:
         for name, row in zip(names, found.positions.tolist(), strict=True):
             writer.writerow([name, *row])
         write_bytes(out, sheet.getvalue().encode())
-        click.echo(f"their positions are in {out}")
+        say(f"their positions are in {out}")
 
 
 def _names(file: Path) -> tuple[str, ...]:

@@ -5,6 +5,9 @@ A warning is one, too: what `nearer` itself has to say comes without the line of
 
 from __future__ import annotations
 
+import errno
+import os
+import sys
 import warnings
 from collections.abc import Callable
 from importlib import import_module
@@ -13,6 +16,7 @@ from typing import Any
 import click
 
 from nearer import __version__
+from nearer.cli.saying import Ended, say
 from nearer.cli.stopping import stopped_by_ctrl_c
 from nearer.errors import AnswersWarning, DroppedRows, NearerError
 
@@ -29,6 +33,9 @@ _COMMANDS = {
     "judge": ("nearer.cli.judge", "Ask a person at this terminal, or a language model in batches."),
     "study": ("nearer.cli.study", "Ask people: make a study, serve it, read it out."),
 }
+
+# what a device has to say, no fault of the program: there is no room, or it is broken
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 class _OnDemand(click.Group):
@@ -61,6 +68,14 @@ class _OnDemand(click.Group):
                 "nowhere to keep compiled code: neither the package's folder nor the home folder "
                 "can be written to; set NUMBA_CACHE_DIR to a folder that can"
             ) from error
+        except OSError as error:
+            if error.errno not in _FULL:
+                raise
+            _forget_output()
+            raise _Refused(
+                f"the output cannot be written ({error.strerror}); make room there, or send it "
+                "elsewhere"
+            ) from error
 
 
 def _plainly(show: Callable[..., None]) -> Callable[..., None]:
@@ -68,14 +83,24 @@ def _plainly(show: Callable[..., None]) -> Callable[..., None]:
 
     def said(message: Warning | str, category: type[Warning], *where: Any, **also: Any) -> None:
         if issubclass(category, AnswersWarning | DroppedRows):
-            click.echo(f"Warning: {message}", err=True)
+            say(f"Warning: {message}", err=True)
         else:
             show(message, category, *where, **also)
 
     return said
 
 
-class _Refused(click.ClickException):
+def _forget_output() -> None:
+    """Drop what could not be printed: Python would try again at its end, and complain."""
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+    except (OSError, ValueError):
+        pass  # it is no file
+
+
+class _Refused(Ended):
     """Something the user can mend: one message, exit code 2."""
 
     exit_code = 2

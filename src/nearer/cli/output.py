@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,11 +14,12 @@ import numpy as np
 from nearer import metrics
 from nearer.algorithms.basis import Basis
 from nearer.embedding import Embedding
-from nearer.errors import InvalidInput
 from nearer.files import json_text, positions_text, table_text, write_files
 from nearer.wording import amount
 
-__all__ = ["MethodRun", "check_folder", "print_run", "said_of_dimension", "write_run"]
+__all__ = ["WRITTEN", "MethodRun", "print_run", "said_of_dimension", "write_run"]
+
+WRITTEN = ("basis.json", "embedding.csv", "map.png", "triplets.csv")
 
 
 @dataclass
@@ -68,20 +68,6 @@ class MethodRun:
         }
 
 
-def check_folder(out: str) -> Path:
-    """The output folder, made if it is not there; refused before any work is done."""
-    if not out:  # as of a variable not set: the current folder is written .
-        raise InvalidInput("--out '': is no folder; name one, or . for this one")
-    folder = Path(out)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidInput(f"--out {out}: cannot be made: {error.strerror}") from error
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise InvalidInput(f"--out {out}: is not writable; choose another folder")
-    return folder
-
-
 def write_run(run: MethodRun) -> None:
     """Write all files of a run, or none; axes of an earlier run do not stay beside them."""
     contents = _files(run)
@@ -113,8 +99,9 @@ def print_run(run: MethodRun, *, as_json: bool) -> None:
     if as_json:
         click.echo(json_text(summary))
         return
-    from rich.console import Console
     from rich.table import Table
+
+    from nearer.cli.console import PlainConsole
 
     table = Table(title=f"{run.data}, {run.method}", title_justify="left")
     heads = {
@@ -130,12 +117,12 @@ def print_run(run: MethodRun, *, as_json: bool) -> None:
     for name in heads.values():
         table.add_column(name, justify="right")
     table.add_row(*(_cell(summary[key]) for key in heads))
-    console = Console()
+    console = PlainConsole()
     console.print(table)
     for phase in run.embedding.history:
         console.print(f"{phase.name}: {amount(phase.n_comparisons, 'comparison')}; {phase.note}")
     for line in said_of_dimension(run.embedding):
-        console.print(line, soft_wrap=True, markup=False, highlight=False)
+        console.print(line, soft_wrap=True, highlight=False)
     console.print(f"in {run.folder}: {', '.join(run.files)}", soft_wrap=True)
 
 
@@ -183,5 +170,5 @@ def _picture(run: MethodRun) -> Any:
         ax = plot_basis(run.basis, run.truth if dense else positions)
     else:
         ax = plot_positions(positions, labels=run.names)
-    ax.set_title(f"{run.data}, {run.method}")
+    ax.set_title(f"{run.data}, {run.method}", parse_math=False)
     return ax.figure

@@ -106,8 +106,9 @@ def _count(
         }
         click.echo(json.dumps(summary))
         return
-    from rich.console import Console
     from rich.table import Table
+
+    from nearer.cli.console import PlainConsole
 
     title = f"{n_objects:,} objects, {amount(n_components, 'dimension')}, {noise:.0%} wrong answers"
     table = Table(title=title, title_justify="left")
@@ -117,7 +118,7 @@ def _count(
         plan.n_answers, plan.accuracy, plan.agreement, plan.tau, strict=True
     ):
         table.add_row(f"{m:,}", f"{truth:.3f}", f"{people:.3f}", f"{tau:.3f}")
-    console = Console()
+    console = PlainConsole()
     console.print(table)
     console.print(f"perfect knowledge predicts {plan.ceiling:.3f} of people's answers")
     for target, size in needed.items():
@@ -163,8 +164,9 @@ def _compare(
         }
         click.echo(json.dumps(summary))
         return
-    from rich.console import Console
     from rich.table import Table
+
+    from nearer.cli.console import PlainConsole
 
     space = f"{n_objects:,} objects, {amount(n_components, 'dimension')}"
     title = f"{space}, {noise:.0%} wrong, {hours:g} hours"
@@ -173,7 +175,7 @@ def _compare(
         table.add_column(name, justify="left" if name == "task" else "right")
     for task, m, truth, t in zip(plan.tasks, plan.n_screens, accuracy, tau, strict=True):
         table.add_row(task, f"{m:,}", f"{truth:.3f}", f"{t:.3f}")
-    console = Console()
+    console = PlainConsole()
     console.print(table)
     console.print(f"best: {best}")
     if plan.level:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-import click
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
 from nearer.cells.finished import Computable
+from nearer.cli.saying import say
 from nearer.running.progress import TerminalLine
 
 __all__ = ["cells_progress"]
@@ -29,7 +29,7 @@ def cells_progress() -> Iterator[tuple[Callable[[int, int], None], Callable[[Com
         def begin(cells: int, there: int) -> None:
             bar.update(task, total=cells, completed=there)
             if there:
-                click.echo(f"{there} of {cells} cells are there already", err=True)
+                say(f"{there} of {cells} cells are there already", err=True)
 
         def step(cell: Computable) -> None:
             bar.update(task, advance=1, description=cell.name)

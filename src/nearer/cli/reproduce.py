@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from nearer.cli.destinations import make_folder
 from nearer.cli.options import scheduler_option
-from nearer.cli.output import check_folder
 from nearer.cli.progress import cells_progress
+from nearer.cli.saying import say
 from nearer.cli.stopping import stopped_by_ctrl_c
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def command(
     from nearer.reproduce.pages import reproduce
     from nearer.reproduce.scale import FULL, QUICK
 
-    folder = check_folder(out)
+    folder = make_folder(out)
     scale = (QUICK if quick else FULL).with_runs(runs)
     with stopped_by_ctrl_c(partial(_what_is_kept, folder)), cells_progress() as (begin, step):
         page, files = reproduce(
@@ -69,7 +70,7 @@ def command(
             progress=step,
         )
     _print(page)
-    click.echo("\n".join(str(file) for file in files))
+    say("\n".join(str(file) for file in files))
 
 
 def _what_is_kept(folder: Path) -> str:
@@ -80,12 +81,12 @@ def _what_is_kept(folder: Path) -> str:
 
 
 def _print(page: Page) -> None:
-    from rich.console import Console
     from rich.table import Table
 
+    from nearer.cli.console import PlainConsole
     from nearer.reproduce.render import show
 
-    console = Console()
+    console = PlainConsole()
     for table in page.tables:
         shown = [i for i, column in enumerate(table.columns) if column.brief]
         screen = Table(title=table.title, title_justify="left")

@@ -17,14 +17,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import click
 import numpy as np
 from numpy.typing import NDArray
 
 from nearer.algorithms.methods import make_asking, makers
 from nearer.asking.memory import Memory
 from nearer.asking.oracles import PointOracle
-from nearer.cli.output import MethodRun, check_folder, write_run
+from nearer.cli.destinations import KEPT, check_folder, make_folder
+from nearer.cli.output import WRITTEN, MethodRun, write_run
+from nearer.cli.saying import say
 from nearer.cli.stopping import stopped_by_ctrl_c
 from nearer.datasets.points import load_named_points
 from nearer.errors import InvalidInput
@@ -50,21 +51,27 @@ def run_method(
     **options: Any,
 ) -> MethodRun:
     """Load, ask, embed and write; what comes back is ready to be printed."""
+    check_folder(out, WRITTEN, map(Path, filter(None, (data, journal))))
     given = load_named_points(data, names=names, random_state=seed)
     points = given.points
     if given.assumed is not None:
-        click.echo(
+        say(
             f"{data}: {given.assumed!r} numbers the objects and is no coordinate; --names none "
             "makes it one",
             err=True,
         )
     if given.unread:
-        click.echo(f"{data}: columns not used: {', '.join(given.unread)}", err=True)
+        unnamed = (
+            "; none of them has another text in every row, so objects are called by their numbers"
+        )
+        unread = ", ".join(given.unread)
+        why = "" if given.names is not None else unnamed
+        say(f"{data}: columns not used: {unread}{why}", err=True)
     if points.shape[0] < 3:
         raise InvalidInput(f"{data}: has {points.shape[0]} objects; at least 3 are needed")
     oracle = PointOracle(points, metric)
     makers()  # what takes a second to load is there before a folder is: from then on all is kept
-    folder = check_folder(out)
+    folder = make_folder(out)
     told = [seed, method, metric, budget, options]
     answers = (
         _PaidAnswers(folder, points, told)
@@ -127,7 +134,7 @@ class _PaidAnswers:
 
     def __init__(self, folder: Path, points: NDArray[np.float64], options: list[Any]) -> None:
         self._fingerprint = _fingerprint(points, options)
-        self._file = folder / "interrupted.npz"
+        self._file = folder / KEPT
         self.memory = Memory()
         self.seed = options[0] if options[0] is not None else secrets.randbits(32)
         if self._file.exists():
@@ -149,11 +156,9 @@ class _PaidAnswers:
                 return
             self.memory, self.seed = Memory(kept["triplets"]), int(kept["seed"])
         except (ValueError, TypeError, LookupError, OverflowError):
-            click.echo(f"{self._file} cannot be read and is left aside", err=True)
+            say(f"{self._file} cannot be read and is left aside", err=True)
             return
-        click.echo(
-            f"going on from {amount(len(self.memory), 'answer')} of an interrupted run", err=True
-        )
+        say(f"going on from {amount(len(self.memory), 'answer')} of an interrupted run", err=True)
 
     @contextmanager
     def kept_when_interrupted(self) -> Iterator[None]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-import click
+from nearer.cli.saying import Ended
 
 __all__ = ["Stopped", "is_ctrl_c", "stopped_by_ctrl_c"]
 
 
-class Stopped(click.ClickException):
+class Stopped(Ended):
     """Ended by Ctrl-C; the message says what is kept."""
 
     exit_code = 130

@@ -13,7 +13,9 @@ from typing import Any
 
 import click
 
+from nearer.cli.destinations import check_file
 from nearer.cli.options import GivenPath
+from nearer.cli.saying import say
 from nearer.cli.study_changes import COMMANDS, STUDY, read_settings
 from nearer.errors import InvalidInput
 from nearer.files import write_bytes
@@ -77,17 +79,17 @@ def new(study: Path, items: Path, config: Path | None, questions: Path | None,
         asked, sampling, notes = read_salmon_questions(items, len(found))
         own, given = own or asked, {**given, **sampling}
         for note in notes:
-            click.echo(f"{items}: {note}", err=True)
+            say(f"{items}: {note}", err=True)
     given = {**given, **(read_yaml(config) if config else {}), **read_settings(settings, "--set ")}
     checked = Config.of(given)
     new_study(study, found, checked, own)
-    click.echo(f"{study}: {len(found)} items, method {checked.method}, "
-               f"{amount(checked.questions, 'question')} a person.")  # fmt: skip
+    say(f"{study}: {len(found)} items, method {checked.method}, "
+        f"{amount(checked.questions, 'question')} a person.")  # fmt: skip
     if skipped := left_out(items):
         named = ", ".join(skipped[:10]) + (" …" if len(skipped) > 10 else "")
-        click.echo(f"Left out {amount(len(skipped), 'file')}, no pictures, sound or film of a kind "
-                   f"that is taken ({' '.join(SUFFIXES)}): {named}", err=True)  # fmt: skip
-    click.echo(f"Serve it: nearer study serve {study}")
+        say(f"Left out {amount(len(skipped), 'file')}, no pictures, sound or film of a kind "
+            f"that is taken ({' '.join(SUFFIXES)}): {named}", err=True)  # fmt: skip
+    say(f"Serve it: nearer study serve {study}")
 
 
 @command.command()
@@ -147,9 +149,9 @@ def serve(study: Path, host: str, port: int, start: bool, new_login: bool, prefi
                 if as_json:
                     click.echo(json.dumps({"port": port, "study": f"{base}/", "setup": setup}))
                     return
-                click.echo(f"Participants: {base}/\nDashboard:    {base}/dashboard")
+                say(f"Participants: {base}/\nDashboard:    {base}/dashboard")
                 if setup:
-                    click.echo(f"Make your account first, this link works once:\n{setup}")
+                    say(f"Make your account first, this link works once:\n{setup}")
 
         Announcing(config).run(sockets=[listener])
 
@@ -172,30 +174,30 @@ def status(study: Path, show_people: bool, as_json: bool) -> None:
         click.echo(json.dumps({**found, "participants": [p.as_dict() for p in people]}))
         return
     answers, questions, who = found["answers"], found["questions"], found["people"]
-    click.echo(f"{study} is {found['state']}")
-    click.echo(f"  answers    {answers['counted']} counted, {answers['all']} stored"
-               + (f", {found['quota']} wanted" if found["quota"] else ""))  # fmt: skip
-    click.echo("  questions  " + ", ".join(f"{count} {name}" for name, count in questions.items()))
-    click.echo("  people     " + ", ".join(f"{count} {name}" for name, count in who.items()))
+    say(f"{study} is {found['state']}")
+    say(f"  answers    {answers['counted']} counted, {answers['all']} stored"
+        + (f", {found['quota']} wanted" if found["quota"] else ""))  # fmt: skip
+    say("  questions  " + ", ".join(f"{count} {name}" for name, count in questions.items()))
+    say("  people     " + ", ".join(f"{count} {name}" for name, count in who.items()))
     if found["enough"] or found["exhausted"]:
         met = found["quota"] and answers["counted"] >= found["quota"]
         good = found["quality"]["expected"] >= found["quality"]["wanted"]
-        click.echo("  enough     " + ("the quota is met" if met else "the map is good enough"
-                   if good else "every question has its votes"))  # fmt: skip
+        say("  enough     " + ("the quota is met" if met else "the map is good enough"
+            if good else "every question has its votes"))  # fmt: skip
     flags = (f"{name}: {flag['flagged']} of {flag['judged']}"
              for name, flag in found["flags"].items())  # fmt: skip
-    click.echo("  flags      " + ", ".join(flags) + " people it can judge")
+    say("  flags      " + ", ".join(flags) + " people it can judge")
     if found["map"]:
         share = found["map"]["accuracy"]
         shown = "unknown" if share is None else f"{share:.1%} of {found['map']['n_holdout']}"
         space = amount(found["map"]["dimension"], "dimension")
-        click.echo(f"  map        {space}, hold-out accuracy {shown}")
+        say(f"  map        {space}, hold-out accuracy {shown}")
     for person in people if show_people else []:
         median = "-" if person.median_ms is None else f"{person.median_ms / 1000:.1f} s"
-        click.echo(f"  {person.pseudonym}  {amount(person.answered, 'answer')}, {median}, "
-                   f"catch failed {person.catch_failed}/{person.catch_total}, repeats agree "
-                   f"{person.repeats_agreed}/{person.repeats_total}"
-                   + (f"  [{'; '.join(person.warnings)}]" if person.warnings else ""))  # fmt: skip
+        say(f"  {person.pseudonym}  {amount(person.answered, 'answer')}, {median}, "
+            f"catch failed {person.catch_failed}/{person.catch_total}, repeats agree "
+            f"{person.repeats_agreed}/{person.repeats_total}"
+            + (f"  [{'; '.join(person.warnings)}]" if person.warnings else ""))  # fmt: skip
 
 
 @command.command()
@@ -210,6 +212,7 @@ def export(study: Path, name: str, identities: bool, out: Path | None) -> None:
     from nearer.study.exports import export_csv, replies_csv
     from nearer.study.store import connect
 
+    _check_out(out, study)
     db = connect(study, read_only=True)
     if name == "replies":
         _write(out, replies_csv(db, identities=identities))
@@ -230,6 +233,7 @@ def embed(study: Path, dim: int | None, seed: int, out: Path | None, as_json: bo
     from nearer.study.maps import FEWEST, draw_map
     from nearer.study.store import connect
 
+    _check_out(out, study)
     db = connect(study, read_only=True)
     items = read_items(db)
     answers = collected(db, EVERY_KIND)
@@ -253,7 +257,7 @@ def backup(study: Path, copy: Path) -> None:
     from nearer.study.create import back_up
 
     back_up(study, copy)
-    click.echo(f"{copy}: {copy.stat().st_size} bytes, checked")
+    say(f"{copy}: {copy.stat().st_size} bytes, checked")
 
 
 @command.command()
@@ -293,18 +297,24 @@ def simulate(study: Path, n_answers: int, n_people: int, positions: Path | None,
     if as_json:
         click.echo(json.dumps(found))
         return
-    click.echo(f"{found['stored']} screens of {found['task']!r} in {found['seconds']:.0f} s, "
-               f"{amount(found['people'], 'person', 'people')}; a reply took "
-               f"{found['reply_ms']['median']:.0f} ms, "
-               f"at most {found['reply_ms']['p99']:.0f} ms for 99 of 100")  # fmt: skip
-    click.echo(f"{found['counted']} of them count; the others are hold-outs, repeats and checks. "
-               f"Hours are people's, at {found['seconds_an_answer']:.1f} s a screen.")  # fmt: skip
-    click.echo(f"{'counted':>8}  {'screens':>8}  {'people':>7}  {'hours':>6}  "
-               f"{'agrees with the truth':>22}  {'agrees with people':>19}")  # fmt: skip
+    say(f"{found['stored']} screens of {found['task']!r} in {found['seconds']:.0f} s, "
+        f"{amount(found['people'], 'person', 'people')}; a reply took "
+        f"{found['reply_ms']['median']:.0f} ms, "
+        f"at most {found['reply_ms']['p99']:.0f} ms for 99 of 100")  # fmt: skip
+    say(f"{found['counted']} of them count; the others are hold-outs, repeats and checks. "
+        f"Hours are people's, at {found['seconds_an_answer']:.1f} s a screen.")  # fmt: skip
+    say(f"{'counted':>8}  {'screens':>8}  {'people':>7}  {'hours':>6}  "
+        f"{'agrees with the truth':>22}  {'agrees with people':>19}")  # fmt: skip
     for row in found["curve"]:
         held = "-" if row["holdout"] is None else f"{row['holdout']:.1%}"
-        click.echo(f"{row['n_triplets']:>8}  {row['answers']:>8}  {row['people']:>7}  "
-                   f"{row['hours']:>6.1f}  {row['truth']:>22.1%}  {held:>19}")  # fmt: skip
+        say(f"{row['n_triplets']:>8}  {row['answers']:>8}  {row['people']:>7}  "
+            f"{row['hours']:>6.1f}  {row['truth']:>22.1%}  {held:>19}")  # fmt: skip
+
+
+def _check_out(out: Path | None, study: Path) -> None:
+    """Refuse to write a table over the study that it is made from."""
+    if out is not None:
+        check_file("--out", out, [study])
 
 
 def _write(out: Path | None, text: str, *, quiet: bool = False) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from nearer.cli.options import GivenPath
+from nearer.cli.saying import say
 from nearer.errors import InvalidInput
 from nearer.wording import amount
 
@@ -21,18 +22,19 @@ STUDY = GivenPath(dir_okay=False)
 
 def read_settings(given: tuple[str, ...], where: str = "") -> dict[str, Any]:
     """NAME=VALUE, the value as YAML reads it."""
-    import yaml
+    from nearer.study.config import parse_yaml
 
     found = {}
     for setting in given:
         name, equals, value = setting.partition("=")
         if not equals:
             raise InvalidInput(f"{where}{setting!r}: must be NAME=VALUE")
+        shown = setting if len(setting) <= 80 else f"{setting[:80]}…"
         try:
-            found[name] = yaml.safe_load(value)
-        except yaml.YAMLError as error:
+            found[name] = parse_yaml(shown, value)
+        except InvalidInput as error:
             raise InvalidInput(
-                f"{where}{setting!r}: the value cannot be read as YAML; put it in quotes"
+                f"{where}{shown!r}: the value cannot be read as YAML; put it in quotes"
             ) from error
     return found
 
@@ -48,7 +50,7 @@ def withdraw(study: Path, person: str) -> None:
     with _changing(study) as store:
         number = _person(store.reader(), study, person)
         erased = store.write(lambda ledger: erase(ledger, number))
-    click.echo(f"{person}: {amount(erased, 'answer')} erased. Older backups still hold them.")
+    say(f"{person}: {amount(erased, 'answer')} erased. Older backups still hold them.")
 
 
 @click.command("set")
@@ -62,9 +64,9 @@ def set_settings(study: Path, settings: tuple[str, ...]) -> None:
     with _changing(study) as store:
         changes = store.write(lambda ledger: change_settings(ledger, given))
     for name, value in changes.items():
-        click.echo(f"{name}: {value!r}")
+        say(f"{name}: {value!r}")
     if not changes:
-        click.echo("Nothing changed: the study has these settings already.")
+        say("Nothing changed: the study has these settings already.")
 
 
 @click.command("import")
@@ -79,7 +81,7 @@ def import_(study: Path, answers: Path) -> None:
         names = [item["name"] for item in read_items(store.reader())]
         found = read_answers(answers, names)
         added = store.write(lambda ledger: import_answers(ledger, found))
-    click.echo(f"{study}: {amount(added, 'answer')} added")
+    say(f"{study}: {amount(added, 'answer')} added")
 
 
 @click.command()
@@ -96,7 +98,7 @@ def link(study: Path, person: str) -> None:
     db = connect(study, read_only=True)
     number = _person(db, study, person)
     key = db.execute("SELECT value FROM secrets WHERE name = 'sign'").fetchone()[0]
-    click.echo(f"?resume={Signer(key, time.time).sign('resume', {'id': number})}")
+    say(f"?resume={Signer(key, time.time).sign('resume', {'id': number})}")
 
 
 @contextmanager

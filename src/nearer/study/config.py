@@ -24,7 +24,7 @@ from nearer.study.votes import RULES
 from nearer.study.words import default_texts, read_words
 from nearer.tasks import Task
 
-__all__ = ["CHANGEABLE", "METHODS", "Config", "part", "read_yaml"]
+__all__ = ["CHANGEABLE", "METHODS", "Config", "parse_yaml", "part", "read_yaml"]
 
 #: the library's methods that suit people who come and go; and none, questions drawn at random
 METHODS = (*(name for name, way in methods.METHODS.items() if way.in_studies), "random")
@@ -282,18 +282,13 @@ def _check(good: bool, name: str, value: object, rule: str) -> None:
 
 def read_yaml(path: Path) -> dict[str, Any]:
     """A YAML file that holds a mapping; anything else is refused."""
-    import yaml  # noqa: PLC0415 - only needed where a file is read
-
     try:
         text = path.read_text(encoding="utf-8-sig")
-        _refuse_repeats(path, yaml.compose(text, Loader=yaml.SafeLoader))
-        loaded = yaml.safe_load(text)
     except OSError as error:
         raise InvalidInput(f"{path}: cannot be read ({error.strerror}); check the path") from error
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{path}: is not UTF-8 ({error}); save it as UTF-8 text") from error
-    except yaml.YAMLError as error:
-        raise InvalidInput(f"{path}: cannot be read as YAML: {error}") from error
+    loaded = parse_yaml(str(path), text)
     if loaded is None:
         return {}
     if not isinstance(loaded, dict):
@@ -301,14 +296,39 @@ def read_yaml(path: Path) -> dict[str, Any]:
     return loaded
 
 
-def _refuse_repeats(path: Path, node: Any) -> None:
+def parse_yaml(name: str, text: str) -> Any:
+    """What a text says; one that is almost a date or a number is refused with its place."""
+    import yaml  # noqa: PLC0415 - only needed where a file is read
+
+    class Loader(yaml.SafeLoader):
+        def construct_object(self, node: Any, deep: bool = False) -> Any:
+            try:
+                return super().construct_object(node, deep=deep)
+            except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
+                what = f"{str(node.value)[:40]!r} is no {node.tag.rpartition(':')[2]}"
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"{what}; put it in quotes where it is text", node.start_mark
+                ) from error
+
+    try:
+        _refuse_repeats(name, yaml.compose(text, Loader=Loader))
+        return yaml.load(text, Loader=Loader)
+    except yaml.YAMLError as error:
+        raise InvalidInput(f"{name}: cannot be read as YAML: {error}") from error
+    except RecursionError:
+        raise InvalidInput(
+            f"{name}: cannot be read as YAML: its brackets are nested too deeply; mend it"
+        ) from None
+
+
+def _refuse_repeats(name: str, node: Any) -> None:
     """Of a name that is there twice YAML takes the last, and nobody would know."""
     seen: dict[Any, int] = {}
     for key, _ in node.value if node is not None and node.id == "mapping" else ():
         line = key.start_mark.line + 1
         if isinstance(key.value, str) and seen.setdefault(key.value, line) != line:
             raise InvalidInput(
-                f"{path}, line {line}: {key.value!r} is there twice, first on line "
+                f"{name}, line {line}: {key.value!r} is there twice, first on line "
                 f"{seen[key.value]}; take one out"
             )
 

@@ -23,6 +23,7 @@ __all__ = [
     "Coding",
     "Fault",
     "Numbering",
+    "beyond",
     "distinct_labels",
     "number_objects",
     "sorted_names",
@@ -106,14 +107,18 @@ def _numbered(
         if number < 0:
             raise wrong(value, f"object {value}: numbers start at 0")
         if number >= MAX_OBJECTS or (labels is not None and number >= n):
-            rule = f"there are {n} labels" if labels is not None else f"at most {MAX_OBJECTS:,}"
-            raise wrong(
-                value,
-                f"object {value}: numbers run from 0 and {rule}; pass "
-                'objects="names" if these are names (also where they start at 1)',
-            )
+            raise wrong(value, beyond(value, None if labels is None else n))
     numbers = np.array([whole.get(value, -1) for value in coding.codes], dtype=np.int64)
     return Numbering(numbers, distinct_labels(labels, [str(i) for i in range(n)]), are_numbers=True)
+
+
+def beyond(value: object, n_labels: int | None = None) -> str:
+    """What is wrong with a number that no object can have."""
+    rule = f"there are {n_labels} labels" if n_labels is not None else f"at most {MAX_OBJECTS:,}"
+    return (
+        f"object {value}: numbers run from 0 and {rule}; pass "
+        'objects="names" if these are names (also where they start at 1)'
+    )
 
 
 def _named(

@@ -19,6 +19,7 @@ import numpy as np
 
 from nearer.errors import BadRow, InvalidInput
 from nearer.files import content_suffix, read_text
+from nearer.questions import MAX_OBJECTS
 from nearer.trials import Trials
 from nearer.triplets import columns as parts_of
 from nearer.triplets.arrays import read_arrays
@@ -29,7 +30,7 @@ from nearer.triplets.columns import Reading
 from nearer.triplets.excel import restated
 from nearer.triplets.forms import read_answers, to_triplets
 from nearer.triplets.hdf5 import HDF5, read_hdf5
-from nearer.triplets.objects import distinct_labels
+from nearer.triplets.objects import beyond, distinct_labels
 from nearer.triplets.recorded_screens import read_screens
 from nearer.triplets.records import FIELDS, Records, form_of, parse_records
 from nearer.triplets.table import TextTable, frame_table, parse_table
@@ -364,10 +365,12 @@ def _from_arrays(path: str | os.PathLike[str], told: Reading) -> Triplets:
         fault,
     )
     n = int(columns.max(initial=-1)) + 1
-    called = distinct_labels(known, [str(i) for i in range(n)])
-    if len(called) < n:
-        row = int(np.argmax(columns.max(axis=1) >= len(called)))
-        raise fault(row, f"object {n - 1}, but there are {len(called)} labels; one each is needed")
+    if n > (MAX_OBJECTS if known is None else len(known)):
+        row = int(np.argmax(columns.max(axis=1) == n - 1))
+        if known is None:
+            raise fault(row, beyond(n - 1))
+        raise fault(row, f"object {n - 1}, but there are {len(known)} labels; one each is needed")
+    called = distinct_labels(known, [] if known is not None else [str(i) for i in range(n)])
     read = assemble(
         answered,
         called,

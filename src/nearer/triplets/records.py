@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +37,7 @@ __all__ = ["FORMS", "Records", "Screen", "form_of", "parse_records"]
 
 Record = dict[str, Any]
 _ASSET = re.compile(r"([0-9A-Z]{5})([0-9A-Z]{7})")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # in JSON; the text of a file has none by itself
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,8 @@ def _parsed(path: str, text: str) -> Records:
         whole, unit = [(1, json.loads(text))], "record"
     except json.JSONDecodeError as error:
         whole, unit = list(_lines(path, text, error)), "line"
+    except ValueError:
+        raise _too_long(path, text) from None
     named = [v.get("stimuli") for _, v in whole if isinstance(v, dict)]
     names = tuple(map(str, named[0])) if named and isinstance(named[0], list) else None
     found = [(line, record) for line, value in whole for record in _unfolded(value)]
@@ -101,7 +105,10 @@ def _parsed(path: str, text: str) -> Records:
     if not found:
         raise InvalidInput(f"{path}: holds no records; it needs at least one answer")
     lines = [line for line, _ in found] if unit == "line" else list(range(1, len(found) + 1))
-    return Records(path, [r for _, r in found], lines, unit, names)
+    records = Records(path, [r for _, r in found], lines, unit, names)
+    if _SURROGATE.search(text):
+        _refuse_halves(records)
+    return records
 
 
 def _lines(path: str, text: str, error: json.JSONDecodeError) -> Iterator[tuple[int, Any]]:
@@ -116,6 +123,33 @@ def _lines(path: str, text: str, error: json.JSONDecodeError) -> Iterator[tuple[
                 raise InvalidInput(
                     f"{path}, line {at}: is no JSON ({what}); mend it, or get the file again"
                 ) from None
+            except ValueError:
+                raise _too_long(path, text) from None
+
+
+def _too_long(path: str, text: str) -> InvalidInput:
+    """Python makes no number of more digits than it says."""
+    most = sys.get_int_max_str_digits()
+    long = re.search(rf"[0-9]{{{most + 1},}}", text)
+    at, digits = (long.start(), len(long[0])) if long else (0, most + 1)
+    return InvalidInput(
+        f"{path}, line {text.count(chr(10), 0, at) + 1}: a number of {digits:,} digits; at most "
+        f"{most:,} can be read: mend it, or write it in quotes"
+    )
+
+
+def _refuse_halves(records: Records) -> None:
+    """Half of a character that JSON writes as two is no text: nothing could be written with it."""
+    for line, record in zip([*records.lines, 0], [*records.found, records.names], strict=True):
+        try:
+            json.dumps(record, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            half = ascii(error.object[error.start])[1:-1]
+            where = f"{records.unit} {line}" if line else "stimuli"
+            raise InvalidInput(
+                f"{records.path}, {where}: {half} is half of a character and no text; mend it, or "
+                "get the file again"
+            ) from None
 
 
 def _unfolded(value: Any) -> Iterator[Any]:
@@ -234,8 +268,9 @@ def _list(value: Any) -> list[Any]:
     if isinstance(value, str):
         try:
             value = json.loads(value)
-        except (json.JSONDecodeError, RecursionError):
+        except (ValueError, RecursionError):
             value = [part.strip() for part in value.strip("[]").split(",")]
+        json.dumps(value, ensure_ascii=False).encode()  # half of a character is a ValueError
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
