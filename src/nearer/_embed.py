@@ -22,7 +22,7 @@ from nearer.running.names import as_names
 from nearer.running.progress import asking_progress
 from nearer.running.run import Dispatch, refuse_unknown, run
 from nearer.running.workers import is_async
-from nearer.wording import amount
+from nearer.wording import amount, as_called
 
 __all__ = ["embed"]
 
@@ -105,10 +105,13 @@ def embed(
     checks.oracle(oracle)
     refuse_unknown(how, embed)
     n, names = as_names(objects)
-    call = _as_called(
+    asked = {"budget": budget, "noise": noise, "order": order, "quality": quality}
+    call = as_called(
+        "nearer.embed",
+        "oracle",
         str(n) if names is None else "objects",
-        {"budget": budget, "noise": noise, "order": order, "quality": quality},
-        random_state,
+        given=asked | {"random_state": random_state},
+        defaults=embed.__kwdefaults__ or {},
     )
     known = getattr(oracle, "n_objects", None)
     if known is not None and n > known:
@@ -143,12 +146,3 @@ def embed(
         )
     kept = found.triplets if keep_triplets else found.triplets[:0].copy()
     return replace(found, triplets=kept, details=found.details | {"call": call})
-
-
-def _as_called(objects: str, options: dict[str, Any], random_state: Any) -> str:
-    """The call as it can be written again; the oracle and what is no plain value are not said."""
-    defaults = embed.__kwdefaults__ or {}
-    said = [f"{name}={value!r}" for name, value in options.items() if value != defaults[name]]
-    if random_state is not None:
-        said.append(f"random_state={random_state if isinstance(random_state, int) else '…'}")
-    return f"nearer.embed({', '.join(['oracle', objects, *said])})"

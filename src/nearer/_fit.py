@@ -41,7 +41,7 @@ from nearer.fitting.solver import Fit, fit_positions, margins
 from nearer.fitting.starts import fit_from_above
 from nearer.triplets.stored import Stored
 from nearer.trust import Calibration, calibrated
-from nearer.wording import amount
+from nearer.wording import amount, as_called
 
 __all__ = ["fit"]
 
@@ -139,7 +139,9 @@ def fit(
     >>> found.dimension, found.dimension_low, round(found.held_out.accuracy, 1)
     (2, 2, 0.9)
     """
-    call = _as_called(locals())
+    typed = {name: value for name, value in locals().items() if name != "answers"}
+    file = repr(os.fspath(answers)) if isinstance(answers, str | os.PathLike) else "answers"
+    call = as_called("nearer.fit", file, given=typed, defaults=fit.__kwdefaults__ or {})
     checks.one_of("method", method, _METHODS)
     checks.one_of("objects", objects, ("auto", "numbers"))
     if bootstrap is not None and bootstrap != 0:
@@ -176,18 +178,6 @@ def _doubted(found: Embedding) -> Embedding:
             stacklevel=3,
         )
     return found
-
-
-def _as_called(given: dict[str, Any]) -> str:
-    """The call as it can be written again; what is no plain value is left to the reader."""
-    defaults = fit.__kwdefaults__ or {}
-    answers = given.pop("answers")
-    parts = [repr(os.fspath(answers)) if isinstance(answers, str | os.PathLike) else "answers"]
-    for name, value in given.items():
-        if value is not defaults[name]:
-            plain = isinstance(value, str | int | float)
-            parts.append(f"{name}={value!r}" if plain else f"{name}=…")
-    return f"nearer.fit({', '.join(parts)})"
 
 
 def _default_draws(given: Given, found: _Found) -> int:

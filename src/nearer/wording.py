@@ -1,8 +1,11 @@
-"""Numbers with their nouns, as messages say them: one answer, two answers."""
+"""Numbers with their nouns, as messages say them (one answer, two answers), and calls as typed."""
 
 from __future__ import annotations
 
-__all__ = ["amount"]
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["amount", "as_called"]
 
 
 def amount(n: int, noun: str, plural: str = "") -> str:
@@ -14,3 +17,21 @@ def amount(n: int, noun: str, plural: str = "") -> str:
     ('1 answer', '2,000 answers', '0 people')
     """
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
+
+
+def as_called(
+    function: str, *places: str, given: Mapping[str, Any], defaults: Mapping[str, Any]
+) -> str:
+    """A call as it can be written again: defaults are left out, what is no plain value is "…".
+
+    Examples
+    --------
+    >>> as_called("nearer.fit", "answers", given={"n": 2, "m": 1}, defaults={"n": 0, "m": 1})
+    'nearer.fit(answers, n=2)'
+    """
+    said = list(places)
+    for name, value in given.items():
+        plain = isinstance(value, str | int | float)
+        if value is not defaults[name] and not (plain and value == defaults[name]):
+            said.append(f"{name}={value!r}" if plain else f"{name}=…")
+    return f"{function}({', '.join(said)})"

@@ -84,7 +84,7 @@ def make_page(target: str, cells: list[Experiment], finished: FinishedCells, *, 
             [f"Python {platform.python_version()}", *(f"{p} {version(p)}" for p in packages)]
         ),
         "on": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
-        "date": datetime.now(UTC).date().isoformat(),
+        "page made": datetime.now(UTC).date().isoformat(),
     }
     return Page(
         "The paper, reproduced",
