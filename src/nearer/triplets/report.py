@@ -182,7 +182,7 @@ def examine(
     >>> print(examine(np.array([[0, 1, 2], [0, 2, 1], [3, 4, 5]]), "abcdefg"))
     3 answers, 3 triplets over 7 objects
     1 question is answered both ways
-    50.0% of the answers to repeated questions are against the majority
+    50.0 % of the answers to repeated questions are against the majority
     never compared: g
     2 groups of objects that no triplet links, of 3, 3 objects; the smallest: d, e, f
     """
