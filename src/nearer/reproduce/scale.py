@@ -18,7 +18,6 @@ _TABLE_1_OBJECTS = 1000
 _SMALL = 1000  # objects; with more a fit takes half a minute
 # dimensions; in more our own estimate takes as long, and in still more minutes
 _FEW, _MANY = 5, 10
-_LONG = ("digits", "spam")  # … as it may where few dimensions hardly fit
 _TIES = ("sphere-1",)  # two points; … and where there is little but ties
 
 
@@ -101,7 +100,7 @@ def _table2(scale: Scale, seed: int) -> Iterable[Experiment]:
     for data, rows in TABLE_2.items():
         n = scale.size(MATERIAL[data].n_objects)
         for method in [*rows, OWN]:
-            slow = (n > _SMALL and method != "Basis") or (method == OWN and data in _LONG)
+            slow = n > _SMALL and method != "Basis"
             runs = _part(scale.table2, 4 if slow else 1)
             yield from _runs("table2", data, method, n, seed, runs)
     n = scale.size(MATERIAL["spam"].n_objects)
