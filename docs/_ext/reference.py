@@ -70,9 +70,20 @@ def _skip(app: Any, kind: str, name: str, thing: Any, skip: bool, options: Any) 
     return True if _SKLEARN.fullmatch(name) else None
 
 
+def _mend_links(app: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
+    """Links from sources: Sphinx takes all names of a module for names of the same package."""
+    if page.startswith("_modules/") and "body" in context:
+        context["body"] = re.sub(
+            rf"({FOLDER}/(nearer[\w.]*?\.(\w+))\.html#)nearer[\w.]*?\.\3\b",
+            r"\1\2",
+            context["body"],
+        )
+
+
 def setup(app: Any) -> dict[str, bool]:
     """Tell Sphinx."""
     app.connect("builder-inited", _write_pages)
     app.connect("source-read", _link_names)
     app.connect("autodoc-skip-member", _skip)
+    app.connect("html-page-context", _mend_links)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
