@@ -25,9 +25,9 @@ This page is made by `scripts/make_reproduction_page.py` from the output of `nea
 every figure of ours is computed by that command, every figure under “paper” is the paper's own.
 The cells that it is made of, one run of one method each, are in
 [reproduction.jsonl](reproduction.jsonl) with a digest of the code that computed them.
-Our own rows in Table 1 have ten runs up to five dimensions (the two points of a sphere in one: five),
-five in eight and ten, where a run takes half a minute to three, and three in twenty, where it
-takes five.
+Our own rows in Table 1 have ten runs up to five dimensions (five of the two points that a sphere
+in one is), five in eight and ten, where a run takes half a minute to three, and three in twenty,
+where it takes five.
 """
 
 
