@@ -173,7 +173,7 @@ def _doubted(found: Embedding) -> Embedding:
         warnings.warn(
             f"{100 * held.accuracy:.0f} % of {held.n_trials:,} answers held out were predicted "
             f"({100 * held.low:.0f} to {100 * held.high:.0f} at 95 %), no better than by guessing: "
-            "they may be chance alone; collect more answers, or look at how these were read",
+            "the map may be chance alone; collect more answers, or look at how these were read",
             AnswersWarning,
             stacklevel=3,
         )

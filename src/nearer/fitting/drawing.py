@@ -81,7 +81,8 @@ def draw_positions(
     if posterior is not None and not len(triplets):
         warnings.warn(
             "the answers were not kept: every object is drawn by itself, the others held fixed, "
-            "and what is computed of several seems surer than it is; ask with keep_triplets=True",
+            "and what is computed of several seems surer than it is; nearer.embed keeps them with "
+            "keep_triplets=True, nearer.fit up to four million",
             AnswersWarning,
             stacklevel=3,
         )
@@ -104,7 +105,7 @@ def draw_positions(
     if covariances is None:
         remedy = "nearer.fit of their answers, fit(embedding.triplets, n_objects=…), finds it"
         if not len(triplets):
-            remedy = "their answers were not kept; ask with keep_triplets=True"
+            remedy = "their answers were not kept, as nearer.embed does with keep_triplets=True"
         raise InvalidInput(f"{k} draws: how sure these positions are is not known; {remedy}")
     root = np.linalg.cholesky(covariances + 1e-12 * np.eye(positions.shape[1]))
     drawn = np.einsum("nij,knj->kni", root, rng.normal(size=(k, *positions.shape)))

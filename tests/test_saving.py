@@ -1,0 +1,267 @@
+"""An embedding in a file: whole, or refused."""
+
+import json
+import os
+import zipfile
+from dataclasses import fields, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from embeddingkit import NAMES, N, fitted
+
+import nearer
+from nearer.embedding import HeldOutAccuracy, Phase
+from nearer.errors import InvalidInput
+from nearer.fitting.posterior import Noise, Posterior
+from nearer.kept import write_kept
+from nearer.soundness import KEPT
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    return replace(fitted(people=["ann", "bob", "cy"])[1], names=NAMES)
+
+
+@pytest.fixture(scope="module")
+def exact():
+    return fitted(flip=0)[1]
+
+
+def same(a, b):
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if hasattr(a, "__dataclass_fields__"):
+        return all(same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
+    return type(a) is type(b) and a == b
+
+
+def test_what_is_saved_comes_back(noisy, exact, tmp_path):
+    asked = nearer.embed(
+        nearer.PointOracle(fitted()[0]), N, random_state=0, progress=False, budget=400
+    )
+    for embedding in (noisy, exact, asked):
+        file = tmp_path / "map.nearer.npz"
+        embedding.save(file)
+        again = nearer.load(file)
+        for f in fields(embedding):
+            if f.name != "details":
+                assert same(getattr(embedding, f.name), getattr(again, f.name)), f.name
+        for key in set(embedding.details) - {"noise_check"}:
+            assert same(embedding.details[key], again.details[key]), key
+        assert embedding._repr_html_() == again._repr_html_()
+    noisy.save(kept := tmp_path / "map.nearer.npz")
+    assert np.array_equal(noisy.draws(3, 0), nearer.load(kept).draws(3, 0))
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["map.nearer.npz"]
+
+
+def test_what_cannot_be_kept_becomes_text_or_is_left_out(noisy, tmp_path):
+    odd = replace(noisy, names=(Path("a.png"), *NAMES[1:]), details={"what": object(), "n": 3})
+    odd.save(tmp_path / "odd.npz")
+    again = nearer.load(tmp_path / "odd.npz")
+    assert again.names[0] == "a.png"
+    assert again.details == {"n": 3}
+    with pytest.raises(InvalidInput, match="not written, a object cannot be kept"):
+        replace(noisy, evidence={1: {"what": object()}}).save(tmp_path / "bad.npz")
+    for folder in (".", "/"):
+        with pytest.raises(InvalidInput, match="is a folder; name a file in it"):
+            noisy.save(folder)
+    assert not (tmp_path / "bad.npz").exists()
+
+
+def test_people_of_any_kind_are_kept(noisy, tmp_path):
+    table = noisy.people.astype(
+        [("id", object), *((n, noisy.people.dtype[n]) for n in noisy.people.dtype.names[1:])]
+    )
+    replace(noisy, people=table).save(tmp_path / "people.npz")
+    assert nearer.load(tmp_path / "people.npz").people["id"].tolist() == ["ann", "bob", "cy"]
+
+
+def test_other_files_get_one_clear_message(noisy, tmp_path):
+    with pytest.raises(InvalidInput, match="there is no such file"):
+        nearer.load(tmp_path / "none.npz")
+    (tmp_path / "text.npz").write_text("positions")
+    with pytest.raises(InvalidInput, match=r"text\.npz: is not a NumPy file"):
+        nearer.load(tmp_path / "text.npz")
+    np.savez(tmp_path / "other.npz", X=np.eye(3))
+    with pytest.raises(InvalidInput, match="holds X, which is no saved embedding"):
+        nearer.load(tmp_path / "other.npz")
+    np.savez(tmp_path / "pickled.npz", about=np.array([{}], dtype=object))
+    with pytest.raises(InvalidInput, match="not a NumPy file of plain numbers"):
+        nearer.load(tmp_path / "pickled.npz")
+    for change, message in (
+        ({"version": 2}, "has format 2, written by nearer .* reads format 1"),
+        ({"values": {"class": "Path", "fields": {}}}, "damaged"),
+        ({"values": {"dict": [["positions", 3]]}}, "no whole saved embedding"),
+        ({"values": {"array": 99}}, "damaged"),
+        ({"format": "another"}, "no saved embedding"),
+    ):
+        changed(noisy, tmp_path / "changed.npz", change)
+        with pytest.raises(InvalidInput, match=message):
+            nearer.load(tmp_path / "changed.npz")
+
+
+def changed(embedding, file, change):
+    embedding.save(file)
+    with np.load(file) as held:
+        arrays = dict(held)
+    about = json.loads(arrays["about"].tobytes()) | change
+    del about["sha256"]  # as files of earlier versions have none
+    np.savez(file, **arrays | {"about": np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)})
+
+
+def test_a_file_that_is_cut_off_is_refused(noisy, tmp_path):
+    file = tmp_path / "map.npz"
+    noisy.save(file)
+    assert zipfile.is_zipfile(file)
+    file.write_bytes(file.read_bytes()[:-100])
+    with pytest.raises(InvalidInput, match="not a NumPy file"):
+        nearer.load(file)
+
+
+def test_a_file_that_is_damaged_anywhere_is_refused_or_read(noisy, tmp_path):
+    """Whatever bytes a disk has changed, the answer is the map or one clear message."""
+    file, rng = tmp_path / "map.npz", np.random.default_rng(0)
+    noisy.save(file)
+    whole = file.read_bytes()
+    for at in rng.integers(len(whole), size=150).tolist() + list(
+        range(len(whole) - 150, len(whole))
+    ):
+        damaged = bytearray(whole)
+        damaged[at] ^= int(rng.integers(1, 256))
+        file.write_bytes(damaged)
+        said = ""
+        try:
+            assert np.array_equal(nearer.load(file).positions, noisy.positions)
+        except InvalidInput as error:
+            said = str(error)
+        assert not said or "map.npz" in said
+        assert "pickle" not in said
+
+
+def test_other_files_are_told_what_is_needed(tmp_path):
+    (tmp_path / "answers.csv").write_text("head,winner,loser\n0,1,2\n")
+    np.save(tmp_path / "objects.npy", np.array([{}], dtype=object))
+    for name in ("answers.csv", "objects.npy"):
+        with pytest.raises(InvalidInput, match=r"give a file that Embedding\.save wrote") as said:
+            nearer.load(tmp_path / name)
+        assert "pickle" not in str(said.value)
+    with pytest.raises(InvalidInput) as said:
+        nearer.load(tmp_path / "none.npz")
+    assert "numpy.save" not in str(said.value)
+
+
+def forge(embedding, path):
+    """A file as `save` would write it, whatever it holds."""
+    values = {f.name: getattr(embedding, f.name) for f in fields(embedding)}
+    write_kept(path, values, {kind.__name__: kind for kind in (Phase, HeldOutAccuracy, *KEPT)}, "x")
+
+
+def bent_posterior(noise):
+    return Posterior(np.zeros((N, 2)), np.zeros((N, 2, 2)), noise)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"positions": np.zeros(N)}, r"positions are an array of shape \(20,\)"),
+        ({"positions": np.zeros((N, 2), int)}, "positions is an array .* type int64"),
+        ({"positions": np.full((N, 2), np.nan)}, "the position of object 0 is not finite"),
+        ({"triplets": np.zeros((4, 2), int)}, r"triplets are an array of shape \(4, 2\)"),
+        ({"triplets": np.array([[0, 1, N]])}, "triplets name objects from 0 to 20"),
+        ({"covariances": np.zeros((N, 3, 3))}, "covariances are an array of shape"),
+        ({"names": ("a", "b")}, "2 names for 20 objects"),
+        ({"n_comparisons": "many"}, "n_comparisons is 'many'"),
+        ({"positions": [[0.0]]}, r"positions is \[\[0"),
+        ({"positions": np.zeros((N, 2), np.float16)}, "positions is an array .* type float16"),
+        ({"covariances": np.full((N, 2, 2), np.nan)}, "covariances are those of nothing"),
+        ({"covariances": np.tile(-np.eye(2), (N, 1, 1))}, "covariances are those of nothing"),
+        ({"held_out": "x"}, "held_out is 'x'"),
+        ({"held_out": HeldOutAccuracy("x", 0.0, 1.0, 3)}, "held_out is HeldOut"),
+        ({"history": (1,)}, r"history is \(1,\)"),
+        ({"history": [Phase("a", 1, 1)]}, r"history is \[Phase"),
+        ({"evidence": {"a": {}}}, "evidence is {'a'"),
+        ({"evidence": {1: 2}}, "evidence is {1: 2}"),
+        ({"people": np.zeros(3)}, "people is an array"),
+        ({"details": {"weights": np.ones(3)}}, r"weights are an array of shape \(3,\)"),
+        ({"details": {"estimate": "x"}}, "estimate is 'x'"),
+        ({"details": {"read": "x"}}, "read is 'x'"),
+        ({"details": {"agreement": {"foo": 1}}}, "agreement is {'foo'"),
+        ({"details": {"calibration": 3}}, "calibration is 3"),
+        ({"details": {"call": 3}}, "call is 3"),
+        ({"details": {"posterior": "x"}}, "posterior is 'x'"),
+        ({"details": {"posterior": bent_posterior(Noise("a", "b", "c"))}}, "posterior is "),
+        ({"details": {"posterior": bent_posterior(None)}}, "posterior is "),
+        ({"details": {"posterior": bent_posterior(Noise(0.0, 2.0, 0.0))}}, "noise cannot be"),
+        ({"details": {"heads": np.array([10**6] * 6)}}, "heads are an array"),
+        ({"details": {"places": np.array([N])}}, "places are an array"),
+    ],
+)
+def test_what_is_no_embedding_is_neither_saved_nor_loaded(noisy, tmp_path, change, message):
+    bent = replace(noisy, **change)
+    with pytest.raises(InvalidInput, match=f"not written, {message}"):
+        bent.save(tmp_path / "map.npz")
+    assert not list(tmp_path.iterdir())
+    forge(bent, tmp_path / "map.npz")
+    with pytest.raises(InvalidInput, match=f"no whole saved embedding .{message}"):
+        nearer.load(tmp_path / "map.npz")
+
+
+@pytest.mark.parametrize(
+    "name", ["pairs", "starts", "spans", "credit", "weights", "row", "wanted", "n_objects"]
+)
+def test_choices_that_do_not_fit_together_are_refused(tmp_path, name):
+    screens = np.array([[0, 1, 2, 3], [2, 3, 4, 5], [0, 4, 1, 5], [3, 1, 5, 0], [4, 5, 0, 2]])
+    chosen = np.eye(3, dtype=bool)[[0, 0, 1, 2, 0]]
+    trials = nearer.Trials.from_screens(screens, chosen)
+    found = nearer.fit(trials, n_components=1, random_state=0)
+    found.save(tmp_path / "whole.npz")
+    assert same(nearer.load(tmp_path / "whole.npz").details["choices"], found.details["choices"])
+    array = np.array(getattr(found.details["choices"], name))
+    array.flat[-1] += 99  # a screen of three, from which 100 are to be chosen, among others
+    array = array[:-1] if name in ("credit", "weights") else array
+    choices = replace(found.details["choices"], **{name: array if array.ndim else int(array)})
+    forge(replace(found, details={**found.details, "choices": choices}), tmp_path / "map.npz")
+    with pytest.raises(InvalidInput, match="its choices do not fit together"):
+        nearer.load(tmp_path / "map.npz")
+
+
+def test_a_file_that_somebody_changed_is_refused(noisy, tmp_path):
+    noisy.save(tmp_path / "map.npz")
+    with np.load(tmp_path / "map.npz") as held:
+        arrays = dict(held)
+    last = max(int(name) for name in arrays if name != "about")
+    arrays[str(last)] = arrays[str(last)][:-1]
+    np.savez(tmp_path / "map.npz", **arrays)
+    with pytest.raises(InvalidInput, match="was changed after it had been saved"):
+        nearer.load(tmp_path / "map.npz")
+
+
+@pytest.mark.parametrize("path", [None, "", 3])
+def test_what_is_no_path_is_refused(noisy, path):
+    for call in (nearer.load, noisy.save, noisy.report, nearer.read_triplets, nearer.read_trials):
+        with pytest.raises(InvalidInput, match="is no path of a file; give one"):
+            call(path)
+
+
+def test_files_are_written_where_links_lead_and_nowhere_else(noisy, tmp_path):
+    target, link = tmp_path / "target.npz", tmp_path / "link.npz"
+    noisy.save(target)
+    target.chmod(0o600)
+    link.symlink_to(target)
+    replace(noisy, names=None).save(link)
+    assert link.is_symlink()
+    assert target.stat().st_mode & 0o777 == 0o600
+    assert nearer.load(target).names is None
+    os.mkfifo(pipe := tmp_path / "pipe.npz")
+    with pytest.raises(InvalidInput, match="is a device or a pipe; name a file"):
+        noisy.save(pipe)
+    (tmp_path / "file").touch()
+    for bad in (tmp_path / "file" / "x.npz", tmp_path / ("x" * 300)):
+        with pytest.raises(InvalidInput, match="cannot be written"):
+            noisy.save(bad)
+    noisy.save(tmp_path / ("x" * 250 + ".npz"))
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"target.npz", "link.npz", "pipe.npz", "file", "x" * 250 + ".npz"}
