@@ -23,7 +23,7 @@ def people_who_choose(n: int, d: int, task: str, seed: int) -> tuple[Any, Any, n
     head, a, b = random_questions(n, 4000, rng).T
     margins = np.linalg.norm(X[head] - X[b], axis=1) - np.linalg.norm(X[head] - X[a], axis=1)
     scale, choose = scale_of(margins, NOISE), Task.parse(task).choose
-    return X, nearer.PsychometricOracle(
+    return X, nearer.asking.PsychometricOracle(
         X, scale=scale, noise="fresh", choose=choose, random_state=rng
     ), rng  # fmt: skip
 

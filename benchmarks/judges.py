@@ -80,12 +80,12 @@ def quality(budget: int, chosen: bool, order: str, seed: int) -> dict[str, float
 def _random(budget: int, seed: int) -> Asking[np.ndarray]:
     """Random questions, fitted as the chosen ones are."""
     rng = np.random.default_rng(seed)
-    record = nearer.Record()
+    record = nearer.asking.Record()
 
     def ask() -> Asking[None]:
         yield random_questions(N, budget, rng)
 
-    yield from nearer.recorded(ask(), record)
+    yield from nearer.asking.recorded(ask(), record)
     belief = Belief(N, None, rng)
     belief.learn(record.triplets)
     belief.conclude()

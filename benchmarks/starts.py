@@ -21,34 +21,34 @@ SETS = {"3dgmm": 3, "5dgmm": 5, "5dcube": 5, "cities": 3}
 DOCS = "starts.md"
 
 
-def _random(basis: nearer.Basis, d: int, rng: np.random.Generator) -> Fit:
+def _random(basis: nearer.algorithms.Basis, d: int, rng: np.random.Generator) -> Fit:
     n = basis.n_objects
     return fit_positions(basis.triplets, n, start=rng.standard_normal((n, d)))
 
 
-def _smooth_first(basis: nearer.Basis, d: int, rng: np.random.Generator) -> Fit:
+def _smooth_first(basis: nearer.algorithms.Basis, d: int, rng: np.random.Generator) -> Fit:
     n = basis.n_objects
     start = rng.standard_normal((n, d))
     smooth = fit_positions(basis.triplets, n, start=start, loss="logistic", max_iter=300)
     return fit_positions(basis.triplets, n, start=smooth.positions)
 
 
-def _coordinates(basis: nearer.Basis, d: int, rng: np.random.Generator) -> Fit:
+def _coordinates(basis: nearer.algorithms.Basis, d: int, rng: np.random.Generator) -> Fit:
     X = basis.coordinates()
     X = 3 * (X - X.mean(axis=0)) / X.std()
     extra = 0.1 * rng.standard_normal((len(X), max(0, d - X.shape[1])))
     return fit_positions(basis.triplets, len(X), start=np.hstack([X, extra])[:, :d])
 
 
-def _rankings(basis: nearer.Basis, d: int, rng: np.random.Generator) -> Fit:
+def _rankings(basis: nearer.algorithms.Basis, d: int, rng: np.random.Generator) -> Fit:
     return fit_positions(basis.triplets, basis.n_objects, start=ranking_start(basis.rankings, d))
 
 
-def _above(basis: nearer.Basis, d: int, rng: np.random.Generator) -> Fit:
+def _above(basis: nearer.algorithms.Basis, d: int, rng: np.random.Generator) -> Fit:
     return fit_from_above(basis.triplets, basis.n_objects, d, rng=rng)
 
 
-STARTS: dict[str, Callable[[nearer.Basis, int, np.random.Generator], Fit]] = {
+STARTS: dict[str, Callable[[nearer.algorithms.Basis, int, np.random.Generator], Fit]] = {
     "random": _random,
     "random, logistic loss first": _smooth_first,
     "basis coordinates": _coordinates,

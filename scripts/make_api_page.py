@@ -13,37 +13,49 @@ from pkgutil import resolve_name
 import nearer
 
 TARGET = Path(__file__).parents[1] / "docs" / "api.md"
+# Types that functions return and users do not construct.
+RETURNED = (
+    "comparing.Aligned",
+    "comparing.Comparison",
+    "_dimension.DimensionEstimate",
+    "embedding.HeldOutAccuracy",
+    "embedding.Phase",
+    "trust.Agreement",
+    "trust.Calibration",
+    "fitting.posterior.Posterior",
+    "fitting.posterior.Noise",
+    "fitting.posterior.Curve",
+    "fitting.reliability.Reliability",
+    "triplets.report.Report",
+    "algorithms.noise_check.NoiseCheck",
+)
 
 
 def page() -> str:
-    """The page: sections as in ``nearer/__init__.py``, a line a name."""
-    source = inspect.getsource(nearer)
+    """The page: sections as in ``nearer/__init__.pyi``, a line a name."""
+    stub = Path(nearer.__file__).with_suffix(".pyi").read_text("utf-8")
     lines = [
         "# API",
         "",
         "Every public name by its first line; `help(nearer.NAME)` says the rest, with an example.",
         "This page is made by `scripts/make_api_page.py`.",
     ]
-    for row in re.findall(r"^    (# .*|\"\w+\"): ?.*|^    (# .*)$", source, re.MULTILINE):
-        text = row[0] or row[1]
-        if text.startswith("#"):
-            lines += ["", f"## {text[2:]}", "", "| name | what it is |", "| --- | --- |"]
-        else:
-            lines.append(_line(text.strip('"')))
-    lines += ["", "## modules", "", "| name | what it holds |", "| --- | --- |"]
-    for name in nearer._MODULES:
-        module = getattr(nearer, name)
-        lines.append(_line(name))
-        lines += [_line(f"{name}.{inner}") for inner in getattr(module, "__all__", [])]
-    lines += ["", "## what they return", "", "| name | what it is |", "| --- | --- |"]
-    lines += [_line(name) for name in nearer._RETURNED]
+    for section in re.split(r"\n\n# ", stub)[1:]:
+        title, *imports = section.splitlines()
+        lines += ["", f"## {title}", "", "| name | what it is |", "| --- | --- |"]
+        for name in re.findall(r"import \w+ as (\w+)", "\n".join(imports)):
+            lines.append(_line(name))
+            if inspect.ismodule(module := getattr(nearer, name)):
+                lines += [_line(f"{name}.{inner}") for inner in module.__all__]
+    lines += ["", "## Types of results", "", "| name | what it is |", "| --- | --- |"]
+    lines += [_line(name) for name in RETURNED]
     return "\n".join(lines) + "\n"
 
 
 def _line(name: str) -> str:
     thing = resolve_name(f"nearer.{name}")
-    told = callable(thing) or inspect.ismodule(thing)
-    first = ((inspect.getdoc(thing) or "") if told else _remark(name)).split("\n\n")[0]
+    documented = callable(thing) or inspect.ismodule(thing)
+    first = ((inspect.getdoc(thing) or "") if documented else _remark(name)).split("\n\n")[0]
     return f"| `{name}` | {first.replace(chr(10), ' ').replace('|', chr(92) + '|')} |"
 
 

@@ -29,7 +29,7 @@ def world() -> Figure:
 def doubt() -> Figure:
     """A map from answers of people who err, with where each object is 95 times in 100."""
     truth = np.random.default_rng(4).normal(size=(26, 2))
-    people = nearer.PsychometricOracle(truth, scale=0.5, random_state=0)
+    people = nearer.asking.PsychometricOracle(truth, scale=0.5, random_state=0)
     figure = Figure(figsize=(10, 4.6), layout="constrained")
     for ax, budget in zip(figure.subplots(1, 2), (1000, 4000), strict=True):
         asking = nearer.informative(26, budget=budget, n_components=2, quality=1, random_state=0)
@@ -46,7 +46,7 @@ def geometry() -> Figure:
     """Above, lens and hull estimate, from the rankings of two heads."""
     X = nearer.datasets.make_ball(400, 2, random_state=12)
     heads = [int(X[:, 0].argmin()), int(X[:, 0].argmax())]
-    asking = nearer.together(*(nearer.rank_objects(h, 400, random_state=0) for h in heads))
+    asking = nearer.asking.together(*(nearer.rank_objects(h, 400, random_state=0) for h in heads))
     rankings = np.array(nearer.run(asking, nearer.PointOracle(X)))
     apex = int(np.argmin(np.abs(X - [0.05, 0.55]).sum(axis=1)))
     hull = np.flatnonzero(hull_estimate(rankings))

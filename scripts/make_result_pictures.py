@@ -31,7 +31,7 @@ def answer() -> tuple[nearer.Triplets, np.ndarray]:
     names = [cities.names[i] for i in europe]
     rng = np.random.default_rng(0)
     questions = random_questions(len(names), 6000, rng)
-    oracle = nearer.PsychometricOracle(points, scale=0.25, random_state=1)
+    oracle = nearer.asking.PsychometricOracle(points, scale=0.25, random_state=1)
     near = np.asarray(oracle(questions))
     who = rng.integers(8, size=len(questions))
     near[who == 7] ^= True

@@ -38,7 +38,7 @@ def test_everything_paid_for_is_accounted_for(cube):
     assert sum(phase.n_rounds for phase in found.history) == found.n_rounds
     head, near, far = found.triplets.T
     assert nearer.PointOracle(X)(np.stack([head, near, far], axis=1)).all()
-    packed = nearer.Memory(found.triplets)
+    packed = nearer.asking.Memory(found.triplets)
     assert len(packed) == found.n_comparisons, "a question was asked twice"
 
 
@@ -67,7 +67,7 @@ def test_a_session_replayed_at_a_cut_goes_on_as_the_run_did():
     oracle = nearer.PointOracle(X)
     whole = nearer.run(nearer.adaptive(40, random_state=5), oracle)
     half = whole.triplets[: len(whole.triplets) // 2]
-    again = nearer.Session(nearer.adaptive(40, random_state=5), half)
+    again = nearer.asking.Session(nearer.adaptive(40, random_state=5), half)
     while not again.done:
         again.tell(again.open, oracle(again.open))
     assert np.array_equal(again.result.positions, whole.positions)
@@ -370,7 +370,7 @@ def test_answers_that_are_known_are_learned_and_not_asked_again(monkeypatch, tog
     monkeypatch.setattr("nearer.algorithms.adaptive._CORE", min(together, 300))
     X = np.random.default_rng(11).normal(size=(300, 2))
     exact = nearer.PointOracle(X)
-    check = nearer.run(nearer.detect_noise(300, n_cycles=20, random_state=0), exact)
+    check = nearer.run(nearer.algorithms.detect_noise(300, n_cycles=20, random_state=0), exact)
     nothing = nearer.adaptive(300, budget=0, known=check.triplets, random_state=0)
     found = nearer.run(nothing, exact)
     assert found.n_comparisons == 0

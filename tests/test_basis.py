@@ -133,8 +133,8 @@ def test_any_budget_is_kept_and_gives_a_basis(budget):
 def test_searched_coordinates(search):
     X = np.random.default_rng(1).random((200, 2))
     basis = choose(X)
-    record = nearer.Record()
-    asking = nearer.recorded(nearer.locate_objects(basis, search=search), record)
+    record = nearer.asking.Record()
+    asking = nearer.asking.recorded(nearer.algorithms.locate_objects(basis, search=search), record)
     places = nearer.run(asking, nearer.PointOracle(X))
     medians = basis.coordinates()
     for column, axis in enumerate(basis.axes):
@@ -161,7 +161,9 @@ def test_binary_search_is_exact_on_an_ideal_axis():
 
     ranks = {p: np.linalg.norm(X - X[p], axis=1).argsort().argsort() for p in (0, 39)}
     basis = Basis((Axis(np.arange(40)),), ranks, np.empty((0, 3), int), 0, 0, "made by hand", 70)
-    places = nearer.run(nearer.locate_objects(basis, search="binary"), nearer.PointOracle(X))
+    places = nearer.run(
+        nearer.algorithms.locate_objects(basis, search="binary"), nearer.PointOracle(X)
+    )
     np.testing.assert_array_equal(places[40:, 0], np.round(off[:, 0]))
 
 
@@ -177,4 +179,4 @@ def test_bad_arguments(n, options, message):
     with pytest.raises(InvalidInput, match=message):
         nearer.choose_basis(n, **options)
     with pytest.raises(InvalidInput, match="search"):
-        nearer.locate_objects(None, search="spiral")
+        nearer.algorithms.locate_objects(None, search="spiral")

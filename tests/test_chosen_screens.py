@@ -78,7 +78,9 @@ def test_only_what_may_be_asked_is_asked():
 @pytest.mark.parametrize("task", ["2 of 6", "odd-one-out"])
 def test_screens_find_the_positions(task):
     X = np.random.default_rng(3).normal(size=(20, 2))
-    people = nearer.PsychometricOracle(X, scale=0.1, choose=Task.parse(task).choose, random_state=0)
+    people = nearer.asking.PsychometricOracle(
+        X, scale=0.1, choose=Task.parse(task).choose, random_state=0
+    )
     asking = nearer.informative(20, budget=150, n_components=2, task=task, random_state=0)
     found = nearer.run(asking, people)
     assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.8
@@ -132,7 +134,7 @@ def test_the_same_seed_asks_the_same():
         asking = nearer.informative(15, budget=40, n_components=2, task="2 of 6", random_state=5)
         return nearer.run(asking, nearer.PointOracle(X, choose=2), memory=memory)
 
-    memory = nearer.Memory()
+    memory = nearer.asking.Memory()
     first, again = run(memory), run(memory)
     np.testing.assert_array_equal(first.positions, again.positions)
     assert len(memory) == 40

@@ -79,7 +79,7 @@ def test_it_beats_random_questions_with_the_same_fit():
         rng = np.random.default_rng(seed)
         X = nearer.datasets.make_gaussian(80, 2, random_state=rng)
         oracle = nearer.PointOracle(X)
-        asking = nearer.crowd_kernel(80, budget=4000, n_components=2, random_state=rng)
+        asking = nearer.algorithms.crowd_kernel(80, budget=4000, n_components=2, random_state=rng)
         embedding = nearer.run(asking, oracle)
         assert embedding.n_comparisons == len(embedding.triplets) == 4000
         assert len(np.unique(pack(embedding.triplets)[0])) > 3950
@@ -93,11 +93,11 @@ def test_it_beats_random_questions_with_the_same_fit():
 
 def test_a_smaller_budget_from_outside_gives_what_there_is():
     X = nearer.datasets.make_gaussian(30, 2, random_state=0)
-    asking = nearer.crowd_kernel(30, budget=2000, n_components=2, random_state=0)
+    asking = nearer.algorithms.crowd_kernel(30, budget=2000, n_components=2, random_state=0)
     embedding = nearer.run(asking, nearer.PointOracle(X), budget=150)
     assert embedding.n_comparisons == 150
     assert "150" in embedding.history[0].note
-    asking = nearer.crowd_kernel(30, budget=2000, n_components=2, random_state=0)
+    asking = nearer.algorithms.crowd_kernel(30, budget=2000, n_components=2, random_state=0)
     assert nearer.run(asking, nearer.PointOracle(X), budget=0).positions.shape == (30, 2)
 
 
@@ -111,4 +111,4 @@ def test_a_smaller_budget_from_outside_gives_what_there_is():
 )
 def test_bad_arguments(options):
     with pytest.raises(InvalidInput):
-        nearer.crowd_kernel(**options)
+        nearer.algorithms.crowd_kernel(**options)

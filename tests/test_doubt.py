@@ -32,7 +32,7 @@ def test_what_is_sorted_by_is_asked_again_and_then_decided():
     assert found.details["n_ties_broken"] > 0
     assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.8
     with pytest.warns(nearer.errors.AnswersWarning, match="stayed open"):
-        basis = nearer.run(nearer.basis_soe(30, random_state=0), shrugging(0.3))
+        basis = nearer.run(nearer.algorithms.basis_soe(30, random_state=0), shrugging(0.3))
     assert basis.details["n_ties_broken"] > 0
 
 
@@ -49,11 +49,11 @@ def test_a_budget_holds_for_what_is_asked_again():
 
 
 def test_graded_answers_teach():
-    people = nearer.PsychometricOracle(X, scale=0.5)
+    people = nearer.asking.PsychometricOracle(X, scale=0.5)
     found = nearer.run(nearer.informative(30, budget=500, random_state=0), people.probability)
     hard = nearer.run(
         nearer.informative(30, budget=500, random_state=0),
-        nearer.PsychometricOracle(X, scale=0.5, random_state=1),
+        nearer.asking.PsychometricOracle(X, scale=0.5, random_state=1),
     )
     tau = nearer.metrics.mean_kendall_tau
     assert tau(X, found.positions) > tau(X, hard.positions)

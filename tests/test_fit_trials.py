@@ -18,7 +18,9 @@ def screens(n, m, count, seed=0):
 
 def asked(X, m, k, count, scale=0.3, seed=0):
     rows = screens(len(X), m, count, seed)
-    people = nearer.PsychometricOracle(X, scale=scale, choose=k, noise="fresh", random_state=seed)
+    people = nearer.asking.PsychometricOracle(
+        X, scale=scale, choose=k, noise="fresh", random_state=seed
+    )
     return Trials.from_screens(rows, people(rows))
 
 
@@ -29,7 +31,7 @@ def plane():
 
 def test_comparisons_are_fitted_as_triplets_are(plane):
     questions = random_questions(25, 800, np.random.default_rng(0))
-    oracle = nearer.PsychometricOracle(plane, scale=0.3, random_state=0)
+    oracle = nearer.asking.PsychometricOracle(plane, scale=0.3, random_state=0)
     triplets = answered(questions, oracle(questions))
     options = {"n_components": 2, "n_objects": 25, "random_state": 0}
     one = nearer.fit(triplets, **options)

@@ -70,7 +70,7 @@ def test_replaying_a_log_goes_on_as_if_uninterrupted(cut):
         return nearer.informative(15, budget=260, round_size=65, random_state=3)
 
     whole = nearer.run(start(), people(X))
-    again = nearer.Session(start(), whole.triplets[:cut])
+    again = nearer.asking.Session(start(), whole.triplets[:cut])
     while not again.done:
         again.tell(again.open, people(X)(again.open))
     np.testing.assert_array_equal(again.result.positions, whole.positions)

@@ -44,10 +44,10 @@ class Counting:
 METHODS = {
     "adaptive": lambda **seed: nearer.adaptive(24, budget=300, **seed),
     "basis": lambda **seed: nearer.choose_basis(24, **seed),
-    "basis_soe": lambda **seed: nearer.basis_soe(24, **seed),
-    "extra_soe": lambda **seed: nearer.extra_soe(24, **seed),
-    "rand_soe": lambda **seed: nearer.rand_soe(24, budget=300, **seed),
-    "crowd_kernel": lambda **seed: nearer.crowd_kernel(24, budget=300, **seed),
+    "basis_soe": lambda **seed: nearer.algorithms.basis_soe(24, **seed),
+    "extra_soe": lambda **seed: nearer.algorithms.extra_soe(24, **seed),
+    "rand_soe": lambda **seed: nearer.algorithms.rand_soe(24, budget=300, **seed),
+    "crowd_kernel": lambda **seed: nearer.algorithms.crowd_kernel(24, budget=300, **seed),
     "informative": lambda **seed: nearer.informative(24, budget=200, n_components=2, **seed),
 }
 
@@ -88,7 +88,7 @@ def test_embed_goes_on_at_any_cut_with_a_seed_that_was_drawn(cut, tmp_path):
 def test_a_question_that_is_put_twice_on_purpose_is_two_answers(tmp_path):
     said = iter([True, False, True])
 
-    @nearer.doubtful
+    @nearer.asking.doubtful
     def thrice():
         question = np.array([[0, 1, 2]])
         first = yield question
@@ -104,7 +104,7 @@ def test_a_question_that_is_put_twice_on_purpose_is_two_answers(tmp_path):
 
 
 def test_doubt_grades_and_screens_come_back_as_they_were(tmp_path):
-    @nearer.doubtful
+    @nearer.asking.doubtful
     def mixed():
         first = yield np.array([[0, 1, 2], [0, 2, 3], [1, 2, 3], [2, 0, 3]])
         second = yield np.array([[0, 1, 2, 3], [-1, 0, 1, 2]])
@@ -206,7 +206,9 @@ def test_a_generator_cannot_begin_again(tmp_path):
 
 def test_memory_and_journal_are_one_too_many(tmp_path):
     with pytest.raises(InvalidInput, match="give one"):
-        nearer.run(nearer.adaptive(24), EXACT, memory=nearer.Memory(), journal=tmp_path / "a.db")
+        nearer.run(
+            nearer.adaptive(24), EXACT, memory=nearer.asking.Memory(), journal=tmp_path / "a.db"
+        )
 
 
 def test_files_that_are_no_journals_are_named_and_left_alone(tmp_path):
@@ -249,7 +251,7 @@ FULL = """
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
     X = np.random.default_rng(0).normal(size=(24, 2))
-    asking = nearer.rand_soe(24, budget=5000, random_state=0)
+    asking = nearer.algorithms.rand_soe(24, budget=5000, random_state=0)
     try:
         nearer.run(asking, nearer.PointOracle(X), journal=sys.argv[1], block_size=50)
     except nearer.errors.JournalError as error:
@@ -266,7 +268,7 @@ def test_a_full_disk_is_one_message_and_what_was_written_stays(tmp_path):
     kept = len(nearer.load_journal(journal))
     assert 0 < kept < 5000
     oracle = Counting()
-    nearer.run(nearer.rand_soe(24, budget=5000, random_state=0), oracle, journal=journal)
+    nearer.run(nearer.algorithms.rand_soe(24, budget=5000, random_state=0), oracle, journal=journal)
     assert len(oracle.asked) == 5000 - kept
 
 
@@ -322,7 +324,7 @@ def test_what_was_spent_before_counts(tmp_path):
     call = {"journal": journal, "block_size": 1, "cost": lambda block: 0.01 * len(block)}
 
     def make():
-        return nearer.rand_soe(24, budget=100, random_state=0)
+        return nearer.algorithms.rand_soe(24, budget=100, random_state=0)
 
     first = nearer.run(make(), EXACT, max_cost=0.3, **call)
     assert first.n_comparisons == 30
@@ -346,7 +348,7 @@ def test_the_oracle_that_says_too_little_is_named_and_nothing_is_lost(tmp_path):
         return answers[:-1] if len(calls) == 4 else answers
 
     def make():
-        return nearer.rand_soe(24, budget=100, random_state=0)
+        return nearer.algorithms.rand_soe(24, budget=100, random_state=0)
 
     with pytest.raises(nearer.errors.OracleError, match=r"shape \(9,\) for 10 questions"):
         nearer.run(make(), oracle, journal=journal, block_size=10)

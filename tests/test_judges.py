@@ -246,7 +246,10 @@ def test_many_are_in_flight():
     with StubServer(AT, latency=0.05) as server:
         judge = ChatJudge("m", endpoint=server.url, key=None)
         nearer.run(
-            nearer.rand_soe(20, budget=64, random_state=0), judge, objects=WORDS, max_in_flight=32
+            nearer.algorithms.rand_soe(20, budget=64, random_state=0),
+            judge,
+            objects=WORDS,
+            max_in_flight=32,
         )
     assert server.most_at_once > 16
 

@@ -30,8 +30,10 @@ def test_the_cost_is_that_of_binary_insertion():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 2))
     lists = np.array([rng.choice(500, 18, replace=False) for _ in range(200)])
-    record = nearer.Record()
-    nearer.run(nearer.recorded(sort_lists(np.arange(200), lists), record), nearer.PointOracle(X))
+    record = nearer.asking.Record()
+    nearer.run(
+        nearer.asking.recorded(sort_lists(np.arange(200), lists), record), nearer.PointOracle(X)
+    )
     assert record.n_comparisons <= 1.03 * 200 * lgamma(19) / log(2)
     assert record.n_rounds <= 18 * 5
 

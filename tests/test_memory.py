@@ -16,7 +16,7 @@ answered = st.lists(
 
 @given(st.lists(answered, max_size=8))
 def test_like_a_dictionary(batches):
-    memory, facts = nearer.Memory(), {}
+    memory, facts = nearer.asking.Memory(), {}
     for batch in batches:
         if batch:
             questions = np.array([q for q, _ in batch])
@@ -31,12 +31,12 @@ def test_like_a_dictionary(batches):
         assert is_known == (fact is not None)
         if fact is not None:
             assert answer == (fact == (a < b))
-    again = nearer.Memory(memory.triplets)
+    again = nearer.asking.Memory(memory.triplets)
     np.testing.assert_array_equal(again.recall(every), (answers, known))
 
 
 def test_unknown_keeps_the_order_and_drops_repeats():
-    memory = nearer.Memory(np.array([[0, 1, 2]]))
+    memory = nearer.asking.Memory(np.array([[0, 1, 2]]))
     questions = np.array([[3, 2, 1], [0, 2, 1], [3, 1, 2], [4, 1, 2]])
     np.testing.assert_array_equal(memory.unknown(questions), [[3, 2, 1], [4, 1, 2]])
 
@@ -44,12 +44,12 @@ def test_unknown_keeps_the_order_and_drops_repeats():
 @pytest.mark.parametrize("bad", [-1, MAX_OBJECTS])
 def test_objects_out_of_reach_are_named(bad):
     with pytest.raises(InvalidInput, match=str(bad)):
-        nearer.Memory().recall(np.array([[0, 1, bad]]))
+        nearer.asking.Memory().recall(np.array([[0, 1, bad]]))
 
 
 def test_a_million_facts():
     rng = np.random.default_rng(0)
-    memory = nearer.Memory()
+    memory = nearer.asking.Memory()
     for _ in range(20):
         questions = rng.integers(2000, size=(50_000, 3))
         memory.add(questions, questions[:, 1] < questions[:, 2])

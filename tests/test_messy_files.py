@@ -246,7 +246,7 @@ def test_nobody_is_no_person(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(8, 2))
     rows = np.array([rng.choice(8, 3, replace=False) for _ in range(200)])
-    near = nearer.PsychometricOracle(X, scale=0.3, random_state=0)(rows)
+    near = nearer.asking.PsychometricOracle(X, scale=0.3, random_state=0)(rows)
     rows = np.where(near[:, None], rows, rows[:, [0, 2, 1]])
     who = np.array(["Ann", "Bea", None, "Ann"], dtype=object)[np.arange(200) % 4]
     found = nearer.fit(rows, people=who, n_components=2, method="noisy", random_state=0)

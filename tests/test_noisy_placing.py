@@ -27,7 +27,7 @@ def test_noisy_answers_place_new_objects_better_than_sorting():
         return PEOPLE(questions)
 
     placed = OLD.place(people, np.arange(40, 46))
-    sorted_in = nearer.run(nearer.place_objects(OLD, np.arange(40, 46)), PEOPLE)
+    sorted_in = nearer.run(nearer.algorithms.place_objects(OLD, np.arange(40, 46)), PEOPLE)
     rows = np.concatenate(asked)
     assert ((rows >= 40).sum(axis=1) == 1).all()
     assert len(rows) == placed.n_comparisons

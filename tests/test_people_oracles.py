@@ -102,8 +102,8 @@ def test_a_basis_from_wrong_answers_has_the_same_dimension():
 def test_repeating_keeps_to_a_budget():
     oracle = nearer.PointOracle(np.arange(9.0))
     with pytest.raises(nearer.errors.BudgetSpent):
-        nearer.run(repeated(nearer.farthest_object(0, 9), 0.1, 0.01), oracle, budget=20)
-    assert nearer.run(repeated(nearer.farthest_object(0, 9), 0, 0.01), oracle, budget=7) == 8
+        nearer.run(repeated(nearer.asking.farthest_object(0, 9), 0.1, 0.01), oracle, budget=20)
+    assert nearer.run(repeated(nearer.asking.farthest_object(0, 9), 0, 0.01), oracle, budget=7) == 8
 
 
 @pytest.mark.parametrize("noise", ["fixed", "fresh"])

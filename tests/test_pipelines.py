@@ -147,7 +147,12 @@ def test_wrong_types_are_named(options):
     name = next(iter(options))
     options = dict(options)
     n = options.pop("n_objects", 10)
-    for make in (nearer.basis_soe, nearer.extra_soe, nearer.rand_soe, nearer.crowd_kernel):
+    for make in (
+        nearer.algorithms.basis_soe,
+        nearer.algorithms.extra_soe,
+        nearer.algorithms.rand_soe,
+        nearer.algorithms.crowd_kernel,
+    ):
         takes = inspect.signature(make).parameters
         if set(options) <= set(takes):
             with pytest.raises(InvalidInput, match=f"{name}="):
@@ -174,4 +179,4 @@ def test_options_that_a_method_has_not_are_refused():
     with pytest.raises(InvalidInput, match=r"locate='spiral'"):
         embed("basis", locate="spiral")
     with pytest.raises(InvalidInput, match="budget=0"):
-        nearer.rand_soe(10, budget=0)
+        nearer.algorithms.rand_soe(10, budget=0)

@@ -41,7 +41,7 @@ def test_new_objects_rank_the_old_as_well_as_the_old_do(embedded):
 
 def test_a_budget_places_as_well_as_it_can(embedded):
     X, old = embedded
-    asking = nearer.place_objects(old, [300, 301])
+    asking = nearer.algorithms.place_objects(old, [300, 301])
     placed = nearer.run(asking, nearer.PointOracle(X), budget=20)
     assert placed.n_comparisons == 20
     assert np.isfinite(placed.positions).all()
@@ -56,12 +56,12 @@ def test_nothing_new_costs_nothing(embedded):
 )
 def test_wrong_objects_are_named(embedded, new, message):
     with pytest.raises(InvalidInput, match=message):
-        nearer.place_objects(embedded[1], new)
+        nearer.algorithms.place_objects(embedded[1], new)
 
 
 def test_something_else_than_an_embedding_is_named():
     with pytest.raises(InvalidInput, match="embedding is a ndarray"):
-        nearer.place_objects(np.zeros((5, 2)), [5])
+        nearer.algorithms.place_objects(np.zeros((5, 2)), [5])
 
 
 def test_objects_are_placed_among_others_of_any_numbers():
@@ -276,7 +276,7 @@ def test_triplets_that_are_not_wanted_are_not_kept():
     old = nearer.embed(nearer.PointOracle(X), 100, random_state=0, progress=False)
     kept, dropped = (
         nearer.run(
-            nearer.place_objects(old, np.arange(100, 130), keep_triplets=keep),
+            nearer.algorithms.place_objects(old, np.arange(100, 130), keep_triplets=keep),
             nearer.PointOracle(X),
         )
         for keep in (True, False)

@@ -27,7 +27,7 @@ def ask_rounds(*rounds):
 
 def one_at_a_time(asking, oracle):
     """Answer an asking through a session, one open question at a time, the last first."""
-    session = nearer.Session(asking)
+    session = nearer.asking.Session(asking)
     while not session.done:
         question = session.open[-1:]
         session.tell(question, oracle(question))
@@ -41,8 +41,8 @@ def one_at_a_time(asking, oracle):
         lambda seed: nearer.rank_objects(3, 40, random_state=seed),
         lambda seed: nearer.rank_objects(3, 40, order="fewest-rounds", random_state=seed),
         lambda seed: nearer.rank_objects(3, 40, order="guided", guess=np.arange(40)),
-        lambda seed: nearer.farthest_object(3, 40),
-        lambda seed: nearer.nearest_objects(3, 40, k=7, ordered=True, random_state=seed),
+        lambda seed: nearer.asking.farthest_object(3, 40),
+        lambda seed: nearer.asking.nearest_objects(3, 40, k=7, ordered=True, random_state=seed),
     ],
 )
 def test_run_equals_one_question_at_a_time(make, seed):
@@ -58,8 +58,8 @@ def test_a_basis_is_the_same_one_question_at_a_time():
 
 def test_progress_counts_comparisons_and_rounds():
     seen = []
-    record = nearer.Record()
-    asking = nearer.recorded(nearer.rank_objects(0, 40, random_state=0), record)
+    record = nearer.asking.Record()
+    asking = nearer.asking.recorded(nearer.rank_objects(0, 40, random_state=0), record)
     nearer.run(asking, ORACLE, progress=lambda *counts: seen.append(counts))
     assert seen[-1] == (record.n_comparisons, record.n_rounds)
     assert len(seen) == record.n_rounds
@@ -69,18 +69,20 @@ def test_progress_counts_comparisons_and_rounds():
 def test_together_merges_rounds_and_keeps_results_apart():
     heads = [0, 5, 9]
     alone = [nearer.run(nearer.rank_objects(h, 40, random_state=0), ORACLE) for h in heads]
-    record = nearer.Record()
-    side_by_side = nearer.together(*(nearer.rank_objects(h, 40, random_state=0) for h in heads))
-    results = nearer.run(nearer.recorded(side_by_side, record), ORACLE)
+    record = nearer.asking.Record()
+    side_by_side = nearer.asking.together(
+        *(nearer.rank_objects(h, 40, random_state=0) for h in heads)
+    )
+    results = nearer.run(nearer.asking.recorded(side_by_side, record), ORACLE)
     np.testing.assert_array_equal(results, alone)
-    single = nearer.Record()
-    nearer.run(nearer.recorded(nearer.rank_objects(0, 40, random_state=0), single), ORACLE)
+    single = nearer.asking.Record()
+    nearer.run(nearer.asking.recorded(nearer.rank_objects(0, 40, random_state=0), single), ORACLE)
     assert record.n_rounds < 2 * single.n_rounds
 
 
 def test_together_of_nothing_and_of_finished_askings():
-    assert nearer.run(nearer.together(), ORACLE) == []
-    done = nearer.together(ask_rounds([[0, 1, 2]]), ask_rounds([[0, 1, 2]], [[0, 2, 3]]))
+    assert nearer.run(nearer.asking.together(), ORACLE) == []
+    done = nearer.asking.together(ask_rounds([[0, 1, 2]]), ask_rounds([[0, 1, 2]], [[0, 2, 3]]))
     first, second = nearer.run(done, ORACLE)
     assert len(first) == 1
     assert len(second) == 2
@@ -102,7 +104,7 @@ def test_nothing_is_asked_twice_not_even_mirrored(rounds):
         return ORACLE(questions)
 
     plain = nearer.run(ask_rounds(*rounds), ORACLE)
-    remembered = nearer.run(ask_rounds(*rounds), oracle, memory=nearer.Memory())
+    remembered = nearer.run(ask_rounds(*rounds), oracle, memory=nearer.asking.Memory())
     np.testing.assert_array_equal(plain, remembered)
     assert len(asked) == len(set(asked))
 
@@ -123,7 +125,7 @@ def test_a_budget_is_kept_and_its_answers_are_not_lost(rounds, budget):
 
 @given(rounds, st.integers(0, 8))
 def test_a_budget_counts_only_what_is_really_asked(rounds, budget):
-    memory = nearer.Memory()
+    memory = nearer.asking.Memory()
     asked = []
 
     def oracle(questions):
@@ -138,10 +140,10 @@ def test_a_budget_counts_only_what_is_really_asked(rounds, budget):
 
 
 def test_a_budget_reaches_into_askings_side_by_side():
-    sorts = nearer.together(*(nearer.rank_objects(h, 40, random_state=0) for h in (0, 1)))
+    sorts = nearer.asking.together(*(nearer.rank_objects(h, 40, random_state=0) for h in (0, 1)))
     with pytest.raises(BudgetSpent, match="budget=20"):
         nearer.run(sorts, ORACLE, budget=20)
-    parts = nearer.together(ask_rounds([[0, 1, 2], [0, 2, 3]]), ask_rounds([[1, 2, 3]]))
+    parts = nearer.asking.together(ask_rounds([[0, 1, 2], [0, 2, 3]]), ask_rounds([[1, 2, 3]]))
     first, second = nearer.run(parts, ORACLE, budget=1)
     assert (len(first), len(second)) == (1, 0)
 
@@ -169,8 +171,8 @@ def test_an_asking_that_never_gives_up_is_stopped():
 
 
 def test_interrupted_and_run_again_with_the_same_memory_pays_once():
-    memory = nearer.Memory()
-    record = nearer.Record()
+    memory = nearer.asking.Memory()
+    record = nearer.asking.Record()
     calls = 0
 
     def impatient(questions):
@@ -186,7 +188,7 @@ def test_interrupted_and_run_again_with_the_same_memory_pays_once():
     with pytest.raises(KeyboardInterrupt):
         nearer.run(asking(), impatient, memory=memory)
     paid = len(memory)
-    again = nearer.run(nearer.recorded(asking(), record), impatient, memory=memory)
+    again = nearer.run(nearer.asking.recorded(asking(), record), impatient, memory=memory)
     np.testing.assert_array_equal(again, nearer.run(asking(), ORACLE))
     assert 0 < paid < record.n_comparisons == len(memory)
 
@@ -223,7 +225,7 @@ def test_askings_side_by_side_may_go_on_after_the_budget_is_spent():
             got.append((yield from ask_rounds(questions)))  # noqa: PERF401
         return [len(part) for part in got]
 
-    both = nearer.together(phases(), phases())
+    both = nearer.asking.together(phases(), phases())
     assert nearer.run(both, ORACLE, budget=3) == [[2, 0], [1, 0]]
 
 
@@ -259,14 +261,15 @@ def test_what_nobody_ever_knows_is_decided_by_number_and_said():
 
 
 def test_a_marked_asking_sees_doubt_through_every_wrapper():
-    @nearer.doubtful
+    @nearer.asking.doubtful
     def one_round():
         return (yield np.array([[0, 1, 2], [0, 2, 3], [0, 1, 3]]))
 
-    record, memory = nearer.Record(), nearer.Memory()
-    asking = nearer.limited(
-        nearer.recorded(
-            nearer.remembered(nearer.renumbered(one_round(), np.arange(4)), memory), record
+    record, memory = nearer.asking.Record(), nearer.asking.Memory()
+    asking = nearer.asking.limited(
+        nearer.asking.recorded(
+            nearer.asking.remembered(nearer.asking.renumbered(one_round(), np.arange(4)), memory),
+            record,
         ),
         5,
     )
@@ -289,8 +292,8 @@ def ask_screens(screens, rounds=1):
 def test_screens_are_recorded_remembered_and_limited_by_rows():
     screens = [[0, 1, 2, 3, 4], [-1, 5, 6, 7, 8], [3, 1, 2, 4, 5]]
     oracle = nearer.PointOracle(np.arange(9.0), choose=2)
-    record, memory = nearer.Record(), nearer.Memory()
-    asking = nearer.recorded(ask_screens(screens, rounds=2), record)
+    record, memory = nearer.asking.Record(), nearer.asking.Memory()
+    asking = nearer.asking.recorded(ask_screens(screens, rounds=2), record)
     said = nearer.run(asking, oracle, memory=memory, budget=3)
     assert said.shape == (6, 4)
     np.testing.assert_array_equal(said[:3], said[3:])
@@ -305,7 +308,7 @@ def test_screens_are_recorded_remembered_and_limited_by_rows():
 
 def test_a_session_takes_screens_and_shrugs():
     screens = [[0, 1, 2, 3], [1, 0, 2, 3]]
-    session = nearer.Session(ask_screens(screens))
+    session = nearer.asking.Session(ask_screens(screens))
     session.tell(np.array([[0, 3, 2, 1]]), np.array([[False, True, False]]))
     np.testing.assert_array_equal(session.open, [[1, 0, 2, 3]])
     session.tell(session.open, [None])  # a sort would need to know: it is put again
@@ -321,21 +324,21 @@ def test_every_simulated_oracle_answers_screens(m, choose, seed):
     screens = np.array([rng.permutation(12)[: m + 1] for _ in range(5)])
     screens[0, 0] = -1
     exact = nearer.PointOracle(X, choose=choose)
-    people = [nearer.Person(), nearer.Person(lapse=1)]
+    people = [nearer.asking.Person(), nearer.asking.Person(lapse=1)]
     for oracle in (
         exact,
         nearer.DistanceOracle(np.linalg.norm(X[:, None] - X, axis=2), choose=choose),
         nearer.NoisyOracle(exact, 0.5, random_state=seed),
         nearer.NoisyOracle(exact, 0.5, noise="fresh", random_state=seed),
-        nearer.PsychometricOracle(X, scale=0.5, lapse=0.2, choose=choose, random_state=seed),
-        nearer.CrowdOracle(X, people, scale=0.5, choose=choose, random_state=seed),
+        nearer.asking.PsychometricOracle(X, scale=0.5, lapse=0.2, choose=choose, random_state=seed),
+        nearer.asking.CrowdOracle(X, people, scale=0.5, choose=choose, random_state=seed),
     ):
         said = oracle(screens)
         assert said.dtype == bool
         assert (said.sum(axis=1) == choose).all()
-    sure = nearer.PsychometricOracle(X, scale=1e-9, choose=choose, random_state=seed)
+    sure = nearer.asking.PsychometricOracle(X, scale=1e-9, choose=choose, random_state=seed)
     np.testing.assert_array_equal(sure(screens), exact(screens))
-    doubting = nearer.PsychometricOracle(X, scale=1.0, choose=choose, random_state=seed)
+    doubting = nearer.asking.PsychometricOracle(X, scale=1.0, choose=choose, random_state=seed)
     np.testing.assert_array_equal(doubting(screens), doubting(screens[::-1])[::-1])
 
 

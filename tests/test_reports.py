@@ -342,16 +342,20 @@ def test_people_are_listed_by_how_far_they_agree(people, tmp_path):
 @pytest.mark.parametrize(
     ("method", "said", "cited"),
     [
-        (nearer.basis_soe, "soft ordinal embedding", "Terada"),
+        (nearer.algorithms.basis_soe, "soft ordinal embedding", "Terada"),
         (basis_embedding, "axes that rankings of the objects show", "Anderton"),
-        (nearer.rand_soe, "drawn at random", "Terada"),
-        (nearer.crowd_kernel, "the crowd kernel's likelihood", "Tamuz"),
+        (nearer.algorithms.rand_soe, "drawn at random", "Terada"),
+        (nearer.algorithms.crowd_kernel, "the crowd kernel's likelihood", "Tamuz"),
         (nearer.adaptive, "in the middle of what the answers allow", "nearer"),
     ],
 )
 def test_every_way_of_asking_is_called_what_it_is(method, said, cited, tmp_path):
     X = np.random.default_rng(0).normal(size=(40, 2))
-    options = {"budget": 900} if method in (nearer.rand_soe, nearer.crowd_kernel) else {}
+    options = (
+        {"budget": 900}
+        if method in (nearer.algorithms.rand_soe, nearer.algorithms.crowd_kernel)
+        else {}
+    )
     found = nearer.run(method(40, random_state=0, **options), nearer.PointOracle(X))
     assert said in methods_text(found)
     assert any(work.startswith((cited, f"The {cited}")) for work in references(found))

@@ -116,9 +116,12 @@ def test_the_result_is_the_same_however_many_answer():
 def test_processes_answer():
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         found = nearer.run(
-            nearer.rand_soe(30, budget=60, random_state=0), EXACT, workers=pool, block_size=20
+            nearer.algorithms.rand_soe(30, budget=60, random_state=0),
+            EXACT,
+            workers=pool,
+            block_size=20,
         )
-    wanted = nearer.run(nearer.rand_soe(30, budget=60, random_state=0), EXACT)
+    wanted = nearer.run(nearer.algorithms.rand_soe(30, budget=60, random_state=0), EXACT)
     np.testing.assert_array_equal(found.positions, wanted.positions)
 
 
@@ -151,7 +154,7 @@ def test_no_more_calls_are_under_way_than_allowed(kind):
         enter(-1)
         return EXACT(questions)
 
-    asking = nearer.rand_soe(30, budget=60, random_state=0)
+    asking = nearer.algorithms.rand_soe(30, budget=60, random_state=0)
     if kind == "threads":
         nearer.run(asking, oracle, workers=6)
     else:
@@ -162,7 +165,7 @@ def test_no_more_calls_are_under_way_than_allowed(kind):
 def test_a_slow_block_does_not_hold_up_the_journal(tmp_path):
     """While one call hangs, the answers of all the others are on the disk already."""
     journal, kept, hanging = tmp_path / "answers.db", [], threading.Event()
-    asking = nearer.rand_soe(30, budget=40, random_state=0)
+    asking = nearer.algorithms.rand_soe(30, budget=40, random_state=0)
     first = threading.Lock()
 
     def oracle(questions):
@@ -195,13 +198,13 @@ def test_what_the_caller_names_is_tried_again():
                 raise ConnectionError("busy")
         return EXACT(questions)
 
-    asking = nearer.rand_soe(30, budget=40, random_state=0)
+    asking = nearer.algorithms.rand_soe(30, budget=40, random_state=0)
     found = nearer.run(asking, oracle, workers=8, retry=ConnectionError, pause=0.001)
     assert found.n_comparisons == 40
     failures.clear()
     with pytest.raises(ConnectionError, match="busy"):
         nearer.run(
-            nearer.rand_soe(30, budget=40, random_state=0),
+            nearer.algorithms.rand_soe(30, budget=40, random_state=0),
             oracle,
             workers=8,
             retry=(ConnectionError,),
@@ -210,7 +213,12 @@ def test_what_the_caller_names_is_tried_again():
         )
     failures.clear()
     with pytest.raises(ConnectionError):
-        nearer.run(nearer.rand_soe(30, budget=40, random_state=0), oracle, retry=OSError, retries=0)
+        nearer.run(
+            nearer.algorithms.rand_soe(30, budget=40, random_state=0),
+            oracle,
+            retry=OSError,
+            retries=0,
+        )
 
 
 @pytest.mark.parametrize("kind", ["function", "threads", "async"])
@@ -232,7 +240,7 @@ def test_a_call_that_hangs_is_given_up_and_made_again(kind):
 
     how = {"workers": 2} if kind == "threads" else {}
     found = nearer.run(
-        nearer.rand_soe(30, budget=12, random_state=0),
+        nearer.algorithms.rand_soe(30, budget=12, random_state=0),
         later if kind == "async" else oracle,
         timeout=0.3,
         pause=0.001,
@@ -249,7 +257,9 @@ def test_an_oracle_that_always_hangs_is_named():
         await asyncio.sleep(60)
 
     with pytest.raises(TimeoutError, match=r"not answered within timeout=0\.05 seconds, 2 times"):
-        nearer.run(nearer.rand_soe(30, budget=12), never, timeout=0.05, retries=1, pause=0.001)
+        nearer.run(
+            nearer.algorithms.rand_soe(30, budget=12), never, timeout=0.05, retries=1, pause=0.001
+        )
 
 
 def test_money_runs_out_and_the_best_so_far_is_returned():
@@ -269,7 +279,7 @@ def test_money_runs_out_and_the_best_so_far_is_returned():
     assert seen[-1][2] == pytest.approx(50)
     assert seen[-1][3] == 200
     calls = nearer.run(
-        nearer.rand_soe(30, budget=100, random_state=0), EXACT, block_size=5, max_calls=7
+        nearer.algorithms.rand_soe(30, budget=100, random_state=0), EXACT, block_size=5, max_calls=7
     )
     assert calls.n_comparisons == 35
 
@@ -279,7 +289,10 @@ def test_a_price_that_is_known_afterwards_counts_too():
         return nearer.PricedAnswers(EXACT(questions).tolist(), cost=0.5)
 
     found = nearer.run(
-        nearer.rand_soe(30, budget=100, random_state=0), oracle, block_size=1, max_cost=10
+        nearer.algorithms.rand_soe(30, budget=100, random_state=0),
+        oracle,
+        block_size=1,
+        max_cost=10,
     )
     assert found.n_comparisons == 20
 
@@ -303,7 +316,10 @@ def test_a_failure_waits_for_what_is_paid_for(tmp_path):
 
     with pytest.raises(RuntimeError, match="no more") as failed:
         nearer.run(
-            nearer.rand_soe(30, budget=40, random_state=0), oracle, workers=4, journal=journal
+            nearer.algorithms.rand_soe(30, budget=40, random_state=0),
+            oracle,
+            workers=4,
+            journal=journal,
         )
     assert "3 answers are kept" in failed.value.__notes__[0]
 

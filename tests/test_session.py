@@ -29,9 +29,9 @@ def answer_some(session, rng, stop_at=None):
 def test_replaying_any_part_of_the_log_and_going_on_is_the_uninterrupted_run(cut, seed):
     whole = nearer.run(basis_asking(), ORACLE)
     rng = np.random.default_rng(seed)
-    first = nearer.Session(basis_asking())
+    first = nearer.asking.Session(basis_asking())
     answer_some(first, rng, stop_at=cut)
-    second = nearer.Session(basis_asking(), first.triplets)
+    second = nearer.asking.Session(basis_asking(), first.triplets)
     np.testing.assert_array_equal(np.sort(first.open, axis=0), np.sort(second.open, axis=0))
     answer_some(second, rng)
     np.testing.assert_array_equal(second.result.triplets, whole.triplets)
@@ -39,7 +39,7 @@ def test_replaying_any_part_of_the_log_and_going_on_is_the_uninterrupted_run(cut
 
 
 def test_the_first_answer_counts_and_unasked_ones_are_kept():
-    session = nearer.Session(nearer.rank_objects(0, 3, random_state=0))
+    session = nearer.asking.Session(nearer.rank_objects(0, 3, random_state=0))
     (question,) = session.open
     session.tell(np.array([[1, 0, 2]]), np.array([True]))
     assert not session.done
@@ -51,7 +51,7 @@ def test_the_first_answer_counts_and_unasked_ones_are_kept():
 
 
 def test_a_result_before_its_time_and_bad_answers_are_refused():
-    session = nearer.Session(nearer.rank_objects(0, 5))
+    session = nearer.asking.Session(nearer.rank_objects(0, 5))
     with pytest.raises(InvalidInput, match="open questions"):
         session.result
     with pytest.raises(InvalidInput, match="shape"):
@@ -65,4 +65,4 @@ def test_an_asking_that_asks_nothing_is_done_at_once():
         return 7
         yield
 
-    assert nearer.Session(nothing()).result == 7
+    assert nearer.asking.Session(nothing()).result == 7

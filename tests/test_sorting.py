@@ -21,11 +21,11 @@ def least(n):
 
 def cost(n, seed, order, guess=None):
     """Rank objects on a line from one end; comparisons and rounds."""
-    record = nearer.Record()
+    record = nearer.asking.Record()
     oracle = nearer.PointOracle(np.arange(float(n)))
     options = {} if guess is None else {"guess": guess}
     asking = nearer.rank_objects(0, n, order=order, random_state=seed, **options)
-    ranking = nearer.run(nearer.recorded(asking, record), oracle)
+    ranking = nearer.run(nearer.asking.recorded(asking, record), oracle)
     np.testing.assert_array_equal(ranking, np.arange(n))
     return record.n_comparisons, record.n_rounds
 

@@ -324,7 +324,7 @@ def test_fit_takes_screens_from_a_file(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(15, 2))
     screens = np.array([rng.choice(15, 7, replace=False) for _ in range(200)])
-    said = nearer.PsychometricOracle(X, scale=0.2, choose=2, random_state=0)(screens)
+    said = nearer.asking.PsychometricOracle(X, scale=0.2, choose=2, random_state=0)(screens)
     nearer.write_trials(tmp_path / "s.jsonl", Trials.from_screens(screens, said))
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -175,7 +175,7 @@ def test_a_budget_that_ends_a_round_in_the_middle():
     oracle, new = nearer.PointOracle(X), np.arange(3200, 3500)
     for budget in (100, 2000, 5000):
         with placing_on("cuda"):
-            placed = nearer.run(nearer.place_objects(old, new), oracle, budget=budget)
+            placed = nearer.run(nearer.algorithms.place_objects(old, new), oracle, budget=budget)
         assert placed.n_comparisons == budget
         assert np.isfinite(placed.positions).all()
 

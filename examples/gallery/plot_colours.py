@@ -31,7 +31,7 @@ def lab(rgb):
     return np.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)], axis=1)
 
 
-people = nearer.PsychometricOracle(lab(rgb), scale=6.0, random_state=0)
+people = nearer.asking.PsychometricOracle(lab(rgb), scale=6.0, random_state=0)
 
 # %%
 # Questions are chosen by what they would teach, and end when the map is good enough, or at the

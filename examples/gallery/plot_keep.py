@@ -23,7 +23,7 @@ rng = np.random.default_rng(11)
 kinds = np.repeat(["tool", "fruit", "animal"], 10)
 centres = np.repeat([[0.0, 0.0], [3.0, 0.5], [1.2, 2.6]], 10, axis=0)
 X = centres + 0.6 * rng.normal(size=(30, 2))
-people = nearer.PsychometricOracle(X, scale=0.4, random_state=0)
+people = nearer.asking.PsychometricOracle(X, scale=0.4, random_state=0)
 found = nearer.run(nearer.informative(30, budget=1500, random_state=0), people)
 found
 

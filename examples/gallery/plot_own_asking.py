@@ -42,8 +42,10 @@ def find_middle(n_objects, heads=40, random_state=None):
 
 X = np.random.default_rng(4).gamma(2.0, size=(300, 2))
 oracle = nearer.NoisyOracle(nearer.PointOracle(X), flip=0.1, random_state=0)
-record = nearer.Record()
-middle, rounds = nearer.run(nearer.recorded(find_middle(300, random_state=0), record), oracle)
+record = nearer.asking.Record()
+middle, rounds = nearer.run(
+    nearer.asking.recorded(find_middle(300, random_state=0), record), oracle
+)
 print(f"{record.n_comparisons} comparisons in {record.n_rounds} rounds")
 
 # %%
@@ -59,10 +61,10 @@ ax.set(xticks=[], yticks=[], aspect="equal")
 ax.legend(frameon=False)
 
 # %%
-# The same asking can wait for its answers: a `nearer.Session` keeps its questions open and takes
-# answers in any order, tomorrow if need be.
+# The same asking can wait for its answers: a `nearer.asking.Session` keeps its questions open and
+# takes answers in any order, tomorrow if need be.
 
-session = nearer.Session(find_middle(12, heads=5, random_state=1))
+session = nearer.asking.Session(find_middle(12, heads=5, random_state=1))
 while not session.done:
     waiting = session.open
     session.tell(waiting, nearer.PointOracle(X[:12])(waiting))

@@ -26,8 +26,8 @@ names = [
     ("glad" if glad > 0 else "sad") + (", awake " if awake > 0 else ", tired ") + str(number)
     for number, (glad, awake) in enumerate(mood)
 ]
-people = [nearer.Person()] * 18 + [nearer.Person(lapse=1.0)] * 2
-crowd = nearer.CrowdOracle(mood, people, scale=0.15, random_state=1)
+people = [nearer.asking.Person()] * 18 + [nearer.asking.Person(lapse=1.0)] * 2
+crowd = nearer.asking.CrowdOracle(mood, people, scale=0.15, random_state=1)
 questions = np.array([rng.choice(24, 3, replace=False) for _ in range(3000)])
 answers = crowd(questions)
 

@@ -23,7 +23,9 @@ for task in ("1 of 2", "1 of 4", "2 of 8"):
     screens[task] = int(60 * minutes / pace.seconds(asked))
     taus[task] = []
     for seed in range(2):
-        people = nearer.PsychometricOracle(X, scale=0.6, choose=asked.choose, random_state=seed)
+        people = nearer.asking.PsychometricOracle(
+            X, scale=0.6, choose=asked.choose, random_state=seed
+        )
         asking = nearer.informative(
             24, n_components=2, budget=screens[task], task=task, quality=1, random_state=seed
         )

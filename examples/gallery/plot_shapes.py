@@ -38,7 +38,7 @@ for number, (depth, hue) in enumerate(look):
 
 rng = np.random.default_rng(0)
 shown = np.array([rng.choice(25, 3, replace=False) for _ in range(1500)])
-people = nearer.PsychometricOracle(look * [2.0, 1.0], scale=0.12, random_state=0)
+people = nearer.asking.PsychometricOracle(look * [2.0, 1.0], scale=0.12, random_state=0)
 screens = np.column_stack([np.full(len(shown), -1), shown])
 odd = people(screens).argmax(axis=1)
 trials = nearer.Trials.odd_one_out(shown=shown, odd=shown[np.arange(len(shown)), odd])

@@ -114,7 +114,7 @@ def estimate_dimension(
     ----------
     answers
         ``(m, 3)`` triplets (head, near, far), or anything with a `triplets` attribute, such as a
-        `nearer.Basis`.
+        `nearer.algorithms.Basis`.
     n_objects
         How many objects there are; None: the largest index plus one.
     method

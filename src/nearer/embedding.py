@@ -177,7 +177,7 @@ class Embedding:
         Returns
         -------
         placed
-            Positions of the new objects, and what they cost. See `nearer.place_objects`.
+            Positions of the new objects, and what they cost. See `nearer.algorithms.place_objects`.
         """
         from nearer.algorithms.noisy_placing import place_noisily  # noqa: PLC0415 - rooms above
         from nearer.algorithms.placing import place_objects  # noqa: PLC0415 - this one

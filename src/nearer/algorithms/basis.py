@@ -78,7 +78,7 @@ class Basis:
     def coordinates(self) -> NDArray[np.float64]:
         """``(n, dimension)``: each object's place on each axis, the median of the lens under it.
 
-        This costs no comparison. `nearer.locate_objects` offers the searches that do.
+        This costs no comparison. `nearer.algorithms.locate_objects` offers the searches that do.
         """
         columns = [
             axis.coordinates(*(self.rankings[p] for p in axis.endpoints)) for axis in self.axes

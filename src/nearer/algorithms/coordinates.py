@@ -56,7 +56,7 @@ def locate_objects(
     >>> import nearer, numpy as np
     >>> oracle = nearer.PointOracle(np.random.default_rng(0).random((100, 2)))
     >>> basis = nearer.run(nearer.choose_basis(100, random_state=0), oracle)
-    >>> nearer.run(nearer.locate_objects(basis), oracle).shape
+    >>> nearer.run(nearer.algorithms.locate_objects(basis), oracle).shape
     (100, 2)
     """
     checks.one_of("search", search, ("linear", "binary"))

@@ -171,7 +171,7 @@ def choose_questions(
 
     Examples
     --------
-    >>> from nearer import choose_questions
+    >>> from nearer.algorithms import choose_questions
     >>> choose_questions([[0, 1, 2], [3, 4, 0]], 10, 5, n_components=2, random_state=0).shape
     (5, 3)
     """

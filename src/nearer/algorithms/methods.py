@@ -70,7 +70,7 @@ def makers() -> dict[str, Callable[..., Asking[Embedding]]]:
     """Loaded when one is made: kernels take a second and 80 MB, which a server can spare."""
     from nearer.algorithms.adaptive import adaptive  # noqa: PLC0415
     from nearer.algorithms.coordinates import basis_embedding  # noqa: PLC0415
-    from nearer.algorithms.crowd_kernel import crowd_kernel  # noqa: PLC0415
+    from nearer.algorithms.crowd_kernel_learning import crowd_kernel  # noqa: PLC0415
     from nearer.algorithms.informative import informative  # noqa: PLC0415
     from nearer.algorithms.pipelines import (  # noqa: PLC0415
         basis_soe,

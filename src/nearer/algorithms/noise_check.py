@@ -93,10 +93,10 @@ def detect_noise(
     --------
     >>> import nearer, numpy as np
     >>> exact = nearer.PointOracle(np.random.default_rng(0).normal(size=(50, 2)))
-    >>> nearer.run(nearer.detect_noise(50, random_state=0), exact).exact
+    >>> nearer.run(nearer.algorithms.detect_noise(50, random_state=0), exact).exact
     True
     >>> people = nearer.NoisyOracle(exact, flip=0.1, random_state=0)
-    >>> str(nearer.run(nearer.detect_noise(50, random_state=0), people))
+    >>> str(nearer.run(nearer.algorithms.detect_noise(50, random_state=0), people))
     '9 of 100 cycles and 0 of 100 repeats contradict themselves: about 10% of answers are wrong'
     """
     n_objects = checks.n_objects(n_objects, least=4)

@@ -70,7 +70,8 @@ def basis_soe(
     --------
     >>> import nearer
     >>> X = nearer.datasets.make_cube(150, 2, random_state=0)
-    >>> embedding = nearer.run(nearer.basis_soe(150, random_state=0), nearer.PointOracle(X))
+    >>> strategy = nearer.algorithms.basis_soe(150, random_state=0)
+    >>> embedding = nearer.run(strategy, nearer.PointOracle(X))
     >>> embedding.dimension, nearer.metrics.mean_kendall_tau(X, embedding.positions) > 0.97
     (2, True)
     """
@@ -112,7 +113,8 @@ def extra_soe(
     --------
     >>> import nearer
     >>> X = nearer.datasets.make_cube(100, 2, random_state=0)
-    >>> embedding = nearer.run(nearer.extra_soe(100, random_state=0), nearer.PointOracle(X))
+    >>> strategy = nearer.algorithms.extra_soe(100, random_state=0)
+    >>> embedding = nearer.run(strategy, nearer.PointOracle(X))
     >>> nearer.metrics.knn_precision(X, embedding.positions) > 0.9
     True
     """
@@ -175,7 +177,7 @@ def rand_soe(
     --------
     >>> import nearer
     >>> X = nearer.datasets.make_cube(60, 2, random_state=0)
-    >>> asking = nearer.rand_soe(60, budget=3000, random_state=0)
+    >>> asking = nearer.algorithms.rand_soe(60, budget=3000, random_state=0)
     >>> nearer.run(asking, nearer.PointOracle(X)).dimension
     2
     """
@@ -217,7 +219,7 @@ def paper_protocol(
     --------
     >>> import nearer
     >>> X = nearer.datasets.make_cube(60, 2, random_state=0)
-    >>> asking = nearer.paper_protocol(60, n_starts=2, random_state=0)
+    >>> asking = nearer.algorithms.paper_protocol(60, n_starts=2, random_state=0)
     >>> nearer.run(asking, nearer.PointOracle(X)).dimension
     2
     """

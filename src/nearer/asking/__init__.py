@@ -1,1 +1,5 @@
-"""How questions are put and answered; knows nothing of geometry."""
+"""Parts of strategies, wrappers around them, and oracles that simulate people."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -108,7 +108,7 @@ def repeated(asking: Asking[T], noise: float, doubt: float) -> Asking[T]:
     >>> import nearer, numpy as np
     >>> exact = nearer.PointOracle(np.arange(30.0))
     >>> people = nearer.NoisyOracle(exact, flip=0.2, noise="fresh", random_state=0)
-    >>> nearer.run(repeated(nearer.farthest_object(0, 30), noise=0.2, doubt=1e-4), people)
+    >>> nearer.run(repeated(nearer.asking.farthest_object(0, 30), noise=0.2, doubt=1e-4), people)
     29
     """
     times = 1

@@ -88,7 +88,7 @@ def doubtful(make: Callable[P, Asking[T]]) -> Callable[P, Asking[T]]:
     Examples
     --------
     >>> import nearer, numpy as np
-    >>> @nearer.doubtful
+    >>> @nearer.asking.doubtful
     ... def one_question():
     ...     return (yield np.array([[0, 1, 2]]))
     >>> nearer.run(one_question(), lambda questions: [0.7])
@@ -149,7 +149,7 @@ def together(*askings: Asking[T]) -> Asking[list[T]]:
     --------
     >>> import nearer, numpy as np
     >>> oracle = nearer.PointOracle(np.array([[0.0], [3.0], [1.0], [7.0]]))
-    >>> both = nearer.together(nearer.rank_objects(0, 4), nearer.rank_objects(3, 4))
+    >>> both = nearer.asking.together(nearer.rank_objects(0, 4), nearer.rank_objects(3, 4))
     >>> nearer.run(both, oracle)
     [array([0, 2, 1, 3]), array([3, 1, 2, 0])]
     """

@@ -86,7 +86,7 @@ def repeatable(
     Examples
     --------
     >>> import nearer
-    >>> asking = nearer.rand_soe(40, budget=300, random_state=7)
+    >>> asking = nearer.algorithms.rand_soe(40, budget=300, random_state=7)
     >>> asking.method, asking.options["budget"], asking.random_state
     ('rand_soe', 300, 7)
     """

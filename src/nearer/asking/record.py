@@ -22,8 +22,8 @@ class Record:
     Examples
     --------
     >>> import nearer
-    >>> record = nearer.Record()
-    >>> ranking = nearer.recorded(nearer.rank_objects(0, 4), record)
+    >>> record = nearer.asking.Record()
+    >>> ranking = nearer.asking.recorded(nearer.rank_objects(0, 4), record)
     >>> _ = nearer.run(ranking, nearer.PointOracle([[0.0], [3.0], [1.0], [7.0]]))
     >>> record.n_comparisons == len(record.triplets)
     True

@@ -26,7 +26,7 @@ def farthest_object(head: int, n_objects: int) -> Asking[int]:
     --------
     >>> import nearer, numpy as np
     >>> oracle = nearer.PointOracle(np.array([[0.0], [3.0], [1.0], [7.0]]))
-    >>> nearer.run(nearer.farthest_object(1, 4), oracle)
+    >>> nearer.run(nearer.asking.farthest_object(1, 4), oracle)
     3
     """
     head, n_objects = check_objects(head, n_objects)
@@ -92,7 +92,7 @@ def nearest_objects(
     --------
     >>> import nearer, numpy as np
     >>> oracle = nearer.PointOracle(np.array([[0.0], [3.0], [1.0], [7.0]]))
-    >>> nearer.run(nearer.nearest_objects(1, 4, k=2, ordered=True), oracle)
+    >>> nearer.run(nearer.asking.nearest_objects(1, 4, k=2, ordered=True), oracle)
     array([2, 0])
     """
     head, n_objects = check_objects(head, n_objects)

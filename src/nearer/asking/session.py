@@ -40,13 +40,13 @@ class Session(Generic[T]):
     --------
     >>> import nearer, numpy as np
     >>> oracle = nearer.PointOracle(np.array([[0.0], [3.0], [1.0], [7.0]]))
-    >>> session = nearer.Session(nearer.rank_objects(0, 4, random_state=0))
+    >>> session = nearer.asking.Session(nearer.rank_objects(0, 4, random_state=0))
     >>> while not session.done:
     ...     question = session.open[-1:]               # any open question, in any order
     ...     session.tell(question, oracle(question))
     >>> session.result
     array([0, 2, 1, 3])
-    >>> again = nearer.Session(nearer.rank_objects(0, 4, random_state=0), session.triplets)
+    >>> again = nearer.asking.Session(nearer.rank_objects(0, 4, random_state=0), session.triplets)
     >>> again.done
     True
     """

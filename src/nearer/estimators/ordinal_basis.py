@@ -45,7 +45,7 @@ class OrdinalBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     axes_
         The axes, each with its endpoints and its members in order.
     basis_
-        The whole `nearer.Basis`: rankings, triplets, why it stopped.
+        The whole `nearer.algorithms.Basis`: rankings, triplets, why it stopped.
     n_comparisons_, n_rounds_
         What was asked, and in how many rounds.
 

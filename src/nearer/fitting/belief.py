@@ -93,7 +93,7 @@ class Belief:
     >>> X = rng.normal(size=(30, 2))
     >>> questions = np.array([rng.choice(30, 3, replace=False) for _ in range(1500)])
     >>> near = nearer.NoisyOracle(nearer.PointOracle(X), flip=0.1, random_state=0)(questions)
-    >>> belief = nearer.Belief(30, random_state=0)
+    >>> belief = nearer.fitting.Belief(30, random_state=0)
     >>> belief.learn(np.where(near[:, None], questions, questions[:, [0, 2, 1]]))
     >>> belief.dimension, 0.05 < belief.error_rate < 0.2
     (2, True)

@@ -3,7 +3,7 @@
 The journal is the state. `open_batch` makes the asking anew, answers it from the journal as far as
 that goes, and stops at the first round that is not complete; `add_answers` puts answers there by
 their place. Between the two nothing runs, so a batch endpoint may take as long as it likes. It is
-what `nearer.Session` does, by place in the run in the stead of by question.
+what `nearer.asking.Session` does, by place in the run in the stead of by question.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def crowd_kernel(
     --------
     >>> import nearer
     >>> X = nearer.datasets.make_gaussian(40, 2, random_state=0)
-    >>> asking = nearer.crowd_kernel(40, budget=1500, n_components=2, random_state=0)
+    >>> asking = nearer.algorithms.crowd_kernel(40, budget=1500, n_components=2, random_state=0)
     >>> embedding = nearer.run(asking, nearer.PointOracle(X))
     >>> embedding.n_comparisons, nearer.metrics.mean_kendall_tau(X, embedding.positions) > 0.7
     (1500, True)

@@ -1,0 +1,13 @@
+from .basis import Basis as Basis
+from .coordinates import locate_objects as locate_objects
+from .crowd_kernel_learning import crowd_kernel as crowd_kernel
+from .informative import choose_questions as choose_questions
+from .noise_check import detect_noise as detect_noise
+from .pipelines import basis_soe as basis_soe
+from .pipelines import extra_soe as extra_soe
+from .pipelines import paper_protocol as paper_protocol
+from .pipelines import rand_soe as rand_soe
+from .placing import Placed as Placed
+from .placing import place_objects as place_objects
+
+__all__: list[str]

@@ -1,0 +1,3 @@
+from .belief import Belief as Belief
+
+__all__: list[str]
