@@ -242,7 +242,7 @@ class Embedding:
     def to_frame(self) -> Any:
         """A pandas frame, one row an object: ``name``, ``x1`` …, and ``sd1`` … where known."""
         try:
-            import pandas as pd  # type: ignore[import-untyped]  # noqa: PLC0415 - needed only here
+            import pandas as pd  # noqa: PLC0415 - needed only here
         except ImportError as error:
             raise InvalidInput("to_frame needs pandas; pip install pandas") from error
         columns: dict[str, Any] = {"name": list(self._called)}

@@ -149,11 +149,11 @@ class FramesOut(TransformerMixin):  # type: ignore[misc]
         columns = [str(name) for name in self.get_feature_names_out()]
         try:
             if wanted == "pandas":
-                import pandas as pd  # type: ignore[import-untyped]  # noqa: PLC0415 - only here
+                import pandas as pd  # noqa: PLC0415 - only here
 
                 return pd.DataFrame(self.embedding_, columns=columns, index=self.objects_)
             if wanted == "polars":
-                import polars as pl  # type: ignore[import-not-found]  # noqa: PLC0415
+                import polars as pl  # noqa: PLC0415
 
                 return pl.DataFrame(self.embedding_, schema=columns)
         except ImportError as error:
