@@ -40,13 +40,16 @@ from nearer.errors import InvalidInput
 __all__ = [
     "as_path",
     "content_suffix",
+    "decoded",
     "json_text",
+    "numpy_arrays",
     "positions_text",
     "read_bytes",
     "read_numpy",
     "read_text",
     "sha256",
     "table_text",
+    "unpacked",
     "write_bytes",
     "write_files",
     "written_whole",
@@ -136,24 +139,33 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
         raise InvalidInput(f"{file}: there is no such file; check the path") from None
     except OSError as error:
         raise InvalidInput(f"{file}: cannot be read ({error.strerror}); check the path") from error
+    return unpacked(data, file)
+
+
+def unpacked(data: bytes, path: str | os.PathLike[str]) -> bytes:
+    """The content of a file that may be packed by gzip, xz or bzip2."""
     suffix = next((s for begins, s in _PACKED.items() if data.startswith(begins)), None)
     if suffix == ".bz2" and data[4:10] != b"1AY&SY":
         suffix = None  # a text that begins with these letters
-    suffix = suffix or file.suffix.lower()
+    suffix = suffix or Path(path).suffix.lower()
     if suffix not in _UNPACK:
         return data
     try:
         return _UNPACK[suffix](data)
     except (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error) as error:
         raise InvalidInput(
-            f"{file}: is not a whole {suffix} file ({error}); get it again, or rename it if "
+            f"{path}: is not a whole {suffix} file ({error}); get it again, or rename it if "
             "it is not compressed"
         ) from error
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
     """The text of a file: UTF-8, or UTF-16 where it says so, as spreadsheets save it."""
-    data = read_bytes(path)
+    return decoded(read_bytes(path), path)
+
+
+def decoded(data: bytes, path: str | os.PathLike[str], encoding: str | None = None) -> str:
+    """Bytes as text: UTF-8, or UTF-16 where they say so; `encoding` is tried where both fail."""
     for begins, holds, what, remedy in _NO_TEXT:
         if data.startswith(begins) and holds in data:
             raise InvalidInput(f"{os.fspath(path)}: is {what}, no table or JSON; {remedy}")
@@ -161,10 +173,12 @@ def read_text(path: str | os.PathLike[str]) -> str:
     try:
         text = data.decode("utf-16" if wide else "utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InvalidInput(
-            f"{os.fspath(path)}: byte {error.start} is not {'UTF-16' if wide else 'UTF-8'}; save "
-            "the file as UTF-8 text"
-        ) from error
+        if encoding is None:
+            raise InvalidInput(
+                f"{os.fspath(path)}: byte {error.start} is not {'UTF-16' if wide else 'UTF-8'}; "
+                "save the file as UTF-8 text"
+            ) from error
+        text = data.decode(encoding, errors="replace")
     if "\0" in text:
         raise InvalidInput(
             f"{os.fspath(path)}: character {text.index(chr(0))} is NUL, so it is no text or in "
@@ -177,7 +191,15 @@ def read_numpy(
     path: str | os.PathLike[str], remedy: str = "save it with numpy.save or numpy.savez"
 ) -> dict[str, NDArray[Any]]:
     """The arrays of an ``.npz`` file, or that of an ``.npy`` file as ``X``; none is unpickled."""
-    data = read_bytes(path)
+    return numpy_arrays(read_bytes(path), path, remedy)
+
+
+def numpy_arrays(
+    data: bytes,
+    path: str | os.PathLike[str],
+    remedy: str = "save it with numpy.save or numpy.savez",
+) -> dict[str, NDArray[Any]]:
+    """The arrays in the bytes of an ``.npz`` or ``.npy`` file; see `read_numpy`."""
     try:
         found = np.load(io.BytesIO(data), allow_pickle=False)
         return {"X": found} if isinstance(found, np.ndarray) else dict(found)
