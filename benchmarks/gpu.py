@@ -1,4 +1,4 @@
-"""On a GPU: fits from 10⁵ objects to 10⁹ answers, and up to 10⁶ objects placed.
+"""On a GPU: fits from 10⁵ objects to 10⁹ answers.
 
 The protocol is that of Vankadara et al. 2019: positions uniform in a cube, 2·n·d·⌊log2 n⌋ triplets,
 and one problem of 10⁹ triplets in four dimensions. `SOE(init="random", tol=1e-4)` is given triplets
@@ -6,10 +6,6 @@ that lie on the device, with the kernels compiled; ``above`` starts in more dime
 by default. A pass moves at least 12 bytes a triplet: beside it stands how long the device takes to
 copy as many bytes. ``door`` is `nearer.fit` from an array on the processor; ``choice`` a pass over
 choices of k of m.
-
-``embed`` is `nearer.embed` of normal points in three dimensions with exact answers, on the
-processor and with objects placed on the device; it needs Numba. ``place`` is that placing by itself
-(`benchmarks._gpu_placing`).
 
 Needs a CUDA device and the extra ``nearer[gpu]``.
 """
@@ -19,21 +15,18 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import nearer
-from benchmarks._gpu_placing import placed
 from benchmarks.harness import Cell, Rows, cell, pick, summary, table
 from nearer.fitting.choices import as_choices
 from nearer.fitting.device import using
 from nearer.fitting.losses import LOSSES, Loss
 from nearer.fitting.on_gpu import GpuPasses
 from nearer.fitting.posterior import Noise
-from nearer.questions import random_questions
 
 TIMED = True
 _HELD_OUT = 1_000_000
@@ -51,12 +44,6 @@ def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
         yield cell("door", door, n=n, m=_answers(n, 2), d=2)
     for choose, shown in ((1, 8), (2, 8)):
         yield cell("choice", chosen, n=10_000, m=300_000, shown=shown, choose=choose)
-    for n in (100_000, 1_000_000):
-        for heads in (5, 16):
-            yield cell("place", placed, n=n, d=3, heads=heads)
-        if find_spec("numba"):
-            for device in ("cpu", "cuda"):
-                yield cell("embed", embedded, n=n, d=3, device=device)
 
 
 def _answers(n: int, d: int) -> int:
@@ -186,24 +173,6 @@ def chosen(n: int, m: int, shown: int, choose: int) -> dict[str, float]:
     }
 
 
-def embedded(n: int, d: int, device: Any) -> dict[str, float]:
-    """`nearer.embed` of exact answers, kernels compiled."""
-    X = np.random.default_rng(0).normal(size=(n, d))
-    oracle = nearer.PointOracle(X)
-    how: Any = {"device": device, "random_state": 0, "keep_triplets": False, "progress": False}
-    nearer.embed(oracle, 4_000, **how)
-    start = time.perf_counter()
-    found = nearer.embed(oracle, n, **how)
-    seconds = time.perf_counter() - start
-    q = random_questions(n, 200_000, np.random.default_rng(0))
-    right = oracle(q) == nearer.PointOracle(found.positions)(q)
-    return {
-        "seconds": seconds,
-        "per_object": found.n_comparisons / n,
-        "tau": 2 * float(right.mean()) - 1,
-    }
-
-
 def _device() -> str:
     try:
         torch = _torch()
@@ -241,20 +210,4 @@ def page(rows: Rows, folder: Path) -> str:
         f"the value and {r['gradient_error']:.1e} in the gradient."
         for r in pick(rows, "choice")
     ]
-    return "\n".join([*text, *_places(rows)])
-
-
-def _places(rows: Rows) -> Iterator[str]:
-    """Objects placed: by `nearer.embed`, and by searches alone."""
-    for r in pick(rows, "embed"):
-        yield (
-            f"\n`nearer.embed` of {r['n']:,} objects in {r['d']}-D, device={r['device']!r}: "
-            f"{r['seconds']:.1f} s, τ {r['tau']:.4f}, {r['per_object']:.1f} comparisons an object."
-        )
-    for r in pick(rows, "place"):
-        yield (
-            f"\n{r['n']:,} objects placed from {r['heads']} heads in {r['d']}-D: "
-            f"{r['seconds']:.2f} s in {r['rounds']} rounds, the slowest {r['slowest']:.2f} s; "
-            f"{r['per_object']:.1f} comparisons an object, median error {r['median_error']:.4f}, "
-            f"{r['gib']:.1f} GiB."
-        )
+    return "\n".join(text)

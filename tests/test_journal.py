@@ -169,9 +169,7 @@ def test_a_question_that_was_another_is_refused_with_what_may_be_the_reason(tmp_
     journal = tmp_path / "answers.db"
     nearer.run(one([0, 1, 2]), EXACT, journal=journal)
     oracle = Counting()
-    with pytest.raises(
-        InvalidInput, match=r"was \[0, 1, 2\] and is \[0, 1, 3\].*device=, too: a GPU"
-    ):
+    with pytest.raises(InvalidInput, match=r"was \[0, 1, 2\] and is \[0, 1, 3\]"):
         nearer.run(one([0, 1, 3]), oracle, journal=journal)
     assert not oracle.asked
 

@@ -9,13 +9,10 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau, norm, truncnorm
 
 import nearer
-from nearer.algorithms import slotting
 from nearer.algorithms.placing import place_among
 from nearer.algorithms.same_answers import SameAnswers
 from nearer.algorithms.slotting import Anchors, Slots, slot_objects
 from nearer.errors import InvalidInput
-from nearer.fitting import device as devices
-from nearer.fitting.device import placing_on
 
 
 @pytest.fixture(scope="module")
@@ -145,62 +142,6 @@ def test_long_ways_that_differ_by_a_power_of_two_are_two():
         same.add(np.arange(4), np.array([digit > 0, digit < 0, digit > 0, digit < 0]))
     first, like = same.among(np.arange(4))
     assert first[like].tolist() == [0, 1, 0, 1]
-
-
-class Full:
-    """Stands in for searches on a GPU whose memory runs out in the third of some steps."""
-
-    def __init__(self, slots, step):
-        self.slots, self.step, self.left = slots, step, 3
-
-    def _take(self, step):
-        class OutOfMemoryError(RuntimeError):
-            pass
-
-        self.left -= step == self.step
-        if not self.left:
-            raise OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
-
-    @property
-    def beliefs(self):
-        return self.slots.positions, self.slots.precisions, self.slots.targets
-
-    def next_questions(self, rows, sweeps, anew, enough):
-        self._take("next_questions")
-        return self.slots.choose(rows, anew=anew)
-
-    def copy(self, source, rows):
-        self._take("copy")
-        self.slots.copy(source, rows)
-
-    def learn(self, *answered):
-        self._take("learn")
-        self.slots.learn(*answered)
-
-
-@pytest.mark.parametrize("step", ["next_questions", "copy", "learn"])
-@pytest.mark.parametrize("device", ["auto", "cuda"])
-def test_in_whatever_step_memory_runs_out_auto_goes_on_on_the_processor(monkeypatch, step, device):
-    X = np.random.default_rng(0).normal(size=(420, 1))
-    anchors, new = Anchors(np.arange(120), X[:120], np.array([0, 1, 2])), np.arange(120, 420)
-    plain, there = Slots(anchors, new), Slots(anchors, new)
-
-    def begin(*scene, start, first, last):
-        there.first[:], there.last[:] = first, last
-        return Full(there, step)
-
-    monkeypatch.setattr(slotting, "gpu_searches", begin)
-    monkeypatch.setattr(slotting, "places_on_gpu", lambda *_: True)
-    monkeypatch.setattr(devices, "gpu_torch", lambda: None)
-    slots = Slots(anchors, new)
-    with placing_on(device):
-        if device == "cuda":
-            with pytest.raises(InvalidInput, match=r"too little memory after all .*place fewer"):
-                nearer.run(slot_objects(slots), nearer.PointOracle(X))
-            return
-        nearer.run(slot_objects(slots), nearer.PointOracle(X))
-    nearer.run(slot_objects(plain), nearer.PointOracle(X))
-    np.testing.assert_array_equal(slots.positions, plain.positions)
 
 
 def slow_update(slots, x, low, high, precision, target):

@@ -17,7 +17,6 @@ from nearer.algorithms.exact_or_noisy import Expected, exact_or_noisy
 from nearer.asking.protocol import Oracle
 from nearer.embedding import Embedding
 from nearer.errors import AnswersWarning, InvalidInput
-from nearer.fitting.device import Device, placing_on
 from nearer.running.names import as_names
 from nearer.running.progress import asking_progress
 from nearer.running.run import Dispatch, refuse_unknown, run
@@ -40,7 +39,6 @@ def embed(
     random_state: int | np.random.Generator | None = None,
     journal: str | os.PathLike[str] | None = None,
     keep_triplets: bool = True,
-    device: Device = "auto",
     progress: bool | Callable[..., object] = True,
     **how: Unpack[Dispatch],
 ) -> Embedding:
@@ -82,11 +80,6 @@ def embed(
     keep_triplets
         False: the result is without its ``triplets``, which take 24 bytes a comparison; of many
         objects they are not kept on the way, either.
-    device
-        Where objects are placed among others, as all but some hundred are from exact answers in a
-        few dimensions: ``"cuda"``: on a GPU (needs ``nearer[gpu]``). ``"auto"``: where there is one
-        and the objects are many enough to gain, and no journal, which another machine might go on
-        with. ``"cpu"``: never. All else, and all about doubtful answers, is the processor's.
     progress
         True: a line on the terminal, if there is one, that counts comparisons, rounds and money. A
         callable gets the counts whenever answers have come. False: silence.
@@ -128,7 +121,7 @@ def embed(
         random_state=random_state,
     )
     shown = asking_progress("asking") if progress is True else nullcontext(progress or None)
-    with placing_on(device, journal), shown as count:
+    with shown as count:
         found = run(
             asking,
             oracle,

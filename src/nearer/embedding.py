@@ -17,7 +17,6 @@ from nearer import __version__, checks
 from nearer.asking.protocol import Oracle
 from nearer.distances import Distances
 from nearer.errors import InvalidInput
-from nearer.fitting.device import Device, placing_on
 from nearer.fitting.drawing import draw_positions
 from nearer.kept import (
     CannotBeKept,
@@ -154,9 +153,7 @@ class Embedding:
         p = posterior.probability(checks.questions(questions, len(self.positions), self.names))
         return np.stack([1 - p, p], axis=1)
 
-    def place(
-        self, oracle: Oracle | Callable[..., Any], new: Any, *, device: Device = "auto", **how: Any
-    ) -> Placed:
+    def place(self, oracle: Oracle | Callable[..., Any], new: Any, **how: Any) -> Placed:
         """Find the positions of unseen objects by comparing them with those that have one.
 
         Where the answers were found to be noisy, questions are chosen as `nearer.informative`
@@ -169,8 +166,6 @@ class Embedding:
         new
             The new objects: what they are, where the embedding has names; otherwise their numbers,
             none of them below ``len(positions)``.
-        device
-            Where the new objects are sorted in, as for `nearer.embed`.
         how
             How questions are put, see `nearer.run`; also ``journal=``.
 
@@ -187,8 +182,7 @@ class Embedding:
         things = None if self.names is None else [*self.names, *new]
         if things is not None:
             new = np.arange(len(self.positions), len(things))
-        with placing_on(device, how.get("journal")):
-            return run(place(self, new), oracle, objects=things, **how)
+        return run(place(self, new), oracle, objects=things, **how)
 
     def draws(
         self, k: int = 100, random_state: int | np.random.Generator | None = None

@@ -12,27 +12,13 @@ keeps the small ones.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
-__all__ = ["cores", "each", "each_as_it_ends", "several"]
+__all__ = ["each", "each_as_it_ends", "several"]
 
 T = TypeVar("T")
-
-
-def cores() -> int:
-    """How many cores this process may use, which of a shared machine are a few.
-
-    Examples
-    --------
-    >>> cores() >= 1
-    True
-    """
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def each(work: Callable[..., T], arguments: Iterable[tuple[Any, ...]]) -> list[T]:

@@ -5,17 +5,14 @@ in order: its *chain*. Asking "is x nearer to the head than this anchor?" halves
 chain where x belongs. A plain binary search from each of k heads would cost k·log2 m comparisons;
 but after the first few heads the position of x is nearly known, and so is its place in the other
 chains. So each object asks, again and again, the question that tells most given all answers about
-it so far (`nearer._kernels.shells`, and `torch_shells` on a GPU), from whichever head, until no
+it so far (`nearer._kernels.shells`), from whichever head, until no
 question is worth asking. All objects move side by side: one round holds one question for each.
 Those that have given the same answers so far are one (`same_answers`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +21,7 @@ from nearer._kernels.compiling import side_by_side
 from nearer._kernels.shells import next_questions
 from nearer.algorithms.same_answers import SameAnswers
 from nearer.asking.protocol import Asking
-from nearer.errors import BudgetSpent, InvalidInput
-from nearer.fitting.device import explained, gpu_searches, insists_on_gpu, places_on_gpu
+from nearer.errors import BudgetSpent
 from nearer.questions import Answers, Questions
 
 __all__ = ["Anchors", "Slots", "slot_objects", "spread_heads"]
@@ -82,6 +78,8 @@ class Slots:
         ``(q,)`` the objects being placed.
     first, last
         ``(q, k)`` the part of each head's chain where they belong.
+    positions
+        ``(q, d)``: where the objects are, as far as is known.
     """
 
     def __init__(self, anchors: Anchors, objects: Objects) -> None:
@@ -95,7 +93,7 @@ class Slots:
         self.prior = np.linalg.inv(1.5 * spread + floor * np.eye(d))
         # not exactly on the centre: a head may be there, and from it no direction is the right one
         offset = 1e-3 * np.sqrt(max(float(np.trace(spread)) / d, 1e-12))
-        self._start = self.centre + offset
+        start = self.centre + offset
         self.heads = anchors.positions[anchors.heads]
         middle = self.heads.mean(axis=0)
         axes = np.linalg.eigh((self.heads - middle).T @ (self.heads - middle))[1].T
@@ -103,52 +101,11 @@ class Slots:
         self.beginnings = np.array(anchors.positions[:_BEGINNINGS])
         self.first = np.zeros((q, k), dtype=np.int32)
         self.last = np.full((q, k), self.chain.shape[1], dtype=np.int32)
-        self._on_gpu = places_on_gpu(q, k, d)
-        self._searches: Any = None  # on a GPU, begun when first needed
-        if not self._on_gpu:
-            self._positions = np.tile(self._start, (q, 1))
-            self.precisions, self.targets = np.zeros((q, k)), np.zeros((q, k))
-
-    @property
-    def positions(self) -> Floats:
-        """``(q, d)``: where the objects are, as far as is known."""
-        return np.asarray(self._there().positions) if self._on_gpu else self._positions
-
-    def _there(self) -> Any:
-        """The searches on a GPU, which stay there between rounds."""
-        if self._searches is None:
-            scene = (self.heads, self.chain, self.centre, self.prior, self.beginnings, self.mirrors)
-            state = {"start": self._start, "first": self.first, "last": self.last}
-            self._searches = gpu_searches(*scene, **state)
-        return self._searches
-
-    @contextmanager
-    def _while_there_is_room(self) -> Iterator[None]:
-        """If the GPU's memory runs out inside the block, go on on the processor after it."""
-        try:
-            with explained("place fewer objects"):
-                yield
-        except InvalidInput:
-            if insists_on_gpu():
-                raise
-            self._come_back()
-
-    def _come_back(self) -> None:
-        """Take what is believed to the processor: answers have been paid for."""
-        q, k = self.first.shape
-        self._positions, self.precisions = np.tile(self._start, (q, 1)), np.zeros((q, k))
-        self.targets = np.zeros((q, k))
-        if self._searches is not None:
-            self._positions, self.precisions, self.targets = self._searches.beliefs
-        self._on_gpu, self._searches = False, None
+        self.positions = np.tile(start, (q, 1))
+        self.precisions, self.targets = np.zeros((q, k)), np.zeros((q, k))
 
     def choose(self, rows: Objects, *, anew: bool = True) -> tuple[Objects, Objects, Floats]:
         """The next two questions of some objects: head, member of its chain, information."""
-        if self._on_gpu:
-            found: tuple[Objects, Objects, Floats]
-            with self._while_there_is_room():
-                found = self._there().next_questions(rows, _SWEEPS, anew, _WORTH_ASKING)
-                return found
         q, (k, d) = len(rows), self.heads.shape
         bests = (np.empty((q, 2), np.int64), np.zeros((q, 2), np.int64), np.empty((q, 2)))
 
@@ -158,7 +115,7 @@ class Slots:
             work = (np.empty(d), np.empty(d), np.empty((d, d)), np.empty(k, np.int64))
             next_questions(
                 rows[part],
-                (self._positions, np.empty((d, d)), self.precisions, self.targets),
+                (self.positions, np.empty((d, d)), self.precisions, self.targets),
                 (self.first, self.last),
                 (bests[0][part], bests[1][part], bests[2][part]),
                 (shells, self.chain, (self.centre, self.prior), self.beginnings, self.mirrors),
@@ -173,11 +130,7 @@ class Slots:
 
     def copy(self, source: Objects, rows: Objects) -> None:
         """Believe of some objects what is believed of others."""
-        if self._on_gpu:
-            with self._while_there_is_room():
-                self._there().copy(source, rows)
-                return
-        for beliefs in (self._positions, self.precisions, self.targets):
+        for beliefs in (self.positions, self.precisions, self.targets):
             beliefs[rows] = beliefs[source]
 
     def questions(self, rows: Objects, head: Objects, member: Objects) -> Questions:
@@ -190,9 +143,6 @@ class Slots:
         """Cut the chain where the answers say."""
         self.last[rows[nearer], head[nearer]] = member[nearer]
         self.first[rows[~nearer], head[~nearer]] = member[~nearer] + 1
-        if self._searches is not None:
-            with self._while_there_is_room():
-                self._searches.learn(rows, head, member, nearer)
 
     def triplets(self) -> Objects:
         """For each object and head, the two members of the chain it is known to be between."""

@@ -9,8 +9,6 @@ import click
 from nearer.algorithms.methods import METHODS
 from nearer.cli.output import print_run
 from nearer.cli.running import run_method
-from nearer.errors import InvalidInput
-from nearer.fitting.device import placing_on
 
 __all__ = ["command"]
 
@@ -65,27 +63,12 @@ __all__ = ["command"]
     type=click.Path(dir_okay=False),
     help="Keep every answer in this file; the same command goes on from it.",
 )
-@click.option(
-    "--device",
-    type=click.Choice(["auto", "cpu", "cuda"]),
-    default="auto",
-    show_default=True,
-    help="Where method adaptive places many objects. auto: a GPU where there is one and it pays, "
-    "and no journal.",
-)
 @click.option("--out", default="out/embed", show_default=True, help="Folder for the results.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
-def command(data: str, out: str, as_json: bool, device: str, **options: Any) -> None:
+def command(data: str, out: str, as_json: bool, **options: Any) -> None:
     """Embed the objects of DATA from comparisons alone.
 
     DATA is a file of points (.csv, .npy, .npz, .parquet), from which every comparison is answered,
     or the name of a built-in data set: 3dgmm, 5dgmm, 5dcube, cities.
     """
-    if device == "cuda" and options["method"] != "adaptive":
-        raise InvalidInput(
-            f"--device cuda: the method {options['method']!r} does nothing on a GPU; adaptive "
-            "places objects there, and nearer fit --device cuda fits answers"
-        )
-    with placing_on(device, options["journal"]):
-        done = run_method(data, out, **options)
-    print_run(done, as_json=as_json)
+    print_run(run_method(data, out, **options), as_json=as_json)

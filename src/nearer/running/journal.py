@@ -146,8 +146,7 @@ class Journal:
                 raise InvalidInput(
                     f"{self.path}: is the journal of another run: question {row} of round {number} "
                     f"was {question} and is {now}. Make the asking from the seed and with the "
-                    "options it was begun with (device=, too: a GPU asks a few others), or name "
-                    "another file"
+                    "options it was begun with, or name another file"
                 )
         said = [json.loads(answer) for _, _, answer in found]
         if not len(rows):
