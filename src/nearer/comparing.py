@@ -34,7 +34,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist, pdist, squareform
 from scipy.stats import chi2, f
 
-from nearer import checks, kept
+from nearer import checks
 from nearer.distances import as_points
 from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
@@ -372,7 +372,7 @@ def _named(m: Map) -> tuple[tuple[Any, ...], Floats]:
             f"a list of {amount(len(several), 'map')}: pass them one by one, align(*maps)"
         )
     X = as_points(m.positions if isinstance(m, Embedding) else m)
-    called = tuple(kept.called(m.names if isinstance(m, Embedding) else None, len(X)))
+    called = tuple(m.object_names if isinstance(m, Embedding) else range(len(X)))
     try:
         distinct = len(set(called))
     except TypeError:
