@@ -28,13 +28,12 @@ import numpy as np
 
 from benchmarks.harness import Cell, Rows, cell, table
 from nearer.study.config import Config
-from nearer.study.create import new_study
 from nearer.study.exports import completions_csv
-from nearer.study.imports import Item
-from nearer.study.researcher_lists import EarlierAnswer, import_answers
+from nearer.study.imports import EarlierAnswer, import_answers
+from nearer.study.items import Item
 from nearer.study.simulate import Crowd, Outcome, Server, crowd
 from nearer.study.statistics import people_report
-from nearer.study.store import Store, connect
+from nearer.study.store import Store, connect, new_study
 
 TIMED = True
 N_OBJECTS = 60

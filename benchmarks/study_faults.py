@@ -20,12 +20,10 @@ import numpy as np
 from benchmarks.harness import Cell, Rows, grid, table
 from nearer.study.board import Board
 from nearer.study.config import Config
-from nearer.study.create import new_study
-from nearer.study.imports import Item
-from nearer.study.log import read_config, read_items, replay
+from nearer.study.items import Item
 from nearer.study.rows import Event, Joined, Leased, Posed, Proposed, Responded, read_rows
 from nearer.study.simulate import Crowd, Outcome, Server, crowd
-from nearer.study.store import connect
+from nearer.study.store import connect, new_study, read_config, replay, stored_items
 
 TIMED = True
 _PAUSE = (0.5, 3.0)  # seconds between kills
@@ -43,7 +41,7 @@ def killed(n_people: int, n_kills: int, seed: int) -> dict[str, Any]:
 
 def as_it_happened(db: Any) -> Board:
     """The board of a server that was never interrupted: one row after the other, by the clock."""
-    board = Board(read_config(db), read_items(db))
+    board = Board(read_config(db), stored_items(db))
     rows = list(read_rows(db))
     posed = iter([row for row in rows if isinstance(row, Posed)])
     waiting = next(posed, None)

@@ -17,16 +17,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import Cell, Rows, cell, distinct, pick, summary, table
-from nearer.study.answering import GivenAnswer, answer
+from nearer.study.actions import GivenAnswer, answer, join, set_state
 from nearer.study.config import Config
-from nearer.study.create import new_study
-from nearer.study.imports import Item
-from nearer.study.joining import join
+from nearer.study.imports import EarlierAnswer, import_answers
+from nearer.study.items import Item
 from nearer.study.posing import hand_out, pose
-from nearer.study.researcher_lists import EarlierAnswer, import_answers
 from nearer.study.simulate import Crowd, answer_all, served
-from nearer.study.steering import set_state
-from nearer.study.store import Store
+from nearer.study.store import Store, new_study
 
 TIMED = True
 N_OBJECTS = 60

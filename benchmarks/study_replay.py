@@ -22,12 +22,11 @@ import nearer
 from benchmarks.harness import Cell, Rows, distinct, grid, median, pick, table
 from nearer.questions import pack
 from nearer.study.config import Config
-from nearer.study.create import new_study
-from nearer.study.imports import Item
-from nearer.study.log import collected
+from nearer.study.exports import collected
+from nearer.study.items import Item
 from nearer.study.maps import draw_map
 from nearer.study.simulate import Crowd, Outcome, crowd, served
-from nearer.study.store import connect
+from nearer.study.store import connect, new_study
 
 TIMED = True
 METHODS = ("informative", "random")

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from nearer.study.config import Config
-from nearer.study.create import new_study
 from nearer.study.simulate import served
+from nearer.study.store import new_study
 
 HUES = np.random.default_rng(3).random(20)
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")

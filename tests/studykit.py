@@ -8,14 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from nearer.study import answering, joining, posing
-from nearer.study.answering import GivenAnswer
+from nearer.study import actions, posing
+from nearer.study.actions import GivenAnswer, Identity, set_state
 from nearer.study.config import Config
-from nearer.study.create import new_study
-from nearer.study.identities import Identity
-from nearer.study.imports import Item
-from nearer.study.steering import set_state
-from nearer.study.store import Store
+from nearer.study.items import Item
+from nearer.study.store import Store, new_study
 
 
 class Clock:
@@ -61,7 +58,7 @@ class Bench:
 
     def join(self, panel: str = "", external: str = "", **options: object) -> int:
         identity = Identity(panel, external) if external else Identity()
-        return self.write(joining.join, consent="1", identity=identity, **options).person
+        return self.write(actions.join, consent="1", identity=identity, **options).person
 
     def pose(self, rows, **options: object) -> int:
         return self.write(posing.pose, np.asarray(rows), seen=0, seconds=0.0, **options)
@@ -72,7 +69,7 @@ class Bench:
     def answer(
         self, person: int, lease: int, choice: str = "left", ms: float = 700.0, **more: object
     ) -> bool:
-        return self.write(answering.answer, person, GivenAnswer(lease, choice, ms, **more))
+        return self.write(actions.answer, person, GivenAnswer(lease, choice, ms, **more))
 
     @property
     def board(self):

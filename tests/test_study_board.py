@@ -7,10 +7,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from studykit import Bench, only_real
 
-from nearer.study.joining import exclude, withdraw
-from nearer.study.log import replay
-from nearer.study.refusals import Refusal
-from nearer.study.task_kinds import fact
+from nearer.study.actions import exclude, withdraw
+from nearer.study.board import fact
+from nearer.study.rows import Refusal
+from nearer.study.store import replay
 
 CHOICES = ("left", "right", "undecided", "skip")
 operation = st.one_of(

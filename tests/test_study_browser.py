@@ -24,9 +24,9 @@ from browserkit import (
 )
 
 from nearer.study.config import Config
-from nearer.study.create import new_study
-from nearer.study.imports import read_files
+from nearer.study.items import read_files
 from nearer.study.simulate import Crowd, answer_all, served
+from nearer.study.store import new_study
 
 pytestmark = needs_browser
 

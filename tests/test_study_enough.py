@@ -7,15 +7,14 @@ import numpy as np
 import pytest
 from studykit import Bench, only_real
 
+from nearer.study.actions import change_settings, stage
 from nearer.study.conductor import questions_due
 from nearer.study.config import Config
-from nearer.study.joining import stage
-from nearer.study.log import EVERY_KIND, collected, triplets
+from nearer.study.exports import EVERY_KIND, collected, triplets
 from nearer.study.maps import draw_map
 from nearer.study.posing import all_asked, pose
-from nearer.study.refusals import Refusal
+from nearer.study.rows import Refusal
 from nearer.study.statistics import overview, people_report
-from nearer.study.steering import change_settings
 from nearer.study.worker import Worker
 
 

@@ -4,10 +4,8 @@ import io
 import pytest
 from studykit import Bench
 
-from nearer.study.exports import completions_csv, export_csv, positions_csv
-from nearer.study.identities import Identity
-from nearer.study.joining import exclude, join
-from nearer.study.log import triplets
+from nearer.study.actions import Identity, exclude, join
+from nearer.study.exports import completions_csv, export_csv, positions_csv, triplets
 from nearer.study.statistics import people_report
 
 

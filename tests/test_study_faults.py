@@ -13,8 +13,7 @@ from studykit import make_study
 
 from benchmarks.study_faults import drill
 from benchmarks.study_load import http_load
-from nearer.study.client import Client
-from nearer.study.simulate import Crowd, Server, answer_all, crowd, served
+from nearer.study.simulate import Client, Crowd, Server, answer_all, crowd, served
 from nearer.study.store import connect
 
 

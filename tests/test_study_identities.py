@@ -3,7 +3,7 @@
 import pytest
 from studykit import Web, count, knock
 
-from nearer.study.steering import set_state
+from nearer.study.actions import set_state
 
 
 @pytest.fixture

@@ -5,8 +5,7 @@ from studykit import picture, zipped
 
 from nearer.errors import InvalidInput
 from nearer.study.config import Config
-from nearer.study.imports import read_files, read_items, read_zip
-from nearer.study.media import take_media
+from nearer.study.items import read_files, read_items, read_zip, take_media
 
 
 def test_a_folder_of_pictures(tmp_path):
@@ -259,7 +258,7 @@ def test_a_drawing_keeps_what_it_draws_with():
 
 
 def test_what_is_left_out_is_named(tmp_path):
-    from nearer.study.imports import left_out
+    from nearer.study.items import left_out
 
     folder = tmp_path / "in"
     folder.mkdir()

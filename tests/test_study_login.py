@@ -6,9 +6,9 @@ import time
 import pytest
 from studykit import Web
 
-from nearer.study.accounts import Guesses
+from nearer.study.actions import change_settings
 from nearer.study.auth import Signer, Throttle
-from nearer.study.steering import change_settings
+from nearer.study.login import Guesses
 
 WHO = {"name": "ada", "password": "correct horse"}
 

@@ -10,16 +10,15 @@ from studykit import Bench, Web, only_real
 from nearer.asking.oracles import PointOracle
 from nearer.metrics import triplet_accuracy
 from nearer.questions import answered, random_questions
-from nearer.study.choosers import Choosing
+from nearer.study.actions import add_map, change_settings
 from nearer.study.conductor import map_is_due, questions_due
-from nearer.study.log import asked_facts, collected, replay, triplets
+from nearer.study.exports import asked_facts, collected, triplets
 from nearer.study.maps import draw_map
 from nearer.study.posing import pose
-from nearer.study.steering import add_map, change_settings
-from nearer.study.store import connect
-from nearer.study.worker import Worker
+from nearer.study.store import connect, replay
+from nearer.study.worker import Choosing, Worker
 
-KEPT = Path(__file__).parent / "data" / "study-0.2.db"
+KEPT = Path(__file__).parent / "data" / "study.db"
 X = np.random.default_rng(3).normal(size=(14, 2))
 
 
@@ -106,7 +105,6 @@ def test_a_file_that_kept_no_odds_opens_and_goes_on(tmp_path):
     board = replay(db)
     assert (board.config.title, board.config.quality) == ("A later kept study", 1.0)
     db.close()
-    assert (tmp_path / "s.db.format-2").exists()
     bench = Bench(path)
     answer_some(bench, Worker(path), 6)
     odds = asked_facts(bench.store.reader())[1]

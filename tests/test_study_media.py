@@ -7,9 +7,9 @@ import pytest
 from studykit import Web, picture
 
 from nearer.study.config import Config
-from nearer.study.create import new_study
-from nearer.study.imports import Item, read_files
+from nearer.study.items import Item, read_files
 from nearer.study.simulate import served
+from nearer.study.store import new_study
 
 CONTENT = picture()
 
@@ -55,7 +55,7 @@ def test_head_tells_what_get_would(web):
 
 
 def test_items_that_come_later_are_served_too(web):
-    from nearer.study.steering import add_items
+    from nearer.study.actions import add_items
 
     content = picture((9, 9, 9))
     late = read_files([("late.png", content)])

@@ -1,7 +1,7 @@
 import pytest
 from studykit import Web
 
-from nearer.study.steering import set_state
+from nearer.study.actions import set_state
 
 
 @pytest.fixture

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from studykit import Bench, only_real
 
-from nearer.study.joining import agree, join, stage, withdraw
-from nearer.study.log import triplets
-from nearer.study.refusals import Refusal
-from nearer.study.steering import change_settings, set_state
+from nearer.study.actions import agree, change_settings, join, set_state, stage, withdraw
+from nearer.study.exports import triplets
+from nearer.study.rows import Refusal
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from studykit import Web
 
 from nearer.errors import InvalidInput
 from nearer.study.config import Config, read_yaml
-from nearer.study.imports import read_files
+from nearer.study.items import read_files
 from nearer.study.questionnaire import read_pages
 
 PAGES = yaml.safe_load("""

@@ -12,19 +12,17 @@ from nearer.cli import main
 from nearer.errors import InvalidInput
 from nearer.fitting.pace import Pace
 from nearer.study.config import Config
-from nearer.study.create import new_study
-from nearer.study.exports import export_csv
-from nearer.study.imports import read_items
-from nearer.study.log import triplets
-from nearer.study.researcher_lists import (
+from nearer.study.exports import export_csv, triplets
+from nearer.study.imports import (
     OwnQuestion,
     import_answers,
     read_answers,
     read_questions,
     read_salmon_questions,
 )
+from nearer.study.items import read_items
 from nearer.study.statistics import people_report
-from nearer.study.store import connect
+from nearer.study.store import connect, new_study
 
 NAMES = [f"word {k}" for k in range(8)]
 

@@ -3,7 +3,7 @@ import io
 import pytest
 from studykit import Web, picture, zipped
 
-from nearer.study.steering import set_state
+from nearer.study.actions import set_state
 
 
 @pytest.fixture
@@ -206,8 +206,8 @@ def test_uploads_that_are_not_what_they_say_are_refused(tmp_path):
 
 def test_scripts_in_labels_are_shown_as_text(tmp_path):
     from nearer.study.config import Config
-    from nearer.study.create import new_study
-    from nearer.study.imports import Item
+    from nearer.study.items import Item
+    from nearer.study.store import new_study
 
     evil = "<script>alert(1)</script>"
     items = [Item(f"{evil}{k}", "text", f"{evil}{k}") for k in range(3)]

@@ -19,7 +19,7 @@ from studykit import picture
 
 from nearer.errors import InvalidInput
 from nearer.study.config import Config
-from nearer.study.imports import Item, read_files
+from nearer.study.items import Item, read_files
 
 pytestmark = needs_browser
 

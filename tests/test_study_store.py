@@ -6,11 +6,9 @@ import pytest
 from studykit import Bench, make_study
 
 from nearer.errors import InvalidInput
-from nearer.study.create import back_up
-from nearer.study.joining import join
-from nearer.study.log import replay
-from nearer.study.refusals import Refusal, StoreTrouble
-from nearer.study.store import connect, serving
+from nearer.study.actions import join
+from nearer.study.rows import Refusal, StoreTrouble
+from nearer.study.store import back_up, connect, replay, serving
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from browserkit import (
 )
 from test_study_words import made_up
 
-from nearer.study.imports import read_files
+from nearer.study.items import read_files
 from nearer.study.store import connect
 
 pytestmark = needs_browser

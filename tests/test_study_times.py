@@ -3,7 +3,7 @@
 import pytest
 from studykit import Bench, Web
 
-from nearer.study.refusals import Refusal
+from nearer.study.rows import Refusal
 
 
 def race(bench, person, ms=900.0):
@@ -26,7 +26,7 @@ def test_a_bot_that_invents_its_times_is_flagged(tmp_path):
 
 
 def test_an_answer_that_waited_without_network_is_believed(tmp_path):
-    from nearer.study.answering import GivenAnswer, answer, elapsed
+    from nearer.study.actions import GivenAnswer, answer, elapsed
     from nearer.study.statistics import people_report
 
     bench = Bench(tmp_path / "s.db", n=12, questions=40)
@@ -66,8 +66,8 @@ def test_a_catch_trial_looks_like_every_other_one(tmp_path):
     from studykit import picture
 
     from nearer.study.config import Config
-    from nearer.study.create import new_study
-    from nearer.study.imports import read_files
+    from nearer.study.items import read_files
+    from nearer.study.store import new_study
 
     files = [(f"{k}.png", picture((20 * k, 0, 0))) for k in range(6)]
     settings = {"questions": 30, "catch_share": 0.5, "method": "random"}

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nearer.errors import InvalidInput
-from nearer.study.votes import RULES, tally
+from nearer.study.board import RULES, tally
 
 votes = st.lists(st.sampled_from([True, False, None]), max_size=12)
 rules = st.sampled_from(sorted(RULES))

@@ -5,7 +5,7 @@ import time
 import pytest
 from studykit import Bench, Web, only_real
 
-from nearer.study.joining import withdraw
+from nearer.study.actions import withdraw
 
 
 @pytest.fixture

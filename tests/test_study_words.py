@@ -19,7 +19,7 @@ from browserkit import (
 
 from nearer.errors import InvalidInput
 from nearer.study.config import Config
-from nearer.study.imports import read_files
+from nearer.study.items import read_files
 from nearer.study.words import read_words, shipped
 
 PAGES = files("nearer.study") / "pages"

@@ -10,13 +10,12 @@ from studykit import Bench, only_real
 import nearer
 from nearer.algorithms import methods
 from nearer.questions import pack
-from nearer.study.choosers import Choosing, Sorting
+from nearer.study.actions import add_map, set_state
 from nearer.study.conductor import Conductor, map_is_due, questions_due
 from nearer.study.config import METHODS, Config
 from nearer.study.posing import lease as lease_to
 from nearer.study.posing import pose
-from nearer.study.steering import add_map, set_state
-from nearer.study.worker import Worker
+from nearer.study.worker import Choosing, Sorting, Worker
 
 
 def test_methods_are_those_of_the_library_and_chance():

@@ -68,10 +68,9 @@ def new(study: Path, items: Path, config: Path | None, questions: Path | None,
         settings: tuple[str, ...]) -> None:  # fmt: skip
     """Make the file STUDY from things to compare."""
     from nearer.study.config import Config, read_yaml
-    from nearer.study.create import new_study
-    from nearer.study.imports import left_out, read_items
-    from nearer.study.media import SUFFIXES
-    from nearer.study.researcher_lists import read_questions, read_salmon_questions
+    from nearer.study.imports import read_questions, read_salmon_questions
+    from nearer.study.items import SUFFIXES, left_out, read_items
+    from nearer.study.store import new_study
 
     found, given = read_items(items)
     own = read_questions(questions, [item.name for item in found]) if questions else []
@@ -109,8 +108,8 @@ def serve(study: Path, host: str, port: int, start: bool, new_login: bool, prefi
     """Serve STUDY: the participants' page and the dashboard."""
     import uvicorn
 
+    from nearer.study.actions import set_state
     from nearer.study.app import create_app, open_study
-    from nearer.study.steering import set_state
     from nearer.study.store import serving
     from nearer.study.wire import Wire, may_hold
 
@@ -162,9 +161,8 @@ def serve(study: Path, host: str, port: int, start: bool, new_login: bool, prefi
 @click.option("--json", "as_json", is_flag=True, help="Everything as JSON.")
 def status(study: Path, show_people: bool, as_json: bool) -> None:
     """How a study stands; also while it is being served."""
-    from nearer.study.log import replay
     from nearer.study.statistics import overview, people_report
-    from nearer.study.store import connect
+    from nearer.study.store import connect, replay
 
     db = connect(study, read_only=True)
     now = time.time()
@@ -228,14 +226,13 @@ def export(study: Path, name: str, identities: bool, out: Path | None) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON.")
 def embed(study: Path, dim: int | None, seed: int, out: Path | None, as_json: bool) -> None:
     """Fit positions to the answers and write them as CSV."""
-    from nearer.study.exports import positions_csv
-    from nearer.study.log import EVERY_KIND, collected, read_config, read_items
+    from nearer.study.exports import EVERY_KIND, collected, positions_csv
     from nearer.study.maps import FEWEST, draw_map
-    from nearer.study.store import connect
+    from nearer.study.store import connect, read_config, stored_items
 
     _check_out(out, study)
     db = connect(study, read_only=True)
-    items = read_items(db)
+    items = stored_items(db)
     answers = collected(db, EVERY_KIND)
     d = dim or read_config(db).n_components
     found = draw_map(answers, len(items), n_components=d, seed=seed)
@@ -254,7 +251,7 @@ def embed(study: Path, dim: int | None, seed: int, out: Path | None, as_json: bo
 @click.argument("copy", type=STUDY)
 def backup(study: Path, copy: Path) -> None:
     """Copy STUDY to COPY, consistently, also while it is being served."""
-    from nearer.study.create import back_up
+    from nearer.study.store import back_up
 
     back_up(study, copy)
     say(f"{copy}: {copy.stat().st_size} bytes, checked")
@@ -286,7 +283,7 @@ def simulate(study: Path, n_answers: int, n_people: int, positions: Path | None,
     A copy without answers is served for real and answered over HTTP; STUDY is not changed.
     """
     from nearer.datasets.points import read_points
-    from nearer.study.forecast import plan
+    from nearer.study.simulate import plan
 
     with tempfile.TemporaryDirectory() as folder:
         found = plan(

@@ -45,7 +45,7 @@ def read_settings(given: tuple[str, ...], where: str = "") -> dict[str, Any]:
 @click.confirmation_option(prompt="Delete this person's identity and answers for good?")
 def withdraw(study: Path, person: str) -> None:
     """Erase a PERSON, named by pseudonym or by the panel's name, and all their answers."""
-    from nearer.study.joining import withdraw as erase
+    from nearer.study.actions import withdraw as erase
 
     with _changing(study) as store:
         number = _person(store.reader(), study, person)
@@ -58,7 +58,7 @@ def withdraw(study: Path, person: str) -> None:
 @click.argument("settings", nargs=-1, required=True, metavar="NAME=VALUE...")
 def set_settings(study: Path, settings: tuple[str, ...]) -> None:
     """Change settings of STUDY, also while it is being served; every change is recorded."""
-    from nearer.study.steering import change_settings
+    from nearer.study.actions import change_settings
 
     given = read_settings(settings)
     with _changing(study) as store:
@@ -74,11 +74,11 @@ def set_settings(study: Path, settings: tuple[str, ...]) -> None:
 @click.argument("answers", type=GivenPath())
 def import_(study: Path, answers: Path) -> None:
     """Add earlier ANSWERS to STUDY: a CSV with head, winner, loser, and if you like person."""
-    from nearer.study.log import read_items
-    from nearer.study.researcher_lists import import_answers, read_answers
+    from nearer.study.imports import import_answers, read_answers
+    from nearer.study.store import stored_items
 
     with _changing(study) as store:
-        names = [item["name"] for item in read_items(store.reader())]
+        names = [item["name"] for item in stored_items(store.reader())]
         found = read_answers(answers, names)
         added = store.write(lambda ledger: import_answers(ledger, found))
     say(f"{study}: {amount(added, 'answer')} added")
@@ -104,7 +104,7 @@ def link(study: Path, person: str) -> None:
 @contextmanager
 def _changing(study: Path) -> Iterator[Any]:
     """The study's writer, closed at the end; what it refuses is a message."""
-    from nearer.study.refusals import Refusal
+    from nearer.study.rows import Refusal
     from nearer.study.store import Store
 
     store = Store(study)

@@ -21,16 +21,14 @@ from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
 import nearer
-from nearer.study import doors, participants, researchers
-from nearer.study.accounts import Guesses
+from nearer.study import login, participants, researchers
 from nearer.study.auth import Signer
 from nearer.study.conductor import Conductor
-from nearer.study.log import read_header
-from nearer.study.refusals import StoreTrouble
+from nearer.study.login import Guesses
 from nearer.study.researchers import form_token, login_of
-from nearer.study.rows import Ledger
+from nearer.study.rows import Ledger, StoreTrouble
 from nearer.study.spool import Spool
-from nearer.study.store import Store
+from nearer.study.store import Store, read_header
 from nearer.study.web import Guard, Study, add_error_handlers, current, page
 from nearer.study.words import read_words
 
@@ -106,7 +104,7 @@ def create_app(study: Study) -> FastAPI:
     add_error_handlers(app)
     app.include_router(participants.router)
     app.include_router(researchers.router)
-    app.include_router(doors.router)
+    app.include_router(login.router)
     static = files("nearer.study") / "pages" / "static"
     app.mount("/static", StaticFiles(directory=str(static)), name="static")
     _add_public(app)

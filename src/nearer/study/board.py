@@ -12,15 +12,252 @@ answer that comes after its lease ended is kept like any other.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Container, Hashable, Iterable, Iterator
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, product
+from typing import Any, NamedTuple
 
-from nearer.study.config import Config
-from nearer.study.pieces import COUNTED, EitherSet, Lease, Participant, Question
+from nearer.errors import InvalidInput
+from nearer.study.config import RULES, Config
 from nearer.study.rows import Event, Joined, Leased, Posed, Promoted, Proposed, Responded, Row
-from nearer.study.votes import RULES, tally
+from nearer.trials import Trials
 
-__all__ = ["Board"]
+__all__ = [
+    "COUNTED",
+    "Board",
+    "EitherSet",
+    "Lease",
+    "Participant",
+    "Question",
+    "Verdict",
+    "fact",
+    "tally",
+    "trials_of",
+    "triplets_of",
+]
+
+Vote = bool | None
+
+
+class Verdict(NamedTuple):
+    """What the votes on a question say so far."""
+
+    #: True or False once decided; None while open, and when people gave it up
+    answer: bool | None
+    #: how many more people should be asked now; 0 when it is closed
+    wanted: int
+    #: enough people could not decide: it is asked no more
+    given_up: bool
+
+
+def tally(rule: str, votes: Iterable[Vote]) -> Verdict:
+    """Count votes by a rule.
+
+    Examples
+    --------
+    >>> tally("2+1", [True])
+    Verdict(answer=None, wanted=1, given_up=False)
+    >>> tally("2+1", [True, False])
+    Verdict(answer=None, wanted=1, given_up=False)
+    >>> tally("2+1", [True, False, False])
+    Verdict(answer=False, wanted=0, given_up=False)
+    """
+    if rule not in RULES:
+        raise InvalidInput(f"votes={rule!r}: must be one of {', '.join(RULES)}")
+    first, most, majority = RULES[rule]
+    yes = no = abstained = 0
+    for vote in votes:
+        if yes + no == most:
+            break
+        if vote is None:
+            abstained += 1
+        elif vote:
+            yes += 1
+        else:
+            no += 1
+    cast = yes + no
+    if cast >= first and max(yes, no) >= majority:
+        return Verdict(yes > no, 0, False)
+    if abstained > max(first, 2):
+        return Verdict(None, 0, True)
+    # Two that disagree are joined by one more; before that, everyone the rule names is asked.
+    return Verdict(None, first - cast if cast < first else most - cast, False)
+
+
+_BITS = 21
+
+
+def fact(query: int | None, shown: Sequence[int]) -> Hashable:
+    """One key for a question however its things are ordered; a plain number for two of them.
+
+    Examples
+    --------
+    >>> fact(3, (1, 2)) == fact(3, (2, 1)) != fact(1, (3, 2))
+    True
+    """
+    if query is not None and len(shown) == 2:
+        a, b = shown
+        low, high = (a, b) if a < b else (b, a)
+        return query << 2 * _BITS | low << _BITS | high
+    return (query, tuple(sorted(shown)))
+
+
+def triplets_of(
+    task: str, query: int | None, shown: Sequence[int], chosen: Sequence[int]
+) -> list[tuple[int, int, int]]:
+    """What an answer says, as rows ``(head, near, far)``.
+
+    Examples
+    --------
+    >>> triplets_of("two", 7, [1, 2], [2])
+    [(7, 2, 1)]
+    >>> triplets_of("rank", 7, [1, 2, 3], [3, 1])
+    [(7, 3, 1), (7, 3, 2), (7, 1, 2)]
+    >>> triplets_of("odd", None, [1, 2, 3], [2])
+    [(1, 3, 2), (3, 1, 2)]
+    """
+    rest = [i for i in shown if i not in chosen]
+    if task == "odd" or query is None:
+        return [
+            row for a, b in combinations(rest, 2) for o in chosen for row in ((a, b, o), (b, a, o))
+        ]
+    if task == "rank":
+        return [
+            (query, near, far) for k, near in enumerate(chosen) for far in [*chosen[k + 1 :], *rest]
+        ]
+    return [(query, near, far) for near, far in product(chosen, rest)]
+
+
+def trials_of(
+    answers: Sequence[tuple[str, int | None, Sequence[int], Sequence[int] | None]],
+    choose: Sequence[int],
+) -> Trials | None:
+    """Answers ``(task, query, shown, chosen)`` as trials; None where no one kind holds them all.
+
+    Where nobody could decide, chosen is None; `choose` says how many they should have chosen.
+
+    Examples
+    --------
+    >>> given = [("choose", 7, [1, 2, 3, 4], [3, 1]), ("choose", 7, [1, 2, 3, 4], None)]
+    >>> trials_of([*given, ("two", 7, [1, 2], [2])], [2, 2, 1]).decided.tolist()
+    [True, False, True]
+    """
+    tasks = {task for task, *_ in answers}
+    shown, chosen = [row[2] for row in answers], [row[3] for row in answers]
+    if tasks == {"odd"}:
+        return Trials.odd_one_out(shown, [None if one is None else one[0] for one in chosen])
+    if tasks <= {"two", "choose"} or tasks <= {"two", "rank"}:
+        queries = [-1 if row[1] is None else row[1] for row in answers]
+        return Trials.near(queries, shown, chosen, ranked="rank" in tasks, wanted=list(choose))
+    return None
+
+
+#: purposes whose answers make the map; hold-outs, repeats and catch trials judge it and people
+COUNTED = ("main", "extra", "own")
+_OPEN = Verdict(None, 1, False)
+
+
+@dataclass(slots=True)
+class Question:
+    """A question that was posed, and who has it."""
+
+    id: int
+    task: str
+    query: int | None
+    shown: tuple[int, ...]
+    purpose: str
+    choose: int = 1
+    person: int | None = None
+    repeats: int | None = None
+    position: int | None = None
+    closed: bool = False
+    live: int = 0  # leases that have neither ended nor been answered
+    #: lease: who voted, and whether for the first of what is shown
+    votes: dict[int, tuple[int, bool | None]] = field(default_factory=dict)
+    verdict: Verdict = _OPEN
+    counted_as: str = ""
+    fact: Hashable = None
+    posed_as: str = ""  # a hold-out may become a real question; people were given a hold-out
+
+    def __post_init__(self) -> None:
+        self.fact = fact(self.query, self.shown)
+        self.posed_as = self.purpose
+
+    @property
+    def standing(self) -> str:
+        """How an overview counts it."""
+        if self.verdict.given_up:
+            return "given_up"
+        if self.verdict.wanted == 0:
+            return "decided"
+        if self.closed:
+            return "dropped"
+        return "leased" if self.live else "open"
+
+    @property
+    def contested(self) -> tuple[int, int]:
+        """Smaller where one more vote teaches more: few votes, then votes that disagree."""
+        votes = [vote for _, vote in self.votes.values() if vote is not None]
+        return len(votes) + self.live, abs(2 * sum(votes) - len(votes))
+
+    def snapshot(self) -> tuple[Any, ...]:
+        """For comparing."""
+        votes = tuple(self.votes.items())
+        return self.fact, self.purpose, self.closed, self.live, votes, self.verdict
+
+
+@dataclass(slots=True)
+class Lease:
+    """A question in somebody's hands."""
+
+    id: int
+    question: int
+    person: int
+    shown: tuple[int, ...]
+    issued: float
+    expires: float
+    live: bool = True
+    choice: str | None = None
+    chosen: tuple[int, ...] | None = None
+
+
+@dataclass(slots=True)
+class Participant:
+    """What a person has answered and holds."""
+
+    id: int
+    consent: str | None = None
+    ready: bool = False
+    finished: bool = False
+    excluded: bool = False
+    withdrawn: bool = False
+    answered: int = 0
+    last: Responded | None = None
+    seen: set[Hashable] = field(default_factory=set)
+    holds: dict[int, None] = field(default_factory=dict)
+    leases: list[int] = field(default_factory=list)
+    #: purpose: questions answered or in hand
+    given: Counter[str] = field(default_factory=Counter)
+    #: questions this person answered, oldest first, that could be repeated
+    repeatable: list[int] = field(default_factory=list)
+    repeated: set[int] = field(default_factory=set)
+
+    def snapshot(self) -> tuple[Any, ...]:
+        """For comparing."""
+        told = (self.consent, self.ready, self.finished, self.excluded, self.withdrawn)
+        did = (self.answered, self.last, sorted(map(str, self.seen)), list(self.leases))
+        return (*told, *did, sorted(self.holds), list(self.repeatable), +self.given)
+
+
+class EitherSet:
+    """What is in one of two sets, without building a third of many."""
+
+    def __init__(self, many: set[Hashable], few: set[Hashable]) -> None:
+        self._sets = (many, few)
+
+    def __contains__(self, fact: object) -> bool:
+        return fact in self._sets[0] or fact in self._sets[1]
 
 
 class Board:

@@ -27,10 +27,10 @@ from typing import Any, TypedDict
 import numpy as np
 
 from nearer.errors import NearerError
+from nearer.study.actions import add_map
 from nearer.study.board import Board
 from nearer.study.posing import AHEAD, all_asked, pose
 from nearer.study.rows import Ledger
-from nearer.study.steering import add_map
 from nearer.study.store import Store
 
 __all__ = ["Conductor", "Job", "map_is_due", "questions_due"]

@@ -19,17 +19,23 @@ from urllib.parse import urlsplit
 from nearer.algorithms import methods
 from nearer.errors import InvalidInput
 from nearer.study.questionnaire import read_pages
-from nearer.study.task_kinds import TASKS
-from nearer.study.votes import RULES
 from nearer.study.words import default_texts, read_words
 from nearer.tasks import Task
 
-__all__ = ["CHANGEABLE", "METHODS", "Config", "parse_yaml", "part", "read_yaml"]
+__all__ = ["CHANGEABLE", "METHODS", "RULES", "TASKS", "Config", "parse_yaml", "part", "read_yaml"]
 
 #: the library's methods that suit people who come and go; and none, questions drawn at random
 METHODS = (*(name for name, way in methods.METHODS.items() if way.in_studies), "random")
 #: settings of which a study that has begun depends on the first value
 _FIXED = ("task", "things", "choose", "method", "scope", "votes", "n_components", "seed")
+TASKS = ("two", "choose", "rank", "odd")
+#: rule: (people asked at first, votes at most, votes that decide)
+RULES: dict[str, tuple[int, int, int]] = {
+    "1": (1, 1, 1),
+    "2+1": (2, 3, 2),
+    "3": (3, 3, 2),
+    "5": (5, 5, 3),
+}
 _WORDS = {
     "task": TASKS,
     "scope": ("pooled", "person"),

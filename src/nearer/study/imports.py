@@ -1,227 +1,355 @@
-"""What is compared, read from what researchers have.
+"""Lists that a researcher brings: questions to ask, and answers that were given before.
 
-A folder or a ZIP of pictures, sound or film; a CSV with a column of texts or of file names; a text
-file with one item a line; or the ``init.yaml`` of Salmon (Sievert, Nowak and Rogers 2023), whose
-targets, instructions, ``max_queries`` and skip button are taken over. Everything is checked before
-anything is kept.
+A table of questions has the columns ``head``, ``a``, ``b``, with names or numbers of items. A
+column ``position`` fixes the trial in which everybody is asked a question; those without one are
+mixed in by the setting ``own_share``, in the order of the list. A column ``answer`` says what a
+careful person chooses, which makes the question a check that no program can tell from the others.
+
+A table of answers is what `nearer study export` writes, Salmon's responses, or tripletTools' file.
+Lines that choose none of two things, or that the study does not count, are left out, and said so.
 """
 
 from __future__ import annotations
 
-import html
+import csv
 import io
-import re
-import zipfile
-from collections.abc import Iterable
-from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from typing import Any
+import sqlite3
+import warnings
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from nearer.errors import InvalidInput
+from nearer.errors import DroppedRows, InvalidInput
+from nearer.study.board import fact
 from nearer.study.config import part, read_yaml
-from nearer.study.media import MAX_BYTES, is_media_name, kind_of, take_media
-from nearer.study.spreadsheets import column, read_lines, read_table
+from nearer.study.rows import Joined, Leased, Ledger, Posed, Proposed, Refusal, Responded
+from nearer.triplets.excel import stated_separator
+from nearer.wording import amount
 
-__all__ = ["Item", "left_out", "read_files", "read_items", "read_zip"]
-
-_TEXT_COLUMNS = ("text", "label", "name", "item", "target", "word")
-_FILE_COLUMNS = ("file", "filename", "path", "image", "audio", "video")
-_ALT_COLUMNS = ("alt", "description")
-_MAX_ITEMS = 10_000
-_MAX_TEXT = 2_000
-_MAX_TOTAL = 2 * 1024 * 1024 * 1024
-
-
-@dataclass(frozen=True)
-class Item:
-    """One thing to compare."""
-
-    name: str
-    kind: str
-    text: str = ""
-    alt: str = ""
-    mime: str = ""
-    content: bytes = b""
+__all__ = [
+    "EarlierAnswer",
+    "OwnQuestion",
+    "check_positions",
+    "column",
+    "import_answers",
+    "insert_questions",
+    "read_answers",
+    "read_lines",
+    "read_questions",
+    "read_salmon_questions",
+    "read_table",
+]
 
 
-def read_items(source: Path) -> tuple[list[Item], dict[str, Any]]:
-    """The items at a path, and settings that came with them (only Salmon's file has any)."""
-    settings: dict[str, Any] = {}
-    if source.is_dir():
-        items = read_files(
-            (p.relative_to(source).as_posix(), p.read_bytes())
-            for p in sorted(source.rglob("*"))
-            if p.is_file() and not p.name.startswith(".") and is_media_name(p.name)
-        )
-    elif not source.is_file():
-        raise InvalidInput(f"{source}: no such file or folder")
-    elif source.suffix.lower() == ".zip":
-        items = read_zip(source.read_bytes(), source.name)
-    elif source.suffix.lower() in (".csv", ".tsv"):
-        items = _read_table(source)
-    elif source.suffix.lower() == ".txt":
-        items = [Item(line, "text", line) for line in read_lines(source)]
-    elif source.suffix.lower() in (".yaml", ".yml"):
-        items, settings = _read_salmon(source)
-    else:
-        raise InvalidInput(
-            f"{source}: must be a folder or ZIP of pictures, sound or film, a CSV, "
-            "a text file with one item a line, or Salmon's init.yaml"
-        )
-    return _checked(items, str(source)), settings
-
-
-def left_out(source: Path) -> list[str]:
-    """Files in a folder or ZIP that are not taken, since they are no media of a known kind."""
-    if source.is_dir():
-        files = [p for p in sorted(source.rglob("*")) if p.is_file()]
-        names = [p.relative_to(source).as_posix() for p in files]
-    elif source.suffix.lower() == ".zip":
-        with zipfile.ZipFile(source) as archive:
-            names = sorted(info.filename for info in archive.infolist() if not info.is_dir())
-    else:
-        return []
-    return [name for name in names if not is_media_name(name) and not _hidden(name)]
-
-
-def read_files(files: Iterable[tuple[str, bytes]]) -> list[Item]:
-    """Media files, each checked to be what its name says; the name without suffix is the label."""
-    items = []
-    for name, given in files:
-        mime, content = take_media(name, given)
-        label = PurePosixPath(name).with_suffix("").as_posix()
-        items.append(Item(label, kind_of(mime), "", "", mime, content))
-    return items
-
-
-def read_zip(content: bytes, name: str) -> list[Item]:
-    """The media files in a ZIP. Nothing is unpacked to disk; paths that leave it are refused."""
+def read_text(path: Path) -> str:
+    """A file's text: UTF-8, or what Excel writes in Western Europe where it is not."""
     try:
-        archive = zipfile.ZipFile(io.BytesIO(content))
-    except zipfile.BadZipFile as error:
-        raise InvalidInput(f"{name}: is not a ZIP file: {error}") from error
-    with archive:
-        infos = [info for info in archive.infolist() if not info.is_dir()]
-        for info in infos:
-            path = PurePosixPath(info.filename.replace("\\", "/"))
-            if path.is_absolute() or ".." in path.parts or re.match(r"^[A-Za-z]:", info.filename):
-                raise InvalidInput(f"{name}: the path {info.filename!r} leaves the archive")
-            if info.file_size > MAX_BYTES:
-                raise InvalidInput(
-                    f"{name}: {info.filename} has {info.file_size} bytes; at most {MAX_BYTES}"
-                )
-        if sum(info.file_size for info in infos) > _MAX_TOTAL:
-            raise InvalidInput(f"{name}: unpacks to more than {_MAX_TOTAL} bytes")
-        wanted = sorted(
-            (info for info in infos if is_media_name(info.filename) and not _hidden(info.filename)),
-            key=lambda info: info.filename,
-        )
-        try:
-            return read_files((info.filename, _unpack(archive, info)) for info in wanted)
-        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
-            raise InvalidInput(f"{name}: cannot be unpacked: {error}") from error
+        raw = path.read_bytes()
+    except OSError as error:
+        raise InvalidInput(f"{path}: cannot be read: {error.strerror}") from error
+    try:
+        if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            return raw.decode("utf-16")
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return raw.decode("cp1252", errors="replace")
 
 
-def _unpack(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """A member, read no further than it says it is long."""
-    with archive.open(info) as member:
-        content = member.read(info.file_size + 1)
-    if len(content) != info.file_size:
-        raise InvalidInput(f"{info.filename}: is longer than the archive says")
-    return content
-
-
-def _hidden(path: str) -> bool:
-    return any(part.startswith((".", "__MACOSX")) for part in PurePosixPath(path).parts)
-
-
-def _read_table(source: Path) -> list[Item]:
-    columns, rows = read_table(source)
-    file_column = column(columns, _FILE_COLUMNS)
-    text_column = column(columns, _TEXT_COLUMNS)
-    alt_column = column(columns, _ALT_COLUMNS)
-    if file_column is None and text_column is None:
-        raise InvalidInput(
-            f"{source}: has columns {columns}; one must be called "
-            f"{' or '.join(_TEXT_COLUMNS[:2])} (a text) or {_FILE_COLUMNS[0]} (a file name)"
-        )
-    items = []
-    for _, row in rows:
-        alt = (row.get(alt_column) or "") if alt_column else ""
-        label = (row.get(text_column) or "").strip() if text_column else ""
-        if file_column is None:
-            items.append(Item(label, "text", label, alt))
-            continue
-        path = source.parent / (row[file_column] or "")
-        if not path.is_file():
-            raise InvalidInput(f"{source}: names {row[file_column]!r}, which is not beside it")
-        (item,) = read_files([(path.name, path.read_bytes())])
-        items.append(Item(label or item.name, item.kind, label, alt, item.mime, item.content))
-    return items
-
-
-def _read_salmon(source: Path) -> tuple[list[Item], dict[str, Any]]:
-    given = read_yaml(source)
-    options = {**given, **part(source, given, "html")}  # older files keep these at the top
-    settings: dict[str, Any] = {}
-    for theirs, ours in (("title", "title"), ("instructions", "question"), ("debrief", "debrief")):
-        if options.get(theirs):
-            settings[ours] = _plain(str(options[theirs]))
-    queries = options.get("max_queries", 50)
-    if isinstance(queries, int) and queries > 0:
-        settings["questions"] = queries
-    settings["can_skip"] = bool(options.get("skip_button", False))
-    common = part(source, part(source, given, "sampling"), "common")
-    dimension = given.get("d", common.get("d"))
-    if isinstance(dimension, int) and dimension >= 1:
-        settings["n_components"] = dimension
-    targets = given.get("targets")
-    if isinstance(targets, str):
-        return read_items(source.parent / targets)[0], settings
-    if not isinstance(targets, list):
-        raise InvalidInput(
-            f"{source}: targets={targets!r}: must be a list of texts, or the name of a ZIP or "
-            "folder beside it; a ZIP given apart from the file goes to --items, "
-            "and this file to --config"
-        )
-    return [_salmon_target(source, str(target)) for target in targets], settings
-
-
-def _salmon_target(source: Path, target: str) -> Item:
-    """A target is a text, or HTML that shows one file."""
-    shown = re.fullmatch(
-        r"\s*<(?:img|video|audio)\b[^>]*?\bsrc=[\"']?([^\"'\s>]+)[^>]*>.*", target, re.S
-    )
-    if shown is None:
-        text = _plain(target)
-        return Item(text, "text", text)
-    name = shown[1]
-    path = source.parent / PurePosixPath(name.replace("/static/targets/", ""))
-    if "://" in name or ".." in path.parts or not path.is_file():
-        raise InvalidInput(
-            f"{source}: the target {target!r} shows {name!r}, which is not a file beside it; "
-            "put the file there, so that the study works without the network"
-        )
-    return read_files([(path.name, path.read_bytes())])[0]
-
-
-def _plain(markup: str) -> str:
-    """HTML as text: tags go, entities are resolved."""
-    return html.unescape(re.sub(r"</?[a-zA-Z][^>]*>", "", markup)).strip()
-
-
-def _checked(items: list[Item], source: str) -> list[Item]:
-    if len(items) < 3:
-        raise InvalidInput(f"{source}: holds {len(items)} items; comparing needs at least 3")
-    if len(items) > _MAX_ITEMS:
-        raise InvalidInput(f"{source}: holds {len(items)} items; at most {_MAX_ITEMS} are taken")
-    seen: set[str] = set()
-    for item in items:
-        if not item.name or len(item.name) > _MAX_TEXT or "\x00" in item.name:
+def read_table(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
+    """The columns, in lower case, and the rows of a table, each with the line that it begins on."""
+    text = read_text(path)
+    if "\x00" in text:
+        raise InvalidInput(f"{path}: holds zero bytes; save it as CSV in UTF-8")
+    first, _, below = text.partition("\n")
+    stated = stated_separator(first)
+    header = next((line for line in text.splitlines() if line.strip()), "")
+    delimiter = stated or max("\t;,", key=header.count)
+    reader = csv.reader(io.StringIO(below if stated else text, newline=""), delimiter=delimiter)
+    above = 1 if stated else 0
+    rows: list[tuple[int, list[str]]] = []
+    line = above + 1
+    try:
+        for row in reader:
+            rows += [(line, row)] if len(row) == 1 or any(cell.strip() for cell in row) else []
+            line = above + reader.line_num + 1
+    except csv.Error as error:
+        line = above + reader.line_num
+        raise InvalidInput(f"{path}: line {line} cannot be read: {error}") from error
+    if not rows:
+        raise InvalidInput(f"{path}: is empty")
+    columns = [cell.strip().lower() for cell in rows[0][1]]
+    for line, row in rows[1:]:
+        if any(cell.strip() for cell in row[len(columns) :]):
             raise InvalidInput(
-                f"{source}: the item {item.name[:40]!r} must have 1 to {_MAX_TEXT} characters"
+                f"{path}: line {line}, {delimiter.join(row)!r:.80}, has {len(row)} fields, and the "
+                f"header {len(columns)}; put quotes around a text with {delimiter!r} in it"
             )
-        if item.name in seen:
-            raise InvalidInput(f"{source}: two items are called {item.name!r}; rename one")
-        seen.add(item.name)
-    return items
+    return columns, [(line, dict(zip(columns, row, strict=False))) for line, row in rows[1:]]
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a plain text file that hold something."""
+    return [line.strip() for line in read_text(path).splitlines() if line.strip()]
+
+
+def column(columns: Sequence[str], wanted: Sequence[str]) -> str | None:
+    """The first of the wanted columns that a table has."""
+    return next((name for name in wanted if name in columns), None)
+
+
+_HEAD = ("head", "query", "center")
+_NEAR = ("winner", "near", "answer")
+_FAR = ("loser", "far")
+_TWICE = "an item named twice, as in checks"
+_UNDECIDED = "nobody chose between two"
+_NOT_COUNTED = "taken back, or of people who do not count"
+_PERSON = ("person", "puid", "worker_id", "participant")
+
+
+class OwnQuestion(NamedTuple):
+    """A question of the researcher's."""
+
+    head: int
+    a: int
+    b: int
+    position: int | None = None
+    expected: int | None = None
+
+
+class EarlierAnswer(NamedTuple):
+    """An answer from another study."""
+
+    head: int
+    near: int
+    far: int
+    person: str = ""
+    response_ms: float | None = None
+
+
+class _Finder:
+    """Finds items by name, or by number where no item has that name."""
+
+    def __init__(self, path: Path, names: Sequence[str]) -> None:
+        self._path = path
+        self._numbers = {name: k for k, name in enumerate(names)}
+        self._n = len(names)
+
+    def __call__(self, cell: str | None, line: int) -> int:
+        text = (cell or "").strip()
+        if text in self._numbers:
+            return self._numbers[text]
+        if text.isdecimal() and int(text) < self._n:
+            return int(text)
+        raise InvalidInput(
+            f"{self._path}: line {line} names {text!r}; must be an item's name, or a number "
+            f"from 0 to {self._n - 1}"
+        )
+
+
+def read_questions(path: Path, names: Sequence[str]) -> list[OwnQuestion]:
+    """A table of questions to ask."""
+    columns, rows = read_table(path)
+    head = column(columns, _HEAD)
+    if head is None or not {"a", "b"} <= set(columns):
+        raise InvalidInput(f"{path}: has columns {columns}; must have head, a and b")
+    find = _Finder(path, names)
+    found = []
+    for line, row in rows:
+        h, a, b = find(row[head], line), find(row.get("a"), line), find(row.get("b"), line)
+        place = (row.get("position") or "").strip()
+        if place and (not place.isdecimal() or int(place) < 1):
+            raise InvalidInput(f"{path}: line {line}: position={place!r}: must be 1, 2, …")
+        expected = find(row["answer"], line) if (row.get("answer") or "").strip() else None
+        found.append(OwnQuestion(h, a, b, int(place) if place else None, expected))
+    return _checked(found, str(path))
+
+
+def _checked(questions: list[OwnQuestion], where: str) -> list[OwnQuestion]:
+    seen: set[Any] = set()
+    for q in questions:
+        if len({q.head, q.a, q.b}) < 3:
+            raise InvalidInput(f"{where}: {q[:3]} compares a thing with itself")
+        if q.expected is not None and q.expected not in (q.a, q.b):
+            raise InvalidInput(f"{where}: {q[:3]}: the answer must be one of the two")
+        if fact(q.head, (q.a, q.b)) in seen:
+            raise InvalidInput(f"{where}: {q[:3]} is listed twice")
+        seen.add(fact(q.head, (q.a, q.b)))
+    return questions
+
+
+def check_positions(questions: Sequence[OwnQuestion], last: int) -> None:
+    """Refuse questions that nobody would be asked: of a place that is taken, or after the last."""
+    taken: set[int] = set()
+    for q in questions:
+        if q.position is None:
+            continue
+        if q.position in taken:
+            raise InvalidInput(f"position={q.position}: two own questions have it; change one")
+        if q.position > last:
+            raise InvalidInput(
+                f"position={q.position} of an own question: a person answers {last} questions; "
+                "raise `questions` or choose an earlier one"
+            )
+        taken.add(q.position)
+
+
+def insert_questions(db: sqlite3.Connection, questions: Iterable[OwnQuestion]) -> None:
+    """Put own questions into a new study."""
+    db.executemany(
+        "INSERT INTO questions (task, query, shown, purpose, position, expected)"
+        " VALUES ('two', ?, json_array(?, ?), 'own', ?, ?)",
+        questions,
+    )
+
+
+def read_salmon_questions(
+    path: Path, n_items: int
+) -> tuple[list[OwnQuestion], dict[str, Any], list[str]]:
+    """What Salmon's file says about sampling: questions, settings, and what is left out, in words.
+
+    ``details`` fix questions at places, queries of ``Validation`` are asked of everybody, ``probs``
+    say in which shares; every sampler that learns becomes `informative`.
+    """
+    given = read_yaml(path)
+    sampling, samplers = part(path, given, "sampling"), part(path, given, "samplers")
+    questions: list[OwnQuestion] = []
+    settings: dict[str, Any] = {}
+    notes: list[str] = []
+    for place, detail in part(path, sampling, "details").items():
+        query = detail.get("query") if isinstance(detail, dict) else None
+        if query is None or not str(place).isdecimal():
+            notes.append(f"sampling.details.{place}: has no query of its own at a place 1, 2, …")
+            continue
+        questions.append(OwnQuestion(*_three(path, query, n_items), position=int(place)))
+    probs = {str(k): _share(path, k, v) for k, v in part(path, sampling, "probs").items()}
+    total = sum(probs.values()) or 1.0
+    for name in samplers:
+        options = part(path, samplers, name)
+        if "validation" not in f"{name} {options.get('class', '')}".lower():
+            continue
+        listed = [OwnQuestion(*_three(path, q, n_items)) for q in options.get("queries") or ()]
+        share = probs.get(str(name), 0.0) / total
+        if listed:
+            questions += [q for q in listed if q not in questions]
+            settings["own_share"] = round(share, 4) or 0.2
+        elif share:
+            settings["holdout_share"] = min(round(share, 4), 0.5)
+        if "n_queries" in options:
+            notes.append(f"samplers.{name}.n_queries: hold-outs are drawn anew for everybody")
+    others = [n for n in samplers if "validation" not in f"{n}".lower()]
+    learning = [n for n in others if "random" not in n.lower() and "roundrobin" not in n.lower()]
+    if others and not learning:
+        settings["method"] = "random"
+    if len(others) > 1:
+        notes.append(f"samplers {', '.join(others)}: asked as one method, not side by side")
+    known = {"probs", "details", "common"}
+    notes += [f"sampling.{key}: is not read" for key in sampling if key not in known]
+    unread = set(given) - {
+        "targets", "html", "sampling", "samplers", "d", "title", "instructions", "debrief",
+        "max_queries", "skip_button",
+    }  # fmt: skip
+    notes += [f"{key}: is not read" for key in sorted(unread)]
+    return _checked(questions, str(path)), settings, notes
+
+
+def _share(path: Path, name: Any, value: Any) -> float:
+    if isinstance(value, int | float) and 0 <= value < float("inf"):
+        return float(value)
+    raise InvalidInput(f"{path}: sampling.probs.{name}={value!r}: must be a number from 0")
+
+
+def _three(path: Path, query: Any, n_items: int) -> tuple[int, int, int]:
+    good = isinstance(query, list) and len(query) == 3 and all(isinstance(i, int) for i in query)
+    if not good or not all(0 <= i < n_items for i in query):
+        raise InvalidInput(
+            f"{path}: query {query!r}: must be three numbers from 0 to {n_items - 1}"
+        )
+    head, a, b = query
+    return head, a, b
+
+
+def read_answers(path: Path, names: Sequence[str]) -> list[EarlierAnswer]:
+    """A table of answers: head, winner, loser; or tripletTools' Center, Left, Right, Answer."""
+    columns, rows = read_table(path)
+    head, near, far = (column(columns, names) for names in (_HEAD, _NEAR, _FAR))
+    sides = {"left", "right"} <= set(columns)
+    if head is None or near is None or (far is None and not sides):
+        raise InvalidInput(f"{path}: has columns {columns}; must have head, winner and loser")
+    person = column(columns, _PERSON)
+    find = _Finder(path, names)
+    found = []
+    left_out = dict.fromkeys((_TWICE, _UNDECIDED, _NOT_COUNTED), 0)
+    for line, row in rows:
+        if why := _says_nothing(row, near, far):
+            left_out[why] += 1
+            continue
+        h, w = find(row[head], line), find(row.get(near), line)
+        if far is not None:
+            loser = find(row.get(far), line)
+        else:
+            left, right = find(row.get("left"), line), find(row.get("right"), line)
+            if w not in (left, right):
+                raise InvalidInput(
+                    f"{path}: line {line}: the answer {row[near]!r} is neither left nor right; "
+                    "mend it, or take the line out"
+                )
+            loser = right if w == left else left
+        if len({h, w, loser}) < 3:  # a catch trial says nothing about the items
+            left_out[_TWICE] += 1
+            continue
+        who = (row.get(person) or "").strip() if person else ""
+        found.append(EarlierAnswer(h, w, loser, who, _milliseconds(row)))
+    told = "; ".join(f"{why}: {count:,}" for why, count in left_out.items() if count)
+    if not found:
+        why = f" ({told})" if told else ""
+        raise InvalidInput(
+            f"{path}: holds no answer{why}; each needs a line with three items that differ"
+        )
+    if told:
+        lines = amount(len(rows), "line")
+        warnings.warn(f"{path}: left out of {lines}, {told}", DroppedRows, stacklevel=2)
+    return found
+
+
+def _says_nothing(row: dict[str, str], near: str, far: str | None) -> str:
+    """Why a line of a table has no answer that counts; nothing where it may have one."""
+    if any((row.get(name) or "").strip() == "1" for name in ("taken_back", "excluded")):
+        return _NOT_COUNTED
+    cells = (row.get(name) or "" for name in (near, far) if name is not None)
+    return "" if any(cell.strip() for cell in cells) else _UNDECIDED
+
+
+def _milliseconds(row: dict[str, str]) -> float | None:
+    for name, unit in (("response_ms", 1.0), ("rt", 1.0), ("response_time", 1000.0)):
+        try:
+            return float(row[name]) * unit
+        except (KeyError, TypeError, ValueError):
+            continue
+    return None
+
+
+def import_answers(ledger: Ledger, answers: Sequence[EarlierAnswer]) -> int:
+    """Add earlier answers, under people of their own; they count like all others."""
+    board, now = ledger.board, ledger.now
+    if board.config.scope == "person":
+        raise Refusal(409, "in this study everybody has questions of their own; nothing to add to")
+    people: dict[str, int] = {}
+    batch = ledger.add(Proposed(0, now, None, "import", 0, 0.0)).id
+    for answer in answers:
+        if answer.person not in people:
+            pseudonym = f"i{ledger.rng.integers(1 << 40):010x}"
+            people[answer.person] = ledger.add(Joined(0, pseudonym, now)).id
+        person = people[answer.person]
+        pair = (answer.near, answer.far)
+        there = board.asked[None].get(fact(answer.head, pair))
+        if there is None:
+            there = ledger.add(Posed(0, "two", answer.head, pair, "extra", 1, None, batch)).id
+        lease = ledger.add(Leased(0, there, person, pair, now, now)).id
+        ledger.add(
+            Responded(
+                0, lease, there, person, "chosen", (answer.near,), answer.response_ms, None, now
+            )
+        )
+    for person in people.values():
+        ledger.event("finish", person, imported=True)
+    return len(answers)

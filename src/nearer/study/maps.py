@@ -22,7 +22,7 @@ from nearer.embedding import Embedding
 from nearer.errors import AnswersWarning
 from nearer.fitting.descent import principal_axes
 from nearer.metrics import triplet_accuracy
-from nearer.study.log import Collected
+from nearer.study.exports import Collected
 
 __all__ = ["FEWEST", "draw_map"]
 

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from nearer.errors import InvalidInput
-from nearer.study.markup import to_html
-from nearer.study.refusals import Refusal
+from nearer.study.rows import Refusal
+from nearer.study.words import to_html
 
 __all__ = [
     "Field",

@@ -14,14 +14,13 @@ from pydantic import Field
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from nearer.study import accounts, joining, steering
-from nearer.study.accounts import Login
+from nearer.study import actions
 from nearer.study.config import CHANGEABLE
 from nearer.study.exports import completions_csv, export_csv, positions_csv, replies_csv
-from nearer.study.imports import read_files, read_zip
-from nearer.study.messages import Strict
-from nearer.study.refusals import Refusal, StoreTrouble
-from nearer.study.standing import completion_code, resume_link
+from nearer.study.items import read_files, read_zip
+from nearer.study.login import Login, session_of
+from nearer.study.participants import Strict, completion_code, resume_link
+from nearer.study.rows import Refusal, StoreTrouble
 from nearer.study.statistics import latest_map, overview, people_report
 from nearer.study.web import Study, current, problem
 
@@ -38,7 +37,7 @@ def login_of(request: Request) -> Login | None:
     """The login of a request's cookie."""
     study = current(request)
     word = request.cookies.get(study.cookie, "")
-    return accounts.find(study.store.reader(), word, study.clock())
+    return session_of(study.store.reader(), word, study.clock())
 
 
 class Gate:
@@ -148,7 +147,7 @@ def live_map(request: Request, login: Reader) -> dict[str, Any]:
 async def set_state(request: Request, login: Changer, body: State) -> dict[str, str]:
     """Start or pause."""
     study = current(request)
-    await study.write(lambda ledger: steering.set_state(ledger, body.state))
+    await study.write(lambda ledger: actions.set_state(ledger, body.state))
     return {"state": body.state}
 
 
@@ -156,7 +155,7 @@ async def set_state(request: Request, login: Changer, body: State) -> dict[str, 
 async def set_quota(request: Request, login: Changer, body: Quota) -> dict[str, int]:
     """Set the number of answers that the whole study wants."""
     study = current(request)
-    await study.write(lambda ledger: steering.change_settings(ledger, {"quota": body.quota}))
+    await study.write(lambda ledger: actions.change_settings(ledger, {"quota": body.quota}))
     return {"quota": body.quota}
 
 
@@ -178,7 +177,7 @@ def settings(request: Request, login: Reader) -> dict[str, Any]:
 async def set_settings(request: Request, login: Changer, body: Settings) -> dict[str, Any]:
     """Change settings while people answer; each change is recorded with its time."""
     study = current(request)
-    changes = await study.write(lambda ledger: steering.change_settings(ledger, body.settings))
+    changes = await study.write(lambda ledger: actions.change_settings(ledger, body.settings))
     return {"changed": changes}
 
 
@@ -186,7 +185,7 @@ async def set_settings(request: Request, login: Changer, body: Settings) -> dict
 async def exclude(request: Request, login: Changer, person: PersonId, body: Why) -> dict[str, int]:
     """Leave a person's answers out; votes are counted again without them."""
     study = current(request)
-    await study.write(lambda ledger: joining.exclude(ledger, person, True, body.why))
+    await study.write(lambda ledger: actions.exclude(ledger, person, True, body.why))
     return {"excluded": person}
 
 
@@ -194,7 +193,7 @@ async def exclude(request: Request, login: Changer, person: PersonId, body: Why)
 async def include(request: Request, login: Changer, person: PersonId) -> dict[str, int]:
     """Count a person's answers again."""
     study = current(request)
-    await study.write(lambda ledger: joining.exclude(ledger, person, False))
+    await study.write(lambda ledger: actions.exclude(ledger, person, False))
     return {"included": person}
 
 
@@ -202,14 +201,14 @@ async def include(request: Request, login: Changer, person: PersonId) -> dict[st
 async def withdraw(request: Request, login: Changer, person: PersonId) -> dict[str, int]:
     """Erase a person's identity and answers for good."""
     study = current(request)
-    return {"erased": await study.write(lambda ledger: joining.withdraw(ledger, person))}
+    return {"erased": await study.write(lambda ledger: actions.withdraw(ledger, person))}
 
 
 @router.post("/people/{person}/link")
 async def link(request: Request, login: Changer, person: PersonId) -> dict[str, str]:
     """A personal link, with which a person goes on from another browser; it is like a key."""
     study = current(request)
-    await study.write(lambda ledger: joining.present(ledger, person).id)
+    await study.write(lambda ledger: actions.present(ledger, person).id)
     return {"link": f"{str(request.base_url).rstrip('/')}/{resume_link(study, person)}"}
 
 
@@ -228,7 +227,7 @@ async def upload(
         else:
             items += await asyncio.to_thread(read_files, [(name, content)])
 
-    added = await study.write(lambda ledger: steering.add_items(ledger, items))
+    added = await study.write(lambda ledger: actions.add_items(ledger, items))
     return {"added": added}
 
 

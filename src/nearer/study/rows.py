@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from nearer.errors import NearerError
+
 if TYPE_CHECKING:
     from nearer.study.board import Board
 
@@ -26,11 +28,31 @@ __all__ = [
     "Posed",
     "Promoted",
     "Proposed",
+    "Refusal",
     "Responded",
     "Row",
+    "StoreTrouble",
     "decode",
     "read_rows",
 ]
+
+
+class Refusal(NearerError):
+    """A request that the study turns down; nothing was changed.
+
+    Attributes
+    ----------
+    status
+        The HTTP status that says so on the web.
+    """
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class StoreTrouble(NearerError):
+    """The study's file cannot be written: disk full, read-only, gone. Nothing was acknowledged."""
 
 
 class Joined(NamedTuple):

@@ -1,15 +1,4 @@
-"""Simulated people on the real server.
-
-People with known positions of the objects in mind answer over HTTP, as a browser would: they
-join, take the questions they are handed, think, err, and some of them leave. The server is a
-process of its own with a fresh file made from the study's items and settings; the study itself is
-not touched.
-
-A simulated person is the library's `PsychometricOracle`: near ties are guessed, plain cases are
-not. Its scale is set so that the wanted share of answers to all comparisons of two differs from the
-truth; on larger screens the same person chooses one thing after the other. What they see is what a
-browser is told, so they know an object by its text.
-"""
+"""How many answers will it take? A study tried out on simulated people."""
 
 from __future__ import annotations
 
@@ -35,10 +24,88 @@ from nearer.algorithms.planning import scale_of
 from nearer.asking.oracles import PointOracle
 from nearer.asking.people import PsychometricOracle
 from nearer.errors import InvalidInput
-from nearer.questions import random_questions
-from nearer.study.client import Client
+from nearer.fitting.pace import Pace
+from nearer.metrics import triplet_accuracy
+from nearer.questions import answered, random_questions
+from nearer.study.exports import Collected, collected, triplets
+from nearer.study.items import Item
+from nearer.study.maps import draw_map
+from nearer.study.store import connect, new_study, read_config
 
-__all__ = ["Crowd", "Outcome", "answer_all", "crowd", "served"]
+__all__ = [
+    "Client",
+    "Crowd",
+    "Outcome",
+    "Reply",
+    "answer_all",
+    "crowd",
+    "empty_copy",
+    "plan",
+    "served",
+]
+
+
+class Reply:
+    """Status and body."""
+
+    def __init__(self, status: int, body: bytes, headers: dict[str, str]) -> None:
+        self.status = status
+        self.body = body
+        self.headers = headers
+
+    def json(self) -> Any:
+        """The body, read as JSON."""
+        return json.loads(self.body)
+
+
+class Client:
+    """A connection to a server on this machine; opened again when it was lost."""
+
+    def __init__(self, port: int, host: str = "127.0.0.1") -> None:
+        self._host = host
+        self._port = port
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    def close(self) -> None:
+        """End the connection; the next call opens another."""
+        if self._streams is not None:
+            self._streams[1].close()
+            self._streams = None
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        headers: dict[str, str] | None = None,
+    ) -> Reply:
+        """One request; `OSError` or `EOFError` when there is no reply."""
+        try:
+            if self._streams is None:
+                self._streams = await asyncio.open_connection(self._host, self._port)
+            reader, writer = self._streams
+            content = b"" if body is None else json.dumps(body).encode()
+            lines = [f"{method} {path} HTTP/1.1", f"host: {self._host}:{self._port}"]
+            lines += [f"{key}: {value}" for key, value in (headers or {}).items()]
+            if body is not None:
+                lines += ["content-type: application/json", f"content-length: {len(content)}"]
+            writer.write("\r\n".join([*lines, "", ""]).encode() + content)
+            await writer.drain()
+            return await _read(reader)
+        except (OSError, EOFError, asyncio.CancelledError):
+            self.close()
+            raise
+
+
+async def _read(reader: asyncio.StreamReader) -> Reply:
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+    headers = {}
+    for line in head[1:]:
+        key, _, value = line.partition(":")
+        headers[key.lower()] = value.strip()
+    body = await reader.readexactly(int(headers.get("content-length", "0")))
+    return Reply(int(head[0].split()[1]), body, headers)
+
 
 Floats = NDArray[np.float64]
 _FEW = 100  # objects whose answers' odds are kept in a table
@@ -342,3 +409,104 @@ class Server:
     def _close(self) -> None:
         self.said()
         self._errors.close()
+
+
+_CUTS = (0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
+_PROBES = 4000
+#: nothing ends a try before it has its answers, and nothing but comparisons is asked
+_TRIED: dict[str, Any] = {
+    "quota": 0, "quality": 1.0, "joins_per_minute": 0, "fastest_ms": 0, "before": [], "after": [],
+}  # fmt: skip
+
+
+def empty_copy(study: Path, copy: Path, **changes: Any) -> list[str]:
+    """A new study with the settings of another, and its items as words; the words."""
+    db = connect(study, read_only=True)
+    config = read_config(db)
+    names = [row[0] for row in db.execute("SELECT name FROM items ORDER BY id")]
+    db.close()
+    items = [Item(name, "text", name) for name in names]
+    new_study(copy, items, config.changed({**_TRIED, **changes}))
+    return names
+
+
+def plan(
+    study: Path,
+    folder: Path,
+    *,
+    n_answers: int,
+    n_people: int,
+    positions: NDArray[np.float64] | None,
+    dim: int,
+    error: float,
+    seconds: float,
+    dropout: float,
+    seed: int,
+) -> dict[str, Any]:
+    """Collect answers from simulated people and say how good the map is for each number of them."""
+    copy = folder / "simulated.db"
+    names = empty_copy(study, copy, seed=seed)
+    n = len(names)
+    X = np.random.default_rng(seed).normal(size=(n, dim)) if positions is None else positions
+    if len(X) != n:
+        raise InvalidInput(f"positions of {len(X)} items: the study has {n}")
+    people = Crowd(X, error=error, seconds=seconds, dropout=dropout, names=tuple(names))
+    began = time.perf_counter()
+    with served(copy) as server:
+        outcome = answer_all(server.port, people, n_people, n_answers, seed=seed)
+    took = time.perf_counter() - began
+    if not outcome.seconds:
+        raise InvalidInput(f"{study}: there is nothing to ask about {n} items")
+    db = connect(copy, read_only=True)
+    answers, holdout = collected(db), triplets(db, ["holdout"])
+    config = read_config(db)
+    stored = int(db.execute("SELECT count(*) FROM standing").fetchone()[0])
+    db.close()
+    think = seconds or Pace().seconds(config.as_task)
+    # What a row of the table costs: all answers people gave for so many that count.
+    cost = stored / max(len(answers.answers), 1)
+    curve = _curve(answers, holdout, X, config.n_components, seed)
+    for row in curve:
+        row["answers"] = round(row["n_triplets"] * cost)
+        row["people"] = math.ceil(row["answers"] / config.questions)
+        row["hours"] = row["answers"] * think / 3600
+    return {
+        "n_objects": n,
+        "method": config.method,
+        "task": str(config.as_task),
+        "error": error,
+        "answers": len(outcome.acknowledged),
+        "stored": stored,
+        "counted": len(answers.answers),
+        "people": outcome.people,
+        "dropped_out": outcome.left,
+        "seconds": took,
+        "seconds_an_answer": think,
+        "reply_ms": {
+            "median": 1000 * float(np.median(outcome.seconds)),
+            "p99": 1000 * float(np.quantile(outcome.seconds, 0.99)),
+        },
+        "curve": curve,
+    }
+
+
+def _curve(
+    answers: Collected,
+    holdout: NDArray[np.int64],
+    X: NDArray[np.float64],
+    n_components: int | None,
+    seed: int,
+) -> list[dict[str, Any]]:
+    """Agreement with the truth and with people, for growing numbers of answers that count."""
+    probes = random_questions(len(X), _PROBES, np.random.default_rng(seed))
+    probes = answered(probes, PointOracle(X)(probes))
+    curve = []
+    for cut in _CUTS:
+        m = round(cut * len(answers.answers))
+        found = draw_map(
+            answers.first(m), len(X), n_components=n_components, seed=seed, holdout=holdout
+        )
+        if found is not None:
+            truth = triplet_accuracy(probes, np.array(found["positions"]))
+            curve.append({"n_triplets": m, "truth": truth, "holdout": found["accuracy"]})
+    return curve

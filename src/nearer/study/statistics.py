@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any, NamedTuple
 
-from nearer.study.answering import is_false
-from nearer.study.check_plan import FEWEST_CATCH, FEWEST_REPEATS
+from nearer.study.actions import is_false
+from nearer.study.posing import FEWEST_CATCH, FEWEST_REPEATS
 from nearer.study.rows import decode
 
 __all__ = ["PersonReport", "latest_map", "overview", "people_report"]

@@ -23,29 +23,174 @@ reads an older state, and at most once a second.
 
 from __future__ import annotations
 
+import gc
+import hashlib
+import json
 import os
 import queue
+import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
+import nearer
 from nearer.errors import InvalidInput
 from nearer.study.board import Board
 from nearer.study.config import Config
-from nearer.study.log import read_header, replay
-from nearer.study.refusals import Refusal, StoreTrouble
-from nearer.study.rows import Ledger
-from nearer.study.schema import FORMAT
+from nearer.study.imports import OwnQuestion, check_positions, insert_questions
+from nearer.study.items import Item
+from nearer.study.rows import Ledger, Refusal, StoreTrouble, read_rows
+from nearer.study.schema import FORMAT, SCHEMA
 
-__all__ = ["Change", "Facts", "Store", "connect", "serving"]
+__all__ = [
+    "Change",
+    "Facts",
+    "Store",
+    "back_up",
+    "connect",
+    "copy_checked",
+    "drafted",
+    "insert_items",
+    "new_study",
+    "read_config",
+    "read_header",
+    "replay",
+    "serving",
+    "stored_items",
+]
+
+
+def read_header(db: sqlite3.Connection) -> dict[str, str]:
+    """The header's lines: format, version, seed, the configuration a study was made with."""
+    return dict(db.execute("SELECT key, value FROM header").fetchall())
+
+
+def read_config(db: sqlite3.Connection) -> Config:
+    """The settings as they are now: the first ones, and every change."""
+    config = Config.from_json(read_header(db)["config"])
+    for (detail,) in db.execute("SELECT detail FROM events WHERE kind = 'settings' ORDER BY id"):
+        config = config.changed(json.loads(detail))
+    return config
+
+
+def replay(db: sqlite3.Connection) -> Board:
+    """Build the board that the file's rows describe."""
+    board = Board(Config.from_json(read_header(db)["config"]), stored_items(db))
+    collects = gc.isenabled()
+    gc.disable()  # nothing here becomes garbage, and looking for it takes most of the time
+    try:
+        for row in read_rows(db):
+            board.apply(row)
+    finally:
+        if collects:
+            gc.enable()
+    return board
+
+
+def stored_items(db: sqlite3.Connection) -> list[dict[str, Any]]:
+    """The things that are compared, as a page shows them."""
+    return [
+        {
+            "id": i,
+            "kind": kind,
+            "name": name,
+            "text": text,
+            "alt": alt or name,
+            "src": None if media is None else f"/media/{media}",
+        }
+        for i, name, kind, text, alt, media in db.execute(
+            "SELECT id, name, kind, text, alt, media FROM items ORDER BY id"
+        )
+    ]
+
+
+def new_study(
+    path: Path, items: Sequence[Item], config: Config, questions: Sequence[OwnQuestion] = ()
+) -> None:
+    """Write a study file; it appears whole or not at all, and replaces nothing."""
+    path = Path(path)
+    if path.exists():
+        raise InvalidInput(f"{path}: exists already; choose another name or delete it")
+    config.check_items(len(items))
+    check_positions(questions, config.questions)
+    header = {
+        "format": str(FORMAT),
+        "study": secrets.token_hex(8),
+        "version": nearer.__version__,
+        "seed": str(config.seed),
+        "method": config.method,
+        "config": config.to_json(),
+    }
+    with drafted(path) as draft, closing(sqlite3.connect(draft, isolation_level=None)) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.executescript(SCHEMA)
+        db.execute("BEGIN")
+        db.executemany("INSERT INTO header VALUES (?, ?)", header.items())
+        db.execute("INSERT INTO secrets VALUES ('sign', ?)", (secrets.token_bytes(32),))
+        insert_items(db, items)
+        insert_questions(db, questions)
+        db.execute("COMMIT")
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+@contextmanager
+def drafted(path: Path, trouble: str = "cannot be written") -> Iterator[Path]:
+    """A name beside a file to make a database under; it takes the file's place when it is whole."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        yield draft
+        draft.replace(path)
+    except (OSError, sqlite3.Error) as error:
+        raise InvalidInput(f"{path}: {trouble}: {error}") from error
+    finally:
+        for left in (draft, Path(f"{draft}-wal"), Path(f"{draft}-shm")):
+            left.unlink(missing_ok=True)
+
+
+def copy_checked(source: sqlite3.Connection, copy: Path) -> None:
+    """Copy a database as it is at this moment; one that is damaged is refused."""
+    with closing(sqlite3.connect(copy)) as target:
+        source.backup(target)
+        problems = target.execute("PRAGMA integrity_check").fetchone()[0]
+    if problems != "ok":
+        study = source.execute("PRAGMA database_list").fetchone()[2]
+        raise InvalidInput(f"{study}: is damaged: {problems}; go on from a backup")
+
+
+def insert_items(db: sqlite3.Connection, items: Iterable[Item]) -> None:
+    """Add things to compare, numbered on from those that are there."""
+    first = db.execute("SELECT count(*) FROM items").fetchone()[0]
+    for i, item in enumerate(items, start=first):
+        sha = None
+        if item.content:
+            sha = hashlib.sha256(item.content).hexdigest()
+            db.execute(
+                "INSERT OR IGNORE INTO media VALUES (?, ?, ?)", (sha, item.mime, item.content)
+            )
+        db.execute(
+            "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?)",
+            (i, item.name, item.kind, item.text, item.alt, sha),
+        )
+
+
+def back_up(path: Path, copy: Path) -> None:
+    """Copy a study while it is being served; the copy is one consistent moment of it."""
+    copy = Path(copy)
+    if copy.exists():
+        raise InvalidInput(f"{copy}: exists already; choose another name or delete it")
+    with closing(connect(path, read_only=True)) as source, drafted(copy) as draft:
+        copy_checked(source, draft)
+        with closing(sqlite3.connect(draft)) as target:
+            target.execute("PRAGMA journal_mode = WAL")
+
 
 T = TypeVar("T")
 Change = Callable[[Ledger], T]
@@ -256,21 +401,10 @@ _PATIENCE = 10  # seconds to wait for another process that writes
 def connect(
     path: Path, *, read_only: bool = False, check_same_thread: bool = True
 ) -> sqlite3.Connection:
-    """Open a study file; one that is missing, no study, or of another format is refused.
-
-    A file of an earlier format is brought to the present one first, see `nearer.study.migrate`.
-    """
+    """Open a study file; one that is missing, no study, or of another format is refused."""
     path = Path(path)
     found = _format_of(path)
-    if found in ("1", "2"):
-        from nearer.study.migrate import migrate  # noqa: PLC0415 - rarely needed
-
-        if path.resolve() in _served:  # by this process
-            migrate(path, found)
-        else:
-            with serving(path):
-                migrate(path, found)
-    elif found != str(FORMAT):
+    if found != str(FORMAT):
         raise InvalidInput(
             f"{path}: has study format {found}; this version of nearer reads {FORMAT}"
         )

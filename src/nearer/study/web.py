@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 import jinja2
@@ -21,16 +21,18 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from nearer.errors import InvalidInput
-from nearer.study.accounts import Guesses
 from nearer.study.auth import Rate, Signer
 from nearer.study.conductor import Conductor
-from nearer.study.faces import Faces
-from nearer.study.refusals import Refusal, StoreTrouble
+from nearer.study.items import Faces
+from nearer.study.rows import Refusal, StoreTrouble
 from nearer.study.spool import Spool
 from nearer.study.statistics import PersonReport, people_report
 from nearer.study.store import Change, Facts, Store
 from nearer.study.wire import UPLOADS
 from nearer.study.words import read_words
+
+if TYPE_CHECKING:
+    from nearer.study.login import Guesses
 
 __all__ = ["Guard", "Study", "add_error_handlers", "current", "page", "problem", "same_site"]
 

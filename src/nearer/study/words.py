@@ -9,15 +9,61 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from string import Formatter
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from nearer.errors import InvalidInput
 
-__all__ = ["default_texts", "read_words", "shipped"]
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+__all__ = ["default_texts", "read_words", "shipped", "to_html"]
+
+
+def to_html(text: str) -> str:
+    r"""Markdown as HTML that is safe to show.
+
+    Examples
+    --------
+    >>> to_html("Look *twice*.\n<script>alert(1)</script>")
+    '<p>Look <em>twice</em>.<br />\n&lt;script&gt;alert(1)&lt;/script&gt;</p>\n'
+    >>> to_html("[x](javascript:alert(1))")
+    '<p>[x](javascript:alert(1))</p>\n'
+    """
+    return str(_markdown().render(text))
+
+
+@cache
+def _markdown() -> MarkdownIt:
+    from markdown_it import MarkdownIt  # noqa: PLC0415 - only where a study is served
+
+    # `breaks`: a line that ends in the study's file ends on the page, as in plain text.
+    made = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable("table")
+    made.disable("image")
+    made.validateLink = _is_harmless  # type: ignore[method-assign]
+    made.add_render_rule("link_open", _open_beside)
+    made.add_render_rule("heading_open", lambda *_: "<h3>")
+    made.add_render_rule("heading_close", lambda *_: "</h3>\n")
+    return made
+
+
+def _is_harmless(url: str) -> bool:
+    try:
+        return urlsplit(url.strip()).scheme.lower() in ("http", "https", "mailto")
+    except ValueError:
+        return False
+
+
+def _open_beside(renderer: Any, tokens: Sequence[Token], i: int, options: Any, env: Any) -> str:
+    tokens[i].attrSet("target", "_blank")
+    tokens[i].attrSet("rel", "noopener noreferrer")
+    return str(renderer.renderToken(tokens, i, options, env))
+
 
 #: what a study says in its own words, and a language for a study that does not
 _TEXTS = ("title", "question", "instructions", "consent", "debrief")

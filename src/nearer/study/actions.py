@@ -1,0 +1,388 @@
+"""What a researcher decides while people answer; every decision is a row."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from nearer.errors import InvalidInput
+from nearer.study.auth import hashed
+from nearer.study.board import Lease, Participant
+from nearer.study.config import CHANGEABLE
+from nearer.study.items import Item
+from nearer.study.rows import Joined, Ledger, Refusal, Responded
+from nearer.study.store import insert_items, stored_items
+
+__all__ = [
+    "PANELS",
+    "Admission",
+    "GivenAnswer",
+    "Identity",
+    "add_items",
+    "add_map",
+    "agree",
+    "answer",
+    "change_settings",
+    "elapsed",
+    "exclude",
+    "get_ready",
+    "is_false",
+    "join",
+    "may_take_back",
+    "person_of_browser",
+    "present",
+    "set_state",
+    "stage",
+    "withdraw",
+]
+
+#: panel: (its parameter for the person, further parameters that are kept)
+PANELS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "prolific": ("PROLIFIC_PID", ("STUDY_ID", "SESSION_ID")),
+    "mturk": ("workerId", ("assignmentId", "hitId")),
+    "sona": ("survey_code", ()),
+    "link": ("participant", ()),
+}
+_LONGEST = 200
+
+
+class Identity(NamedTuple):
+    """A name from outside."""
+
+    panel: str = ""
+    external: str = ""
+    details: str = "{}"
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, str]) -> Identity:
+        """Which panel sent a person, as whom, and what else it said; the rest is left alone."""
+        for panel, (parameter, more) in PANELS.items():
+            external = parameters.get(parameter, "")
+            if len(external) > _LONGEST:
+                raise Refusal(
+                    422,
+                    f"{parameter} has {len(external)} characters; at most {_LONGEST} are taken",
+                )
+            if external:
+                details = {key: parameters[key][:_LONGEST] for key in more if key in parameters}
+                return cls(panel, external, json.dumps(details))
+        return cls()
+
+
+def person_of_browser(db: sqlite3.Connection, key: str) -> int | None:
+    """The person who began in the browser with this key."""
+    if not key:
+        return None
+    row = db.execute("SELECT person FROM browsers WHERE key = ?", (hashed(key),)).fetchone()
+    return None if row is None else int(row[0])
+
+
+def person_of(db: sqlite3.Connection, identity: Identity) -> int | None:
+    """The person who has an identity."""
+    if not identity.external:
+        return None
+    row = db.execute(
+        "SELECT person FROM identities WHERE panel = ? AND external = ?", identity[:2]
+    ).fetchone()
+    return None if row is None else int(row[0])
+
+
+def keep_identity(db: sqlite3.Connection, person: int, identity: Identity, key: str) -> None:
+    """Remember who a new person is and where they began."""
+    if identity.external:
+        db.execute("INSERT INTO identities VALUES (?, ?, ?, ?)", (person, *identity))
+    if key:
+        db.execute("INSERT INTO browsers VALUES (?, ?)", (hashed(key), person))
+
+
+def erase_identity(db: sqlite3.Connection, person: int) -> None:
+    """Forget who somebody is, and what they wrote about themselves."""
+    for table in ("identities", "browsers", "replies"):
+        db.execute(f"DELETE FROM {table} WHERE person = ?", (person,))
+
+
+class Admission(NamedTuple):
+    """Who somebody is here, and whether they have proved to be that person."""
+
+    person: int
+    proved: bool = True
+
+
+def join(
+    ledger: Ledger,
+    *,
+    consent: str,
+    identity: Identity | None = None,
+    browser: str = "",
+    proved: int | None = None,
+    language: str = "",
+) -> Admission:
+    """A person agrees and takes part, or goes on as who they are.
+
+    Parameters
+    ----------
+    browser
+        A secret of the browser; whoever has it is the person who began there.
+    proved
+        The person whose personal link was used.
+    """
+    board, identity = ledger.board, identity or Identity()
+    if consent != board.config.consent_version:
+        raise Refusal(
+            409,
+            f"consent version {consent!r} is not the current one, "
+            f"{board.config.consent_version!r}: load the page again",
+        )
+    known = person_of(ledger.db, identity)
+    same = proved if proved is not None else person_of_browser(ledger.db, browser)
+    # A browser in which somebody else began, as in a lab, does not speak for this id.
+    if same is not None and (proved is not None or known == same or not identity.external):
+        agree(ledger, same, consent)
+        return Admission(same)
+    if board.state != "running":  # said to everybody alike, so that no id can be tried out
+        raise Refusal(409, "the study is not open at the moment; please come back later")
+    if known is not None:
+        if board.config.returning != "visit" or board.people[known].withdrawn:
+            raise Refusal(
+                409,
+                "somebody with this id takes part already. Go on in the browser in which you "
+                "began, or with your personal link; if you have neither, write to the researcher",
+            )
+        agree(ledger, known, consent)
+        return Admission(known, proved=False)
+    if board.full:
+        raise Refusal(409, "the study has all the answers it needs; thank you for coming")
+    pseudonym = f"p{ledger.rng.integers(1 << 40):010x}"
+    person = ledger.add(Joined(0, pseudonym, ledger.now, language[:35])).id
+    keep_identity(ledger.db, person, identity, "" if same is not None else browser)
+    ledger.event("consent", person, version=consent)
+    return Admission(person)
+
+
+def agree(ledger: Ledger, person: int, consent: str) -> None:
+    """A known person agrees to the current consent text."""
+    if consent != ledger.board.config.consent_version:
+        raise Refusal(409, "the consent text has changed; load the page again")
+    if present(ledger, person).consent != consent:
+        ledger.event("consent", person, version=consent)
+
+
+def get_ready(ledger: Ledger, person: int) -> None:
+    """A person has read the instructions and done the practice."""
+    if not present(ledger, person).ready:
+        ledger.event("ready", person)
+
+
+def stage(ledger: Ledger, person: int) -> str:
+    """What a person should see now."""
+    found, board = present(ledger, person), ledger.board
+    if found.finished:
+        return "finished"
+    if found.consent != board.config.consent_version:
+        return "consent"
+    if not found.ready:
+        return "instructions"
+    return "trials" if board.state == "running" else "paused"
+
+
+def exclude(ledger: Ledger, person: int, excluded: bool, why: str = "") -> None:
+    """Leave a person's answers out of votes and maps, or count them again."""
+    if _known(ledger, person).withdrawn:
+        raise Refusal(409, f"person {person}: withdrew and has no answers")
+    ledger.event("exclude" if excluded else "include", person, why=why)
+
+
+def withdraw(ledger: Ledger, person: int) -> int:
+    """Erase a person: identity, replies, answers and leases. How many answers are gone."""
+    if _known(ledger, person).withdrawn:
+        return 0
+    answers = ledger.board.people[person].answered
+    ledger.event("withdraw", person, answers=answers)
+    erase_identity(ledger.db, person)
+    for table in ("answers", "leases"):
+        ledger.db.execute(f"DELETE FROM {table} WHERE person = ?", (person,))
+    ledger.erased = True
+    return answers
+
+
+def _known(ledger: Ledger, person: int) -> Participant:
+    found = ledger.board.people.get(person)
+    if found is None:
+        raise Refusal(404, f"person {person}: nobody of that number takes part")
+    return found
+
+
+def present(ledger: Ledger, person: int) -> Participant:
+    """Somebody who takes part, or a refusal."""
+    found = ledger.board.people.get(person)
+    if found is None:
+        raise Refusal(404, "you are not known here; open the study's link again")
+    if found.withdrawn:
+        raise Refusal(410, "you withdrew from this study and your answers were erased")
+    return found
+
+
+_SLACK = 1.01  # clocks of browser and server may differ in speed, though never by so much
+_SLACK_MS = 50.0
+
+
+class GivenAnswer(NamedTuple):
+    """What came from a person."""
+
+    lease: int
+    choice: str  # left, right, undecided, skip; or chosen, with the things
+    response_ms: float | None = None
+    chosen: tuple[int, ...] | None = None
+    instead: bool = False
+
+
+def elapsed(ledger: Ledger, person: int, leases: Sequence[int]) -> float | None:
+    """Milliseconds that a person can have spent on each of the answers that came together."""
+    board, last = ledger.board, present(ledger, person).last
+    issued = [board.leases[i].issued for i in leases if i in board.leases]
+    if not issued:
+        return None
+    begins = max(min(issued), last.received if last else 0.0)
+    return max(1000 * (ledger.now - begins), 0.0) / len(leases)
+
+
+def is_false(response_ms: float | None, issued: float, received: float) -> bool:
+    """Whether a response time is longer than the question was out."""
+    return response_ms is not None and response_ms > (
+        1000 * (received - issued) * _SLACK + _SLACK_MS
+    )
+
+
+def may_take_back(ledger: Ledger, person: Participant) -> bool:
+    """Whether a person's last answer can still be replaced."""
+    last, board = person.last, ledger.board
+    if last is None or person.finished:
+        return False
+    repeated = last.question in person.repeated
+    return not repeated and not (board.config.in_rounds and board.used >= last.id)
+
+
+def answer(
+    ledger: Ledger, person: int, given: GivenAnswer, elapsed_ms: float | None = None
+) -> bool:
+    """Store an answer; False when the very same answer was stored before."""
+    found, board = present(ledger, person), ledger.board
+    lease = board.leases.get(given.lease)
+    if lease is None or lease.person != person:
+        raise Refusal(403, f"question {given.lease} was not given to you; load the page again")
+    choice, chosen = _chosen(ledger, lease, given)
+    supersedes = None
+    if lease.choice is not None:
+        if (lease.choice, lease.chosen) == (choice, chosen):
+            return False
+        last = found.last
+        if not given.instead:
+            raise Refusal(409, f"question {lease.id} was answered before; that stays")
+        if last is None or last.lease != lease.id or not may_take_back(ledger, found):
+            raise Refusal(409, f"question {lease.id}: only the last answer can be taken back")
+        supersedes = last.id
+    if (choice == "skip" and not board.config.can_skip) or (
+        choice == "undecided" and not board.config.can_be_undecided
+    ):
+        raise Refusal(422, f"choice={choice!r}: this study does not offer it")
+    now = ledger.now
+    if elapsed_ms is None:
+        elapsed_ms = elapsed(ledger, person, [lease.id])
+    _check_time(ledger, given, lease, elapsed_ms, now)
+    ledger.add(
+        Responded(
+            0, lease.id, lease.question, person, choice, chosen, given.response_ms, elapsed_ms,
+            now, supersedes,
+        )
+    )  # fmt: skip
+    if found.answered >= board.config.questions and not found.finished:
+        ledger.event("finish", person, answered=found.answered)
+    return True
+
+
+def _check_time(
+    ledger: Ledger, given: GivenAnswer, lease: Lease, elapsed_ms: float | None, now: float
+) -> None:
+    config = ledger.board.config
+    if elapsed_ms is not None and elapsed_ms < config.fastest_ms:
+        raise Refusal(429, "that was faster than anybody can look; wait a moment, then go on")
+    if config.refuse_false_times and is_false(given.response_ms, lease.issued, now):
+        raise Refusal(
+            422,
+            f"response_ms={given.response_ms}: the question was handed out only "
+            f"{1000 * (now - lease.issued):.0f} ms ago",
+        )
+
+
+def _chosen(ledger: Ledger, lease: Lease, given: GivenAnswer) -> tuple[str, tuple[int, ...] | None]:
+    """The choice as the file keeps it: which of the things were chosen."""
+    if given.choice in ("undecided", "skip"):
+        return given.choice, None
+    if given.choice in ("left", "right"):
+        if len(lease.shown) != 2:
+            raise Refusal(422, f"choice={given.choice!r}: {len(lease.shown)} things were shown")
+        return "chosen", (lease.shown[given.choice == "right"],)
+    chosen, wanted = given.chosen or (), ledger.board.questions[lease.question].choose
+    if len(set(chosen)) != wanted or len(chosen) != wanted or not set(chosen) <= set(lease.shown):
+        raise Refusal(422, f"chosen: {len(chosen)} things; must be {wanted} of those shown")
+    return "chosen", chosen
+
+
+def set_state(ledger: Ledger, state: str) -> None:
+    """Start or pause."""
+    if state == "running":
+        try:
+            ledger.board.config.check_items(len(ledger.board.items))
+        except InvalidInput as error:
+            raise Refusal(409, str(error)) from error
+    if state != ledger.board.state:
+        ledger.event("state", state=state)
+
+
+def change_settings(ledger: Ledger, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Change settings of a study, also while people answer; those that really changed."""
+    old = ledger.board.config
+    fixed = [name for name in settings if name not in CHANGEABLE and hasattr(old, name)]
+    if fixed:
+        raise Refusal(
+            409,
+            f"setting {fixed[0]!r}: is fixed when the study is made; make a new one, and bring "
+            "the answers over with `nearer study import`",
+        )
+    try:
+        new = old.changed(settings)
+    except InvalidInput as error:
+        raise Refusal(422, str(error)) from error
+    changes = {
+        name: getattr(new, name) for name in settings if getattr(new, name) != getattr(old, name)
+    }
+    if changes:
+        ledger.event("settings", **changes)
+    return changes
+
+
+def add_items(ledger: Ledger, items: Iterable[Item]) -> int:
+    """Add things to compare, while nobody has been asked yet."""
+    board, items = ledger.board, list(items)
+    if board.questions:
+        raise Refusal(409, "people have been asked already; items cannot be added any more")
+    taken = {item["name"] for item in board.items}
+    for item in items:
+        if item.name in taken:
+            raise Refusal(409, f"an item called {item.name!r} is there already; rename the file")
+        taken.add(item.name)
+    insert_items(ledger.db, items)
+    board.items = stored_items(ledger.db)
+    return len(items)
+
+
+def add_map(ledger: Ledger, found: Mapping[str, Any]) -> None:
+    """Keep a map that the worker drew, and what is expected of it."""
+    columns = ("seen", "n_triplets", "dimension", "accuracy", "n_holdout", "seconds")
+    ledger.db.execute(
+        f"INSERT INTO maps (at, {', '.join(columns)}, positions) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (ledger.now, *(found[c] for c in columns), json.dumps(found["positions"])),
+    )
+    ledger.event("map", expected_tau=found["expected_tau"])
