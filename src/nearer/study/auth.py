@@ -2,7 +2,7 @@
 
 Tokens are ``payload.signature`` with HMAC-SHA256 under a key that each study file makes for
 itself; nothing else is needed to check one, and nothing that a stranger sends is kept. Passwords
-are kept as scrypt hashes (RFC 7914), see `nearer.study.accounts`.
+are kept as scrypt hashes (RFC 7914), see `nearer.study.login`.
 """
 
 from __future__ import annotations

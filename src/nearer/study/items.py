@@ -411,7 +411,7 @@ class Faces:
     Parameters
     ----------
     items
-        What is compared, see `nearer.study.log.read_items`.
+        What is compared, see `nearer.study.store.stored_items`.
     signer
         Its key makes the numbers.
     prefix

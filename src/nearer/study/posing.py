@@ -1,7 +1,7 @@
 """Questions find people: what is posed, and what somebody is handed next.
 
-A person's next question is what the plan of checks says (see `nearer.study.check_plan`), and mostly
-a real one: the first that the method posed and they have not answered. When the method has none in
+A person's next question is what the plan of checks says (see `checks_due`), and mostly a real
+one: the first that the method posed and they have not answered. When the method has none in
 stock they do not wait and are not given hold-outs, which no map uses until the end, but something
 that counts: a question drawn at random that nobody was asked, and when all have been asked one more
 vote where it teaches most. Somebody for whom nothing is left has done enough and is finished, with

@@ -217,7 +217,7 @@ class Store:
     Parameters
     ----------
     path
-        A file that `nearer.study.create.new_study` made.
+        A file that `new_study` made.
     clock
         Seconds since the epoch.
     rng
