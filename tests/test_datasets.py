@@ -144,9 +144,9 @@ def test_a_column_of_names_must_be_there_and_tell_objects_apart(tmp_path):
         ("a.csv", b"", "has no rows"),
         ("a.csv", b"x,y\na,b\n", "no column of numbers"),
         ("a.csv", b"x,y\n1,2\n1,oops\n", "line 3: column 2: 'oops'"),
-        ("a.csv", b"x,y\n1,2\n1,\n", "line 3: column 2: '' is not a number.*; fill it in"),
-        ("a.csv", b"x;y\n0,5;-,25\n1,5;2e1\n", "line 2: column 1: '0,5' has a comma; write"),
-        ("a.csv", b"x;y\n0,5;1\n1,5;2\n", "line 2: column 1: '0,5' has a comma; write"),
+        ("a.csv", b"x,y\n1,2\n1,\n", "line 3: column 2: '' is not a number; fill it in"),
+        ("a.csv", b"x;y\n0,5;-,25\n1,5;2e1\n", "line 2: column 1: '0,5' is not a number; .*point"),
+        ("a.csv", b"x;y\n0,5;1\n1,5;2\n", "line 2: column 1: '0,5' is not a number"),
         ("a.csv", b"x,y\n1,nan\n2,3\n", r"points\[0, 1\] = nan"),
         ("a.csv", b"x,y\n1,inf\n", "inf"),
         ("a.csv", b"\xff\xfe\x00", "UTF-8"),
@@ -154,7 +154,7 @@ def test_a_column_of_names_must_be_there_and_tell_objects_apart(tmp_path):
         ("a.npy", b"", "NumPy file"),
         ("a.npz", b"PK nonsense", "NumPy file"),
         ("a.parquet", b"nonsense", "Parquet file"),
-        ("a.xlsx", b"", "ends in .xlsx"),
+        ("a.xlsx", b"", "has no rows"),
     ],
 )
 def test_broken_files_are_named_with_the_place(tmp_path, name, content, message):
@@ -171,7 +171,7 @@ def test_an_npz_without_a_clear_array(tmp_path):
 
 def test_a_file_that_cannot_be_opened(tmp_path):
     (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(InvalidInput, match="cannot be read"):
+    with pytest.raises(InvalidInput, match="is a folder"):
         datasets.read_points(tmp_path / "folder.csv")
 
 

@@ -1,12 +1,12 @@
 import hashlib
+import re
 import warnings
 
 import numpy as np
 import pytest
 
 from nearer.datasets import CATALOGUE, load_digits_mnist, load_human
-from nearer.datasets.catalogue import DataFile, Entry, entry
-from nearer.datasets.folders import cache_folder, data_folder, fetch, find, where
+from nearer.datasets.catalogue import DataFile, Entry, entry, fetch, find, folders, locate, missing
 from nearer.errors import InvalidInput, MissingData
 
 CONTENT = b"0,1,2\n"
@@ -15,7 +15,7 @@ DATA = Entry("small", "a test", 3, "answers", "none", "here", "load_small()", (F
 
 
 @pytest.fixture(autouse=True)
-def folders(tmp_path, monkeypatch):
+def data_and_cache(tmp_path, monkeypatch):
     for name in ("data", "cache"):
         (tmp_path / name).mkdir()
     monkeypatch.setenv("NEARER_DATA", str(tmp_path / "data"))
@@ -23,35 +23,34 @@ def folders(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_data_folder_before_cache(folders):
-    with pytest.raises(MissingData, match=r"put small\.csv \(here; .* into .*data or .*cache"):
-        find(DATA, FILE)
-    (folders / "cache" / "small.csv").write_bytes(CONTENT)
-    assert find(DATA, FILE) == folders / "cache" / "small.csv"
-    (folders / "data" / "small.csv").write_bytes(CONTENT)
-    assert find(DATA, FILE) == folders / "data" / "small.csv"
+def test_data_folder_before_cache(data_and_cache):
+    assert find(DATA) is None
+    assert re.search(r"put small\.csv \(here; .* into .*data or .*cache", str(missing(DATA)))
+    (data_and_cache / "cache" / "small.csv").write_bytes(CONTENT)
+    assert find(DATA) == [data_and_cache / "cache" / "small.csv"]
+    (data_and_cache / "data" / "small.csv").write_bytes(CONTENT)
+    assert find(DATA) == [data_and_cache / "data" / "small.csv"]
 
 
-def test_a_wrong_file_is_refused(folders):
-    (folders / "data" / "small.csv").write_bytes(b"0,2,1\n")
-    assert where(FILE) is not None
+def test_a_wrong_file_is_refused(data_and_cache):
+    (data_and_cache / "data" / "small.csv").write_bytes(b"0,2,1\n")
+    assert locate(FILE) is not None
     with pytest.raises(InvalidInput, match=r"SHA-256 \w{12}… is not \w{12}… of small; remove it"):
-        find(DATA, FILE)
+        find(DATA)
 
 
 def test_folders_by_default(monkeypatch, tmp_path):
     monkeypatch.delenv("NEARER_DATA")
     monkeypatch.delenv("NEARER_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert data_folder() is None  # the package looks into no folder that was not named
-    assert cache_folder() == tmp_path / "xdg" / "nearer"
+    assert folders() == [tmp_path / "xdg" / "nearer"]
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert cache_folder() == tmp_path / ".cache" / "nearer"
+    assert folders() == [tmp_path / ".cache" / "nearer"]
 
 
-def test_downloads(folders):
-    assert fetch(DATA, True, lambda home: home) == str(folders / "cache" / "scikit-learn")
+def test_downloads(data_and_cache):
+    assert fetch(DATA, True, lambda home: home) == str(data_and_cache / "cache" / "scikit-learn")
     with pytest.raises(MissingData, match="or pass download=True"):
         fetch(DATA, False, lambda home: home)
 

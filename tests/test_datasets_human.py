@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from nearer.datasets import HUMAN, load_human
-from nearer.datasets.catalogue import entry
-from nearer.datasets.folders import where
+from nearer.datasets.catalogue import entry, locate
 
 # name: answers, objects, triplets, distinct questions
 KNOWN = {
@@ -17,7 +16,7 @@ KNOWN = {
 
 
 def load(name):
-    if any(where(file) is None for file in entry(name).files):
+    if any(locate(file) is None for file in entry(name).files):
         pytest.skip(f"{name}: no file in the folder of NEARER_DATA")
     return load_human(name)
 

@@ -2,13 +2,12 @@ import numpy as np
 import pytest
 
 from nearer.datasets import load_digits_mnist, load_newsgroups, load_spambase
-from nearer.datasets.catalogue import entry
-from nearer.datasets.folders import where
+from nearer.datasets.catalogue import entry, locate
 from nearer.errors import InvalidInput
 
 
 def needs(name):
-    there = all(where(file) is not None for file in entry(name).files)
+    there = all(locate(file) is not None for file in entry(name).files)
     return pytest.mark.skipif(not there, reason=f"{name}: no file in the folder of NEARER_DATA")
 
 

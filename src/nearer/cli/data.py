@@ -20,8 +20,7 @@ def command(as_json: bool) -> None:
     Files are looked for in the folder that NEARER_DATA names, where it is set, then in the cache
     folder (NEARER_CACHE). Some sets can be downloaded instead.
     """
-    from nearer.datasets.catalogue import CATALOGUE
-    from nearer.datasets.folders import folders
+    from nearer.datasets.catalogue import CATALOGUE, folders
 
     rows = [_describe(data) for data in CATALOGUE]
     if as_json:
@@ -51,9 +50,9 @@ def command(as_json: bool) -> None:
 
 
 def _describe(data: Any) -> dict[str, Any]:
-    from nearer.datasets.folders import where
+    from nearer.datasets.catalogue import locate
 
-    paths = [where(file) for file in data.files]
+    paths = [locate(file) for file in data.files]
     missing = [file.name for file, path in zip(data.files, paths, strict=True) if path is None]
     if not data.files:
         at_hand = "shipped"

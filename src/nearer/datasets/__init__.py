@@ -1,16 +1,25 @@
 """Points and answers to try things on: drawn at random, shipped, or read from files."""
 
 from nearer.datasets.catalogue import CATALOGUE
-from nearer.datasets.cities import Cities, load_cities
-from nearer.datasets.human import HUMAN, HumanData, load_human
-from nearer.datasets.points import load_points, read_points
-from nearer.datasets.real import PointData, load_digits_mnist, load_newsgroups, load_spambase
-from nearer.datasets.synthetic import (
+from nearer.datasets.points import (
+    load_points,
     make_ball,
     make_cube,
     make_gaussian,
     make_mixture,
     make_sphere,
+    read_points,
+)
+from nearer.datasets.published import (
+    HUMAN,
+    Cities,
+    HumanData,
+    PointData,
+    load_cities,
+    load_digits_mnist,
+    load_human,
+    load_newsgroups,
+    load_spambase,
 )
 
 __all__ = [

