@@ -17,7 +17,7 @@ from scipy.stats import kendalltau
 
 import nearer
 from benchmarks.harness import Cell, Rows, counted, distinct, grid, median, pick, summary, table
-from nearer.algorithms.methods import make_asking
+from nearer.algorithms.methods import make_strategy
 from nearer.metrics import knn_precision, mean_kendall_tau
 
 BUDGETS = (5_000, 10_000, 15_000, 20_000, 25_000, 30_000)
@@ -86,9 +86,9 @@ def budgeted(data: str, method: str, budget: int, seed: int) -> dict[str, Any]:
     """Tau at a budget; the rivals are told the true dimension."""
     X = points(data, seed)
     options = {} if method == "adaptive" else {"n_components": CURVES[data]}
-    asking = make_asking(method, len(X), random_state=0, budget=budget, **options)
+    strategy = make_strategy(method, len(X), random_state=0, budget=budget, **options)
     try:
-        found = nearer.run(asking, nearer.PointOracle(X), budget=budget)
+        found = nearer.run(strategy, nearer.PointOracle(X), budget=budget)
     except nearer.errors.NearerError:
         return {"tau": float("nan")}
     return {"tau": float(mean_kendall_tau(X, found.positions))}

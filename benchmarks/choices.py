@@ -190,10 +190,10 @@ def hour(n: int, task: str, way: str, minutes: int, seed: int) -> dict[str, Any]
     wanted = Task.parse(task)
     budget = int(60 * minutes / nearer.Pace().seconds(wanted))
     if way == "chosen":
-        asking = nearer.informative(
+        strategy = nearer.informative(
             n, budget=budget, n_components=3, quality=1, task=task, random_state=seed
         )
-        positions = nearer.run(asking, people).positions
+        positions = nearer.run(strategy, people).positions
     else:
         screens = random_screens(n, wanted, budget, rng)
         trials = Trials.from_screens(screens, people(screens))

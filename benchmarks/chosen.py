@@ -54,10 +54,10 @@ def simulated(n: int, d: int, task: str, bits: float, seed: int) -> dict[str, An
     X, people, rng = people_who_choose(n, d, task, seed)
     screens = random_screens(n, wanted, budget, rng)
     random = Trials.from_screens(screens, people(screens))
-    asking = nearer.informative(
+    strategy = nearer.informative(
         n, budget=budget, n_components=d, quality=1, task=task, random_state=seed
     )
-    found = nearer.run(asking, people)
+    found = nearer.run(strategy, people)
     chosen = found.details.get("trials", Trials.from_triplets(found.triplets))
     fits = [believe(t, n, d, split=wanted.is_comparison).fit for t in (random, chosen)]
     tau = [
@@ -77,10 +77,10 @@ def recorded(data: str, n: int, d: int, each: int, seed: int) -> dict[str, Any]:
     out = parts(rows, rng) == 0
     test, train = rows[out], rng.permutation(rows[~out])
     oracle, budget = nearer.RecordedOracle(train), each * n
-    asking = nearer.informative(
+    strategy = nearer.informative(
         n, budget=budget, n_components=d, quality=1, askable=oracle.knows, random_state=seed
     )
-    found = nearer.run(asking, oracle)
+    found = nearer.run(strategy, oracle)
     answers = (Trials.from_triplets(train[:budget]), Trials.from_triplets(found.triplets))
     fits = [believe(t, n, d, split=True).fit.positions for t in answers]
     right = [_predicted(X, test) for X in (*fits, found.positions)]

@@ -142,10 +142,10 @@ def _answers(questions: str, size: int, seed: int) -> tuple[Any, Any]:
     if questions == "random":
         return np.random.default_rng(seed + 1).permutation(pool)[:size], None
     oracle = nearer.RecordedOracle(pool)
-    asking = nearer.informative(
+    strategy = nearer.informative(
         N, budget=size, n_components=D, quality=1, askable=oracle.knows, random_state=seed
     )
-    found = nearer.run(asking, oracle)
+    found = nearer.run(strategy, oracle)
     return found.triplets, found.positions
 
 

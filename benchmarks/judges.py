@@ -16,7 +16,7 @@ import numpy as np
 
 import nearer
 from benchmarks.harness import Cell, Rows, cell, grid, table
-from nearer.asking.protocol import Asking
+from nearer.asking.protocol import Strategy
 from nearer.fitting.belief import Belief
 from nearer.judges import ChatJudge, StubServer
 from nearer.questions import random_questions
@@ -51,13 +51,13 @@ def _points(seed: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:
 def timed(in_flight: int) -> dict[str, float]:
     """Wall time of a run whose every call takes a second."""
     _, at = _points(0)
-    asking = nearer.informative(
+    strategy = nearer.informative(
         N, budget=_QUESTIONS, round_size=_ROUND, n_components=2, random_state=0
     )
     with StubServer(at, latency=1.0) as server:
         judge = ChatJudge("stub", endpoint=server.url, key=None)
         start = time.perf_counter()
-        nearer.run(asking, judge, objects=WORDS, max_in_flight=in_flight)
+        nearer.run(strategy, judge, objects=WORDS, max_in_flight=in_flight)
         seconds = time.perf_counter() - start
     return {"seconds": seconds, "calls": server.n_calls, "most_at_once": server.most_at_once}
 
@@ -68,21 +68,21 @@ def quality(budget: int, chosen: bool, order: str, seed: int) -> dict[str, float
     with StubServer(at, bias=0.1, lapse=0.1, random_state=seed) as server:
         judge = ChatJudge("stub", endpoint=server.url, key=None, order=order, random_state=seed)
         if chosen:
-            asking = nearer.informative(N, budget=budget, random_state=seed)
+            strategy = nearer.informative(N, budget=budget, random_state=seed)
         else:
-            asking = _random(budget, seed)
-        found = nearer.run(asking, judge, objects=WORDS, max_in_flight=_IN_FLIGHT)
+            strategy = _random(budget, seed)
+        found = nearer.run(strategy, judge, objects=WORDS, max_in_flight=_IN_FLIGHT)
     positions = found.positions if chosen else found
     tau = nearer.metrics.mean_kendall_tau(X, positions)
     return {"tau": tau, "bias": judge.report().position_bias, "calls": server.n_calls}
 
 
-def _random(budget: int, seed: int) -> Asking[np.ndarray]:
+def _random(budget: int, seed: int) -> Strategy[np.ndarray]:
     """Random questions, fitted as the chosen ones are."""
     rng = np.random.default_rng(seed)
     record = nearer.asking.Record()
 
-    def ask() -> Asking[None]:
+    def ask() -> Strategy[None]:
         yield random_questions(N, budget, rng)
 
     yield from nearer.asking.recorded(ask(), record)

@@ -161,10 +161,10 @@ def _fitted(rows: Any, seed: int, n: int, d: int, budget: int | None) -> Any:
         some = np.random.default_rng(seed).permutation(rows)[:THINGS]
         return nearer.OrdinalEmbedding(d, n_objects=n, random_state=seed).fit(some).fit_
     oracle = nearer.RecordedOracle(rows)
-    asking = nearer.informative(
+    strategy = nearer.informative(
         n, budget=budget, n_components=d, askable=oracle.knows, random_state=seed
     )
-    return nearer.run(asking, oracle).details["posterior"]
+    return nearer.run(strategy, oracle).details["posterior"]
 
 
 def under_flips(budget: int, flip: float) -> dict[str, Any]:
@@ -186,8 +186,8 @@ def ranked(flip: float, head: int) -> dict[str, Any]:
     n, count = 500, [0]
     exact = nearer.PointOracle(nearer.datasets.make_mixture(n, 3, random_state=0))
     oracle = nearer.NoisyOracle(exact, flip, noise="fresh", random_state=head)
-    asking = nearer.rank_objects(head, n, noise=flip, random_state=head)
-    found = nearer.run(asking, oracle, progress=lambda c, _: count.append(c))
+    strategy = nearer.rank_objects(head, n, noise=flip, random_state=head)
+    found = nearer.run(strategy, oracle, progress=lambda c, _: count.append(c))
     truth = nearer.run(nearer.rank_objects(head, n), exact)
     bound = GU_XU[flip] * n * np.log2(n)
     return {"exact": bool((found == truth).all()), "of the bound": count[-1] / bound}

@@ -41,8 +41,8 @@ def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
 def exact(quality: float, family: str, size: tuple[int, int], seed: int) -> dict[str, Any]:
     n, d = size
     X = points(family, n, d, np.random.default_rng(seed))
-    asking = nearer.adaptive(n, quality=quality, random_state=seed)
-    found = nearer.run(asking, nearer.PointOracle(X))
+    strategy = nearer.adaptive(n, quality=quality, random_state=seed)
+    found = nearer.run(strategy, nearer.PointOracle(X))
     return {
         "expected": found.details["expected_tau"],
         "tau": nearer.metrics.mean_kendall_tau(X, found.positions),
@@ -67,8 +67,8 @@ def _run(
     X = points(family, n, d, np.random.default_rng(seed))
     people = nearer.NoisyOracle(nearer.PointOracle(X), rate, random_state=seed)
     budget = round(share * noisy_budget(n, rate))
-    asking = nearer.informative(n, budget=budget, noise=rate, quality=quality, random_state=seed)
-    found = nearer.run(asking, people)
+    strategy = nearer.informative(n, budget=budget, noise=rate, quality=quality, random_state=seed)
+    found = nearer.run(strategy, people)
     return {
         "expected": found.details["expected_tau"],
         "tau": nearer.metrics.mean_kendall_tau(X, found.positions),

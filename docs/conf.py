@@ -16,7 +16,7 @@ sys.path.insert(0, str(HERE / "_ext"))
 
 # names of types that are shown as they are written
 ALIASES = (
-    "Answers", "ArrayLike", "Askable", "Asking", "Floats", "Map", "NDArray",
+    "Answers", "ArrayLike", "Askable", "Strategy", "Floats", "Map", "NDArray",
     "Objects", "Oracle", "Points", "Questions", "Ranking", "Said", "Seed",
 )  # fmt: skip
 

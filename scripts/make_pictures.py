@@ -32,8 +32,8 @@ def doubt() -> Figure:
     people = nearer.asking.PsychometricOracle(truth, scale=0.5, random_state=0)
     figure = Figure(figsize=(10, 4.6), layout="constrained")
     for ax, budget in zip(figure.subplots(1, 2), (1000, 4000), strict=True):
-        asking = nearer.informative(26, budget=budget, n_components=2, quality=1, random_state=0)
-        found = nearer.run(asking, people)
+        strategy = nearer.informative(26, budget=budget, n_components=2, quality=1, random_state=0)
+        found = nearer.run(strategy, people)
         laid = nearer.metrics.procrustes(truth, found.positions)
         covariances = laid.scale**2 * (laid.turn.T @ found.covariances @ laid.turn)
         nearer.plotting.plot_positions(laid.aligned, covariances=covariances, ax=ax)
@@ -46,8 +46,8 @@ def geometry() -> Figure:
     """Above, lens and hull estimate, from the rankings of two heads."""
     X = nearer.datasets.make_ball(400, 2, random_state=12)
     heads = [int(X[:, 0].argmin()), int(X[:, 0].argmax())]
-    asking = nearer.asking.together(*(nearer.rank_objects(h, 400, random_state=0) for h in heads))
-    rankings = np.array(nearer.run(asking, nearer.PointOracle(X)))
+    strategy = nearer.asking.together(*(nearer.rank_objects(h, 400, random_state=0) for h in heads))
+    rankings = np.array(nearer.run(strategy, nearer.PointOracle(X)))
     apex = int(np.argmin(np.abs(X - [0.05, 0.55]).sum(axis=1)))
     hull = np.flatnonzero(hull_estimate(rankings))
     hull = hull[np.argsort(rankings[0, hull])]

@@ -84,8 +84,8 @@ def test_a_budget_is_kept_and_always_gives_an_embedding(budget):
 
 def test_a_budget_set_from_outside_is_kept_too():
     X = np.random.default_rng(4).random((80, 2))
-    asking = nearer.adaptive(80, random_state=0)
-    found = nearer.run(asking, nearer.PointOracle(X), budget=700)
+    strategy = nearer.adaptive(80, random_state=0)
+    found = nearer.run(strategy, nearer.PointOracle(X), budget=700)
     assert found.n_comparisons == 700
 
 
@@ -311,8 +311,8 @@ def test_a_line_is_one_dimensional():
 @given(n=st.integers(3, 40), seed=st.integers(0, 2**32 - 1))
 def test_an_oracle_that_contradicts_itself_ends(n, seed):
     rng = np.random.default_rng(seed)
-    asking = nearer.adaptive(n, random_state=seed)
-    found = nearer.run(asking, lambda q: rng.random(len(q)) < 0.5)
+    strategy = nearer.adaptive(n, random_state=seed)
+    found = nearer.run(strategy, lambda q: rng.random(len(q)) < 0.5)
     assert np.isfinite(found.positions).all()
 
 

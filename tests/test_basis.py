@@ -120,8 +120,8 @@ def test_an_oracle_that_contradicts_itself_ends():
 @given(st.integers(0, 3000))
 def test_any_budget_is_kept_and_gives_a_basis(budget):
     X = np.random.default_rng(0).normal(size=(100, 3))
-    asking = nearer.choose_basis(100, random_state=0)
-    basis = nearer.run(asking, nearer.PointOracle(X), budget=budget)
+    strategy = nearer.choose_basis(100, random_state=0)
+    basis = nearer.run(strategy, nearer.PointOracle(X), budget=budget)
     assert basis.n_comparisons <= budget
     assert len(basis.triplets) == basis.n_comparisons
     assert basis.coordinates().shape == (100, basis.dimension)
@@ -134,8 +134,10 @@ def test_searched_coordinates(search):
     X = np.random.default_rng(1).random((200, 2))
     basis = choose(X)
     record = nearer.asking.Record()
-    asking = nearer.asking.recorded(nearer.algorithms.locate_objects(basis, search=search), record)
-    places = nearer.run(asking, nearer.PointOracle(X))
+    strategy = nearer.asking.recorded(
+        nearer.algorithms.locate_objects(basis, search=search), record
+    )
+    places = nearer.run(strategy, nearer.PointOracle(X))
     medians = basis.coordinates()
     for column, axis in enumerate(basis.axes):
         np.testing.assert_array_equal(places[axis.members, column], np.arange(len(axis)))

@@ -61,11 +61,11 @@ def test_only_what_may_be_asked_is_asked():
         seen.append(screens)
         return nearer.PointOracle(np.random.default_rng(0).normal(size=(20, 2)), choose=2)(screens)
 
-    asking = nearer.informative(
+    strategy = nearer.informative(
         20, budget=30, n_components=2, task="2 of 5",
         askable=lambda rows: rows[:, 0] % 2 == 0, random_state=0,
     )  # fmt: skip
-    found = nearer.run(asking, people)
+    found = nearer.run(strategy, people)
     rows = np.concatenate(seen)
     assert rows.shape == (30, 6)
     assert (rows[:, 0] % 2 == 0).all()
@@ -81,8 +81,8 @@ def test_screens_find_the_positions(task):
     people = nearer.asking.PsychometricOracle(
         X, scale=0.1, choose=Task.parse(task).choose, random_state=0
     )
-    asking = nearer.informative(20, budget=150, n_components=2, task=task, random_state=0)
-    found = nearer.run(asking, people)
+    strategy = nearer.informative(20, budget=150, n_components=2, task=task, random_state=0)
+    found = nearer.run(strategy, people)
     assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.8
     assert np.isfinite(found.covariances).all()
     assert len(found.details["learning_curve"])
@@ -90,8 +90,8 @@ def test_screens_find_the_positions(task):
 
 def test_a_budget_from_outside_ends_it_with_the_best_so_far():
     X = np.random.default_rng(3).normal(size=(12, 2))
-    asking = nearer.informative(12, budget=100, n_components=2, task="1 of 4", random_state=0)
-    found = nearer.run(asking, nearer.PointOracle(X), budget=17)
+    strategy = nearer.informative(12, budget=100, n_components=2, task="1 of 4", random_state=0)
+    found = nearer.run(strategy, nearer.PointOracle(X), budget=17)
     assert found.n_comparisons == 17
 
 
@@ -104,8 +104,8 @@ def test_dont_know_is_learned_as_a_tie():
         said[::3] = None
         return said
 
-    asking = nearer.informative(12, budget=30, n_components=2, task="1 of 4", random_state=0)
-    found = nearer.run(asking, shrugs)
+    strategy = nearer.informative(12, budget=30, n_components=2, task="1 of 4", random_state=0)
+    found = nearer.run(strategy, shrugs)
     trials = found.details["trials"]
     assert 0 < (~trials.decided).sum() < 30
     assert np.isfinite(found.positions).all()
@@ -117,10 +117,10 @@ def test_answers_that_are_there_are_learned_and_not_counted():
     rng = np.random.default_rng(0)
     questions = np.array([rng.choice(12, 3, replace=False) for _ in range(200)])
     known = answered(questions, oracle(questions))
-    asking = nearer.informative(
+    strategy = nearer.informative(
         12, budget=20, n_components=2, task="1 of 4", known=known, random_state=0
     )
-    found = nearer.run(asking, oracle)
+    found = nearer.run(strategy, oracle)
     assert len(found.details["trials"]) == 20
     assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.8
     with pytest.raises(InvalidInput, match="odd-one-out"):
@@ -131,8 +131,8 @@ def test_the_same_seed_asks_the_same():
     X = np.random.default_rng(3).normal(size=(15, 2))
 
     def run(memory):
-        asking = nearer.informative(15, budget=40, n_components=2, task="2 of 6", random_state=5)
-        return nearer.run(asking, nearer.PointOracle(X, choose=2), memory=memory)
+        strategy = nearer.informative(15, budget=40, n_components=2, task="2 of 6", random_state=5)
+        return nearer.run(strategy, nearer.PointOracle(X, choose=2), memory=memory)
 
     memory = nearer.asking.Memory()
     first, again = run(memory), run(memory)
@@ -166,10 +166,10 @@ def test_screens_end_when_they_are_expected_to_be_good_enough():
     X = np.random.default_rng(3).normal(size=(15, 1))
     asked = []
     for quality in (0.5, 0.9, 1.0):
-        asking = nearer.informative(
+        strategy = nearer.informative(
             15, budget=150, n_components=1, quality=quality, task="2 of 8", random_state=0
         )
-        found = nearer.run(asking, nearer.PointOracle(X, choose=2))
+        found = nearer.run(strategy, nearer.PointOracle(X, choose=2))
         asked.append(found.n_comparisons)
         assert ("τ is expected" in found.history[-1].note) == (quality < 1)
         assert found.details["expected_tau"] > min(quality, 0.9) - 0.02
@@ -178,4 +178,4 @@ def test_screens_end_when_they_are_expected_to_be_good_enough():
 
 def test_a_recipe_tells_tasks_apart():
     made = [nearer.informative(20, budget=9, task=Task.parse(t)) for t in ("1 of 4", "2 of 8")]
-    assert [asking.options["task"] for asking in made] == ["1 of 4", "2 of 8"]
+    assert [strategy.options["task"] for strategy in made] == ["1 of 4", "2 of 8"]

@@ -79,8 +79,8 @@ def test_it_beats_random_questions_with_the_same_fit():
         rng = np.random.default_rng(seed)
         X = nearer.datasets.make_gaussian(80, 2, random_state=rng)
         oracle = nearer.PointOracle(X)
-        asking = nearer.algorithms.crowd_kernel(80, budget=4000, n_components=2, random_state=rng)
-        embedding = nearer.run(asking, oracle)
+        strategy = nearer.algorithms.crowd_kernel(80, budget=4000, n_components=2, random_state=rng)
+        embedding = nearer.run(strategy, oracle)
         assert embedding.n_comparisons == len(embedding.triplets) == 4000
         assert len(np.unique(pack(embedding.triplets)[0])) > 3950
         chosen.append(nearer.metrics.knn_precision(X, embedding.positions))
@@ -93,12 +93,12 @@ def test_it_beats_random_questions_with_the_same_fit():
 
 def test_a_smaller_budget_from_outside_gives_what_there_is():
     X = nearer.datasets.make_gaussian(30, 2, random_state=0)
-    asking = nearer.algorithms.crowd_kernel(30, budget=2000, n_components=2, random_state=0)
-    embedding = nearer.run(asking, nearer.PointOracle(X), budget=150)
+    strategy = nearer.algorithms.crowd_kernel(30, budget=2000, n_components=2, random_state=0)
+    embedding = nearer.run(strategy, nearer.PointOracle(X), budget=150)
     assert embedding.n_comparisons == 150
     assert "150" in embedding.history[0].note
-    asking = nearer.algorithms.crowd_kernel(30, budget=2000, n_components=2, random_state=0)
-    assert nearer.run(asking, nearer.PointOracle(X), budget=0).positions.shape == (30, 2)
+    strategy = nearer.algorithms.crowd_kernel(30, budget=2000, n_components=2, random_state=0)
+    assert nearer.run(strategy, nearer.PointOracle(X), budget=0).positions.shape == (30, 2)
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,8 @@ def test_budget_rounds_and_no_question_twice():
         asked.append(questions)
         return people(X)(questions)
 
-    asking = nearer.informative(25, budget=700, n_components=2, round_size=80, random_state=0)
-    found = nearer.run(asking, oracle)
+    strategy = nearer.informative(25, budget=700, n_components=2, round_size=80, random_state=0)
+    found = nearer.run(strategy, oracle)
     assert [len(q) for q in asked] == [80] * 8 + [60]
     assert found.n_comparisons == 700
     assert found.n_rounds == 9
@@ -45,18 +45,18 @@ def test_only_askable_questions_until_none_is_left():
         assert askable(questions).all()
         return people(X)(questions)
 
-    asking = nearer.informative(8, budget=500, n_components=2, askable=askable, random_state=0)
-    found = nearer.run(asking, oracle)
+    strategy = nearer.informative(8, budget=500, n_components=2, askable=askable, random_state=0)
+    found = nearer.run(strategy, oracle)
     assert found.n_comparisons == 2 * 7 * 6 // 2  # all there are
     assert "no further question" in found.history[-1].note
 
 
 def test_objects_nobody_is_asked_about_are_named():
     X = np.random.default_rng(0).normal(size=(12, 2))
-    asking = nearer.informative(
+    strategy = nearer.informative(
         12, budget=200, n_components=2, askable=lambda q: (q != 11).all(axis=1), random_state=0
     )
-    found = nearer.run(asking, people(X))
+    found = nearer.run(strategy, people(X))
     assert found.details["never_asked"].tolist() == [11]
     spread = np.trace(found.details["covariances"], axis1=1, axis2=2)
     assert spread.argmax() == 11
@@ -78,8 +78,8 @@ def test_replaying_a_log_goes_on_as_if_uninterrupted(cut):
 
 def test_a_budget_from_outside_cuts_a_round_and_still_gives_positions():
     X = np.random.default_rng(0).normal(size=(15, 2))
-    asking = nearer.informative(15, budget=400, n_components=2, round_size=60, random_state=0)
-    found = nearer.run(asking, people(X), budget=150)
+    strategy = nearer.informative(15, budget=400, n_components=2, round_size=60, random_state=0)
+    found = nearer.run(strategy, people(X), budget=150)
     assert found.n_comparisons == 150
     assert np.isfinite(found.positions).all()
 
@@ -88,8 +88,8 @@ def test_it_stops_when_it_expects_to_be_good_enough():
     X = nearer.datasets.make_gaussian(30, 1, random_state=2)
     told = {}
     for quality in (0.9, 0.98, 1.0):
-        asking = nearer.informative(30, budget=2500, quality=quality, random_state=0)
-        found = nearer.run(asking, people(X, 0.05))
+        strategy = nearer.informative(30, budget=2500, quality=quality, random_state=0)
+        found = nearer.run(strategy, people(X, 0.05))
         told[quality] = found.n_comparisons
         if quality < 1:
             assert "τ is expected" in found.history[-1].note
@@ -111,10 +111,10 @@ def test_chosen_questions_teach_more_than_random_ones():
     gains = []
     for seed in range(3):
         oracle = people(X, 0.1, seed + 100)
-        asking = nearer.informative(
+        strategy = nearer.informative(
             60, budget=3000, n_components=2, round_size=300, random_state=seed
         )
-        chosen = nearer.run(asking, oracle)
+        chosen = nearer.run(strategy, oracle)
         # the same fit to random questions
         questions = Candidates(60).draw(3000, np.random.default_rng(seed))
         belief = Belief(60, 2, np.random.default_rng(seed))
@@ -175,6 +175,6 @@ def test_arguments_are_checked(arguments, message):
 
 
 def test_a_mask_of_the_wrong_form_is_refused():
-    asking = nearer.informative(9, budget=9, askable=lambda q: np.ones(len(q)), random_state=0)
+    strategy = nearer.informative(9, budget=9, askable=lambda q: np.ones(len(q)), random_state=0)
     with pytest.raises(nearer.errors.InvalidInput, match="one boolean for each"):
-        next(asking)
+        next(strategy)

@@ -88,7 +88,7 @@ def test_embed_goes_on_at_any_cut_with_a_seed_that_was_drawn(cut, tmp_path):
 def test_a_question_that_is_put_twice_on_purpose_is_two_answers(tmp_path):
     said = iter([True, False, True])
 
-    @nearer.asking.doubtful
+    @nearer.asking.accepts_uncertain
     def thrice():
         question = np.array([[0, 1, 2]])
         first = yield question
@@ -104,7 +104,7 @@ def test_a_question_that_is_put_twice_on_purpose_is_two_answers(tmp_path):
 
 
 def test_doubt_grades_and_screens_come_back_as_they_were(tmp_path):
-    @nearer.asking.doubtful
+    @nearer.asking.accepts_uncertain
     def mixed():
         first = yield np.array([[0, 1, 2], [0, 2, 3], [1, 2, 3], [2, 0, 3]])
         second = yield np.array([[0, 1, 2, 3], [-1, 0, 1, 2]])
@@ -249,9 +249,9 @@ FULL = """
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
     X = np.random.default_rng(0).normal(size=(24, 2))
-    asking = nearer.algorithms.rand_soe(24, budget=5000, random_state=0)
+    strategy = nearer.algorithms.rand_soe(24, budget=5000, random_state=0)
     try:
-        nearer.run(asking, nearer.PointOracle(X), journal=sys.argv[1], block_size=50)
+        nearer.run(strategy, nearer.PointOracle(X), journal=sys.argv[1], block_size=50)
     except nearer.errors.JournalError as error:
         print(error)
 """

@@ -54,8 +54,8 @@ def test_where_nothing_is_left_to_ask_what_obeys_is_taken(monkeypatch: pytest.Mo
     plane = np.hstack([line, np.zeros((4, 1))])
     monkeypatch.setattr(frame, "fewest_dimensions", _two_fits(plane, line))
     known = frame.Frame(np.arange(4))
-    asking = frame.build_frame(known, 4, "fewest-comparisons", np.random.default_rng(0))
-    nearer.run(asking, PointOracle(line))
+    strategy = frame.build_frame(known, 4, "fewest-comparisons", np.random.default_rng(0))
+    nearer.run(strategy, PointOracle(line))
     assert len(known.heads) == 4
     assert known.dimension == 2
 

@@ -1,4 +1,4 @@
-"""OrdinalBasis keeps scikit-learn's rules and says the same as the asking it wraps."""
+"""OrdinalBasis keeps scikit-learn's rules and says the same as the strategy it wraps."""
 
 import numpy as np
 import pytest

@@ -10,8 +10,8 @@ from scipy.special import expit
 import nearer
 from nearer.algorithms.noise_check import detect_noise
 from nearer.algorithms.planning import plan_study
-from nearer.asking.noisy_sorting import repeated
-from nearer.asking.people import CrowdOracle, Person, PsychometricOracle
+from nearer.asking.noisy_sort import repeated
+from nearer.asking.simulated_people import CrowdOracle, Person, PsychometricOracle
 from nearer.cli.main import main
 from nearer.errors import InvalidInput
 from nearer.questions import random_questions
@@ -82,8 +82,8 @@ def test_rankings_are_exact_despite_wrong_answers(noise):
     for head in range(heads):
         oracle = nearer.NoisyOracle(exact, noise, noise="fresh", random_state=head)
         count = []
-        asking = nearer.rank_objects(head, n, noise=noise, random_state=head)
-        found = nearer.run(asking, oracle, progress=lambda c, r, count=count: count.append(c))
+        strategy = nearer.rank_objects(head, n, noise=noise, random_state=head)
+        found = nearer.run(strategy, oracle, progress=lambda c, r, count=count: count.append(c))
         truth = nearer.run(nearer.rank_objects(head, n, random_state=0), exact)
         right += bool((found == truth).all())
         cost.append(count[-1])

@@ -7,7 +7,7 @@ import pytest
 
 import nearer
 from nearer import metrics
-from nearer.algorithms.methods import METHODS, make_asking
+from nearer.algorithms.methods import METHODS, make_strategy
 from nearer.algorithms.pipelines import _nearest
 from nearer.errors import InvalidInput
 from nearer.fitting.dimension import fit_onwards, fit_smallest
@@ -18,8 +18,8 @@ SMALL = nearer.datasets.make_gaussian(60, 2, random_state=0)
 def embed(method, X=SMALL, seed=0, budget=None, **options):
     if method == "paper":
         options.setdefault("n_starts", 2)
-    asking = make_asking(method, len(X), random_state=seed, budget=budget, **options)
-    return nearer.run(asking, nearer.PointOracle(X), budget=budget)
+    strategy = make_strategy(method, len(X), random_state=seed, budget=budget, **options)
+    return nearer.run(strategy, nearer.PointOracle(X), budget=budget)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -165,7 +165,7 @@ def test_the_registry_says_what_each_method_takes():
     assert "extra" in METHODS["extra+soe"].takes
     assert all(method.about and name == method.name for name, method in METHODS.items())
     with pytest.raises(InvalidInput, match=r"method='magic'.*'adaptive'"):
-        make_asking("magic", 10)
+        make_strategy("magic", 10)
 
 
 def test_options_that_a_method_has_not_are_refused():

@@ -38,8 +38,8 @@ def test_new_objects_rank_the_old_as_well_as_the_old_do(embedded):
 
 def test_a_budget_places_as_well_as_it_can(embedded):
     X, old = embedded
-    asking = nearer.algorithms.place_objects(old, [300, 301])
-    placed = nearer.run(asking, nearer.PointOracle(X), budget=20)
+    strategy = nearer.algorithms.place_objects(old, [300, 301])
+    placed = nearer.run(strategy, nearer.PointOracle(X), budget=20)
     assert placed.n_comparisons == 20
     assert np.isfinite(placed.positions).all()
 

@@ -1,4 +1,4 @@
-"""Driving askings: run, side by side, recorded, remembered, limited."""
+"""Driving strategies: run, side by side, recorded, remembered, limited."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ ORACLE = nearer.PointOracle(np.random.default_rng(0).normal(size=(40, 2)))
 
 
 def ask_rounds(*rounds):
-    """An asking that puts these rounds and returns all answers; cut short, those it got."""
+    """A strategy that puts these rounds and returns all answers; cut short, those it got."""
     got = []
     for questions in rounds:
         try:
@@ -25,9 +25,9 @@ def ask_rounds(*rounds):
     return np.concatenate(got)
 
 
-def one_at_a_time(asking, oracle):
-    """Answer an asking through a session, one open question at a time, the last first."""
-    session = nearer.asking.Session(asking)
+def one_at_a_time(strategy, oracle):
+    """Answer a strategy through a session, one open question at a time, the last first."""
+    session = nearer.asking.Session(strategy)
     while not session.done:
         question = session.open[-1:]
         session.tell(question, oracle(question))
@@ -59,8 +59,8 @@ def test_a_basis_is_the_same_one_question_at_a_time():
 def test_progress_counts_comparisons_and_rounds():
     seen = []
     record = nearer.asking.Record()
-    asking = nearer.asking.recorded(nearer.rank_objects(0, 40, random_state=0), record)
-    nearer.run(asking, ORACLE, progress=lambda *counts: seen.append(counts))
+    strategy = nearer.asking.recorded(nearer.rank_objects(0, 40, random_state=0), record)
+    nearer.run(strategy, ORACLE, progress=lambda *counts: seen.append(counts))
     assert seen[-1] == (record.n_comparisons, record.n_rounds)
     assert len(seen) == record.n_rounds
     assert len(record.triplets) == record.n_comparisons
@@ -182,14 +182,14 @@ def test_interrupted_and_run_again_with_the_same_memory_pays_once():
             raise KeyboardInterrupt
         return ORACLE(questions)
 
-    def asking():
+    def strategy():
         return nearer.rank_objects(0, 40, random_state=0)
 
     with pytest.raises(KeyboardInterrupt):
-        nearer.run(asking(), impatient, memory=memory)
+        nearer.run(strategy(), impatient, memory=memory)
     paid = len(memory)
-    again = nearer.run(nearer.asking.recorded(asking(), record), impatient, memory=memory)
-    np.testing.assert_array_equal(again, nearer.run(asking(), ORACLE))
+    again = nearer.run(nearer.asking.recorded(strategy(), record), impatient, memory=memory)
+    np.testing.assert_array_equal(again, nearer.run(strategy(), ORACLE))
     assert 0 < paid < record.n_comparisons == len(memory)
 
 
@@ -250,8 +250,8 @@ def shrugging(oracle, every):
 
 def test_what_nobody_knows_is_asked_again_and_sorts_stay_right():
     truth = nearer.run(nearer.rank_objects(0, 40, random_state=0), ORACLE)
-    asking = nearer.rank_objects(0, 40, random_state=0)
-    np.testing.assert_array_equal(nearer.run(asking, shrugging(ORACLE, 7)), truth)
+    strategy = nearer.rank_objects(0, 40, random_state=0)
+    np.testing.assert_array_equal(nearer.run(strategy, shrugging(ORACLE, 7)), truth)
 
 
 def test_what_nobody_ever_knows_is_decided_by_number_and_said():
@@ -261,19 +261,19 @@ def test_what_nobody_ever_knows_is_decided_by_number_and_said():
 
 
 def test_a_marked_asking_sees_doubt_through_every_wrapper():
-    @nearer.asking.doubtful
+    @nearer.asking.accepts_uncertain
     def one_round():
         return (yield np.array([[0, 1, 2], [0, 2, 3], [0, 1, 3]]))
 
     record, memory = nearer.asking.Record(), nearer.asking.Memory()
-    asking = nearer.asking.limited(
+    strategy = nearer.asking.limited(
         nearer.asking.recorded(
             nearer.asking.remembered(nearer.asking.renumbered(one_round(), np.arange(4)), memory),
             record,
         ),
         5,
     )
-    said = nearer.run(asking, lambda q: [True, nearer.UNSURE, 0.25])
+    said = nearer.run(strategy, lambda q: [True, nearer.UNSURE, 0.25])
     assert said.tolist() == [1.0, None, 0.25]
     assert (len(memory), record.n_unsure) == (2, 1)
     np.testing.assert_array_equal(record.triplets, [[0, 1, 2], [0, 3, 1]])
@@ -293,8 +293,8 @@ def test_screens_are_recorded_remembered_and_limited_by_rows():
     screens = [[0, 1, 2, 3, 4], [-1, 5, 6, 7, 8], [3, 1, 2, 4, 5]]
     oracle = nearer.PointOracle(np.arange(9.0), choose=2)
     record, memory = nearer.asking.Record(), nearer.asking.Memory()
-    asking = nearer.asking.recorded(ask_screens(screens, rounds=2), record)
-    said = nearer.run(asking, oracle, memory=memory, budget=3)
+    strategy = nearer.asking.recorded(ask_screens(screens, rounds=2), record)
+    said = nearer.run(strategy, oracle, memory=memory, budget=3)
     assert said.shape == (6, 4)
     np.testing.assert_array_equal(said[:3], said[3:])
     np.testing.assert_array_equal(said[0], [True, True, False, False])

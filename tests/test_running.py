@@ -154,18 +154,18 @@ def test_no_more_calls_are_under_way_than_allowed(kind):
         enter(-1)
         return EXACT(questions)
 
-    asking = nearer.algorithms.rand_soe(30, budget=60, random_state=0)
+    strategy = nearer.algorithms.rand_soe(30, budget=60, random_state=0)
     if kind == "threads":
-        nearer.run(asking, oracle, workers=6)
+        nearer.run(strategy, oracle, workers=6)
     else:
-        nearer.run(asking, later, max_in_flight=6)
+        nearer.run(strategy, later, max_in_flight=6)
     assert most == 6
 
 
 def test_a_slow_block_does_not_hold_up_the_journal(tmp_path):
     """While one call hangs, the answers of all the others are on the disk already."""
     journal, kept, hanging = tmp_path / "answers.db", [], threading.Event()
-    asking = nearer.algorithms.rand_soe(30, budget=40, random_state=0)
+    strategy = nearer.algorithms.rand_soe(30, budget=40, random_state=0)
     first = threading.Lock()
 
     def oracle(questions):
@@ -178,7 +178,7 @@ def test_a_slow_block_does_not_hold_up_the_journal(tmp_path):
         if comparisons == 39:
             hanging.set()
 
-    nearer.run(asking, oracle, workers=4, journal=journal, progress=watch)
+    nearer.run(strategy, oracle, workers=4, journal=journal, progress=watch)
     assert kept[-1] == 40
     assert 39 in kept
 
@@ -198,8 +198,8 @@ def test_what_the_caller_names_is_tried_again():
                 raise ConnectionError("busy")
         return EXACT(questions)
 
-    asking = nearer.algorithms.rand_soe(30, budget=40, random_state=0)
-    found = nearer.run(asking, oracle, workers=8, retry=ConnectionError, pause=0.001)
+    strategy = nearer.algorithms.rand_soe(30, budget=40, random_state=0)
+    found = nearer.run(strategy, oracle, workers=8, retry=ConnectionError, pause=0.001)
     assert found.n_comparisons == 40
     failures.clear()
     with pytest.raises(ConnectionError, match="busy"):
@@ -418,7 +418,7 @@ def test_noise_is_expected_where_it_is_likely():
 
 
 def test_a_line_on_the_terminal_counts_what_is_paid_for(monkeypatch):
-    from nearer.running import progress
+    from nearer.asking import progress
 
     said = []
 

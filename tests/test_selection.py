@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nearer
-from nearer.asking.selection import best_of
+from nearer.asking.select import best_of
 from nearer.errors import InvalidInput
 
 
@@ -18,8 +18,8 @@ def test_the_farthest_object_and_its_exact_cost(n, seed):
     X = rng.normal(size=(n, 2))
     head = int(rng.integers(n))
     record = nearer.asking.Record()
-    asking = nearer.asking.recorded(nearer.asking.farthest_object(head, n), record)
-    farthest = nearer.run(asking, nearer.PointOracle(X))
+    strategy = nearer.asking.recorded(nearer.asking.farthest_object(head, n), record)
+    farthest = nearer.run(strategy, nearer.PointOracle(X))
     assert farthest == np.argmax(np.linalg.norm(X - X[head], axis=1))
     assert record.n_comparisons == n - 2
     assert record.n_rounds == ceil(log2(n - 1))
@@ -30,8 +30,8 @@ def test_the_k_nearest(n, ordered, seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 2))
     head, k = int(rng.integers(n)), int(rng.integers(1, n))
-    asking = nearer.asking.nearest_objects(head, n, k, ordered=ordered, random_state=seed)
-    found = nearer.run(asking, nearer.PointOracle(X))
+    strategy = nearer.asking.nearest_objects(head, n, k, ordered=ordered, random_state=seed)
+    found = nearer.run(strategy, nearer.PointOracle(X))
     expected = np.argsort(np.linalg.norm(X - X[head], axis=1))[1 : k + 1]
     np.testing.assert_array_equal(found, expected if ordered else np.sort(expected))
 
@@ -44,8 +44,8 @@ def test_selection_is_linear():
         costs = []
         for seed in range(5):
             record = nearer.asking.Record()
-            asking = nearer.asking.nearest_objects(0, n, k, random_state=seed)
-            nearer.run(nearer.asking.recorded(asking, record), oracle)
+            strategy = nearer.asking.nearest_objects(0, n, k, random_state=seed)
+            nearer.run(nearer.asking.recorded(strategy, record), oracle)
             costs.append(record.n_comparisons / n)
         means.append(np.mean(costs))
     assert max(means) < 3
@@ -53,8 +53,8 @@ def test_selection_is_linear():
 
 def test_among_some():
     oracle = nearer.PointOracle(np.arange(10.0))
-    asking = nearer.asking.nearest_objects(5, 10, k=2, among=[0, 2, 5, 9, 9], ordered=True)
-    np.testing.assert_array_equal(nearer.run(asking, oracle), [2, 9])
+    strategy = nearer.asking.nearest_objects(5, 10, k=2, among=[0, 2, 5, 9, 9], ordered=True)
+    np.testing.assert_array_equal(nearer.run(strategy, oracle), [2, 9])
 
 
 @pytest.mark.parametrize("options", [{"k": 0}, {"k": 5}, {"k": 2, "among": [1, 7]}])

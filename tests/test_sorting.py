@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nearer
-from nearer.asking.sorting import sort_objects
+from nearer.asking.sort import sort_objects
 from nearer.errors import InvalidInput
 
 ORDERS = ["fewest-comparisons", "fewest-rounds", "guided"]
@@ -24,8 +24,8 @@ def cost(n, seed, order, guess=None):
     record = nearer.asking.Record()
     oracle = nearer.PointOracle(np.arange(float(n)))
     options = {} if guess is None else {"guess": guess}
-    asking = nearer.rank_objects(0, n, order=order, random_state=seed, **options)
-    ranking = nearer.run(nearer.asking.recorded(asking, record), oracle)
+    strategy = nearer.rank_objects(0, n, order=order, random_state=seed, **options)
+    ranking = nearer.run(nearer.asking.recorded(strategy, record), oracle)
     np.testing.assert_array_equal(ranking, np.arange(n))
     return record.n_comparisons, record.n_rounds
 
@@ -36,8 +36,8 @@ def test_the_ranking_is_the_order_of_distances(n, order, seed):
     X = rng.normal(size=(n, 2))
     head = int(rng.integers(n))
     options = {"guess": rng.normal(size=n)} if order == "guided" else {}
-    asking = nearer.rank_objects(head, n, order=order, random_state=seed, **options)
-    ranking = nearer.run(asking, nearer.PointOracle(X))
+    strategy = nearer.rank_objects(head, n, order=order, random_state=seed, **options)
+    ranking = nearer.run(strategy, nearer.PointOracle(X))
     distance = np.linalg.norm(X - X[head], axis=1)
     np.testing.assert_array_equal(ranking, distance.argsort().argsort())
 

@@ -24,7 +24,7 @@ ORDER = [
     "placing",
     "language_model",
     "study",
-    "own_asking",
+    "own_strategy",
     "colours",
     "words",
     "shapes",

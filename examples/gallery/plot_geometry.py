@@ -21,8 +21,10 @@ from nearer.geometry.dominance import hull_estimate, lens
 X = nearer.datasets.make_ball(400, 2, random_state=12)
 oracle = nearer.PointOracle(X)
 heads = [int(X[:, 0].argmin()), int(X[:, 0].argmax())]
-asking = nearer.asking.together(*(nearer.rank_objects(head, 400, random_state=0) for head in heads))
-rankings = np.array(nearer.run(asking, oracle))
+strategy = nearer.asking.together(
+    *(nearer.rank_objects(head, 400, random_state=0) for head in heads)
+)
+rankings = np.array(nearer.run(strategy, oracle))
 
 # %%
 # An object is **above** another if both heads are farther from it. The **lens** of an object

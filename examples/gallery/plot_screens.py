@@ -26,10 +26,10 @@ for task in ("1 of 2", "1 of 4", "2 of 8"):
         people = nearer.asking.PsychometricOracle(
             X, scale=0.6, choose=asked.choose, random_state=seed
         )
-        asking = nearer.informative(
+        strategy = nearer.informative(
             24, n_components=2, budget=screens[task], task=task, quality=1, random_state=seed
         )
-        found = nearer.run(asking, people)
+        found = nearer.run(strategy, people)
         taus[task].append(nearer.metrics.mean_kendall_tau(X, found.positions))
 
 # %%

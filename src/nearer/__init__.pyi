@@ -24,16 +24,16 @@ from .fitting.pace import Pace as Pace
 from .algorithms.adaptive import adaptive as adaptive
 from .algorithms.informative import informative as informative
 from .algorithms.basis import choose_basis as choose_basis
-from .asking.sorting import rank_objects as rank_objects
-from .running.run import run as run
-from .running.load import load_journal as load_journal
+from .asking.sort import rank_objects as rank_objects
+from .asking.run import run as run
+from .triplets.journals import load_journal as load_journal
 
 # Oracles
 from .asking.oracles import PointOracle as PointOracle
 from .asking.oracles import DistanceOracle as DistanceOracle
 from .asking.oracles import RecordedOracle as RecordedOracle
 from .asking.oracles import NoisyOracle as NoisyOracle
-from .running.costs import PricedAnswers as PricedAnswers
+from .asking.costs import PricedAnswers as PricedAnswers
 from .questions import UNSURE as UNSURE
 
 # Estimators with the methods of scikit-learn

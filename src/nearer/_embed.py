@@ -14,13 +14,13 @@ import numpy as np
 from nearer import checks
 from nearer.algorithms.adaptive import Economy
 from nearer.algorithms.exact_or_noisy import Expected, exact_or_noisy
+from nearer.asking.names import as_names
+from nearer.asking.progress import asking_progress
 from nearer.asking.protocol import Oracle
+from nearer.asking.run import Dispatch, refuse_unknown, run
+from nearer.asking.workers import is_async
 from nearer.embedding import Embedding
 from nearer.errors import AnswersWarning, InvalidInput
-from nearer.running.names import as_names
-from nearer.running.progress import asking_progress
-from nearer.running.run import Dispatch, refuse_unknown, run
-from nearer.running.workers import is_async
 from nearer.wording import amount, as_called
 
 __all__ = ["embed"]
@@ -111,7 +111,7 @@ def embed(
         raise InvalidInput(f"{n} objects: the oracle knows only {known}; ask for at most so many")
     if noise == "auto" and getattr(oracle, "expects_noise", is_async(oracle)):
         noise = _SOME
-    asking = exact_or_noisy(
+    strategy = exact_or_noisy(
         n,
         budget=budget,
         noise=noise,
@@ -123,7 +123,7 @@ def embed(
     shown = asking_progress("asking") if progress is True else nullcontext(progress or None)
     with shown as count:
         found = run(
-            asking,
+            strategy,
             oracle,
             objects=None if names is None else names.objects,
             journal=journal,

@@ -15,11 +15,11 @@ from scipy.spatial.distance import pdist
 
 from nearer import checks
 from nearer.asking.protocol import Oracle
+from nearer.asking.run import run
 from nearer.distances import Distances
 from nearer.errors import InvalidInput
 from nearer.fitting.drawing import draw_positions
 from nearer.questions import Answers
-from nearer.running.run import run
 from nearer.wording import amount
 
 if TYPE_CHECKING:

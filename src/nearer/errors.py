@@ -81,7 +81,7 @@ class ContradictoryAnswers(NearerError, ValueError):
 class BudgetSpent(NearerError):
     """No more questions may be asked.
 
-    It is thrown *into* an asking at the `yield` whose round no longer fits, so that the
+    It is thrown *into* a strategy at the `yield` whose round no longer fits, so that the
     algorithm can return the best it has; what it does not catch reaches the caller.
 
     Attributes

@@ -120,7 +120,7 @@ class Trials:
 
     @classmethod
     def from_screens(cls, questions: Questions, answers: Said, **also: Any) -> Trials:
-        """Screens as askings yield them, rows (query, shown…), and the rows of booleans answered.
+        """Screens as strategies yield them, rows (query, shown…), and rows of booleans answered.
 
         With a query of −1 the chosen one is the odd one out. Comparisons are screens of two.
         """
@@ -251,7 +251,7 @@ class Trials:
 
     @property
     def questions(self) -> Objects:
-        """Rows (query, shown…), as askings yield them."""
+        """Rows (query, shown…), as strategies yield them."""
         return np.column_stack([self.query, self.shown])
 
     def __getitem__(self, rows: Any) -> Trials:

@@ -22,7 +22,7 @@ from nearer.algorithms.high_dimensional import HighDimensional
 from nearer.algorithms.low_dimensional import LowDimensional
 from nearer.algorithms.placing import place_objects
 from nearer.asking.memory import Memory
-from nearer.asking.protocol import Asking, in_order, limited, recorded, remembered, renumbered
+from nearer.asking.protocol import Strategy, in_order, limited, recorded, remembered, renumbered
 from nearer.asking.recipe import repeatable
 from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent
@@ -54,8 +54,8 @@ def adaptive(
     quality: float = 0.99,
     known: ArrayLike | None = None,
     random_state: int | np.random.Generator | None = None,
-) -> Asking[Embedding]:
-    """Find the dimension and the positions of objects: `nearer.embed` as an asking.
+) -> Strategy[Embedding]:
+    """Find the dimension and the positions of objects: `nearer.embed` as a strategy.
 
     Parameters
     ----------
@@ -79,15 +79,15 @@ def adaptive(
 
     Returns
     -------
-    asking
+    strategy
         Its result is an `Embedding`. Out of budget, it is the best so far.
 
     Examples
     --------
     >>> import nearer, numpy as np
     >>> X = np.random.default_rng(0).normal(size=(60, 2))
-    >>> asking = nearer.adaptive(60, budget=500, random_state=0)
-    >>> nearer.run(asking, nearer.PointOracle(X)).n_comparisons <= 500
+    >>> strategy = nearer.adaptive(60, budget=500, random_state=0)
+    >>> nearer.run(strategy, nearer.PointOracle(X)).n_comparisons <= 500
     True
     """
     n = checks.n_objects(n_objects)
@@ -98,8 +98,8 @@ def adaptive(
     if known is not None and len(np.asarray(known)):
         told = checks.triplets(known, n)[0].astype(np.int64)
     how = _How(order, checks.probability("quality", quality), keep_triplets, rng)
-    asking = (_core if n <= _TOGETHER else _core_and_others)(n, budget, told, how)
-    return asking if budget is None else limited(asking, budget)
+    strategy = (_core if n <= _TOGETHER else _core_and_others)(n, budget, told, how)
+    return strategy if budget is None else limited(strategy, budget)
 
 
 @dataclass(frozen=True)
@@ -112,21 +112,21 @@ class _How:
     rng: np.random.Generator
 
 
-def _core(n: int, budget: int | None, known: Triplets, how: _How) -> Asking[Embedding]:
+def _core(n: int, budget: int | None, known: Triplets, how: _How) -> Strategy[Embedding]:
     """Embed objects that are few enough to be fitted together."""
     draft = Draft(n, how.rng, known)
-    asking = recorded(remembered(_low_or_high(draft, budget, how), Memory(known)), draft.record)
+    strategy = recorded(remembered(_low_or_high(draft, budget, how), Memory(known)), draft.record)
     with suppress(BudgetSpent):
-        yield from in_order(asking)
+        yield from in_order(strategy)
     return draft.embedding()
 
 
-def _low_or_high(draft: Draft, budget: int | None, how: _How) -> Asking[None]:
+def _low_or_high(draft: Draft, budget: int | None, how: _How) -> Strategy[None]:
     if not (yield from LowDimensional(draft, budget, how.order, how.quality).ask()):
         yield from HighDimensional(draft, budget, how.quality).ask()
 
 
-def _core_and_others(n: int, budget: int | None, known: Triplets, how: _How) -> Asking[Embedding]:
+def _core_and_others(n: int, budget: int | None, known: Triplets, how: _How) -> Strategy[Embedding]:
     """Embed a random core, which holds the objects of known answers, then place the others."""
     objects = how.rng.permutation(n)
     asked_about = np.isin(objects, known)
@@ -137,8 +137,8 @@ def _core_and_others(n: int, budget: int | None, known: Triplets, how: _How) -> 
     inside = place[known][(place[known] < _CORE).all(axis=1)]
     half = None if budget is None else budget // 2
     better = 1 - _CORE_ERRORS * (1 - how.quality)
-    asking = _core(_CORE, half, inside, replace(how, quality=better))
-    core = yield from renumbered(asking if half is None else limited(asking, half), objects)
+    strategy = _core(_CORE, half, inside, replace(how, quality=better))
+    core = yield from renumbered(strategy if half is None else limited(strategy, half), objects)
     others = np.arange(_CORE, n)
     most = _PLACED * np.log2(n) / np.log2(_CORE)
     placed = yield from renumbered(

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from nearer.algorithms.believed import LearningCurve, Limits, believed
 from nearer.algorithms.chosen_screens import ScreenSource
-from nearer.asking.protocol import Asking, doubtful
+from nearer.asking.protocol import Strategy, accepts_uncertain
 from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent, InvalidInput
 from nearer.fitting.belief import Belief
@@ -17,14 +17,14 @@ from nearer.trials import Trials
 __all__ = ["ask_screens"]
 
 
-@doubtful
+@accepts_uncertain
 def ask_screens(
     belief: Belief,
     source: ScreenSource,
     limits: Limits,
     known: ArrayLike | None,
     rng: np.random.Generator,
-) -> Asking[Embedding]:
+) -> Strategy[Embedding]:
     """Ask screens of one task in rounds; the parameters are those of `nearer.informative`."""
     told = _known(known, source, len(belief.fit.positions))
     trials, curve, n_rounds = told, LearningCurve(), 0

@@ -25,12 +25,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearer import checks
-from nearer.asking.noisy_sorting import repeated
-from nearer.asking.protocol import Asking, recorded
+from nearer.asking.noisy_sort import repeated
+from nearer.asking.protocol import Strategy, recorded
 from nearer.asking.recipe import repeatable
 from nearer.asking.record import Record
-from nearer.asking.selection import farthest_object
-from nearer.asking.sorting import Order, rank_objects
+from nearer.asking.select import farthest_object
+from nearer.asking.sort import Order, rank_objects
 from nearer.errors import BudgetSpent, InvalidInput
 from nearer.geometry.axes import Axis, Ranking, find_axis, opposite_apex
 from nearer.geometry.dominance import hull_estimate, most_above
@@ -102,7 +102,7 @@ def choose_basis(
     order: Order = "fewest-comparisons",
     noise: float = 0.0,
     rank_start: bool = False,
-) -> Asking[Basis]:
+) -> Strategy[Basis]:
     """Find axes across the data by ranking all objects from a few well-chosen heads.
 
     Parameters
@@ -126,7 +126,7 @@ def choose_basis(
 
     Returns
     -------
-    asking
+    strategy
         Its result is a `Basis`. Out of budget, the basis holds the axes completed so far.
 
     Examples
@@ -157,7 +157,7 @@ def _choose_basis(
     noise: float,
     rank_start: bool,
     rng: np.random.Generator,
-) -> Asking[Basis]:
+) -> Strategy[Basis]:
     record, axes, rankings = Record(), list[Axis](), dict[int, Ranking]()
     search = _add_axes(n, endpoints, order, noise, rank_start, rng, axes, rankings)
     try:
@@ -184,10 +184,10 @@ def _add_axes(
     rng: np.random.Generator,
     axes: list[Axis],
     rankings: dict[int, Ranking],
-) -> Asking[str]:
+) -> Strategy[str]:
     """Fill `axes` and `rankings` until there is a reason to stop; return it."""
 
-    def rank(head: int) -> Asking[Ranking]:
+    def rank(head: int) -> Strategy[Ranking]:
         if head not in rankings:
             rankings[head] = yield from rank_objects(
                 head, n, order=order, noise=noise, random_state=rng

@@ -1,4 +1,4 @@
-"""Askings that update a belief: when they end, how well they predict, what they return."""
+"""Strategies that update a belief: when they end, how well they predict, what they return."""
 
 from __future__ import annotations
 

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 
 from nearer import checks
 from nearer.algorithms.basis import Basis, Endpoints, choose_basis
-from nearer.asking.protocol import Asking, recorded, together
+from nearer.asking.protocol import Strategy, recorded, together
 from nearer.asking.recipe import repeatable
 from nearer.asking.record import Record
-from nearer.asking.selection import best_of
-from nearer.asking.sorting import Order
+from nearer.asking.select import best_of
+from nearer.asking.sort import Order
 from nearer.embedding import Embedding, Phase
 from nearer.errors import InvalidInput
 from nearer.geometry.axes import Axis
@@ -35,7 +35,7 @@ __all__ = ["basis_embedding", "locate_objects"]
 
 def locate_objects(
     basis: Basis, *, search: Literal["linear", "binary"] = "linear"
-) -> Asking[NDArray[np.float64]]:
+) -> Strategy[NDArray[np.float64]]:
     """Find each object's place on each axis by comparing axis members from that object.
 
     Parameters
@@ -48,7 +48,7 @@ def locate_objects(
 
     Returns
     -------
-    asking
+    strategy
         Its result is ``(n, dimension)`` places, comparable to `Basis.coordinates`.
 
     Examples
@@ -65,7 +65,7 @@ def locate_objects(
     return _locate(basis, search)
 
 
-def _locate(basis: Basis, search: str) -> Asking[NDArray[np.float64]]:
+def _locate(basis: Basis, search: str) -> Strategy[NDArray[np.float64]]:
     if not basis.axes:
         return np.empty((basis.n_objects, 0))
     way = _nearest_in_lens if search == "linear" else _turning_point
@@ -73,7 +73,7 @@ def _locate(basis: Basis, search: str) -> Asking[NDArray[np.float64]]:
     return np.stack(columns, axis=1)
 
 
-def _nearest_in_lens(basis: Basis, axis: Axis) -> Asking[NDArray[np.float64]]:
+def _nearest_in_lens(basis: Basis, axis: Axis) -> Strategy[NDArray[np.float64]]:
     first, last = axis.intervals(*(basis.rankings[p] for p in axis.endpoints))
     n, size = basis.n_objects, last - first + 1
     group = np.repeat(np.arange(n), size)
@@ -86,7 +86,7 @@ def _nearest_in_lens(basis: Basis, axis: Axis) -> Asking[NDArray[np.float64]]:
     return places
 
 
-def _turning_point(basis: Basis, axis: Axis) -> Asking[NDArray[np.float64]]:
+def _turning_point(basis: Basis, axis: Axis) -> Strategy[NDArray[np.float64]]:
     objects = np.setdiff1d(np.arange(basis.n_objects), axis.members)
     low = np.zeros(len(objects), dtype=np.int64)
     high = np.full(len(objects), len(axis) - 1)
@@ -113,7 +113,7 @@ def basis_embedding(
     locate: Literal["median", "linear", "binary"] = "median",
     rank_start: bool = False,
     random_state: int | np.random.Generator | None = None,
-) -> Asking[Embedding]:
+) -> Strategy[Embedding]:
     """The paper's ``Basis``: coordinates on the axes found."""
     checks.one_of("locate", locate, ("median", "linear", "binary"))
     search = choose_basis(
@@ -127,8 +127,8 @@ def basis_embedding(
 
 
 def _basis_embedding(
-    search: Asking[Basis], locate: Literal["median", "linear", "binary"]
-) -> Asking[Embedding]:
+    search: Strategy[Basis], locate: Literal["median", "linear", "binary"]
+) -> Strategy[Embedding]:
     record = Record()
     basis = yield from search
     n = basis.n_objects

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from nearer import checks
 from nearer._kernels.information import most_informative
 from nearer.algorithms.budgets import default_budget
-from nearer.asking.protocol import Asking, recorded
+from nearer.asking.protocol import Strategy, recorded
 from nearer.asking.recipe import repeatable
 from nearer.asking.record import Record
 from nearer.embedding import Embedding, Phase
@@ -50,7 +50,7 @@ def crowd_kernel(
     budget: int | None = None,
     n_components: int | None = None,
     random_state: int | np.random.Generator | None = None,
-) -> Asking[Embedding]:
+) -> Strategy[Embedding]:
     """Ask what tells most about each object, by the crowd-kernel likelihood.
 
     Parameters
@@ -69,8 +69,8 @@ def crowd_kernel(
     --------
     >>> import nearer
     >>> X = nearer.datasets.make_gaussian(40, 2, random_state=0)
-    >>> asking = nearer.algorithms.crowd_kernel(40, budget=1500, n_components=2, random_state=0)
-    >>> embedding = nearer.run(asking, nearer.PointOracle(X))
+    >>> strategy = nearer.algorithms.crowd_kernel(40, budget=1500, n_components=2, random_state=0)
+    >>> embedding = nearer.run(strategy, nearer.PointOracle(X))
     >>> embedding.n_comparisons, nearer.metrics.mean_kendall_tau(X, embedding.positions) > 0.7
     (1500, True)
     """
@@ -82,7 +82,7 @@ def crowd_kernel(
 
 def _crowd_kernel(
     n: int, budget: int, d: int | None, rng: np.random.Generator
-) -> Asking[Embedding]:
+) -> Strategy[Embedding]:
     record, fits = Record(), _Fits(n, d)
     stopped = "the budget is spent"
     try:
@@ -104,7 +104,7 @@ def _crowd_kernel(
 
 def _ask_and_fit(
     n: int, budget: int, fits: _Fits, rng: np.random.Generator, record: Record
-) -> Asking[None]:
+) -> Strategy[None]:
     yield balanced_questions(n, min(budget, _FIRST * n), rng)
     head = 0
     while record.n_comparisons < budget:

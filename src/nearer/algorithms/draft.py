@@ -1,4 +1,4 @@
-"""A draft: what an asking that embeds knows so far, good at any moment for an embedding."""
+"""A draft: what a strategy that embeds knows so far, good at any moment for an embedding."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nearer.asking.protocol import Asking
+from nearer.asking.protocol import Strategy
 from nearer.asking.record import Record
 from nearer.embedding import Embedding, Phase
 from nearer.questions import Floats, Objects, Triplets
@@ -28,7 +28,7 @@ class Draft:
     known
         Answers that were there before, rows (head, near, far): learned, and no part of the record.
     record
-        What was asked; whoever drives the asking has it recorded here.
+        What was asked; whoever drives the strategy has it recorded here.
     phases, evidence
         As in `nearer.Embedding`.
     positions
@@ -60,12 +60,12 @@ class Draft:
         """All answers, those of the record last."""
         return np.concatenate([self.known, self.record.triplets])
 
-    def phase(self, name: str, asking: Asking[str]) -> Asking[None]:
-        """Run part of an asking as a phase of the history; its result is the phase's note."""
+    def phase(self, name: str, strategy: Strategy[str]) -> Strategy[None]:
+        """Run part of a strategy as a phase of the history; its result is the phase's note."""
         comparisons, rounds = self.record.n_comparisons, self.record.n_rounds
         note = "the budget is spent"
         try:
-            note = yield from asking
+            note = yield from strategy
         finally:
             spent = self.record.n_comparisons - comparisons
             self.phases.append(Phase(name, spent, self.record.n_rounds - rounds, note))

@@ -20,10 +20,10 @@ from nearer.algorithms.informative import informative
 from nearer.algorithms.noise_check import NoiseCheck, detect_noise
 from nearer.algorithms.noisy_core import TOGETHER, noisy_core
 from nearer.asking.protocol import (
-    Asking,
+    Strategy,
     Ties,
-    decided,
-    doubtful,
+    accepts_uncertain,
+    forced_choice,
     limited,
     recorded,
 )
@@ -44,7 +44,7 @@ _SHARE = 40  # of the budget one comparison in so many checks, 2.5 %; a cycle ta
 
 
 @repeatable
-@doubtful
+@accepts_uncertain
 def exact_or_noisy(
     n_objects: int,
     *,
@@ -54,7 +54,7 @@ def exact_or_noisy(
     quality: float = 0.99,
     keep_triplets: bool = True,
     random_state: int | np.random.Generator | None = None,
-) -> Asking[Embedding]:
+) -> Strategy[Embedding]:
     """Find positions whether or not answers can be trusted.
 
     Parameters are those of `nearer.embed`.
@@ -77,21 +77,21 @@ def exact_or_noisy(
         n_cycles = min(n_cycles, budget // (4 * _SHARE))
     rate = 0.0 if noise == "auto" else checks.rate("noise", noise)
     if rate:
-        asking = _noisy(n, budget, rate, None, quality, rng)
+        strategy = _noisy(n, budget, rate, None, quality, rng)
     elif noise == "auto" and n >= 4 and n_cycles >= 1:
-        asking = _check_first(n, budget, n_cycles, order, quality, keep_triplets, rng)
+        strategy = _check_first(n, budget, n_cycles, order, quality, keep_triplets, rng)
     else:
-        asking = _sorting(n, budget, order, quality, keep_triplets, None, rng)
-    return _evident(asking)
+        strategy = _sorting(n, budget, order, quality, keep_triplets, None, rng)
+    return _evident(strategy)
 
 
-def _evident(asking: Asking[Embedding]) -> Asking[Embedding]:
+def _evident(strategy: Strategy[Embedding]) -> Strategy[Embedding]:
     """The same; where no answer takes a side nothing is determined, and ``n_told`` is 0.
 
     Ties that were broken by chance are no evidence.
     """
     record = Record(keep=False)
-    found = yield from recorded(asking, record)
+    found = yield from recorded(strategy, record)
     if record.n_told or not record.n_comparisons:
         return found
     return replace(
@@ -110,7 +110,7 @@ def _noisy(
     known: NDArray[np.int64] | None,
     quality: float,
     rng: np.random.Generator,
-) -> Asking[Embedding]:
+) -> Strategy[Embedding]:
     noise = min(rate, MOST_WRONG)
     if n > TOGETHER:
         return noisy_core(n, budget=budget, noise=noise, known=known, quality=quality, rng=rng)
@@ -129,10 +129,10 @@ def _sorting(
     keep_triplets: bool,
     known: NDArray[np.int64] | None,
     rng: np.random.Generator,
-) -> Asking[Embedding]:
+) -> Strategy[Embedding]:
     """The exact way, which needs every answer: what nobody knows is asked again, then decided."""
     ties = Ties()
-    asking = adaptive(
+    strategy = adaptive(
         n,
         budget=budget,
         order=order,
@@ -141,8 +141,8 @@ def _sorting(
         known=known,
         random_state=rng,
     )
-    asking = decided(asking, ties)
-    found = yield from (asking if budget is None else limited(asking, budget))
+    strategy = forced_choice(strategy, ties)
+    found = yield from (strategy if budget is None else limited(strategy, budget))
     if not ties.n_broken:
         return found
     return replace(found, details={**found.details, "n_ties_broken": ties.n_broken})
@@ -156,10 +156,10 @@ def _check_first(
     quality: float,
     keep_triplets: bool,
     rng: np.random.Generator,
-) -> Asking[Embedding]:
+) -> Strategy[Embedding]:
     record = Record()
     check: NoiseCheck = yield from recorded(
-        decided(detect_noise(n, n_cycles=n_cycles, random_state=rng)), record
+        forced_choice(detect_noise(n, n_cycles=n_cycles, random_state=rng)), record
     )
     phase = Phase("check", record.n_comparisons, record.n_rounds, str(check))
     left = None if budget is None else budget - record.n_comparisons

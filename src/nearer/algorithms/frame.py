@@ -23,8 +23,8 @@ import numpy as np
 from nearer.algorithms.equal_distances import equal_within, wrong_answers
 from nearer.algorithms.obeying import fewest_dimensions, is_bent, predicts_better
 from nearer.algorithms.twins import count_twins, find_twins
-from nearer.asking.protocol import Asking, together
-from nearer.asking.sorting import Order, sort_objects
+from nearer.asking.protocol import Strategy, together
+from nearer.asking.sort import Order, sort_objects
 from nearer.fitting.descent import principal_axes
 from nearer.questions import Floats, Objects, answered, balanced_questions
 
@@ -139,7 +139,7 @@ def chain_triplets(head: int, chain: Objects) -> Objects:
 
 def build_frame(
     frame: Frame, most_heads: int, order: Order, rng: np.random.Generator
-) -> Asking[None]:
+) -> Strategy[None]:
     """Rank from one far head after another until a dimension is confirmed.
 
     Parameters
@@ -179,7 +179,7 @@ def build_frame(
     frame.positions, frame.dimension = np.arange(float(len(frame.objects)))[:, None], 1
 
 
-def _drop_crowds(frame: Frame, order: Order, rng: np.random.Generator) -> Asking[bool]:
+def _drop_crowds(frame: Frame, order: Order, rng: np.random.Generator) -> Strategy[bool]:
     """Rank from a head, and from others while they share a place with many; whether any has twins.
 
     Where places are so few, there are no sides from which twins could be told.
@@ -198,7 +198,7 @@ def _drop_crowds(frame: Frame, order: Order, rng: np.random.Generator) -> Asking
     return twins > 0 or bool(frame.twins)
 
 
-def _share_places(frame: Frame, positions: Floats, rng: np.random.Generator) -> Asking[bool]:
+def _share_places(frame: Frame, positions: Floats, rng: np.random.Generator) -> Strategy[bool]:
     """Look for twins, and drop them; whether there were any."""
     frame.searched = True
     same, crowds = np.arange(len(frame.objects)), list(frame.twins.values())
@@ -217,7 +217,7 @@ def _share_places(frame: Frame, positions: Floats, rng: np.random.Generator) -> 
     return some
 
 
-def _confirm(frame: Frame, rng: np.random.Generator) -> Asking[bool]:
+def _confirm(frame: Frame, rng: np.random.Generator) -> Strategy[bool]:
     """Fit the fewest dimensions; whether they predict answers that no fit has seen."""
     seen, start = frame.local_triplets(), _start(frame.ranks(), rng)
     found = fewest_dimensions(seen, start, frame.evidence)
@@ -238,7 +238,7 @@ def _confirm(frame: Frame, rng: np.random.Generator) -> Asking[bool]:
 
 def _rank_from(
     frame: Frame, heads: list[int], order: Order, rng: np.random.Generator
-) -> Asking[None]:
+) -> Strategy[None]:
     objects = frame.objects
     sorts = [
         sort_objects(int(objects[h]), np.delete(objects, h), order=order, random_state=rng)
@@ -249,7 +249,7 @@ def _rank_from(
         frame.chains.append(np.searchsorted(objects, chain))
 
 
-def _ask_others(frame: Frame, rng: np.random.Generator) -> Asking[Objects]:
+def _ask_others(frame: Frame, rng: np.random.Generator) -> Strategy[Objects]:
     """Answers that no fit has seen, from those who were not ranked from; none are left with few."""
     m = len(frame.objects)
     questions = np.empty((0, 3), dtype=np.int64)

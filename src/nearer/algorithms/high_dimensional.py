@@ -18,7 +18,7 @@ from nearer.algorithms.draft import Draft
 from nearer.algorithms.equal_distances import equal_within, wrong_answers
 from nearer.algorithms.near_ties import RankingErrors, near_ties
 from nearer.algorithms.slotting import spread_heads
-from nearer.asking.protocol import Asking
+from nearer.asking.protocol import Strategy
 from nearer.errors import BudgetSpent
 from nearer.fitting.centre import fit_centre
 from nearer.fitting.solver import disobeyed
@@ -43,7 +43,7 @@ _MISSES = 3  # dimensions in a row that predict no better end the search
 
 
 class HighDimensional:
-    """The asking, with what it has found so far in a draft.
+    """The strategy, with what it has found so far in a draft.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class HighDimensional:
         least = draft.record.n_comparisons + _ENOUGH / 2 * self._unit
         self._enough = int(max(_ENOUGH * self._unit, least)) if budget is None else budget
 
-    def ask(self) -> Asking[None]:
+    def ask(self) -> Strategy[None]:
         """Find positions that predict."""
         draft = self.draft
         try:
@@ -89,7 +89,7 @@ class HighDimensional:
             draft.evidence.setdefault(X.shape[1], {})["disobeyed"] = share
         draft.positions = X
 
-    def _sample(self) -> Asking[str]:
+    def _sample(self) -> Strategy[str]:
         draft, n = self.draft, self.draft.n
         triplets = np.empty((0, 3), dtype=np.int64)
         for again in (False, True):
@@ -132,7 +132,7 @@ class HighDimensional:
         draft.positions = X
         return best
 
-    def _refine(self) -> Asking[str]:
+    def _refine(self) -> Strategy[str]:
         draft, errors = self.draft, RankingErrors(self.draft.n)
         for to_go in range(_REFITS, 0, -1):
             left = self._enough - draft.record.n_comparisons

@@ -36,7 +36,7 @@ from nearer.algorithms.ask_screens import ask_screens
 from nearer.algorithms.believed import LearningCurve, Limits, believed
 from nearer.algorithms.candidates import Askable, Candidates
 from nearer.algorithms.chosen_screens import ScreenSource
-from nearer.asking.protocol import Asking, doubtful
+from nearer.asking.protocol import Strategy, accepts_uncertain
 from nearer.asking.recipe import repeatable
 from nearer.asking.record import Record
 from nearer.embedding import Embedding, Phase
@@ -56,7 +56,7 @@ _POWER = 2.0  # of the information: what a question tells against many that tell
 
 
 @repeatable
-@doubtful
+@accepts_uncertain
 def informative(
     n_objects: int,
     *,
@@ -69,7 +69,7 @@ def informative(
     quality: float = 0.99,
     task: str | Task = "1 of 2",
     random_state: int | np.random.Generator | None = None,
-) -> Asking[Embedding]:
+) -> Strategy[Embedding]:
     """Find positions from answers that may be wrong, asking what teaches most.
 
     Parameters
@@ -103,7 +103,7 @@ def informative(
 
     Returns
     -------
-    asking
+    strategy
         Its result is an `Embedding`. No question is asked twice. "Don't know" counts as a near
         tie, a graded answer as much for either side as it says. ``details`` holds the
         `Posterior`, its ``covariances``, the ``noise``, the ``learning_curve`` of honest
@@ -242,7 +242,7 @@ def _informative(
     limits: Limits,
     candidates: Candidates,
     rng: np.random.Generator,
-) -> Asking[Embedding]:
+) -> Strategy[Embedding]:
     record, curve = Record(), LearningCurve()
     stopped = "the budget is spent"
     if len(known):

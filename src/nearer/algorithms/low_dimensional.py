@@ -25,8 +25,8 @@ from nearer.algorithms.near_ties import RankingErrors, near_ties
 from nearer.algorithms.obeying import ObeyingFit, is_bent, possible_dimensions
 from nearer.algorithms.slotting import Anchors, Slots, slot_objects, spread_heads
 from nearer.algorithms.twins import find_twins, nearest_places
-from nearer.asking.protocol import Asking
-from nearer.asking.sorting import Order
+from nearer.asking.protocol import Strategy
+from nearer.asking.sort import Order
 from nearer.errors import BudgetSpent
 from nearer.questions import Floats, Objects, Triplets, answered
 
@@ -58,7 +58,7 @@ _IN_SIGHT = 16
 
 
 class LowDimensional:
-    """The asking, with what it has found so far in a draft.
+    """The strategy, with what it has found so far in a draft.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class LowDimensional:
         self._slots: Slots | None = None
         self._same = np.arange(draft.n)  # whose place each object shares
 
-    def ask(self) -> Asking[bool]:
+    def ask(self) -> Strategy[bool]:
         """Find positions; whether there is a dimension that fits."""
         draft, frame_size = self.draft, _members(self.draft.n, self.budget)
         if not frame_size:
@@ -105,7 +105,7 @@ class LowDimensional:
             raise
         return True
 
-    def _build(self, size: int) -> Asking[str]:
+    def _build(self, size: int) -> Strategy[str]:
         draft, rng = self.draft, self.draft.rng
         frame = self._frame = Frame(np.sort(rng.permutation(draft.n)[:size]))
         draft.evidence = frame.evidence
@@ -132,7 +132,7 @@ class LowDimensional:
         while (self._same[self._same] != self._same).any():
             self._same = self._same[self._same]
 
-    def _share(self) -> Asking[str]:
+    def _share(self) -> Strategy[str]:
         """All objects share the few places of the frame: ask each which is nearest to it."""
         draft, frame = self.draft, self._frame
         assert frame.positions is not None
@@ -148,7 +148,7 @@ class LowDimensional:
         draft.positions[others] = frame.positions[at]
         return f"{draft.n} objects share {len(frame.objects)} places"
 
-    def _slot(self) -> Asking[str]:
+    def _slot(self) -> Strategy[str]:
         frame = self._frame
         assert frame.positions is not None
         others = np.setdiff1d(self._objects(in_frame=False), frame.objects)
@@ -159,7 +159,7 @@ class LowDimensional:
         yield from slot_objects(self._slots, pairs=self.order == "fewest-rounds")
         return f"{len(others)} objects placed"
 
-    def _refine(self, quality: float, *, in_frame: bool = False) -> Asking[str]:
+    def _refine(self, quality: float, *, in_frame: bool = False) -> Strategy[str]:
         """Fit and ask about near ties until the fit is good."""
         draft, fit = self.draft, self._fit(in_frame)
         looked = bool(self._frame.twins) or self._frame.searched
@@ -194,7 +194,7 @@ class LowDimensional:
                 return f"τ is expected to be {errors.tau:.3f}"
         return f"{draft.record.n_comparisons} comparisons are the most"
 
-    def _look_for_twins(self, positions: Floats, in_frame: bool) -> Asking[bool]:
+    def _look_for_twins(self, positions: Floats, in_frame: bool) -> Strategy[bool]:
         """Take objects that share a place as one; whether there are any."""
         objects, frame = self._objects(in_frame), self._frame
         known = bool(frame.twins)

@@ -1,7 +1,7 @@
 """Every way to embed by asking: its name, its maker, what it needs and takes, a line about it.
 
 The library, the command and the studies read this one list. A maker is called as
-``make(n_objects, random_state=…, **options)`` and returns an asking whose result is an `Embedding`.
+``make(n_objects, random_state=…, **options)`` and returns a strategy that gives an `Embedding`.
 Its signature says which options it takes and which of them it needs; an option that is given and
 not among them is an error, never ignored.
 
@@ -23,10 +23,10 @@ from nearer.algorithms.budgets import default_budget
 from nearer.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from nearer.asking.protocol import Asking
+    from nearer.asking.protocol import Strategy
     from nearer.embedding import Embedding
 
-__all__ = ["METHODS", "Method", "make_asking", "makers"]
+__all__ = ["METHODS", "Method", "make_strategy", "makers"]
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ class Method:
     in_studies: Literal["rounds", "stream"] | None = None
 
     @property
-    def make(self) -> Callable[..., Asking[Embedding]]:
-        """From the number of objects and options, an asking."""
+    def make(self) -> Callable[..., Strategy[Embedding]]:
+        """From the number of objects and options, a strategy."""
         return makers()[self.name]
 
     @property
@@ -66,7 +66,7 @@ class Method:
 
 
 @cache
-def makers() -> dict[str, Callable[..., Asking[Embedding]]]:
+def makers() -> dict[str, Callable[..., Strategy[Embedding]]]:
     """Loaded when one is made: kernels take a second and 80 MB, which a server can spare."""
     from nearer.algorithms.adaptive import adaptive  # noqa: PLC0415
     from nearer.algorithms.coordinates import basis_embedding  # noqa: PLC0415
@@ -106,10 +106,10 @@ METHODS: dict[str, Method] = {
 }
 
 
-def make_asking(
+def make_strategy(
     method: str, n_objects: int, *, random_state: int | None = None, **options: Any
-) -> Asking[Embedding]:
-    """Make a method's asking from the options that were given; None means not given.
+) -> Strategy[Embedding]:
+    """Make a method's strategy from the options that were given; None means not given.
 
     `budget` may be given to any method: one that does not plan with it is simply cut off by
     ``run(..., budget=)``. One that needs it and is given none gets `default_budget`.
@@ -118,7 +118,7 @@ def make_asking(
     --------
     >>> import nearer
     >>> oracle = nearer.PointOracle(nearer.datasets.make_cube(60, 2, random_state=0))
-    >>> nearer.run(make_asking("basis", 60, random_state=0), oracle).dimension
+    >>> nearer.run(make_strategy("basis", 60, random_state=0), oracle).dimension
     2
     """
     way = METHODS[checks.one_of("method", method, tuple(METHODS))]

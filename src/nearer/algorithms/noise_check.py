@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearer import checks
-from nearer.asking.protocol import Asking
+from nearer.asking.protocol import Strategy
 from nearer.errors import BudgetSpent
 from nearer.questions import answered
 
@@ -71,7 +71,7 @@ def detect_noise(
     *,
     n_cycles: int | None = None,
     random_state: int | np.random.Generator | None = None,
-) -> Asking[NoiseCheck]:
+) -> Strategy[NoiseCheck]:
     """Ask cyclic and repeated questions to see whether answers are exact.
 
     Parameters
@@ -86,7 +86,7 @@ def detect_noise(
 
     Returns
     -------
-    asking
+    strategy
         Its result is a `NoiseCheck`; two rounds.
 
     Examples
@@ -105,7 +105,7 @@ def detect_noise(
     return _detect(n_objects, checks.whole("n_cycles", n_cycles), checks.generator(random_state))
 
 
-def _detect(n: int, n_cycles: int, rng: np.random.Generator) -> Asking[NoiseCheck]:
+def _detect(n: int, n_cycles: int, rng: np.random.Generator) -> Strategy[NoiseCheck]:
     h, a, b, c = np.array([rng.choice(n, 4, replace=False) for _ in range(n_cycles)]).T
     cycles = np.stack([[h, a, b], [h, b, c], [h, c, a]]).transpose(2, 0, 1).reshape(-1, 3)
     repeats = np.stack([h, b, a], axis=1)

@@ -17,7 +17,7 @@ from nearer.algorithms.budgets import noisy_budget
 from nearer.algorithms.informative import informative
 from nearer.algorithms.newcomers import Newcomers
 from nearer.algorithms.noisy_placing import place_among_believed
-from nearer.asking.protocol import Asking, doubtful, recorded, renumbered
+from nearer.asking.protocol import Strategy, accepts_uncertain, recorded, renumbered
 from nearer.asking.record import Record
 from nearer.embedding import Embedding, Phase
 from nearer.fitting.posterior import Posterior, expected_tau
@@ -33,7 +33,7 @@ _CORE = 300
 _CAUTIOUS = 0.1  # sixty cycles do not tell a tenth of wrong answers from a fiftieth
 
 
-@doubtful
+@accepts_uncertain
 def noisy_core(
     n: int,
     *,
@@ -42,7 +42,7 @@ def noisy_core(
     known: Objects | None = None,
     quality: float,
     rng: np.random.Generator,
-) -> Asking[Embedding]:
+) -> Strategy[Embedding]:
     """Embed a random core, then place the others among it.
 
     Parameters

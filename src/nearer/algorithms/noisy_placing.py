@@ -12,7 +12,7 @@ from scipy.linalg import orthogonal_procrustes
 from nearer import checks
 from nearer.algorithms.newcomers import Newcomers
 from nearer.algorithms.placing import Placed
-from nearer.asking.protocol import Asking, doubtful, limited, recorded
+from nearer.asking.protocol import Strategy, accepts_uncertain, limited, recorded
 from nearer.asking.recipe import repeatable
 from nearer.asking.record import Record
 from nearer.embedding import Embedding
@@ -30,14 +30,14 @@ _MOST = 12  # the same for the last ones, whom nobody else waits for
 
 
 @repeatable
-@doubtful
+@accepts_uncertain
 def place_noisily(
     embedding: Embedding,
     new: Objects,
     *,
     budget: int | None = None,
     random_state: int | np.random.Generator | None = None,
-) -> Asking[Placed]:
+) -> Strategy[Placed]:
     """Place unseen objects among those of an embedding whose answers may be wrong.
 
     Parameters
@@ -73,7 +73,7 @@ def place_noisily(
 
 def _place(
     embedding: Embedding, new: Objects, budget: int, rng: np.random.Generator
-) -> Asking[Placed]:
+) -> Strategy[Placed]:
     fit = embedding.details.get("posterior")
     if fit is None:
         n, d = embedding.positions.shape
@@ -87,10 +87,10 @@ def _place(
     return Placed(new, where, record.triplets, record.n_comparisons, record.n_rounds)
 
 
-@doubtful
+@accepts_uncertain
 def place_among_believed(
     newcomers: Newcomers, budget: int, *, to_the_end: bool = False
-) -> Asking[None]:
+) -> Strategy[None]:
     """Ask about newcomers until they are as sure as the old objects are.
 
     Parameters
@@ -105,7 +105,7 @@ def place_among_believed(
     return limited(_until_sure(newcomers, to_the_end), budget)
 
 
-def _until_sure(newcomers: Newcomers, to_the_end: bool) -> Asking[None]:
+def _until_sure(newcomers: Newcomers, to_the_end: bool) -> Strategy[None]:
     q, d = newcomers.positions.shape
     count = _FIRST * (d + 1)
     questions = newcomers.first_questions(count)

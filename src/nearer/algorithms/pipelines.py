@@ -26,11 +26,11 @@ from nearer import checks
 from nearer.algorithms.basis import Basis, Endpoints, choose_basis
 from nearer.algorithms.budgets import default_budget
 from nearer.asking.lists import sort_lists
-from nearer.asking.protocol import Asking, recorded, together
+from nearer.asking.protocol import Strategy, recorded, together
 from nearer.asking.recipe import repeatable
 from nearer.asking.record import Record
-from nearer.asking.selection import nearest_objects
-from nearer.asking.sorting import Order
+from nearer.asking.select import nearest_objects
+from nearer.asking.sort import Order
 from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent
 from nearer.fitting.dimension import fit_onwards, fit_smallest
@@ -54,7 +54,7 @@ def basis_soe(
     endpoints: Endpoints = "above",
     order: Order = "fewest-comparisons",
     random_state: Seed = None,
-) -> Asking[Embedding]:
+) -> Strategy[Embedding]:
     """Choose a basis, then fit soft ordinal embedding to every answer it paid for.
 
     Parameters
@@ -79,11 +79,15 @@ def basis_soe(
     return _basis_soe(_search(n_objects, endpoints, order, rng), d, rng)
 
 
-def _search(n: int, endpoints: Endpoints, order: Order, rng: np.random.Generator) -> Asking[Basis]:
+def _search(
+    n: int, endpoints: Endpoints, order: Order, rng: np.random.Generator
+) -> Strategy[Basis]:
     return choose_basis(n, random_state=rng, endpoints=endpoints, order=order, rank_start=True)
 
 
-def _basis_soe(search: Asking[Basis], d: int | None, rng: np.random.Generator) -> Asking[Embedding]:
+def _basis_soe(
+    search: Strategy[Basis], d: int | None, rng: np.random.Generator
+) -> Strategy[Embedding]:
     basis = yield from search
     fit, evidence = _fit(basis.triplets, basis.n_objects, d, max(1, basis.dimension), rng)
     return _embedding(fit, evidence, basis.triplets, (_phase_of(basis),), basis=basis)
@@ -98,7 +102,7 @@ def extra_soe(
     endpoints: Endpoints = "above",
     order: Order = "fewest-comparisons",
     random_state: Seed = None,
-) -> Asking[Embedding]:
+) -> Strategy[Embedding]:
     """As `basis_soe`, then ask about every object's neighbourhood and fit again.
 
     Parameters
@@ -124,8 +128,8 @@ def extra_soe(
 
 
 def _extra_soe(
-    search: Asking[Basis], d: int | None, extra: Extra, rng: np.random.Generator
-) -> Asking[Embedding]:
+    search: Strategy[Basis], d: int | None, extra: Extra, rng: np.random.Generator
+) -> Strategy[Embedding]:
     first = yield from _basis_soe(search, d, rng)
     n = len(first.positions)
     k = int(np.ceil(np.log2(n)))
@@ -134,7 +138,7 @@ def _extra_soe(
     record = Record()
     done = "sorted" if extra == "sort" else "half of them selected"
     note = f"the {near.shape[1]} nearest of every object, {done}"
-    ask: Asking[Any]
+    ask: Strategy[Any]
     if extra == "sort":
         ask = sort_lists(np.arange(n), near)
     else:
@@ -163,7 +167,7 @@ def rand_soe(
     budget: int | None = None,
     n_components: int | None = None,
     random_state: Seed = None,
-) -> Asking[Embedding]:
+) -> Strategy[Embedding]:
     """Ask random comparisons, round robin over the heads, and fit soft ordinal embedding.
 
     Parameters
@@ -177,8 +181,8 @@ def rand_soe(
     --------
     >>> import nearer
     >>> X = nearer.datasets.make_cube(60, 2, random_state=0)
-    >>> asking = nearer.algorithms.rand_soe(60, budget=3000, random_state=0)
-    >>> nearer.run(asking, nearer.PointOracle(X)).dimension
+    >>> strategy = nearer.algorithms.rand_soe(60, budget=3000, random_state=0)
+    >>> nearer.run(strategy, nearer.PointOracle(X)).dimension
     2
     """
     d, n = _check(n_objects, n_components), int(n_objects)
@@ -186,7 +190,7 @@ def rand_soe(
     return _rand_soe(n, budget, d, checks.generator(random_state))
 
 
-def _rand_soe(n: int, budget: int, d: int | None, rng: np.random.Generator) -> Asking[Embedding]:
+def _rand_soe(n: int, budget: int, d: int | None, rng: np.random.Generator) -> Strategy[Embedding]:
     record = Record()
     note = "random comparisons"
     try:
@@ -198,14 +202,14 @@ def _rand_soe(n: int, budget: int, d: int | None, rng: np.random.Generator) -> A
     return _embedding(fit, evidence, record.triplets, (phase,))
 
 
-def _ask(questions: NDArray[np.int64]) -> Asking[None]:
+def _ask(questions: NDArray[np.int64]) -> Strategy[None]:
     yield questions
 
 
 @repeatable
 def paper_protocol(
     n_objects: int, *, n_starts: int = 20, random_state: Seed = None
-) -> Asking[Embedding]:
+) -> Strategy[Embedding]:
     """The paper's Basis+SOE: restarts from random starts, first in d̂ dimensions, then in 2·d̂.
 
     Parameters
@@ -219,8 +223,8 @@ def paper_protocol(
     --------
     >>> import nearer
     >>> X = nearer.datasets.make_cube(60, 2, random_state=0)
-    >>> asking = nearer.algorithms.paper_protocol(60, n_starts=2, random_state=0)
-    >>> nearer.run(asking, nearer.PointOracle(X)).dimension
+    >>> strategy = nearer.algorithms.paper_protocol(60, n_starts=2, random_state=0)
+    >>> nearer.run(strategy, nearer.PointOracle(X)).dimension
     2
     """
     rng, n_starts = checks.generator(random_state), checks.whole("n_starts", n_starts)
@@ -228,8 +232,8 @@ def paper_protocol(
 
 
 def _paper_protocol(
-    search: Asking[Basis], n_starts: int, rng: np.random.Generator
-) -> Asking[Embedding]:
+    search: Strategy[Basis], n_starts: int, rng: np.random.Generator
+) -> Strategy[Embedding]:
     basis = yield from search
     n = basis.n_objects
     triplets, evidence, used = basis.triplets, dict[int, Any](), 0

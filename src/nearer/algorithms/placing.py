@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from nearer.algorithms.slotting import Anchors, Slots, slot_objects, spread_heads
 from nearer.algorithms.twins import nearest_places
-from nearer.asking.protocol import Asking, recorded
+from nearer.asking.protocol import Strategy, recorded
 from nearer.asking.recipe import repeatable
 from nearer.asking.record import Record
 from nearer.embedding import Embedding
@@ -57,7 +57,7 @@ def place_objects(
     most: float = 3.0,
     pairs: bool = False,
     keep_triplets: bool = True,
-) -> Asking[Placed]:
+) -> Strategy[Placed]:
     """Place unseen objects among those of an embedding.
 
     Parameters
@@ -75,7 +75,7 @@ def place_objects(
 
     Returns
     -------
-    asking
+    strategy
         Its result is `Placed`. Out of budget, it holds the best positions so far.
 
     Examples
@@ -112,7 +112,7 @@ def place_among(
     most: float = 3.0,
     pairs: bool = False,
     keep_triplets: bool = True,
-) -> Asking[Placed]:
+) -> Strategy[Placed]:
     """`place_objects` among objects with these positions, nothing checked.
 
     Parameters
@@ -142,8 +142,8 @@ def place_among(
             heads = spread_heads(positions, d + 3)
         slots = Slots(Anchors(ids, positions, np.asarray(heads, dtype=np.int64)), new)
         with suppress(BudgetSpent):
-            asking = slot_objects(slots, most=int(most * d * np.log2(n)), pairs=pairs)
-            yield from recorded(asking, record)
+            strategy = slot_objects(slots, most=int(most * d * np.log2(n)), pairs=pairs)
+            yield from recorded(strategy, record)
         where = slots.positions
     return Placed(new, where, record.triplets, record.n_comparisons, record.n_rounds)
 

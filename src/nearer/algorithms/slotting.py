@@ -1,7 +1,7 @@
 """Place objects among others that have positions, by search from a few heads.
 
 A *head* is an object whose distances to the *anchors*, all objects that have positions, are known
-in order: its *chain*. Asking "is x nearer to the head than this anchor?" halves the part of the
+in order: its *chain*. Strategy "is x nearer to the head than this anchor?" halves the part of the
 chain where x belongs. A plain binary search from each of k heads would cost k·log2 m comparisons;
 but after the first few heads the position of x is nearly known, and so is its place in the other
 chains. So each object asks, again and again, the question that tells most given all answers about
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from nearer._kernels.compiling import side_by_side
 from nearer._kernels.shells import next_questions
 from nearer.algorithms.same_answers import SameAnswers
-from nearer.asking.protocol import Asking
+from nearer.asking.protocol import Strategy
 from nearer.errors import BudgetSpent
 from nearer.questions import Answers, Questions
 
@@ -160,7 +160,7 @@ class Slots:
         return np.concatenate(parts)
 
 
-def slot_objects(slots: Slots, *, most: int | None = None, pairs: bool = False) -> Asking[None]:
+def slot_objects(slots: Slots, *, most: int | None = None, pairs: bool = False) -> Strategy[None]:
     """Ask until every object is placed as well as the chains allow.
 
     Parameters
@@ -180,11 +180,11 @@ def slot_objects(slots: Slots, *, most: int | None = None, pairs: bool = False) 
     wanted = np.array([_WORTH_ASKING, _WORTH_A_SECOND if pairs else np.inf])
     while len(rows) and (most is None or asked + pairs < most):
         head, member, information = _choose(slots, rows, same, anew=not rounds)
-        asking, column = np.nonzero((head >= 0) & (information > wanted))
-        if not len(asking):
+        strategy, column = np.nonzero((head >= 0) & (information > wanted))
+        if not len(strategy):
             return
-        head, member = head[asking, column], member[asking, column]
-        about = rows[asking]
+        head, member = head[strategy, column], member[strategy, column]
+        about = rows[strategy]
         try:
             nearer = yield slots.questions(about, head, member)
         except BudgetSpent as spent:
@@ -213,7 +213,7 @@ def _choose(
     return head[like], member[like], information[like]
 
 
-def _bisect(slots: Slots, times: int, same: SameAnswers) -> Asking[None]:
+def _bisect(slots: Slots, times: int, same: SameAnswers) -> Strategy[None]:
     """Plain binary search from all heads at once, for a few rounds."""
     q, k = slots.first.shape
     rows, head = np.repeat(np.arange(q), k), np.tile(np.arange(k), q)

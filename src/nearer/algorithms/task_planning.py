@@ -19,7 +19,7 @@ from nearer import checks
 from nearer.algorithms.informative import informative
 from nearer.algorithms.planning import scale_of
 from nearer.asking.answers import put
-from nearer.asking.people import PsychometricOracle
+from nearer.asking.simulated_people import PsychometricOracle
 from nearer.distances import Distances
 from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
@@ -133,14 +133,14 @@ def _try(
         X, scale=scale_of(margins, noise), noise="fresh", choose=task.choose, random_state=rng
     )
     d = X.shape[1]
-    asking = informative(
+    strategy = informative(
         len(X), budget=n_screens, n_components=d, quality=1, task=task, random_state=rng
     )
     found: Embedding
     try:
-        questions = next(asking)
+        questions = next(strategy)
         while True:
-            questions = asking.send(put(questions, people))
+            questions = strategy.send(put(questions, people))
     except StopIteration as done:
         found = done.value
     said = found.predict(test)

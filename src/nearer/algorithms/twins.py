@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from nearer.asking.protocol import Asking
+from nearer.asking.protocol import Strategy
 from nearer.questions import Floats, Objects
 
 __all__ = ["count_twins", "find_twins", "nearest_places"]
@@ -39,7 +39,7 @@ _FEWEST = 8  # among so few objects, an agreement says too little
 _THIRD = 2  # the nearest of the end of a line rank others as it does, the third nearest does not
 
 
-def count_twins(chain: Objects) -> Asking[int]:
+def count_twins(chain: Objects) -> Strategy[int]:
     """How many of the first in a head's chain share its place, if at least three do; else 0.
 
     They come first, before all others, and rank those as the head does.
@@ -63,7 +63,7 @@ def count_twins(chain: Objects) -> Asking[int]:
     return low + 1
 
 
-def _ranks_as(place: int, chain: Objects) -> Asking[bool]:
+def _ranks_as(place: int, chain: Objects) -> Strategy[bool]:
     """Whether that member of the chain ranks the others as the chain does."""
     others = np.delete(chain, place)
     if len(others) < _FEWEST:
@@ -85,7 +85,7 @@ def find_twins(
     *,
     ranks: Floats | None = None,
     suspected: bool = False,
-) -> Asking[Objects]:
+) -> Strategy[Objects]:
     """Whose place each of some objects shares: an index among them, its own where nobody's.
 
     Parameters
@@ -106,8 +106,8 @@ def find_twins(
     >>> import nearer, numpy as np
     >>> X = np.random.default_rng(0).integers(4, size=(80, 2)) * 1.0  # 16 places
     >>> believed = X + 0.1 * np.random.default_rng(1).normal(size=X.shape)
-    >>> asking = find_twins(np.arange(80), believed, np.random.default_rng(2))
-    >>> same = nearer.run(asking, nearer.PointOracle(X))
+    >>> strategy = find_twins(np.arange(80), believed, np.random.default_rng(2))
+    >>> same = nearer.run(strategy, nearer.PointOracle(X))
     >>> bool((X[same] == X).all()), len(np.unique(same)) <= 20
     (True, True)
     """
@@ -135,7 +135,7 @@ def find_twins(
     return same
 
 
-def nearest_places(objects: Objects, places: Objects) -> Asking[Objects]:
+def nearest_places(objects: Objects, places: Objects) -> Strategy[Objects]:
     """Which of a few objects, one for each place, is nearest to each of others: its index.
 
     Examples
@@ -175,7 +175,7 @@ def _candidates(
 
 def _agree(
     objects: Objects, pairs: NDArray[np.int64], sides: NDArray[np.int64]
-) -> Asking[NDArray[np.bool_]]:
+) -> Strategy[NDArray[np.bool_]]:
     """Which pairs are in the same order from all heads.
 
     Heads on the side of the one that comes first say so in any case. So once that is known, those
@@ -194,7 +194,7 @@ def _agree(
 
 def _come_first(
     objects: Objects, pairs: NDArray[np.int64], others: NDArray[np.int64]
-) -> Asking[NDArray[np.bool_]]:
+) -> Strategy[NDArray[np.bool_]]:
     """Which pairs are nearer to each other than ``(pairs, 2, checks)`` others; −1: nobody."""
     rows, which, at = np.nonzero(others >= 0)
     heads, twins = pairs[rows, which], pairs[rows, 1 - which]
@@ -207,7 +207,7 @@ def _come_first(
 
 def _first_is_nearer(
     objects: Objects, heads: NDArray[np.int64], pairs: NDArray[np.int64]
-) -> Asking[NDArray[np.bool_]]:
+) -> Strategy[NDArray[np.bool_]]:
     """``(pairs, heads)``: whether the first of each pair is nearer to each of its heads."""
     both = np.broadcast_to(pairs[:, None], (*heads.shape, 2))
     questions = np.concatenate([heads[:, :, None], both], axis=2)

@@ -24,12 +24,12 @@ from bisect import bisect_right
 import numpy as np
 from numpy.typing import NDArray
 
-from nearer.asking.protocol import Asking
+from nearer.asking.protocol import Strategy
 
 __all__ = ["guided_sort"]
 
 
-def guided_sort(head: int, guessed: NDArray[np.int64]) -> Asking[NDArray[np.int64]]:
+def guided_sort(head: int, guessed: NDArray[np.int64]) -> Strategy[NDArray[np.int64]]:
     """Sort objects by their distance from the head; `guessed` lists them nearest first.
 
     Examples

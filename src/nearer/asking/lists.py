@@ -10,13 +10,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nearer.asking.protocol import Asking
+from nearer.asking.protocol import Strategy
 from nearer.errors import InvalidInput
 
 __all__ = ["sort_lists"]
 
 
-def sort_lists(heads: ArrayLike, lists: ArrayLike) -> Asking[NDArray[np.int64]]:
+def sort_lists(heads: ArrayLike, lists: ArrayLike) -> Strategy[NDArray[np.int64]]:
     """Sort each row of `lists` by the distance from its head, nearest first.
 
     Parameters
@@ -44,7 +44,7 @@ def sort_lists(heads: ArrayLike, lists: ArrayLike) -> Asking[NDArray[np.int64]]:
     return _sort_lists(from_heads, rows.copy())
 
 
-def _sort_lists(heads: NDArray[np.int64], rows: NDArray[np.int64]) -> Asking[NDArray[np.int64]]:
+def _sort_lists(heads: NDArray[np.int64], rows: NDArray[np.int64]) -> Strategy[NDArray[np.int64]]:
     for step in range(1, rows.shape[1]):
         item = rows[:, step]
         low = np.zeros(len(rows), dtype=np.int64)

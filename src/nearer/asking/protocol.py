@@ -1,6 +1,6 @@
-"""What an asking is, and what can be wrapped around one.
+"""What a strategy is, and what can be wrapped around one.
 
-An *asking* is a generator. It yields questions, an ``(m, 3)`` integer array of rows
+A *strategy* is a generator. It yields questions, an ``(m, 3)`` integer array of rows
 ``(head, a, b)`` that read "is a nearer to head than b is?"; it is sent answers, an ``(m,)``
 boolean array, True where a is nearer; it returns its result. One yield is one *round*: its
 questions do not depend on each other, so a crowd can answer them at the same time.
@@ -9,21 +9,22 @@ questions do not depend on each other, so a crowd can answer them at the same ti
         (a_is_nearer,) = yield np.array([[head, a, b]])
         return a if a_is_nearer else b
 
-An asking may also yield *screens*, wider rows, see `nearer.questions`.
+A strategy may also yield *screens*, wider rows, see `nearer.questions`.
 
-Askings compose by ``yield from``; independent ones run side by side with `together`. Whatever
-an algorithm should not know about is a wrapper around it, itself an asking: `recorded` notes
+Strategies compose by ``yield from``; independent ones run side by side with `together`. Whatever
+an algorithm should not know about is a wrapper around it, itself a strategy: `recorded` notes
 what was answered, `remembered` asks nothing twice, `limited` keeps a budget, `renumbered` speaks of
-other objects, `in_order` puts questions one way round, `decided` asks again where nobody knew. Each
-of them says only how one round is answered; `wrapped` drives them all. `nearer.run` puts a wrapped
-asking and an oracle together.
+other objects, `in_order` puts questions one way round, `forced_choice` asks again where the answer
+was "don't know". Each of them says only how one round is answered; `wrapped` drives them all.
+`nearer.run` puts a wrapped strategy and an oracle together.
 
 *Budgets.* A wrapper that cannot answer a whole round raises `BudgetSpent` with the answers to the
-first part of it. The driver throws it into the asking inside: that is how an algorithm that ran out
-of questions gets the chance to return the best it has.
+first part of it. The driver throws it into the strategy inside: so an algorithm that ran out of
+questions can return the best it has.
 
-*Doubt.* Most askings want plain booleans. One that can use "don't know" and graded answers, too,
-is made by a function that is marked `doubtful`; `run` shields all others by `decided`.
+*Doubt.* Most strategies want plain booleans. One that can use "don't know" and graded answers, too,
+is made by a function that is marked `accepts_uncertain`; `run` wraps all others in
+`forced_choice`.
 """
 
 from __future__ import annotations
@@ -42,17 +43,17 @@ from nearer.errors import BudgetSpent
 from nearer.questions import Answers, Objects, Questions, unsure_rows
 
 __all__ = [
-    "Asking",
     "Oracle",
+    "Strategy",
     "Ties",
-    "decided",
-    "doubtful",
+    "accepts_uncertain",
+    "forced_choice",
     "in_order",
     "limited",
     "recorded",
     "remembered",
     "renumbered",
-    "takes_doubt",
+    "takes_uncertain",
     "together",
     "wrapped",
 ]
@@ -60,35 +61,35 @@ __all__ = [
 T = TypeVar("T")
 P = ParamSpec("P")
 
-Asking = Generator[Questions, Answers, T]
+Strategy = Generator[Questions, Answers, T]
 Oracle = Callable[[Questions], Answers]
 
-_MOST_REFUSALS = 100  # rounds without budget after which an asking is taken to loop
+_MOST_REFUSALS = 100  # rounds without budget after which a strategy is taken to loop
 _AGAIN = 2  # times that a question nobody could answer is put again
 
 
-class _Doubtful(Generator[Questions, Answers, T]):
-    """An asking that can use answers with doubt."""
+class _Uncertain(Generator[Questions, Answers, T]):
+    """A strategy that can use answers with doubt."""
 
-    takes_doubt = True
+    takes_uncertain = True
 
-    def __init__(self, asking: Asking[T]) -> None:
-        self._asking = asking
+    def __init__(self, strategy: Strategy[T]) -> None:
+        self._strategy = strategy
 
     def send(self, answers: Any) -> Questions:
-        return self._asking.send(answers)
+        return self._strategy.send(answers)
 
     def throw(self, *error: Any) -> Questions:
-        return self._asking.throw(*error)
+        return self._strategy.throw(*error)
 
 
-def doubtful(make: Callable[P, Asking[T]]) -> Callable[P, Asking[T]]:
-    """Mark a function whose askings can use "don't know" and graded answers.
+def accepts_uncertain(make: Callable[P, Strategy[T]]) -> Callable[P, Strategy[T]]:
+    """Mark a function whose strategies can use "don't know" and graded answers.
 
     Examples
     --------
     >>> import nearer, numpy as np
-    >>> @nearer.asking.doubtful
+    >>> @nearer.asking.accepts_uncertain
     ... def one_question():
     ...     return (yield np.array([[0, 1, 2]]))
     >>> nearer.run(one_question(), lambda questions: [0.7])
@@ -96,34 +97,34 @@ def doubtful(make: Callable[P, Asking[T]]) -> Callable[P, Asking[T]]:
     """
 
     @wraps(make)
-    def marked(*args: P.args, **options: P.kwargs) -> Asking[T]:
-        return _Doubtful(make(*args, **options))
+    def marked(*args: P.args, **options: P.kwargs) -> Strategy[T]:
+        return _Uncertain(make(*args, **options))
 
     return marked
 
 
-def takes_doubt(asking: Asking[Any]) -> bool:
-    """Whether an asking can use "don't know" and graded answers."""
-    return bool(getattr(asking, "takes_doubt", False))
+def takes_uncertain(strategy: Strategy[Any]) -> bool:
+    """Whether a strategy can use "don't know" and graded answers."""
+    return bool(getattr(strategy, "takes_uncertain", False))
 
 
-def wrapped(asking: Asking[T], answer: Callable[[Questions], Asking[Answers]]) -> Asking[T]:
-    """Answer every round of an asking by another asking: the one driver of all wrappers.
+def wrapped(strategy: Strategy[T], answer: Callable[[Questions], Strategy[Answers]]) -> Strategy[T]:
+    """Answer every round of a strategy by another asking: the one driver of all wrappers.
 
     Parameters
     ----------
-    asking
+    strategy
         What is wrapped.
     answer
-        From the questions of a round to an asking that returns their answers, or raises
+        From the questions of a round to a strategy that returns their answers, or raises
         `BudgetSpent` with those to the first of them.
     """
-    driven = _drive(asking, answer)
-    return _Doubtful(driven) if takes_doubt(asking) else driven
+    driven = _drive(strategy, answer)
+    return _Uncertain(driven) if takes_uncertain(strategy) else driven
 
 
-def _drive(asking: Asking[T], answer: Callable[[Questions], Asking[Answers]]) -> Asking[T]:
-    advance: Callable[[], Questions] = partial(next, asking)
+def _drive(strategy: Strategy[T], answer: Callable[[Questions], Strategy[Answers]]) -> Strategy[T]:
+    advance: Callable[[], Questions] = partial(next, strategy)
     refusals = 0
     while True:
         try:
@@ -137,13 +138,13 @@ def _drive(asking: Asking[T], answer: Callable[[Questions], Asking[Answers]]) ->
             refusals += 1
             if refusals > _MOST_REFUSALS:
                 raise
-            advance = partial(asking.throw, spent)
+            advance = partial(strategy.throw, spent)
         else:
-            advance = partial(asking.send, answers)
+            advance = partial(strategy.send, answers)
 
 
-def together(*askings: Asking[T]) -> Asking[list[T]]:
-    """Run independent askings side by side, each round of all of them merged into one.
+def together(*strategies: Strategy[T]) -> Strategy[list[T]]:
+    """Run independent strategies side by side, each round of all of them merged into one.
 
     Examples
     --------
@@ -153,11 +154,11 @@ def together(*askings: Asking[T]) -> Asking[list[T]]:
     >>> nearer.run(both, oracle)
     [array([0, 2, 1, 3]), array([3, 1, 2, 0])]
     """
-    merged = _together(askings)
-    return _Doubtful(merged) if askings and all(map(takes_doubt, askings)) else merged
+    merged = _together(strategies)
+    return _Uncertain(merged) if strategies and all(map(takes_uncertain, strategies)) else merged
 
 
-def _together(askings: tuple[Asking[T], ...]) -> Asking[list[T]]:
+def _together(strategies: tuple[Strategy[T], ...]) -> Strategy[list[T]]:
     results: dict[int, T] = {}
     rounds: dict[int, Questions] = {}
 
@@ -168,8 +169,8 @@ def _together(askings: tuple[Asking[T], ...]) -> Asking[list[T]]:
             rounds.pop(i, None)
             results[i] = done.value
 
-    for i, asking in enumerate(askings):
-        step(i, partial(next, asking))
+    for i, strategy in enumerate(strategies):
+        step(i, partial(next, strategy))
     while rounds:
         asked = sorted(rounds)
         cuts = np.cumsum([len(rounds[i]) for i in asked])[:-1]
@@ -177,17 +178,17 @@ def _together(askings: tuple[Asking[T], ...]) -> Asking[list[T]]:
             answers = yield np.concatenate([rounds[i] for i in asked])
         except BudgetSpent as spent:
             for i, part in zip(asked, np.split(spent.answers, cuts), strict=True):
-                step(i, partial(askings[i].throw, BudgetSpent(spent.budget, part)))
+                step(i, partial(strategies[i].throw, BudgetSpent(spent.budget, part)))
         else:
             for i, part in zip(asked, np.split(answers, cuts), strict=True):
-                step(i, partial(askings[i].send, part))
-    return [results[i] for i in range(len(askings))]
+                step(i, partial(strategies[i].send, part))
+    return [results[i] for i in range(len(strategies))]
 
 
-def recorded(asking: Asking[T], record: Record) -> Asking[T]:
-    """Note every question and answer of an asking in a record, round by round."""
+def recorded(strategy: Strategy[T], record: Record) -> Strategy[T]:
+    """Note every question and answer of a strategy in a record, round by round."""
 
-    def answer(questions: Questions) -> Asking[Answers]:
+    def answer(questions: Questions) -> Strategy[Answers]:
         try:
             answers = yield questions
         except BudgetSpent as spent:
@@ -196,13 +197,13 @@ def recorded(asking: Asking[T], record: Record) -> Asking[T]:
         record.add(questions, answers)
         return answers
 
-    return wrapped(asking, answer)
+    return wrapped(strategy, answer)
 
 
-def remembered(asking: Asking[T], memory: Memory) -> Asking[T]:
+def remembered(strategy: Strategy[T], memory: Memory) -> Strategy[T]:
     """Ask nothing twice: questions in memory, also mirrored ones, are answered from it."""
 
-    def answer(questions: Questions) -> Asking[Answers]:
+    def answer(questions: Questions) -> Strategy[Answers]:
         unknown = memory.unknown(questions)
         if len(unknown):
             try:
@@ -214,18 +215,18 @@ def remembered(asking: Asking[T], memory: Memory) -> Asking[T]:
                 raise BudgetSpent(spent.budget, answers[:first]) from None
         return partly_known(*memory.recall(questions))
 
-    return wrapped(asking, answer)
+    return wrapped(strategy, answer)
 
 
-def limited(asking: Asking[T], budget: int) -> Asking[T]:
-    """Ask at most `budget` questions; throw `BudgetSpent` into the asking when they are gone.
+def limited(strategy: Strategy[T], budget: int) -> Strategy[T]:
+    """Ask at most `budget` questions; throw `BudgetSpent` into the strategy when they are gone.
 
     An algorithm of several phases may catch it in each of them: every further round it yields is
     met by another `BudgetSpent`. One that never gives up is stopped by raising it to the caller.
     """
     left = budget = checks.budget(budget)
 
-    def answer(questions: Questions) -> Asking[Answers]:
+    def answer(questions: Questions) -> Strategy[Answers]:
         nonlocal left
         if len(questions) <= left:
             left -= len(questions)
@@ -234,7 +235,7 @@ def limited(asking: Asking[T], budget: int) -> Asking[T]:
         answers = (yield part) if len(part) else _no_answers(questions)
         raise BudgetSpent(budget, answers)
 
-    return wrapped(asking, answer)
+    return wrapped(strategy, answer)
 
 
 def _no_answers(questions: Questions) -> Answers:
@@ -243,8 +244,8 @@ def _no_answers(questions: Questions) -> Answers:
     return np.empty(0 if width == 3 else (0, width - 1), dtype=np.bool_)
 
 
-def renumbered(asking: Asking[T], objects: Objects) -> Asking[T]:
-    """Ask about these objects what an asking asks about 0, 1, 2, ….
+def renumbered(strategy: Strategy[T], objects: Objects) -> Strategy[T]:
+    """Ask about these objects what a strategy asks about 0, 1, 2, ….
 
     Examples
     --------
@@ -254,13 +255,13 @@ def renumbered(asking: Asking[T], objects: Objects) -> Asking[T]:
     array([0, 2, 1, 3])
     """
 
-    def answer(questions: Questions) -> Asking[Answers]:
+    def answer(questions: Questions) -> Strategy[Answers]:
         return (yield objects[questions])
 
-    return wrapped(asking, answer)
+    return wrapped(strategy, answer)
 
 
-def in_order(asking: Asking[T]) -> Asking[T]:
+def in_order(strategy: Strategy[T]) -> Strategy[T]:
     """Put every question with the lower number first.
 
     Whoever answers ``distance[a] < distance[b]`` decides between equal distances by the order in
@@ -274,7 +275,7 @@ def in_order(asking: Asking[T]) -> Asking[T]:
     array([0, 3, 2, 1])
     """
 
-    def answer(questions: Questions) -> Asking[Answers]:
+    def answer(questions: Questions) -> Strategy[Answers]:
         turned = questions[:, 1] > questions[:, 2]
         asked = np.where(turned[:, None], questions[:, [0, 2, 1]], questions)
         try:
@@ -283,7 +284,7 @@ def in_order(asking: Asking[T]) -> Asking[T]:
             answers = spent.answers ^ turned[: len(spent.answers)]
             raise BudgetSpent(spent.budget, answers) from None
 
-    return wrapped(asking, answer)
+    return wrapped(strategy, answer)
 
 
 class Ties:
@@ -300,12 +301,14 @@ class Ties:
         )
 
 
-def decided(asking: Asking[T], ties: Ties | None = None, *, again: int = _AGAIN) -> Asking[T]:
-    """Give an asking plain booleans: what nobody knows is asked again, then decided by number.
+def forced_choice(
+    strategy: Strategy[T], ties: Ties | None = None, *, again: int = _AGAIN
+) -> Strategy[T]:
+    """Give a strategy plain booleans: what nobody knows is asked again, then decided by number.
 
     Parameters
     ----------
-    asking
+    strategy
         One that sorts, say, and so needs every answer.
     ties
         Counts what was asked again and what stayed open.
@@ -317,13 +320,13 @@ def decided(asking: Asking[T], ties: Ties | None = None, *, again: int = _AGAIN)
     >>> import nearer, numpy as np
     >>> ties = Ties()
     >>> shrug = lambda questions: [None] * len(questions)
-    >>> ranking = nearer.run(decided(nearer.rank_objects(0, 4, random_state=0), ties), shrug)
+    >>> ranking = nearer.run(forced_choice(nearer.rank_objects(0, 4, random_state=0), ties), shrug)
     >>> ranking, ties.n_broken > 0
     (array([0, 1, 2, 3]), True)
     """
     ties = Ties() if ties is None else ties
 
-    def answer(questions: Questions) -> Asking[Answers]:
+    def answer(questions: Questions) -> Strategy[Answers]:
         try:
             answers = yield questions
         except BudgetSpent as spent:
@@ -341,7 +344,7 @@ def decided(asking: Asking[T], ties: Ties | None = None, *, again: int = _AGAIN)
                 break
         return _settled(questions, answers, ties)
 
-    return _Doubtful(_drive(asking, answer))
+    return _Uncertain(_drive(strategy, answer))
 
 
 def _settled(questions: Questions, answers: Answers, ties: Ties) -> Answers:

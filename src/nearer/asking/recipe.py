@@ -1,7 +1,7 @@
-"""How an asking was made, so that it can be made again.
+"""How a strategy was made, so that it can be made again.
 
 A generator cannot be copied, rewound or asked for its seed. A function marked `repeatable` returns
-askings that can: they know the function, its arguments and the seed. That is what lets a journal
+strategies that can: they know the function, its arguments and the seed. That is what lets a journal
 keep the seed that was drawn where none was given, and refuse the answers of another run.
 """
 
@@ -27,7 +27,7 @@ _SEED = "random_state"
 
 
 class Repeatable(Generator[Questions, Answers, T]):
-    """An asking that knows how it was made."""
+    """A strategy that knows how it was made."""
 
     def __init__(
         self,
@@ -36,20 +36,20 @@ class Repeatable(Generator[Questions, Answers, T]):
         options: dict[str, Any],
     ) -> None:
         self._make, self._args, self._options = make, args, options
-        self._asking = make(*args, **options)
+        self._strategy = make(*args, **options)
 
     def send(self, answers: Any) -> Questions:
         """Go on with answers."""
-        return self._asking.send(answers)
+        return self._strategy.send(answers)
 
     def throw(self, *error: Any) -> Questions:
         """Go on without them."""
-        return self._asking.throw(*error)
+        return self._strategy.throw(*error)
 
     @property
-    def takes_doubt(self) -> bool:
-        """Whether the asking inside can use answers with doubt."""
-        return bool(getattr(self._asking, "takes_doubt", False))
+    def takes_uncertain(self) -> bool:
+        """Whether the strategy inside can use answers with doubt."""
+        return bool(getattr(self._strategy, "takes_uncertain", False))
 
     @property
     def method(self) -> str:
@@ -67,7 +67,7 @@ class Repeatable(Generator[Questions, Answers, T]):
         return {name: describe(value) for name, value in self._given().items() if name != _SEED}
 
     def seeded(self, seed: int) -> Repeatable[T]:
-        """The same asking made anew from a seed; itself where it uses none."""
+        """The same strategy made anew from a seed; itself where it uses none."""
         if _SEED not in inspect.signature(self._make).parameters:
             return self
         return Repeatable(self._make, self._args, {**self._options, _SEED: seed})
@@ -81,12 +81,12 @@ class Repeatable(Generator[Questions, Answers, T]):
 def repeatable(
     make: Callable[P, Generator[Questions, Answers, T]],
 ) -> Callable[P, Generator[Questions, Answers, T]]:
-    """Mark a function whose askings know how they were made.
+    """Mark a function whose strategies know how they were made.
 
     Examples
     --------
     >>> import nearer
-    >>> asking = nearer.algorithms.rand_soe(40, budget=300, random_state=7)
+    >>> strategy = nearer.algorithms.rand_soe(40, budget=300, random_state=7)
     >>> asking.method, asking.options["budget"], asking.random_state
     ('rand_soe', 300, 7)
     """

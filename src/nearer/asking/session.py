@@ -1,8 +1,8 @@
-"""Ask and tell: an asking whose answers arrive late, out of order, from many places.
+"""Ask and tell: a strategy whose answers arrive late, out of order, from many places.
 
-`run` holds an oracle and drives an asking to its end. A `Session` turns that inside out: it shows
+`run` holds an oracle and drives a strategy to its end. A `Session` turns that inside out: it shows
 the questions that are open now, takes answers in any order, and moves on when a round is complete.
-An asking cannot be pickled and need not be: the same asking, made anew from its seed, together
+A strategy cannot be pickled and need not be: the same strategy, made anew from its seed, together
 with the answers so far, is the state. Telling a new session the log of an old one rebuilds it
 exactly, at any cut.
 """
@@ -17,7 +17,7 @@ import numpy as np
 
 from nearer.asking.answers import as_answers, partly_known
 from nearer.asking.memory import Memory
-from nearer.asking.protocol import Asking, Ties, decided, takes_doubt
+from nearer.asking.protocol import Strategy, Ties, forced_choice, takes_uncertain
 from nearer.errors import InvalidInput
 from nearer.questions import Objects, Questions, unsure_rows
 
@@ -27,11 +27,11 @@ T = TypeVar("T")
 
 
 class Session(Generic[T]):
-    """An asking that waits for its answers.
+    """A strategy that waits for its answers.
 
     Parameters
     ----------
-    asking
+    strategy
         The algorithm, made from its seed.
     triplets
         Answers of an earlier session, rows ``(head, near, far)``; the new one goes on from there.
@@ -51,24 +51,26 @@ class Session(Generic[T]):
     True
     """
 
-    def __init__(self, asking: Asking[T], triplets: Questions | None = None) -> None:
+    def __init__(self, strategy: Strategy[T], triplets: Questions | None = None) -> None:
         self.ties: Ties = Ties()
-        self._asking = asking if takes_doubt(asking) else decided(asking, self.ties)
+        self._strategy = (
+            strategy if takes_uncertain(strategy) else forced_choice(strategy, self.ties)
+        )
         self._memory = Memory(triplets)
         self._shrugs = Memory()  # questions of this round that nobody could answer
         self._round: Questions = np.empty((0, 3), dtype=np.int64)
         self._result: list[T] = []
         self.n_rounds: int = 0
-        self._advance(partial(next, self._asking))
+        self._advance(partial(next, self._strategy))
 
     @property
     def done(self) -> bool:
-        """Whether the asking has returned."""
+        """Whether the strategy has returned."""
         return bool(self._result)
 
     @property
     def result(self) -> T:
-        """What the asking returned."""
+        """What the strategy returned."""
         if not self._result:
             raise InvalidInput(
                 f"the session has {len(self.open)} open questions: tell their answers first"
@@ -88,9 +90,9 @@ class Session(Generic[T]):
     def tell(self, questions: Questions, answers: Any) -> None:
         """Take answers, open ones or others; the first answer to a question is kept.
 
-        Answers that complete the round move the asking on to its next one. Answers to questions
-        that were not asked are kept too, and used if the asking comes to need them. "Don't know"
-        answers a question for this round; an asking that needs to know puts it again.
+        Answers that complete the round move the strategy on to its next one. Answers to questions
+        that were not asked are kept too, and used if the strategy comes to need them. "Don't know"
+        answers a question for this round; a strategy that needs to know puts it again.
         """
         questions = np.asarray(questions)
         if questions.ndim != 2 or questions.shape[1] < 3:
@@ -107,7 +109,7 @@ class Session(Generic[T]):
         while not self._result and not len(self.open):
             answers, known = self._memory.recall(self._round)
             self._shrugs = Memory()
-            self._advance(partial(self._asking.send, partly_known(answers, known)))
+            self._advance(partial(self._strategy.send, partly_known(answers, known)))
 
     def _advance(self, step: Callable[[], Questions]) -> None:
         try:

@@ -19,6 +19,7 @@ import numpy as np
 from nearer import __version__
 from nearer._dimension import DimensionEstimate
 from nearer._fit import fit
+from nearer.asking.progress import step_progress
 from nearer.cli.destinations import check_files, check_folder, make_folder
 from nearer.cli.output import said_of_dimension
 from nearer.embedding import Embedding
@@ -27,7 +28,6 @@ from nearer.files import json_text, positions_text, sha256, table_text, written_
 from nearer.fitting.device import using
 from nearer.fitting.posterior import MarginForecast
 from nearer.fitting.solver import margins
-from nearer.running.progress import step_progress
 from nearer.triplets import Triplets
 from nearer.triplets.blocks import parquet_files
 from nearer.triplets.report import Report

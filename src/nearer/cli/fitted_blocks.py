@@ -19,6 +19,7 @@ import numpy as np
 from rich.markup import escape
 
 from nearer._many import MANY, Checkpoint, Goal, fit_many
+from nearer.asking.progress import bar_progress
 from nearer.cli.destinations import KEPT, make_folder
 from nearer.cli.fitted import Fitted, wanted_dimension
 from nearer.cli.saying import say, visible
@@ -26,7 +27,6 @@ from nearer.cli.stopping import stopped_by_ctrl_c
 from nearer.errors import InvalidInput
 from nearer.fitting.blockwise import lay_out
 from nearer.fitting.device import using
-from nearer.running.progress import bar_progress
 from nearer.running.torchrun import Processes, is_one_of_many
 from nearer.triplets.blocks import BlockSource, as_source
 from nearer.triplets.stored import Stored, store

@@ -52,8 +52,8 @@ def ask(
 
     A question a line; the arrow keys answer. The same command goes on where it was left.
     """
+    from nearer.asking.run import run
     from nearer.judges.terminal import TerminalJudge
-    from nearer.running.run import run
 
     names = _objects(objects)
     file = _journal(objects, journal)
@@ -62,7 +62,7 @@ def ask(
     with stopped_by_ctrl_c(
         lambda: f"the answers are in {file}; the same command goes on from there"
     ):
-        found = run(_asking(names, budget, seed), judge, objects=names, journal=file)
+        found = run(_strategy(names, budget, seed), judge, objects=names, journal=file)
     _finish(found, file, out)
 
 
@@ -80,15 +80,15 @@ def export(
     out: str,
 ) -> None:
     """Write the open questions about OBJECTS as requests for a batch endpoint."""
+    from nearer.asking.batches import open_batch
     from nearer.files import write_bytes
     from nearer.judges.chat import ChatJudge
-    from nearer.running.batches import open_batch
 
     names = _objects(objects)
     file = _journal(objects, journal)
     _check_out(out, objects, file)
     about = {"judge": "batches", "model": model, "question": question}
-    batch = open_batch(_asking(names, budget, seed), file, names, about)
+    batch = open_batch(_strategy(names, budget, seed), file, names, about)
     if batch.result is not None:
         _finish(batch.result, file, None)
         return
@@ -123,18 +123,18 @@ def import_(
     out: str | None,
 ) -> None:
     """Take in REPLIES, the file that a batch endpoint gave back for OBJECTS."""
-    from nearer.running.batches import add_answers, open_batch
+    from nearer.asking.batches import add_answers, open_batch
 
     names = _objects(objects)
     file = _journal(objects, journal)
     _check_out(out, objects, file, replies)
     about = {"judge": "batches", "question": question}
-    batch = open_batch(_asking(names, budget, seed), file, names, about)
+    batch = open_batch(_strategy(names, budget, seed), file, names, about)
     answers = _replies(replies, batch.number, set(batch.rows.tolist()))
     add_answers(file, batch, answers)
     unsure = sum(answer is None for answer in answers.values())
     say(f"{amount(len(answers), 'answer')} taken in, {unsure:,} of them don't know")
-    batch = open_batch(_asking(names, budget, seed), file, names, about)
+    batch = open_batch(_strategy(names, budget, seed), file, names, about)
     if batch.result is not None:
         _finish(batch.result, file, out)
     else:
@@ -192,7 +192,7 @@ def _check_out(out: str | None, *reads: str | Path) -> None:
         check_file("--out", Path(out), map(Path, reads))
 
 
-def _asking(names: list[str], budget: int | None, seed: int) -> Any:
+def _strategy(names: list[str], budget: int | None, seed: int) -> Any:
     from nearer.algorithms.informative import informative
 
     return informative(len(names), budget=budget or 8 * len(names), random_state=seed)
@@ -219,6 +219,6 @@ def _finish(found: Any, file: Path, out: str | None) -> None:
 
 def _names(file: Path) -> tuple[str, ...]:
     """What the objects of a journal are called."""
-    from nearer.running.load import load_journal
+    from nearer.triplets.journals import load_journal
 
     return load_journal(file).labels

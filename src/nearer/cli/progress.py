@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
+from nearer.asking.progress import TerminalLine
 from nearer.cells.finished import Computable
 from nearer.cli.saying import say
-from nearer.running.progress import TerminalLine
 
 __all__ = ["cells_progress"]
 

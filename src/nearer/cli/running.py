@@ -20,9 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearer.algorithms.methods import make_asking, makers
+from nearer.algorithms.methods import make_strategy, makers
 from nearer.asking.memory import Memory
 from nearer.asking.oracles import PointOracle
+from nearer.asking.progress import asking_progress
+from nearer.asking.run import run
 from nearer.cli.destinations import KEPT, check_folder, make_folder
 from nearer.cli.output import WRITTEN, MethodRun, write_run
 from nearer.cli.saying import say
@@ -30,9 +32,7 @@ from nearer.cli.stopping import stopped_by_ctrl_c
 from nearer.datasets.points import load_named_points
 from nearer.errors import InvalidInput
 from nearer.files import read_numpy, write_bytes
-from nearer.running.load import journal_seed
-from nearer.running.progress import asking_progress
-from nearer.running.run import run
+from nearer.triplets.journals import journal_seed
 from nearer.wording import amount
 
 __all__ = ["run_method"]
@@ -79,9 +79,9 @@ def run_method(
         else _Journalled(Path(journal), points, seed, metric)
     )
     with answers.kept_when_interrupted(), asking_progress(method) as progress:
-        asking = _asking(method, points.shape[0], answers.seed, budget, options)
+        strategy = _strategy(method, points.shape[0], answers.seed, budget, options)
         start = time.perf_counter()
-        embedding = run(asking, oracle, progress=progress, **answers.how(budget))
+        embedding = run(strategy, oracle, progress=progress, **answers.how(budget))
         seconds = time.perf_counter() - start
         done = MethodRun(
             data, method, folder, points, metric, embedding, seconds, answers.seed_used(),
@@ -91,9 +91,9 @@ def run_method(
     return done
 
 
-def _asking(method: str, n: int, seed: Any, budget: int | None, options: dict[str, Any]) -> Any:
+def _strategy(method: str, n: int, seed: Any, budget: int | None, options: dict[str, Any]) -> Any:
     try:
-        return make_asking(method, n, random_state=seed, budget=budget, **options)
+        return make_strategy(method, n, random_state=seed, budget=budget, **options)
     except InvalidInput as error:  # in the words of the command
         message = str(error).replace("n_components=", "--dim ").replace("n_components", "--dim")
         raise InvalidInput(message) from None

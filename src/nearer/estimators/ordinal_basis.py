@@ -12,11 +12,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from nearer.algorithms.basis import Basis, Endpoints, choose_basis
 from nearer.asking.oracles import DistanceOracle, PointOracle
 from nearer.asking.protocol import Oracle
-from nearer.asking.sorting import Order
+from nearer.asking.run import run
+from nearer.asking.sort import Order
 from nearer.errors import InvalidInput
 from nearer.estimators.naming import as_generator
 from nearer.geometry.axes import Axis
-from nearer.running.run import run
 
 __all__ = ["OrdinalBasis"]
 
@@ -103,13 +103,13 @@ class OrdinalBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             precomputed = self.metric == "precomputed"
             oracle = DistanceOracle(points) if precomputed else PointOracle(points, self.metric)
             n = points.shape[0]
-        asking = choose_basis(
+        strategy = choose_basis(
             n,
             random_state=as_generator(self.random_state),
             endpoints=self.endpoints,
             order=self.order,
         )
-        self.basis_: Basis = run(asking, oracle)
+        self.basis_: Basis = run(strategy, oracle)
         self.embedding_: NDArray[np.float64] = self.basis_.coordinates()
         self.dimension_: int = self.basis_.dimension
         self.axes_: tuple[Axis, ...] = self.basis_.axes

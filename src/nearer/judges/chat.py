@@ -18,9 +18,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from nearer import checks
+from nearer.asking.costs import PricedAnswers
 from nearer.errors import InvalidInput, JudgeError
 from nearer.judges.prompts import SHRUG, Options, Order, Prompt
-from nearer.running.costs import PricedAnswers
 
 __all__ = ["ChatJudge", "ChatReport"]
 

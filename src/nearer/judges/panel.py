@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from nearer import checks
+from nearer.asking.costs import PricedAnswers
+from nearer.asking.workers import is_async
 from nearer.errors import InvalidInput
 from nearer.fitting.belief import Belief
-from nearer.running.costs import PricedAnswers
-from nearer.running.workers import is_async
 
 __all__ = ["Panel", "PanelReport"]
 

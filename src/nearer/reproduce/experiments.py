@@ -22,9 +22,10 @@ import numpy as np
 
 from nearer import metrics
 from nearer.algorithms.basis import Basis, choose_basis
-from nearer.algorithms.methods import METHODS, make_asking
+from nearer.algorithms.methods import METHODS, make_strategy
 from nearer.asking.oracles import PointOracle
-from nearer.asking.protocol import Asking
+from nearer.asking.protocol import Strategy
+from nearer.asking.run import run
 from nearer.cells.digest import code_digest
 from nearer.cells.finished import Figures
 from nearer.embedding import Embedding
@@ -32,7 +33,6 @@ from nearer.reproduce import published
 from nearer.reproduce.classification import accuracy
 from nearer.reproduce.material import draw, load
 from nearer.reproduce.neighbours import readings
-from nearer.running.run import run
 
 __all__ = ["OWN", "REGISTERED", "Experiment"]
 
@@ -185,13 +185,13 @@ def _embed(cell: Experiment, points: Any) -> tuple[Embedding, float]:
         options["budget"] = run(_basis(cell, n), oracle).n_comparisons
     if cell.method == "CK":
         options["n_components"] = published.TABLE_2[cell.data]["CK"].dimension
-    asking = make_asking(REGISTERED[cell.method], n, random_state=_questions(cell), **options)
+    strategy = make_strategy(REGISTERED[cell.method], n, random_state=_questions(cell), **options)
     start = time.process_time()
-    embedding = run(asking, oracle)
+    embedding = run(strategy, oracle)
     return embedding, time.process_time() - start
 
 
-def _basis(cell: Experiment, n_objects: int) -> Asking[Basis]:
+def _basis(cell: Experiment, n_objects: int) -> Strategy[Basis]:
     """The search for a basis with as many sorts as the paper's, two an axis and two more."""
     return choose_basis(n_objects, random_state=_questions(cell), rank_start=True)
 

@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 
 from nearer.algorithms.basis import Basis, choose_basis
 from nearer.asking.oracles import PointOracle
-from nearer.asking.sorting import rank_objects
+from nearer.asking.run import run
+from nearer.asking.sort import rank_objects
 from nearer.datasets import make_ball, make_cube
 from nearer.geometry.axes import find_axis
 from nearer.geometry.dominance import count_above, hull_estimate, lens
 from nearer.metrics import mean_kendall_tau
 from nearer.plotting import plot_basis
 from nearer.plotting.canvas import bare
-from nearer.running.run import run
 
 __all__ = ["FIGURES", "Drawing", "draw_figures"]
 

@@ -20,8 +20,8 @@ from nearer import metrics
 from nearer.algorithms.basis import Basis
 from nearer.algorithms.coordinates import locate_objects
 from nearer.asking.oracles import PointOracle
+from nearer.asking.run import run
 from nearer.distances import Distances
-from nearer.running.run import run
 
 __all__ = ["READINGS", "readings"]
 

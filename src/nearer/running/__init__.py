@@ -1,1 +1,1 @@
-"""Where files, clocks and threads are: an asking and whoever answers it, put together."""
+"""Several processes that share a fit."""

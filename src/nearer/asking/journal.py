@@ -145,7 +145,7 @@ class Journal:
             if now != json.loads(question):
                 raise InvalidInput(
                     f"{self.path}: is the journal of another run: question {row} of round {number} "
-                    f"was {question} and is {now}. Make the asking from the seed and with the "
+                    f"was {question} and is {now}. Make the strategy from the seed and with the "
                     "options it was begun with, or name another file"
                 )
         said = [json.loads(answer) for _, _, answer in found]

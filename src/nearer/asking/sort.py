@@ -25,8 +25,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from nearer import checks
 from nearer.asking.guided import guided_sort
-from nearer.asking.noisy_sorting import check_noise, noisy_sort
-from nearer.asking.protocol import Asking
+from nearer.asking.noisy_sort import check_noise, noisy_sort
+from nearer.asking.protocol import Strategy
 from nearer.errors import InvalidInput
 
 __all__ = ["Order", "check_objects", "rank_objects", "sort_objects"]
@@ -43,7 +43,7 @@ def rank_objects(
     guess: ArrayLike | None = None,
     noise: float = 0.0,
     random_state: int | np.random.Generator | None = None,
-) -> Asking[NDArray[np.int64]]:
+) -> Strategy[NDArray[np.int64]]:
     """Rank all objects by their distance from a head.
 
     Parameters
@@ -62,13 +62,13 @@ def rank_objects(
     noise
         Probability that an answer is wrong, below 0.5. Above 0 questions are asked again where it
         matters, until the ranking is right with probability 99 %; every answer must be a fresh
-        draw, see `nearer.asking.noisy_sorting`.
+        draw, see `nearer.asking.noisy_sort`.
     random_state
         Seed or generator for the order of insertion. It changes the cost, never the result.
 
     Returns
     -------
-    asking
+    strategy
         Its result is the ranking: ``r[x]`` objects are nearer to the head than x; ``r[head] = 0``.
 
     Examples
@@ -95,7 +95,7 @@ def rank_objects(
     return _rank(sort_objects(head, others, order=order, guess=guess, random_state=rng), n_objects)
 
 
-def _rank(sort: Asking[Objects], n_objects: int) -> Asking[NDArray[np.int64]]:
+def _rank(sort: Strategy[Objects], n_objects: int) -> Strategy[NDArray[np.int64]]:
     chain = yield from sort
     ranking = np.zeros(n_objects, dtype=np.int64)
     ranking[chain] = np.arange(1, n_objects)
@@ -109,7 +109,7 @@ def sort_objects(
     order: Order = "fewest-comparisons",
     guess: NDArray[Any] | None = None,
     random_state: int | np.random.Generator | None = None,
-) -> Asking[Objects]:
+) -> Strategy[Objects]:
     """Sort some objects by their distance from a head, nearest first.
 
     `guess` holds a number for each of `objects`; the other parameters are those of
@@ -155,7 +155,7 @@ def _check_guess(guess: ArrayLike | None, n_objects: int) -> NDArray[Any]:
     return values
 
 
-def _insert_in_batches(head: int, items: Objects) -> Asking[Objects]:
+def _insert_in_batches(head: int, items: Objects) -> Strategy[Objects]:
     chain = items[:1]
     while len(chain) < len(items):
         batch = items[len(chain) :][: max(1, len(chain) // (8 if len(chain) < 256 else 4))]
@@ -167,7 +167,7 @@ def _insert_in_batches(head: int, items: Objects) -> Asking[Objects]:
 
 def _insert(
     head: int, chain: Objects, items: Objects, low: Objects, high: Objects
-) -> Asking[Objects]:
+) -> Strategy[Objects]:
     """Put items into a chain, each known to belong between the positions low and high."""
     while len(items):
         gap = yield from _find_gap(head, items, chain, low, high)
@@ -183,7 +183,7 @@ def _insert(
 
 def _find_gap(
     head: int, items: Objects, chain: Objects, low: Objects, high: Objects
-) -> Asking[Objects]:
+) -> Strategy[Objects]:
     """Binary search, all items side by side: how many objects of the chain are nearer."""
     low, high = low.copy(), high.copy()
     active = np.flatnonzero(low < high)
@@ -204,7 +204,7 @@ def _questions(head: int, a: Objects, b: Objects) -> Objects:
     return questions
 
 
-def _split_by_samples(head: int, items: Objects) -> Asking[Objects]:
+def _split_by_samples(head: int, items: Objects) -> Strategy[Objects]:
     """Quicksort, all groups side by side. `group` is the number of chain objects before it."""
     chain = items[:0]
     group = np.zeros(len(items), dtype=np.int64)
@@ -249,7 +249,7 @@ def _n_pivots(size: Objects) -> Objects:
     return np.where(size < 4, size, 3)
 
 
-def _rank_within_groups(head: int, items: Objects, group: Objects) -> Asking[Objects]:
+def _rank_within_groups(head: int, items: Objects, group: Objects) -> Strategy[Objects]:
     """Compare all pairs inside each group, in one round: each item's rank within its group."""
     rank = np.zeros(len(items), dtype=np.int64)
     size, place = _sizes_and_places(group)

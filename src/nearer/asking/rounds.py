@@ -26,12 +26,12 @@ from typing import Any
 import numpy as np
 
 from nearer.asking.answers import as_answers
+from nearer.asking.costs import Costs
+from nearer.asking.journal import Journal, JournalRow
+from nearer.asking.names import Names
+from nearer.asking.workers import Crew, Here
 from nearer.errors import BudgetSpent, InvalidInput
 from nearer.questions import Objects, Questions, Said, unsure_rows
-from nearer.running.costs import Costs
-from nearer.running.journal import Journal, JournalRow
-from nearer.running.names import Names
-from nearer.running.workers import Crew, Here
 
 __all__ = ["Patience", "Rounds", "Sheet"]
 

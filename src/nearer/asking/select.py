@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nearer import checks
-from nearer.asking.protocol import Asking
-from nearer.asking.sorting import check_objects, sort_objects
+from nearer.asking.protocol import Strategy
+from nearer.asking.sort import check_objects, sort_objects
 from nearer.errors import InvalidInput
 
 __all__ = ["best_of", "farthest_object", "nearest_objects"]
 
 
-def farthest_object(head: int, n_objects: int) -> Asking[int]:
+def farthest_object(head: int, n_objects: int) -> Strategy[int]:
     """The object farthest from a head: n − 2 comparisons in ⌈log2(n − 1)⌉ rounds.
 
     Examples
@@ -35,8 +35,8 @@ def farthest_object(head: int, n_objects: int) -> Asking[int]:
     return _only(best_of(np.array([head]), others, group, nearest=False))
 
 
-def _only(asking: Asking[NDArray[np.int64]]) -> Asking[int]:
-    (winner,) = yield from asking
+def _only(strategy: Strategy[NDArray[np.int64]]) -> Strategy[int]:
+    (winner,) = yield from strategy
     return int(winner)
 
 
@@ -46,7 +46,7 @@ def best_of(
     group: NDArray[np.int64],
     *,
     nearest: bool,
-) -> Asking[NDArray[np.int64]]:
+) -> Strategy[NDArray[np.int64]]:
     """The nearest, or farthest, item of each group from that group's head, all side by side.
 
     `group` is sorted and holds every number from 0 to ``len(heads) − 1``; item i belongs to
@@ -71,7 +71,7 @@ def nearest_objects(
     ordered: bool = False,
     among: ArrayLike | None = None,
     random_state: int | np.random.Generator | None = None,
-) -> Asking[NDArray[np.int64]]:
+) -> Strategy[NDArray[np.int64]]:
     """The k objects nearest to a head, the head itself left out.
 
     Parameters
@@ -107,7 +107,7 @@ def nearest_objects(
 
 def _nearest(
     head: int, items: NDArray[np.int64], k: int, ordered: bool, rng: np.random.Generator
-) -> Asking[NDArray[np.int64]]:
+) -> Strategy[NDArray[np.int64]]:
     found = yield from _select(head, items, k, rng)
     if ordered:
         return (yield from sort_objects(head, found, random_state=rng))
@@ -116,7 +116,7 @@ def _nearest(
 
 def _select(
     head: int, items: NDArray[np.int64], k: int, rng: np.random.Generator
-) -> Asking[NDArray[np.int64]]:
+) -> Strategy[NDArray[np.int64]]:
     taken: list[NDArray[np.int64]] = []
     while 0 < k < len(items):
         items = rng.permutation(items)

@@ -1,7 +1,7 @@
 """A run that waits: the questions that are open now, and answers that come a day later.
 
-The journal is the state. `open_batch` makes the asking anew, answers it from the journal as far as
-that goes, and stops at the first round that is not complete; `add_answers` puts answers there by
+The journal is the state. `open_batch` makes the strategy again, answers it from the journal as far
+as that goes, and stops at the first round that is not complete; `add_answers` puts answers there by
 their place. Between the two nothing runs, so a batch endpoint may take as long as it likes. It is
 what `nearer.asking.Session` does, by place in the run in the stead of by question.
 """
@@ -18,13 +18,13 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from nearer.asking.answers import as_answers
-from nearer.asking.protocol import Asking, Ties, decided, takes_doubt
+from nearer.asking.journal import Journal, JournalRow
+from nearer.asking.names import Names, as_names
+from nearer.asking.protocol import Strategy, Ties, forced_choice, takes_uncertain
+from nearer.asking.rounds import Sheet
+from nearer.asking.run import begun
 from nearer.errors import InvalidInput
 from nearer.questions import Objects, Questions
-from nearer.running.journal import Journal, JournalRow
-from nearer.running.names import Names, as_names
-from nearer.running.rounds import Sheet
-from nearer.running.run import begun
 
 __all__ = ["Batch", "add_answers", "open_batch"]
 
@@ -42,7 +42,7 @@ class Batch(Generic[T]):
     rows, questions
         Their rows in it, and what they are.
     result
-        What the asking returned; None while questions are open.
+        What the strategy returned; None while questions are open.
     """
 
     number: int
@@ -52,16 +52,16 @@ class Batch(Generic[T]):
 
 
 def open_batch(
-    asking: Asking[T],
+    strategy: Strategy[T],
     journal: str | os.PathLike[str],
     objects: Sequence[Any] | None = None,
     about: Mapping[str, Any] | None = None,
 ) -> Batch[T]:
     """The open questions of the first round that the journal does not know the whole of."""
     names: Names | None = None if objects is None else as_names(list(objects))[1]
-    with begun(asking, journal, names, dict(about or {})) as (made, book):
+    with begun(strategy, journal, names, dict(about or {})) as (made, book):
         assert book is not None
-        inner = made if takes_doubt(made) else decided(made, Ties())
+        inner = made if takes_uncertain(made) else forced_choice(made, Ties())
         number = 0
         try:
             questions = next(inner)

@@ -1,4 +1,4 @@
-"""An asking and an oracle, put together."""
+"""A strategy and an oracle, put together."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ import numpy as np
 
 import nearer
 from nearer import checks
+from nearer.asking.costs import Costs
+from nearer.asking.journal import Journal
 from nearer.asking.memory import Memory
+from nearer.asking.names import Names, as_names
 from nearer.asking.protocol import (
-    Asking,
     Oracle,
+    Strategy,
     Ties,
-    decided,
+    forced_choice,
     limited,
     remembered,
-    takes_doubt,
+    takes_uncertain,
     wrapped,
 )
 from nearer.asking.recipe import Repeatable
+from nearer.asking.rounds import Patience, Rounds
+from nearer.asking.workers import Here, crew_for
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.questions import Answers, Questions
-from nearer.running.costs import Costs
-from nearer.running.journal import Journal
-from nearer.running.names import Names, as_names
-from nearer.running.rounds import Patience, Rounds
-from nearer.running.workers import Here, crew_for
 
 __all__ = ["Dispatch", "begun", "refuse_unknown", "run"]
 
@@ -67,7 +67,7 @@ def refuse_unknown(how: Mapping[str, Any], door: Callable[..., Any]) -> None:
 
 
 def run(
-    asking: Asking[T],
+    strategy: Strategy[T],
     oracle: Oracle | Callable[..., Any],
     *,
     objects: Sequence[Any] | None = None,
@@ -78,16 +78,16 @@ def run(
     progress: Callable[..., object] | None = None,
     **how: Unpack[Dispatch],
 ) -> T:
-    """Answer every question of an asking with an oracle and return its result.
+    """Answer every question of a strategy with an oracle and return its result.
 
     Parameters
     ----------
-    asking
+    strategy
         A generator of questions, such as `nearer.choose_basis` or `nearer.rank_objects` makes.
     oracle
         Any callable from ``(m, 3)`` questions to ``(m,)`` booleans, also an ``async def``. None,
         NaN or `nearer.UNSURE` in place of a boolean is "don't know"; a number from 0.0 to 1.0 is
-        a graded answer. An asking that needs to know puts such a question again; what stays open
+        a graded answer. A strategy that needs to know puts such a question again; what stays open
         goes to the object of the lower number, with a warning.
     objects
         What the objects are: names, texts, paths. The oracle then gets a list of tuples
@@ -150,7 +150,7 @@ def run(
     names = None if objects is None else as_names(list(objects))[1]
     ties = Ties()
     with (
-        begun(asking, journal, names, _told_of(oracle, about, budget)) as (made, book),
+        begun(strategy, journal, names, _told_of(oracle, about, budget)) as (made, book),
         _rounds(oracle, names, book, progress, how) as rounds,
     ):
         result = _driven(_sheltered(made, ties, memory, budget), rounds)
@@ -160,40 +160,40 @@ def run(
 
 
 def _sheltered(
-    asking: Asking[T], ties: Ties, memory: Memory | None, budget: int | None
-) -> Asking[T]:
+    strategy: Strategy[T], ties: Ties, memory: Memory | None, budget: int | None
+) -> Strategy[T]:
     """What an algorithm should not know about, wrapped around it."""
-    if not takes_doubt(asking):
-        asking = decided(asking, ties)
+    if not takes_uncertain(strategy):
+        strategy = forced_choice(strategy, ties)
     if memory is not None:
-        asking = remembered(asking, memory)
-    return asking if budget is None else limited(asking, budget)
+        strategy = remembered(strategy, memory)
+    return strategy if budget is None else limited(strategy, budget)
 
 
 def _told_of(oracle: Any, about: Mapping[str, Any] | None, budget: int | None) -> dict[str, Any]:
-    """What a journal keeps of a run beside the asking and the objects."""
+    """What a journal keeps of a run beside the strategy and the objects."""
     limit = {} if budget is None else {"run(budget=)": checks.budget(budget)}
     return {**getattr(oracle, "about", {}), **(about or {}), **limit}
 
 
 @contextmanager
 def begun(
-    asking: Asking[T],
+    strategy: Strategy[T],
     path: str | os.PathLike[str] | None,
     names: Names | None,
     about: dict[str, Any],
-) -> Iterator[tuple[Asking[T], Journal | None]]:
-    """The asking made from the journal's seed, and the journal, begun or taken up."""
+) -> Iterator[tuple[Strategy[T], Journal | None]]:
+    """The strategy made from the journal's seed, and the journal, begun or taken up."""
     if path is None:
-        yield asking, None
+        yield strategy, None
         return
     told: dict[str, Any] = {"version": nearer.__version__, **about}
     if names is not None:
         told["objects"] = names.digest
     seed = None
-    if isinstance(asking, Repeatable):
-        told |= {"method": asking.method, **asking.options}
-        seed = asking.random_state
+    if isinstance(strategy, Repeatable):
+        told |= {"method": strategy.method, **strategy.options}
+        seed = strategy.random_state
         if seed is not None and not isinstance(seed, int | np.integer):
             raise InvalidInput(
                 f"random_state is a {type(seed).__name__}: a journal must be able to begin again, "
@@ -201,14 +201,14 @@ def begun(
             )
         told |= {} if seed is None else {"seed": int(seed)}
     else:
-        told["method"] = getattr(asking, "__name__", type(asking).__name__)
-    drawn = {"seed": secrets.randbits(32)} if isinstance(asking, Repeatable) else {}
+        told["method"] = getattr(strategy, "__name__", type(strategy).__name__)
+    drawn = {"seed": secrets.randbits(32)} if isinstance(strategy, Repeatable) else {}
     with closing(Journal(path, {**drawn, **told}, names.objects if names else ())) as book:
         book.check(told)
-        if isinstance(asking, Repeatable) and book.seed is not None:
-            asking = asking.seeded(book.seed)
+        if isinstance(strategy, Repeatable) and book.seed is not None:
+            strategy = strategy.seeded(book.seed)
         try:
-            yield asking, book
+            yield strategy, book
         except (Exception, KeyboardInterrupt) as error:
             if len(book):
                 error.add_note(
@@ -260,13 +260,13 @@ def _block_size(oracle: Any, asked: int | None, alone: bool) -> int | None:
     return None if alone else 1
 
 
-def _driven(asking: Asking[T], rounds: Rounds) -> T:
-    def answer(questions: Questions) -> Asking[Answers]:
-        yield from ()  # an asking that asks nobody else
+def _driven(strategy: Strategy[T], rounds: Rounds) -> T:
+    def answer(questions: Questions) -> Strategy[Answers]:
+        yield from ()  # a strategy that asks nobody else
         return rounds.put(questions)
 
     try:
-        next(wrapped(asking, answer))
+        next(wrapped(strategy, answer))
     except StopIteration as done:
         result: T = done.value
         return result

@@ -1,6 +1,6 @@
 """Rank from a head when each answer is wrong with a known probability.
 
-Objects are inserted into a growing chain, as in `nearer.asking.sorting`, but the binary search
+Objects are inserted into a growing chain, as in `nearer.asking.sort`, but the binary search
 believes no single answer. It keeps the probability of every gap of the chain, asks about the
 chain's object at the median, multiplies the gaps on the side of the answer by 1 − p and the
 others by p, and stops when one gap is certain enough (Burnashev and Zigangirov 1974; Ben-Or and
@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearer import checks
-from nearer.asking.protocol import Asking, wrapped
+from nearer.asking.protocol import Strategy, wrapped
 from nearer.errors import BudgetSpent
 from nearer.questions import Answers, Questions
 
@@ -45,7 +45,7 @@ def check_noise(noise: float) -> float:
     return checks.rate("noise", noise)
 
 
-def noisy_sort(head: int, items: Objects, noise: float) -> Asking[Objects]:
+def noisy_sort(head: int, items: Objects, noise: float) -> Strategy[Objects]:
     """Sort objects by their distance from a head, nearest first, in the order given."""
     chain = items[:1]
     doubt = _FAILURE / max(2, len(items))
@@ -74,7 +74,7 @@ def _place(chain: Objects, batch: Objects, gap: Objects) -> tuple[Objects, Objec
 
 def _find_gaps(
     head: int, items: Objects, chain: Objects, weight: Floats, noise: float, doubt: float
-) -> Asking[Objects]:
+) -> Strategy[Objects]:
     """Which gap of the chain each item belongs to, all items side by side."""
     places = np.arange(len(chain) + 1)
     found = np.zeros(len(items), dtype=np.int64)
@@ -98,8 +98,8 @@ def _find_gaps(
     return found
 
 
-def repeated(asking: Asking[T], noise: float, doubt: float) -> Asking[T]:
-    """Put every question of an asking several times and believe the majority.
+def repeated(strategy: Strategy[T], noise: float, doubt: float) -> Strategy[T]:
+    """Put every question of a strategy several times and believe the majority.
 
     How often: so that a majority is wrong with probability at most `doubt` (Hoeffding's bound).
 
@@ -119,11 +119,11 @@ def repeated(asking: Asking[T], noise: float, doubt: float) -> Asking[T]:
         whole = votes[: len(votes) // times * times]
         return np.asarray(whole.reshape(-1, times).mean(axis=1) > 0.5)
 
-    def answer(questions: Questions) -> Asking[Answers]:
+    def answer(questions: Questions) -> Strategy[Answers]:
         try:
             votes = yield np.repeat(questions, times, axis=0)
         except BudgetSpent as spent:
             raise BudgetSpent(spent.budget, majority(spent.answers)) from None
         return majority(votes)
 
-    return wrapped(asking, answer)
+    return wrapped(strategy, answer)

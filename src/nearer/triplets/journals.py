@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from nearer.asking.answers import as_answers
+from nearer.asking.journal import connect, read_header
 from nearer.errors import InvalidInput
 from nearer.questions import Floats, Objects, answered, unsure_rows, weighted
-from nearer.running.journal import connect, read_header
 from nearer.triplets import Triplets, examine
 
 __all__ = ["journal_seed", "load_journal"]

@@ -1,5 +1,5 @@
 """
-Writing your own asking
+Writing your own strategy
 =======================
 
 An algorithm never asks: it yields questions and is sent answers. So the same dozen lines run
@@ -8,7 +8,7 @@ journal that they know nothing of.
 """
 
 # %%
-# A *medoid* is the object that is nearest to the others on the whole. This asking finds it by
+# A *medoid* is the object that is nearest to the others on the whole. This strategy finds it by
 # rounds: in each, random heads compare pairs of candidates, and the worse half goes.
 
 import matplotlib.pyplot as plt
@@ -38,7 +38,7 @@ def find_middle(n_objects, heads=40, random_state=None):
 
 
 # %%
-# `nearer.run` puts an asking and an oracle together. Here one answer of ten is wrong.
+# `nearer.run` puts a strategy and an oracle together. Here one answer of ten is wrong.
 
 X = np.random.default_rng(4).gamma(2.0, size=(300, 2))
 oracle = nearer.NoisyOracle(nearer.PointOracle(X), flip=0.1, random_state=0)
@@ -61,7 +61,7 @@ ax.set(xticks=[], yticks=[], aspect="equal")
 ax.legend(frameon=False)
 
 # %%
-# The same asking can wait for its answers: a `nearer.asking.Session` keeps its questions open and
+# The same strategy can wait for its answers: a `nearer.asking.Session` keeps its questions open and
 # takes answers in any order, tomorrow if need be.
 
 session = nearer.asking.Session(find_middle(12, heads=5, random_state=1))
