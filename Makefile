@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SETUP := .venv/.ready
 
-.PHONY: setup browser demo test test-gpu test-peers test-oldest test-wheel docs bench format clean
+.PHONY: setup browser demo test test-gpu test-peers test-oldest test-wheel docs bench paper format clean
 
 setup: $(SETUP)
 
@@ -62,6 +62,9 @@ docs: .venv/.docs browser
 	rm -rf out/site
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --jobs 2 --doctree-dir out/doctrees docs out/site
 	$(BIN)/pytest tests_docs
+
+paper: $(SETUP)
+	$(BIN)/python -m paper all --quick
 
 bench: $(SETUP)
 	$(BIN)/python -m benchmarks

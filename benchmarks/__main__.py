@@ -16,13 +16,12 @@ from pkgutil import iter_modules
 
 import benchmarks
 from benchmarks.harness import cores, measure
-from nearer.cli.stopping import is_ctrl_c
 from nearer.errors import NearerError
 
 NAMES = sorted(
     m.name
     for m in iter_modules(benchmarks.__path__)
-    if m.name not in ("__main__", "harness") and not m.name.startswith("_")
+    if m.name not in ("__main__", "cells", "harness") and not m.name.startswith("_")
 )
 
 
@@ -55,10 +54,8 @@ def main(arguments: list[str] | None = None) -> int:
             options = {"full": given.full, "seeds": given.seeds, "only": given.cells}
             options |= {"jobs": given.jobs, "scheduler": given.scheduler}
             print(measure(module, name, **options), flush=True)
-    except (KeyboardInterrupt, SystemError) as error:
-        if not is_ctrl_c(error):
-            raise
-        print("interrupted; finished cells are kept, the same command goes on", file=sys.stderr)
+    except KeyboardInterrupt:
+        print("interrupted; finished cells are stored, the same command goes on", file=sys.stderr)
         return 130
     except NearerError as error:
         print(f"Error: {error}", file=sys.stderr)

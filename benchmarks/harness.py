@@ -7,8 +7,8 @@ A benchmark is a module of this package with a first line that says what it meas
 
 `cells` lists what is computed: the short form, within 15 minutes on two cores, or the full one;
 `seeds` where the user gave a number. `page` makes Markdown of the finished ones, and may put
-pictures into the folder. Finished cells are kept in out/bench/NAME.jsonl (`nearer.cells`), so that
-Ctrl-C loses nothing, more seeds add to those there, and a change to the page computes nothing.
+pictures into the folder. Finished cells are stored in out/bench/NAME.jsonl (`benchmarks.cells`), so
+that Ctrl-C loses nothing, more seeds add to those there, and a change to the page computes nothing.
 Where the module says ``TIMED = True`` its cells run one at a time, with all threads. Where it says
 ``DOCS = "name.md"``, a complete full run is also written to that page of docs/.
 """
@@ -27,12 +27,8 @@ from typing import Any
 
 import numpy as np
 
-from nearer.cells.computing import compute_cells
-from nearer.cells.digest import code_digest
-from nearer.cells.finished import Figures, FinishedCells
-from nearer.cli.progress import cells_progress
+from benchmarks.cells import Figures, FinishedCells, compute_cells
 from nearer.errors import InvalidInput
-from nearer.files import write_bytes
 
 __all__ = [
     "Cell",
@@ -74,11 +70,6 @@ class Cell:
         """What may turn out not to be at hand: the data set it names, or nothing but itself."""
         return str(dict(self.arguments).get("data", self.name))
 
-    @property
-    def code(self) -> str:
-        """The digest of what the function depends on."""
-        return code_digest(self.work)
-
     def compute(self) -> Figures:
         """Call it."""
         return self.work(**dict(self.arguments))
@@ -113,23 +104,19 @@ def measure(
     wanted = [c for c in listed if fnmatchcase(c.name, f"*{only}*")]
     if not wanted:
         raise InvalidInput(f"--cells {only}: none of {len(listed)}, such as {listed[0].name!r}")
-    with cells_progress() as (begin, step):
-        begin(len(wanted), sum(finished.figures(c) is not None for c in wanted))
-        alone = getattr(module, "TIMED", False)
-        if alone and scheduler is not None:
-            raise InvalidInput(f"--scheduler {scheduler}: {name} measures time, here and alone")
-        compute_cells(
-            wanted, finished, jobs=1 if alone else jobs, scheduler=scheduler, progress=step
-        )
+    alone = getattr(module, "TIMED", False)
+    if alone and scheduler is not None:
+        raise InvalidInput(f"--scheduler {scheduler}: {name} measures time, here and alone")
+    compute_cells(wanted, finished, jobs=1 if alone else jobs, scheduler=scheduler)
     there = [(c, figures) for c in listed if (figures := finished.figures(c)) is not None]
     rows = [{"part": c.part} | dict(c.arguments) | figures for c, figures in there]
     page = module.page(rows, folder).rstrip() + "\n"
-    missing = {why for c in listed if (why := finished.missing(c.data)) is not None}
+    missing = {why for c in listed if (why := finished.missing.get(c.data)) is not None}
     if len(there) < len(listed):
         page += f"\n{len(there)} of {len(listed)} cells. " + " ".join(sorted(missing)) + "\n"
-    write_bytes(folder / f"{name}.md", page.encode())
+    (folder / f"{name}.md").write_text(page, encoding="utf-8")
     if full and len(there) == len(listed) and hasattr(module, "DOCS"):
-        write_bytes(ROOT / "docs" / module.DOCS, page.encode())
+        (ROOT / "docs" / module.DOCS).write_text(page, encoding="utf-8")
     return page
 
 

@@ -29,7 +29,7 @@ from nearer.algorithms.candidates import Candidates
 from nearer.algorithms.informative import draw_round
 from nearer.fitting.belief import Belief
 from nearer.questions import answered, pack, random_questions
-from nearer.reproduce.material import draw as draw_points
+from paper.data import draw as draw_points
 
 HUMAN = {  # name, dimension: sizes
     ("zappos85", 3): (500, 1000, 2000, 3000, 4000, 5000, 6000),

@@ -19,7 +19,7 @@ ORDER = """
     _kernels geometry metrics triplets asking fitting running
     trust agreement _dimension dimension embedding embedding_file comparing compare
     algorithms _given _many _fit _embed scale datasets plotting reports estimators judges
-    cells reproduce paper_methods study cli __main__ __init__
+    paper_methods study cli __main__ __init__
 """.split()  # noqa: SIM905 - shorter and easier to change than a list of strings
 # A function may import from a later room when it is called: these do.
 WAYS_UP = {
@@ -35,7 +35,7 @@ IMPURE = {f"asking/{name}.py" for name in ("run", "dispatch", "journal", "progre
 
 # What the package may hold. Who adds beyond it takes away elsewhere, or argues in review.
 BUDGET = {"lines": 44_400, "modules": 252, "constants": 336, "one importer": 68}
-PAPER_LINES = 2_400
+PAPER_LINES = 1_780
 
 MODULES = sorted(SOURCE.rglob("*.py"))
 TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}

@@ -13,17 +13,16 @@ import pytest
 from click.testing import CliRunner
 
 import nearer
+from benchmarks.cells import FinishedCells, compute_cells
 from nearer.algorithms.newcomers import Newcomers
 from nearer.algorithms.noisy_placing import place_among_believed
-from nearer.cells.computing import compute_cells
-from nearer.cells.finished import FinishedCells
-from nearer.cells.scheduler import scheduler
 from nearer.cli import main
 from nearer.errors import InvalidInput
 from nearer.fitting.heldout import hold_out
 from nearer.fitting.posterior import Noise, Posterior, as_evidence
 from nearer.jobs import each
-from nearer.reproduce.experiments import Experiment
+from nearer.scale.cluster import scheduler
+from paper.experiments import Experiment
 
 distributed = pytest.importorskip("distributed")
 

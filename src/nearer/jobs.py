@@ -13,10 +13,10 @@ keeps the small ones.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-__all__ = ["each", "each_as_it_ends", "several"]
+__all__ = ["each", "several"]
 
 T = TypeVar("T")
 
@@ -72,24 +72,3 @@ def several() -> bool:
     from joblib import effective_n_jobs  # noqa: PLC0415 - takes a while, and may be missing
 
     return bool(effective_n_jobs(None) > 1)
-
-
-def each_as_it_ends(
-    work: Callable[..., T], arguments: Iterable[tuple[Any, ...]]
-) -> Iterator[tuple[int, T]]:
-    """The same as results come: which of the arguments it was, and what it gave.
-
-    Examples
-    --------
-    >>> sorted(each_as_it_ends(pow, [(2, 3), (3, 2)]))
-    [(0, 8), (1, 9)]
-    """
-    from joblib import Parallel, delayed  # noqa: PLC0415
-
-    numbered = ((i, work, given) for i, given in enumerate(arguments))
-    ended = Parallel(return_as="generator_unordered")(delayed(_numbered)(*job) for job in numbered)
-    yield from ended
-
-
-def _numbered(i: int, work: Callable[..., T], given: tuple[Any, ...]) -> tuple[int, T]:
-    return i, work(*given)

@@ -34,7 +34,7 @@ from nearer.questions import balanced_questions, pack
 
 __all__ = ["crowd_kernel"]
 
-# Time against the original, which weighs everything; `nearer reproduce` shows what comes of it.
+# Time against the original, which weighs everything; `python -m paper` shows what comes of it.
 _FIRST = 10  # random questions an object before the first fit
 _GROWTH = 0.1  # questions before the next fit, as a part of those so far
 _PLACES = 60  # where a head might be

@@ -135,9 +135,9 @@ def command(
     where the file says who answered, fit.json with all figures, the version,
     the source and the command, map.png, dimension.png.
     """  # noqa: D301 - the backspace keeps the lines of the list apart
-    from nearer.cells.scheduler import scheduler as sent_to
     from nearer.cli.fitted import check_destinations, check_options, fit_file, report_fit
     from nearer.cli.fitted_blocks import fit_blocks, in_blocks
+    from nearer.scale.cluster import scheduler as sent_to
     from nearer.triplets import read_triplets
 
     check_destinations(triplets, out, map_file, report_file)

@@ -28,7 +28,6 @@ _COMMANDS = {
     "fit": ("nearer.cli.fit", "Find positions from a file of answers."),
     "embed": ("nearer.cli.embed", "Embed points or a built-in data set from comparisons alone."),
     "plan": ("nearer.cli.plan", "Say how many answers a study needs, from simulation."),
-    "reproduce": ("nearer.cli.reproduce", "The paper's tables and figures, ours beside them."),
     "data": ("nearer.cli.data", "List the data sets and whether they are at hand."),
     "judge": ("nearer.cli.judge", "Ask a person at this terminal, or a language model in batches."),
     "study": ("nearer.cli.study", "Ask people: make a study, serve it, read it out."),

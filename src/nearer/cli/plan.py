@@ -63,7 +63,7 @@ def command(
     With --hours, say which task is best in that time: comparisons, odd one out, or screens of which
     some are chosen.
     """
-    from nearer.cells.scheduler import scheduler as sent_to
+    from nearer.scale.cluster import scheduler as sent_to
 
     if hours is not None and most is not None:
         raise click.UsageError("--answers and --hours both say how large the study is")

@@ -67,7 +67,7 @@ _SURE = 0.95  # probability of the range of dimensions that is reported
 MANY = 5
 _NEARLY = 1e-2  # share of disobeyed answers that still lets a longer fit obey all
 
-# Of the paper's pipelines: time against dimensions too many; `nearer reproduce` shows both.
+# Of the paper's pipelines: time against dimensions too many; `python -m paper` shows both.
 _HELD_OUT = 0.1  # share of the answers
 _EXTRA = 3  # dimensions too many at the start
 _STEPS = 60  # of the optimiser in each dimension on the way down

@@ -6,6 +6,7 @@ plane. Circles through true distances are drawn to show why the rankings say so.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,16 +18,13 @@ from matplotlib.patches import Circle
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from numpy.typing import NDArray
 
-from nearer.algorithms.basis import Basis, choose_basis
-from nearer.asking.oracles import PointOracle
-from nearer.asking.run import run
-from nearer.asking.sort import rank_objects
+from nearer import PointOracle, choose_basis, rank_objects, run
+from nearer.algorithms.basis import Basis
 from nearer.datasets import make_ball, make_cube
 from nearer.geometry.axes import find_axis
 from nearer.geometry.dominance import count_above, hull_estimate, lens
 from nearer.metrics import mean_kendall_tau
 from nearer.plotting import plot_basis
-from nearer.plotting.canvas import bare
 
 __all__ = ["FIGURES", "Drawing", "draw_figures"]
 
@@ -45,6 +43,13 @@ class Drawing:
     title: str
     caption: str
     figure: Figure
+
+    @property
+    def png(self) -> bytes:
+        """The picture as a PNG file; the same picture gives the same file."""
+        sink = io.BytesIO()
+        self.figure.savefig(sink, format="png", dpi=130, metadata={"Software": None})
+        return sink.getvalue()
 
 
 def draw_figures(seed: int = 0) -> list[Drawing]:
@@ -83,7 +88,7 @@ def _missed_perfect_basis(name: str, rng: np.random.Generator) -> Drawing:
         taus.append(mean_kendall_tau(points, basis.coordinates()))
         ax.set_title(f"{what}: τ = {taus[-1]:.3f}")
     for ax in (left, middle, right):
-        bare(ax)
+        _bare(ax)
     return Drawing(
         name,
         "Figure 1: a perfect basis, and the one that is found",
@@ -205,7 +210,7 @@ def _hull_error(name: str, rng: np.random.Generator) -> Drawing:
     left.annotate("p", p, xytext=(4, 4), textcoords="offset points", color=_RED)
     left.annotate("q", (p[0], 0), xytext=(4, -12), textcoords="offset points", color=_BLUE)
     _name(left, points, {heads[0]: "v₁", heads[1]: "v₂"}, _BLUE, offset=(-6, -18))
-    bare(left)
+    _bare(left)
     right.loglog(sizes, bound, "o--", color=_BLUE, label="bound √(ε(2m + ε))")
     right.loglog(sizes, worst, "o-", color=_RED, label="farthest member h")
     right.set(xlabel="objects", ylabel="distance from the line")
@@ -270,8 +275,18 @@ def _plate(points: Points) -> tuple[Figure, Axes]:
     figure = Figure(figsize=(7.2, 4.4), layout="constrained")
     ax = figure.subplots()
     _dots(ax, points, s=14, color=_GREY, linewidths=0)
-    bare(ax).set(xlim=(-1.12, 1.12), ylim=(-0.68, 0.68), adjustable="box")
+    _bare(ax).set(xlim=(-1.12, 1.12), ylim=(-0.68, 0.68), adjustable="box")
     return figure, ax
+
+
+def _bare(ax: Axes) -> Axes:
+    """No ticks, a light frame, and the same scale in both directions."""
+    ax.set_aspect("equal", adjustable="datalim")
+    ax.set_xticks([])
+    ax.set_yticks([])
+    for side in ax.spines.values():
+        side.set_color("#d9dce1")
+    return ax
 
 
 def _balls(ax: Axes, points: Points, heads: list[int], apex: int) -> None:

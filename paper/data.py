@@ -1,8 +1,8 @@
-"""The points that the tables speak of, in the units in which the paper's errors compare.
+"""The data sets of the paper, in the units in which its errors compare.
 
-Mixtures and cubes are drawn afresh for every seed, and so are the e-mails, whose source is sorted
-by class; cities, digits and posts are the same ones always, and only the questions differ. Cities
-are on the unit sphere and pixels go from 0 to 1: those units fit the paper's RMSE.
+Mixtures and cubes are drawn anew for every seed, and so are the e-mails, whose source is sorted by
+class; cities, digits and posts are always the same ones, and only the questions differ. Cities are
+on the unit sphere and pixels go from 0 to 1, since those units fit the paper's RMSE.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from nearer import datasets
 
-__all__ = ["MATERIAL", "Material", "draw", "load"]
+__all__ = ["DATA", "DataSet", "draw", "load"]
 
 
 @dataclass(frozen=True, eq=False)
-class Material:
+class DataSet:
     """Points, dense or sparse, and their classes where they have any."""
 
     points: Any
@@ -45,40 +45,40 @@ class Source:
     n_objects: int
     dimension: int
     what: str
-    make: Callable[[int, np.random.Generator], Material]
+    make: Callable[[int, np.random.Generator], DataSet]
 
 
-def _mixture(dimension: int) -> Callable[[int, np.random.Generator], Material]:
-    return lambda n, rng: Material(datasets.make_mixture(n, dimension, random_state=rng))
+def _mixture(dimension: int) -> Callable[[int, np.random.Generator], DataSet]:
+    return lambda n, rng: DataSet(datasets.make_mixture(n, dimension, random_state=rng))
 
 
-def _cube(n: int, rng: np.random.Generator) -> Material:
-    return Material(datasets.make_cube(n, 5, random_state=rng))
+def _cube(n: int, rng: np.random.Generator) -> DataSet:
+    return DataSet(datasets.make_cube(n, 5, random_state=rng))
 
 
-def _cities(n: int, _: np.random.Generator) -> Material:
+def _cities(n: int, _: np.random.Generator) -> DataSet:
     cities = datasets.load_cities()
     globe = cities.points / np.linalg.norm(cities.points, axis=1, keepdims=True)
-    return Material(globe[:n], np.array(cities.continents)[:n])
+    return DataSet(globe[:n], np.array(cities.continents)[:n])
 
 
-def _digits(n: int, _: np.random.Generator) -> Material:
+def _digits(n: int, _: np.random.Generator) -> DataSet:
     data = datasets.load_digits_mnist(n)
-    return Material(data.points / 255, data.labels)
+    return DataSet(data.points / 255, data.labels)
 
 
-def _spam(n: int, rng: np.random.Generator) -> Material:
+def _spam(n: int, rng: np.random.Generator) -> DataSet:
     data = datasets.load_spambase(n, random_state=rng)
-    return Material(data.points, data.labels)
+    return DataSet(data.points, data.labels)
 
 
-def _posts(n: int, _: np.random.Generator) -> Material:
+def _posts(n: int, _: np.random.Generator) -> DataSet:
     data = datasets.load_newsgroups(n, terms="content")
-    return Material(data.points, data.labels)
+    return DataSet(data.points, data.labels)
 
 
 #: the data sets of Table 2, in the paper's order
-MATERIAL: dict[str, Source] = {
+DATA: dict[str, Source] = {
     "3dgmm": Source(500, 3, "three unit Gaussians whose centres are standard normal", _mixture(3)),
     "5dcube": Source(500, 5, "uniform in the unit cube", _cube),
     "5dgmm": Source(500, 5, "three unit Gaussians whose centres are standard normal", _mixture(5)),
@@ -92,7 +92,7 @@ MATERIAL: dict[str, Source] = {
 
 
 @lru_cache(maxsize=2)
-def load(name: str, n_objects: int, seed: int) -> Material:
+def load(name: str, n_objects: int, seed: int) -> DataSet:
     """A data set of Table 2, or its beginning.
 
     Examples
@@ -100,7 +100,7 @@ def load(name: str, n_objects: int, seed: int) -> Material:
     >>> load("cities", 500, 0).points.shape
     (500, 3)
     """
-    return MATERIAL[name].make(n_objects, np.random.default_rng([seed, 0]))
+    return DATA[name].make(n_objects, np.random.default_rng([seed, 0]))
 
 
 def draw(family: str, dimension: int, n_objects: int, seed: int) -> NDArray[np.float64]:

@@ -1,6 +1,6 @@
 """Saved cells as tables, the paper's figures beside ours.
 
-A table holds values, not text; `nearer.reproduce.render` writes them. Means are over runs. A mark
+A table holds values, not text; `paper.page` writes them. Means are over runs. A mark
 says whether ours is better or worse than the paper's by more than the table's tolerance.
 """
 
@@ -12,11 +12,11 @@ from typing import Literal, TypeVar
 
 import numpy as np
 
-from nearer.cells.finished import Figures, FinishedCells
-from nearer.reproduce.experiments import OWN, Experiment
-from nearer.reproduce.material import MATERIAL
-from nearer.reproduce.neighbours import READINGS
-from nearer.reproduce.published import DIMENSIONS, TABLE_1, TABLE_2, TABLE_3
+from benchmarks.cells import Figures, FinishedCells
+from paper.data import DATA
+from paper.experiments import OWN, Experiment
+from paper.neighbours import READINGS
+from paper.published import DIMENSIONS, TABLE_1, TABLE_2, TABLE_3
 
 __all__ = ["Column", "Table", "make_tables"]
 
@@ -119,7 +119,7 @@ class _Results:
 
     def whole(self, data: str) -> bool:
         """Whether the data set was not cut, so that its figures compare with the paper's."""
-        return self.sizes[data] == MATERIAL[data].n_objects
+        return self.sizes[data] == DATA[data].n_objects
 
     def runs(self, data: str, method: str) -> int:
         return len(self._runs.get((data, method), []))
@@ -207,12 +207,12 @@ def _table2(results: _Results) -> Table:
         "its *. Seconds are processor time for asking and fitting. "
         + " ".join(
             f"{name}: {source.what}, n = {results.sizes[name]:,}."
-            for name, source in results.of(MATERIAL)
+            for name, source in results.of(DATA)
         ),
         _QUALITY,
     )
     for data, methods in results.of(TABLE_2):
-        missing = results.finished.missing(data)
+        missing = results.finished.missing.get(data)
         if missing is not None:
             table.add(data, missing, *([None] * (len(_QUALITY) - 2)))
             continue
@@ -262,7 +262,7 @@ def _neighbours(results: _Results) -> Table:
         f"τ {paper.tau}, kNN {paper.knn}, RMSE {paper.rmse}.",
         (Column("reading"), Column("τ"), Column("kNN"), Column("±"), Column("RMSE", 0)),
     )
-    missing = results.finished.missing("spam")
+    missing = results.finished.missing.get("spam")
     if missing is not None:
         table.add(missing, None, None, None, None)
         return table
@@ -295,7 +295,7 @@ def _table3(results: _Results) -> Table:
         ),
     )
     for data, (original, embedding) in results.of(TABLE_3):
-        missing = results.finished.missing(data)
+        missing = results.finished.missing.get(data)
         if missing is not None:
             table.add(data, missing, *([None] * 8))
             continue

@@ -1,0 +1,117 @@
+"""Coarse work on a Dask cluster: `nearer.jobs` sends it there inside `scheduler(address)`.
+
+A cluster fails in ways that a pool of processes cannot: nothing listens at the address, there is
+no worker, or a worker dies with its work. Each is one message.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from _thread import interrupt_main
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from nearer.errors import InvalidInput
+
+__all__ = ["scheduler"]
+
+_ADDRESS = re.compile(r"(tcp|tls)://(\[[\w:.%]+\]|[\w.-]+):\d{1,5}")
+_SECONDS = 10  # for an answer of the scheduler, and for workers to appear
+
+
+@contextmanager
+def scheduler(address: str | None) -> Iterator[Any]:
+    """Send coarse work to the Dask scheduler at this address; None changes nothing.
+
+    Yields the client of the scheduler.
+
+    Examples
+    --------
+    >>> with scheduler("tcp://127.0.0.1:9"):
+    ...     pass
+    Traceback (most recent call last):
+      ...
+    nearer.errors.InvalidInput: --scheduler tcp://127.0.0.1:9: no Dask scheduler answers there; ...
+    """
+    if address is None:
+        yield None
+        return
+    if _ADDRESS.fullmatch(address) is None:
+        raise InvalidInput(
+            f"--scheduler {address}: must be tcp://host:port or tls://host:port, as `dask "
+            "scheduler` prints it"
+        )
+    try:
+        from distributed import Client  # noqa: PLC0415 - an extra
+        from joblib import parallel_config  # noqa: PLC0415
+    except ImportError as error:
+        raise InvalidInput(
+            f"--scheduler {address}: needs Dask ({error}); install nearer[dask], or leave it out"
+        ) from error
+    client = _connect(Client, address)
+    lost, over = list[str](), threading.Event()
+    watch = threading.Thread(target=_watch, args=(client, lost, over), daemon=True)
+    watch.start()
+    try:
+        with parallel_config("dask", client=client, wait_for_workers_timeout=_SECONDS):
+            yield client
+    except (Exception, KeyboardInterrupt) as error:
+        if not lost:
+            raise
+        raise InvalidInput(
+            f"--scheduler {address}: the worker at {lost[0]} died, often for want of memory; "
+            "start workers with more of it, and run the same command again"
+        ) from error
+    finally:
+        over.set()
+        watch.join()
+        client.close()
+
+
+def _connect(client: Any, address: str) -> Any:
+    class Connected(client):  # type: ignore[misc]
+        """A client that is closed only if it was connected: closing others takes 20 s."""
+
+        def __del__(self) -> None:
+            if self.status == "running":
+                super().__del__()
+
+    try:
+        connected = Connected(address, timeout=_SECONDS, set_as_default=False)
+    except (OSError, ValueError, MemoryError) as error:  # other servers may send absurd lengths
+        raise InvalidInput(
+            f"--scheduler {address}: no Dask scheduler answers there; start one with `dask "
+            "scheduler`, mend the address, or leave the option out"
+        ) from error
+    try:
+        connected.wait_for_workers(1, timeout=_SECONDS)
+    except TimeoutError as error:
+        connected.close()
+        raise InvalidInput(
+            f"--scheduler {address}: it has no workers; start some with `dask worker {address}`"
+        ) from error
+    return connected
+
+
+def _watch(client: Any, lost: list[str], over: threading.Event) -> None:
+    """Interrupt the main thread when a worker is gone.
+
+    The scheduler would give its work to three others, and joblib would wait for ever.
+    """
+    known = _workers(client)
+    while not over.wait(1.0):
+        workers = _workers(client)
+        if known - workers:
+            lost.append(min(known - workers))
+            interrupt_main()
+            return
+        known = workers
+
+
+def _workers(client: Any) -> set[str]:
+    try:
+        return set(client.scheduler_info(n_workers=-1)["workers"])
+    except Exception:  # The scheduler is gone, and its workers with it.
+        return set()
