@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SETUP := .venv/.ready
 
-.PHONY: setup browser demo test test-gpu test-peers test-oldest test-wheel docs bench paper format clean
+.PHONY: setup browser demo test test-slow test-gpu test-peers test-oldest test-wheel docs bench paper format clean
 
 setup: $(SETUP)
 
@@ -27,6 +27,10 @@ test: $(SETUP) browser
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pytest -n auto
+
+# Statistics over many seeds, clusters, the paper, processes that are killed.
+test-slow: $(SETUP)
+	$(BIN)/pytest -n auto -m slow
 
 # PyTorch is no part of .venv: the GPU's code has an environment of its own, with one exact build for processors.
 .venv-gpu/.ready: pyproject.toml

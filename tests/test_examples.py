@@ -35,6 +35,7 @@ def test_resume(tmp_path):
     assert out.endswith("the same map: True\n")
 
 
+@pytest.mark.slow
 def test_dask_oracle(tmp_path):
     pytest.importorskip("distributed")
     out = run("dask_oracle.py", cwd=tmp_path)

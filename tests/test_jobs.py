@@ -39,6 +39,7 @@ def cluster():
         yield made
 
 
+@pytest.mark.slow
 def test_restarts_are_the_same_on_a_cluster(cluster):
     here = nearer.SOE(2, init="random", n_init=3, random_state=0).fit(TRIPLETS)
     with scheduler(cluster.scheduler_address):
@@ -46,6 +47,7 @@ def test_restarts_are_the_same_on_a_cluster(cluster):
     assert np.array_equal(here.embedding_, there.embedding_)
 
 
+@pytest.mark.slow
 def test_a_bootstrap_is_the_same_under_a_dask_configuration(cluster):
     options = {"method": "soe", "n_components": 2, "bootstrap": 3, "random_state": 0}
     here = nearer.fit(TRIPLETS, **options)
@@ -54,6 +56,7 @@ def test_a_bootstrap_is_the_same_under_a_dask_configuration(cluster):
     assert np.array_equal(here.covariances, there.covariances)
 
 
+@pytest.mark.slow
 def test_work_is_done_by_other_processes(cluster):
     with scheduler(cluster.scheduler_address):
         others = set(each(os.getpid, [()] * 8))
@@ -81,6 +84,7 @@ def asked_many(n, m, seed):
     return nearer.questions.answered(asked, oracle(asked))
 
 
+@pytest.mark.slow
 def test_folds_are_sent_out_and_predict_the_same(cluster):
     evidence = as_evidence(asked_many(150, 75_000, 0), 150)
 
@@ -98,6 +102,7 @@ def test_folds_are_sent_out_and_predict_the_same(cluster):
     assert all(map(np.array_equal, here.fits, there.fits))
 
 
+@pytest.mark.slow
 def test_blocks_of_newcomers_are_sent_out_and_end_in_the_same_places(cluster):
     n, new = 300, 10_100
     X = np.random.default_rng(2).normal(size=(n + new, 1))
@@ -118,6 +123,7 @@ def test_blocks_of_newcomers_are_sent_out_and_end_in_the_same_places(cluster):
     assert np.array_equal(here.covariances, there.covariances)
 
 
+@pytest.mark.slow
 def test_small_work_stays(cluster):
     evidence = as_evidence(TRIPLETS, len(X))
     rng = np.random.default_rng(0)
@@ -127,6 +133,7 @@ def test_small_work_stays(cluster):
         assert not sent.data
 
 
+@pytest.mark.slow
 def test_plan_prints_the_same(cluster):
     command = ["plan", "--objects", "12", "--dim", "1", "--noise", "0.1", "--answers", "60"]
     command += ["--repeats", "2", "--seed", "0", "--json"]
@@ -136,6 +143,7 @@ def test_plan_prints_the_same(cluster):
     assert here.output == there.output
 
 
+@pytest.mark.slow
 def test_cells_are_computed_by_a_cluster(cluster, tmp_path):
     cells = [Experiment("table1", "ball-2", "Basis", 60, seed) for seed in range(2)]
     figures = []
@@ -172,6 +180,7 @@ def die(parent):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_named():
     with (
         distributed.LocalCluster(

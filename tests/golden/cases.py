@@ -403,7 +403,7 @@ def metrics(folder):
         "precision": floats(nearer.metrics.knn_precision(X, Y)),
         "rmse": floats(nearer.metrics.distance_rmse(X, Y)),
         "accuracy": floats(nearer.metrics.triplet_accuracy(random_triplets(), Y)),
-        "interval": floats(nearer.metrics.share_interval(30, 40)),
+        "interval": floats(nearer.metrics.share_interval(0.75, 40)),
     }
 
 
