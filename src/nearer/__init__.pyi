@@ -26,14 +26,14 @@ from .algorithms.informative import informative as informative
 from .algorithms.basis import choose_basis as choose_basis
 from .asking.sort import rank_objects as rank_objects
 from .asking.run import run as run
-from .triplets.journals import load_journal as load_journal
+from .asking.journal import load_journal as load_journal
 
 # Oracles
 from .asking.oracles import PointOracle as PointOracle
 from .asking.oracles import DistanceOracle as DistanceOracle
 from .asking.oracles import RecordedOracle as RecordedOracle
 from .asking.oracles import NoisyOracle as NoisyOracle
-from .asking.costs import PricedAnswers as PricedAnswers
+from .asking.answers import PricedAnswers as PricedAnswers
 from .questions import UNSURE as UNSURE
 
 # Estimators with the methods of scikit-learn

@@ -14,11 +14,11 @@ import numpy as np
 from nearer import checks
 from nearer.algorithms.adaptive import Economy
 from nearer.algorithms.exact_or_noisy import Expected, exact_or_noisy
+from nearer.asking.dispatch import is_async
 from nearer.asking.names import as_names
 from nearer.asking.progress import asking_progress
 from nearer.asking.protocol import Oracle
 from nearer.asking.run import Dispatch, refuse_unknown, run
-from nearer.asking.workers import is_async
 from nearer.embedding import Embedding
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.wording import amount, as_called

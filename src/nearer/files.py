@@ -30,7 +30,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,7 @@ __all__ = [
     "content_suffix",
     "decoded",
     "json_text",
+    "lock_file",
     "numpy_arrays",
     "positions_text",
     "read_bytes",
@@ -348,3 +349,22 @@ def sha256(path: str | os.PathLike[str]) -> str:
     """The SHA-256 sum of a file as it lies on disk."""
     with Path(path).open("rb") as source:
         return hashlib.file_digest(source, "sha256").hexdigest()
+
+
+def lock_file(path: Path) -> IO[bytes]:
+    """Open a file, made if there is none, that no other process can lock until it is closed.
+
+    The file itself is locked and not a second file beside it, whose name could be deleted and made
+    again between two processes. `BlockingIOError` says that another process holds the lock.
+    """
+    file = path.open("ab")
+    try:
+        import fcntl  # noqa: PLC0415 - not on Windows, where SQLite's own locks must do
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except ImportError:
+        pass
+    except OSError:
+        file.close()
+        raise
+    return file

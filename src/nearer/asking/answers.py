@@ -7,14 +7,64 @@ graded answer, how much speaks for a.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from nearer.errors import OracleError
-from nearer.questions import Answers, Questions, Said
+from nearer.questions import Answers, Objects, Questions, Said
 
-__all__ = ["as_answers", "partly_known", "put"]
+__all__ = ["PricedAnswers", "RoundAnswers", "as_answers", "partly_known", "put"]
+
+
+class PricedAnswers(list[Any]):
+    """Answers of one call, with what they cost and who gave them.
+
+    An oracle may return this instead of a list.
+
+    Parameters
+    ----------
+    answers
+        One for each question of the call.
+    cost
+        What the call has cost; None if that is not known.
+    by
+        The judge of each answer; a dictionary of votes by judge where several voted on a
+        question. None where there is only one judge.
+
+    Examples
+    --------
+    >>> reply = PricedAnswers([True, None], cost=0.002)
+    >>> list(reply), reply.cost
+    ([True, None], 0.002)
+    """
+
+    def __init__(
+        self, answers: Iterable[Any], *, cost: float | None = None, by: list[Any] | None = None
+    ) -> None:
+        super().__init__(answers)
+        self.cost = cost
+        self.by = by
+
+
+class RoundAnswers:
+    """The answers of one round, by row, as they arrive."""
+
+    def __init__(self, questions: Questions) -> None:
+        self.questions = questions
+        width = questions.shape[1]
+        self._values = np.full((len(questions), width - 1)[: 1 + (width > 3)], np.nan)
+        self.known = np.zeros(len(questions), dtype=np.bool_)
+
+    def fill(self, rows: Objects, answers: Said) -> None:
+        """Put in the answers of these rows."""
+        self._values[rows] = np.ma.filled(np.ma.asarray(answers).astype(np.float64), np.nan)
+        self.known[rows] = True
+
+    def first(self, count: int | None = None) -> Said:
+        """The answers of the first `count` rows, in the form used inside."""
+        return as_answers(self._values[:count], self.questions[:count])
 
 
 def put(questions: Questions, oracle: Any) -> Said:

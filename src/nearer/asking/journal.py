@@ -1,16 +1,16 @@
-"""The journal: every answer that was paid for, on disk before the next question goes out.
+"""The journal: every answer that was paid for, on disk before the next question is asked.
 
-One SQLite file. Answers are kept by their *place in the run*, the round and the row in it, and not
-by question: a question that is put twice on purpose, to see whether answers are exact or to be
-surer, is two rows. With the seed, the method, its options and the version, which are kept too, an
-asking can be made again and asks the same questions in the same places. Those that the file knows
-are answered from it, the others go to the oracle; so the same call again gives the result that it
-would have given without an interruption, and pays for nothing twice.
+A journal is one SQLite file. Answers are stored by their *place in the run*, the round and the row
+in it, and not by question, because a strategy may ask a question twice on purpose. The journal also
+stores the seed, the method, its options and the version, so that the same call makes the same
+strategy again, which asks the same questions in the same places. Those in the journal are answered
+from it and the others by the oracle: the call gives the result that it would have given without an
+interruption, and nothing is paid for twice.
 
-All answers that have come by the time the file is written go into one transaction, and the disk is
-synced before it ends. Killed at any moment, the file holds every answer but those in flight. While
-a run is under way SQLite keeps the latest of them in a file beside it (``-wal``), which takes one
-sync where the other ways take four and lets others read meanwhile; it goes when the run ends.
+All answers that have arrived by the time of writing go into one transaction, which ends when the
+disk is synchronised. A process killed at any moment loses only the answers in flight. During a run
+SQLite keeps the latest answers in a second file (``-wal``), which takes one synchronisation instead
+of four and lets other processes read meanwhile; it disappears when the run ends.
 """
 
 from __future__ import annotations
@@ -20,19 +20,24 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearer.asking.answers import as_answers
 from nearer.errors import InvalidInput, JournalError
-from nearer.questions import Objects, Questions, Said
+from nearer.files import lock_file
+from nearer.questions import Floats, Objects, Questions, Said, answered, unsure_rows, weighted
 
-__all__ = ["Journal", "JournalRow", "connect"]
+if TYPE_CHECKING:
+    from nearer.triplets import Triplets
+
+__all__ = ["Call", "Journal", "journal_seed", "load_journal"]
 
 FORMAT = 1
 _MARK = 0x6E656172  # "near": how an SQLite file says whose it is
@@ -52,8 +57,8 @@ CREATE TABLE answers (
 
 
 @dataclass(frozen=True)
-class JournalRow:
-    """What one call has brought."""
+class Call:
+    """The answers of one call of an oracle, with the rows of the round that they belong to."""
 
     rows: Objects
     questions: Questions
@@ -69,40 +74,37 @@ class Journal:
     Parameters
     ----------
     path
-        The file; made where there is none.
+        The file; it is made if there is none.
     run
-        What makes this run this one and no other, in words of JSON. A file of another run is
-        refused.
+        What identifies the run, in values that JSON can hold.
     names
-        What the objects are called, where they have names.
+        The names of the objects, if they have any.
     """
 
     def __init__(
         self, path: str | os.PathLike[str], run: Mapping[str, Any], names: Iterable[Any] = ()
     ) -> None:
         self.path = Path(path)
-        self._lock = _Lock(self.path)
+        self._lock = _lock(self.path)
         try:
-            new = not self.path.exists() or not self.path.stat().st_size
-            self._db = connect(self.path, new=new)
-            if new or not _tables(self._db):
+            self._db = _connect(self.path)
+            if not _tables(self._db):
                 self._create(run, names)
             self._db.execute("PRAGMA journal_mode = WAL")
-            self._run = _header(self._db)
-            _check_format(self.path, self._run)
+            self._run = _read_header(self.path, self._db)
         except BaseException:
-            self._lock.release()
+            self._lock.close()
             raise
 
     def close(self) -> None:
-        """Let go of the file, which then is whole by itself."""
-        with suppress(sqlite3.Error):  # somebody reads it: it is whole with its -wal beside it
+        """Close the file; all answers are then in it alone, unless another process reads it."""
+        with suppress(sqlite3.Error):
             self._db.execute("PRAGMA journal_mode = DELETE")
         self._db.close()
-        self._lock.release()
+        self._lock.close()
 
     def check(self, run: Mapping[str, Any]) -> None:
-        """Refuse a file of another run, with what differs."""
+        """Refuse the journal of another run, with what differs."""
         differs = [
             f"{name} was {_short(kept)} and is {_short(value)}"
             for name, value in run.items()
@@ -117,25 +119,25 @@ class Journal:
 
     @property
     def seed(self) -> int | None:
-        """The seed of the run, given or drawn."""
+        """The seed of the run."""
         seed: int | None = self._run.get("seed")
         return seed
 
     @property
     def spent(self) -> float:
-        """What all answers in it have cost."""
+        """What all answers in the journal have cost."""
         return float(self._db.execute("SELECT coalesce(sum(cost), 0) FROM calls").fetchone()[0])
 
     @property
     def calls(self) -> int:
-        """How many calls they took."""
+        """How many calls of the oracle they took."""
         return int(self._db.execute("SELECT coalesce(sum(tries), 0) FROM calls").fetchone()[0])
 
     def __len__(self) -> int:
         return int(self._db.execute("SELECT count(*) FROM answers").fetchone()[0])
 
     def known(self, number: int, questions: Questions) -> tuple[Objects, Said]:
-        """The rows of a round that were answered before, and their answers."""
+        """The rows of a round that have answers in the journal, and these answers."""
         found = self._db.execute(
             "SELECT row, question, answer FROM answers WHERE round = ? ORDER BY row", (number,)
         ).fetchall()
@@ -153,24 +155,24 @@ class Journal:
             return rows, np.empty(0, dtype=np.bool_)
         return rows, as_answers(_from_json(said, questions.shape[1]), questions[rows])
 
-    def write(self, number: int, entries: list[JournalRow]) -> None:
-        """Put answers of a round on the disk; they are there when this returns."""
+    def write(self, number: int, calls: list[Call]) -> None:
+        """Write answers of a round; they are on the disk when this returns."""
         try:
             self._db.execute("BEGIN IMMEDIATE")
-            for entry in entries:
-                call = self._db.execute(
+            for call in calls:
+                number_of_call = self._db.execute(
                     "INSERT INTO calls (at, tries, cost) VALUES (?, ?, ?)",
-                    (time.time(), entry.tries, entry.cost),
+                    (time.time(), call.tries, call.cost),
                 ).lastrowid
                 self._db.executemany(
                     "INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)",
                     (
-                        (number, row, json.dumps(question), json.dumps(answer), by, call)
+                        (number, row, json.dumps(question), json.dumps(answer), by, number_of_call)
                         for row, question, answer, by in zip(
-                            entry.rows.tolist(),
-                            entry.questions.tolist(),
-                            _to_json(entry.answers),
-                            map(json.dumps, entry.by) if entry.by else [None] * len(entry.rows),
+                            call.rows.tolist(),
+                            call.questions.tolist(),
+                            _to_json(call.answers),
+                            map(json.dumps, call.by) if call.by else [None] * len(call.rows),
                             strict=True,
                         )
                     ),
@@ -201,15 +203,29 @@ class Journal:
             ) from error
 
 
-def connect(path: Path, *, new: bool = False) -> sqlite3.Connection:
-    """Open the file of a journal; one that is something else is refused."""
+def _lock(path: Path) -> IO[bytes]:
+    """Lock a journal, so that no second run pays for the same answers."""
     if path.is_dir():
         raise InvalidInput(f"{path}: is a folder; a journal is a file, such as answers.db")
-    if not new and not path.is_file():
+    try:
+        return lock_file(path)
+    except BlockingIOError as error:
+        raise InvalidInput(
+            f"{path}: another run is writing this journal; wait for it or name another file"
+        ) from error
+    except OSError as error:
+        raise JournalError(
+            f"{path}: cannot be opened ({error.strerror}); the folder must exist and be writable"
+        ) from error
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """Open the SQLite file of a journal; other files are refused."""
+    if not path.is_file():
         raise InvalidInput(f"{path}: there is no such journal; check the path")
-    if path.is_file() and 0 < path.stat().st_size < 100:  # SQLite takes what it cannot read for new
+    if 0 < path.stat().st_size < 100:  # SQLite takes a file this short for an empty one
         raise InvalidInput(f"{path}: is not a journal; name another file")
-    mode = "rwc" if new else "rw" if os.access(path, os.W_OK) else "ro"
+    mode = "rw" if os.access(path, os.W_OK) else "ro"
     try:
         db = sqlite3.connect(
             f"{path.resolve().as_uri()}?mode={mode}", uri=True, isolation_level=None, timeout=10
@@ -229,26 +245,19 @@ def connect(path: Path, *, new: bool = False) -> sqlite3.Connection:
     return db
 
 
-def read_header(path: Path, db: sqlite3.Connection) -> dict[str, Any]:
-    """What a journal says of its run."""
-    header = _header(db) if _tables(db) else {}
-    _check_format(path, header)
-    return header
-
-
-def _header(db: sqlite3.Connection) -> dict[str, Any]:
-    return {key: json.loads(value) for key, value in db.execute("SELECT key, value FROM header")}
-
-
-def _tables(db: sqlite3.Connection) -> int:
-    return int(db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
-
-
-def _check_format(path: Path, header: Mapping[str, Any]) -> None:
+def _read_header(path: Path, db: sqlite3.Connection) -> dict[str, Any]:
+    """What a journal says about its run."""
+    rows = db.execute("SELECT key, value FROM header").fetchall() if _tables(db) else []
+    header = {key: json.loads(value) for key, value in rows}
     if header.get("format") != FORMAT:
         raise InvalidInput(
             f"{path}: has journal format {header.get('format')}; this version reads {FORMAT}"
         )
+    return header
+
+
+def _tables(db: sqlite3.Connection) -> int:
+    return int(db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
 
 
 def _to_json(answers: Said) -> list[Any]:
@@ -274,31 +283,95 @@ def _short(value: Any) -> str:
     return text if len(text) < 200 else text[:200] + "…"
 
 
-class _Lock:
-    """Nobody else writes the same journal at the same time, and pays for the same answers."""
+def load_journal(path: str | os.PathLike[str]) -> Triplets:
+    """Read the answers in a journal of a run that has ended or is still going on.
 
-    def __init__(self, path: Path) -> None:
-        self._path = Path(f"{path}-lock")
+    Parameters
+    ----------
+    path
+        The file given as ``journal=``.
+
+    Returns
+    -------
+    answers
+        `Triplets`, with weights where answers were uncertain: "don't know" is a near tie, one half
+        for each side. Where there were several judges, the judge of each answer.
+
+    Examples
+    --------
+    >>> import nearer, numpy as np, tempfile, pathlib
+    >>> X = np.random.default_rng(0).normal(size=(20, 2))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "answers.db"
+    ...     found = nearer.embed(nearer.PointOracle(X), 20, journal=file, progress=False)
+    ...     answers = nearer.load_journal(file)
+    >>> len(answers) == found.n_comparisons, answers.n_objects
+    (True, 20)
+    """
+    from nearer.triplets import Triplets, examine  # noqa: PLC0415 - a run needs no reader
+
+    file = Path(path)
+    with closing(_connect(file)) as db:
+        header = _read_header(file, db)
         try:
-            self._file = self._path.open("w", encoding="ascii")
-        except OSError as error:
-            raise JournalError(
-                f"{path}: cannot be opened ({error.strerror}); the folder must exist and be "
-                "writable"
-            ) from error
-        try:
-            import fcntl  # noqa: PLC0415 - not on every system
+            names = [name for (name,) in db.execute("SELECT name FROM objects ORDER BY id")]
+            kept = db.execute(
+                "SELECT question, answer, said_by FROM answers ORDER BY round, row"
+            ).fetchall()
+        except sqlite3.Error as error:
+            raise InvalidInput(f"{file}: is not a whole journal ({error})") from error
+    rows, weights, people = _votes(kept)
+    n = len(names) or header.get("n_objects") or int(rows.max(initial=-1)) + 1
+    labels = tuple(names) or tuple(map(str, range(n)))
+    persons, who = None, ()
+    if any(person is not None for person in people):
+        found, persons = np.unique([person or "" for person in people], return_inverse=True)
+        who = tuple(found.tolist())
+    return Triplets(
+        rows,
+        labels,
+        report=examine(rows, labels),
+        weights=None if (weights == 1).all() else weights,
+        persons=persons,
+        person_labels=who,
+    )
 
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except ImportError:
-            pass
-        except OSError as error:
-            self._file.close()
-            raise InvalidInput(
-                f"{path}: another run is writing this journal; wait for it or name another file"
-            ) from error
 
-    def release(self) -> None:
-        with suppress(OSError):  # some systems keep a file while it is open
-            self._path.unlink(missing_ok=True)
-        self._file.close()
+def journal_seed(path: str | os.PathLike[str]) -> int | None:
+    """The seed of a journal's run, given or drawn."""
+    with closing(_connect(Path(path))) as db:
+        seed: int | None = _read_header(Path(path), db).get("seed")
+        return seed
+
+
+def _votes(kept: list[tuple[str, str, str | None]]) -> tuple[Objects, Floats, list[str | None]]:
+    """Triplets, their weights, and who gave each; several votes on a question are several."""
+    ballots = [
+        (json.loads(question), person, said)
+        for question, answer, by in kept
+        for person, said in _ballots(answer, by)
+    ]
+    rows: list[Objects] = [np.empty((0, 3), dtype=np.int64)]
+    weights: list[Floats] = [np.empty(0)]
+    people: list[str | None] = []
+    # neighbours of one width and one person are taken together, in the order they were given
+    for (width, person), some in groupby(ballots, key=lambda ballot: (len(ballot[0]), ballot[1])):
+        group = list(some)
+        nobody = np.nan if width == 3 else [np.nan] * (width - 1)
+        said = np.array([nobody if x is None else x for *_, x in group], dtype=np.float64)
+        questions = np.array([question for question, *_ in group], dtype=np.int64)
+        answers = as_answers(said, questions)
+        if answers.dtype == np.bool_ and not len(unsure_rows(answers)):
+            triplets = answered(questions, answers)  # in the order they were given
+            count = np.ones(len(triplets))
+        else:
+            triplets, count = weighted(questions, answers)
+        rows.append(triplets)
+        weights.append(count)
+        people.extend([person] * len(count))
+    return np.concatenate(rows), np.concatenate(weights), people
+
+
+def _ballots(answer: str, by: str | None) -> list[tuple[str | None, Any]]:
+    who = None if by is None else json.loads(by)
+    return list(who.items()) if isinstance(who, dict) else [(who, json.loads(answer))]

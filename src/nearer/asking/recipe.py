@@ -87,7 +87,7 @@ def repeatable(
     --------
     >>> import nearer
     >>> strategy = nearer.algorithms.rand_soe(40, budget=300, random_state=7)
-    >>> asking.method, asking.options["budget"], asking.random_state
+    >>> strategy.method, strategy.options["budget"], strategy.random_state
     ('rand_soe', 300, 7)
     """
 

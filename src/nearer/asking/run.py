@@ -1,4 +1,4 @@
-"""A strategy and an oracle, put together."""
+"""Run a strategy with an oracle."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import numpy as np
 
 import nearer
 from nearer import checks
-from nearer.asking.costs import Costs
+from nearer.asking.dispatch import Costs, Dispatcher, Retries, Workers
 from nearer.asking.journal import Journal
 from nearer.asking.memory import Memory
 from nearer.asking.names import Names, as_names
@@ -31,18 +31,16 @@ from nearer.asking.protocol import (
     wrapped,
 )
 from nearer.asking.recipe import Repeatable
-from nearer.asking.rounds import Patience, Rounds
-from nearer.asking.workers import Here, crew_for
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.questions import Answers, Questions
 
-__all__ = ["Dispatch", "begun", "refuse_unknown", "run"]
+__all__ = ["Dispatch", "open_journal", "refuse_unknown", "run"]
 
 T = TypeVar("T")
 
 
 class Dispatch(TypedDict, total=False):
-    """How questions are put: by how many, with what patience, for how much. See `nearer.run`."""
+    """Options of `nearer.run` about how the oracle is called."""
 
     workers: int | Executor | None
     max_in_flight: int | None
@@ -57,7 +55,7 @@ class Dispatch(TypedDict, total=False):
 
 
 def refuse_unknown(how: Mapping[str, Any], door: Callable[..., Any]) -> None:
-    """Refuse what is no option of a function that takes those of `Dispatch` and its own."""
+    """Refuse options that neither `Dispatch` nor the function itself has."""
     own = [p.name for p in signature(door).parameters.values() if p.kind is p.KEYWORD_ONLY]
     if unknown := sorted(set(how) - set(Dispatch.__annotations__)):
         raise InvalidInput(
@@ -99,26 +97,26 @@ def run(
         Answers that need not be asked again. New answers are added as they come, so that after
         an interruption the same call with the same memory goes on where it stopped.
     journal
-        A file in which every answer is kept as it comes. After an interruption the same call goes
-        on where it stopped, pays for nothing twice, and gives the uninterrupted result.
+        A file in which every answer is kept as it arrives. After an interruption the same call
+        goes on where it stopped, pays for nothing twice, and gives the uninterrupted result.
     about
-        What else makes this run this one: a journal that was begun with something else is
-        refused. Words and numbers.
+        What else identifies the run, in words and numbers: a journal that was begun with other
+        values is refused.
     progress
-        Called whenever answers have come, with the number of comparisons and of rounds so far;
+        Called whenever answers have arrived, with the number of comparisons and of rounds so far;
         where calls cost anything or are limited, also with the money spent and the calls made.
     workers
-        So many threads put questions at the same time; or a `concurrent.futures.Executor`.
+        How many threads call the oracle at the same time; or a `concurrent.futures.Executor`.
     max_in_flight
-        How many calls may be under way at once; 16 for async oracles and executors.
+        How many calls may be in flight at once; 16 for async oracles and executors.
     block_size
-        How many questions go out in one call. None: one where calls are made side by side, the
+        How many questions go into one call. None: one if several calls are made at once, the
         whole round otherwise.
     retry, retries, pause
         Exceptions after which a call is made again, how often (5), and the seconds before the
         first time (1); each further pause is twice as long.
     timeout
-        Seconds that one call may take before it is given up and made again.
+        Seconds that one call may take before it is abandoned and made again.
     cost, max_cost
         A function from the questions of a call to its price, and what may be spent in all. Out of
         money, an algorithm returns its best so far. What a journal says was spent counts.
@@ -148,122 +146,109 @@ def run(
     if journal is not None and memory is not None:
         raise InvalidInput("memory= and journal= are both given: a journal remembers; give one")
     names = None if objects is None else as_names(list(objects))[1]
+    limit = {} if budget is None else {"run(budget=)": checks.budget(budget)}
+    run_about = {**getattr(oracle, "about", {}), **(about or {}), **limit}
     ties = Ties()
     with (
-        begun(strategy, journal, names, _told_of(oracle, about, budget)) as (made, book),
-        _rounds(oracle, names, book, progress, how) as rounds,
+        open_journal(strategy, journal, names, run_about) as (made, book),
+        _dispatcher(oracle, names, book, progress, how) as dispatcher,
     ):
-        result = _driven(_sheltered(made, ties, memory, budget), rounds)
+        inner = made if takes_uncertain(made) else forced_choice(made, ties)
+        if memory is not None:
+            inner = remembered(inner, memory)
+        if budget is not None:
+            inner = limited(inner, budget)
+        result = _drive(inner, dispatcher)
     if ties.n_broken:
         warnings.warn(str(ties), AnswersWarning, stacklevel=2)
-    return _finished(result, names, rounds, ties, oracle)
-
-
-def _sheltered(
-    strategy: Strategy[T], ties: Ties, memory: Memory | None, budget: int | None
-) -> Strategy[T]:
-    """What an algorithm should not know about, wrapped around it."""
-    if not takes_uncertain(strategy):
-        strategy = forced_choice(strategy, ties)
-    if memory is not None:
-        strategy = remembered(strategy, memory)
-    return strategy if budget is None else limited(strategy, budget)
-
-
-def _told_of(oracle: Any, about: Mapping[str, Any] | None, budget: int | None) -> dict[str, Any]:
-    """What a journal keeps of a run beside the strategy and the objects."""
-    limit = {} if budget is None else {"run(budget=)": checks.budget(budget)}
-    return {**getattr(oracle, "about", {}), **(about or {}), **limit}
+    return _with_details(result, names, dispatcher, ties, oracle)
 
 
 @contextmanager
-def begun(
+def open_journal(
     strategy: Strategy[T],
     path: str | os.PathLike[str] | None,
     names: Names | None,
     about: dict[str, Any],
 ) -> Iterator[tuple[Strategy[T], Journal | None]]:
-    """The strategy made from the journal's seed, and the journal, begun or taken up."""
+    """The strategy, made from the journal's seed, and the journal, new or continued."""
     if path is None:
         yield strategy, None
         return
-    told: dict[str, Any] = {"version": nearer.__version__, **about}
+    run: dict[str, Any] = {"version": nearer.__version__, **about}
     if names is not None:
-        told["objects"] = names.digest
-    seed = None
+        run["objects"] = names.digest
+    drawn: dict[str, Any] = {}
     if isinstance(strategy, Repeatable):
-        told |= {"method": strategy.method, **strategy.options}
+        run |= {"method": strategy.method, **strategy.options}
         seed = strategy.random_state
-        if seed is not None and not isinstance(seed, int | np.integer):
+        if seed is None:
+            drawn = {"seed": secrets.randbits(32)}
+        elif isinstance(seed, int | np.integer):
+            run["seed"] = int(seed)
+        else:
             raise InvalidInput(
                 f"random_state is a {type(seed).__name__}: a journal must be able to begin again, "
                 "so it takes a whole number, or None to draw one"
             )
-        told |= {} if seed is None else {"seed": int(seed)}
     else:
-        told["method"] = getattr(strategy, "__name__", type(strategy).__name__)
-    drawn = {"seed": secrets.randbits(32)} if isinstance(strategy, Repeatable) else {}
-    with closing(Journal(path, {**drawn, **told}, names.objects if names else ())) as book:
-        book.check(told)
-        if isinstance(strategy, Repeatable) and book.seed is not None:
-            strategy = strategy.seeded(book.seed)
+        run["method"] = getattr(strategy, "__name__", type(strategy).__name__)
+    with closing(Journal(path, {**drawn, **run}, names.objects if names else ())) as journal:
+        journal.check(run)
+        if isinstance(strategy, Repeatable) and journal.seed is not None:
+            strategy = strategy.seeded(journal.seed)
         try:
-            yield strategy, book
+            yield strategy, journal
         except (Exception, KeyboardInterrupt) as error:
-            if len(book):
+            if len(journal):
                 error.add_note(
-                    f"{len(book):,} answers are kept in {book.path}; the same call goes on"
+                    f"{len(journal):,} answers are kept in {journal.path}; the same call goes on"
                 )
             raise
 
 
 @contextmanager
-def _rounds(
+def _dispatcher(
     oracle: Callable[..., Any],
     names: Names | None,
-    book: Journal | None,
+    journal: Journal | None,
     progress: Callable[..., object] | None,
     how: Dispatch,
-) -> Iterator[Rounds]:
-    patience = Patience(
+) -> Iterator[Dispatcher]:
+    retries = Retries(
         how.get("retry", ()),  # type: ignore[arg-type]
-        checks.whole("retries", how.get("retries", Patience.retries), least=0),
-        how.get("pause", Patience.pause),
+        how.get("retries", Retries.retries),
+        how.get("pause", Retries.pause),
         how.get("timeout"),
     )
     costs = Costs(
         how.get("cost"),
         how.get("max_cost"),
         how.get("max_calls"),
-        spent=0.0 if book is None else book.spent,
-        calls=0 if book is None else book.calls,
+        spent=0.0 if journal is None else journal.spent,
+        calls=0 if journal is None else journal.calls,
     )
     by_number = hasattr(oracle, "n_objects")
-    with closing(
-        crew_for(oracle, how.get("workers"), how.get("max_in_flight"), patience.timeout)
-    ) as crew:
-        yield Rounds(
-            crew,
+    workers = Workers(oracle, how.get("workers"), how.get("max_in_flight"), retries.timeout)
+    with closing(workers):
+        size = how.get("block_size")
+        if size is None:
+            size = getattr(oracle, "block_size", None if workers.inline else 1)
+        yield Dispatcher(
+            workers,
             names=None if by_number else names,
-            block_size=_block_size(oracle, how.get("block_size"), isinstance(crew, Here)),
-            journal=book,
+            block_size=None if size is None else checks.whole("block_size", size),
+            journal=journal,
             costs=costs,
-            patience=patience,
+            retries=retries,
             progress=progress,
         )
 
 
-def _block_size(oracle: Any, asked: int | None, alone: bool) -> int | None:
-    size = asked if asked is not None else getattr(oracle, "block_size", None)
-    if size is not None:
-        return checks.whole("block_size", size)
-    return None if alone else 1
-
-
-def _driven(strategy: Strategy[T], rounds: Rounds) -> T:
+def _drive(strategy: Strategy[T], dispatcher: Dispatcher) -> T:
     def answer(questions: Questions) -> Strategy[Answers]:
-        yield from ()  # a strategy that asks nobody else
-        return rounds.put(questions)
+        yield from ()  # the dispatcher has every question answered: none is passed on
+        return dispatcher.answer(questions)
 
     try:
         next(wrapped(strategy, answer))
@@ -273,13 +258,15 @@ def _driven(strategy: Strategy[T], rounds: Rounds) -> T:
     raise AssertionError("a round was left unanswered")
 
 
-def _finished(result: T, names: Names | None, rounds: Rounds, ties: Ties, oracle: Any) -> T:
-    """The result with the objects' names, the doubt there was, and what the oracle reports."""
+def _with_details(
+    result: T, names: Names | None, dispatcher: Dispatcher, ties: Ties, oracle: Any
+) -> T:
+    """The result with the names of objects, the number of uncertain answers, the judge's report."""
     if not is_dataclass(result) or not isinstance(getattr(result, "details", None), dict):
         return result
     details = dict(result.details)  # type: ignore[union-attr]
-    if rounds.n_unsure:
-        details["n_unsure"] = rounds.n_unsure
+    if dispatcher.n_unsure:
+        details["n_unsure"] = dispatcher.n_unsure
     if ties.n_broken:
         details["n_ties_broken"] = ties.n_broken
     if callable(getattr(oracle, "report", None)):

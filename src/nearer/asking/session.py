@@ -1,27 +1,37 @@
 """Ask and tell: a strategy whose answers arrive late, out of order, from many places.
 
-`run` holds an oracle and drives a strategy to its end. A `Session` turns that inside out: it shows
-the questions that are open now, takes answers in any order, and moves on when a round is complete.
-A strategy cannot be pickled and need not be: the same strategy, made anew from its seed, together
-with the answers so far, is the state. Telling a new session the log of an old one rebuilds it
-exactly, at any cut.
+`run` holds an oracle and drives a strategy to its end. A `Session` does the opposite: it shows the
+questions that are open now, takes answers in any order, and goes on when a round is complete. A
+strategy cannot be pickled and need not be: its state is the same strategy, made again from its
+seed, with the answers so far. A new session that is told the answers of an old one is in the same
+state, wherever the old one was interrupted.
+
+A `Batch` is the same with a journal on disk, for endpoints that take a day: `open_batch` makes the
+strategy again, answers it from the journal and stops at the first round that is not complete;
+`add_answers` puts answers into the journal. No process runs in between.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from nearer.asking.answers import as_answers, partly_known
+from nearer.asking.answers import RoundAnswers, as_answers, partly_known
+from nearer.asking.journal import Call, Journal
 from nearer.asking.memory import Memory
+from nearer.asking.names import as_names
 from nearer.asking.protocol import Strategy, Ties, forced_choice, takes_uncertain
+from nearer.asking.run import open_journal
 from nearer.errors import InvalidInput
 from nearer.questions import Objects, Questions, unsure_rows
 
-__all__ = ["Session"]
+__all__ = ["Batch", "Session", "add_answers", "open_batch"]
 
 T = TypeVar("T")
 
@@ -57,7 +67,7 @@ class Session(Generic[T]):
             strategy if takes_uncertain(strategy) else forced_choice(strategy, self.ties)
         )
         self._memory = Memory(triplets)
-        self._shrugs = Memory()  # questions of this round that nobody could answer
+        self._unsure = Memory()  # questions of this round answered "don't know"
         self._round: Questions = np.empty((0, 3), dtype=np.int64)
         self._result: list[T] = []
         self.n_rounds: int = 0
@@ -79,8 +89,8 @@ class Session(Generic[T]):
 
     @property
     def open(self) -> Questions:
-        """The questions of this round that nobody has answered yet."""
-        return self._shrugs.unknown(self._memory.unknown(self._round))
+        """The questions of this round that have no answer yet."""
+        return self._unsure.unknown(self._memory.unknown(self._round))
 
     @property
     def triplets(self) -> Objects:
@@ -102,13 +112,13 @@ class Session(Generic[T]):
         answers = as_answers(answers, questions)
         unsure = unsure_rows(answers)
         self._memory.add(questions, answers)
-        self._shrugs.add(questions[unsure], np.zeros_like(np.asarray(answers)[unsure]))
+        self._unsure.add(questions[unsure], np.zeros_like(np.asarray(answers)[unsure]))
         self._settle()
 
     def _settle(self) -> None:
         while not self._result and not len(self.open):
             answers, known = self._memory.recall(self._round)
-            self._shrugs = Memory()
+            self._unsure = Memory()
             self._advance(partial(self._strategy.send, partly_known(answers, known)))
 
     def _advance(self, step: Callable[[], Questions]) -> None:
@@ -120,3 +130,70 @@ class Session(Generic[T]):
             self._result.append(stop.value)
             return
         self._settle()
+
+
+@dataclass(frozen=True)
+class Batch(Generic[T]):
+    """The questions that are open now; none if the run is complete.
+
+    Attributes
+    ----------
+    number
+        The round they belong to.
+    rows, questions
+        Their rows in it, and what they are.
+    result
+        What the strategy returned; None while questions are open.
+    """
+
+    number: int
+    rows: Objects
+    questions: Questions
+    result: T | None = None
+
+
+def open_batch(
+    strategy: Strategy[T],
+    journal: str | os.PathLike[str],
+    objects: Sequence[Any] | None = None,
+    about: Mapping[str, Any] | None = None,
+) -> Batch[T]:
+    """The open questions of the first round that is not complete in the journal."""
+    names = None if objects is None else as_names(list(objects))[1]
+    with open_journal(strategy, journal, names, dict(about or {})) as (made, book):
+        assert book is not None
+        inner = made if takes_uncertain(made) else forced_choice(made, Ties())
+        number = 0
+        try:
+            questions = next(inner)
+            while True:
+                answers = RoundAnswers(questions)
+                answers.fill(*book.known(number, questions))
+                if not answers.known.all():
+                    missing = np.flatnonzero(~answers.known)
+                    return Batch(number, missing, questions[missing])
+                number += 1
+                questions = inner.send(answers.first())
+        except StopIteration as done:
+            none = np.empty(0, dtype=np.int64)
+            return Batch(number, none, none.reshape(0, 3), done.value)
+
+
+def add_answers(
+    journal: str | os.PathLike[str], batch: Batch[Any], answers: dict[int, Any], cost: float = 0.0
+) -> None:
+    """Put answers to questions of a batch into the journal, by their row."""
+    place = {int(row): i for i, row in enumerate(batch.rows)}
+    foreign = sorted(set(answers) - set(place))
+    if foreign:
+        raise InvalidInput(
+            f"row {foreign[0]} of round {batch.number} is not open: answers must be to questions "
+            "of the batch that was asked for last"
+        )
+    if not answers:
+        return
+    chosen = np.array([place[row] for row in answers], dtype=np.int64)
+    questions = batch.questions[chosen]
+    said = as_answers(list(answers.values()), questions)
+    with closing(Journal(journal, {})) as book:
+        book.write(batch.number, [Call(batch.rows[chosen], questions, said, cost=cost)])

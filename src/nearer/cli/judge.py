@@ -80,7 +80,7 @@ def export(
     out: str,
 ) -> None:
     """Write the open questions about OBJECTS as requests for a batch endpoint."""
-    from nearer.asking.batches import open_batch
+    from nearer.asking.session import open_batch
     from nearer.files import write_bytes
     from nearer.judges.chat import ChatJudge
 
@@ -123,7 +123,7 @@ def import_(
     out: str | None,
 ) -> None:
     """Take in REPLIES, the file that a batch endpoint gave back for OBJECTS."""
-    from nearer.asking.batches import add_answers, open_batch
+    from nearer.asking.session import add_answers, open_batch
 
     names = _objects(objects)
     file = _journal(objects, journal)
@@ -219,6 +219,6 @@ def _finish(found: Any, file: Path, out: str | None) -> None:
 
 def _names(file: Path) -> tuple[str, ...]:
     """What the objects of a journal are called."""
-    from nearer.triplets.journals import load_journal
+    from nearer.asking.journal import load_journal
 
     return load_journal(file).labels

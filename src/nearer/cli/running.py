@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearer.algorithms.methods import make_strategy, makers
+from nearer.asking.journal import journal_seed
 from nearer.asking.memory import Memory
 from nearer.asking.oracles import PointOracle
 from nearer.asking.progress import asking_progress
@@ -32,7 +33,6 @@ from nearer.cli.stopping import stopped_by_ctrl_c
 from nearer.datasets.points import load_named_points
 from nearer.errors import InvalidInput
 from nearer.files import read_numpy, write_bytes
-from nearer.triplets.journals import journal_seed
 from nearer.wording import amount
 
 __all__ = ["run_method"]

@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from nearer import checks
-from nearer.asking.costs import PricedAnswers
+from nearer.asking.answers import PricedAnswers
 from nearer.errors import InvalidInput, JudgeError
 from nearer.judges.prompts import SHRUG, Options, Order, Prompt
 

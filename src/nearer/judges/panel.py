@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from nearer import checks
-from nearer.asking.costs import PricedAnswers
-from nearer.asking.workers import is_async
+from nearer.asking.answers import PricedAnswers
+from nearer.asking.dispatch import is_async
 from nearer.errors import InvalidInput
 from nearer.fitting.belief import Belief
 
