@@ -16,9 +16,10 @@ import numpy as np
 
 import nearer
 from benchmarks.harness import Cell, Rows, cell, grid, table
+from examples.stub_server import StubServer
 from nearer.asking.protocol import Strategy
 from nearer.fitting.belief import Belief
-from nearer.judges import ChatJudge, StubServer
+from nearer.judges import ChatJudge
 from nearer.questions import random_questions
 
 TIMED = True

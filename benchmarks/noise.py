@@ -68,10 +68,9 @@ def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
     low = (2, 3, 5, 10) if full else (2, 3)
     yield from grid("basis", bases, family=families, d=low, seed=splits[:3])
     runs = range(2 * len(splits))
-    yield from grid("dimension", estimated, d=(2, 3, 5), seed=runs, method=("auto",))
+    yield from grid("dimension", estimated, d=(2, 3, 5), seed=runs)
     yield from grid("ratings", rated, times=(1, 2, 3), seed=range(2 * len(splits)))
     if full:
-        yield from grid("dimension", estimated, d=(2, 3, 5), seed=(0,), method=("low-rank",))
         yield cell("theirs", theirs)
 
 
@@ -201,9 +200,9 @@ def bases(family: str, d: int, seed: int) -> dict[str, Any]:
     return {"told": told.dimension, "heard": heard.dimension}
 
 
-def estimated(d: int, seed: int, method: str) -> dict[str, Any]:
+def estimated(d: int, seed: int) -> dict[str, Any]:
     triplets, start = flipped(d, seed), time.process_time()
-    found = nearer.estimate_dimension(triplets, 200, method=method, random_state=seed)
+    found = nearer.estimate_dimension(triplets, 200, random_state=seed)
     return {"dimension": found.dimension, "seconds": time.process_time() - start}
 
 
@@ -306,10 +305,10 @@ def _ratings(rows: Rows) -> str:
 
 def _dimension(rows: Rows) -> str:
     lines = []
-    for d, method in distinct(pick(rows, "dimension"), "d", "method"):
-        group = pick(rows, "dimension", d=d, method=method)
+    for d in distinct(pick(rows, "dimension"), "d"):
+        group = pick(rows, "dimension", d=d)
         found = " ".join(str(row["dimension"]) for row in group)
-        lines.append([d, method, found, f"{median(group, 'seconds'):.1f}"])
+        lines.append([d, "nearer", found, f"{median(group, 'seconds'):.1f}"])
     lines += [
         [2, "cblearn, 1 to 3", row["dimension"], f"{row['seconds']:.0f}"]
         for row in pick(rows, "theirs")

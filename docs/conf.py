@@ -12,7 +12,7 @@ from pathlib import Path
 import nearer
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE / "_ext"))
+sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent)]  # extensions; examples
 
 # names of types that are shown as they are written
 ALIASES = (

@@ -11,8 +11,10 @@ from __future__ import annotations
 import argparse
 from contextlib import nullcontext
 
+from stub_server import StubServer
+
 import nearer
-from nearer.judges import ChatJudge, StubServer
+from nearer.judges import ChatJudge
 
 # how large and how tame, as the stand-in sees it; a real model knows for itself
 ANIMALS = {

@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 import nearer
+from examples.stub_server import StubServer
 from nearer.cli import main
-from nearer.judges import StubServer
 from nearer.judges.terminal import TerminalJudge
 
 X = np.random.default_rng(0).normal(size=(8, 2))

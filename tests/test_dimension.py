@@ -92,15 +92,6 @@ def test_chance_answers_determine_nothing(seed):
     assert not estimate_dimension(rows, 20, max_dimension=4, random_state=0).determined
 
 
-def test_the_cross_validated_test_agrees_on_an_easy_case():
-    X = np.random.default_rng(0).normal(size=(25, 2))
-    rows = triplets_of(X, 1500)
-    found = estimate_dimension(
-        rows, 25, method="cross-validated test", max_dimension=3, random_state=0
-    )
-    assert found.dimension == 2
-
-
 def test_one_answer_and_answers_that_anything_obeys_determine_nothing():
     one = estimate_dimension([[0, 1, 2]])
     assert (one.determined, one.dimension_low, one.dimension_high) == (False, 1, 2)

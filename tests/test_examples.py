@@ -56,4 +56,4 @@ def test_the_page_about_oracles_runs(tmp_path):
 
 def test_no_example_is_left_out():
     tested = re.findall(r"run\(\"(\w+\.py)\"", Path(__file__).read_text("utf-8"))
-    assert {path.name for path in EXAMPLES.glob("*.py")} == set(tested)
+    assert {path.name for path in EXAMPLES.glob("*.py")} - {"stub_server.py"} == set(tested)

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import nearer
+from examples.stub_server import StubServer
 from nearer.errors import InvalidInput, JudgeError, OracleError
-from nearer.judges import ChatJudge, Inbox, Panel, StubServer, from_similarity
+from nearer.judges import ChatJudge, Inbox, Panel, from_similarity
 from nearer.judges.prompts import Prompt
 
 RNG = np.random.default_rng(0)

@@ -40,7 +40,6 @@ def one_at_a_time(strategy, oracle):
     [
         lambda seed: nearer.rank_objects(3, 40, random_state=seed),
         lambda seed: nearer.rank_objects(3, 40, order="fewest-rounds", random_state=seed),
-        lambda seed: nearer.rank_objects(3, 40, order="guided", guess=np.arange(40)),
         lambda seed: nearer.asking.farthest_object(3, 40),
         lambda seed: nearer.asking.nearest_objects(3, 40, k=7, ordered=True, random_state=seed),
     ],

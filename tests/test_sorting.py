@@ -11,7 +11,7 @@ import nearer
 from nearer.asking.sort import sort_objects
 from nearer.errors import InvalidInput
 
-ORDERS = ["fewest-comparisons", "fewest-rounds", "guided"]
+ORDERS = ["fewest-comparisons", "fewest-rounds"]
 
 
 def least(n):
@@ -19,12 +19,11 @@ def least(n):
     return lgamma(n) / log(2)
 
 
-def cost(n, seed, order, guess=None):
+def cost(n, seed, order):
     """Rank objects on a line from one end; comparisons and rounds."""
     record = nearer.asking.Record()
     oracle = nearer.PointOracle(np.arange(float(n)))
-    options = {} if guess is None else {"guess": guess}
-    strategy = nearer.rank_objects(0, n, order=order, random_state=seed, **options)
+    strategy = nearer.rank_objects(0, n, order=order, random_state=seed)
     ranking = nearer.run(nearer.asking.recorded(strategy, record), oracle)
     np.testing.assert_array_equal(ranking, np.arange(n))
     return record.n_comparisons, record.n_rounds
@@ -35,8 +34,7 @@ def test_the_ranking_is_the_order_of_distances(n, order, seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 2))
     head = int(rng.integers(n))
-    options = {"guess": rng.normal(size=n)} if order == "guided" else {}
-    strategy = nearer.rank_objects(head, n, order=order, random_state=seed, **options)
+    strategy = nearer.rank_objects(head, n, order=order, random_state=seed)
     ranking = nearer.run(strategy, nearer.PointOracle(X))
     distance = np.linalg.norm(X - X[head], axis=1)
     np.testing.assert_array_equal(ranking, distance.argsort().argsort())
@@ -45,8 +43,7 @@ def test_the_ranking_is_the_order_of_distances(n, order, seed):
 @pytest.mark.parametrize("order", ORDERS)
 def test_duplicates_end_in_the_order_of_their_numbers(order):
     X = np.repeat([[0.0], [1.0], [2.0]], 30, axis=0)
-    options = {"guess": np.zeros(90)} if order == "guided" else {}
-    ranking = nearer.run(nearer.rank_objects(0, 90, order=order, **options), nearer.PointOracle(X))
+    ranking = nearer.run(nearer.rank_objects(0, 90, order=order), nearer.PointOracle(X))
     np.testing.assert_array_equal(ranking, np.arange(90))
 
 
@@ -64,33 +61,6 @@ def test_fewest_rounds_is_logarithmic_for_a_quarter_more_comparisons(n):
     assert comparisons.mean() <= 1.25 * least(n)
 
 
-@pytest.mark.parametrize("n", [100, 500, 1000])
-def test_a_useless_guess_costs_at_most_a_tenth_more(n):
-    rng = np.random.default_rng(n)
-    costs = [cost(n, s, "guided", rng.normal(size=n))[0] for s in range(3)]
-    plain = [cost(n, s, "fewest-comparisons")[0] for s in range(3)]
-    assert np.mean(costs) <= 1.1 * np.mean(plain)
-
-
-def test_a_reversed_guess_costs_no_more_than_a_useless_one():
-    assert cost(500, 0, "guided", -np.arange(500.0))[0] <= 1.1 * least(500)
-
-
-def test_a_perfect_guess_costs_one_comparison_an_object():
-    comparisons, _ = cost(500, 0, "guided", np.arange(500.0))
-    assert comparisons <= 1.1 * 500
-
-
-@pytest.mark.parametrize("off", [1, 4, 16])
-def test_a_good_guess_costs_about_the_logarithm_of_the_displacements(off):
-    rng = np.random.default_rng(off)
-    n = 1000
-    guess = np.arange(n) + rng.normal(scale=off, size=n)
-    displacement = np.abs(guess.argsort().argsort() - np.arange(n))
-    allowed = np.sum(np.log2(displacement + 1)) + 2 * n
-    assert cost(n, 0, "guided", guess)[0] <= min(allowed, least(n))
-
-
 def test_only_some_objects():
     oracle = nearer.PointOracle(np.arange(10.0))
     chain = nearer.run(sort_objects(5, [0, 9, 6, 3], random_state=0), oracle)
@@ -102,9 +72,8 @@ def test_only_some_objects():
 @pytest.mark.parametrize("order", ORDERS)
 def test_a_contradictory_oracle_ends_too(order):
     rng = np.random.default_rng(0)
-    options = {"guess": np.arange(200)} if order == "guided" else {}
     ranking = nearer.run(
-        nearer.rank_objects(0, 200, order=order, **options),
+        nearer.rank_objects(0, 200, order=order),
         lambda q: rng.random(len(q)) < 0.5,
     )
     np.testing.assert_array_equal(np.sort(ranking), np.arange(200))
@@ -116,11 +85,7 @@ def test_a_contradictory_oracle_ends_too(order):
         ((0, 2), {}, "n_objects=2"),
         ((5, 5), {}, "head=5"),
         ((-1, 5), {}, "head=-1"),
-        ((0, 5), {"order": "fastest"}, "order='fastest'"),
-        ((0, 5), {"order": "guided"}, "needs guess"),
-        ((0, 5), {"order": "guided", "guess": [1, 2]}, "guess of shape"),
-        ((0, 5), {"order": "guided", "guess": [1, 2, 3, np.nan, 5]}, "finite"),
-        ((0, 5), {"guess": [1, 2, 3, 4, 5]}, "only order='guided'"),
+        ((0, 5), {"order": "guided"}, "order='guided'"),
     ],
 )
 def test_bad_arguments_are_named_when_the_asking_is_made(arguments, options, message):

@@ -12,7 +12,8 @@ so that the example costs nothing; with a key and a model's name the same lines 
 # itself.
 
 import nearer
-from nearer.judges import ChatJudge, StubServer
+from examples.stub_server import StubServer
+from nearer.judges import ChatJudge
 
 ANIMALS = {
     "ant": (0.0, 0.2), "bee": (0.1, 0.7), "beetle": (0.3, 0.0), "mouse": (1.0, 0.7),

@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from nearer import checks
 from nearer.errors import InvalidInput
-from nearer.fitting.baselines import cross_validated_test, fit_low_rank
 from nearer.fitting.belief import Belief
 from nearer.fitting.descent import descend, principal_axes
 from nearer.fitting.dimension import MANY, HeldOutJudge, is_exact, lowest, obeys
@@ -42,7 +41,7 @@ __all__ = [
 ]
 
 SETTLED = 100_000  # answers that settle the dimension, where not all can be obeyed
-METHODS = ("auto", "exact", "held-out", "cross-validated test", "low-rank")
+METHODS = ("auto", "exact", "held-out")
 
 
 @dataclass(frozen=True)
@@ -54,21 +53,19 @@ class DimensionEstimate:
     dimension
         The estimate.
     method
-        ``"exact"``, ``"held-out"``, ``"cross-validated test"`` or ``"low-rank"``.
+        ``"exact"`` or ``"held-out"``.
     dimensions
         Those tried, ascending.
     scores
-        For each: held-out log-loss (nan where nothing was held out), mean accuracy, or the size of
-        the direction relative to the first (low-rank).
+        For each: held-out log-loss, nan where nothing was held out.
     errors
-        Standard error of each score's difference from the estimate's or, in the cross-validated
-        test, the best.
+        Standard error of each score's difference from the estimate's.
     determined
         Whether the answers single out this dimension.
     dimension_low, dimension_high
         The dimensions that the answers leave possible, 95 times in 100.
     evidence
-        Dimension → its ``"probability"`` and what that rests on; empty for the published ways. The
+        Dimension → its ``"probability"`` and what that rests on. The
         probability of the largest dimension is that of all beyond it, too.
     positions
         Positions in `dimension` dimensions where the method has them, else None.
@@ -104,7 +101,7 @@ def estimate_dimension(
     answers: ArrayLike | Any,
     n_objects: int | None = None,
     *,
-    method: Literal["auto", "exact", "held-out", "cross-validated test", "low-rank"] = "auto",
+    method: Literal["auto", "exact", "held-out"] = "auto",
     max_dimension: int = 12,
     random_state: int | np.random.Generator | None = None,
 ) -> DimensionEstimate:
@@ -118,8 +115,7 @@ def estimate_dimension(
     n_objects
         How many objects there are; None: the largest index plus one.
     method
-        ``"auto"`` tries ``"exact"`` and turns to ``"held-out"`` where answers are not exact;
-        ``"cross-validated test"`` and ``"low-rank"`` are published ways, for comparison.
+        ``"auto"`` tries ``"exact"`` and turns to ``"held-out"`` where answers are not exact.
     max_dimension
         The most dimensions to try.
     random_state
@@ -141,10 +137,6 @@ def estimate_dimension(
     checks.one_of("method", method, METHODS)
     most = min(checks.whole("max_dimension", max_dimension), n - 1)
     rng = checks.generator(random_state)
-    if method == "cross-validated test":
-        return _tested(rows, n, most, rng)
-    if method == "low-rank":
-        return _low_rank(rows, n, most, rng)
     belief = Belief(n, None, rng, max_components=most)
     some = rows
     if len(rows) > SETTLED:
@@ -250,28 +242,3 @@ def _errors(judge: HeldOutJudge, tried: NDArray[np.int64], d: int) -> Floats:
     return np.array(
         [(judge.scores[e] - judge.scores[d]).std() / len(judge.scores[d]) ** 0.5 for e in tried]
     )
-
-
-def _low_rank(
-    rows: NDArray[np.int32], n: int, most: int, rng: np.random.Generator
-) -> DimensionEstimate:
-    fit = fit_low_rank(rows, n, max_dimension=most, rng=rng)
-    d = fit.positions.shape[1]
-    size = np.zeros(most)
-    size[:d] = np.linalg.svd(fit.positions, compute_uv=False)[:d]
-    share = size / size[0] if size[0] > 0 else size
-    tried = np.arange(1, most + 1)
-    determined = fit.converged and d < most
-    return DimensionEstimate(
-        d, "low-rank", tried, share, np.zeros(most), determined, fit.positions, d, d
-    )
-
-
-def _tested(
-    rows: NDArray[np.int32], n: int, most: int, rng: np.random.Generator
-) -> DimensionEstimate:
-    d, accuracy = cross_validated_test(rows, n, max_dimension=most, rng=rng)
-    best = accuracy.mean(axis=1).argmax()
-    errors = (accuracy - accuracy[best]).std(axis=1) / np.sqrt(accuracy.shape[1])
-    tried, mean = np.arange(1, most + 1), accuracy.mean(axis=1)
-    return DimensionEstimate(d, "cross-validated test", tried, mean, errors, d < most, None, d, d)

@@ -1,6 +1,6 @@
-"""Rank all objects from one head: the paper's SortForHead, in three ways.
+"""Rank all objects from one head: the paper's SortForHead, in two ways.
 
-Sorting N objects takes at least log2(N!) comparisons. All three ways keep a *chain*, the objects
+Sorting N objects takes at least log2(N!) comparisons. Both ways keep a *chain*, the objects
 sorted so far, and find the gap of the chain where an object belongs.
 
 *Fewest comparisons.* Binary insertion in random order, whose average is within 0.06 N comparisons
@@ -12,26 +12,23 @@ all of the rounds. (Merge insertion, Ford and Johnson 1959, asks 1 % less, in th
 *Fewest rounds.* A quicksort with several pivots. Each group takes a small sample, compares all
 pairs of it in one round, and takes evenly spaced members of it as pivots, which the others pass by
 binary search: three rounds for two bits. All groups move side by side.
-
-*Guided* by a guess of the order: see `nearer.asking.guided`.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nearer import checks
-from nearer.asking.guided import guided_sort
 from nearer.asking.noisy_sort import check_noise, noisy_sort
 from nearer.asking.protocol import Strategy
 from nearer.errors import InvalidInput
 
 __all__ = ["Order", "check_objects", "rank_objects", "sort_objects"]
 
-Order = Literal["fewest-comparisons", "fewest-rounds", "guided"]
+Order = Literal["fewest-comparisons", "fewest-rounds"]
 Objects = NDArray[np.int64]
 
 
@@ -40,7 +37,6 @@ def rank_objects(
     n_objects: int,
     *,
     order: Order = "fewest-comparisons",
-    guess: ArrayLike | None = None,
     noise: float = 0.0,
     random_state: int | np.random.Generator | None = None,
 ) -> Strategy[NDArray[np.int64]]:
@@ -55,10 +51,6 @@ def rank_objects(
     order
         ``"fewest-comparisons"``: within 2 % of log2((n − 1)!) for n ≥ 100, on average.
         ``"fewest-rounds"``: O(log n) rounds for at most a quarter more comparisons.
-        ``"guided"``: about log2 of each object's displacement in `guess`.
-    guess
-        For ``order="guided"``: ``(n,)`` numbers that should grow with the distance from the head,
-        such as a predicted ranking or predicted distances.
     noise
         Probability that an answer is wrong, below 0.5. Above 0 questions are asked again where it
         matters, until the ranking is right with probability 99 %; every answer must be a fresh
@@ -82,17 +74,13 @@ def rank_objects(
     others = np.delete(np.arange(n_objects), head)
     rng = checks.generator(random_state)
     if check_noise(noise):
-        if order != "fewest-comparisons" or guess is not None:
+        if order != "fewest-comparisons":
             raise InvalidInput(
                 f"noise={noise} with order={order!r}: wrong answers are only overcome by "
-                "order='fewest-comparisons' without a guess"
+                "order='fewest-comparisons'"
             )
         return _rank(noisy_sort(head, rng.permutation(others), noise), n_objects)
-    if order == "guided":
-        guess = _check_guess(guess, n_objects)[others]
-    elif guess is not None:
-        raise InvalidInput(f"guess is given but order={order!r}: only order='guided' uses a guess")
-    return _rank(sort_objects(head, others, order=order, guess=guess, random_state=rng), n_objects)
+    return _rank(sort_objects(head, others, order=order, random_state=rng), n_objects)
 
 
 def _rank(sort: Strategy[Objects], n_objects: int) -> Strategy[NDArray[np.int64]]:
@@ -107,13 +95,11 @@ def sort_objects(
     objects: ArrayLike,
     *,
     order: Order = "fewest-comparisons",
-    guess: NDArray[Any] | None = None,
     random_state: int | np.random.Generator | None = None,
 ) -> Strategy[Objects]:
     """Sort some objects by their distance from a head, nearest first.
 
-    `guess` holds a number for each of `objects`; the other parameters are those of
-    `rank_objects`.
+    The parameters are those of `rank_objects`.
 
     Examples
     --------
@@ -124,11 +110,7 @@ def sort_objects(
     """
     rng = checks.generator(random_state)
     items = np.asarray(objects, dtype=np.int64)
-    checks.one_of("order", order, ("fewest-comparisons", "fewest-rounds", "guided"))
-    if order == "guided":
-        if guess is None or len(guess) != len(items):
-            raise InvalidInput("order='guided' needs a guess: one number for each object")
-        return guided_sort(head, items[np.argsort(guess, kind="stable")])
+    checks.one_of("order", order, ("fewest-comparisons", "fewest-rounds"))
     if order == "fewest-comparisons":
         return _insert_in_batches(head, rng.permutation(items))
     return _split_by_samples(head, rng.permutation(items))
@@ -138,21 +120,6 @@ def check_objects(head: int, n_objects: int) -> tuple[int, int]:
     """The head and the number of objects as integers that make sense together."""
     n = checks.n_objects(n_objects)
     return checks.head(head, n), n
-
-
-def _check_guess(guess: ArrayLike | None, n_objects: int) -> NDArray[Any]:
-    if guess is None:
-        raise InvalidInput(
-            "order='guided' needs guess=, (n_objects,) numbers that grow with the distance from "
-            "the head; without one use order='fewest-comparisons'"
-        )
-    values = np.asarray(guess)
-    if values.shape != (n_objects,) or not np.isfinite(values).all():
-        raise InvalidInput(
-            f"guess of shape {values.shape}: must hold a finite number for each of the "
-            f"{n_objects} objects"
-        )
-    return values
 
 
 def _insert_in_batches(head: int, items: Objects) -> Strategy[Objects]:

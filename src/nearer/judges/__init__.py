@@ -4,7 +4,6 @@ from nearer.judges.chat import ChatJudge, ChatReport
 from nearer.judges.inbox import Inbox
 from nearer.judges.panel import Panel, PanelReport
 from nearer.judges.similarity import from_similarity
-from nearer.judges.stub import StubServer
 
 __all__ = [
     "ChatJudge",
@@ -12,6 +11,5 @@ __all__ = [
     "Inbox",
     "Panel",
     "PanelReport",
-    "StubServer",
     "from_similarity",
 ]

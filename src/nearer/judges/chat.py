@@ -116,14 +116,12 @@ class ChatJudge:
 
     Examples
     --------
-    >>> import nearer
-    >>> from nearer.judges import ChatJudge, StubServer
-    >>> words = {"cat": [0, 0], "dog": [0, 1], "eel": [3, 0], "fly": [3, 3], "gnu": [1, 1]}
-    >>> with StubServer(words) as server:
-    ...     judge = ChatJudge("stub", endpoint=server.url, key=None)
-    ...     found = nearer.embed(judge, list(words), budget=60, random_state=0, progress=False)
-    >>> found.names, judge.report().n_questions
-    (('cat', 'dog', 'eel', 'fly', 'gnu'), 30)
+    >>> from nearer.judges import ChatJudge
+    >>> judge = ChatJudge("gpt-4o-mini", question="Which animal is more like a {head}?")
+    >>> judge.report().n_questions
+    0
+
+    ``nearer.embed(judge, ["cat", "dog", "eel", "fly"], budget=60)`` asks it.
     """
 
     expects_noise = True

@@ -18,8 +18,6 @@ __all__ = ["SCORES", "plot_dimension"]
 SCORES = {  # what the scores of a dimension estimate are, by its method
     "exact": "log-loss of held-out answers",
     "held-out": "log-loss of held-out answers",
-    "cross-validated test": "accuracy on held-out answers",
-    "low-rank": "size of the direction",
 }
 
 _SHADE = "0.93"

@@ -1,75 +1,30 @@
-r"""Published ways to estimate the dimension, for comparison.
+r"""LORE, a published estimate of the dimension: Anand et al. 2026, arXiv 2602.04192.
 
-*Cross-validated test.* Künstle, von Luxburg and Wichmann (2022): k-fold accuracy of soe, and
-t-tests of each further dimension with the correction of Nadeau and Bengio for overlapping training
-sets and of Holm for many tests.
-
-*Low rank.* LORE (Anand et al. 2026, arXiv 2602.04192). Instead of trying one dimension after the
-other, fit in many and make further directions cost:
+Instead of trying one dimension after the other, fit in many and make further directions cost:
 
     minimise  mean logistic loss of the answers  +  λ Σ σᵢ(X)ᵖ,      p = 1/2,
 
 σᵢ the singular values of the positions. For p < 1 the penalty is steepest at zero, so it takes
 weak directions away altogether and shrinks strong ones little. It is minimised by an iteratively
 reweighted nuclear norm: a gradient step of the loss, then every singular value is lowered by the
-slope that the penalty had at its last size. How many remain is the estimate. λ is the one thing to
-choose; the default suits thousands of answers about hundreds of objects.
+slope that the penalty had at its last size. The number that remains is the estimate. λ is the only
+parameter; the default suits thousands of answers about hundreds of objects.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from nearer import checks
-from nearer.errors import InvalidInput
 from nearer.fitting.losses import Floats, Loss
-from nearer.fitting.solver import Fit, disobeyed
-from nearer.fitting.starts import fit_from_above
+from nearer.fitting.solver import Fit
 
-__all__ = ["cross_validated_test", "fit_low_rank"]
+__all__ = ["fit_low_rank"]
 
-# As published; `python -m benchmarks dimension` runs both
 _POWER = 0.5  # p above
 _GONE = 0.01  # of the largest singular value: a direction that is left out
 _LOSS = Loss("logistic")
-
-
-def cross_validated_test(
-    triplets: ArrayLike,
-    n_objects: int | None = None,
-    *,
-    max_dimension: int = 12,
-    n_splits: int = 10,
-    alpha: float = 0.05,
-    rng: np.random.Generator,
-) -> tuple[int, Floats]:
-    """Raise the dimension as long as it raises k-fold accuracy significantly.
-
-    Returns
-    -------
-    dimension, accuracy
-        The estimate, and ``(max_dimension, n_splits)`` accuracies.
-    """
-    rows, n = checks.triplets(triplets, n_objects)
-    checks.whole("n_splits", n_splits, least=2, most=len(rows), rule="at most one a triplet")
-    part = rng.permutation(len(rows)) % n_splits
-    accuracy = np.empty((max_dimension, n_splits))
-    for d in range(1, max_dimension + 1):
-        for fold in range(n_splits):
-            fit = fit_from_above(rows[part != fold], n, d, rng=rng, max_iter=300, rescues=0)
-            accuracy[d - 1, fold] = 1 - disobeyed(fit.positions, rows[part == fold]).mean()
-    gains = np.diff(accuracy, axis=0)
-    spread = np.maximum(gains.std(axis=1, ddof=1), 1e-12)
-    t = gains.mean(axis=1) / spread / np.sqrt(1 / n_splits + 1 / (n_splits - 1))
-    p = stats.t.sf(t, n_splits - 1)
-    order = np.argsort(p)
-    holm = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
-    significant = np.zeros(len(p), dtype=bool)
-    significant[order] = holm <= alpha
-    steps = int(np.argmin(significant)) if not significant.all() else len(significant)
-    return steps + 1, accuracy
 
 
 def fit_low_rank(
@@ -108,9 +63,6 @@ def fit_low_rank(
     (100, 2)
     """
     rows, n = checks.triplets(triplets, n_objects)
-    checks.whole("max_dimension", max_dimension)
-    if strength <= 0:
-        raise InvalidInput(f"strength={strength}: must be above 0")
     X = rng.standard_normal((n, min(max_dimension, n - 1)))
     step, converged, steps = 1.0, False, 0
     for steps in range(1, max_iter + 1):  # noqa: B007 - reported
