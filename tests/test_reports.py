@@ -11,9 +11,8 @@ from browserkit import SIZES, look, needs_browser, open_page
 import nearer
 from nearer.algorithms.coordinates import basis_embedding
 from nearer.errors import AnswersWarning, DroppedRows, InvalidInput
+from nearer.plotting.report import methods_text, references
 from nearer.questions import answered, random_questions
-from nearer.reports.document import Paragraph
-from nearer.reports.methods_text import methods_text, references
 
 NAMES = ["<b>bold</b>", "a|b", "x_1*", "</script>", "`tick`", *(f"thing {i}" for i in range(15))]
 
@@ -94,8 +93,8 @@ def test_whoever_is_cited_is_listed_and_the_reverse(people, exact):
         assert len(cited) == len(listed) > 0
         for name, year in cited:
             assert any(r.startswith(name.split()[0]) and f"({year})" in r for r in listed), name
-    assert "its posterior covariance, the other objects held fixed" in methods_text(people)
-    assert "other maps that obey all answers" in methods_text(exact)
+    assert "its posterior covariance, given the other objects" in methods_text(people)
+    assert "other maps that satisfy all answers" in methods_text(exact)
 
 
 def test_the_curve_that_was_fitted_is_the_one_described(people):
@@ -118,7 +117,7 @@ def test_names_stay_names(people, tmp_path):
     table = [line for line in text.splitlines() if "a\\|b" in line and line.startswith("|")]
     assert table, "a bar in a name does not end its cell"
     assert "x\\_1\\*" in text
-    assert Paragraph("costs $1 to $2").markdown() == r"costs \$1 to \$2", "no formula"
+    assert r"costs \$1 to \$2" in written(people, tmp_path, "b.md", title="costs $1 to $2")
 
 
 def test_markdown_has_its_pictures_beside_it(people, tmp_path):
@@ -137,8 +136,8 @@ def test_a_page_needs_nothing_else(people, tmp_path):
 
 def test_exact_answers_in_one_dimension(exact, tmp_path):
     page = words(written(exact, tmp_path))
-    assert "which obeys all of them" in page
-    assert "the number was given, not estimated" in page
+    assert "and satisfy all answers" in page
+    assert "The number was given, not estimated" in page
     assert "uncertainty" in page
     assert "People" not in page
 
@@ -255,21 +254,21 @@ def test_methods_say_what_was_done(people, exact, asked, tmp_path):
     assert "answers drawn again" in methods_text(drawn)
     few = nearer.fit([[0, 1, 2], [1, 0, 2], [2, 1, 0], [0, 1, 2], [0, 2, 1]], random_state=0)
     assert few.held_out is None
-    assert "held out" not in methods_text(few)
+    assert "eld-out" not in methods_text(few)
     who = np.random.default_rng(1).choice(["ann", "bob"], 2400)
     obeyed = nearer.fit(answers(0.0, d=1), n_components=1, people=who, random_state=0)
     assert "rated" not in methods_text(obeyed)
     page = words(written(obeyed, tmp_path))
-    assert "All count the same." in page
-    assert "held fixed" not in page
-    assert "answers count by it" not in page
+    assert "All answers have the same weight." in page
+    assert "given the others" not in page
+    assert "answers are weighted by it" not in page
     page = words(written(asked, tmp_path))
     assert "No question was asked twice" not in page
     assert "No answers were held out: the questions were chosen." in page
     assert "nearer.embed(oracle, 30, noise=0, random_state=0)" in page
-    assert "disobeyed" in page
+    assert "violated" in page
     page = words(written(people, tmp_path))
-    assert page.count("each answer counted by the reliability of its person") == 3
+    assert page.count("each answer weighted by the reliability of its person") == 3
 
 
 def test_where_all_guess_nobody_is_cleared(tmp_path):
@@ -280,7 +279,7 @@ def test_where_all_guess_nobody_is_cleared(tmp_path):
         found = nearer.fit(rows, people=who, n_components=2, random_state=0)
     page = words(written(found, tmp_path))
     assert "look like guesses" in page
-    assert "Nobody contradicts the others or seems to guess" not in page
+    assert "No person contradicts the others or seems to guess" not in page
 
 
 def test_probabilities_add_up(people, tmp_path):
@@ -313,7 +312,7 @@ def table(page, caption):
 def test_objects_are_listed_by_how_sure_they_are(many, people, tmp_path):
     sizes = np.random.default_rng(0).permutation(400) + 1.0
     unsure = replace(many, covariances=sizes[:, None, None] ** 2 * np.eye(3) / 3)
-    rows = table(written(unsure, tmp_path, "report.md"), "the least and the most sure")
+    rows = table(written(unsure, tmp_path, "report.md"), "the least and the most certain")
     heads, rows = rows[0], rows[1:]
     assert [head.strip("| ") for head in heads][:3] == ["object", "comparisons", "uncertainty"]
     assert 0 < len(rows) < 200
@@ -344,7 +343,7 @@ def test_people_are_listed_by_how_far_they_agree(people, tmp_path):
         (basis_embedding, "axes that rankings of the objects show", "Anderton"),
         (nearer.algorithms.rand_soe, "drawn at random", "Terada"),
         (nearer.algorithms.crowd_kernel, "the crowd kernel's likelihood", "Tamuz"),
-        (nearer.adaptive, "in the middle of what the answers allow", "nearer"),
+        (nearer.adaptive, "the posterior mode", "nearer"),
     ],
 )
 def test_every_way_of_asking_is_called_what_it_is(method, said, cited, tmp_path):

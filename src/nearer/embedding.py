@@ -358,7 +358,7 @@ class Embedding:
         pictures
             An image file for each object, drawn on the map.
         """
-        from nearer.reports.writing import write_report  # noqa: PLC0415 - a room above this one
+        from nearer.plotting.report import write_report  # noqa: PLC0415 - a room above this one
 
         write_report(self, path, title=title, command=command, source=source, pictures=pictures)
 

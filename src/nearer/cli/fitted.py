@@ -85,7 +85,7 @@ class Fitted:
     @property
     def pictures(self) -> list[Path] | None:
         """The files that the objects are named after, where they are pictures beside the source."""
-        from nearer.plotting.thumbnails import PICTURES
+        from nearer.plotting.map_inputs import PICTURES
 
         folder = self.source.parent.resolve()
         files = [self.source.parent / name for name in self.names]

@@ -1,32 +1,67 @@
-"""What all pictures share: figures, colours, axes without ticks, and the files they end in."""
+"""What all pictures share: figures, colours, fonts, axes without ticks, and files."""
 
 from __future__ import annotations
 
 import io
 import os
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
 
-from nearer.errors import InvalidInput
+from nearer.errors import AnswersWarning, InvalidInput
 from nearer.files import content_suffix, write_bytes
 
 if TYPE_CHECKING:
     from nearer.plotting.interactive_map import InteractiveMap
 
-__all__ = ["COLOURS", "GREY", "as_picture", "as_png", "bare", "figure_of", "new_axes", "save"]
+__all__ = [
+    "COLOURS",
+    "GREY",
+    "as_picture",
+    "as_png",
+    "bare",
+    "check_axes",
+    "drawable",
+    "figure_of",
+    "fonts_of_all_scripts",
+    "new_axes",
+    "save",
+]
 
 COLOURS = ["#d1495b", "#2e6f9e", "#3f8f5b", "#e09f3e", "#7d5ba6", "#4f5d75"]
 GREY = "#b9bec6"
 
-# what a format would say of the hour or the program: the same picture is the same file
-_TIMELESS: dict[str, dict[str, Any]] = {
+# Metadata without time and program, so that the same picture is the same file.
+_METADATA: dict[str, dict[str, Any]] = {
     "png": {"Software": None},
     "svg": {"Date": None, "Creator": None},
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
+
+# Fonts of many scripts on Linux, macOS and Windows; matplotlib looks for a letter in one after the
+# other.
+_FAMILIES = (
+    "DejaVu Sans",
+    "Noto Sans CJK SC",
+    "Noto Sans CJK JP",
+    "Noto Sans",
+    "WenQuanYi Zen Hei",
+    "PingFang SC",
+    "Hiragino Sans",
+    "Apple SD Gothic Neo",
+    "Arial Unicode MS",
+    "Microsoft YaHei",
+    "Yu Gothic",
+    "Malgun Gothic",
+    "Nirmala UI",
+)
 
 
 def new_axes(size: float = 6, height: float | None = None) -> Axes:
@@ -39,6 +74,15 @@ def figure_of(drawn: Axes | Figure) -> Figure:
     figure = drawn if isinstance(drawn, Figure) else drawn.get_figure(root=True)
     assert figure is not None
     return figure
+
+
+def check_axes(ax: Any) -> None:
+    """Refuse what cannot be drawn on."""
+    if ax is not None and not isinstance(ax, Axes):
+        raise InvalidInput(
+            f"ax={' '.join(repr(ax).split())[:60]}: must be one Matplotlib Axes; of a figure give "
+            "figure.subplots(), of an array of axes one of them"
+        )
 
 
 def bare(ax: Axes) -> Axes:
@@ -55,7 +99,7 @@ def as_picture(drawn: Axes | Figure, kind: str) -> bytes:
     """A figure as a file of a kind, ``"png"``, ``"svg"`` or ``"pdf"``: same picture, same file."""
     sink = io.BytesIO()
     with mpl.rc_context({"svg.hashsalt": "nearer"}):
-        figure_of(drawn).savefig(sink, format=kind, dpi=130, metadata=_TIMELESS[kind])
+        figure_of(drawn).savefig(sink, format=kind, dpi=130, metadata=_METADATA[kind])
     return sink.getvalue()
 
 
@@ -82,7 +126,7 @@ def save(drawn: Axes | Figure | InteractiveMap, path: str | os.PathLike[str]) ->
             "a map to explore"
         )
     kind = content_suffix(path).removeprefix(".")
-    kinds = list(_TIMELESS) if isinstance(drawn, Axes | Figure) else ["html"]
+    kinds = list(_METADATA) if isinstance(drawn, Axes | Figure) else ["html"]
     if kind not in kinds:
         what = "a drawing" if len(kinds) > 1 else "a map to explore"
         allowed = " or ".join(f".{known}" for known in kinds)
@@ -91,3 +135,44 @@ def save(drawn: Axes | Figure | InteractiveMap, path: str | os.PathLike[str]) ->
         write_bytes(path, as_picture(drawn, kind))
     else:
         write_bytes(path, drawn.html.encode())
+
+
+def _families() -> tuple[str, ...]:
+    """The user's fonts first, then those for other scripts that are installed."""
+    installed = set(fontManager.get_font_names())
+    others = (name for name in _FAMILIES if name in installed)
+    return tuple(dict.fromkeys((*mpl.rcParams["font.family"], *others)))
+
+
+@contextmanager
+def fonts_of_all_scripts() -> Iterator[None]:
+    """Text that is written inside falls back on all fonts that there are."""
+    with mpl.rc_context({"font.family": list(_families())}):
+        yield
+
+
+@cache
+def _letters(families: tuple[str, ...]) -> frozenset[int]:
+    """Code points of the letters that one of the fonts has."""
+    files = {findfont(FontProperties(family=[name])) for name in families}
+    return frozenset().union(*(get_font(file).get_charmap() for file in files))
+
+
+def drawable(texts: Sequence[str]) -> list[str]:
+    """The texts with boxes for letters that no font has, and one warning that names such texts.
+
+    Matplotlib would warn of each letter at every drawing.
+    """
+    known = _letters(_families())
+    drawn = ["".join(x if ord(x) in known or x.isspace() else "□" for x in t) for t in texts]
+    lost = [text for text, shown in zip(texts, drawn, strict=True) if text != shown]
+    if lost:
+        some = ", ".join(map(repr, lost[:3])) + (", …" if len(lost) > 3 else "")
+        warnings.warn(
+            f"no installed font has all letters of {some} ({len(lost)} in all), which are drawn as "
+            "boxes; install one, such as Noto Sans CJK, or make a map to explore "
+            "(interactive=True, --map map.html)",
+            AnswersWarning,
+            stacklevel=4,
+        )
+    return drawn

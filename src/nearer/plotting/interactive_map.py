@@ -21,9 +21,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nearer.plotting.canvas import COLOURS
-from nearer.plotting.given import check_given, check_title, read_colours, read_covariances
-from nearer.plotting.projection import project
-from nearer.plotting.thumbnails import as_data_url, read_thumbnail
+from nearer.plotting.map_inputs import (
+    as_data_url,
+    check_lengths,
+    check_title,
+    project,
+    read_colours,
+    read_covariances,
+    read_thumbnail,
+)
 
 __all__ = ["InteractiveMap", "explore_positions"]
 
@@ -79,7 +85,7 @@ def explore_positions(
     seen = project(positions, most=None)
     n = len(seen.places)
     d = len(seen.directions)
-    check_given(n, labels=labels, pictures=pictures)
+    check_lengths(n, labels=labels, pictures=pictures)
     covariances = read_covariances(covariances, n, d)
     check_title(title)
     data: dict[str, Any] = {

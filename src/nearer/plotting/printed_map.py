@@ -1,8 +1,14 @@
-"""Maps to print: dots or pictures, names, what is not known of each place, colours.
+"""Maps to print: dots or pictures, names, regions of uncertainty, colours.
 
 Two dimensions are drawn as they are. One is drawn from left to right, each object on a row of its
-own. More are drawn as a small grid of maps, one for each pair of the directions of greatest spread,
-each as large as it can be.
+own. More are drawn as a small grid of maps, one for each pair of the directions of greatest spread.
+
+*Names.* Each name is tried beside its object, on eight sides, then a little farther off with a line
+to it. The first place is taken that covers no other name, dot or picture; a name for which there is
+none is left out, and the map says how many are. Isolated objects come first, because they have the
+room and are the ones that a reader looks up. No name is moved again afterwards, so that it stays
+close to its object. Lengths are in points (1/72 inch) on the finished page. Marks are counted on a
+grid of points with cumulative sums, so that hundreds of thousands of marks cost no more than a few.
 """
 
 from __future__ import annotations
@@ -16,35 +22,50 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 from matplotlib.offsetbox import AnnotationBbox, OffsetImage
 from matplotlib.patches import Patch
+from matplotlib.patheffects import withStroke
+from matplotlib.textpath import text_to_path
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import cKDTree
 from scipy.stats import chi2
 
-from nearer.plotting.alphabets import all_letters, drawable
-from nearer.plotting.canvas import COLOURS, GREY, bare, figure_of, new_axes
-from nearer.plotting.given import (
-    NO_VALUE,
+from nearer.plotting.canvas import (
+    COLOURS,
+    GREY,
+    bare,
     check_axes,
-    check_given,
+    drawable,
+    figure_of,
+    fonts_of_all_scripts,
+    new_axes,
+)
+from nearer.plotting.map_inputs import (
+    NO_VALUE,
+    Projection,
+    check_lengths,
     check_title,
+    project,
     read_colours,
     read_covariances,
+    read_thumbnail,
 )
-from nearer.plotting.lettering import write_names
-from nearer.plotting.projection import Projection, project
-from nearer.plotting.thumbnails import read_thumbnail
 
 __all__ = ["plot_positions"]
 
 Floats = NDArray[np.float64]
 
 _MARKERS = "osD^vP"  # with the colours, for classes beyond the sixth
-_LISTED = 24  # classes in a legend; of more, the others are counted
+_MOST_CLASSES = 24  # in a legend; of more, the others are counted
+_MOST_REGIONS = 1000  # of uncertainty; more take seconds to draw and merge into one shade
 _FEW = 60  # objects up to which dots and pictures are drawn at full size
 _PICTURE = 36.0  # points
-_LIGHT, _DARKEST = 0.15, 0.3  # how dark one region is, and all that lie over a place together
+_LIGHT, _DARKEST = 0.15, 0.3  # opacity of one region, and of all that overlap at a place
+_MOST_NAMES = 500  # that are tried; a page has room for a few hundred
+_LONGEST_NAME = 40  # letters
+_SIDES = np.array([[1, 0], [-1, 0], [0, 1], [0, -1], [1, 1], [-1, 1], [1, -1], [-1, -1]])
+_BESIDE, _OFF = 1.5, 11.0  # points between a mark and its name, the second with a line
 _TURN = np.linspace(0, 2 * np.pi, 48, endpoint=False)
 _CIRCLE = np.stack([np.cos(_TURN), np.sin(_TURN)], axis=1)
 
@@ -101,7 +122,7 @@ def plot_positions(
     seen = project(positions)
     n = len(seen.places)
     d = len(seen.directions)
-    check_given(n, labels=labels, pictures=pictures)
+    check_lengths(n, labels=labels, pictures=pictures)
     covariances = read_covariances(covariances, n, d)
     check_title(title)
     check_axes(ax)
@@ -111,13 +132,14 @@ def plot_positions(
     written, kinds, (head,) = ([next(drawn) for _ in part] for part in texts)
     paint.kinds = None if paint.kinds is None else kinds
     things = _Things(seen, None if labels is None else written, covariances, pictures, paint)
-    with all_letters():
+    with fonts_of_all_scripts():
         return _drawn(things, head, ax)
 
 
 def _drawn(things: _Things, title: str, ax: Axes | None) -> Axes:
     """The whole map, below its title."""
     seen, k = things.seen, things.seen.places.shape[1]
+    is_given = ax is not None
     if ax is not None or k <= 2:
         ax = _one_map(things, ax)
         panels = {(0, 1): ax}
@@ -135,7 +157,10 @@ def _drawn(things: _Things, title: str, ax: Axes | None) -> Axes:
             if i == 0:
                 panel.set_ylabel(seen.names[j].replace(" (", "\n("), fontsize=8)
     _explain(ax, list(panels.values()), things)
-    figure_of(ax).draw_without_rendering()  # settles layout and limits, by which names are placed
+    figure = figure_of(ax)
+    figure.draw_without_rendering()  # settles layout and limits, by which names are placed
+    if len(things.seen.places) > _MOST_REGIONS and not is_given:
+        figure.set_layout_engine("none")  # to lay it out again would draw everything twice more
     for (i, j), panel in panels.items():
         _name(panel, things, i, j)
     return ax
@@ -143,7 +168,7 @@ def _drawn(things: _Things, title: str, ax: Axes | None) -> Axes:
 
 @dataclass(frozen=True)
 class _Things:
-    """What is to be drawn, whichever directions are looked along."""
+    """What is drawn, whichever two directions are shown."""
 
     seen: Projection
     labels: Sequence[object] | None
@@ -227,7 +252,7 @@ def _name(ax: Axes, things: _Things, i: int, j: int) -> None:
     if things.on_a_line and things.covariances is not None:  # names stand beside the bars
         unit = ax.bbox.width / float(np.ptp(ax.get_xlim())) * 72 / figure_of(ax).dpi
         clear = np.maximum(clear, unit * _half_bars(things.covariances[:, 0, 0]))
-    written = write_names(ax, places, things.labels, half, size, clear, rows=things.on_a_line)
+    written = _write_names(ax, places, things.labels, half, size, clear, rows=things.on_a_line)
     if written < n:
         ax.annotate(
             f"{written:,} of {n:,} names, as far as there is room",
@@ -300,12 +325,13 @@ def _explain(ax: Axes, panels: list[Axes], things: _Things) -> None:
     drawn = {id(handle) for handle, _ in ours}
     listed = [(handle, name) for handle, name in others if id(handle) not in drawn] + ours
     handles, names = [handle for handle, _ in listed], [name for _, name in listed]
-    if len(names) > _LISTED:
-        names = [*names[: _LISTED - 1], f"and {len(names) - _LISTED + 1} more"]
-        handles = handles[:_LISTED]
+    if len(names) > _MOST_CLASSES:
+        names = [*names[: _MOST_CLASSES - 1], f"and {len(names) - _MOST_CLASSES + 1} more"]
+        handles = handles[:_MOST_CLASSES]
     if things.covariances is not None:
         handles.append(Patch(facecolor=COLOURS[1], alpha=2 * _LIGHT, linewidth=0))
-        names.append("95 %")
+        step = _every(len(things.seen.places))
+        names.append("95 %" if step == 1 or things.on_a_line else f"95 %, 1 object in {step}")
     if not names:
         return
     how: dict[str, Any] = {"frameon": False, "fontsize": 8, "markerscale": 1.3}
@@ -332,7 +358,9 @@ def _half_bars(variances: Floats) -> Floats:
 
 
 def _ellipses(ax: Axes, places: Floats, covariances: Floats) -> None:
-    """What holds 95 % of each position: lighter where many lie over each other."""
+    """Regions that hold 95 % of each position: lighter where many overlap."""
+    step = _every(len(places))
+    places, covariances = places[::step], covariances[::step]
     size, turn = np.linalg.eigh(covariances)
     half = np.sqrt(chi2.ppf(0.95, 2) * np.maximum(size, 0))
     edges = places[:, None] + np.einsum("nij,nj,vj->nvi", turn, half, _CIRCLE)
@@ -346,9 +374,13 @@ def _ellipses(ax: Axes, places: Floats, covariances: Floats) -> None:
         facecolors=COLOURS[1],
         edgecolors="none",
         alpha=float(np.clip(_DARKEST / max(layers, 1.0), 0.004, _LIGHT)),
-        rasterized=len(places) > 5000,
     )
     ax.add_collection(regions)
+
+
+def _every(n: int) -> int:
+    """Of how many objects one has its region drawn."""
+    return -(-n // _MOST_REGIONS)
 
 
 def _place_pictures(
@@ -369,3 +401,162 @@ def _place_pictures(
         box.set_in_layout(False)
         ax.add_artist(box)
     return room
+
+
+# --- names --------------------------------------------------------------------------------------
+
+
+def _shortened(name: object) -> str:
+    """A name on one line, cut where it is long.
+
+    Examples
+    --------
+    >>> _shortened("a colour  between teal and a grey that has no name of its own")
+    'a colour between teal and a grey that ha…'
+    """
+    line = " ".join(str(name).split())
+    return line if len(line) <= _LONGEST_NAME else line[:_LONGEST_NAME] + "…"
+
+
+def _write_names(
+    ax: Axes,
+    places: Floats,
+    names: Sequence[object],
+    half: float,
+    size: float,
+    clear: Floats,
+    *,
+    rows: bool = False,
+) -> int:
+    """Write names beside objects as far as there is room; return how many were written.
+
+    Parameters
+    ----------
+    ax
+        What the objects are drawn on already, in a figure whose layout is settled.
+    places, names
+        ``(n, 2)`` where they are, in data coordinates, and what they are called.
+    half
+        Half the width of their marks, in points.
+    size
+        Of the letters, in points.
+    clear
+        ``(n,)`` how far from the middle of its object a name begins, in points.
+    rows
+        Whether each object has a row of its own: names then stand to its right or left.
+    """
+    page, width, height = _page(ax, places)
+    texts = [_shortened(name) for name in names]
+    if rows:
+        chosen = np.argsort(page[:, 1])[:: len(page) // _MOST_NAMES + 1]
+    else:
+        chosen = np.argsort(-_alone(page), kind="stable")[:_MOST_NAMES]
+    order = [i for i in chosen.tolist() if texts[i]]
+    marks = _Marks(page, half, width, height)
+    font = FontProperties(size=size)
+    _, line, _ = text_to_path.get_text_width_height_descent("lp", font, ismath=False)
+    taken = np.empty((len(order), 4))
+    written = 0
+    for i in order:
+        boxes, sides = _candidates(page[i], _extent(texts[i], font, line), clear[i], rows)
+        inside = np.all((boxes >= 0) & (boxes <= [width, height, width, height]), axis=1)
+        met = _overlapping(boxes, taken[:written]).any(axis=1)
+        free = inside & ~met & (marks.under(boxes) == 0)
+        if not free.any():
+            continue
+        best = int(np.argmax(free))
+        taken[written] = boxes[best]
+        written += 1
+        _write(ax, places[i], texts[i], sides[best], clear[i], size, off=best >= len(boxes) // 2)
+    return written
+
+
+def _page(ax: Axes, places: Floats) -> tuple[Floats, float, float]:
+    """Places on the page in points from the corner of the axes, and its width and height."""
+    unit = 72 / figure_of(ax).dpi
+    page = (ax.transData.transform(places) - ax.bbox.p0) * unit
+    return np.asarray(page), ax.bbox.width * unit, ax.bbox.height * unit
+
+
+def _alone(page: Floats) -> Floats:
+    """How far each object is from the next."""
+    if len(page) < 2:
+        return np.zeros(len(page))
+    return np.asarray(cKDTree(page).query(page, k=2)[0][:, 1])
+
+
+def _extent(text: str, font: FontProperties, line: float) -> tuple[float, float]:
+    """Width and height of a text, at least the height of a line."""
+    width, height, _ = text_to_path.get_text_width_height_descent(text, font, ismath=False)
+    return 1.03 * width, max(height, line) + 1  # letters that are fitted to pixels grow a little
+
+
+def _candidates(
+    place: Floats, extent: tuple[float, float], clear: float, rows: bool
+) -> tuple[Floats, NDArray[np.int64]]:
+    """Rectangles (left, bottom, right, top) that a name may fill, the best first; their sides."""
+    sides = _SIDES[:2] if rows else _SIDES
+    size = np.array(extent)
+    boxes = []
+    for gap in (_BESIDE, _OFF):
+        # on a corner the gap is that of a circle
+        away = sides * (clear + gap) / np.where(sides.all(axis=1), np.sqrt(2), 1.0)[:, None]
+        low = place + away + np.where(sides > 0, 0, np.where(sides < 0, -size, -size / 2))
+        boxes.append(np.hstack([low, low + size]))
+    return np.concatenate(boxes), np.concatenate([sides, sides])
+
+
+def _overlapping(boxes: Floats, others: Floats) -> NDArray[np.bool_]:
+    """Which of the boxes overlap which of the others."""
+    a, b = boxes[:, None], others[None]
+    return np.asarray((a[..., :2] < b[..., 2:]).all(axis=2) & (b[..., :2] < a[..., 2:]).all(axis=2))
+
+
+class _Marks:
+    """How many marks lie under a rectangle."""
+
+    def __init__(self, page: Floats, half: float, width: float, height: float) -> None:
+        self._half = half
+        self._shape = np.array([int(width) + 2, int(height) + 2])
+        cells = np.clip(page.astype(np.int64), 0, self._shape - 2)
+        self._sums = np.zeros(self._shape, dtype=np.int64)
+        np.add.at(self._sums, tuple((cells + 1).T), 1)
+        self._sums = self._sums.cumsum(axis=0).cumsum(axis=1)
+
+    def under(self, boxes: Floats) -> NDArray[np.int64]:
+        """Marks whose rectangle meets each box; whose middle is in the box grown by half a mark."""
+        low = np.ceil(boxes[:, :2] - self._half).astype(np.int64)
+        high = np.floor(boxes[:, 2:] + self._half).astype(np.int64)
+        low, high = (np.clip(x, 0, self._shape - 1) for x in (low, high))
+        (left, bottom), (right, top) = low.T, high.T
+        s = self._sums
+        return np.asarray(s[right, top] - s[left, top] - s[right, bottom] + s[left, bottom])
+
+
+def _write(
+    ax: Axes,
+    place: Floats,
+    text: str,
+    side: NDArray[np.int64],
+    clear: float,
+    size: float,
+    off: bool,
+) -> None:
+    gap = clear + (_OFF if off else _BESIDE)
+    reach = gap / np.sqrt(2) if side.all() else gap
+    x, y = side.tolist()
+    note = ax.annotate(
+        text,
+        (float(place[0]), float(place[1])),
+        xytext=(x * reach, y * reach),
+        textcoords="offset points",
+        fontsize=size,
+        ha={1: "left", 0: "center", -1: "right"}[x],
+        va={1: "bottom", 0: "center", -1: "top"}[y],
+        parse_math=False,  # a dollar in a name is a dollar
+        path_effects=[withStroke(linewidth=1.5, foreground="white", alpha=0.8)],
+        arrowprops={"arrowstyle": "-", "lw": 0.4, "color": "0.6", "shrinkA": 0, "shrinkB": 1}
+        if off
+        else None,
+    )
+    note.set_in_layout(False)  # it is inside the axes, which need not be laid out for it

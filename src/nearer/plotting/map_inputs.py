@@ -1,32 +1,48 @@
-"""What a map is given beside positions, checked once for maps to print and maps to explore."""
+"""What printed and interactive maps take: positions, names, covariances, colours, pictures."""
 
 from __future__ import annotations
 
+import base64
+import io
+import os
 from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from PIL import Image, ImageOps
 
+from nearer.distances import as_points
 from nearer.errors import InvalidInput
 
 __all__ = [
     "EMPTY",
     "NO_VALUE",
-    "check_axes",
-    "check_given",
+    "PICTURES",
+    "Projection",
+    "as_data_url",
+    "check_lengths",
     "check_title",
+    "project",
     "read_colours",
     "read_covariances",
+    "read_thumbnail",
 ]
 
-NO_VALUE = "no value"  # what a legend calls the objects whose colour is missing
-EMPTY = "(empty)"  # … and the class whose name is no letter
-_LARGEST = 1e300  # of numbers on a scale: their span, and room beside it, are numbers still
+Floats = NDArray[np.float64]
+
+#: suffixes of picture files
+PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff")
+
+NO_VALUE = "no value"  # the legend's name of objects whose colour is missing
+EMPTY = "(empty)"  # the legend's name of a class without a name
+_LARGEST = 1e300  # of numbers on a scale of colours: their span must not overflow
+_MOST_DIRECTIONS = 5  # their pairs are ten small maps; more are too small to read
 
 
-def check_given(n: int, **lists: Any) -> None:
+def check_lengths(n: int, **lists: Any) -> None:
     """Refuse what is no list in order, and lists that are not as long as there are objects."""
     for name, values in lists.items():
         if values is None:
@@ -60,15 +76,6 @@ def read_covariances(covariances: Any, n: int, d: int) -> NDArray[np.float64] | 
         which = int(np.argmin(np.isfinite(values).all(axis=(1, 2))))
         raise InvalidInput(f"covariances[{which}] = {values[which].tolist()}: {rule}")
     return values
-
-
-def check_axes(ax: Any) -> None:
-    """Refuse what cannot be drawn on."""
-    if ax is not None and not isinstance(ax, Axes):
-        raise InvalidInput(
-            f"ax={_shown(ax)}: must be one Matplotlib Axes; of a figure give figure.subplots(), "
-            "of an array of axes one of them"
-        )
 
 
 def check_title(title: Any) -> None:
@@ -139,3 +146,93 @@ def _shown(value: Any) -> str:
 
 def _is_missing(x: Any) -> bool:
     return x is None or (not isinstance(x, str) and str(x) in ("nan", "<NA>", "NaT"))
+
+
+@dataclass(frozen=True)
+class Projection:
+    """Positions along a few directions.
+
+    Attributes
+    ----------
+    places
+        ``(n, k)``: where objects are along each direction shown.
+    directions
+        ``(d, k)``, orthonormal: which directions these are.
+    shares
+        ``(k,)``: how much of the variance each carries; nan where nothing varies.
+    """
+
+    places: Floats
+    directions: Floats
+    shares: Floats
+
+    @property
+    def names(self) -> list[str]:
+        """What to write on the axes."""
+        d, k = self.directions.shape
+        which = [f"direction {j + 1} of {d}" if d > 2 else f"dimension {j + 1}" for j in range(k)]
+        return [
+            name if np.isnan(share) else f"{name} ({100 * share:.0f} % of the spread)"
+            for name, share in zip(which, self.shares.tolist(), strict=True)
+        ]
+
+    def seen(self, covariances: Floats) -> Floats:
+        """Covariances along the directions, ``(n, k, k)``."""
+        return np.asarray(
+            np.einsum("di,ndk,kj->nij", self.directions, covariances, self.directions)
+        )
+
+
+def project(positions: ArrayLike, most: int | None = _MOST_DIRECTIONS) -> Projection:
+    """Positions with one or two dimensions as they are, others along their first directions.
+
+    Parameters
+    ----------
+    positions
+        ``(n, d)``.
+    most
+        How many directions at most; None: all.
+
+    Examples
+    --------
+    >>> project([[0.0, 0.0, 1.0], [0.0, 3.0, 1.0], [0.0, 0.0, 0.0]], most=2).names
+    ['direction 1 of 3 (93 % of the spread)', 'direction 2 of 3 (7 % of the spread)']
+    """
+    points = as_points(positions)
+    d = points.shape[1]
+    directions = np.eye(d)
+    if d > 2:
+        directions = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)[2][:most].T
+        if directions.shape[1] < 2:
+            directions = np.eye(d, 2)  # fewer than two objects have no spread to look along
+    places = points @ directions
+    total = float(points.var(axis=0).sum())
+    shares = places.var(axis=0) / total if total > 0 else np.full(places.shape[1], np.nan)
+    return Projection(places, np.asarray(directions), shares)
+
+
+def read_thumbnail(file: str | os.PathLike[str], pixels: int) -> Image.Image:
+    """A picture of at most so many pixels on its longer side, upright."""
+    if not isinstance(file, str | os.PathLike):
+        raise InvalidInput(
+            f"pictures: {repr(file)[:60]} is no path; give the path of an image file, or None for "
+            "an object that has none"
+        )
+    try:
+        with Image.open(Path(file)) as picture:
+            picture.draft("RGB", (2 * pixels, 2 * pixels))  # a large photograph is read coarsely
+            small = ImageOps.exif_transpose(picture).convert("RGBA")
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise InvalidInput(
+            f"{file}: is no picture that can be read: {error}; give the path of a file in a common "
+            "format such as .png, or None for an object that has none"
+        ) from error
+    small.thumbnail((pixels, pixels))
+    return small
+
+
+def as_data_url(picture: Image.Image) -> str:
+    """The picture as text that a page can hold."""
+    sink = io.BytesIO()
+    picture.save(sink, "WEBP", quality=80)
+    return "data:image/webp;base64," + base64.b64encode(sink.getvalue()).decode("ascii")

@@ -1,0 +1,163 @@
+"""The axes of a basis, the world beside its embedding, the evidence for a dimension."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike, NDArray
+
+from nearer.algorithms.basis import Basis
+from nearer.distances import as_points
+from nearer.errors import InvalidInput
+from nearer.metrics import procrustes
+from nearer.plotting.canvas import COLOURS, GREY, bare, check_axes, new_axes
+from nearer.plotting.map_inputs import project
+
+if TYPE_CHECKING:
+    from nearer._dimension import DimensionEstimate
+
+__all__ = ["SCORES", "plot_basis", "plot_dimension", "plot_world"]
+
+SCORES = {  # what the scores of a dimension estimate are, by its method
+    "exact": "log-loss of held-out answers",
+    "held-out": "log-loss of held-out answers",
+}
+
+_SHADE = "0.93"
+
+_CONTINENTS = {
+    "AF": ("Africa", "#e09f3e"),
+    "AN": ("Antarctica", "#9aa5b1"),
+    "AS": ("Asia", "#d1495b"),
+    "EU": ("Europe", "#2e6f9e"),
+    "NA": ("North America", "#3f8f5b"),
+    "OC": ("Oceania", "#7d5ba6"),
+    "SA": ("South America", "#1b998b"),
+}
+_NAMED = ("London", "New York City", "São Paulo", "Lagos", "Moscow", "Beijing", "Tokyo", "Sydney")
+
+
+def plot_basis(basis: Basis, positions: ArrayLike, *, ax: Axes | None = None) -> Axes:
+    """Draw the axes of a basis on a map of the objects, as in the paper's Figure 1.
+
+    Parameters
+    ----------
+    basis
+        What `nearer.choose_basis` returned.
+    positions
+        Where to draw the objects: true points if they are known, else coordinates. More than two
+        dimensions are shown from the side of their greatest spread.
+    ax
+        Where to draw; a new figure by default.
+
+    Examples
+    --------
+    >>> import nearer
+    >>> X = nearer.datasets.make_cube(200, 2, random_state=0)
+    >>> basis = nearer.run(nearer.choose_basis(200, random_state=0), nearer.PointOracle(X))
+    >>> ax = plot_basis(basis, X)
+    >>> len(ax.lines)
+    2
+    """
+    check_axes(ax)
+    ax = new_axes() if ax is None else ax
+    flat = project(positions, most=2).places
+    if flat.shape[1] == 1:
+        flat = np.pad(flat, [(0, 0), (0, 1)])
+    ax.scatter(flat[:, 0], flat[:, 1], s=10, color=GREY, linewidths=0)
+    for i, axis in enumerate(basis.axes):
+        colour = COLOURS[i % len(COLOURS)]
+        x, y = flat[axis.members].T
+        ax.plot(x, y, "o-", color=colour, ms=4, lw=1, alpha=0.85, label=f"axis {i + 1}")
+        ends = [0, -1]
+        ax.scatter(x[ends], y[ends], s=70, marker="s", color=colour, edgecolors="white", zorder=3)
+    if basis.axes:
+        ax.legend(frameon=False, fontsize=9, loc="best")
+    return bare(ax)
+
+
+def plot_dimension(estimate: DimensionEstimate, ax: Axes | None = None) -> Axes:
+    """Draw the score of every dimension tried, with two standard errors.
+
+    The dimensions that cannot be told apart are shaded; where some of them were not tried, the
+    shade goes on to the edge and the title says so. Where nothing was held out there is no score.
+    """
+    check_axes(ax)
+    if ax is None:
+        ax = new_axes(5, 3.5)
+    tried, d = estimate.dimensions, estimate.dimension
+    low, high, last = estimate.dimension_low, estimate.dimension_high, max(int(tried[-1]), d)
+    ax.set(xlabel="dimensions", ylabel=SCORES[estimate.method])
+    if np.isfinite(estimate.scores).any():
+        ax.errorbar(tried, estimate.scores, 2 * estimate.errors, marker="o", capsize=3)
+    else:
+        told = ax.text(0.5, 0.5, "nothing was held out", transform=ax.transAxes, ha="center")
+        told.set_backgroundcolor(_SHADE)
+        ax.set(yticks=[], ylabel="")
+    ax.axvspan(low - 0.5, min(high, last) + 0.5, color=_SHADE, zorder=-1)
+    ax.axvline(d, linestyle="--", color="0.5")
+    span = f"{d}" if estimate.determined else f"{low} to {high}"
+    if high > last:
+        span += f", above {last} not tried"
+        ax.set_xlim(right=last + 0.5)
+    ax.set_title(f"estimate: {span}")
+    ax.set_xticks(tried)
+    return ax
+
+
+def plot_world(positions: ArrayLike, cities: Any, *, title: str = "") -> Figure:
+    """The map of `nearer.datasets.load_cities` and, beside it, the one that positions give.
+
+    Three dimensions or more are laid over the globe and read as latitude and longitude; two are
+    laid over the flat map.
+
+    Examples
+    --------
+    >>> import nearer
+    >>> cities = nearer.datasets.load_cities()
+    >>> figure = plot_world(cities.points, cities)
+    >>> [ax.get_title() for ax in figure.axes]
+    ['the world', 're-drawn from comparisons alone']
+    """
+    embedded = as_points(positions)
+    if len(embedded) != len(cities.points):
+        raise InvalidInput(f"{len(embedded)} positions: the map has {len(cities.points)} cities")
+    truth = np.stack([cities.longitude, cities.latitude], axis=1)
+    if embedded.shape[1] >= 3:
+        x, y, z = procrustes(cities.points, embedded).aligned[:, :3].T
+        redrawn = np.degrees(np.stack([np.arctan2(y, x), np.arctan2(z, np.hypot(x, y))], axis=1))
+    else:
+        redrawn = procrustes(truth, embedded).aligned[:, :2]
+    figure = Figure(figsize=(14, 4.6), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    _draw_world(left, truth, cities)
+    _draw_world(right, redrawn, cities)
+    for ax in (left, right) if embedded.shape[1] >= 3 else (left,):
+        ax.set(xlim=(-182, 182), ylim=(-92, 92), aspect="equal", adjustable="box")
+    left.set_title("the world")
+    right.set_title("re-drawn from comparisons alone")
+    handles, names = left.get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=7, frameon=False)
+    if title:
+        figure.suptitle(title, parse_math=False)
+    return figure
+
+
+def _draw_world(ax: Axes, where: NDArray[np.float64], cities: Any) -> None:
+    continents = np.array(cities.continents)
+    for code, (name, colour) in _CONTINENTS.items():
+        x, y = where[continents == code].T
+        ax.scatter(x, y, s=12, color=colour, alpha=0.8, linewidths=0, label=name)
+    for name in _NAMED:
+        if name in cities.names:
+            ax.annotate(
+                name,
+                where[cities.names.index(name)],
+                xytext=(4, 4),
+                textcoords="offset points",
+                fontsize=8,
+            )
+    bare(ax)

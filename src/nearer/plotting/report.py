@@ -1,0 +1,444 @@
+"""Reports for papers: one HTML file, or Markdown with its pictures beside it.
+
+The sentences are in ``templates/report.jinja`` and ``templates/methods.jinja``; the templates
+``html.jinja`` and ``markdown.jinja`` lay out their paragraphs, tables and pictures. This module
+computes the values and draws the pictures. Every text is escaped when it is laid out, so that names
+with ``<`` or ``|`` in them stay names.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import platform
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import numpy as np
+import scipy
+
+from nearer import __version__
+from nearer.embedding import Embedding
+from nearer.errors import InvalidInput
+from nearer.files import content_suffix, write_bytes
+from nearer.plotting.canvas import as_picture
+from nearer.plotting.other_plots import plot_dimension
+from nearer.plotting.printed_map import plot_positions
+from nearer.triplets.report import examine
+from nearer.trust import Agreement, Calibration
+from nearer.wording import amount
+
+__all__ = ["methods_text", "references", "write_report"]
+
+_MOST_ROWS = 100  # of a table; of more rows the first and the last are shown
+_MOST_VECTORS = 300  # objects up to which a map is an SVG, which prints sharp
+
+_REFERENCES = {
+    "wilson": "Wilson, E. B. (1927). Probable inference, the law of succession, and statistical "
+    "inference. Journal of the American Statistical Association, 22, 209–212.",
+    "soe": "Terada, Y., and von Luxburg, U. (2014). Local ordinal embedding. Proceedings of the "
+    "31st International Conference on Machine Learning, 847–855.",
+    "ckl": "Tamuz, O., Liu, C., Belongie, S., Shamir, O., and Kalai, A. T. (2011). Adaptively "
+    "learning the crowd kernel. Proceedings of the 28th International Conference on Machine "
+    "Learning, 673–680.",
+    "gnmds": "Agarwal, S., Wills, J., Cayton, L., Lanckriet, G., Kriegman, D., and Belongie, S. "
+    "(2007). Generalized non-metric multidimensional scaling. Proceedings of the Eleventh "
+    "International Conference on Artificial Intelligence and Statistics, 11–18.",
+    "ste": "van der Maaten, L., and Weinberger, K. (2012). Stochastic triplet embedding. IEEE "
+    "International Workshop on Machine Learning for Signal Processing, 1–6.",
+    "basis": "Anderton, J., Pavlu, V., and Aslam, J. (2018). Revealing the basis: Ordinal "
+    "embedding through geometry.",
+    "luce": "Luce, R. D. (1959). Individual choice behavior: A theoretical analysis. Wiley.",
+}
+_REFERENCES["tste"] = _REFERENCES["ste"]
+_LOSSES = {
+    "soe": "soft ordinal embedding (Terada and von Luxburg, 2014)",
+    "ckl": "the crowd kernel's likelihood (Tamuz et al., 2011)",
+    "gnmds": "generalised non-metric multidimensional scaling (Agarwal et al., 2007)",
+    "ste": "stochastic triplet embedding (van der Maaten and Weinberger, 2012)",
+    "tste": "stochastic triplet embedding with Student's t (van der Maaten and Weinberger, 2012)",
+}
+_UNCERTAINTIES = {
+    "the posterior": "its posterior covariance, given the other objects' positions",
+    "answers drawn again": "its covariance over fits to answers drawn again (a bootstrap)",
+    "other maps that obey": "its covariance over other maps that satisfy all answers",
+}
+_PREDICTORS = {
+    "same": "the same person, asked again",
+    "others": "two different people",
+    "unknown": "any two answers",
+}
+_FLAGS = {
+    "contrary": ("contradicts all others", "contradict all others"),
+    "guessing": ("seems to guess", "seem to guess"),
+}
+
+
+def write_report(
+    embedding: Embedding,
+    path: str | os.PathLike[str],
+    *,
+    title: str,
+    command: str | None,
+    source: Mapping[str, str] | None,
+    pictures: Sequence[Any] | None,
+) -> None:
+    """Write a report to ``.html`` or ``.md``; `Embedding.report` describes the parameters."""
+    suffix = content_suffix(path)
+    if suffix not in (".html", ".md"):
+        raise InvalidInput(f"{path}: a report is written to .html or .md; end the name so")
+    _check_texts(title, command, source)
+    figures = _figures(embedding, pictures, stem=Path(path).stem + "-")
+    layout = "html.jinja" if suffix == ".html" else "markdown.jinja"
+    text = (
+        _environment(suffix == ".html")
+        .get_template("report.jinja")
+        .render(
+            layout=layout,
+            title=title,
+            command=command,
+            call=command or embedding.details.get("call"),
+            facts=[*(source or {}).items(), *_versions().items()],
+            **figures,
+            **_values(embedding),
+        )
+    )
+    if suffix == ".md":
+        for figure in figures.values():
+            if figure is not None:
+                write_bytes(Path(path).parent / figure.name, figure.content)
+    write_bytes(path, (re.sub(r"\n{3,}", "\n\n", text).strip() + "\n").encode())
+
+
+def methods_text(embedding: Embedding) -> str:
+    """A paragraph for a methods section."""
+    method = _method(embedding)
+    known = "" if embedding.covariances is None else _uncertainty_by(embedding)
+    text = (
+        _environment(False)
+        .get_template("methods.jinja")
+        .render(
+            e=embedding,
+            n=len(embedding.positions),
+            version=__version__,
+            method=method,
+            loss=_LOSSES.get(method),
+            tail=_tail(embedding),
+            at_random=all(phase.name == "random" for phase in embedding.history),
+            has_probabilities=_has_probabilities(embedding),
+            uncertainty=_UNCERTAINTIES.get(known),
+        )
+    )
+    return " ".join(text.split())
+
+
+def references(embedding: Embedding) -> list[str]:
+    """The works that the methods text cites, in order of their authors."""
+    method = _method(embedding)
+    cited = {method} & _REFERENCES.keys()
+    if method == "noisy":
+        cited |= {"luce", "tste"} if _tail(embedding) else {"luce"}
+    if embedding.held_out is not None or embedding.people is not None:
+        cited.add("wilson")
+    own = f"The nearer developers. nearer, version {__version__} [computer software]."
+    return sorted([own, *(_REFERENCES[key] for key in cited)], key=str.casefold)
+
+
+@dataclass(frozen=True)
+class _Figure:
+    """A picture as a file of its own, or as text inside a page."""
+
+    name: str
+    content: bytes
+
+    @property
+    def data_url(self) -> str:
+        kind = "svg+xml" if self.name.endswith(".svg") else "png"
+        return f"data:image/{kind};base64,{base64.b64encode(self.content).decode('ascii')}"
+
+
+def _environment(autoescape: bool) -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("nearer.plotting"),
+        autoescape=autoescape,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "amount": amount,
+        "percent": _percent,
+        "interval": _interval,
+        "plain": _plain,
+        "fenced": _fenced,
+    }
+    return environment
+
+
+def _plain(text: str) -> str:
+    r"""Text that Markdown shows as it is, on one line.
+
+    Examples
+    --------
+    >>> print(_plain("<a|b> costs $1"))
+    &lt;a\|b&gt; costs \$1
+    """
+    line = escape(" ".join(text.split()), quote=False)
+    return re.sub(r"([\\`*_\[\]|#$])", r"\\\1", line)
+
+
+def _fenced(text: str) -> str:
+    """Code between more backticks than it has in a row."""
+    fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", text) or [""]))
+    return f"{fence}\n{text}\n{fence}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %" if np.isfinite(share) else "not known"
+
+
+def _interval(limits: tuple[float, float]) -> str:
+    return f"{100 * limits[0]:.1f} – {100 * limits[1]:.1f} %"
+
+
+def _check_texts(title: Any, command: Any, source: Any) -> None:
+    for name, value in (("title", title), ("command", "" if command is None else command)):
+        if not isinstance(value, str):
+            raise InvalidInput(f"{name}={value!r}: must be text; write it in quotes")
+    facts = {} if source is None else source
+    if not isinstance(facts, Mapping) or any(
+        not isinstance(text, str) for fact in facts.items() for text in fact
+    ):
+        raise InvalidInput(f"source={source!r}: must be texts by name; write {{'file': 'a.csv'}}")
+
+
+def _versions() -> dict[str, str]:
+    return {
+        "nearer": __version__,
+        "Python": platform.python_version(),
+        "NumPy": np.__version__,
+        "SciPy": scipy.__version__,
+    }
+
+
+def _figures(
+    embedding: Embedding, pictures: Sequence[Any] | None, stem: str
+) -> dict[str, _Figure | None]:
+    ax = plot_positions(
+        embedding.positions,
+        labels=list(map(str, embedding.object_names)),
+        covariances=embedding.covariances,
+        pictures=pictures,
+    )
+    kind = "svg" if len(embedding.positions) <= _MOST_VECTORS and pictures is None else "png"
+    figures: dict[str, _Figure | None] = {
+        "map": _Figure(f"{stem}map.{kind}", as_picture(ax, kind)),
+        "dimension_curve": None,
+    }
+    estimate = embedding.details.get("estimate")
+    if estimate is not None and len(estimate.dimensions) > 1:
+        curve = as_picture(plot_dimension(estimate), "svg")
+        figures["dimension_curve"] = _Figure(f"{stem}dimension.svg", curve)
+    return figures
+
+
+def _values(e: Embedding) -> dict[str, Any]:
+    """The values of the template."""
+    is_rated = _method(e) == "noisy" and e.details.get("reliability") is not None
+    estimate = e.details.get("estimate")
+    calibration: Calibration | None = e.details.get("calibration")
+    return {
+        "e": e,
+        "n": len(e.positions),
+        "is_choice": e.details.get("choices") is not None,
+        "weighted": ", each answer weighted by the reliability of its person" if is_rated else "",
+        "given_others": ", given the others" if _uncertainty_by(e) == "the posterior" else "",
+        "data_lines": _data_lines(e),
+        "phases": [
+            [phase.name, f"{phase.n_comparisons:,}", f"{phase.n_rounds:,}", phase.note]
+            for phase in e.history
+        ],
+        "has_probabilities": _has_probabilities(e),
+        "evidence": _evidence(e),
+        "estimate": estimate,
+        "scores": "" if estimate is None else _scores(estimate),
+        "agreement": _agreement(e),
+        "calibration": calibration,
+        "calibration_rows": [] if calibration is None else _calibration_rows(calibration),
+        "people": None if e.people is None else _people(e, e.people, is_rated),
+        **_objects(e),
+        "methods": methods_text(e),
+        "references": references(e),
+    }
+
+
+def _method(e: Embedding) -> str:
+    """How positions were found; "" where that was not recorded."""
+    phases = {phase.name for phase in e.history}
+    if "method" in e.details:
+        return str(e.details["method"])
+    for name, is_it in (
+        ("noisy", "posterior" in e.details),
+        ("ckl", "crowd kernel" in phases),
+        ("soe", "loss" in e.details),
+        ("basis", "basis" in phases),
+        ("centre", bool(phases)),
+    ):
+        if is_it:
+            return name
+    return ""
+
+
+def _uncertainty_by(e: Embedding) -> str:
+    default = "the posterior" if _method(e) == "noisy" else ""
+    return str(e.details.get("covariances_by", default))
+
+
+def _tail(e: Embedding) -> float:
+    """Degrees of freedom of Student's t; 0 where distances count as they are."""
+    posterior: Any = e.details.get("posterior")
+    return 0.0 if posterior is None else float(posterior.noise.tail)
+
+
+def _has_probabilities(e: Embedding) -> bool:
+    return any("probability" in x for x in e.evidence.values() if isinstance(x, dict))
+
+
+def _data_lines(e: Embedding) -> list[str]:
+    """What is known of the answers, and what was left out, as sentences."""
+    read, n = e.details.get("read"), len(e.positions)
+    is_complete = "read" in e.details or e.chosen  # otherwise nothing is known of what was left out
+    if read is None and len(e.triplets):
+        read = examine(e.triplets, [str(i) for i in range(n)])
+    if read is None:
+        return []
+    lines = [line[0].upper() + line[1:] for line in str(read).splitlines()[1:]]
+    if is_complete and not (read.degenerate or read.undecided or read.bad):
+        lines.append("No answer was left out")
+    return [line if line.endswith("?") else f"{line}." for line in lines]
+
+
+def _evidence(e: Embedding) -> dict[str, Any] | None:
+    """The table of what is known of each number of dimensions."""
+    known = {d: x for d, x in sorted(e.evidence.items()) if isinstance(x, dict)}
+    most = max((d for d, x in known.items() if "probability" in x), default=0)
+    pooled = most if most < len(e.positions) - 1 else 0
+    rows, rest = [], 0.0
+    for d, x in known.items():
+        chance, score = x.get("probability"), x.get("log_likelihood")
+        if score is None and (chance is None or chance < 0.005):
+            rest += chance or 0.0
+            pooled = 0 if d == pooled else pooled
+            continue
+        rows.append(
+            [
+                f"{d} or more" if d == pooled else str(d),
+                "" if chance is None else _percent(chance),
+                "not tried" if score is None else f"{-score:.4f}",
+                _percent(x["accuracy"]) if x.get("accuracy") is not None else "",
+            ]
+        )
+    if rows:
+        rows += [["others", _percent(rest), "not tried", ""]] if rest > 0 else []
+        heads = ["dimensions", "probability", "log-loss", "accuracy"]
+        return {"heads": heads, "rows": rows, "pooled": pooled, "violated": False}
+    shares = [[str(d), _percent(x["disobeyed"])] for d, x in known.items() if "disobeyed" in x]
+    if not (e.chosen and shares):
+        return None
+    return {"heads": ["dimensions", "violated"], "rows": shares, "pooled": 0, "violated": True}
+
+
+def _scores(estimate: Any) -> str:
+    pairs = zip(estimate.dimensions.tolist(), estimate.scores.tolist(), strict=True)
+    return ", ".join(f"{d}: {score:.4f}" for d, score in pairs)
+
+
+def _agreement(e: Embedding) -> list[list[str]]:
+    """How often answers are predicted by the map and by other answers; none where not known."""
+    measured: dict[str, Agreement] = e.details.get("agreement") or {}
+    rows = []
+    if (held := e.held_out) is not None:
+        interval = _interval((held.low, held.high))
+        rows.append(["this map, held-out answers", _percent(held.accuracy), interval, ""])
+    for kind, x in measured.items():
+        interval = _interval((x.low, x.high))
+        rows.append([_PREDICTORS[kind], _percent(x.share), interval, f"{x.n_questions:,}"])
+        if x.ceiling is not None and x.ceiling_interval is not None and kind != "same":
+            rows.append(
+                ["any map, at most", _percent(x.ceiling), _interval(x.ceiling_interval), ""]
+            )
+    return rows if measured else []
+
+
+def _calibration_rows(calibration: Calibration) -> list[list[str]]:
+    columns = (calibration.predicted, calibration.observed, calibration.counts)
+    return [[_percent(p), _percent(s), f"{k:,}"] for p, s, k in zip(*columns, strict=True)]
+
+
+def _people(e: Embedding, table: Any, is_weighted: bool) -> dict[str, Any]:
+    flagged = []
+    for kind, (one, several) in _FLAGS.items():
+        ids = [str(x) for x in table["id"][table["flag"] == kind]]
+        if ids:
+            verb = one if len(ids) == 1 else several
+            flagged.append(f"{len(ids)} of {len(table)} {verb}: {', '.join(ids)}.")
+    order = np.argsort(np.nan_to_num(table["agreement"], nan=2.0), kind="stable")
+    rows, caption = _first_and_last(
+        [_person(table[i]) for i in order], "people", "those who agree least and most"
+    )
+    is_rated = e.details.get("reliability") is not None
+    return {
+        "rated": is_rated,
+        "weighted": is_weighted,
+        "too_few": _method(e) == "noisy" and not is_rated,
+        "flagged": flagged,
+        "rows": rows,
+        "caption": caption,
+    }
+
+
+def _person(row: np.void) -> list[str]:
+    is_known = np.isfinite(row["agreement"])
+    return [
+        str(row["id"]),
+        f"{row['n_trials']:,}",
+        _percent(float(row["agreement"])),
+        _interval((float(row["low"]), float(row["high"]))) if is_known else "",
+        f"{row['reliability']:.2f}" if np.isfinite(row["reliability"]) else "",
+        str(row["flag"]),
+    ]
+
+
+def _objects(e: Embedding) -> dict[str, Any]:
+    """The table of objects, and the median uncertainty of their positions."""
+    n, order, which = len(e.positions), np.arange(len(e.positions)), "the first and the last"
+    columns: dict[str, Sequence[str]] = {"object": list(map(str, e.object_names))}
+    uncertainty = None
+    if len(e.triplets):  # they need not have been kept
+        asked = np.bincount(e.triplets.ravel(), minlength=n)
+        columns["comparisons"] = [f"{times:,}" for times in asked.tolist()]
+        order, which = np.argsort(asked), "those in the fewest and in the most answers"
+    if e.covariances is not None:
+        spread = float(np.sqrt(np.nanvar(e.positions, axis=0).sum())) or 1.0
+        sd = np.sqrt(np.trace(e.covariances, axis1=1, axis2=2)) / spread
+        columns["uncertainty"] = [_percent(share) for share in sd.tolist()]
+        order, which = np.argsort(-sd, kind="stable"), "the least and the most certain"
+        uncertainty = float(np.nanmedian(sd))
+    for j, axis in enumerate(e.positions.T[:5].tolist()):
+        columns[f"x{j + 1}"] = [f"{x:.3g}" for x in axis]
+    rows = [[column[i] for column in columns.values()] for i in order.tolist()]
+    shown, caption = _first_and_last(rows, "objects", which)
+    table = {"caption": caption, "heads": list(columns), "rows": shown}
+    return {"objects": table, "uncertainty": uncertainty}
+
+
+def _first_and_last(rows: list[list[str]], what: str, which: str) -> tuple[list[list[str]], str]:
+    if len(rows) <= _MOST_ROWS:
+        return rows, f"All {len(rows):,} {what}"
+    half = _MOST_ROWS // 2
+    return rows[:half] + rows[-half:], f"{_MOST_ROWS} of {len(rows):,} {what}: {which}"
