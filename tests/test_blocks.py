@@ -167,7 +167,7 @@ def test_a_small_parquet_file_is_read_like_a_table(tmp_path):
     who = np.array(["ann", "bob"])[np.arange(200) % 2]
     read = nearer.read_triplets(write(tmp_path / "t.parquet", rows, puid=who))
     np.testing.assert_array_equal(read.triplets, rows)
-    assert read.person_labels == ("ann", "bob")
+    assert read.people.tolist() == who.tolist()
 
 
 # --- passes --------------------------------------------------------------------------------------

@@ -51,8 +51,7 @@ def test_alieneggs300_follow_the_true_order():
 def test_participants():
     for name, people in (("alieneggs30", 416), ("alieneggs300", 231), ("things", 264)):
         answers = load(name).answers
-        assert len(answers.person_labels) == people
-        assert len(np.unique(answers.persons)) == people
+        assert len(np.unique(answers.people)) == people
 
 
 def test_musicians_leave_17_rows_out():

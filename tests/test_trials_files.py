@@ -66,7 +66,7 @@ def test_odd_one_out_by_name_and_by_place(tmp_path):
     from_zero = nearer.read_trials(write(tmp_path, "z.csv", head + "ape,bee,cat,0\n"))
     assert from_zero.chosen.tolist() == [[1, 0, 0]]
     unclear = write(tmp_path, "u.csv", head + "ape,bee,cat,1\napes,bees,cats,2\n")
-    with pytest.raises(InvalidInput, match="first=0 or first=1"):
+    with pytest.raises(InvalidInput, match=r"first=0.* or .*first=1"):
         nearer.read_trials(unclear)
     assert nearer.read_trials(unclear, first=0).chosen.tolist() == [[0, 1, 0], [0, 0, 1]]
 
@@ -107,7 +107,7 @@ def test_what_is_written_is_read_back(tmp_path):
     assert (tmp_path / "things.txt").read_text() == "0 2 1\n1 2 3\n"
     nearer.write_trials(tmp_path / "things.npy", odd)
     read = nearer.read_triplets(tmp_path / "things.npy", kind="odd-one-out")
-    assert np.array_equal(read.choices.chosen > 0, odd.chosen > 0)
+    assert sorted(read.triplets.tolist()) == sorted(odd.triplets()[0].tolist())
 
 
 def test_a_guess_is_said_with_how_to_say_otherwise(tmp_path):
@@ -132,8 +132,8 @@ def test_jatos_keeps_one_list_a_person_on_a_line(tmp_path):
     two = one | {"stimulus": "bee", "choices": ["ape", "cat"], "button_pressed": None, "rt": None}
     lines = [json.dumps([page, one | {"subject": "p"}]), "", json.dumps([two | {"subject": "q"}])]
     read = nearer.read_triplets(write(tmp_path, "results.txt", "\n".join(lines)))
-    assert read.choices.people.tolist() == ["p", "q"]
-    assert read.choices.decided.tolist() == [True, False]
+    assert read.trials.people.tolist() == ["p", "q"]
+    assert read.trials.decided.tolist() == [True, False]
     assert (read.report.others, read.report.ties, read.report.unit) == ((1,), (3,), "line")
     assert read.triplets.tolist() == [[0, 2, 1]]
 
@@ -144,7 +144,7 @@ def test_one_stimulus_for_all_may_be_the_question(tmp_path):
         for choices in (["ape", "bee", "cat"], ["bee", "cat", "dog"])
     ]
     file = write(tmp_path, "t.json", json.dumps(records))
-    with pytest.raises(InvalidInput, match=r"words of the question; pass kind=.answers"):
+    with pytest.raises(InvalidInput, match=r"words of the question; .* kind=.answers"):
         nearer.read_trials(file)
     odd = nearer.read_trials(file, kind="odd-one-out")
     assert odd.triplets()[0].tolist()[:2] == [[0, 1, 2], [1, 0, 2]]
@@ -155,7 +155,7 @@ def test_one_stimulus_for_all_may_be_the_question(tmp_path):
 def test_a_response_that_is_an_object_or_a_place(tmp_path):
     records = [{"stimulus": 5, "choices": [1, 0], "response": 1}]
     file = write(tmp_path, "t.json", json.dumps(records))
-    with pytest.raises(InvalidInput, match="may be an object or a place; pass first=0"):
+    with pytest.raises(InvalidInput, match=r"may be an object or a place; .* first=0"):
         nearer.read_trials(file)
     assert nearer.read_trials(file, first=0).triplets()[0].tolist() == [[5, 0, 1]]
     by_name = [{"stimulus": 5, "choices": [7, 8], "response": 8}]
@@ -184,10 +184,10 @@ def test_psiz_sequences(tmp_path):
     whole = {"version": "1.0", "data": [{"anonymous_id": "p", "sequence": steps}]}
     with pytest.warns(DroppedRows, match="an object is named twice"):
         read = nearer.read_triplets(write(tmp_path, "p.json", json.dumps(whole, indent=2)))
-    assert read.choices.ranked
+    assert read.trials.ranked
     assert read.triplets.tolist() == [[40, 2, 1], [40, 3, 2], [40, 3, 1]]
-    assert read.choices.people.tolist() == ["p"]
-    assert read.choices.seconds.tolist() == [1.5]
+    assert read.trials.people.tolist() == ["p"]
+    assert read.trials.seconds.tolist() == [1.5]
     assert (read.report.degenerate, read.report.others) == ((3,), (2,))
     mixed = [screen([4], [2, 1, 3], [3, 2]), screen([4], [2, 1, 3], [3, 2], group="PZ002")]
     named = nearer.read_trials(write(tmp_path, "m.json", json.dumps({"sequence": mixed})))
@@ -260,14 +260,12 @@ def test_read_trials_takes_tables_with_people_and_times(tmp_path):
     assert (report.persons, report.nameless, report.untimed) == (1, 1, (3,))
 
 
-def test_a_weight_of_two_is_the_same_trial_twice(tmp_path):
+def test_weights_are_kept(tmp_path):
     file = write(tmp_path, "t.csv", "head,winner,loser,weight\n0,1,2,2\n1,2,0,1\n2,1,0,0\n")
-    assert nearer.read_trials(file).query.tolist() == [0, 0, 1]
-    odd = write(tmp_path, "o.csv", "item1,item2,odd,count\n0,1,2,2\n1,2,0,1\n")
-    assert nearer.read_trials(odd).shown.tolist() == [[0, 1, 2]] * 3
-    half = write(tmp_path, "h.csv", "head,winner,loser,weight\n0,1,2,0.5\n")
-    with pytest.raises(InvalidInput, match=r"weight 0\.5: trials have none but whole ones"):
-        nearer.read_trials(half)
+    assert nearer.read_trials(file).weights.tolist() == [2, 1, 0]
+    odd = write(tmp_path, "o.csv", "item1,item2,odd,count\n0,1,2,2\n1,2,0,0.5\n")
+    assert nearer.read_trials(odd).weights.tolist() == [2, 0.5]
+    assert nearer.read_triplets(odd).weights.tolist() == [2, 2, 0.5, 0.5]
 
 
 def test_odd_one_out_by_place_says_what_it_assumed(tmp_path):
@@ -275,7 +273,7 @@ def test_odd_one_out_by_place_says_what_it_assumed(tmp_path):
     file = write(tmp_path, "t.tsv", head + "ape\tbee\tcat\t3\ts1\t900\n")
     read = nearer.read_triplets(file)
     assert "kind='most-central'" in read.report.assumed
-    assert read.choices.seconds.tolist() == [0.9]
+    assert read.trials.seconds.tolist() == [0.9]
     central = nearer.read_trials(file, kind="most-central")
     assert central.kind == "most-central"
     with pytest.raises(InvalidInput, match="first=2"):

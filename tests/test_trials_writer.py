@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import nearer
 from nearer.errors import InvalidInput
 from nearer.trials import Trials
-from nearer.triplets.objects import EMPTY
+from nearer.triplets.names import EMPTY
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1).filter(
     # "-0" is a number to a reader, and numbers among names are refused
@@ -123,7 +123,7 @@ def test_what_nobody_could_decide_is_kept_where_the_form_has_room(tmp_path):
     for name, form in (("s.jsonl", "screens"), ("p.json", "psiz"), ("j.json", "jspsych")):
         nearer.write_trials(tmp_path / name, trials, form=form)
         read = nearer.read_triplets(tmp_path / name, first=0)
-        assert read.choices.decided.tolist() == [True, False], form
+        assert read.trials.decided.tolist() == [True, False], form
         assert len(read.report.ties) == 1
     nearer.write_trials(tmp_path / "p.h5", trials)
     assert len(nearer.read_trials(tmp_path / "p.h5")) == 1

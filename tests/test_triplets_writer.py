@@ -5,8 +5,9 @@ from hypothesis import strategies as st
 
 import nearer
 from nearer.errors import InvalidInput
+from nearer.trials import Trials
 from nearer.triplets import Triplets, examine
-from nearer.triplets.objects import EMPTY
+from nearer.triplets.names import EMPTY
 
 CHARACTERS = st.characters(codec="utf-8", exclude_characters="\0")
 NAMES = st.text(CHARACTERS, min_size=1).filter(lambda s: s == s.strip() and s not in EMPTY)
@@ -28,14 +29,13 @@ def collections(draw):
     people = draw(st.lists(NAMES, min_size=0, max_size=3, unique=True).map(tuple))
     who = np.arange(len(rows)) % len(people) if people else None
     people = people[: len(rows)]
-    return Triplets(
+    answers = Trials.from_triplets(
         rows,
-        labels,
-        weights=None if weights is None else np.array(weights),
-        persons=who,
-        person_labels=people,
-        report=examine(rows, labels, persons=len(people)),
+        names=labels,
+        weights=weights,
+        people=None if who is None else np.array(people)[who],
     )
+    return Triplets(answers, examine(rows, labels, persons=len(people)))
 
 
 @settings(max_examples=200, deadline=None)
@@ -54,12 +54,10 @@ def test_what_is_written_is_read_back(tmp_path_factory, answers, suffix):
         assert again.weights is None
     else:
         assert again.weights.tolist() == answers.weights.tolist()
-    if answers.persons is None:
-        assert again.persons is None
+    if answers.people is None:
+        assert again.people is None
     else:
-        assert [again.person_labels[i] for i in again.persons] == [
-            answers.person_labels[i] for i in answers.persons
-        ]
+        assert again.people.tolist() == answers.people.tolist()
 
 
 def test_arrays_and_the_plain_form(tmp_path):

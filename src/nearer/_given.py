@@ -8,7 +8,6 @@ choice becomes two triplets.
 from __future__ import annotations
 
 import os
-import re
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -27,17 +26,12 @@ from nearer.questions import MAX_OBJECTS, Objects, Questions
 from nearer.trials import Trials
 from nearer.triplets import Triplets, read_triplets
 from nearer.triplets.blocks import blocks_of
-from nearer.triplets.columns import BESIDE, by_name
 from nearer.triplets.report import Report
 from nearer.trust import Agreement, measure_agreement
 from nearer.wording import amount
 
 __all__ = ["Given", "gather"]
 
-# options of nearer.read_triplets in what it says: those that nearer.fit has not
-_READING = (
-    r"\b(?:columns=\{.*?\}|(?:columns|drop_bad_rows|first|header|kind|labels|objects)=[\w'-]*)"
-)
 _HEAVIEST = 1e9  # a weight counts answers; squares of far greater sums drown in rounding
 _PERSON = [
     ("n_trials", np.int64),
@@ -161,7 +155,7 @@ def gather(
     if isinstance(answers, str | os.PathLike):
         answers = _from_file(answers)
     elif hasattr(answers, "columns") and not isinstance(answers, np.ndarray):
-        answers = _from_frame(answers) if _has_header(answers) else _values(answers)
+        answers = _from_file(answers) if _has_header(answers) else _values(answers)
     elif (blocks := blocks_of(answers)) is not None:
         answers = _from_blocks(blocks, n_objects)
     read = answers.report if isinstance(answers, Triplets) else None
@@ -177,15 +171,17 @@ def _gathered(
     odds: ArrayLike | None,
 ) -> Given:
     """Triplets, trials or rows in the form that the inside works with."""
-    if isinstance(answers, Triplets) and answers.choices is not None:
-        answers, weights = _kept(answers, people, weights)
-    if isinstance(answers, Trials):
-        return _of_trials(answers, people, weights, n_objects, objects, odds)
     labels: Sequence[Any] | None = None
     if isinstance(answers, Triplets):
-        labels = answers.labels
-        people = answers.people if people is None else people
+        labels = answers.trials.names or answers.labels
+        if people is None and weights is None:
+            answers = replace(answers.trials, names=labels)
+        else:  # one for each triplet
+            people = answers.people if people is None else people
+            weights = answers.weights if weights is None else weights
+    if isinstance(answers, Trials):
         weights = answers.weights if weights is None else weights
+        return _of_trials(answers, people, weights, n_objects, objects, odds)
     keep = objects == "numbers" or n_objects is not None
     count = n_objects if n_objects is not None or labels is None else len(labels)
     if isinstance(n_objects, int):
@@ -239,23 +235,6 @@ def _from_blocks(blocks: Iterator[Any], n_objects: int | None) -> NDArray[np.int
             "an iterator without a block of rows: must yield (m, 3) rows, at least once"
         )
     return np.concatenate(parts)
-
-
-def _kept(
-    answers: Triplets, people: ArrayLike | None, weights: ArrayLike | None
-) -> tuple[Triplets | Trials, ArrayLike | None]:
-    """The trials that triplets stand for, unless the user has something to say of each triplet."""
-    choices, said = answers.choices, answers.weights
-    if choices is None or people is not None or weights is not None:
-        return answers, weights
-    if said is None:
-        return choices, None
-    trial = choices.triplets()[1]
-    counts = np.full(len(choices), np.nan)
-    if len(trial) == len(said):
-        counts[trial] = said
-    each = np.array_equal(counts[trial], said) and bool(np.isfinite(counts).all())
-    return (choices, counts) if each else (answers, None)
 
 
 def _of_trials(
@@ -319,31 +298,11 @@ def _values(frame: Any) -> NDArray[Any]:
 
 def _from_file(source: Any) -> Triplets:
     """A file or a frame, with a warning of what somebody should look at."""
-    is_file = isinstance(source, str | os.PathLike)
-    try:
-        read = read_triplets(source)
-    except InvalidInput as error:
-        if not (options := re.findall(_READING, str(error))):
-            raise
-        call = f"nearer.read_triplets({'file' if is_file else 'frame'}, {options[0]})"
-        raise InvalidInput(f"{error}. Fit what {call} returns: it has these options") from error
-    name = os.fspath(source) if is_file else "the frame"
+    read = read_triplets(source)
+    name = os.fspath(source) if isinstance(source, str | os.PathLike) else "the frame"
     for doubt in read.report.doubts():
         what = f"{name}: {doubt} (fit what nearer.read_triplets returns, and this is not said)"
         warnings.warn(what, AnswersWarning, stacklevel=4)
-    return read
-
-
-def _from_frame(frame: Any) -> Triplets:
-    """A frame, whose whole numbers stay what they are."""
-    read = _from_file(frame)
-    parts = by_name([str(name) for name in frame.columns])
-    types = [str(frame.dtypes.iloc[i] if hasattr(frame, "iloc") else frame.dtypes[i])
-             for part, i in parts.items() if part not in BESIDE]  # fmt: skip
-    if all("int" in name.lower() for name in types) and all(x.isdecimal() for x in read.labels):
-        whole: Any = tuple(map(int, read.labels))
-        choices = None if read.choices is None else replace(read.choices, names=whole)
-        return replace(read, labels=whole, choices=choices)
     return read
 
 

@@ -203,7 +203,8 @@ def numpy_arrays(
     """The arrays in the bytes of an ``.npz`` or ``.npy`` file; see `read_numpy`."""
     try:
         found = np.load(io.BytesIO(data), allow_pickle=False)
-        return {"X": found} if isinstance(found, np.ndarray) else dict(found)
+        held = {"X": found} if isinstance(found, np.ndarray) else dict(found)
+        return {name: array for name, array in held.items() if isinstance(array, np.ndarray)}
     except _NUMPY_FAULTS as error:
         why = f"damaged: {error}"
         if not data.startswith((b"PK", b"\x93NUMPY")):

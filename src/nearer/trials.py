@@ -47,6 +47,8 @@ class Trials:
         Who chose, and how long it took; None where nobody says.
     names
         What objects 0, 1, … are called; None: by their numbers.
+    weights
+        How much each choice counts, 2 being the same choice made twice; None: all the same.
 
     Examples
     --------
@@ -67,6 +69,7 @@ class Trials:
     people: NDArray[Any] | None = field(default=None, repr=False)
     seconds: Floats | None = field(default=None, repr=False)
     names: tuple[Any, ...] | None = field(default=None, repr=False)
+    weights: Floats | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         checks.one_of("kind", self.kind, TASKS)
@@ -89,7 +92,8 @@ class Trials:
         `chosen` are objects, or booleans, one for each object shown; None: nobody could decide.
         """
         rows, places = _rows(shown, chosen, ranked)
-        return cls._made("near", np.asarray(query, dtype=np.int64), rows, places, ranked, also)
+        asked = np.asarray(query, dtype=np.int64)
+        return cls.from_places("near", asked, rows, places, ranked=ranked, **also)
 
     @classmethod
     def odd_one_out(cls, shown: ArrayLike, odd: Sequence[Any] | ArrayLike, **also: Any) -> Trials:
@@ -109,14 +113,14 @@ class Trials:
         rows = np.asarray(shown, dtype=np.int64)
         which = np.asarray(chosen, dtype=np.int64)
         places = (np.arange(rows.shape[1] // 2) == which[:, None]).astype(np.int64)
-        return cls._made("pairs", np.full(len(rows), -1), rows, places, False, also)
+        return cls.from_places("pairs", np.full(len(rows), -1), rows, places, **also)
 
     @classmethod
     def from_triplets(cls, triplets: ArrayLike, **also: Any) -> Trials:
         """Answered comparisons, rows (head, near, far)."""
         rows = np.asarray(triplets, dtype=np.int64)
         first = np.tile([1, 0], (len(rows), 1))
-        return cls._made("near", rows[:, 0], rows[:, 1:], first, False, also)
+        return cls.from_places("near", rows[:, 0], rows[:, 1:], first, **also)
 
     @classmethod
     def from_screens(cls, questions: Questions, answers: Said, **also: Any) -> Trials:
@@ -128,7 +132,6 @@ class Trials:
         said = np.ma.filled(np.ma.asarray(answers), False).astype(np.int64)
         if rows.shape[1] == 3:
             said = np.stack([said, 1 - said], axis=1)
-        wanted = also.pop("wanted", None)
         unsure = unsure_rows(answers)
         said[unsure] = 0
         kinds = np.unique(rows[:, 0] < 0)
@@ -137,12 +140,11 @@ class Trials:
                 "screens with and without a query in one array: make Trials of each apart"
             )
         kind = "odd-one-out" if kinds.any() else "near"
-        also["wanted"] = wanted
-        return cls._made(kind, rows[:, 0], rows[:, 1:], said, False, also)
+        return cls.from_places(kind, rows[:, 0], rows[:, 1:], said, **also)
 
     @classmethod
     def joined(cls, parts: Sequence[Trials]) -> Trials:
-        """Trials of one kind as one; people and seconds are kept where all have them.
+        """Trials of one kind as one; people, seconds and weights are kept where all have them.
 
         Examples
         --------
@@ -180,6 +182,7 @@ class Trials:
             wanted=along("wanted"),
             people=along("people"),
             seconds=along("seconds"),
+            weights=along("weights"),
         )
 
     @classmethod
@@ -188,34 +191,40 @@ class Trials:
     ) -> Trials:
         listed = [None if x is None else [x] for x in np.asarray(one, dtype=object).tolist()]
         rows, places = _rows(shown, listed, False)
-        return cls._made(kind, np.full(len(rows), -1), rows, places, False, also)
+        return cls.from_places(kind, np.full(len(rows), -1), rows, places, **also)
 
     @classmethod
-    def _made(
+    def from_places(
         cls,
         kind: str,
         query: Objects,
         shown: Objects,
-        places: NDArray[np.int64],
-        ranked: bool,
-        also: dict[str, Any],
+        chosen: NDArray[np.int64],
+        *,
+        ranked: bool = False,
+        wanted: ArrayLike | None = None,
+        people: ArrayLike | None = None,
+        seconds: ArrayLike | None = None,
+        names: tuple[Any, ...] | None = None,
+        weights: ArrayLike | None = None,
     ) -> Trials:
-        wanted, count = also.pop("wanted", None), (places > 0).sum(axis=1)
+        """Trials from their arrays; where `wanted` is None, as many as were chosen."""
+        count = (chosen > 0).sum(axis=1)
         if wanted is None:
             known = count[count > 0]
             usual = int(np.bincount(known).argmax()) if len(known) else 1
             wanted = np.where(count > 0, count, usual)
-        people, seconds = also.pop("people", None), also.pop("seconds", None)
         return cls(
             kind,
             query,
             shown,
-            places,
+            chosen,
             np.broadcast_to(np.asarray(wanted, dtype=np.int64), count.shape).copy(),
             ranked,
             None if people is None else np.asarray(people),
             None if seconds is None else np.asarray(seconds, dtype=np.float64),
-            **also,
+            names,
+            None if weights is None else np.asarray(weights, dtype=np.float64),
         )
 
     # --- what it says ---------------------------------------------------------------------------
@@ -258,7 +267,7 @@ class Trials:
         """Some of the trials, by a slice, numbers or booleans."""
         part: dict[str, Any] = {
             name: None if value is None else value[rows]
-            for name in ("query", "shown", "chosen", "wanted", "people", "seconds")
+            for name in ("query", "shown", "chosen", "wanted", "people", "seconds", "weights")
             for value in [getattr(self, name)]
         }
         return replace(self, **part)
@@ -359,7 +368,7 @@ def _check(trials: Trials) -> None:
             f"query of shape {query.shape}, shown {shown.shape}, chosen {chosen.shape}: there must "
             "be one query, one row of shown objects and one choice for each trial"
         )
-    for name in ("people", "seconds"):
+    for name in ("people", "seconds", "weights"):
         value = getattr(trials, name)
         if value is not None and value.shape != query.shape:
             raise InvalidInput(

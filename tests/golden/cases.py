@@ -420,11 +420,12 @@ def read_triplets(folder):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         answers = nearer.read_triplets(file)
+    people = sorted(set(answers.people.tolist()))
     return {
         "triplets": answers.triplets.tolist(),
         "labels": list(answers.labels),
-        "persons": answers.persons.tolist(),
-        "person_labels": list(answers.person_labels),
+        "persons": [people.index(person) for person in answers.people],
+        "person_labels": people,
         "counts": [answers.report.rows, answers.report.triplets, answers.report.objects],
         "contradictions": answers.report.contradictions,
     }

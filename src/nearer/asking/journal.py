@@ -33,6 +33,7 @@ from nearer.asking.answers import as_answers
 from nearer.errors import InvalidInput, JournalError
 from nearer.files import lock_file
 from nearer.questions import Floats, Objects, Questions, Said, answered, unsure_rows, weighted
+from nearer.trials import Trials
 
 if TYPE_CHECKING:
     from nearer.triplets import Triplets
@@ -308,7 +309,7 @@ def load_journal(path: str | os.PathLike[str]) -> Triplets:
     >>> len(answers) == found.n_comparisons, answers.n_objects
     (True, 20)
     """
-    from nearer.triplets import Triplets, examine  # noqa: PLC0415 - a run needs no reader
+    from nearer.triplets import Triplets  # noqa: PLC0415 - a run needs no reader
 
     file = Path(path)
     with closing(_connect(file)) as db:
@@ -322,19 +323,14 @@ def load_journal(path: str | os.PathLike[str]) -> Triplets:
             raise InvalidInput(f"{file}: is not a whole journal ({error})") from error
     rows, weights, people = _votes(kept)
     n = len(names) or header.get("n_objects") or int(rows.max(initial=-1)) + 1
-    labels = tuple(names) or tuple(map(str, range(n)))
-    persons, who = None, ()
-    if any(person is not None for person in people):
-        found, persons = np.unique([person or "" for person in people], return_inverse=True)
-        who = tuple(found.tolist())
-    return Triplets(
+    named = any(person is not None for person in people)
+    trials = Trials.from_triplets(
         rows,
-        labels,
-        report=examine(rows, labels),
+        names=tuple(names) or tuple(map(str, range(n))),
+        people=[person or "" for person in people] if named else None,
         weights=None if (weights == 1).all() else weights,
-        persons=persons,
-        person_labels=who,
     )
+    return Triplets.of(trials)
 
 
 def journal_seed(path: str | os.PathLike[str]) -> int | None:

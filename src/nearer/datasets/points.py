@@ -25,7 +25,7 @@ from nearer.datasets.published import load_cities
 from nearer.distances import as_points
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.files import content_suffix, read_numpy
-from nearer.triplets.any_table import load_table
+from nearer.triplets.table import load_table
 
 __all__ = [
     "BUILT_IN",

@@ -11,9 +11,10 @@ chosen    chosen, selected; and winner where there is no loser
 answer    answer, response, choice, cmp, comparison, outcome, y
 odd       odd, oddone, oddoneout
 central   chosencenter, chosencentre, central, mostcentral
-item1 …   item1, object1, tripletobject1, image1, stimulus1 and so on to 3
+item1 …   item1, object1, tripletobject1, image1, stimulus1 and so on to 3; left, middle, right
 person    puid, worker, participant, person, subject, user, rater, session; the same with id
 weight    weight, count: how many times the answer was given
+excluded  excluded, taken_back: rows with 1 or true there are left out
 seconds   seconds; ms and rt are milliseconds
 ========  =============================================================================
 
@@ -33,6 +34,7 @@ from dataclasses import dataclass
 
 from nearer import checks
 from nearer.errors import InvalidInput
+from nearer.triplets.names import option
 
 __all__ = [
     "BESIDE",
@@ -45,7 +47,7 @@ __all__ = [
     "by_position",
     "kind_of",
     "name_columns",
-    "spoken_columns",
+    "plain_word",
 ]
 
 _WORDS = {
@@ -67,6 +69,7 @@ _WORDS = {
         for end in ("", "id", "pid")
     ),
     "weight": ("weight", "count"),
+    "excluded": ("excluded", "takenback"),
     "seconds": ("seconds",),
     "ms": ("ms", "rt", "rtms", "milliseconds", "responsetimems"),
     **{
@@ -79,6 +82,7 @@ _WORDS = {
 _LETTERS = (("head", "a", "b"), ("head", "b", "c"), ("a", "b", "c"), ("i", "j", "k"))
 _NAME_ENDS = ("filename", "name", "label", "html")  # the first that is there wins
 
+_EXAMPLE = option('columns={"head": 0, "near": 1, "far": 2}', "--columns head=0,near=1,far=2")
 PARTS = tuple(_WORDS)
 KINDS = {
     "triplets": (("head", "near", "far"),),
@@ -94,7 +98,7 @@ KINDS = {
         ("item1", "item2", "item3", "answer"),
     ),
 }
-BESIDE = ("person", "weight", "seconds", "ms")  # what a row may say beside its answer
+BESIDE = ("person", "weight", "seconds", "ms", "excluded")  # what a row may say beside its answer
 _POSITIONS = {
     ("triplets", 3): ("head", "near", "far"),
     ("answers", 4): ("head", "a", "b", "answer"),
@@ -141,12 +145,14 @@ def by_name(header: Sequence[str]) -> dict[str, int]:
     >>> by_name(["Center", "Left", "Right", "Answer", "worker_id"])
     {'head': 0, 'a': 1, 'b': 2, 'answer': 3, 'person': 4}
     """
-    words = [_plain(name) for name in header]
+    words = [plain_word(name) for name in header]
     parts = {
         part: _only(words, found)
         for part, known in _WORDS.items()
         if (found := next((word for word in known if word in words), None)) is not None
     }
+    if "middle" in words and {"a", "b"} <= parts.keys():  # three on a screen, none the head
+        parts |= {"item1": parts.pop("a"), "item2": _only(words, "middle"), "item3": parts.pop("b")}
     answered = "chosen" in parts or "answer" in parts
     if "near" not in parts and "a" not in parts:
         for letters in _LETTERS:
@@ -170,14 +176,14 @@ def assumed_of_letters(header: Sequence[str], parts: Mapping[str, int]) -> str:
     """
     three = ("head", "near", "far") if "near" in parts else ("head", "a", "b")
     names = [header[parts[part]] for part in three if part in parts]
-    words = tuple(map(_plain, names))
+    words = tuple(map(plain_word, names))
     if words == three or words not in _LETTERS:
         return ""
     example = {"item1": names[0], "item2": names[1], "odd": names[2]}
     typed = ",".join(f"{part}={name}" for part, name in example.items())
     return (
         f"columns {', '.join(names)} are taken as {', '.join(three)}. Where they are something "
-        f"else, say so: columns={example}, or --columns {typed}"
+        f"else, say so: {option(f'columns={example}', f'--columns {typed}')}"
     )
 
 
@@ -190,7 +196,7 @@ def by_position(kind: str, width: int) -> dict[str, int]:
         raise InvalidInput(
             f"{width} columns without a known header: {kind} need "
             + " or ".join(", ".join(p) for (k, _), p in _POSITIONS.items() if k == kind)
-            + '; say which is which, for example columns={"head": 0, "near": 1, "far": 2}'
+            + f"; say which is which, for example {_EXAMPLE}"
         )
     return {part: i for i, part in enumerate(parts)}
 
@@ -229,22 +235,26 @@ def kind_of(parts: Iterable[str], kind: str) -> str | None:
     return None
 
 
-def name_columns(header: Sequence[str], part: str) -> int | None:
-    """The column with the names of the objects that the column of ``part`` has as numbers."""
-    words = [_plain(name) for name in header]
-    starts = {"head": ("head",), "near": ("winner", "near"), "far": ("loser", "far")}[part]
+def name_columns(header: Sequence[str]) -> tuple[int, ...]:
+    """The columns with the names of objects that head, near and far have as numbers.
+
+    tripletTools has Center, Left, Right and Answer instead, which are four.
+
+    Examples
+    --------
+    >>> name_columns(["head", "winner", "loser", "head_name", "winner_name", "loser_name"])
+    (3, 4, 5)
+    """
+    words = [plain_word(name) for name in header]
     for end in _NAME_ENDS:
-        for start in starts:
-            if start + end in words:
-                return words.index(start + end)
-    return None
-
-
-def spoken_columns(header: Sequence[str]) -> tuple[int, ...] | None:
-    """The columns Center, Left, Right and Answer, where all of them are there."""
-    words = [_plain(name) for name in header]
+        three = [
+            [words.index(start + end) for start in starts if start + end in words]
+            for starts in (("head",), ("winner", "near"), ("loser", "far"))
+        ]
+        if any(three):
+            return tuple(found[0] for found in three if found)
     wanted = ("center", "left", "right", "answer")
-    return tuple(map(words.index, wanted)) if set(wanted) <= set(words) else None
+    return tuple(map(words.index, wanted)) if set(wanted) <= set(words) else ()
 
 
 def _only(words: Sequence[str], word: str) -> int:
@@ -257,5 +267,6 @@ def _only(words: Sequence[str], word: str) -> int:
     return words.index(word)
 
 
-def _plain(name: str) -> str:
+def plain_word(name: str) -> str:
+    """The name of a column without letter case and punctuation."""
     return re.sub(r"[\W_]", "", name).lower()

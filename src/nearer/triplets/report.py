@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,11 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from nearer.questions import pack
+from nearer.questions import Floats, Objects, pack
+from nearer.trials import Trials
 from nearer.wording import amount
 
-__all__ = ["Report", "examine"]
+__all__ = ["Report", "Triplets", "examine"]
 
 _SHOWN = 10  # how many of a kind a text names before it goes on with "and N more"
 
@@ -68,6 +70,8 @@ class Report:
         Columns of the source that were not used.
     bad
         Lines left out because they could not be read, where that was asked for.
+    excluded
+        Lines left out because the source marks them as excluded.
     others
         Records left out because they are no answers but pages of something else.
     alike
@@ -96,6 +100,7 @@ class Report:
     unread_columns: tuple[str, ...] = ()
     bad: tuple[int, ...] = ()
     others: tuple[int, ...] = ()
+    excluded: tuple[int, ...] = ()
     alike: tuple[tuple[str, ...], ...] = ()
     assumed: str = ""
     unit: str = "line"
@@ -133,6 +138,7 @@ class Report:
             ("left out, nobody decided", self.undecided),
             ("nobody decided, taken as about a tie", self.ties),
             ("left out, could not be read", self.bad),
+            ("left out, marked as excluded", self.excluded),
             ("left out, no answers but other pages", self.others),
             ("times that are no numbers, taken as not known", self.untimed),
         ):
@@ -164,6 +170,80 @@ class Report:
 
     def _named(self, objects: Sequence[int]) -> list[str]:
         return [self.labels[i] for i in objects]
+
+
+@dataclass(frozen=True, eq=False)
+class Triplets:
+    """Answered questions, as `nearer.read_triplets` returns them: a view of the trials read.
+
+    It stands for its ``(m, 3)`` array wherever an array is expected: an estimator fits it as it is.
+
+    Attributes
+    ----------
+    trials
+        The `nearer.Trials` that the triplets stand for; a fit takes these.
+    report
+        What was read and left out, and what the triplets are like; print it.
+
+    Examples
+    --------
+    >>> import nearer
+    >>> answers = Triplets.of(nearer.Trials.from_triplets([[0, 1, 2], [2, 1, 0]]))
+    >>> len(answers), answers.n_objects, np.asarray(answers).shape
+    (2, 3, (2, 3))
+    """
+
+    trials: Trials
+    report: Report = field(repr=False)
+
+    @classmethod
+    def of(cls, trials: Trials) -> Triplets:
+        """The triplets of some trials, with a report on them."""
+        labels = tuple(map(str, trials.names or range(trials.n_objects)))
+        return cls(trials, examine(trials.triplets()[0], labels))
+
+    @cached_property
+    def _rows(self) -> tuple[Objects, Objects]:
+        return self.trials.triplets()
+
+    @property
+    def triplets(self) -> Objects:
+        """``(m, 3)`` integers, rows ``(head, near, far)``."""
+        return self._rows[0]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What objects 0 … n−1 are called."""
+        return tuple(map(str, self.trials.names or range(self.n_objects)))
+
+    @property
+    def n_objects(self) -> int:
+        """How many objects there are, those never compared included."""
+        return self.trials.n_objects
+
+    @property
+    def weights(self) -> Floats | None:
+        """How much each triplet counts, or None where all count the same."""
+        return None if self.trials.weights is None else self.trials.weights[self._rows[1]]
+
+    @property
+    def people(self) -> NDArray[Any] | None:
+        """Who gave each answer; "" where nobody is named, None where the source does not say."""
+        return None if self.trials.people is None else self.trials.people[self._rows[1]]
+
+    @property
+    def seconds(self) -> Floats | None:
+        """How long each answer took, nan where that is not known; None: the source is silent."""
+        return None if self.trials.seconds is None else self.trials.seconds[self._rows[1]]
+
+    def __len__(self) -> int:
+        return len(self.triplets)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.triplets, dtype=dtype, copy=copy)
+
+    def __repr__(self) -> str:
+        return f"<{amount(len(self), 'triplet')} over {amount(self.n_objects, 'object')}>"
 
 
 def examine(

@@ -1,10 +1,17 @@
-"""A text table as rows of strings, each with the line it came from.
+"""Any table as a data frame: text, Excel, Parquet, JSON, NumPy, HDF5, data frames.
 
-The separator is whichever of comma, tab and semicolon cuts the first row into most fields, or
-white space where there is none of them; commas between digits beside semicolons are decimal ones.
-Quotes are as spreadsheets write them. Empty lines are
+What a file holds is seen in its first bytes where these say so, since names of files are often
+wrong, and else in its suffix. Each row keeps the number of the line that it begins on, so that
+messages can name it.
+
+*Text.* The separator is the one of comma, tab and semicolon that cuts the first row into most
+fields, or white space where there is none of them; a first line such as ``sep=;``, which Excel
+understands, names it. Commas between digits beside semicolons are decimal commas. Empty lines are
 passed over. Lines that start with ``#`` at the top are comments, and the last of them may be the
 header, as `numpy.savetxt` writes it.
+
+*JSON.* A record is an object of a list, or one on a line; lists in lists (JATOS keeps one list a
+person, on a line), columns (``{"head": [...], …}``) and one list inside an object are unfolded.
 """
 
 from __future__ import annotations
@@ -12,109 +19,335 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import os
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from nearer.errors import BadRow, InvalidInput
-from nearer.files import read_text
+from nearer.files import as_path, content_suffix, decoded, numpy_arrays, read_bytes, unpacked
+from nearer.triplets.columns import by_name, kind_of
 
-__all__ = ["TextTable", "frame_table", "parse_table", "read_table"]
+__all__ = ["SCREENS", "Table", "load_table", "read_table", "stated_separator", "text_of"]
 
+#: fields by which a record is recognised as a screen: what was shown, and what was chosen of it
+SCREENS = (
+    ("query", "shown", "chosen"),
+    ("stimulus", "choices", "response"),
+    ("stimulus", "choices", "button_pressed"),
+    ("interactions",),
+    ("answers", "agreement"),
+)
+_STATED = re.compile(r'"?sep=([^\w"\r\n])"?\s*', re.IGNORECASE)
 _SEPARATORS = (",", "\t", ";")
 _NO_SEPARATOR = re.compile(r'[^,]*|"[^"]*"|\s*-?\d+,\d+\s*')  # a field that commas do not cut
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # in JSON; the text of a file has none by itself
+_HDF5 = (".h5", ".hdf5")
 
 
 @dataclass(frozen=True)
-class TextTable:
-    """Rows of equally many fields. `remark` is the last comment at the top, cut into fields.
+class Table:
+    """A table with the place of each row in its source.
 
-    `unit` is what `lines` count: lines of a file, its records, or rows of a frame.
+    Attributes
+    ----------
+    name
+        What messages call the source.
+    frame
+        The values as the source has them; the index holds the number of each row's line.
+    unit
+        What that number counts: lines of a file, its records, or rows of an array or frame.
+    has_header
+        Whether the columns are named; None where the first row may name them.
+    comment
+        The last comment above the first row, cut into fields: it may be the header.
+    bad
+        Lines that were left out because they have more or fewer fields than the first.
+    object_names
+        What the source says that objects 0, 1, … are called.
     """
 
-    path: str
-    rows: list[list[str]]
-    lines: list[int]
-    remark: list[str] | None = None
+    name: str
+    frame: pd.DataFrame
     unit: str = "line"
+    has_header: bool | None = None
+    comment: tuple[str, ...] | None = None
+    bad: tuple[int, ...] = ()
+    object_names: tuple[str, ...] | None = None
+
+    def __len__(self) -> int:
+        return len(self.frame)
 
     @property
     def width(self) -> int:
-        """How many fields each row has."""
-        return len(self.rows[0])
+        """How many columns there are."""
+        return len(self.frame.columns)
+
+    @property
+    def header(self) -> list[str]:
+        """The names of the columns; none where these have no names."""
+        return [str(name) for name in self.frame.columns] if self.has_header else []
+
+    @property
+    def lines(self) -> list[int]:
+        """The line of each row."""
+        lines: list[int] = self.frame.index.tolist()
+        return lines
 
     def column(self, i: int) -> list[str]:
-        """The fields of one column, without white space around them."""
-        return [row[i].strip() for row in self.rows]
+        """The texts of one column, without white space around them."""
+        return [text_of(value).strip() for value in self.frame.iloc[:, i]]
 
-    def below(self) -> TextTable:
-        """The table without its first row."""
-        return replace(self, rows=self.rows[1:], lines=self.lines[1:], remark=None)
+    def records(self) -> list[dict[str, Any]]:
+        """The rows as values by the name of their column."""
+        rows = self.frame.itertuples(index=False, name=None)
+        return [dict(zip(self.header, row, strict=True)) for row in rows]
 
-    def without(self, some: Sequence[int]) -> TextTable:
+    def first_row(self) -> list[str]:
+        """The texts of the first row."""
+        return [text_of(value).strip() for value in self.frame.iloc[0]]
+
+    def with_header(self, names: Sequence[str] | None = None) -> Table:
+        """The same table with these names of its columns; None: those in its first row."""
+        below = self.frame if names is not None else self.frame.iloc[1:]
+        frame = below.set_axis(self.first_row() if names is None else list(names), axis=1)
+        return replace(self, frame=frame, has_header=True)
+
+    def without(self, rows: Sequence[int]) -> Table:
         """The table without some rows."""
-        left = sorted(set(range(len(self.rows))) - set(some))
-        rows, lines = [self.rows[i] for i in left], [self.lines[i] for i in left]
-        return replace(self, rows=rows, lines=lines)
+        kept = np.ones(len(self), dtype=np.bool_)
+        kept[list(rows)] = False
+        return replace(self, frame=self.frame[kept])
 
-    def error(self, row: int, what: str, rows: Sequence[int] = ()) -> BadRow:
+    def fault(self, row: int, what: str, rows: Sequence[int] = ()) -> BadRow:
         """What is wrong with one row, and where that is; `rows` are all that are wrong so."""
-        where = f"{self.path}, {self.unit} {self.lines[row]}"
         more = f" ({len(rows) - 1:,} more cannot be read)" if len(rows) > 1 else ""
+        where = f"{self.name}, {self.unit} {self.frame.index[row]}"
         return BadRow(f"{where}: {what}{more}", rows or [row])
 
     def unclear(self, row: int, what: str) -> InvalidInput:
-        """What cannot be known of the whole file, seen on this row."""
-        return InvalidInput(str(self.error(row, what)))
+        """What cannot be known of the whole table, seen on this row."""
+        return InvalidInput(str(self.fault(row, what)))
 
 
-def frame_table(frame: Any) -> TextTable:
-    """A pandas or polars frame as the table that it would be written to, rows counted from 0."""
+def read_table(
+    source: str | os.PathLike[str] | bytes | Any,
+    *,
+    name: str = "",
+    header: bool = True,
+    encoding: str | None = None,
+) -> pd.DataFrame:
+    r"""Read a table of any format as texts.
+
+    Parameters
+    ----------
+    source
+        The path of a file, its bytes, or a pandas or polars frame. Text separated by commas, tabs,
+        semicolons or spaces; Excel; Parquet (extra ``nearer[parquet]``), a file or a folder; JSON,
+        whole or line by line; NumPy's ``.npy`` and ``.npz``; psiz's HDF5 (extra ``nearer[hdf5]``).
+        Files may be compressed by gzip, xz or bzip2.
+    name
+        What messages call bytes; its suffix may say what they are.
+    header
+        Whether the first row of a text or a sheet names its columns.
+    encoding
+        What text that is neither UTF-8 nor UTF-16 is read as; None: it is refused.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Texts without white space around them, "" where nothing is. The index holds the line, record
+        or row that each comes from, and has its name. Columns without names have numbers.
+
+    Examples
+    --------
+    >>> read_table(b"head;near\nape; bee\n\ncat;\n", name="t.csv")
+         head near
+    line
+    2     ape  bee
+    4     cat
+    """
+    table = load_table(source, name=name, encoding=encoding)
+    if table.has_header is None and header:
+        table = table.with_header()
+    texts = {i: table.column(i) for i in range(table.width)}
+    frame = pd.DataFrame(texts, index=pd.Index(table.frame.index, name=table.unit), dtype=object)
+    return frame.set_axis(table.frame.columns, axis=1)
+
+
+def load_table(
+    source: Any, *, name: str = "", encoding: str | None = None, drop_ragged: bool = False
+) -> Table:
+    """Read a table of any format with the values as they are; see `read_table`.
+
+    `drop_ragged`: lines with more or fewer fields than the first are left out, not refused.
+    """
+    if hasattr(source, "columns"):
+        return _frame("the frame", source)
+    if isinstance(source, bytes):
+        return _whole(unpacked(source, name), name, encoding, drop_ragged)
+    path, name = as_path(source), os.fspath(source)
+    if path.is_dir():
+        return _folder(path)
+    return _whole(read_bytes(path), name, encoding, drop_ragged)
+
+
+def text_of(value: Any) -> str:
+    """A cell as text; what is missing is empty, lists and objects are JSON."""
+    if isinstance(value, str):
+        return value
+    if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, bool | np.bool_):
+        return str(value).lower()
+    if isinstance(value, list | tuple | dict | np.ndarray):
+        return json.dumps(value.tolist() if isinstance(value, np.ndarray) else value)
+    return str(value)
+
+
+def _whole(data: bytes, name: str, encoding: str | None, drop_ragged: bool) -> Table:
+    """The table in the bytes of a file."""
+    suffix = content_suffix(name) if name else ""
+    if data.startswith(b"PK\3\4") and b"xl/workbook" in data:
+        return _excel(name, data)
+    if data.startswith(b"PAR1") or suffix == ".parquet":
+        return _parquet(name, data)
+    is_zip_of_arrays = data.startswith(b"PK\3\4") and b".npy" in data
+    if data.startswith(b"\x93NUMPY") or is_zip_of_arrays or suffix in (".npy", ".npz"):
+        return _arrays(name, numpy_arrays(data, name))
+    if data.startswith(b"\x89HDF") or suffix in _HDF5:
+        return _hdf5(name, data)
+    text = decoded(data, name, encoding)
+    if suffix in (".json", ".jsonl", ".ndjson") or text.lstrip()[:2] in ('{"', "[{", "[["):
+        return _json(name, text)
+    return _text(name, text, drop_ragged)
+
+
+# --- frames, Excel, Parquet ----------------------------------------------------------------------
+
+
+def _frame(name: str, frame: Any) -> Table:
+    """A pandas or polars frame; rows are counted from 0."""
     at = getattr(frame, "iloc", None)  # by position, since two columns may have one name
     columns = [frame[:, i] if at is None else at[:, i] for i in range(frame.shape[1])]
-    rows = [[str(name) for name in frame.columns]]
-    rows += [[_cell(v) for v in row] for row in zip(*map(np.asarray, columns), strict=True)]
-    return TextTable("the frame", rows, list(range(-1, len(rows) - 1)), unit="row")
+    values = pd.DataFrame({i: np.asarray(column) for i, column in enumerate(columns)})
+    named = all(isinstance(column, str) for column in frame.columns)
+    return Table(name, values.set_axis(list(frame.columns), axis=1), "row", has_header=named)
 
 
-def _cell(value: Any) -> str:
-    return json.dumps(list(value)) if isinstance(value, list | tuple | np.ndarray) else str(value)
+def _excel(name: str, data: bytes) -> Table:
+    """The first sheet of a workbook."""
+    try:
+        frame = pd.read_excel(io.BytesIO(data), header=None, dtype=object, keep_default_na=False)
+    except Exception as error:  # openpyxl raises whatever its parts raise
+        raise InvalidInput(
+            f"{name}: cannot be read as an Excel workbook ({error}); save it as CSV (UTF-8)"
+        ) from error
+    frame.index += 1
+    frame = frame[(frame.map(text_of) != "").any(axis=1)]
+    if frame.empty:
+        raise InvalidInput(f"{name}: the first sheet has no rows; it needs at least one")
+    return Table(name, frame)
 
 
-def read_table(path: str | os.PathLike[str], bad: list[int] | None = None) -> TextTable:
-    """Read a text file of separated values, compressed or not; see `parse_table`."""
-    return parse_table(os.fspath(path), read_text(path), bad)
+def _parquet(name: str, data: bytes) -> Table:
+    try:
+        frame = pd.read_parquet(io.BytesIO(data))
+    except ImportError:
+        raise InvalidInput(
+            f"{name}: reading Parquet needs pyarrow; pip install 'nearer[parquet]'"
+        ) from None
+    except Exception as error:  # pyarrow's errors have no common class outside pyarrow
+        raise InvalidInput(
+            f"{name}: cannot be read as a Parquet file ({error}); check the path"
+        ) from error
+    return _frame(name, frame)
 
 
-def parse_table(name: str, text: str, bad: list[int] | None = None) -> TextTable:
-    """Read a text of separated values.
+def _folder(path: Path) -> Table:
+    """All Parquet files in a folder, in the order of their names."""
+    files = sorted(p for p in path.rglob("*.parquet") if p.is_file())
+    if not files:
+        raise InvalidInput(f"{path}: is a folder without Parquet files (*.parquet)")
+    tables = [_parquet(str(file), read_bytes(file)) for file in files]
+    for table in tables:
+        if table.header != tables[0].header:
+            raise InvalidInput(
+                f"{table.name}: has columns {', '.join(table.header)}, and {files[0].name} has "
+                f"{', '.join(tables[0].header)}; all files of a folder need the same columns"
+            )
+    frame = pd.concat([table.frame for table in tables], ignore_index=True)
+    return Table(str(path), frame, "row", has_header=True)
 
-    Lines of another width than the first are refused, or left out and added to `bad`.
-    """
-    comments, first = _top(text)
-    table = TextTable(name, [], []) if first is None else _parse(name, text, first, comments)
-    if not table.rows:
+
+# --- text ----------------------------------------------------------------------------------------
+
+
+def _text(name: str, text: str, drop_ragged: bool) -> Table:
+    """The rows of a text of separated values."""
+    first, newline, below = text.partition("\n")
+    stated = stated_separator(first)
+    text = newline + below if stated else text
+    comments, first_row = _top(text)
+    if first_row is None:
         raise InvalidInput(f"{name}: has no rows; it needs at least one")
-    width = table.width
-    odd = [row for row, fields in enumerate(table.rows) if len(fields) != width]
-    if odd and bad is None:
-        raise table.error(
-            odd[0],
-            f"has {len(table.rows[odd[0]])} fields where line {table.lines[0]} has {width}; every "
-            "row needs the same columns: take out what stands above the header, put quotes around "
-            "names with a separator in them",
+    separator = stated or _separator(first_row)
+    comment, rows, lines = _rows(name, text, separator, comments)
+    if not rows:
+        raise InvalidInput(f"{name}: has no rows; it needs at least one")
+    width = len(rows[0])
+    for row in rows:
+        if len(row) > width and not any(row[width:]):
+            del row[width:]
+    odd = [i for i, row in enumerate(rows) if len(row) != width]
+    if odd and not drop_ragged:
+        _refuse_late_header(name, text)
+        fault = f"has {len(rows[odd[0]])} fields where line {lines[0]} has {width}; every row needs"
+        more = f" ({len(odd) - 1:,} more cannot be read)" if len(odd) > 1 else ""
+        raise BadRow(
+            f"{name}, line {lines[odd[0]]}: {fault} the same columns: take out what stands above "
+            f"the header, put quotes around names with a separator in them{more}",
             odd,
         )
-    if odd and bad is not None:
-        bad += [table.lines[row] for row in odd]
-        table = table.without(odd)
-    if table.remark is not None and len(table.remark) != table.width:
-        return replace(table, remark=None)
-    return table
+    good = [i for i, row in enumerate(rows) if len(row) == width]
+    columns = dict(enumerate(zip(*(rows[i] for i in good), strict=True)))
+    frame = pd.DataFrame(columns, index=[lines[i] for i in good], dtype=object)
+    fits = comment is not None and len(comment) == width
+    bad = tuple(lines[i] for i in odd)
+    return Table(name, frame, comment=comment if fits else None, bad=bad)
+
+
+def _refuse_late_header(name: str, text: str) -> None:
+    """Say so where a title stands above the header, as in many spreadsheets."""
+    lines = text.splitlines()
+    for number, line in enumerate(lines[:20], start=1):
+        words = re.split(r"[,;\t]", line.replace('"', ""))
+        if kind_of(by_name(words), "auto") is None:
+            continue
+        if not any(above.strip() for above in lines[: number - 1]):
+            return
+        raise InvalidInput(
+            f"{name}, line {number}: '{line.strip()}' is a header; take out what stands above it"
+        )
+
+
+def stated_separator(line: str) -> str | None:
+    """What a first line says that stands between fields; None where it is another line.
+
+    Examples
+    --------
+    >>> stated_separator("sep=;"), stated_separator("head;winner;loser")
+    (';', None)
+    """
+    stated = _STATED.fullmatch(line)
+    return stated[1] if stated else None
 
 
 def _top(text: str) -> tuple[int, str | None]:
@@ -133,28 +366,271 @@ def _separator(line: str) -> str:
     return best if fields[best] > 1 else " "
 
 
-def _parse(name: str, text: str, first: str, comments: int) -> TextTable:
-    separator = _separator(first)
+def _rows(
+    name: str, text: str, separator: str, comments: int
+) -> tuple[tuple[str, ...] | None, list[list[str]], list[int]]:
+    """The last comment above the rows, the rows, and the line that each begins on."""
     lines: Iterator[str] = io.StringIO(text, newline="")
-    remark = None
+    comment = None
     for _ in range(comments):
-        comment = next(lines).strip()
-        if comment:
-            (remark,) = csv.reader([comment[1:].strip()], delimiter=separator)
+        line = next(lines).strip()
+        if line:
+            comment = tuple(next(csv.reader([line[1:].strip()], delimiter=separator)))
     rows: list[list[str]] = []
     numbers: list[int] = []
     reader = csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
-    line = comments + 1
+    number = comments + 1
     try:
         for row in reader:
             if separator == " " and row and not row[-1]:
                 row.pop()  # what follows the last space of a line is no field
             if row and (row[0] or any(row)):
                 rows.append(row)
-                numbers.append(line)
-            line = comments + reader.line_num + 1
+                numbers.append(number)
+            number = comments + reader.line_num + 1
     except csv.Error as error:
         raise InvalidInput(
             f"{name}, line {comments + reader.line_num}: {error}; check the quotes"
         ) from error
-    return TextTable(name, rows, numbers, remark)
+    return comment, rows, numbers
+
+
+# --- JSON ----------------------------------------------------------------------------------------
+
+
+def _json(name: str, text: str) -> Table:
+    """Records of a text that is JSON, or JSON line by line."""
+    try:
+        values, unit = _parsed(name, text)
+        names = next((v.get("stimuli") for _, v in values if isinstance(v, dict)), None)
+        found = [(line, record) for line, value in values for record in _unfolded(value)]
+    except RecursionError:
+        raise InvalidInput(
+            f"{name}: is no JSON that can be read, its brackets are nested too deeply; mend it, or "
+            "get the file again"
+        ) from None
+    strange = next((record for _, record in found if not isinstance(record, dict)), None)
+    if strange is not None or not all(isinstance(record, dict) for _, record in found):
+        raise InvalidInput(
+            f"{name}: holds {json.dumps(strange)[:40]} where records are needed, JSON objects with "
+            f"named fields: {'; or '.join(map(', '.join, SCREENS))}; or write head,winner,loser as "
+            "a table, .csv"
+        )
+    if not found:
+        raise InvalidInput(f"{name}: holds no records; it needs at least one answer")
+    lines = [line for line, _ in found] if unit == "line" else list(range(1, len(found) + 1))
+    if _SURROGATE.search(text):
+        _refuse_halves(name, unit, [*zip(lines, [r for _, r in found], strict=True), (0, names)])
+    fields = list(dict.fromkeys(field for _, record in found for field in record))
+    columns = {i: [r.get(field, math.nan) for _, r in found] for i, field in enumerate(fields)}
+    frame = pd.DataFrame(columns, index=lines, dtype=object).set_axis(fields, axis=1)
+    called = tuple(map(str, names)) if isinstance(names, list) else None
+    return Table(name, frame, unit, has_header=True, object_names=called)
+
+
+def _parsed(name: str, text: str) -> tuple[list[tuple[int, Any]], str]:
+    """The values of the text, each with its line, and whether these are lines or one record."""
+    try:
+        return [(1, json.loads(text))], "record"
+    except json.JSONDecodeError as error:
+        whole = error
+    except ValueError:
+        raise _too_long(name, text) from None
+    values: list[tuple[int, Any]] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            values.append((number, json.loads(line)))
+        except json.JSONDecodeError as here:
+            at, what = (number, here.msg) if values else (whole.lineno, whole.msg)
+            raise InvalidInput(
+                f"{name}, line {at}: is no JSON ({what}); mend it, or get the file again"
+            ) from None
+        except ValueError:
+            raise _too_long(name, text) from None
+    return values, "line"
+
+
+def _too_long(name: str, text: str) -> InvalidInput:
+    """Python makes no number of more digits than it says."""
+    most = sys.get_int_max_str_digits()
+    long = re.search(rf"[0-9]{{{most + 1},}}", text)
+    at, digits = (long.start(), len(long[0])) if long else (0, most + 1)
+    return InvalidInput(
+        f"{name}, line {text.count(chr(10), 0, at) + 1}: a number of {digits:,} digits; at most "
+        f"{most:,} can be read: mend it, or write it in quotes"
+    )
+
+
+def _refuse_halves(name: str, unit: str, values: Sequence[tuple[int, Any]]) -> None:
+    """Half of a character that JSON writes as two is no text: nothing could be written with it."""
+    for line, value in values:
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            half = ascii(error.object[error.start])[1:-1]
+            where = f"{unit} {line}" if line else "stimuli"
+            raise InvalidInput(
+                f"{name}, {where}: {half} is half of a character and no text; mend it, or get the "
+                "file again"
+            ) from None
+
+
+def _unfolded(value: Any) -> Iterator[Any]:
+    """The records in whatever they are wrapped in."""
+    if isinstance(value, list):
+        for part in value:
+            wrapped = isinstance(part, list) or (isinstance(part, dict) and "sequence" in part)
+            yield from _unfolded(part) if wrapped else [part]
+    elif not isinstance(value, dict):
+        yield value
+    elif _are_columns(value):
+        rows = [list(v.values()) if isinstance(v, dict) else v for v in value.values()]
+        yield from (dict(zip(value, row, strict=True)) for row in zip(*rows, strict=True))
+    elif any(value.keys() >= set(fields) for fields in SCREENS):
+        yield value
+    elif isinstance(value.get("sequence"), list) and _all_dicts(value["sequence"]):  # psiz
+        yield from ({"person": value.get("anonymous_id"), **step} for step in value["sequence"])
+    else:
+        inside = [v for v in value.values() if isinstance(v, list) and v and _all_dicts(v)]
+        yield from _unfolded(inside[0]) if len(inside) == 1 else [value]
+
+
+def _are_columns(value: dict[str, Any]) -> bool:
+    """Whether a JSON object holds columns of equal length, rather than one record."""
+    kinds = {type(v) for v in value.values()}
+    if len(value) < 2 or kinds not in ({list}, {dict}) or len({*map(len, value.values())}) != 1:
+        return False
+    return kinds == {dict} or not any(_all_dicts(v) and v for v in value.values())
+
+
+def _all_dicts(value: Sequence[Any]) -> bool:
+    return all(isinstance(part, dict) for part in value)
+
+
+# --- NumPy and HDF5 ------------------------------------------------------------------------------
+
+# what arrays are called in files of this package, of cblearn and of NumPy
+_ARRAYS = {
+    "answer": ("answers", "responses", "response", "y", "arr_1"),
+    "weight": ("weights", "sample_weight"),
+    "person": ("persons", "participants", "workers"),
+}
+_ROWS = ("triplets", "triplet", "questions", "queries", "query", "X", "arr_0")
+
+
+def _arrays(name: str, held: dict[str, Any]) -> Table:
+    """An ``(m, 3)`` or ``(m, 4)`` array as columns without names, and what lies beside it.
+
+    Beside the rows there may be ``answers``, ``weights``, ``persons``, whose numbers are places in
+    ``person_labels`` where that is there, and ``labels``, what objects are called.
+    """
+    key = next((k for k in _ROWS if k in held), None)
+    if key is None:
+        raise InvalidInput(
+            f"{name}: holds {', '.join(held) or 'nothing'}; it needs an array called 'triplets', "
+            "or 'questions' and 'answers'"
+        )
+    rows = held[key]
+    if rows.ndim != 2 or rows.shape[1] not in (3, 4) or rows.dtype.kind not in "iuf":
+        raise InvalidInput(
+            f"{name}: an array of shape {rows.shape} and type {rows.dtype}; it must hold whole "
+            "numbers, three a row (head, near, far), or four (head, a, b, answer)"
+        )
+    columns: dict[Any, Any] = dict(enumerate(rows.T))
+    for part, known in _ARRAYS.items():
+        beside = next((k for k in known if k in held), None)
+        if beside is None:
+            continue
+        if held[beside].shape != (len(rows),):
+            raise InvalidInput(
+                f"{name}: {beside} of shape {held[beside].shape} for {len(rows)} rows; one is "
+                "needed for each"
+            )
+        values = (
+            _texts(name, beside, held[beside]) if held[beside].dtype.kind in "US" else held[beside]
+        )
+        columns[3 if part == "answer" else part] = values
+    if 3 not in columns and key in ("questions", "queries", "query"):
+        raise InvalidInput(f"{name}: holds questions without 'answers'; add them")
+    if "person" in columns and "person_labels" in held:
+        columns["person"] = _labelled(name, columns["person"], held["person_labels"])
+    labels = next((_texts(name, k, held[k]) for k in ("labels", "names") if k in held), None)
+    return Table(name, pd.DataFrame(columns), "row", has_header=False, object_names=labels)
+
+
+def _labelled(name: str, persons: Any, labels: Any) -> list[str]:
+    """People by name, from places among their labels; −1 is nobody."""
+    named = _texts(name, "person_labels", labels)
+    good = (persons == np.trunc(persons)) & (persons >= -1) & (persons < len(named))
+    if not good.all():
+        row = int(np.argmin(good))
+        raise InvalidInput(
+            f"{name}, row {row}: person {persons[row]}, but there are {len(named)} person_labels; "
+            "persons are counted from 0, and -1 is nobody"
+        )
+    return [[*named, ""][int(i)] for i in persons]
+
+
+def _texts(name: str, part: str, values: Any) -> tuple[str, ...]:
+    """A list of texts or numbers as texts; bytes are UTF-8."""
+    if values.ndim != 1 or values.dtype.kind not in "USbiuf":
+        raise InvalidInput(
+            f"{name}: {part} of shape {values.shape} and type {values.dtype}; they must be a list "
+            "of texts or numbers"
+        )
+    try:
+        texts = tuple(v.decode() if isinstance(v, bytes) else str(v) for v in values.tolist())
+        "".join(texts).encode()
+    except (UnicodeDecodeError, UnicodeEncodeError) as error:
+        raise InvalidInput(
+            f"{name}: {part} cannot be written as UTF-8 ({error.reason}); save them as texts"
+        ) from error
+    return texts
+
+
+def _hdf5(name: str, data: bytes) -> Table:
+    """Trials of psiz, as its versions up to 0.4.1 write them, as screens.
+
+    ``stimulus_set`` has a row a trial: the query, the chosen references in the order of choosing,
+    the others, and −1 where there are fewer. ``n_select`` says how many were chosen, ``is_ranked``
+    whether their order counts, ``agent_id`` by whom, ``rt_ms`` how long it took (−1: not known).
+    """
+    try:
+        import h5py  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise InvalidInput(f"{name}: HDF5 needs h5py; pip install 'nearer[hdf5]'") from error
+    try:
+        with h5py.File(io.BytesIO(data), "r") as file:
+            held = {key: file[key][()] for key in file if hasattr(file[key], "shape")}
+    except OSError as error:
+        raise InvalidInput(f"{name}: is no HDF5 file ({error}); get it again") from error
+    missing = {"stimulus_set", "n_select", "is_ranked"} - set(held)
+    if missing:
+        raise InvalidInput(
+            f"{name}: holds {', '.join(held) or 'nothing'}, and no {', '.join(sorted(missing))}; "
+            "psiz writes these for ranked observations up to version 0.4.1"
+        )
+    if held.get("mask_zero", False):
+        raise InvalidInput(
+            f"{name}: mask_zero is set, so 0 is no stimulus; save it with mask_zero=False"
+        )
+    rows = np.asarray(held["stimulus_set"]).tolist()
+    shown = [[x for x in row[1:] if x >= 0] for row in rows]
+    columns = {
+        "query": [row[0] for row in rows],
+        "shown": shown,
+        "chosen": [s[: int(k)] for s, k in zip(shown, held["n_select"], strict=True)],
+        "ranked": [bool(r) for r in held["is_ranked"]],
+    }
+    people = held.get("agent_id")
+    if people is not None and len(np.unique(people)) > 1:  # psiz writes one where none was named
+        columns["person"] = people.tolist()
+    if "rt_ms" in held:
+        columns["ms"] = held["rt_ms"].tolist()
+    frame = pd.DataFrame(columns, index=range(1, len(rows) + 1), dtype=object)
+    names = None
+    if "stimuli" in held:
+        names = tuple(x.decode() for x in held["stimuli"].tolist())
+    return Table(name, frame, "trial", has_header=True, object_names=names)

@@ -1,4 +1,12 @@
-"""Write trials so that they are read back as they were, here and by the tools people have.
+"""Write triplets and trials so that they are read back as they were, here and by other tools.
+
+*Triplets* as text have the columns ``head,winner,loser`` with the objects' numbers, as Salmon and
+tripletTools read them; then, where objects have names of their own, ``head_name,winner_name,
+loser_name``; then ``weight``, ``participant`` and ``seconds`` where these are known. ``.npz`` holds
+all of it but the seconds, objects that no triplet names included; ``.npy`` holds the array alone.
+
+*Trials* are written in one of several forms.
+
 
 ============  ================================  ====================================================
 form          files                             what is kept
@@ -17,22 +25,142 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from nearer import checks
 from nearer.errors import InvalidInput
 from nearer.files import content_suffix, table_text, write_bytes
 from nearer.trials import Trials
-from nearer.triplets.hdf5 import HDF5, hdf5_bytes
+from nearer.triplets.names import distinct_labels
+from nearer.triplets.report import Triplets
 
-__all__ = ["write_trials"]
+__all__ = ["write_trials", "write_triplets"]
 
+_SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": " "}
 _LINES = (".jsonl", ".ndjson")
+_HDF5 = (".h5", ".hdf5")
 _36 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+# --- triplets ------------------------------------------------------------------------------------
+
+
+def write_triplets(
+    path: str | os.PathLike[str],
+    triplets: Triplets | ArrayLike,
+    *,
+    labels: Sequence[str] | None = None,
+) -> None:
+    """Write triplets to a file: ``.csv``, ``.tsv``, ``.txt``, ``.npy`` or ``.npz``.
+
+    Parameters
+    ----------
+    path
+        Where to. ``.gz``, ``.xz`` or ``.bz2`` after the suffix compresses. An existing file is
+        replaced when the new one is complete.
+    triplets
+        ``(m, 3)`` integers, rows ``(head, near, far)``, or what `read_triplets` returned.
+    labels
+        What objects 0 … n−1 are called, where `triplets` is an array.
+
+    Examples
+    --------
+    >>> import nearer, numpy as np, pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "answers.csv"
+    >>> nearer.write_triplets(file, np.array([[0, 1, 2]]), labels=["ape", "bee", "cat"])
+    >>> print(file.read_text())
+    head,winner,loser,head_name,winner_name,loser_name
+    0,1,2,ape,bee,cat
+    >>> nearer.read_triplets(file).labels
+    ('ape', 'bee', 'cat')
+    """
+    answers = _collected(triplets, labels)
+    for label in (*answers.labels, *map(str, [] if answers.people is None else answers.people)):
+        if "\0" in label:
+            raise InvalidInput(f"label {label!r}: holds a NUL, which no file keeps; take it out")
+    suffix = content_suffix(path)
+    if suffix in _SEPARATORS:
+        data = _text(answers, _SEPARATORS[suffix]).encode()
+    elif suffix in (".npy", ".npz"):
+        data = _numpy(answers, suffix)
+    else:
+        raise InvalidInput(
+            f"{os.fspath(path)}: cannot write {suffix or 'a file without suffix'}; use "
+            f"{', '.join(_SEPARATORS)}, .npy or .npz"
+        )
+    write_bytes(path, data)
+
+
+def _collected(triplets: Triplets | ArrayLike, labels: Sequence[str] | None) -> Triplets:
+    if isinstance(triplets, Triplets):
+        if labels is not None:
+            raise InvalidInput("labels: these triplets have their own; pass an array with labels")
+        return triplets
+    rows = np.asarray(triplets)
+    if rows.ndim != 2 or rows.shape[1] != 3 or rows.dtype.kind not in "iu":
+        raise InvalidInput(
+            f"triplets of shape {rows.shape} and type {rows.dtype}: must be (m, 3) integers "
+            "(head, near, far)"
+        )
+    n = int(rows.max(initial=-1)) + 1
+    called = distinct_labels(range(n) if labels is None else labels)
+    if rows.min(initial=0) < 0 or len(called) < n:
+        raise InvalidInput(
+            f"object {rows.min() if rows.min() < 0 else n - 1}: objects run from 0, each with a "
+            f"label; there are {len(called)} labels"
+        )
+    for label in called:
+        if not label or label != label.strip():
+            raise InvalidInput(
+                f"label {label!r}: is empty or has white space around it, which no table keeps; "
+                "strip it"
+            )
+    return Triplets.of(Trials.from_triplets(rows, names=called))
+
+
+def _text(answers: Triplets, separator: str) -> str:
+    header = ["head", "winner", "loser"]
+    columns: list[Iterable[Any]] = [column.tolist() for column in answers.triplets.T]
+    if answers.labels != tuple(map(str, range(answers.n_objects))):
+        header += ["head_name", "winner_name", "loser_name"]
+        columns += [[answers.labels[i] for i in column] for column in answers.triplets.T]
+    if answers.weights is not None:
+        header.append("weight")
+        columns.append(answers.weights.tolist())
+    if answers.people is not None:
+        header.append("participant")
+        columns.append(answers.people.tolist())
+    if answers.seconds is not None:
+        header.append("seconds")
+        columns.append(answers.seconds.tolist())
+    return table_text(header, zip(*columns, strict=True), separator)
+
+
+def _numpy(answers: Triplets, suffix: str) -> bytes:
+    sink = io.BytesIO()
+    if suffix == ".npy":
+        np.save(sink, answers.triplets)
+        return sink.getvalue()
+    held: dict[str, Any] = {
+        "triplets": answers.triplets,
+        "labels": np.array(answers.labels, dtype=np.str_),
+    }
+    if answers.weights is not None:
+        held["weights"] = answers.weights
+    if answers.people is not None:
+        who, persons = np.unique(answers.people.astype(np.str_), return_inverse=True)
+        nobody = int(who[0] == "")  # sorts first
+        held |= {"persons": persons - nobody, "person_labels": who[nobody:]}
+    np.savez_compressed(sink, **held)
+    return sink.getvalue()
+
+
+# --- trials --------------------------------------------------------------------------------------
 
 
 def write_trials(path: str | os.PathLike[str], trials: Trials, *, form: str = "auto") -> None:
@@ -147,8 +275,8 @@ def _jspsych(path: str, trials: Trials, suffix: str) -> bytes:
 
 
 def _psiz(path: str, trials: Trials, suffix: str) -> bytes:
-    if suffix in HDF5:
-        return hdf5_bytes(path, trials)
+    if suffix in _HDF5:
+        return _hdf5(path, trials)
     steps = []
     for t, shown, chosen in _chosen(trials):
         said = [("content:query", int(trials.query[t]))]
@@ -172,6 +300,42 @@ def _psiz(path: str, trials: Trials, suffix: str) -> bytes:
     if trials.names is not None:
         whole["stimuli"] = [str(name) for name in trials.names]
     return (json.dumps(whole, indent=1) + "\n").encode()
+
+
+def _hdf5(name: str, trials: Trials) -> bytes:
+    """A file with these trials; what nobody could decide is left out."""
+    kept = trials[trials.decided]
+    late = np.where(kept.shown < 0, 2, kept.chosen == 0)  # the chosen, the others, none
+    order = np.lexsort((kept.chosen, late))
+    m = len(kept)
+    people = np.zeros(m, dtype=np.int64)
+    if kept.people is not None:
+        people = np.unique(kept.people, return_inverse=True)[1]
+    seconds = np.full(m, np.nan) if kept.seconds is None else kept.seconds
+    held = {
+        "class_name": "RankObservations",  # and as the first versions called it
+        "trial_type": "Observations",
+        "stimulus_set": np.column_stack([kept.query, np.take_along_axis(kept.shown, order, 1)]),
+        "n_select": kept.wanted,
+        "is_ranked": np.full(m, kept.ranked),
+        "groups": np.zeros((m, 1), dtype=np.int64),
+        "group_id": np.zeros(m, dtype=np.int64),
+        "agent_id": people,
+        "session_id": np.zeros(m, dtype=np.int64),
+        "weight": np.ones(m),
+        "rt_ms": np.where(np.isfinite(seconds), 1e3 * seconds, -1.0),
+    }
+    if kept.names is not None:
+        held["stimuli"] = [str(n).encode() for n in kept.names]
+    try:
+        import h5py  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise InvalidInput(f"{name}: HDF5 needs h5py; pip install 'nearer[hdf5]'") from error
+    sink = io.BytesIO()
+    with h5py.File(sink, "w") as file:
+        for key, value in held.items():
+            file.create_dataset(key, data=value)
+    return sink.getvalue()
 
 
 def _asset(number: int) -> str:
@@ -231,7 +395,7 @@ _FORMS: dict[str, _Form] = {
         _screens,
     ),
     "jspsych": ((".json", ".csv", *_LINES), _one, "choices of one, with a query", _jspsych),
-    "psiz": ((".json", *HDF5), _with_query, "choices with a query", _psiz),
+    "psiz": ((".json", *_HDF5), _with_query, "choices with a query", _psiz),
     "votes": (
         (".json",),
         lambda t: _one(t) and bool((t.n_shown == 2).all()),
@@ -240,4 +404,4 @@ _FORMS: dict[str, _Form] = {
     ),
     "things": ((".txt", ".npy"), _three, "odd one out of three", _things),
 }
-_ALONE = {"screens": _LINES, "things": (".txt", ".npy"), "psiz": HDF5}
+_ALONE = {"screens": _LINES, "things": (".txt", ".npy"), "psiz": _HDF5}
