@@ -4,6 +4,7 @@ import ast
 import importlib.util
 import inspect
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ ORDER = """
 """.split()  # noqa: SIM905 - shorter and easier to change than a list of strings
 # A function may import from a later room when it is called: these do.
 WAYS_UP = {
+    "asking": {"triplets"},
     "embedding": {"algorithms", "embedding_file", "plotting", "reports"},
     "_dimension": {"plotting"},
     "dimension": {"plotting"},
@@ -49,9 +51,10 @@ def room(path):
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
+@cache
 def imports(path):
     """Each import of ours: the module that is named, and when it happens: load, call, types."""
-    tree = TREES[path]
+    tree, found = TREES[path], []
     types = {
         node
         for block in ast.walk(tree)
@@ -72,9 +75,9 @@ def imports(path):
         else:
             continue
         when = "types" if node in types else "call" if node in called else "load"
-        for full in named:
-            if full.split(".")[0] == "nearer":
-                yield full.removeprefix("nearer").removeprefix("."), when
+        ours = (full for full in named if full.split(".")[0] == "nearer")
+        found.extend((full.removeprefix("nearer").removeprefix("."), when) for full in ours)
+    return found
 
 
 def imported_rooms(path, *times):

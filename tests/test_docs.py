@@ -93,6 +93,23 @@ def test_every_page_is_in_a_table_of_contents():
     assert {page.stem for page in DOCS.glob("*.md")} == (listed - {"gallery/index"}) | {"index"}
 
 
+def guides():
+    page = (DOCS / "guides.md").read_text("utf-8")
+    listed = re.search(r"```\{toctree\}\n(.*?)```", page, re.DOTALL)[1]
+    return [DOCS / f"{name}.md" for name in re.findall(r"^([\w-]+)$", listed, re.MULTILINE)]
+
+
+def test_a_guide_is_short_and_begins_with_code():
+    wrong = []
+    for page in [*guides(), DOCS / "start.md"]:
+        text = page.read_text("utf-8")
+        title, first = text.split("\n\n")[:2]
+        prose = re.sub(r"^\|.*$", "", FENCE.sub("", text), flags=re.MULTILINE)
+        if not first.startswith("```") or len(prose.split()) > 900:
+            wrong.append(f"{page.name}: {len(prose.split())} words after {title!r}, {first[:20]!r}")
+    assert not wrong
+
+
 def test_every_benchmark_is_in_the_index():
     page = (DOCS / "benchmarks.md").read_text("utf-8")
     names = [m.name for m in pkgutil.iter_modules(benchmarks.__path__)]
