@@ -17,7 +17,7 @@ SOURCE = ROOT / "src" / "nearer"
 # A room imports rooms to its left or above, never the other way; docs/architecture.md draws this.
 ORDER = """
     errors wording text questions checks distances files jobs parallel tasks trials
-    _kernels geometry metrics asking triplets fitting running
+    _kernels geometry metrics triplets asking fitting running
     trust agreement _dimension dimension embedding embedding_file comparing compare
     algorithms _given _many _fit _embed scale datasets plotting reports estimators judges
     paper_methods study cli __main__ __init__

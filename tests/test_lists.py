@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nearer
-from nearer.asking.lists import sort_lists
+from nearer.asking.sort import sort_lists
 from nearer.errors import InvalidInput
 
 

@@ -85,7 +85,7 @@ def test_a_contradictory_oracle_ends_too(order):
         ((0, 2), {}, "n_objects=2"),
         ((5, 5), {}, "head=5"),
         ((-1, 5), {}, "head=-1"),
-        ((0, 5), {"order": "guided"}, "order='guided'"),
+        ((0, 5), {"order": "fastest"}, "order='fastest'"),
     ],
 )
 def test_bad_arguments_are_named_when_the_asking_is_made(arguments, options, message):

@@ -22,8 +22,15 @@ from nearer.algorithms.high_dimensional import HighDimensional
 from nearer.algorithms.low_dimensional import LowDimensional
 from nearer.algorithms.placing import place_objects
 from nearer.asking.memory import Memory
-from nearer.asking.protocol import Strategy, in_order, limited, recorded, remembered, renumbered
-from nearer.asking.recipe import repeatable
+from nearer.asking.protocol import (
+    Strategy,
+    in_order,
+    limited,
+    recorded,
+    remembered,
+    renumbered,
+    repeatable,
+)
 from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent
 from nearer.questions import Triplets

@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 
 from nearer import checks
 from nearer.asking.noisy_sort import repeated
-from nearer.asking.protocol import Strategy, recorded
-from nearer.asking.recipe import repeatable
+from nearer.asking.protocol import Strategy, recorded, repeatable
 from nearer.asking.record import Record
 from nearer.asking.select import farthest_object
 from nearer.asking.sort import Order, rank_objects

@@ -21,11 +21,10 @@ from numpy.typing import NDArray
 
 from nearer import checks
 from nearer.algorithms.basis import Basis, Endpoints, choose_basis
-from nearer.asking.protocol import Strategy, recorded, together
-from nearer.asking.recipe import repeatable
+from nearer.asking.protocol import Strategy, recorded, repeatable, together
 from nearer.asking.record import Record
 from nearer.asking.select import best_of
-from nearer.asking.sort import Order
+from nearer.asking.sort import Order, bisect
 from nearer.embedding import Embedding, Phase
 from nearer.errors import InvalidInput
 from nearer.geometry.axes import Axis
@@ -90,16 +89,13 @@ def _turning_point(basis: Basis, axis: Axis) -> Strategy[NDArray[np.float64]]:
     objects = np.setdiff1d(np.arange(basis.n_objects), axis.members)
     low = np.zeros(len(objects), dtype=np.int64)
     high = np.full(len(objects), len(axis) - 1)
-    active = np.flatnonzero(low < high)
-    while len(active):
-        middle = (low[active] + high[active]) // 2
+
+    def questions(search: NDArray[np.int64], middle: NDArray[np.int64]) -> NDArray[np.int64]:
         here, ahead = axis.members[middle], axis.members[middle + 1]
-        nearer = yield np.stack([objects[active], here, ahead], axis=1)
-        high[active[nearer]] = middle[nearer]
-        low[active[~nearer]] = middle[~nearer] + 1
-        active = active[low[active] < high[active]]
+        return np.stack([objects[search], here, ahead], axis=1)
+
     places = np.empty(basis.n_objects)
-    places[objects] = low
+    places[objects] = yield from bisect(low, high, questions)
     places[axis.members] = np.arange(len(axis))
     return places
 

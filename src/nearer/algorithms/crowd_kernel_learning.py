@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from nearer import checks
 from nearer._kernels.information import most_informative
 from nearer.algorithms.budgets import default_budget
-from nearer.asking.protocol import Strategy, recorded
-from nearer.asking.recipe import repeatable
+from nearer.asking.protocol import Strategy, recorded, repeatable
 from nearer.asking.record import Record
 from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent

@@ -26,8 +26,8 @@ from nearer.asking.protocol import (
     forced_choice,
     limited,
     recorded,
+    repeatable,
 )
-from nearer.asking.recipe import repeatable
 from nearer.asking.record import Record
 from nearer.embedding import Embedding, Phase
 

@@ -36,8 +36,7 @@ from nearer.algorithms.ask_screens import ask_screens
 from nearer.algorithms.believed import LearningCurve, Limits, believed
 from nearer.algorithms.candidates import Askable, Candidates
 from nearer.algorithms.chosen_screens import ScreenSource
-from nearer.asking.protocol import Strategy, accepts_uncertain
-from nearer.asking.recipe import repeatable
+from nearer.asking.protocol import Strategy, accepts_uncertain, repeatable
 from nearer.asking.record import Record
 from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent

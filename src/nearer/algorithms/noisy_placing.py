@@ -12,8 +12,7 @@ from scipy.linalg import orthogonal_procrustes
 from nearer import checks
 from nearer.algorithms.newcomers import Newcomers
 from nearer.algorithms.placing import Placed
-from nearer.asking.protocol import Strategy, accepts_uncertain, limited, recorded
-from nearer.asking.recipe import repeatable
+from nearer.asking.protocol import Strategy, accepts_uncertain, limited, recorded, repeatable
 from nearer.asking.record import Record
 from nearer.embedding import Embedding
 from nearer.errors import BudgetSpent, InvalidInput

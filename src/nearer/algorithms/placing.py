@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike
 
 from nearer.algorithms.slotting import Anchors, Slots, slot_objects, spread_heads
 from nearer.algorithms.twins import nearest_places
-from nearer.asking.protocol import Strategy, recorded
-from nearer.asking.recipe import repeatable
+from nearer.asking.protocol import Strategy, recorded, repeatable
 from nearer.asking.record import Record
 from nearer.embedding import Embedding
 from nearer.errors import BudgetSpent, InvalidInput

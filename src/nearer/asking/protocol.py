@@ -22,13 +22,19 @@ was "don't know". Each of them says only how one round is answered; `wrapped` dr
 first part of it. The driver throws it into the strategy inside: so an algorithm that ran out of
 questions can return the best it has.
 
-*Doubt.* Most strategies want plain booleans. One that can use "don't know" and graded answers, too,
-is made by a function that is marked `accepts_uncertain`; `run` wraps all others in
+*Repeating.* A generator cannot be copied, rewound or asked for its seed. A function marked
+`repeatable` returns strategies that know the function, its arguments and the seed, so that a
+journal can store the seed that was drawn and refuse the answers of another run.
+
+*Uncertain answers.* Most strategies want plain booleans. One that can use "don't know" and graded
+answers, too, is made by a function that is marked `accepts_uncertain`; `run` wraps all others in
 `forced_choice`.
 """
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 from collections.abc import Callable, Generator
 from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar
@@ -41,18 +47,22 @@ from nearer.asking.memory import Memory
 from nearer.asking.record import Record
 from nearer.errors import BudgetSpent
 from nearer.questions import Answers, Objects, Questions, unsure_rows
+from nearer.tasks import Task
 
 __all__ = [
     "Oracle",
+    "Repeatable",
     "Strategy",
     "Ties",
     "accepts_uncertain",
+    "describe",
     "forced_choice",
     "in_order",
     "limited",
     "recorded",
     "remembered",
     "renumbered",
+    "repeatable",
     "takes_uncertain",
     "together",
     "wrapped",
@@ -65,22 +75,31 @@ Strategy = Generator[Questions, Answers, T]
 Oracle = Callable[[Questions], Answers]
 
 _MOST_REFUSALS = 100  # rounds without budget after which a strategy is taken to loop
+_SEED = "random_state"
 _AGAIN = 2  # times that a question nobody could answer is put again
 
 
-class _Uncertain(Generator[Questions, Answers, T]):
-    """A strategy that can use answers with doubt."""
+class _Strategy(Generator[Questions, Answers, T]):
+    """A generator with attributes, which generators themselves cannot have."""
 
-    takes_uncertain = True
+    takes_uncertain = False
 
     def __init__(self, strategy: Strategy[T]) -> None:
         self._strategy = strategy
 
     def send(self, answers: Any) -> Questions:
+        """Continue with answers."""
         return self._strategy.send(answers)
 
     def throw(self, *error: Any) -> Questions:
+        """Continue without answers."""
         return self._strategy.throw(*error)
+
+
+class _Uncertain(_Strategy[T]):
+    """A strategy that can use "don't know" and graded answers."""
+
+    takes_uncertain = True
 
 
 def accepts_uncertain(make: Callable[P, Strategy[T]]) -> Callable[P, Strategy[T]]:
@@ -360,3 +379,87 @@ def _settled(questions: Questions, answers: Answers, ties: Ties) -> Answers:
     first = np.argmin(questions[unsure, 1:], axis=1)
     chosen[unsure] = np.arange(questions.shape[1] - 1) == first[:, None]
     return chosen
+
+
+class Repeatable(_Strategy[T]):
+    """A strategy that knows how it was made."""
+
+    def __init__(
+        self,
+        make: Callable[..., Strategy[T]],
+        args: tuple[Any, ...],
+        options: dict[str, Any],
+    ) -> None:
+        self._make, self._args, self._options = make, args, options
+        super().__init__(make(*args, **options))
+        self.takes_uncertain = takes_uncertain(self._strategy)
+
+    @property
+    def method(self) -> str:
+        """The name of the function."""
+        return self._make.__name__
+
+    @property
+    def random_state(self) -> Any:
+        """The seed it was made from; None where none was given or none is used."""
+        return self._given().get(_SEED)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Every other argument, in words that can be written down and compared."""
+        return {name: describe(value) for name, value in self._given().items() if name != _SEED}
+
+    def seeded(self, seed: int) -> Repeatable[T]:
+        """The same strategy made anew from a seed; itself where it uses none."""
+        if _SEED not in inspect.signature(self._make).parameters:
+            return self
+        return Repeatable(self._make, self._args, {**self._options, _SEED: seed})
+
+    def _given(self) -> dict[str, Any]:
+        bound = inspect.signature(self._make).bind(*self._args, **self._options)
+        bound.apply_defaults()
+        return dict(bound.arguments)
+
+
+def repeatable(
+    make: Callable[P, Strategy[T]],
+) -> Callable[P, Strategy[T]]:
+    """Mark a function whose strategies know how they were made.
+
+    Examples
+    --------
+    >>> import nearer
+    >>> strategy = nearer.algorithms.rand_soe(40, budget=300, random_state=7)
+    >>> strategy.method, strategy.options["budget"], strategy.random_state
+    ('rand_soe', 300, 7)
+    """
+
+    @wraps(make)
+    def marked(*args: P.args, **options: P.kwargs) -> Strategy[T]:
+        return Repeatable(make, args, options)
+
+    return marked
+
+
+def describe(value: Any) -> Any:
+    """A value in words of JSON: equal values give equal words, in every process.
+
+    Examples
+    --------
+    >>> describe(3), describe(None), describe(len)
+    (3, None, 'function len')
+    """
+    value = value.item() if isinstance(value, np.generic) else value
+    value = str(value) if isinstance(value, Task) else value
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list | tuple):
+        return [describe(x) for x in value]
+    if isinstance(value, np.ndarray):
+        digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+        return f"array of shape {value.shape}, {digest[:16]}"
+    if hasattr(value, "positions"):
+        return f"{type(value).__name__}, {describe(np.asarray(value.positions))}"
+    if callable(value):
+        return f"function {getattr(value, '__qualname__', type(value).__qualname__)}"
+    return type(value).__qualname__

@@ -22,6 +22,7 @@ from nearer.asking.memory import Memory
 from nearer.asking.names import Names, as_names
 from nearer.asking.protocol import (
     Oracle,
+    Repeatable,
     Strategy,
     Ties,
     forced_choice,
@@ -30,7 +31,6 @@ from nearer.asking.protocol import (
     takes_uncertain,
     wrapped,
 )
-from nearer.asking.recipe import Repeatable
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.questions import Answers, Questions
 

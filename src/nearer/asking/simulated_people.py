@@ -5,7 +5,7 @@ A person with reliability r who looks at the question says "a" with probability
 probability `lapse` the person does not look and says "a" with probability `side`. A negative
 reliability is someone who answers the opposite question.
 
-On a screen a person chooses what costs least (`nearer.asking.screens`) after each cost, over the
+On a screen a person chooses what costs least (`nearer.asking.oracles`) after each cost, over the
 scale and times r, has lost a Gumbel variable: with one to choose, a softmax.
 
 `NoisyOracle` of `nearer.asking.oracles` is the other model, a wrong answer at a rate that does not
@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from nearer import checks
-from nearer.asking.screens import cheapest, costs, hash_to_unit, screen_chances
+from nearer.asking.oracles import cheapest, costs, hash_to_unit, screen_chances
 from nearer.distances import Distances
 from nearer.errors import InvalidInput
 from nearer.questions import Answers, Floats, Questions, pack
@@ -33,7 +33,7 @@ __all__ = ["CrowdOracle", "Person", "PsychometricOracle"]
 
 @dataclass(frozen=True)
 class Person:
-    """How somebody answers.
+    """How a person answers.
 
     Attributes
     ----------
@@ -168,7 +168,7 @@ class CrowdOracle:
     X
         ``(n, d)`` points, or distances with ``metric="precomputed"``.
     people
-        Who answers.
+        The people who answer.
     scale
         The difference of distances that a person of reliability 1 tells apart with odds e : 1.
     metric, choose
@@ -202,7 +202,7 @@ class CrowdOracle:
         random_state: int | np.random.Generator | None = None,
     ) -> None:
         if not people:
-            raise InvalidInput("people is empty: somebody must answer; pass at least one Person")
+            raise InvalidInput("people is empty: pass at least one Person")
         self.people: tuple[Person, ...] = tuple(people)
         self._margins = _Margins(X, scale, metric)
         self._choose = checks.whole("choose", choose)
