@@ -35,6 +35,13 @@ FLAGS = [
 # Milliseconds; a loaded machine draws its first map slowly.
 PATIENCE = 1000 * int(os.environ.get("NEARER_PATIENCE", "120"))
 SIZES = {"phone": {"width": 390, "height": 844}, "desk": {"width": 1280, "height": 800}}
+# Sizes and colour schemes; `make test` looks at two of the four pairs.
+LOOKS = [
+    ("phone", "light"),
+    ("desk", "dark"),
+    pytest.param("phone", "dark", marks=pytest.mark.slow),
+    pytest.param("desk", "light", marks=pytest.mark.slow),
+]
 SHOWN_IN_DOCS = {
     "consent-phone",
     "question-phone",

@@ -23,6 +23,7 @@ def cube():
     return X, embed(X)
 
 
+@pytest.mark.slow
 def test_the_dimension_and_the_positions_are_right(cube):
     X, found = cube
     assert found.dimension == 3
@@ -288,6 +289,7 @@ def test_two_clusters_far_apart_keep_their_dimension():
     assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.95
 
 
+@pytest.mark.slow
 def test_few_rounds_where_rounds_count():
     spent = []
     for seed in range(3):

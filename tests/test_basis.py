@@ -73,6 +73,7 @@ TABLE_1 = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", TABLE_1)
 def test_table_1(family):
     make, published = TABLE_1[family]
@@ -81,6 +82,7 @@ def test_table_1(family):
         assert abs(np.mean(found) - mean) <= 0.6, (d, np.mean(found), mean)
 
 
+@pytest.mark.slow
 def test_table_2_basis_rows_with_a_quarter_fewer_comparisons():
     # the paper: 3dgmm τ .71 at 38 K, 5dgmm .68 and 5dcube .49 at 39 K, single runs
     for name, tau in {"3dgmm": 0.71, "5dgmm": 0.68, "5dcube": 0.49}.items():

@@ -106,6 +106,7 @@ def test_weights_count_like_repeats():
     np.testing.assert_allclose(twice.fit.positions, weighted.fit.positions, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_answers_to_chosen_questions_stay_calibrated():
     """Chosen questions are hard ones: what suits them is too doubtful about all others."""
     X = nearer.datasets.make_gaussian(40, 2, random_state=0)
@@ -120,6 +121,7 @@ def test_answers_to_chosen_questions_stay_calibrated():
     assert np.median(errors) < 0.02
 
 
+@pytest.mark.slow
 def test_odds_say_how_often_questions_are_drawn():
     """Each question weighed by one over its odds, chosen ones speak for all."""
     X = np.random.default_rng(0).normal(size=(12, 2))
@@ -197,6 +199,7 @@ def test_those_who_guess_are_known_where_they_are_many():
     assert found[14:].max() < -0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "wrong"), [(7001, 0.1), (7002, 0.1), (7000, 0.2)])
 def test_chosen_questions_with_answers_turned_about_end_with_the_curve_that_has_lapses(seed, wrong):
     # the curve that was behind at one review must have its chance at the next

@@ -30,6 +30,7 @@ def figures(X, weights=None):
     return np.array([np.average(x, weights=weights) for x in (*order, share, share**2)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("curve", ["logistic", "t"])
 def test_draws_are_the_posterior_of_positions_and_noise(curve):
     """Beside maps from the prior, each of which counts by how likely it makes the answers."""

@@ -17,6 +17,7 @@ def posterior(n=30, seed=0):
     return Posterior(rng.normal(size=(n, 2)) * 3, root @ root.transpose(0, 2, 1), Noise())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["1 of 4", "2 of 8", "odd-one-out", "odd-one-out of 4"])
 def test_chosen_screens_tell_more_than_random_ones(task):
     fit, source = posterior(), ScreenSource(30, Task.parse(task))

@@ -135,6 +135,7 @@ def test_nothing_is_half_written_when_a_file_cannot_be_written(call, tmp_path, m
     assert not list((tmp_path / "o").iterdir())
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_the_answers_and_the_same_command_goes_on(tmp_path):
     X = np.random.default_rng(0).normal(size=(6_000, 3))
     np.save(tmp_path / "x.npy", X)

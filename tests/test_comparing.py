@@ -159,6 +159,7 @@ def test_unrelated_maps_agree_by_chance_alone():
     assert 2 <= sum(alarms) <= 20  # of 200 at 5 %: beyond three standard deviations either way
 
 
+@pytest.mark.slow
 def test_those_that_moved_are_found_and_the_others_stay(X):
     Y = X.copy()
     Y[:3] += 1.5
@@ -195,6 +196,7 @@ def test_however_far_three_move_the_others_stay(by):
     assert by == 0 or three.all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flip", [0.1, 0])
 def test_one_in_twenty_that_stayed_seems_to_have_moved(X, flip):
     alarms = [

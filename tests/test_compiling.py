@@ -20,6 +20,7 @@ with when_compiling(lambda: print("compiling")):
 """
 
 
+@pytest.mark.slow
 def test_compiling_is_said_the_first_time_only(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     said = [

@@ -63,6 +63,7 @@ def test_spambase(monkeypatch):
     assert np.array_equal(load_spambase().points, mails.points)
 
 
+@pytest.mark.slow
 @needs("newsgroups")
 def test_newsgroups():
     posts = load_newsgroups()

@@ -135,6 +135,7 @@ def covered(truth, draws):
     return np.mean(squared < chi2.ppf(0.95, draws.shape[2]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flip", [0.15, 0])
 def test_regions_of_draws_hold_what_they_say(flip):
     shares = []
@@ -175,6 +176,7 @@ def test_draws_come_from_the_seed_and_are_around_the_positions(noisy):
     assert np.mean(abs(draws.mean(axis=0) - noisy.positions) < 0.5 * spread) > 0.8
 
 
+@pytest.mark.slow
 def test_draws_of_choices_hold_what_they_say_and_can_be_kept(tmp_path):
     shares = []
     for seed in range(4):

@@ -17,6 +17,7 @@ def run(name, *args, cwd):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_llm_judge(tmp_path):
     out = run("llm_judge.py", "--stub", "--budget", "200", "--plot", "map.png", cwd=tmp_path)
     assert out.startswith("200 answers, ")
@@ -27,6 +28,7 @@ def test_llm_judge(tmp_path):
     assert out.splitlines()[2:] == again.splitlines()[2:]
 
 
+@pytest.mark.slow
 def test_resume(tmp_path):
     out = run("resume.py", cwd=tmp_path)
     paid, needed = re.search(r"(\d+) answers paid for, (\d+) needed", out).groups()
@@ -44,6 +46,7 @@ def test_dask_oracle(tmp_path):
     assert said == "answers from 2 workers; the same map as here: True\n"
 
 
+@pytest.mark.slow
 def test_the_page_about_oracles_runs(tmp_path):
     page = (EXAMPLES.parent / "docs" / "oracles.md").read_text("utf-8")
     blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)

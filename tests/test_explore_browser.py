@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from browserkit import SIZES, look, needs_browser, open_page, shapes
+from browserkit import LOOKS, look, needs_browser, open_page, shapes
 
 from nearer.plotting import explore_positions, save
 
@@ -30,8 +30,7 @@ def file(tmp_path_factory):
     return folder / "map.html"
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("size", "scheme"), LOOKS)
 def test_keys_go_from_object_to_object(browser, file, size, scheme):
     page = open_page(browser, size, color_scheme=scheme)
     asked = []

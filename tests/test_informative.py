@@ -105,6 +105,7 @@ def test_dimensions_are_no_more_than_answers_can_carry():
     assert found.dimension_low <= found.dimension <= found.dimension_high
 
 
+@pytest.mark.slow
 def test_chosen_questions_teach_more_than_random_ones():
     X = nearer.datasets.make_gaussian(60, 2, random_state=5)
     tau = nearer.metrics.mean_kendall_tau

@@ -158,6 +158,7 @@ def test_cells_are_computed_by_a_cluster(cluster, tmp_path):
         }
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_is_not_there_is_one_message():
     command = [
         "plan",
@@ -199,6 +200,7 @@ def test_what_is_no_address_is_refused_without_a_try(address, monkeypatch):
         scheduler(address).__enter__()
 
 
+@pytest.mark.slow
 def test_a_server_that_is_no_scheduler_is_one_message(tmp_path):
     """Nothing is printed after it, not even when the process ends."""
     with socket.create_server(("127.0.0.1", 0)) as server:

@@ -282,6 +282,7 @@ def knowing(questions):
     return [truth(question) for question in questions]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("votes", [1, 2])
 def test_a_panel_knows_whom_to_believe(votes, tmp_path):
     panel = Panel({"good": knowing, "also good": knowing, "guesses": guessing}, votes=votes)

@@ -86,6 +86,7 @@ def test_a_sample_of_heads_estimates_within_its_error():
     assert abs(knn[0] - metrics.knn_precision(X, Y)) < 4 * knn[1]
 
 
+@pytest.mark.slow
 def test_many_objects_take_a_sample_by_themselves():
     X, Y = pair(n=5001)
     tau, error = metrics.mean_kendall_tau(X, Y, random_state=0, return_error=True)

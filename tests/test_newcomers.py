@@ -130,6 +130,7 @@ def test_any_number_of_threads_gives_the_same(monkeypatch):
     assert np.array_equal(*found)
 
 
+@pytest.mark.slow
 def test_many_doubtful_answers_are_embedded_by_a_core_and_the_others():
     X = np.random.default_rng(0).normal(size=(700, 2))
     people = nearer.NoisyOracle(nearer.PointOracle(X), 0.1, random_state=1)

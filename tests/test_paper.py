@@ -39,6 +39,8 @@ from paper.page import Page, as_csv, as_html, as_markdown, make_page, write_page
 from paper.published import DIMENSIONS, FAMILIES, TABLE_1, TABLE_2, TABLE_3
 from paper.tables import make_tables
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 TINY = Scale(table1=1, own=1, table2=1, table3=1, most_objects=40, most_dimensions=3)
 

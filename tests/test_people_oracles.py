@@ -74,6 +74,7 @@ def test_senseless_arguments_are_refused(make):
         make()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.05, 0.2])
 def test_rankings_are_exact_despite_wrong_answers(noise):
     n, heads = 120, 20

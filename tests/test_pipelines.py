@@ -52,6 +52,7 @@ def test_every_method_keeps_its_budget(method, budget):
     assert embedding.positions.shape == (60, embedding.dimension)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "dimension", "tau", "knn"),
     [("3dgmm", 3, 0.985, 0.95), ("5dcube", 5, 0.98, 0.93), ("cities", 3, 0.96, 0.85)],
@@ -116,6 +117,7 @@ def test_a_dimension_too_many_is_left_where_all_answers_are_obeyed_without():
     assert fit_onwards(rows, start, at_least=3, rng=rng).positions.shape == (80, 3)
 
 
+@pytest.mark.slow
 def test_the_globe_is_fitted_in_three_dimensions():
     cities = nearer.datasets.load_cities().points[:200]
     found = [embed("basis+soe", cities, seed) for seed in range(3)]

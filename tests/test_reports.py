@@ -6,7 +6,7 @@ from html import unescape
 
 import numpy as np
 import pytest
-from browserkit import SIZES, look, needs_browser, open_page
+from browserkit import LOOKS, look, needs_browser, open_page
 
 import nearer
 from nearer.algorithms.coordinates import basis_embedding
@@ -181,8 +181,7 @@ def test_other_files_are_refused(people, tmp_path):
 
 
 @needs_browser
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("size", "scheme"), LOOKS)
 def test_a_browser_shows_it(browser, people, tmp_path, size, scheme):
     written(people, tmp_path)
     page = open_page(browser, size, color_scheme=scheme)

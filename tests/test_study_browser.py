@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from browserkit import (
     HUES,
+    LOOKS,
     SIZES,
     begin,
     choose,
@@ -144,8 +145,7 @@ def test_the_whole_way_by_keyboard_alone(browser, server, scheme):
     page.context.close()
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("size", "scheme"), LOOKS)
 def test_pages_on_which_it_does_not_go_on(browser, server, size, scheme):
     page = open_page(browser, size, color_scheme=scheme)
     base = f"http://127.0.0.1:{server.port}/"

@@ -202,6 +202,7 @@ def test_simulate_plans_on_a_copy(tmp_path, words):
     assert "positions of 3 items: the study has 10" in result.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "things", "choose", "said"),
     [("choose", 6, 2, "2 of 6"), ("rank", 4, 2, "rank 2 of 4"), ("odd", 3, 1, "odd-one-out")],

@@ -50,8 +50,10 @@ def test_salmons_columns(bench):
     wanted += ["network_latency", "time_received", "datetime_received", "start_time", "score"]
     wanted += ["puid_num_responses", "num_responses", "head_html", "winner_filename"]
     assert set(wanted) <= set(rows[0])
+    sides = {(r["head"], r["left"], r["right"]) for r in table(bench, "answers") if r["chosen"]}
     for row in rows:
         assert {row["winner"], row["loser"]} == {row["left"], row["right"]}
+        assert (row["head"], row["left"], row["right"]) in sides
         assert 0.5 <= float(row["response_time"]) < 0.6
         assert row["winner_html"] == f"word {row['winner']}"
 

@@ -25,6 +25,7 @@ def test_nothing_is_lost_when_the_server_is_killed(tmp_path):
     assert found["after_last_kill"] > 0
 
 
+@pytest.mark.slow
 def test_fifty_people_at_once_all_get_their_replies(tmp_path):
     assert http_load(n_people=50, think=0.1, n_answers=300)["answers"] >= 300
 
@@ -85,6 +86,7 @@ def wait_for(port, status, tries=300):
     return asyncio.run(ask())
 
 
+@pytest.mark.slow
 def test_drop_outs_block_nobody(tmp_path):
     """Everyone leaves after a few questions; what they held comes back and is answered."""
     path = make_study(tmp_path / "s.db", n=20, questions=20, lease_seconds=1)

@@ -36,7 +36,14 @@ def web(tmp_path_factory):
     made.close()
 
 
-@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=str)
+@pytest.mark.parametrize(
+    "mode",
+    [
+        pytest.param(GenerationMode.POSITIVE, marks=pytest.mark.slow),
+        GenerationMode.NEGATIVE,
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("who", ["nobody", "participant", "researcher"])
 def test_no_call_ends_in_a_server_error(web, who, mode):
     schema = schemathesis.openapi.from_asgi("/openapi.json", kept_open(web.client.app))

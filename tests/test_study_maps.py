@@ -197,6 +197,7 @@ def test_a_map_that_is_good_enough_ends_the_study_and_pays(tmp_path):
     web.close()
 
 
+@pytest.mark.slow
 def test_simulated_people_bring_a_study_to_its_quality(tmp_path):
     settings = {"method": "informative", "quality": 0.9, "questions": 2000, **only_real()}
     bench = Bench(tmp_path / "s.db", n=14, **settings)

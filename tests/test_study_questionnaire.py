@@ -7,7 +7,7 @@ import re
 import pytest
 import yaml
 from browserkit import (
-    SIZES,
+    LOOKS,
     look,
     needs_browser,
     open_page,
@@ -210,8 +210,7 @@ def test_whoever_is_screened_out_gets_their_own_code_and_no_question(tmp_path, r
 
 
 @needs_browser
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("size", "scheme"), LOOKS)
 def test_a_person_fills_in_every_page(browser, tmp_path, size, scheme):
     with study(tmp_path, read_files(shapes(4)), questions=1, **PAGES) as base:
         page = open_page(browser, size, color_scheme=scheme)

@@ -316,6 +316,7 @@ def test_serving_what_is_not_there_leaves_nothing_behind(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_plan_counts_what_counts_and_says_what_it_costs(tmp_path):
     (tmp_path / "w.txt").write_text("\n".join(f"word {k}" for k in range(12)))
     study = tmp_path / "s.db"

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 from browserkit import (
+    LOOKS,
     SIZES,
     look,
     needs_browser,
@@ -131,8 +132,7 @@ def test_a_study_with_a_task_from_end_to_end(
         )
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("size", "scheme"), LOOKS)
 def test_choose_two_of_eight(browser, tmp_path, size, scheme):
     files = shapes(9)
     seen = things(files)
@@ -225,8 +225,15 @@ def test_a_grid_by_keyboard_alone(browser, tmp_path, direction):
         assert [a["chosen"] for a in given] == [[102, 102 + columns], [104]]
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("length", [5, 150])
+@pytest.mark.parametrize(
+    ("size", "length"),
+    [
+        ("phone", 150),
+        ("desk", 5),
+        pytest.param("phone", 5, marks=pytest.mark.slow),
+        pytest.param("desk", 150, marks=pytest.mark.slow),
+    ],
+)
 def test_texts_in_a_grid_are_not_cut(browser, tmp_path, size, length):
     with asked(browser, tmp_path, size, [posed("choose", words(13, length), 4)]) as (page, _):
         look(page, f"grid-texts-{length}-{size}")

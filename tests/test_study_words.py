@@ -7,7 +7,6 @@ from importlib.resources import files
 import pytest
 import yaml
 from browserkit import (
-    SIZES,
     choose,
     look,
     needs_browser,
@@ -93,8 +92,15 @@ def test_a_study_without_texts_speaks_its_language_and_keeps_what_it_said():
 
 
 @needs_browser
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("language", ["de", "he"])
+@pytest.mark.parametrize(
+    ("size", "language"),
+    [
+        ("desk", "de"),
+        ("phone", "he"),
+        pytest.param("phone", "de", marks=pytest.mark.slow),
+        pytest.param("desk", "he", marks=pytest.mark.slow),
+    ],
+)
 def test_every_page_in_another_language(browser, tmp_path, size, language):
     words = {} if language == "de" else made_up()
     settings = {"language": language, "words": words, "practice": 1, "questions": 2}

@@ -12,6 +12,7 @@ from nearer.errors import InvalidInput
 from nearer.fitting.pace import Pace
 
 
+@pytest.mark.slow
 def test_a_task_that_takes_no_time_is_best():
     """With a pace that counts choices only, screens of many objects cost what small ones do."""
     free = Pace(start=0.0, choice=3.0, look=0.0)
