@@ -92,6 +92,14 @@ def test_every_room_has_its_place():
     assert {room(path) for path in MODULES} <= set(ORDER)
 
 
+def test_the_architecture_page_names_every_folder_and_is_short():
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    assert [
+        r for r in sorted({room(p) for p in MODULES if p.parent != SOURCE}) if r not in page
+    ] == []
+    assert len(page.splitlines()) <= 150
+
+
 def test_imports_go_one_way():
     wrong = [
         f"{name(path)} imports {other}"
