@@ -19,7 +19,7 @@ ORDER = """
     errors wording text questions checks distances files jobs parallel tasks trials
     _kernels geometry metrics triplets asking fitting running
     trust agreement _dimension dimension embedding embedding_file comparing compare
-    algorithms _given _many _fit _embed scale datasets plotting reports estimators judges
+    algorithms _many _fit _embed scale datasets plotting reports estimators judges
     paper_methods study cli __main__ __init__
 """.split()  # noqa: SIM905 - shorter and easier to change than a list of strings
 # A function may import from a later room when it is called: these do.

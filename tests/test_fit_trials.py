@@ -110,7 +110,7 @@ def test_losses_take_trials_as_triplets(plane):
     found = nearer.fit(trials, n_components=2, method="soe", bootstrap=0, random_state=0)
     assert found.details["method"] == "soe"
     pairs = Trials.pairs([[0, 1, 2, 3]], [0])
-    with pytest.raises(InvalidInput, match="by triplets"):
+    with pytest.raises(InvalidInput, match="is a triplet"):
         nearer.fit(pairs, n_components=1, method="soe")
 
 

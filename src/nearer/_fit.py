@@ -1,20 +1,23 @@
-"""The second door: `nearer.fit` finds positions from answers that are there already.
+"""`nearer.fit` finds positions from answers that are there already.
 
-One belief about the answers (`nearer.fitting.belief`) gives positions, their dimension, how sure
-they are, how far each person can be believed, and how well answers that it had not seen were
-predicted. Answers without errors are obeyed instead (`nearer.fitting.starts`), and the other losses
-are there for those who want them; how sure positions are is then found by drawing answers again.
+Answers in any form are loaded as `Trials`, or as triplets where all are comparisons. One posterior
+of the answers (`nearer.fitting.belief`) gives positions, their dimension and covariances, how
+reliable each person is, and how well held-out answers are predicted. Exact answers are satisfied
+instead (`nearer.fitting.starts`), and other losses can be chosen; covariances then come from a
+bootstrap, or from other maps that satisfy all answers.
 """
 
 from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from nearer import checks
 from nearer._dimension import (
@@ -24,10 +27,10 @@ from nearer._dimension import (
     find_dimension,
     fit_exactly,
 )
-from nearer._given import Given, gather
 from nearer._many import Goal, fit_many, in_blocks
-from nearer.embedding import Embedding, Phase
-from nearer.errors import AnswersWarning
+from nearer.embedding import Embedding, HeldOutAccuracy, Phase
+from nearer.errors import AnswersWarning, InvalidInput
+from nearer.files import content_suffix
 from nearer.fitting.belief import Belief
 from nearer.fitting.bootstrap import bootstrap_covariances
 from nearer.fitting.choices import Choices
@@ -39,18 +42,32 @@ from nearer.fitting.posterior import Curve, MarginForecast, Noise, Posterior
 from nearer.fitting.reliability import Reliability
 from nearer.fitting.solver import Fit, fit_positions, margins
 from nearer.fitting.starts import fit_from_above
+from nearer.metrics import share_interval
+from nearer.questions import MAX_OBJECTS, Objects
+from nearer.trials import Trials
+from nearer.triplets import Report, Triplets, read_triplets
+from nearer.triplets.blocks import blocks_of
 from nearer.triplets.stored import Stored
-from nearer.trust import Calibration, calibrated
+from nearer.trust import Calibration, calibrated, measure_agreement
 from nearer.wording import amount, as_called
 
-__all__ = ["fit"]
+__all__ = ["LoadedAnswers", "fit", "load_answers"]
 
 Method = Literal["auto", "noisy", "soe", "ckl", "gnmds", "ste", "tste"]
 
 _METHODS = ("auto", "noisy", *sorted(LOSSES.keys() - {"logistic"}))
 _DRAWS = 20  # of a bootstrap; the standard error of a spread is then a sixth of it
 _MOST_DRAWS = 100_000  # with a standard error of 0.2 %; each takes as long as a fit
-_WANDERED = 20_000  # answers; a walk among maps that obey more takes longer than the fit
+_MOST_WALKED = 20_000  # answers; a walk among maps that obey more takes longer than the fit
+_HEAVIEST = 1e9  # a weight counts answers; squares of far greater sums drown in rounding
+_PERSON = [
+    ("n_trials", np.int64),
+    ("agreement", np.float64),
+    ("low", np.float64),
+    ("high", np.float64),
+    ("reliability", np.float64),
+    ("flag", "U8"),
+]
 
 
 def fit(
@@ -85,7 +102,7 @@ def fit(
     people
         Who gave each answer; None: as the answers say. Somebody missing (None, nan, "") is nobody.
     weights
-        How much each answer counts: 2 is the same answer given twice, held out together; 0 is no
+        How much each answer counts: 2 is the same answer loaded twice, held out together; 0 is no
         answer. None: as the answers say.
     odds
         How many times likelier than at random each answer's question was to be asked, where a
@@ -143,30 +160,30 @@ def fit(
     file = repr(os.fspath(answers)) if isinstance(answers, str | os.PathLike) else "answers"
     call = as_called("nearer.fit", file, given=typed, defaults=fit.__kwdefaults__ or {})
     checks.one_of("method", method, _METHODS)
-    checks.one_of("objects", objects, ("auto", "numbers"))
     if bootstrap is not None and bootstrap != 0:
         rule = "a spread needs two draws; 0: none"
         checks.whole("bootstrap", bootstrap, least=2, most=_MOST_DRAWS, rule=rule)
     rng = checks.generator(random_state)
-    if people is None and weights is None and odds is None and not bootstrap:
+    plain = people is None and weights is None and odds is None and not bootstrap
+    if plain and _may_be_very_many(answers):
         answers = in_blocks(answers, n_objects, objects, sampled=n_components == "auto")
     if isinstance(answers, Stored):
         goal = _goal(answers.n_objects, n_components, method, max_components, max_iter, tol)
         with using(device):
-            return _doubted(fit_many(answers, goal, rng, call=call))
-    given = gather(answers, people, weights, n_objects, objects, odds)
-    goal = _goal(given.n, n_components, method, max_components, max_iter, tol)
-    if given.are_choices and (method not in ("auto", "noisy") or bootstrap):
-        given = given.split()  # the losses, and draws of answers, know triplets only
+            return _warn_of_chance(fit_many(answers, goal, rng, call=call))
+    loaded = load_answers(answers, people, weights, n_objects, objects, odds)
+    goal = _goal(loaded.n, n_components, method, max_components, max_iter, tol)
+    if loaded.are_choices and (method not in ("auto", "noisy") or bootstrap):
+        loaded = loaded.split()  # the losses, and draws of answers, know triplets only
     with using(device):
-        found = _find(given, goal, rng)
-        if draws := _default_draws(given, found) if bootstrap is None else bootstrap:
-            again = _obeyed_otherwise if found.exact else _drawn_again
-            found = again(given, found, draws, rng)
-        return _doubted(_embedding(given, found, call))
+        found = _fit_answers(loaded, goal, rng)
+        if draws := _default_draws(loaded, found) if bootstrap is None else bootstrap:
+            again = _spread_of_exact_maps if found.exact else _spread_by_bootstrap
+            found = again(loaded, found, draws, rng)
+        return _warn_of_chance(_embedding(loaded, found, call))
 
 
-def _doubted(found: Embedding) -> Embedding:
+def _warn_of_chance(found: Embedding) -> Embedding:
     """The same, with a warning where the answers seem to be chance."""
     held = found.held_out
     if held is not None and held.is_guessing:
@@ -180,10 +197,10 @@ def _doubted(found: Embedding) -> Embedding:
     return found
 
 
-def _default_draws(given: Given, found: _Found) -> int:
+def _default_draws(loaded: LoadedAnswers, found: _Result) -> int:
     if found.method == "noisy":
         return 0
-    return 0 if found.exact and len(given.rows) > _WANDERED else _DRAWS
+    return 0 if found.exact and len(loaded.rows) > _MOST_WALKED else _DRAWS
 
 
 def _goal(
@@ -195,7 +212,7 @@ def _goal(
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Result:
     """A fit with all that was learned on the way."""
 
     method: str
@@ -212,33 +229,33 @@ class _Found:
     expected_tau: float | None = None
     choices: Choices | None = None  # the answers, where they are more than comparisons
 
-    def spread(self, covariances: Floats, by: str) -> _Found:
+    def spread(self, covariances: Floats, by: str) -> _Result:
         """The same, with covariances found in another way."""
         return replace(
             self, posterior=replace(self.posterior, covariances=covariances), spread_by=by
         )
 
 
-def _find(given: Given, goal: Goal, rng: np.random.Generator) -> _Found:
+def _fit_answers(loaded: LoadedAnswers, goal: Goal, rng: np.random.Generator) -> _Result:
     method, d = goal.method, goal.d
     if d is not None and method not in ("auto", "noisy"):
-        return _minimised(given, goal, rng)
-    belief, some = _believed(given, goal, rng)
+        return _fit_loss(loaded, goal, rng)
+    belief, some = _learn(loaded, goal, rng)
     exact = None
-    if method != "noisy" and not given.are_choices:
-        exact = fit_exactly(belief, given.rows, given.weights, rng)
+    if method != "noisy" and not loaded.are_choices:
+        exact = fit_exactly(belief, loaded.rows, loaded.weights, rng)
     estimate = find_dimension(belief, goal.most, exact) if d is None else None
     if method == "auto" and exact is not None:
-        return _obeyed(given, exact, estimate, belief.reliability)
+        return _exact_result(loaded, exact, estimate, belief.reliability)
     if method not in ("auto", "noisy"):
         assert estimate is not None
-        found = _minimised(given, replace(goal, d=estimate.dimension), rng)
+        found = _fit_loss(loaded, replace(goal, d=estimate.dimension), rng)
         return replace(found, estimate=estimate)
-    if some < len(given.answers):  # those settled the dimension; all of them are fitted
-        belief, _ = _believed(given, replace(goal, d=belief.dimension), rng)
+    if some < len(loaded.answers):  # those settled the dimension; all of them are fitted
+        belief, _ = _learn(loaded, replace(goal, d=belief.dimension), rng)
     evidence = belief.evidence if estimate is None else estimate.evidence
     belief.conclude(max_iter=goal.max_iter, tol=goal.tol)
-    return _Found(
+    return _Result(
         "noisy",
         belief.fit,
         belief.right,
@@ -253,51 +270,54 @@ def _find(given: Given, goal: Goal, rng: np.random.Generator) -> _Found:
     )
 
 
-def _believed(given: Given, goal: Goal, rng: np.random.Generator) -> tuple[Belief, int]:
+def _learn(loaded: LoadedAnswers, goal: Goal, rng: np.random.Generator) -> tuple[Belief, int]:
     """What the answers make believe, and from how many: enough to settle the dimension."""
-    some = np.arange(len(given.answers))
+    some = np.arange(len(loaded.answers))
     if goal.d is None and len(some) > SETTLED:
         some = np.sort(rng.choice(len(some), SETTLED, replace=False))
-    belief = Belief(given.n, goal.d, rng, max_components=goal.most if not goal.d else None)
-    if given.odds is not None:
-        belief.expect(given.asked, given.odds)
-    people = None if given.people is None else given.people[some]
-    belief.learn(given.answers[some], people, given.weights[some])
+    belief = Belief(loaded.n, goal.d, rng, max_components=goal.most if not goal.d else None)
+    if loaded.odds is not None:
+        asked = loaded.answers.questions if isinstance(loaded.answers, Trials) else loaded.rows
+        belief.expect(asked, loaded.odds)
+    people = None if loaded.people is None else loaded.people[some]
+    belief.learn(loaded.answers[some], people, loaded.weights[some])
     return belief, len(some)
 
 
-def _obeyed(
-    given: Given,
+def _exact_result(
+    loaded: LoadedAnswers,
     exact: ExactFit,
     estimate: DimensionEstimate | None,
     reliability: Reliability | None,
-) -> _Found:
-    right = np.full(len(given.rows), np.nan)
+) -> _Result:
+    right = np.full(len(loaded.rows), np.nan)
     right[exact.held_out.rows] = exact.held_out.right
-    found = _plain(given, "soe", exact.fit, right, exact.held_out.curve)
+    found = _plain_result(loaded, "soe", exact.fit, right, exact.held_out.curve)
     return replace(found, estimate=estimate, reliability=reliability, exact=True)
 
 
-def _minimised(given: Given, goal: Goal, rng: np.random.Generator) -> _Found:
+def _fit_loss(loaded: LoadedAnswers, goal: Goal, rng: np.random.Generator) -> _Result:
     method, d, loss = goal.method, goal.d or 1, Loss(goal.method)
     found = fit_from_above(
-        given.rows,
-        given.n,
+        loaded.rows,
+        loaded.n,
         d,
         loss=loss,
-        weights=given.weights,
+        weights=loaded.weights,
         max_iter=goal.max_iter,
         tol=goal.tol,
         rng=rng,
     )
-    held = hold_out_once(given.rows, given.weights, given.n, d, loss, rng)
-    right = np.full(len(given.rows), np.nan)
+    held = hold_out_once(loaded.rows, loaded.weights, loaded.n, d, loss, rng)
+    right = np.full(len(loaded.rows), np.nan)
     if held is not None:
         right[held.rows] = held.right
-    return _plain(given, method, found, right, Curve() if held is None else held.curve)
+    return _plain_result(loaded, method, found, right, Curve() if held is None else held.curve)
 
 
-def _plain(given: Given, method: str, found: Fit, right: Floats, curve: Curve) -> _Found:
+def _plain_result(
+    loaded: LoadedAnswers, method: str, found: Fit, right: Floats, curve: Curve
+) -> _Result:
     n, d = found.positions.shape
     posterior = Posterior(
         found.positions,
@@ -308,12 +328,14 @@ def _plain(given: Given, method: str, found: Fit, right: Floats, curve: Curve) -
         found.n_iter,
         found.converged,
     )
-    wrong = 1 - MarginForecast(margins(found.positions, given.rows)).right
-    rate = float(np.average(wrong, weights=given.weights))
-    return _Found(method, posterior, right, rate, weights=given.weights)
+    wrong = 1 - MarginForecast(margins(found.positions, loaded.rows)).right
+    rate = float(np.average(wrong, weights=loaded.weights))
+    return _Result(method, posterior, right, rate, weights=loaded.weights)
 
 
-def _drawn_again(given: Given, found: _Found, n_draws: int, rng: np.random.Generator) -> _Found:
+def _spread_by_bootstrap(
+    loaded: LoadedAnswers, found: _Result, n_draws: int, rng: np.random.Generator
+) -> _Result:
     """Covariances by fits to answers drawn again, with the weights of the fit."""
     noise, noisy = found.posterior.noise, found.method == "noisy"
     loss = noise.loss if noisy else Loss(found.method)
@@ -321,8 +343,8 @@ def _drawn_again(given: Given, found: _Found, n_draws: int, rng: np.random.Gener
     def refit(weights: Floats, start: Floats) -> Floats:
         ridge = noise.ridge(float(weights.sum())) if noisy else 0.0
         again = fit_positions(
-            given.rows,
-            given.n,
+            loaded.rows,
+            loaded.n,
             start=start,
             weights=weights,
             loss=loss,
@@ -333,44 +355,44 @@ def _drawn_again(given: Given, found: _Found, n_draws: int, rng: np.random.Gener
 
     positions, weights = found.posterior.positions, found.weights
     covariances = bootstrap_covariances(
-        positions, given.rows, refit, weights=weights, n_draws=n_draws, rng=rng
+        positions, loaded.rows, refit, weights=weights, n_draws=n_draws, rng=rng
     )
     return found.spread(covariances, "answers drawn again")
 
 
-def _obeyed_otherwise(
-    given: Given, found: _Found, n_draws: int, rng: np.random.Generator
-) -> _Found:
+def _spread_of_exact_maps(
+    loaded: LoadedAnswers, found: _Result, n_draws: int, rng: np.random.Generator
+) -> _Result:
     """Covariances by other maps that obey all answers."""
-    counted = given.rows[given.weights > 0].astype(np.int64)
+    counted = loaded.rows[loaded.weights > 0].astype(np.int64)
     positions = found.posterior.positions
     away = draw_positions(positions, None, counted, n_draws, rng=rng) - positions
     covariances = np.einsum("kni,knj->nij", away, away) / n_draws
     return found.spread(covariances, "other maps that obey")
 
 
-def _embedding(given: Given, found: _Found, call: str) -> Embedding:
+def _embedding(loaded: LoadedAnswers, found: _Result, call: str) -> Embedding:
     posterior, estimate = found.posterior, found.estimate
     d = posterior.positions.shape[1]
     evidence = found.evidence or (estimate.evidence if estimate is not None else {})
     known = bool(np.any(posterior.covariances))
-    trials = np.unique(given.trials)
+    trials = np.unique(loaded.trials)
     note = f"{amount(len(trials), 'answer')}, {found.method}, {amount(d, 'dimension')}"
     return Embedding(
         positions=posterior.positions,
-        triplets=given.rows.astype(np.int64),
-        n_comparisons=len(given.answers),
+        triplets=loaded.rows.astype(np.int64),
+        n_comparisons=len(loaded.answers),
         n_rounds=0,
-        history=(Phase("fit", len(given.answers), 0, note),),
+        history=(Phase("fit", len(loaded.answers), 0, note),),
         evidence=evidence,
         determined=None if estimate is None else estimate.determined,
         dimension_low=d if estimate is None else estimate.dimension_low,
         dimension_high=d if estimate is None else estimate.dimension_high,
         covariances=posterior.covariances if known else None,
-        held_out=given.accuracy(found.right),
+        held_out=loaded.accuracy(found.right),
         error_rate=found.error_rate,
-        people=given.rated(found.right, found.reliability),
-        names=given.names,
+        people=loaded.rate_people(found.right, found.reliability),
+        names=loaded.names,
         chosen=False,
         details={
             "method": found.method,
@@ -382,9 +404,270 @@ def _embedding(given: Given, found: _Found, call: str) -> Embedding:
             "weights": found.weights,
             "choices": found.choices,
             "expected_tau": found.expected_tau,
-            "agreement": given.agreement(),
+            "agreement": measure_agreement(loaded.answers, loaded.people, loaded.weights),
             "calibration": found.calibration,
-            "read": given.read,
+            "read": loaded.report,
             "call": call,
         },
     )
+
+
+# --- answers in any form -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LoadedAnswers:
+    """Answers as fits take them.
+
+    Attributes
+    ----------
+    answers
+        What is fitted: `Trials`, or ``(m, 3)`` rows where all answers are comparisons.
+    rows
+        The triplets of the answers.
+    n, names
+        How many objects there are, and what they are called; None: by their numbers.
+    weights, people
+        How much each answer counts, and who gave it.
+    trials
+        One number an answer, the same for triplets that are one answer.
+    odds
+        How much likelier than at random each answer's question was.
+    report
+        What was read and left out, where there was a file.
+    """
+
+    answers: NDArray[np.int32] | Trials
+    rows: NDArray[np.int32]
+    n: int
+    names: tuple[Any, ...] | None
+    weights: Floats
+    people: NDArray[Any] | None
+    trials: Objects
+    odds: Floats | None = None
+    report: Report | None = None
+
+    @property
+    def are_choices(self) -> bool:
+        """Whether the fit takes trials: some are more than comparisons, or undecided."""
+        return isinstance(self.answers, Trials)
+
+    @property
+    def are_comparisons(self) -> bool:
+        """Whether all answers are comparisons, some possibly undecided."""
+        return not isinstance(self.answers, Trials) or self.answers.are_comparisons
+
+    def split(self) -> LoadedAnswers:
+        """The same as triplets, each trial's sharing its weight."""
+        if not isinstance(self.answers, Trials):
+            return self
+        rows, trial = self.answers.triplets()
+        if not len(rows):
+            raise InvalidInput(
+                "none of these trials is a triplet; leave method and bootstrap as they are"
+            )
+        weights = (self.weights / np.maximum(np.bincount(trial, minlength=len(self.weights)), 1))[
+            trial
+        ]
+        people = None if self.people is None else self.people[trial]
+        odds = None if self.odds is None else self.odds[trial]
+        own = rows.astype(np.int32)
+        split = replace(self, rows=own, answers=own, odds=odds)
+        return replace(split, weights=weights, people=people, trials=trial)
+
+    def _by_trial(self, right: Floats) -> tuple[Objects, Floats, Floats]:
+        """First answer, weight and share predicted rightly of each trial that was held out.
+
+        `right` says how far each answer was predicted, nan where it was not.
+        """
+        held = np.isfinite(right) & (self.weights > 0)
+        _, first, which = np.unique(self.trials[held], return_index=True, return_inverse=True)
+        weight = np.bincount(which, self.weights[held]).astype(np.float64)
+        share = np.bincount(which, self.weights[held] * right[held])
+        return np.flatnonzero(held)[first], weight, share / weight
+
+    def accuracy(self, right: Floats) -> HeldOutAccuracy | None:
+        """How many trials were predicted rightly; None where none was."""
+        first, weight, right = self._by_trial(right)
+        if not len(weight):
+            return None
+        if self.odds is not None:
+            weight = weight / self.odds[first]
+        share = float(np.average(right, weights=weight))
+        low, high = share_interval(share, float(weight.sum() ** 2 / (weight**2).sum()))
+        return HeldOutAccuracy(share, low, high, len(weight))
+
+    def rate_people(
+        self, right: Floats, reliability: Reliability | None
+    ) -> NDArray[np.void] | None:
+        """A table of the people, see `Embedding.people`; None where nobody says who answered."""
+        if self.people is None:
+            return None
+        names, which = np.unique(self.people, return_inverse=True)
+        nobody = int(names.dtype.kind == "U" and names[0] == "")  # sorts first, and is not rated
+        table = np.zeros(len(names), dtype=[("id", names.dtype), *_PERSON])
+        table["id"] = names
+        trial = np.unique(self.trials, return_index=True)[1]
+        table["n_trials"] = np.bincount(which[trial], minlength=len(names))
+        first, _, share = self._by_trial(right)
+        held = np.bincount(which[first], minlength=len(names))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # nobody's answers held out: nan
+            share = np.bincount(which[first], share, len(names)) / held
+        table["agreement"] = share
+        for k in np.flatnonzero(held == 0):
+            table["low"][k], table["high"][k] = 0.0, 1.0
+        for k in np.flatnonzero(held):
+            table["low"][k], table["high"][k] = share_interval(float(share[k]), float(held[k]))
+        table["reliability"] = np.nan
+        if reliability is not None:
+            table["reliability"][nobody:] = reliability.reliability
+            table["flag"][np.isin(names, reliability.contrary)] = "contrary"
+            table["flag"][np.isin(names, reliability.guessing)] = "guessing"
+        return table[nobody:]
+
+
+def load_answers(
+    answers: Any,
+    people: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    n_objects: int | None = None,
+    objects: str = "auto",
+    odds: ArrayLike | None = None,
+) -> LoadedAnswers:
+    """Answers in any form as fits take them; see `nearer.fit` for the parameters.
+
+    *Objects* are the distinct ids in the answers, ascending; an id in no answer is no object.
+    """
+    checks.one_of("objects", objects, ("auto", "numbers"))
+    report, names = None, None
+    is_frame = hasattr(answers, "columns") and not isinstance(answers, np.ndarray)
+    if isinstance(answers, str | os.PathLike) or (
+        is_frame and all(isinstance(name, str) for name in answers.columns)
+    ):
+        answers = _read(answers)
+    elif (blocks := blocks_of(answers)) is not None:
+        answers = _joined(blocks, n_objects)
+    if isinstance(answers, Triplets):
+        report, names = answers.report, answers.trials.names or answers.labels
+        if people is None and weights is None:
+            answers = replace(answers.trials, names=names)
+        else:  # one for each triplet
+            people = answers.people if people is None else people
+            weights = answers.weights if weights is None else weights
+    if n_objects is not None:
+        checks.whole("n_objects", n_objects, most=MAX_OBJECTS, rule="or leave it out")
+    keep = objects == "numbers" or n_objects is not None
+    if isinstance(answers, Trials):
+        people = answers.people if people is None else people
+        weights = answers.weights if weights is None else weights
+        found = _of_trials(answers, n_objects, keep)
+    else:
+        found = _of_rows(getattr(answers, "triplets", answers), names, n_objects, keep)
+    if odds is not None and found.are_choices and not found.are_comparisons:
+        raise InvalidInput(
+            "odds with trials that are no comparisons: they are known of those; leave them out"
+        )
+    m = len(found.answers)
+    return replace(
+        found,
+        weights=checks.weights(weights, m, _HEAVIEST),
+        people=checks.people(people, m),
+        odds=None if odds is None else checks.odds(odds, m),
+        report=report,
+    )
+
+
+def _of_rows(
+    answers: Any, names: Sequence[Any] | None, n_objects: int | None, keep: bool
+) -> LoadedAnswers:
+    """Rows (head, near, far) of numbers or of names."""
+    values = np.asarray(answers) if np.ndim(answers) == 2 else answers
+    if isinstance(values, np.ndarray) and values.dtype.kind in "USO" and n_objects is None:
+        names, values = _number_names(values)
+    count = n_objects if n_objects is not None or names is None else len(names)
+    rows, n = checks.triplets(values, count)
+    if not keep:
+        dense = n <= rows.size  # then counting is quicker than sorting
+        seen = np.flatnonzero(np.bincount(rows.ravel())) if dense else np.unique(rows)
+        if len(seen) < n:
+            names = tuple(i if names is None else names[i] for i in seen.tolist())
+            rows = np.searchsorted(seen, rows).astype(np.int32)
+            n = len(seen)
+    called = None if names is None else tuple(names)
+    return LoadedAnswers(rows, rows, n, called, np.empty(0), None, _trial_of_each(rows))
+
+
+def _number_names(rows: NDArray[Any]) -> tuple[tuple[Any, ...], NDArray[Any]]:
+    """The distinct names, ascending, and the rows with each name's place among them."""
+    try:
+        names, numbers = np.unique(rows, return_inverse=True)
+    except TypeError as error:
+        raise InvalidInput(
+            f"triplets of names of different kinds ({error}): make all of them texts or numbers"
+        ) from error
+    return tuple(names.tolist()), numbers.reshape(rows.shape)
+
+
+def _of_trials(answers: Trials, n_objects: int | None, keep: bool) -> LoadedAnswers:
+    """Trials of any task; where all are decided comparisons, as triplets, which fit faster."""
+    if not len(answers):
+        raise InvalidInput("there are no trials: at least one is needed")
+    decided = answers.decided
+    if not decided.any():
+        raise InvalidInput(
+            f"{amount(len(answers), 'trial')}, and nobody could decide: that says nothing of where "
+            "objects are; at least one choice is needed"
+        )
+    n = answers.n_objects if n_objects is None else n_objects
+    names, questions = answers.names, answers.questions
+    seen = np.unique(questions[questions >= 0])
+    if seen[-1] >= n:
+        raise InvalidInput(f"object {seen[-1]} of the trials: objects are from 0 to {n - 1}")
+    if not keep and len(seen) < n:
+        names = tuple(seen.tolist() if names is None else (names[i] for i in seen))
+        answers, n = answers.renumbered(seen), len(seen)
+    rows = answers.triplets()[0].astype(np.int32)
+    fitted = rows if answers.are_comparisons and decided.all() else answers
+    return LoadedAnswers(fitted, rows, n, names, np.empty(0), None, np.arange(len(answers)))
+
+
+def _may_be_very_many(answers: Any) -> bool:
+    """Whether answers are in a form that can be read in blocks."""
+    if isinstance(answers, str | os.PathLike):
+        return content_suffix(answers) in (".npy", ".parquet") or Path(answers).is_dir()
+    return not isinstance(answers, Trials | Triplets)
+
+
+def _joined(blocks: Iterator[Any], n_objects: int | None) -> NDArray[np.int32]:
+    """Blocks of ``(m, 3)`` rows, one after the other, without a copy in a wider type."""
+    parts = [checks.triplets(block, n_objects)[0] for block in blocks if len(block)]
+    if not parts:
+        raise InvalidInput(
+            "an iterator without a block of rows: must yield (m, 3) rows, at least once"
+        )
+    return np.concatenate(parts)
+
+
+def _read(source: Any) -> Triplets:
+    """A file or a frame, with a warning of what somebody should look at."""
+    read = read_triplets(source)
+    name = os.fspath(source) if isinstance(source, str | os.PathLike) else "the frame"
+    for doubt in read.report.doubts():
+        what = f"{name}: {doubt} (fit what nearer.read_triplets returns, and this is not said)"
+        warnings.warn(what, AnswersWarning, stacklevel=4)
+    return read
+
+
+def _trial_of_each(rows: NDArray[np.int32]) -> Objects:
+    """Which rows are one answer: the two triplets of an odd-one-out or a most-central choice.
+
+    Files of such choices hold nothing else, so it is all rows, two by two, or none.
+    """
+    numbers = np.arange(len(rows))
+    if len(rows) % 2:
+        return numbers
+    (h, a, b), (h2, a2, b2) = rows[::2].T, rows[1::2].T
+    odd = (h == a2) & (a == h2) & (b == b2)
+    central = (h == b2) & (a == a2) & (b == h2)
+    return numbers // 2 if odd.all() or central.all() else numbers

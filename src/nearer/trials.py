@@ -251,6 +251,11 @@ class Trials:
         return np.asarray((self.chosen > 0).any(axis=1))
 
     @property
+    def are_comparisons(self) -> bool:
+        """Whether each asks which of two objects is nearer to the query."""
+        return self.kind == "near" and bool((self.n_shown == 2).all())
+
+    @property
     def task(self) -> Task | None:
         """What all trials ask for; None where they differ."""
         sizes = np.unique(np.stack([self.wanted, self.n_shown], axis=1), axis=0)

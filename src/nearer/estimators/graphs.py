@@ -22,7 +22,7 @@ from sklearn.base import BaseEstimator
 
 from nearer import checks
 from nearer.errors import InvalidInput
-from nearer.estimators.naming import FramesOut, as_generator
+from nearer.estimators.base import FramesOut, as_generator
 from nearer.fitting.losses import Floats
 from nearer.fitting.starts import fit_from_above
 

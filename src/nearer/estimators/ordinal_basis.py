@@ -15,7 +15,7 @@ from nearer.asking.protocol import Oracle
 from nearer.asking.run import run
 from nearer.asking.sort import Order
 from nearer.errors import InvalidInput
-from nearer.estimators.naming import as_generator
+from nearer.estimators.base import as_generator
 from nearer.geometry.axes import Axis
 
 __all__ = ["OrdinalBasis"]

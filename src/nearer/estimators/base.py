@@ -1,33 +1,114 @@
-"""What all embedders of answered triplets share; the mathematics is in `fitting`.
+"""What all scikit-learn estimators of answers share; the mathematics is in `nearer.fitting`.
 
-All of them take ``(m, 3)`` rows (head, near, far), or questions (head, a, b) with ``y`` that says
-whether a is nearer, so `sklearn.model_selection.cross_val_score` works with either. Objects are
-numbers or names, rows an array or a frame (`nearer.estimators.naming`).
+They take ``(m, 3)`` rows (head, near, far), or questions (head, a, b) with ``y`` that says whether
+a is nearer, so that `sklearn.model_selection.cross_val_score` works with either. Objects are
+numbers or names, rows an array or a frame. An estimator that was fitted to names takes questions
+about names. Positions come out as an array, or as a frame after ``set_output``.
 """
 
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
+from sklearn import get_config
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from nearer import checks
+from nearer._fit import load_answers
 from nearer.errors import AnswersWarning, InvalidInput
-from nearer.estimators.naming import FramesOut, as_generator, number_answers, number_questions
 from nearer.fitting.device import is_tensor, using
 from nearer.fitting.on_gpu import GpuPasses
 from nearer.fitting.solver import Fit, Passes, disobeyed, prepare
-from nearer.questions import pack
+from nearer.questions import Floats, pack
 from nearer.wording import amount
 
-__all__ = ["TripletEstimator", "answered", "warn_about"]
+__all__ = ["FramesOut", "TripletEstimator", "as_generator", "number_questions"]
 
+Output = Literal["default", "pandas", "polars"]
 _MOST_SORTED = 10_000_000  # answers; sorting more would take longer than a fit on a GPU
+
+
+def as_generator(random_state: Any) -> np.random.Generator:
+    """Whatever scikit-learn calls a random state, or a generator, as a generator."""
+    if random_state is None or isinstance(random_state, np.random.Generator | int | np.integer):
+        return checks.generator(random_state)
+    return np.random.default_rng(check_random_state(random_state).randint(2**31, size=4))
+
+
+def number_questions(questions: ArrayLike, names: NDArray[Any] | None) -> NDArray[Any]:
+    """Questions about names as questions about numbers."""
+    rows = np.asarray(questions)
+    if names is None or rows.dtype.kind not in "USO":
+        return rows
+    known = {name: number for number, name in enumerate(names.tolist())}
+    strange = [name for name in np.unique(rows).tolist() if name not in known]
+    if strange:
+        raise InvalidInput(
+            f"{strange[0]!r}: is none of the {len(known)} objects that answers were fitted about"
+        )
+    numbers = [known[name] for name in rows.ravel().tolist()]
+    return np.array(numbers, dtype=np.int64).reshape(rows.shape)
+
+
+class FramesOut(TransformerMixin):  # type: ignore[misc]
+    """Positions as an array or, after ``set_output``, as a frame with one row an object.
+
+    scikit-learn's own way takes the rows of what comes out for those of what went in; here the ones
+    are objects, the others answers.
+    """
+
+    embedding_: Floats
+    objects_: NDArray[Any] | None = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(auto_wrap_output_keys=None, **options)
+
+    def set_output(self, *, transform: Output | None = None) -> Self:
+        """Choose what ``transform`` and ``fit_transform`` return.
+
+        Parameters
+        ----------
+        transform
+            ``"pandas"`` or ``"polars"``: a frame, by pandas with the objects as its index;
+            ``"default"``: an array; None: as it was.
+        """
+        if transform is not None:
+            checks.one_of("transform", transform, ("default", "pandas", "polars"))
+            self._sklearn_output_config = {"transform": transform}  # what sklearn.clone copies
+        return self
+
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
+        """Names of the coordinates: the estimator's name and a number."""
+        check_is_fitted(self, "embedding_")
+        prefix = type(self).__name__.lower()
+        return np.array([f"{prefix}{j}" for j in range(self.embedding_.shape[1])], dtype=object)
+
+    def _returned(self) -> Any:
+        """The positions as the user wants them."""
+        check_is_fitted(self, "embedding_")
+        chosen = getattr(self, "_sklearn_output_config", {})
+        wanted = chosen.get("transform", get_config()["transform_output"])
+        columns = [str(name) for name in self.get_feature_names_out()]
+        try:
+            if wanted == "pandas":
+                import pandas as pd  # noqa: PLC0415 - only here
+
+                return pd.DataFrame(self.embedding_, columns=columns, index=self.objects_)
+            if wanted == "polars":
+                import polars as pl  # noqa: PLC0415
+
+                return pl.DataFrame(self.embedding_, schema=columns)
+        except ImportError as error:
+            raise InvalidInput(
+                f"set_output(transform={wanted!r}) needs {wanted}; pip install {wanted}, or take "
+                "transform='default'"
+            ) from error
+        return self.embedding_
 
 
 class TripletEstimator(FramesOut, BaseEstimator):  # type: ignore[misc]
@@ -97,12 +178,13 @@ class TripletEstimator(FramesOut, BaseEstimator):  # type: ignore[misc]
         if is_tensor(triplets) and y is None:
             self.n_contradictions_ = None  # what lies on the device already is not sorted
             return GpuPasses.of_tensor(triplets, sample_weight, n), None
-        found = number_answers(triplets, questions=y is not None, n_objects=n)
-        rows, n = checks.triplets(answered(found.rows, y), found.n_objects)
-        self.objects_ = found.names
-        self.n_contradictions_ = warn_about(rows, n)
-        weights = found.weights if sample_weight is None else sample_weight
-        return prepare(rows, n, weights), found.people
+        answers = triplets if y is None else answered(triplets, y)
+        loaded = load_answers(answers, n_objects=n, objects="numbers").split()
+        if loaded.names is not None and not isinstance(loaded.names[0], int):
+            self.objects_ = np.array(loaded.names)
+        self.n_contradictions_ = warn_about(loaded.rows, loaded.n)
+        weights = loaded.weights if sample_weight is None else sample_weight
+        return prepare(loaded.rows, loaded.n, weights), loaded.people
 
     def _embed(
         self,
