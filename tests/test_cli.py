@@ -214,11 +214,11 @@ def test_a_budget_counts_what_was_paid_before_an_interruption(
 
 @pytest.mark.parametrize("stop", [in_python, in_compiled_code])
 def test_answers_are_kept_when_writing_is_interrupted(call, points, tmp_path, monkeypatch, stop):
-    from nearer.cli import output
+    from nearer.cli import embed
 
     arguments = ["embed", points, "--method", "basis", "--seed", 3, "--out", "o"]
     with monkeypatch.context() as patch:
-        patch.setattr(output, "_picture", stop)
+        patch.setattr(embed, "_picture", stop)
         assert call(*arguments).exit_code == 130
     assert [file.name for file in (tmp_path / "o").iterdir()] == ["interrupted.npz"]
     again = call(*arguments)
@@ -343,7 +343,10 @@ def test_embed_says_where_the_dimension_is_not_determined(call, tmp_path):
     assert summary["determined"] is False
     low, high = summary["dimension_low"], summary["dimension_high"]
     assert low < high
-    assert f"dimension not determined: {low} to {high} cannot be told" in call(*given).stdout
+    assert (
+        f"dimension not determined: these answers do not distinguish {low} to {high}"
+        in call(*given).stdout
+    )
 
 
 def test_an_interrupt_while_the_command_is_loaded_is_one_line(tmp_path):

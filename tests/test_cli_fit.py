@@ -172,7 +172,7 @@ def test_a_dimension_that_is_not_determined_is_said_to_be_so(call, tmp_path):
     summary = json.loads((tmp_path / "out/fit/fit.json").read_text())
     assert summary["determined"] is False
     low, high = summary["dimension_low"], summary["dimension_high"]
-    assert f"not determined: {low} to {high} cannot be told apart" in result.stdout
+    assert f"not determined: these answers do not distinguish {low} to {high}" in result.stdout
     given = call("fit", "few.csv", "--seed", 0, "--dim", 2)
     assert "not determined" not in given.stdout
     assert "given" in given.stdout

@@ -1,4 +1,4 @@
-"""``nearer data``: the data sets, whose they are, and whether they are at hand."""
+"""`nearer data`: the data sets, their licences, and whether their files are here."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from nearer.cli.saying import say
+from nearer.cli.output import say
 
 __all__ = ["command"]
 
@@ -15,7 +15,7 @@ __all__ = ["command"]
 @click.command("data")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list instead of a table.")
 def command(as_json: bool) -> None:
-    """List the data sets: objects, licence, size, and whether they are at hand.
+    """List the data sets: objects, licence, size, and whether their files are here.
 
     Files are looked for in the folder that NEARER_DATA names, where it is set, then in the cache
     folder (NEARER_CACHE). Some sets can be downloaded instead.
@@ -26,25 +26,22 @@ def command(as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
         return
-    table = [("name", "objects", "size", "at hand", "licence", "what")]
-    table += [
-        (
-            row["name"],
-            f"{row['objects']:,}",
-            _bytes(row["bytes"]),
-            row["at_hand"],
-            row["licence"],
-            row["what"],
+    columns = {
+        "name": [row["name"] for row in rows],
+        "objects": [f"{row['objects']:,}" for row in rows],
+        "size": [_bytes(row["bytes"]) for row in rows],
+        "at hand": [row["at_hand"] for row in rows],
+        "licence": [row["licence"] for row in rows],
+        "what": [row["what"] for row in rows],
+    }
+    widths = {name: max(len(name), *map(len, cells)) for name, cells in columns.items()}
+    for line in [list(columns), *zip(*columns.values(), strict=True)]:
+        cells = zip(line, columns, strict=True)
+        padded = (
+            cell.rjust(widths[name]) if name in ("objects", "size") else cell.ljust(widths[name])
+            for cell, name in cells
         )
-        for row in rows
-    ]
-    widths = [max(len(line[i]) for line in table) for i in range(len(table[0]))]
-    for line in table:
-        cells = [
-            cell.rjust(width) if i in (1, 2) else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ]
-        say("  ".join(cells).rstrip())
+        say("  ".join(padded).rstrip())
     places = " and ".join(str(folder) for folder in folders())
     say(f"\nLooked for in {places}; NEARER_DATA and NEARER_CACHE name other folders.")
 

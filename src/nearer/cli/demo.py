@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from nearer.cli.output import print_run
+from nearer.cli.embed import print_run
+from nearer.cli.output import say
 from nearer.cli.running import run_method
-from nearer.cli.saying import say
 
 __all__ = ["command"]
 

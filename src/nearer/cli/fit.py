@@ -10,8 +10,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from nearer.cli.options import GivenPath, scheduler_option
-from nearer.cli.saying import say
+from nearer.cli.output import GivenPath, say, scheduler_option
 from nearer.errors import DroppedRows, InvalidInput
 from nearer.files import as_path
 

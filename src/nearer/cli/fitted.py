@@ -20,8 +20,14 @@ from nearer import __version__
 from nearer._dimension import DimensionEstimate
 from nearer._fit import fit
 from nearer.asking.progress import step_progress
-from nearer.cli.destinations import check_files, check_folder, make_folder
-from nearer.cli.output import said_of_dimension
+from nearer.cli.embed import undetermined
+from nearer.cli.output import (
+    check_files,
+    check_folder,
+    make_folder,
+    print_lines,
+    print_table,
+)
 from nearer.embedding import Embedding
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.files import json_text, positions_text, sha256, table_text, written_whole
@@ -304,13 +310,6 @@ def _earlier(folder: Path) -> set[str]:
 
 def _print(fitted: Fitted, summary: dict[str, Any], also: list[Path]) -> None:
     """One table of 80 columns, and what it does not say."""
-    from rich.table import Table
-
-    from nearer.cli.console import PlainConsole
-
-    title = f"{fitted.source}, {summary['method']}"
-    # seven columns fit a terminal of 80 where they have no borders
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 1))
     known = {True: "", False: "\nnot determined", None: "\ngiven"}[summary["determined"]]
     low, high = summary["held_out_low"], summary["held_out_high"]
     cells = {
@@ -322,16 +321,11 @@ def _print(fitted: Fitted, summary: dict[str, Any], also: list[Path]) -> None:
         "noise": _number(summary["noise"]),
         "seconds": f"{summary['seconds']:.3g}",
     }
-    for name in cells:
-        table.add_column(name, justify="right", no_wrap=name == "dimension")
-    table.add_row(*cells.values())
-    console = PlainConsole()
-    console.print(table)
-    for line in _remarks(fitted, summary):
-        console.print(line, soft_wrap=True, highlight=False)
-    names = ", ".join(summary["files"])
-    for line in (f"in {fitted.folder}: {names}", *(f"written: {file}" for file in also)):
-        console.print(line, soft_wrap=True)
+    # seven columns fit a terminal of 80 characters without borders
+    columns = {name: [cell] for name, cell in cells.items()}
+    print_table(f"{fitted.source}, {summary['method']}", columns, boxed=False)
+    files = f"in {fitted.folder}: {', '.join(summary['files'])}"
+    print_lines([*_remarks(fitted, summary), files, *(f"written: {file}" for file in also)])
 
 
 def _remarks(fitted: Fitted, summary: dict[str, Any]) -> Iterator[str]:
@@ -339,7 +333,7 @@ def _remarks(fitted: Fitted, summary: dict[str, Any]) -> Iterator[str]:
     held = fitted.embedding.held_out
     if held is not None and held.is_guessing:
         yield "these answers are predicted no better than by guessing: the map may be chance alone"
-    yield from said_of_dimension(fitted.embedding)
+    yield from undetermined(fitted.embedding)
     others = fitted.embedding.details["agreement"].get("others")
     if others is not None:
         yield f"two people agree on {others.share:.3f} of the questions that both answered"

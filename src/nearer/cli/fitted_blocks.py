@@ -20,10 +20,8 @@ from rich.markup import escape
 
 from nearer._many import MANY, Checkpoint, Goal, fit_many
 from nearer.asking.progress import bar_progress
-from nearer.cli.destinations import KEPT, make_folder
 from nearer.cli.fitted import Fitted, wanted_dimension
-from nearer.cli.saying import say, visible
-from nearer.cli.stopping import stopped_by_ctrl_c
+from nearer.cli.output import INTERRUPTED, make_folder, say, stopped_by_ctrl_c, visible
 from nearer.errors import InvalidInput
 from nearer.fitting.blockwise import lay_out
 from nearer.fitting.device import using
@@ -88,7 +86,7 @@ def _fitted(
             "leave it out"
         )
     seed = secrets.randbits(31) if seed is None else seed
-    file, start = folder / KEPT, time.perf_counter()
+    file, start = folder / INTERRUPTED, time.perf_counter()
     with bar_progress() as (step, share), stopped_by_ctrl_c(partial(_where_it_is, file)):
         step(escape(visible(f"reading {path}")))
         shown = replace(source, blocks=_watched(source, share))

@@ -12,9 +12,7 @@ from typing import Any
 
 import click
 
-from nearer.cli.destinations import check_file
-from nearer.cli.saying import say
-from nearer.cli.stopping import stopped_by_ctrl_c
+from nearer.cli.output import check_file, say, stopped_by_ctrl_c
 from nearer.wording import amount
 
 __all__ = ["command"]

@@ -1,6 +1,6 @@
-"""The `nearer` command: one group, its commands loaded on demand, every error one line.
+"""The `nearer` command: one group, its commands loaded on demand.
 
-A warning is one, too: what `nearer` itself has to say comes without the line of code that said it.
+Every error that the user can mend is one line and exit code 2; warnings of ours are one line, too.
 """
 
 from __future__ import annotations
@@ -16,24 +16,23 @@ from typing import Any
 import click
 
 from nearer import __version__
-from nearer.cli.saying import Ended, say
-from nearer.cli.stopping import stopped_by_ctrl_c
+from nearer.cli.output import Ended, say, stopped_by_ctrl_c
 from nearer.errors import AnswersWarning, DroppedRows, NearerError
 
 __all__ = ["main"]
 
-# command: (the module that holds it as `command`, what `nearer --help` says of it)
+# command: (the module that defines it as `command`, its line in `nearer --help`)
 _COMMANDS = {
     "demo": ("nearer.cli.demo", "Re-draw the map of the world from comparisons alone."),
     "fit": ("nearer.cli.fit", "Find positions from a file of answers."),
     "embed": ("nearer.cli.embed", "Embed points or a built-in data set from comparisons alone."),
     "plan": ("nearer.cli.plan", "Say how many answers a study needs, from simulation."),
-    "data": ("nearer.cli.data", "List the data sets and whether they are at hand."),
+    "data": ("nearer.cli.data", "List the data sets and whether their files are here."),
     "judge": ("nearer.cli.judge", "Ask a person at this terminal, or a language model in batches."),
     "study": ("nearer.cli.study", "Ask people: make a study, serve it, read it out."),
 }
 
-# what a device has to say, no fault of the program: there is no room, or it is broken
+# Errors of the device that output goes to: it is full or broken.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
@@ -59,11 +58,11 @@ class _OnDemand(click.Group):
                 warnings.showwarning = _plainly(warnings.showwarning)
                 return super().invoke(ctx)
         except NearerError as error:
-            raise _Refused(str(error)) from error
+            raise Ended(str(error)) from error
         except RuntimeError as error:
-            if "no locator available" not in str(error):  # Numba's words for no folder to write to
+            if "no locator available" not in str(error):  # Numba's message
                 raise
-            raise _Refused(
+            raise Ended(
                 "nowhere to keep compiled code: neither the package's folder nor the home folder "
                 "can be written to; set NUMBA_CACHE_DIR to a folder that can"
             ) from error
@@ -71,7 +70,7 @@ class _OnDemand(click.Group):
             if error.errno not in _FULL:
                 raise
             _forget_output()
-            raise _Refused(
+            raise Ended(
                 f"the output cannot be written ({error.strerror}); make room there, or send it "
                 "elsewhere"
             ) from error
@@ -90,19 +89,13 @@ def _plainly(show: Callable[..., None]) -> Callable[..., None]:
 
 
 def _forget_output() -> None:
-    """Drop what could not be printed: Python would try again at its end, and complain."""
+    """Drop what could not be printed, which Python would try to print again when it ends."""
     try:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
     except (OSError, ValueError):
-        pass  # it is no file
-
-
-class _Refused(Ended):
-    """Something the user can mend: one message, exit code 2."""
-
-    exit_code = 2
+        pass  # standard output is not a file
 
 
 @click.group(cls=_OnDemand, context_settings={"help_option_names": ["-h", "--help"]})

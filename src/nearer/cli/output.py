@@ -1,174 +1,241 @@
-"""What a run leaves: a table or a JSON object on the screen, files in a folder, whole or not."""
+r"""What commands share: what they print, where they write, and how Ctrl-C ends them.
+
+*Printing.* A name in a file may hold an escape sequence, with which a terminal changes its title or
+hides a line. Text is therefore shown with its control characters written out, as ``\x1b``. Data
+that a command was asked to print, JSON or CSV, is not changed.
+
+*Writing.* A command writes files of fixed names to a folder. A folder is refused before any work
+where it cannot be written, or where one of these files is the one that is read.
+
+*Ctrl-C* gives one line and exit code 130, as shells expect.
+"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
-from nearer import metrics
-from nearer.algorithms.basis import Basis
-from nearer.embedding import Embedding
-from nearer.files import json_text, positions_text, table_text, write_files
-from nearer.wording import amount
+from nearer.errors import InvalidInput
 
-__all__ = ["WRITTEN", "MethodRun", "print_run", "said_of_dimension", "write_run"]
+__all__ = [
+    "INTERRUPTED",
+    "Ended",
+    "GivenPath",
+    "check_file",
+    "check_files",
+    "check_folder",
+    "make_folder",
+    "print_lines",
+    "print_table",
+    "say",
+    "scheduler_option",
+    "stopped_by_ctrl_c",
+    "visible",
+]
 
-WRITTEN = ("basis.json", "embedding.csv", "map.png", "triplets.csv")
+#: the file that an interrupted run leaves in its folder, until the run is complete
+INTERRUPTED = "interrupted.npz"
+# control characters except the tab and the end of a line, and halves of characters
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
-
-@dataclass
-class MethodRun:
-    """A finished run of a method, ready to be written and printed."""
-
-    data: str
-    method: str
-    folder: Path
-    truth: Any
-    metric: str
-    embedding: Embedding
-    seconds: float
-    seed: int
-    names: tuple[str, ...] | None = None
-    files: list[str] = field(default_factory=list)  # what `write_run` has written
-
-    @property
-    def basis(self) -> Basis | None:
-        """The axes, where the method has found some."""
-        basis: Basis | None = self.embedding.details.get("basis")
-        return basis
-
-    def summary(self) -> dict[str, Any]:
-        """The figures of one run, as ``--json`` prints them."""
-        positions, details = self.embedding.positions, self.embedding.details
-        against: dict[str, Any] = {"metric": self.metric, "random_state": self.seed}
-        fitted = {key: value for key, value in details.items() if key in ("loss", "n_starts")}
-        return {
-            "n_objects": len(positions),
-            "method": self.method,
-            "dimension": self.embedding.dimension,
-            "dimension_low": self.embedding.dimension_low,
-            "dimension_high": self.embedding.dimension_high,
-            "determined": self.embedding.determined,
-            "n_comparisons": self.embedding.n_comparisons,
-            "n_rounds": self.embedding.n_rounds,
-            "seconds": round(self.seconds, 4),
-            "tau": metrics.mean_kendall_tau(self.truth, positions, **against),
-            "knn_precision": metrics.knn_precision(self.truth, positions, **against),
-            "rmse": metrics.distance_rmse(self.truth, positions, **against),
-            **fitted,
-            "n_components": self.embedding.dimension,
-            "seed": self.seed,
-            "out": str(self.folder),
-        }
+scheduler_option = click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Have coarse work done by the Dask scheduler at tcp://host:port; needs nearer[dask].",
+)
 
 
-def write_run(run: MethodRun) -> None:
-    """Write all files of a run, or none; axes of an earlier run do not stay beside them."""
-    contents = _files(run)
-    write_files(run.folder, contents)
-    run.files = sorted(contents)
-    if "basis.json" not in contents and _holds_axes(run.folder / "basis.json"):
-        (run.folder / "basis.json").unlink()
+class GivenPath(click.Path):
+    """A path; an empty one, as of a variable that is not set, is refused."""
+
+    def __init__(self, **rules: Any) -> None:
+        super().__init__(path_type=Path, **rules)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path, or an error that says what is wrong with it."""
+        from nearer.files import as_path  # imports NumPy
+
+        as_path(value)
+        return super().convert(value, param, ctx)
 
 
-def _holds_axes(file: Path) -> bool:
-    """Whether a run has written this file; somebody else's of that name is none of its business."""
-    try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return False
-    return isinstance(found, dict) and {"axes", "rankings"} <= set(found)
+# --- printing ------------------------------------------------------------------------------------
 
 
-def said_of_dimension(embedding: Embedding) -> Iterator[str]:
-    """The sentence that a dimension needs where the answers leave others possible."""
-    if embedding.determined is False:
-        span = f"{embedding.dimension_low} to {embedding.dimension_high}"
-        yield f"dimension not determined: {span} cannot be told apart by these answers"
+def visible(text: str) -> str:
+    r"""A text with its control characters written out.
+
+    Examples
+    --------
+    >>> print(visible("ape\x1b[2J, bee\n"), end="")
+    ape\x1b[2J, bee
+    """
+    return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
-def print_run(run: MethodRun, *, as_json: bool) -> None:
-    """Print the figures: one JSON object, or one table with one row."""
-    summary = run.summary()
-    if as_json:
-        click.echo(json_text(summary))
-        return
+def say(text: str, *, err: bool = False) -> None:
+    """Print a line for a person."""
+    click.echo(visible(text), err=err)
+
+
+def print_table(
+    title: str, columns: Mapping[str, Sequence[str]], *, left: str = "", boxed: bool = True
+) -> None:
+    """Print a table by Rich, columns to the right but for the one named `left`."""
     from rich.table import Table
 
-    from nearer.cli.console import PlainConsole
+    how: dict[str, Any] = {} if boxed else {"box": None, "pad_edge": False, "padding": (0, 1)}
+    table = Table(title=title, title_justify="left", **how)
+    for name in columns:
+        table.add_column(name, justify="left" if name == left else "right", no_wrap=not boxed)
+    for row in zip(*columns.values(), strict=True):
+        table.add_row(*row)
+    _console().print(table)
 
-    table = Table(title=f"{run.data}, {run.method}", title_justify="left")
-    heads = {
-        "n_objects": "n",
-        "dimension": "dimension",
-        "n_comparisons": "comparisons",
-        "n_rounds": "rounds",
-        "seconds": "seconds",
-        "tau": "τ",
-        "knn_precision": "kNN",
-        "rmse": "RMSE",
-    }
-    for name in heads.values():
-        table.add_column(name, justify="right")
-    table.add_row(*(_cell(summary[key]) for key in heads))
-    console = PlainConsole()
-    console.print(table)
-    for phase in run.embedding.history:
-        console.print(f"{phase.name}: {amount(phase.n_comparisons, 'comparison')}; {phase.note}")
-    for line in said_of_dimension(run.embedding):
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print lines below a table; long ones are not broken."""
+    console = _console()
+    for line in lines:
         console.print(line, soft_wrap=True, highlight=False)
-    console.print(f"in {run.folder}: {', '.join(run.files)}", soft_wrap=True)
 
 
-def _cell(value: float) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
+def _console() -> Any:
+    """A Rich console without markup and emoji, since a path may look like either."""
+    from rich.console import Console
+    from rich.text import Text
+
+    class PlainConsole(Console):
+        def render_str(self, text: str, **how: Any) -> Text:
+            return super().render_str(visible(text), **how)
+
+    return PlainConsole(markup=False, emoji=False)
 
 
-def _files(run: MethodRun) -> dict[str, str | bytes]:
-    from nearer.plotting import as_png
-
-    embedding, basis = run.embedding, run.basis
-    contents: dict[str, str | bytes] = {
-        "embedding.csv": positions_text(embedding.positions, run.names),
-        "triplets.csv": table_text(["head", "winner", "loser"], embedding.triplets.tolist()),
-        "map.png": as_png(_picture(run)),
-    }
-    if basis is not None:
-        contents["basis.json"] = json_text(_basis_as_json(basis), indent=1) + "\n"
-    return contents
+# --- ending --------------------------------------------------------------------------------------
 
 
-def _basis_as_json(basis: Basis) -> dict[str, Any]:
-    return {
-        "n_objects": basis.n_objects,
-        "dimension": basis.dimension,
-        "stopped": basis.stopped,
-        "n_comparisons": basis.n_comparisons,
-        "n_rounds": basis.n_rounds,
-        "axes": [
-            {"endpoints": axis.endpoints, "members": axis.members.tolist()} for axis in basis.axes
-        ],
-        "rankings": {str(head): ranking.tolist() for head, ranking in basis.rankings.items()},
-    }
+class Ended(click.ClickException):
+    """Ends a command with one message: something that the user can mend."""
+
+    exit_code = 2
+
+    def format_message(self) -> str:
+        """The message, which may name what a file holds."""
+        return visible(super().format_message())
 
 
-def _picture(run: MethodRun) -> Any:
-    from nearer.datasets import load_cities
-    from nearer.plotting import plot_basis, plot_positions, plot_world
+class _Stopped(Ended):
+    exit_code = 130
 
-    positions = run.embedding.positions
-    if run.data == "cities":
-        return plot_world(positions, load_cities())
-    dense = isinstance(run.truth, np.ndarray)
-    if run.basis is not None:
-        ax = plot_basis(run.basis, run.truth if dense else positions)
-    else:
-        ax = plot_positions(positions, labels=run.names)
-    ax.set_title(f"{run.data}, {run.method}", parse_math=False)
-    return ax.figure
+
+@contextmanager
+def stopped_by_ctrl_c(message: Callable[[], str] = lambda: "interrupted") -> Iterator[None]:
+    """On Ctrl-C end the command with a message; the function may first save what there is.
+
+    In compiled code, Ctrl-C comes out as a SystemError whose cause is the KeyboardInterrupt.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise _Stopped(message()) from None
+    except SystemError as error:
+        if not isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
+            raise
+        raise _Stopped(message()) from None
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+def check_folder(out: str, names: Iterable[str] = (), reads: Iterable[Path] = ()) -> None:
+    """Refuse a folder that cannot be written, or where one of `names` is a file that is read.
+
+    The folder is not made yet, so that a run that is refused for another reason leaves none.
+    """
+    if not out:  # as of a variable that is not set: the current folder is written .
+        raise InvalidInput("--out '': is no folder; name one, or . for this one")
+    folder = Path(out)
+    there = next(place for place in (folder, *folder.absolute().parents) if os.path.lexists(place))
+    if not there.is_dir():
+        which = "is a file" if there == folder else f"cannot be made, as {there} is a file"
+        raise InvalidInput(f"--out {out}: {which}; name a folder, there or elsewhere")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise InvalidInput(f"--out {out}: is not writable; choose another folder")
+    sources = list(reads)
+    for name in (*names, INTERRUPTED):
+        if _is_one_of(folder / name, sources):
+            raise InvalidInput(
+                f"--out {out}: {name} is written there, over the file that is read; choose another "
+                "folder"
+            )
+
+
+def make_folder(out: str) -> Path:
+    """The output folder, made where it does not exist."""
+    check_folder(out)
+    folder = Path(out)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInput(
+            f"--out {out}: cannot be made ({error.strerror}); choose another folder"
+        ) from error
+    return folder
+
+
+def check_file(option: str, file: Path, reads: Iterable[Path]) -> None:
+    """Refuse to write over a file that is read; `option` is the option that names the file."""
+    if _is_one_of(file, reads):
+        raise InvalidInput(
+            f"{option} {file}: is a file that is read, and would be overwritten; name another"
+        )
+
+
+def check_files(map_file: Path | None, report_file: Path | None, reads: Sequence[Path]) -> None:
+    """Refuse a map and a report that cannot be written, or would overwrite another file."""
+    if map_file and report_file:
+        real = os.path.realpath(map_file)
+        if real == os.path.realpath(report_file):
+            raise InvalidInput(
+                f"--map {map_file} and --report {report_file}: are one file; give them two names"
+            )
+        if real in map(os.path.realpath, _pictures(report_file)):
+            raise InvalidInput(
+                f"--map {map_file}: the report {report_file} has a picture of that name; give the "
+                "map another"
+            )
+    kinds = {"--map": (".svg", ".pdf", ".png", ".html"), "--report": (".html", ".md")}
+    for option, file in (("--map", map_file), ("--report", report_file)):
+        if file is None:
+            continue
+        if file.suffix.lower() not in kinds[option]:
+            raise InvalidInput(f"{option} {file}: must end in one of {', '.join(kinds[option])}")
+        if not os.access(file.absolute().parent, os.W_OK | os.X_OK):
+            raise InvalidInput(f"{option} {file}: its folder must exist and be writable")
+        if file.is_dir():
+            raise InvalidInput(f"{option} {file}: is a folder; name a file, there or elsewhere")
+        for written in (file, *_pictures(file)):
+            check_file(option, written, reads)
+
+
+def _pictures(report: Path) -> list[Path]:
+    """The pictures that a report in Markdown has beside it."""
+    if report.suffix.lower() != ".md":
+        return []
+    ends = ("map.svg", "map.png", "dimension.svg")
+    return [report.with_name(f"{report.stem}-{end}") for end in ends]
+
+
+def _is_one_of(target: Path, reads: Iterable[Path]) -> bool:
+    """True if a file exists and is one of these, whatever either is called."""
+    return any(
+        os.path.exists(target) and os.path.exists(read) and os.path.samefile(target, read)
+        for read in reads
+    )

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from nearer.cli.options import scheduler_option
+from nearer.cli.output import print_lines, print_table, scheduler_option
 from nearer.wording import amount
 
 __all__ = ["command"]
@@ -106,24 +106,19 @@ def _count(
         }
         click.echo(json.dumps(summary))
         return
-    from rich.table import Table
-
-    from nearer.cli.console import PlainConsole
-
     title = f"{n_objects:,} objects, {amount(n_components, 'dimension')}, {noise:.0%} wrong answers"
-    table = Table(title=title, title_justify="left")
-    for name in ("answers", "of the truth", "of people's answers", "τ"):
-        table.add_column(name, justify="right")
-    for m, truth, people, tau in zip(
-        plan.n_answers, plan.accuracy, plan.agreement, plan.tau, strict=True
-    ):
-        table.add_row(f"{m:,}", f"{truth:.3f}", f"{people:.3f}", f"{tau:.3f}")
-    console = PlainConsole()
-    console.print(table)
-    console.print(f"perfect knowledge predicts {plan.ceiling:.3f} of people's answers")
+    columns = {
+        "answers": [f"{m:,}" for m in plan.n_answers],
+        "of the truth": [f"{x:.3f}" for x in plan.accuracy],
+        "of people's answers": [f"{x:.3f}" for x in plan.agreement],
+        "τ": [f"{x:.3f}" for x in plan.tau],
+    }
+    print_table(title, columns)
+    lines = [f"perfect knowledge predicts {plan.ceiling:.3f} of people's answers"]
     for target, size in needed.items():
         answers = "more than that" if size is None else f"about {size:,} answers"
-        console.print(f"{target:.0%} of the truth: {answers}")
+        lines.append(f"{target:.0%} of the truth: {answers}")
+    print_lines(lines)
 
 
 def _compare(
@@ -164,22 +159,17 @@ def _compare(
         }
         click.echo(json.dumps(summary))
         return
-    from rich.table import Table
-
-    from nearer.cli.console import PlainConsole
-
     space = f"{n_objects:,} objects, {amount(n_components, 'dimension')}"
-    title = f"{space}, {noise:.0%} wrong, {hours:g} hours"
-    table = Table(title=title, title_justify="left")
-    for name in ("task", "screens", "of the truth", "τ"):
-        table.add_column(name, justify="left" if name == "task" else "right")
-    for task, m, truth, t in zip(plan.tasks, plan.n_screens, accuracy, tau, strict=True):
-        table.add_row(task, f"{m:,}", f"{truth:.3f}", f"{t:.3f}")
-    console = PlainConsole()
-    console.print(table)
-    console.print(f"best: {best}")
+    columns = {
+        "task": list(plan.tasks),
+        "screens": [f"{m:,}" for m in plan.n_screens],
+        "of the truth": [f"{x:.3f}" for x in accuracy],
+        "τ": [f"{x:.3f}" for x in tau],
+    }
+    print_table(f"{space}, {noise:.0%} wrong, {hours:g} hours", columns, left="task")
     if plan.level:
-        console.print(f"not told apart from it in {n_repeats} simulations: {', '.join(plan.level)}")
+        certainty = f"not distinguished from it by {n_repeats} simulations: {', '.join(plan.level)}"
     else:
-        console.print(f"better than each other by two standard errors in {n_repeats} simulations")
-    console.print("screens last as long as recorded for dishes of food, see nearer.Pace")
+        certainty = f"better than all others by two standard errors in {n_repeats} simulations"
+    times = "screens last as long as recorded for dishes of food, see nearer.Pace"
+    print_lines([f"best: {best}", certainty, times])

@@ -26,10 +26,8 @@ from nearer.asking.memory import Memory
 from nearer.asking.oracles import PointOracle
 from nearer.asking.progress import asking_progress
 from nearer.asking.run import run
-from nearer.cli.destinations import KEPT, check_folder, make_folder
-from nearer.cli.output import WRITTEN, MethodRun, write_run
-from nearer.cli.saying import say
-from nearer.cli.stopping import stopped_by_ctrl_c
+from nearer.cli.embed import WRITTEN, MethodRun, write_run
+from nearer.cli.output import INTERRUPTED, check_folder, make_folder, say, stopped_by_ctrl_c
 from nearer.datasets.points import load_named_points
 from nearer.errors import InvalidInput
 from nearer.files import read_numpy, write_bytes
@@ -134,7 +132,7 @@ class _PaidAnswers:
 
     def __init__(self, folder: Path, points: NDArray[np.float64], options: list[Any]) -> None:
         self._fingerprint = _fingerprint(points, options)
-        self._file = folder / KEPT
+        self._file = folder / INTERRUPTED
         self.memory = Memory()
         self.seed = options[0] if options[0] is not None else secrets.randbits(32)
         if self._file.exists():

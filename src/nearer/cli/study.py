@@ -13,9 +13,7 @@ from typing import Any
 
 import click
 
-from nearer.cli.destinations import check_file
-from nearer.cli.options import GivenPath
-from nearer.cli.saying import say
+from nearer.cli.output import GivenPath, check_file, say
 from nearer.cli.study_changes import COMMANDS, STUDY, read_settings
 from nearer.errors import InvalidInput
 from nearer.files import write_bytes

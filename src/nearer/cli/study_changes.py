@@ -10,8 +10,7 @@ from typing import Any
 
 import click
 
-from nearer.cli.options import GivenPath
-from nearer.cli.saying import say
+from nearer.cli.output import GivenPath, say
 from nearer.errors import InvalidInput
 from nearer.wording import amount
 
