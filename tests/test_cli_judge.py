@@ -39,7 +39,7 @@ def test_whoever_sits_there_can_leave_and_come_back(objects, tmp_path):
     assert second.exit_code == 0, second.output
     assert second.output.count("Which is more like") == 16
     with out.open() as file:
-        assert [row["object"] for row in csv.DictReader(file)] == WORDS
+        assert [row["label"] for row in csv.DictReader(file)] == WORDS
     third = nearer_judge("ask", objects, "--budget", 20)
     assert "Which is more like" not in third.output
     assert third.exit_code == 0

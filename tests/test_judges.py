@@ -12,9 +12,10 @@ import pytest
 
 import nearer
 from examples.stub_server import StubServer
+from nearer.asking.answers import OptionOrder
 from nearer.errors import InvalidInput, JudgeError, OracleError
 from nearer.judges import ChatJudge, Inbox, Panel, from_similarity
-from nearer.judges.prompts import Prompt
+from nearer.judges.chat import read_letters
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(20, 2))
@@ -58,27 +59,27 @@ def ask(judge, questions):
     + [(text, None) for text in ("", "AB", "Answer: A", "Both", "A or B", "C", None, 3)],
 )
 def test_a_reply_is_a_letter_and_nothing_else(reply, letter):
-    assert Prompt.read(reply, 1) == [letter]
+    assert read_letters(reply, 1) == [letter]
 
 
 def test_replies_to_several_questions_are_read_line_by_line():
-    assert Prompt.read("1: A\n2) b\n3. ?", 3) == ["A", "B", "?"]
-    assert Prompt.read("1: A\n1: B\n3: B", 3) == [None, None, "B"]
-    assert Prompt.read("A\nB\nA", 3) == [None, None, None]
+    assert read_letters("1: A\n2) b\n3. ?", 3) == ["A", "B", "?"]
+    assert read_letters("1: A\n1: B\n3: B", 3) == [None, None, "B"]
+    assert read_letters("A\nB\nA", 3) == [None, None, None]
 
 
 def test_each_object_is_shown_first_about_half_of_the_time():
-    prompt = Prompt(salt=3)
-    shown = [prompt.show(question) for question in some_questions(2000)]
+    order = OptionOrder(seed=3)
+    shown = [order.show(question) for question in some_questions(2000)]
     assert 0.46 < np.mean([one.swapped for one in shown]) < 0.54
-    again = [prompt.show(("x", "y", "z")).first for _ in range(200)]
-    mirrored = [prompt.show(("x", "z", "y")).first for _ in range(200)]
+    again = [order.show(("x", "y", "z")).first for _ in range(200)]
+    mirrored = [order.show(("x", "z", "y")).first for _ in range(200)]
     assert 0.35 < np.mean([first == "y" for first in again + mirrored]) < 0.65
-    assert not any(Prompt(order="fixed").show(q).swapped for q in some_questions())
+    assert not any(OptionOrder("fixed").show(q).swapped for q in some_questions())
 
 
 def test_the_same_seed_shows_the_same_order_in_every_process():
-    first, second = Prompt(salt=3), Prompt(salt=3)
+    first, second = OptionOrder(seed=3), OptionOrder(seed=3)
     questions = some_questions(50)
     assert [first.show(q) for q in questions] == [second.show(q) for q in questions]
 
@@ -94,12 +95,12 @@ def test_pictures_travel_by_path(tmp_path):
     for path in paths:
         path.write_bytes(b"\x89PNG" + path.name.encode())
     judge = ChatJudge("m", key=None)
-    parts = judge.request([judge.prompt.show(paths)])["messages"][1]["content"]
+    parts = judge.request([judge.option_order.show(paths)])["messages"][1]["content"]
     pictures = [part["image_url"]["url"] for part in parts if part["type"] == "image_url"]
     assert len(pictures) == 3
     assert all(url.startswith("data:image/png;base64,") for url in pictures)
     with pytest.raises(InvalidInput, match=r"none\.png: cannot be read"):
-        judge.request([judge.prompt.show([*paths[:2], Path("none.png")])])
+        judge.request([judge.option_order.show([*paths[:2], Path("none.png")])])
 
 
 # the language model
@@ -293,7 +294,7 @@ def test_a_panel_knows_whom_to_believe(votes, tmp_path):
     assert min(report.votes.values()) > 150 * votes
     assert report.reliability["guesses"] < 0.5 < report.reliability["good"]
     answers = nearer.load_journal(journal)
-    assert set(answers.person_labels) == set(report.votes)
+    assert set(answers.people) == set(report.votes)
     assert len(answers) == 600 * votes
 
 

@@ -1,21 +1,36 @@
-"""Answers in the one form that is used inside, from whatever an oracle says.
+"""Answers in the one form that is used inside, and the order in which options are shown.
 
 One answer for each comparison, or one row of them for each screen. Without doubt they are plain
 booleans. "Don't know" (None, NaN, `nearer.UNSURE`, masked) is masked; a number from 0 to 1 is a
 graded answer, how much speaks for a.
+
+`OptionOrder` draws which of two objects a judge is shown first, and `turned` gives the answer about
+a whichever was first: no other module swaps options.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
-from nearer.errors import OracleError
+from nearer import checks
+from nearer.errors import InvalidInput, OracleError
 from nearer.questions import Answers, Objects, Questions, Said
 
-__all__ = ["PricedAnswers", "RoundAnswers", "as_answers", "partly_known", "put"]
+__all__ = [
+    "OptionOrder",
+    "PricedAnswers",
+    "RoundAnswers",
+    "Shown",
+    "as_answers",
+    "partly_known",
+    "put",
+    "turned",
+]
 
 
 class PricedAnswers(list[Any]):
@@ -172,3 +187,69 @@ def _graded(answers: Any) -> Any:
     certain = ((p == 0) | (p == 1) | mask).all()
     data = (p == 1) if certain else p
     return np.ma.MaskedArray(data, mask=mask) if mask.any() else data
+
+
+def turned(answers: Said, swapped: Answers) -> Said:
+    """Answers to questions ``(head, a, b)`` from those to ``(head, b, a)`` where swapped.
+
+    Examples
+    --------
+    >>> turned(np.array([True, True]), np.array([True, False]))
+    array([False,  True])
+    >>> turned(np.array([0.25, 0.5]), np.array([True, False]))
+    array([0.75, 0.5 ])
+    """
+    if answers.dtype == np.bool_:
+        return answers ^ swapped
+    return np.asanyarray(np.abs(answers - swapped))
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A question as it is shown: a and b are exchanged if `swapped`."""
+
+    head: Any
+    first: Any
+    second: Any
+    swapped: bool
+
+    def answer(self, first: float) -> float | bool:
+        """The answer about a, from how much speaks for the option shown first."""
+        about_a = float(turned(np.array([float(first)]), np.array([self.swapped]))[0])
+        return bool(about_a) if about_a in (0.0, 1.0) else about_a
+
+
+class OptionOrder:
+    """Draws which object of each question is shown first.
+
+    A judge that prefers one position then adds noise and no bias.
+
+    Parameters
+    ----------
+    order
+        ``"random"``: which object is first is drawn anew each time a question is asked.
+        ``"fixed"``: a is first.
+    seed
+        Of the draw.
+    """
+
+    def __init__(self, order: Literal["random", "fixed"] = "random", seed: int = 0) -> None:
+        self.order = checks.one_of("order", order, ("random", "fixed"))
+        self._seed = seed
+        self._times: dict[str, int] = {}
+
+    def show(self, question: Sequence[Any]) -> Shown:
+        """A question with its two options in the order drawn for it."""
+        if len(question) != 3:
+            raise InvalidInput(
+                f"a question of {len(question)} objects: this judge is asked about a head and two "
+                "others"
+            )
+        head, a, b = question
+        if self.order == "fixed":
+            return Shown(head, a, b, False)
+        key = repr((str(head), *sorted((str(a), str(b)))))
+        times = self._times[key] = self._times.get(key, -1) + 1
+        drawn = hashlib.blake2b(f"{self._seed} {times} {key}".encode(), digest_size=1).digest()[0]
+        swapped = bool(drawn & 1) ^ (str(a) > str(b))
+        return Shown(head, b, a, True) if swapped else Shown(head, a, b, False)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from nearer.asking.answers import turned
 from nearer.questions import (
     Answers,
     Objects,
@@ -63,7 +64,7 @@ class Memory:
         keys, mirrored = pack(questions)
         keys, first = np.unique(keys, return_index=True)
         values = np.asarray(answers, dtype=np.float32)[first]
-        values = np.where(mirrored[first], 1 - values, values)
+        values = turned(values, mirrored[first])
         if self._runs:
             new = ~self._find(keys)[1]
             keys, values = keys[new], values[new]
@@ -80,7 +81,7 @@ class Memory:
             return self._recall_screens(np.asarray(questions))
         keys, mirrored = pack(questions)
         values, known = self._find(keys)
-        values = np.where(mirrored & known, 1 - values, values)
+        values = turned(values, mirrored & known)
         plain = values == 1
         graded = ((values > 0) & ~plain).any()
         return (values if graded else plain), known

@@ -42,7 +42,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from nearer import checks
-from nearer.asking.answers import partly_known
+from nearer.asking.answers import partly_known, turned
 from nearer.asking.memory import Memory
 from nearer.asking.record import Record
 from nearer.errors import BudgetSpent
@@ -295,12 +295,12 @@ def in_order(strategy: Strategy[T]) -> Strategy[T]:
     """
 
     def answer(questions: Questions) -> Strategy[Answers]:
-        turned = questions[:, 1] > questions[:, 2]
-        asked = np.where(turned[:, None], questions[:, [0, 2, 1]], questions)
+        swapped = questions[:, 1] > questions[:, 2]
+        asked = np.where(swapped[:, None], questions[:, [0, 2, 1]], questions)
         try:
-            return (yield asked) ^ turned
+            return turned((yield asked), swapped)
         except BudgetSpent as spent:
-            answers = spent.answers ^ turned[: len(spent.answers)]
+            answers = turned(spent.answers, swapped[: len(spent.answers)])
             raise BudgetSpent(spent.budget, answers) from None
 
     return wrapped(strategy, answer)

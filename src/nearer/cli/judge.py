@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from collections.abc import Callable
@@ -24,7 +22,7 @@ def command() -> None:
 
 
 def _common(function: Callable[..., Any]) -> Callable[..., Any]:
-    """What every sub-command needs to make the same run again."""
+    """The options that every sub-command needs to make the same run again."""
     for option in (
         click.option("--question", default="Which is more like {head}?", show_default=True),
         click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True),
@@ -46,7 +44,7 @@ def _common(function: Callable[..., Any]) -> Callable[..., Any]:
 def ask(
     objects: str, journal: str | None, budget: int | None, seed: int, question: str, out: str | None
 ) -> None:
-    """Ask whoever sits here about OBJECTS, a text file with one object a line.
+    """Ask the person at this terminal about OBJECTS, a text file with one object a line.
 
     A question a line; the arrow keys answer. The same command goes on where it was left.
     """
@@ -61,7 +59,7 @@ def ask(
         lambda: f"the answers are in {file}; the same command goes on from there"
     ):
         found = run(_strategy(names, budget, seed), judge, objects=names, journal=file)
-    _finish(found, file, out)
+    _finish(found, names, file, out)
 
 
 @command.command("export")
@@ -88,12 +86,12 @@ def export(
     about = {"judge": "batches", "model": model, "question": question}
     batch = open_batch(_strategy(names, budget, seed), file, names, about)
     if batch.result is not None:
-        _finish(batch.result, file, None)
+        _finish(batch.result, names, file, None)
         return
     judge = ChatJudge(model, question=question, key=None, random_state=seed)
     lines = []
     for row, (head, a, b) in zip(batch.rows.tolist(), batch.questions.tolist(), strict=True):
-        shown = judge.prompt.show((names[head], names[a], names[b]))
+        shown = judge.option_order.show((names[head], names[a], names[b]))
         lines.append(
             {
                 "custom_id": f"{batch.number}-{row}-{'ba' if shown.swapped else 'ab'}",
@@ -134,13 +132,14 @@ def import_(
     say(f"{amount(len(answers), 'answer')} taken in, {unsure:,} of them don't know")
     batch = open_batch(_strategy(names, budget, seed), file, names, about)
     if batch.result is not None:
-        _finish(batch.result, file, out)
+        _finish(batch.result, names, file, out)
     else:
         say(f"{amount(len(batch.rows), 'question is', 'questions are')} open: export")
 
 
 def _replies(path: str, number: int, open_rows: set[int]) -> dict[int, Any]:
     """Answers by row; what cannot be read is don't know, what is not open is left out."""
+    from nearer.asking.answers import Shown
     from nearer.errors import InvalidInput
     from nearer.files import read_bytes
     from nearer.judges.chat import first_options
@@ -165,7 +164,8 @@ def _replies(path: str, number: int, open_rows: set[int]) -> dict[int, Any]:
         if first is None or math.isnan(first):
             answers[place[1]] = None
         else:
-            answers[place[1]] = 1 - first if order == "ba" else first
+            shown = Shown(None, None, None, swapped=order == "ba")
+            answers[place[1]] = shown.answer(first)
     return answers
 
 
@@ -185,7 +185,7 @@ def _journal(objects: str, journal: str | None) -> Path:
 
 
 def _check_out(out: str | None, *reads: str | Path) -> None:
-    """Refuse, before anybody is asked, to write over what is read."""
+    """Refuse, before a question is asked, to overwrite a file that is read."""
     if out is not None:
         check_file("--out", Path(out), map(Path, reads))
 
@@ -196,27 +196,14 @@ def _strategy(names: list[str], budget: int | None, seed: int) -> Any:
     return informative(len(names), budget=budget or 8 * len(names), random_state=seed)
 
 
-def _finish(found: Any, file: Path, out: str | None) -> None:
-    from nearer.files import write_bytes
+def _finish(found: Any, names: list[str], file: Path, out: str | None) -> None:
+    from nearer.files import positions_text, write_bytes
 
-    names = found.names or _names(file)
     say(
         f"{amount(found.n_comparisons, 'answer places', 'answers place')} "
         f"{len(found.positions):,} objects in {amount(found.dimension, 'dimension')}; the "
         f"answers are in {file}"
     )
     if out is not None:
-        sheet = io.StringIO()
-        writer = csv.writer(sheet, lineterminator="\n")
-        writer.writerow(["object", *(f"x{j + 1}" for j in range(found.dimension))])
-        for name, row in zip(names, found.positions.tolist(), strict=True):
-            writer.writerow([name, *row])
-        write_bytes(out, sheet.getvalue().encode())
+        write_bytes(out, positions_text(found.positions, names).encode())
         say(f"their positions are in {out}")
-
-
-def _names(file: Path) -> tuple[str, ...]:
-    """What the objects of a journal are called."""
-    from nearer.asking.journal import load_journal
-
-    return load_journal(file).labels

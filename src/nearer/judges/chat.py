@@ -1,32 +1,53 @@
-"""A language model as the judge: any endpoint that speaks as OpenAI's does.
+"""A language model as the judge: any endpoint that speaks the protocol of OpenAI.
 
-A key comes from the environment when the first call is made. It is held by the connection alone:
-no attribute, message, log or journal has it, and where an endpoint repeats it in an error it is
-taken out. Calls that fail for a while (429, 5xx, time-outs, lost connections) are made again, after
-the time that the endpoint asks for or a pause that doubles; what will not mend is raised.
+*Prompts.* The two options are shown as A and B, in an order drawn for each question
+(`nearer.asking.answers.OptionOrder`). A reply is the letter and nothing else. Several questions in
+one prompt are numbered, and so are the lines of the reply.
+
+*Keys.* The key is read from the environment when the first call is made. Only the connection holds
+it: no attribute, message, log or journal has it, and where an endpoint repeats it in an error it is
+removed.
+
+*Failures.* Calls that fail for a while (429, 5xx, time-outs, lost connections) are made again by
+tenacity, after the time that the endpoint asks for or a pause that doubles. Other failures are
+raised.
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import math
+import mimetypes
 import os
-import random
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from nearer import checks
-from nearer.asking.answers import PricedAnswers
+from nearer.asking.answers import OptionOrder, PricedAnswers, Shown
 from nearer.errors import InvalidInput, JudgeError
-from nearer.judges.prompts import SHRUG, Options, Order, Prompt
 
-__all__ = ["ChatJudge", "ChatReport"]
+__all__ = ["PICTURES", "ChatJudge", "ChatReport", "first_options", "read_letters"]
 
-_FOR_A_WHILE = {408, 409, 425, 429, 500, 502, 503, 504, 529}
+PICTURES = {".png", ".jpg", ".jpeg", ".gif", ".webp"}
+
+_TEMPORARY = {408, 409, 425, 429, 500, 502, 503, 504, 529}
 _LONGEST_PAUSE = 60.0
-_MEANT = 0.5  # share of the probability on A and B below which the model was saying something else
+_LEAST_MASS = 0.5  # with less probability on A and B together the model was saying something else
+
+_ONE = "Answer with the letter A or B and nothing else."
+_SEVERAL = (
+    "Answer every question. Write one line for each: its number, a colon, and the letter A or B. "
+    "Write nothing else."
+)
+_AGAIN = "That was not an answer in the form asked for. "
+_UNSURE = "?"
+_LETTER = re.compile(r"[\s\"'(*`]*([AB?])[\s\"')*`.]*", re.IGNORECASE)
+_LINE = re.compile(r"\s*(\d+)\s*[:.)]\s*([AB?])\.?\s*", re.IGNORECASE)
 
 
 @dataclass
@@ -36,17 +57,17 @@ class ChatReport:
     Attributes
     ----------
     n_questions
-        Questions it was put.
+        Questions it was asked.
     n_unsure
-        Those it gave no usable answer to, after a second try.
+        Those without a usable answer, after a second try.
     n_malformed
         Replies that were not in the form asked for.
     n_failed
         Calls that failed and were made again.
     n_calls, tokens_in, tokens_out, cost
-        What it took.
-    first
-        Sum of the answers for the option shown first; of `n_read` answers.
+        What the calls took.
+    n_read, first
+        Answers that could be read, and the sum of those for the option shown first.
     """
 
     n_questions: int = 0
@@ -67,7 +88,7 @@ class ChatReport:
 
     @property
     def position_error(self) -> float:
-        """Standard error of the bias, were there none."""
+        """Standard error of the bias, if there were none."""
         return 0.5 / math.sqrt(self.n_read) if self.n_read else math.inf
 
     def __str__(self) -> str:
@@ -96,7 +117,7 @@ class ChatJudge:
     key
         The environment variable that holds the key; None where the endpoint needs none.
     system
-        What the model is told before everything else.
+        The system prompt.
     order
         ``"random"``: which object is shown first is drawn, so that a favourite position is noise.
         ``"fixed"``: a is.
@@ -134,7 +155,7 @@ class ChatJudge:
         question: str = "Which is more like {head}?",
         key: str | None = "OPENAI_API_KEY",
         system: str = "You compare things.",
-        order: Order = "random",
+        order: Literal["random", "fixed"] = "random",
         together: int = 1,
         grades: bool = False,
         price: tuple[float, float] = (0.0, 0.0),
@@ -147,7 +168,9 @@ class ChatJudge:
         if urlsplit(endpoint).scheme not in ("http", "https"):
             raise InvalidInput(f"endpoint={endpoint!r}: must begin with http:// or https://")
         self.model: str = model
-        self.prompt: Prompt = Prompt(question, system, order, random_state)
+        self.question: str = _check_question(question)
+        self.system: str = system
+        self.option_order: OptionOrder = OptionOrder(order, random_state)
         self.block_size: int = checks.whole("together", together)
         if grades and together > 1:
             raise InvalidInput(
@@ -172,13 +195,12 @@ class ChatJudge:
 
     @property
     def about(self) -> dict[str, Any]:
-        """What makes its answers this judge's; a journal begun with another is refused."""
-        prompt = self.prompt
+        """What identifies this judge; a journal begun with another is refused."""
         return {
             "model": self.model,
-            "question": prompt.question,
-            "system": prompt.system,
-            "order of options": prompt.order,
+            "question": self.question,
+            "system": self.system,
+            "order of options": self.option_order.order,
             "together": self.block_size,
             "grades": self._grades,
         }
@@ -193,43 +215,61 @@ class ChatJudge:
         """What was asked and answered so far, what it cost, and how much position mattered."""
         return self._counts
 
-    def request(self, shown: Sequence[Options], *, again: bool = False) -> dict[str, Any]:
-        """The body of a request that puts these questions."""
-        body = {"model": self.model, "messages": self.prompt.messages(shown, again=again)}
+    def request(self, shown: Sequence[Shown], *, again: bool = False) -> dict[str, Any]:
+        """The body of a request that asks these questions."""
+        rule = _ONE if len(shown) == 1 else _SEVERAL
+        parts: list[dict[str, Any]] = []
+        for number, one in enumerate(shown, 1):
+            parts += self._parts("" if len(shown) == 1 else f"{number}. ", one)
+        system = f"{self.system} {_AGAIN if again else ''}{rule}"
+        messages = [
+            {"role": "system", "content": system},
+            {"role": "user", "content": _joined(parts)},
+        ]
         grades = {"logprobs": True, "top_logprobs": 5} if self._grades else {}
-        return {**body, **grades, **self._options}
+        return {"model": self.model, "messages": messages, **grades, **self._options}
+
+    def _parts(self, number: str, one: Shown) -> list[dict[str, Any]]:
+        """The parts of a message that show one question."""
+        pictured = is_picture(one.head)
+        asked = self.question.format(head="this picture" if pictured else one.head)
+        parts = [_text(f"{number}{asked}\n")]
+        parts += [_picture(one.head)] if pictured else []
+        for letter, thing in (("A", one.first), ("B", one.second)):
+            if is_picture(thing):
+                parts += [_text(f"{letter}:"), _picture(thing)]
+            else:
+                parts.append(_text(f"{letter}: {thing}\n"))
+        return parts
 
     async def __call__(self, questions: Sequence[Sequence[Any]]) -> PricedAnswers:
-        """Put questions in one call, or two where a reply cannot be read."""
-        shown = [self.prompt.show(question) for question in questions]
+        """Ask questions in one call, or two if a reply cannot be read."""
+        shown = [self.option_order.show(question) for question in questions]
         counts = self._counts
-        said, cost = await self._ask(shown, again=False)
-        open_ = [i for i, answer in enumerate(said) if answer is None]
-        if open_:
+        firsts, cost = await self._ask(shown, again=False)
+        unread = [i for i, first in enumerate(firsts) if first is None]
+        if unread:
             counts.n_malformed += 1
-            second, more = await self._ask([shown[i] for i in open_], again=True)
+            second, more = await self._ask([shown[i] for i in unread], again=True)
             cost += more
-            counts.n_malformed += any(answer is None for answer in second)
-            for i, answer in zip(open_, second, strict=True):
-                said[i] = answer
+            counts.n_malformed += any(first is None for first in second)
+            for i, first in zip(unread, second, strict=True):
+                firsts[i] = first
         counts.n_questions += len(questions)
-        answers = [self._turned(one, answer) for one, answer in zip(shown, said, strict=True)]
-        counts.n_unsure += sum(answer is None for answer in answers)
+        answers = [
+            None if first is None or math.isnan(first) else one.answer(first)
+            for one, first in zip(shown, firsts, strict=True)
+        ]
+        read = [first for first in firsts if first is not None and not math.isnan(first)]
+        counts.n_read += len(read)
+        counts.first += sum(read)
+        counts.n_unsure += len(questions) - len(read)
         return PricedAnswers(answers, cost=cost)
 
-    async def _ask(self, shown: list[Options], *, again: bool) -> tuple[list[float | None], float]:
+    async def _ask(self, shown: list[Shown], *, again: bool) -> tuple[list[float | None], float]:
         """For each question how much speaks for the first option, and what the call cost."""
         reply = await self._post(self.request(shown, again=again))
         return first_options(reply, len(shown)), self._pay(reply)
-
-    def _turned(self, one: Options, first: float | None) -> float | bool | None:
-        """The answer about a: booleans where the model was sure, None where it did not say."""
-        if first is None or math.isnan(first):
-            return None
-        self._counts.n_read += 1
-        self._counts.first += first
-        for_a = 1 - first if one.swapped else first
-        return bool(for_a) if for_a in (0.0, 1.0) else for_a
 
     def _pay(self, reply: Any) -> float:
         usage = reply.get("usage") if isinstance(reply, dict) else None
@@ -243,34 +283,47 @@ class ChatJudge:
         return cost
 
     async def _post(self, body: dict[str, Any]) -> Any:
-        httpx = _httpx()
-        trouble = ""
-        for attempt in range(self._attempts):
-            wait = self._pause * 2**attempt * random.uniform(0.5, 1.5)
-            try:
-                reply = await self._connected(httpx).post(
-                    f"{self._endpoint}/chat/completions", json=body
-                )
-            except httpx.TransportError as error:
-                trouble = f"{type(error).__name__}: {self._without_key(str(error))}".rstrip(": ")
-            else:
-                if reply.status_code == 200:
-                    try:
-                        return reply.json()
-                    except ValueError:
-                        trouble = "its reply is no JSON"
-                elif reply.status_code not in _FOR_A_WHILE:
-                    raise self._refused(reply)
-                else:
-                    trouble = f"HTTP {reply.status_code}"
-                    wait = max(wait, _asked_for(reply.headers.get("retry-after")))
-            self._counts.n_failed += 1
-            if attempt + 1 < self._attempts:
-                await asyncio.sleep(min(wait, _LONGEST_PAUSE))
-        raise JudgeError(
-            f"{self._where} gave no answer in {self._attempts} attempts (the last: {trouble}); "
-            "check the address, lower max_in_flight, or try later. With a journal nothing is lost"
+        """The reply to a request, which is repeated while the endpoint fails for a while."""
+        httpx, tenacity = _packages()
+        doubling = tenacity.wait_random_exponential(self._pause, max=_LONGEST_PAUSE)
+
+        def wait(state: Any) -> float:
+            asked = state.outcome.exception().retry_after
+            return float(max(doubling(state), min(asked, _LONGEST_PAUSE)))
+
+        retrying = tenacity.AsyncRetrying(
+            retry=tenacity.retry_if_exception_type(_Unavailable),
+            stop=tenacity.stop_after_attempt(self._attempts),
+            wait=wait,
+            reraise=True,
         )
+        try:
+            return await retrying(self._post_once, httpx, body)
+        except _Unavailable as error:
+            raise JudgeError(
+                f"{self._where} gave no answer in {self._attempts} attempts (the last: {error}); "
+                "check the address, lower max_in_flight, or try later. With a journal nothing is "
+                "lost"
+            ) from None
+
+    async def _post_once(self, httpx: Any, body: dict[str, Any]) -> Any:
+        try:
+            reply = await self._connected(httpx).post(
+                f"{self._endpoint}/chat/completions", json=body
+            )
+            if reply.status_code == 200:
+                return reply.json()
+        except httpx.TransportError as error:
+            trouble = f"{type(error).__name__}: {self._without_key(str(error))}".rstrip(": ")
+        except ValueError:
+            trouble = "its reply is no JSON"
+        else:
+            if reply.status_code not in _TEMPORARY:
+                raise self._refused(reply)
+            self._counts.n_failed += 1
+            raise _Unavailable(f"HTTP {reply.status_code}", reply.headers.get("retry-after"))
+        self._counts.n_failed += 1
+        raise _Unavailable(trouble)
 
     def _refused(self, reply: Any) -> JudgeError:
         said = self._without_key(" ".join(reply.text.split()))[:200]
@@ -288,13 +341,11 @@ class ChatJudge:
         loop = asyncio.get_running_loop()
         if self._client is None or self._loop is not loop:
             secret = os.environ.get(self._key, "") if self._key else ""
-            self._loop, self._client = (
-                loop,
-                httpx.AsyncClient(
-                    headers={"Authorization": f"Bearer {secret}"} if secret else {},
-                    timeout=self._timeout,
-                    limits=httpx.Limits(max_connections=None),
-                ),
+            self._loop = loop
+            self._client = httpx.AsyncClient(
+                headers={"Authorization": f"Bearer {secret}"} if secret else {},
+                timeout=self._timeout,
+                limits=httpx.Limits(max_connections=None),
             )
         return self._client
 
@@ -305,19 +356,46 @@ class ChatJudge:
         self._client = None
 
 
+class _Unavailable(Exception):
+    """The endpoint fails for a while; it may say for how many seconds."""
+
+    def __init__(self, trouble: str, retry_after: str | None = None) -> None:
+        super().__init__(trouble)
+        try:
+            self.retry_after = max(0.0, float(retry_after or 0.0))
+        except ValueError:  # a date: the pause that doubles is enough
+            self.retry_after = 0.0
+
+
 def first_options(reply: Any, count: int) -> list[float | None]:
     """From a reply how much speaks for each first option; NaN for don't know, None if unread."""
     try:
         choice = reply["choices"][0]
-        letters = Prompt.read(choice["message"]["content"], count)
+        letters = read_letters(choice["message"]["content"], count)
     except (KeyError, IndexError, TypeError):
         return [None] * count
     if count == 1 and letters[0] in ("A", "B"):
         graded = _graded(choice.get("logprobs"))
         if graded is not None:
             return [graded]
-    values = {"A": 1.0, "B": 0.0, SHRUG: math.nan}
+    values = {"A": 1.0, "B": 0.0, _UNSURE: math.nan}
     return [None if letter is None else values[letter] for letter in letters]
+
+
+def read_letters(reply: Any, count: int) -> list[str | None]:
+    """The letter given to each question, ``"?"`` for don't know, None where none is read."""
+    if not isinstance(reply, str):
+        return [None] * count
+    if count == 1:
+        match = _LETTER.fullmatch(reply)
+        return [match[1].upper() if match else None]
+    found: dict[int, set[str]] = {}
+    for line in reply.strip().splitlines():
+        match = _LINE.fullmatch(line)
+        if match:
+            found.setdefault(int(match[1]), set()).add(match[2].upper())
+    letters = [found.get(number, set()) for number in range(1, count + 1)]
+    return [next(iter(given)) if len(given) == 1 else None for given in letters]
 
 
 def _graded(logprobs: Any) -> float | None:
@@ -332,22 +410,55 @@ def _graded(logprobs: Any) -> float | None:
     except (KeyError, IndexError, TypeError, ValueError):
         return None
     total = mass["A"] + mass["B"]
-    return mass["A"] / total if total > _MEANT else None
+    return mass["A"] / total if total > _LEAST_MASS else None
 
 
-def _asked_for(header: str | None) -> float:
-    """Seconds that an endpoint asks to be left alone for."""
+def is_picture(thing: Any) -> bool:
+    """Whether an object is the path of a picture."""
+    return isinstance(thing, Path) and thing.suffix.lower() in PICTURES
+
+
+def _check_question(question: str) -> str:
     try:
-        return max(0.0, float(header)) if header is not None else 0.0
-    except ValueError:  # a date: the pause that doubles will do
-        return 0.0
+        asked = {question.format(head=head) for head in ("x", "y")}
+    except (KeyError, IndexError, ValueError, AttributeError) as error:
+        raise InvalidInput(
+            f"question={question!r}: must be words with {{head}} where the head belongs, and no "
+            "other braces"
+        ) from error
+    if len(asked) == 1:
+        raise InvalidInput(
+            f"question={question!r}: must hold {{head}}, such as 'Which is more like {{head}}?'"
+        )
+    return question
 
 
-def _httpx() -> Any:
+def _text(words: str) -> dict[str, Any]:
+    return {"type": "text", "text": words}
+
+
+def _picture(path: Path) -> dict[str, Any]:
+    try:
+        data = base64.b64encode(path.read_bytes()).decode("ascii")
+    except OSError as error:
+        raise InvalidInput(f"{path}: cannot be read ({error.strerror}); check the path") from error
+    mime = mimetypes.guess_type(path.name)[0]
+    return {"type": "image_url", "image_url": {"url": f"data:{mime};base64,{data}"}}
+
+
+def _joined(parts: list[dict[str, Any]]) -> Any:
+    """Plain words where there are only words, which every endpoint takes."""
+    if all(part["type"] == "text" for part in parts):
+        return "".join(part["text"] for part in parts).strip()
+    return parts
+
+
+def _packages() -> tuple[Any, Any]:
     try:
         import httpx2  # noqa: PLC0415 - of the extra nearer[llm]
-    except ImportError:
+        import tenacity  # noqa: PLC0415
+    except ImportError as error:
         raise InvalidInput(
-            "language models need the package httpx2: pip install 'nearer[llm]'"
+            f"language models need the package {error.name}: pip install 'nearer[llm]'"
         ) from None
-    return httpx2
+    return httpx2, tenacity

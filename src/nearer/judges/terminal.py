@@ -1,18 +1,18 @@
 """A person at the terminal: one question a line, an arrow key for an answer.
 
-The smallest possible study. ← or 1 takes the left one, → or 2 the right one, ↑, space or ? is
-"don't know", and q or Ctrl-C leaves; answers are in the journal by then. Where there is no
-terminal, lines are read in the place of keys.
+← or 1 takes the left object, → or 2 the right one, ↑, space or ? is "don't know", and q or Ctrl-C
+leaves; all answers are in the journal by then. Without a terminal, lines are read instead of keys.
 """
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
+
+from nearer.asking.answers import OptionOrder
 
 __all__ = ["TerminalJudge"]
 
@@ -23,7 +23,7 @@ _LEAVE = {"q", "\x03", "\x04"}
 
 
 class TerminalJudge:
-    """An oracle that asks whoever sits there.
+    """An oracle that asks the person at the terminal.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class TerminalJudge:
     show
         Takes one line of text.
     random_state
-        Seed of who is on the left.
+        Seed of which object is on the left.
     """
 
     expects_noise = True
@@ -48,24 +48,23 @@ class TerminalJudge:
         show: Callable[[str], object] | None = None,
         random_state: int = 0,
     ) -> None:
-        self._question, self._seed = question, random_state
+        self._question, self._order = question, OptionOrder(seed=random_state)
         self._show: Callable[[str], object] = click.echo if show is None else show
         self._read: Callable[[], str] = _key if read is None else read
-        self._told = False
+        self._explained = False
         self.about = {"judge": "a person at the terminal", "question": question}
 
     def __call__(self, questions: Sequence[Sequence[Any]]) -> list[bool | None]:
         """Ask one question after the other."""
-        if not self._told:
+        if not self._explained:
             self._show("← or 1: the left one; → or 2: the right one; ?: cannot tell; q: leave")
-            self._told = True
-        return [self._one(*question) for question in questions]
+            self._explained = True
+        return [self._ask(question) for question in questions]
 
-    def _one(self, head: Any, a: Any, b: Any) -> bool | None:
-        drawn = hashlib.blake2b(f"{self._seed} {head} {a} {b}".encode(), digest_size=1).digest()
-        turned = bool(drawn[0] & 1)
-        left, right = (b, a) if turned else (a, b)
-        self._show(f"{self._question.format(head=head)}   ← {left}   {right} →")
+    def _ask(self, question: Sequence[Any]) -> bool | None:
+        shown = self._order.show(question)
+        asked = self._question.format(head=shown.head)
+        self._show(f"{asked}   ← {shown.first}   {shown.second} →")
         while True:
             key = self._read()
             if key in _LEAVE:
@@ -73,7 +72,7 @@ class TerminalJudge:
             if key in _PASS:
                 return None
             if key in _LEFT | _RIGHT:
-                return (key in _LEFT) ^ turned
+                return bool(shown.answer(key in _LEFT))
 
 
 def _key() -> str:
