@@ -94,9 +94,8 @@ def test_every_room_has_its_place():
 
 def test_the_architecture_page_names_every_folder_and_is_short():
     page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
-    assert [
-        r for r in sorted({room(p) for p in MODULES if p.parent != SOURCE}) if r not in page
-    ] == []
+    rooms = {room(p) for p in MODULES if p.parent != SOURCE} - {"running"}
+    assert [r for r in sorted(rooms) if f"{r}/" not in page] == []
     assert len(page.splitlines()) <= 150
 
 
