@@ -36,7 +36,7 @@ PURE = ("asking", "geometry", "fitting", "algorithms")
 IMPURE = {f"asking/{name}.py" for name in ("run", "dispatch", "journal", "progress")}
 
 # What the package may hold. Who adds beyond it takes away elsewhere, or argues in review.
-BUDGET = {"lines": 39_700, "modules": 203, "constants": 325, "one importer": 48}
+BUDGET = {"lines": 39_500, "modules": 192, "constants": 325, "one importer": 46}
 PAPER_LINES = 1_780
 
 MODULES = sorted(SOURCE.rglob("*.py"))

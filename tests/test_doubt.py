@@ -59,7 +59,7 @@ def test_graded_answers_teach():
     assert tau(X, found.positions) > tau(X, hard.positions)
 
 
-@pytest.mark.parametrize("n", [3, 8, 12, 30])
+@pytest.mark.parametrize("n", [3, 8, 12, pytest.param(30, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("oracle", [lambda q: [0.5] * len(q), lambda q: [None] * len(q)])
 def test_answers_that_tell_nothing_determine_nothing(n, oracle):
     with pytest.warns(nearer.errors.AnswersWarning, match="the result is chance alone"):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nearer
@@ -25,6 +25,7 @@ def answer_some(session, rng, stop_at=None):
         told += len(chosen)
 
 
+@settings(max_examples=15)
 @given(st.integers(0, 400), st.integers(0, 10))
 def test_replaying_any_part_of_the_log_and_going_on_is_the_uninterrupted_run(cut, seed):
     whole = nearer.run(basis_asking(), ORACLE)

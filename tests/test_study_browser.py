@@ -12,7 +12,6 @@ import pytest
 from browserkit import (
     HUES,
     LOOKS,
-    SIZES,
     begin,
     choose,
     look,
@@ -51,7 +50,7 @@ def server(tmp_path_factory):
         assert running.said() == ""
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ["phone", pytest.param("desk", marks=pytest.mark.slow)])
 def test_a_participant_from_consent_to_the_code(browser, server, size):
     page = open_page(browser, size)
     page.goto(f"http://127.0.0.1:{server.port}/?PROLIFIC_PID=browser-{size}")
@@ -116,7 +115,7 @@ def test_a_participant_from_consent_to_the_code(browser, server, size):
     page.context.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_the_whole_way_by_keyboard_alone(browser, server, scheme):
     page = open_page(browser, "desk", color_scheme=scheme)
     page.goto(f"http://127.0.0.1:{server.port}/?participant=keys-{scheme}")
@@ -206,7 +205,9 @@ def test_a_personal_link_and_an_early_end_are_told(browser, server):
     page.context.close()
 
 
-@pytest.mark.parametrize(("size", "scheme"), [("phone", "dark"), ("desk", "light")])
+@pytest.mark.parametrize(
+    ("size", "scheme"), [("phone", "dark"), pytest.param("desk", "light", marks=pytest.mark.slow)]
+)
 def test_in_a_lab_the_next_person_starts_clean(browser, tmp_path, size, scheme):
     with study(tmp_path, read_files(shapes(6)), questions=1, lab=True) as base:
         page = open_page(browser, size, color_scheme=scheme)
@@ -247,7 +248,7 @@ def researched(server):
     return {"used": False}
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", [pytest.param("phone", marks=pytest.mark.slow), "desk"])
 def test_a_researcher_from_set_up_to_export(browser, server, researched, size):
     page = open_page(browser, size)
     base = f"http://127.0.0.1:{server.port}"

@@ -44,7 +44,9 @@ def web(tmp_path_factory):
     ],
     ids=str,
 )
-@pytest.mark.parametrize("who", ["nobody", "participant", "researcher"])
+@pytest.mark.parametrize(
+    "who", [pytest.param("nobody", marks=pytest.mark.slow), "participant", "researcher"]
+)
 def test_no_call_ends_in_a_server_error(web, who, mode):
     schema = schemathesis.openapi.from_asgi("/openapi.json", kept_open(web.client.app))
     tried = 0

@@ -59,8 +59,14 @@ def pixel(page, selector: str, dx: float, dy: float) -> tuple[int, int, int]:
     return seen
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize(
+    ("size", "length"),
+    [
+        pytest.param(size, length, marks=[pytest.mark.slow] if length in (5, 260) else [])
+        for size in SIZES
+        for length in LENGTHS
+    ],
+)
 def test_no_text_is_cut(browser, tmp_path, size, length):
     with study(tmp_path, texts(length)) as base:
         page = open_page(browser, size)
