@@ -15,13 +15,13 @@ import nearer
 TARGET = Path(__file__).parents[1] / "docs" / "api.md"
 # Types that functions return and users do not construct.
 RETURNED = (
-    "comparing.Aligned",
-    "comparing.Comparison",
+    "comparison.Aligned",
+    "comparison.Comparison",
     "_dimension.DimensionEstimate",
     "embedding.HeldOutAccuracy",
     "embedding.Phase",
-    "trust.Agreement",
-    "trust.Calibration",
+    "agreement.Agreement",
+    "agreement.Calibration",
     "fitting.posterior.Posterior",
     "fitting.posterior.Noise",
     "fitting.posterior.Curve",

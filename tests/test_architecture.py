@@ -16,10 +16,10 @@ SOURCE = ROOT / "src" / "nearer"
 
 # A room imports rooms to its left or above, never the other way; docs/architecture.md draws this.
 ORDER = """
-    errors wording text questions checks distances files jobs parallel tasks trials
+    errors text questions checks distances files parallel tasks trials
     _kernels geometry metrics triplets asking fitting running
-    trust agreement _dimension dimension embedding embedding_file comparing compare
-    algorithms _many _fit _embed scale datasets plotting reports estimators judges
+    agreement _dimension dimension embedding embedding_file comparison
+    algorithms _many _fit _embed scale datasets plotting estimators judges
     paper_methods study cli __main__ __init__
 """.split()  # noqa: SIM905 - shorter and easier to change than a list of strings
 # A function may import from a later room when it is called: these do.

@@ -6,8 +6,8 @@ from ._fit import fit as fit
 from ._embed import embed as embed
 from .embedding import Embedding as Embedding
 from .embedding_file import load as load
-from .comparing import align as align
-from .comparing import compare as compare
+from .comparison import align as align
+from .comparison import compare as compare
 from ._dimension import estimate_dimension as estimate_dimension
 
 # Answers in files

@@ -21,7 +21,7 @@ from nearer.asking.protocol import Oracle
 from nearer.asking.run import Dispatch, refuse_unknown, run
 from nearer.embedding import Embedding
 from nearer.errors import AnswersWarning, InvalidInput
-from nearer.wording import amount, as_called
+from nearer.text import amount, as_called
 
 __all__ = ["embed"]
 

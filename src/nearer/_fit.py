@@ -28,6 +28,7 @@ from nearer._dimension import (
     fit_exactly,
 )
 from nearer._many import Goal, fit_many, in_blocks
+from nearer.agreement import Calibration, calibrated, measure_agreement
 from nearer.embedding import Embedding, HeldOutAccuracy, Phase
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.files import content_suffix
@@ -44,12 +45,11 @@ from nearer.fitting.solver import Fit, fit_positions, margins
 from nearer.fitting.starts import fit_from_above
 from nearer.metrics import share_interval
 from nearer.questions import MAX_OBJECTS, Objects
+from nearer.text import amount, as_called
 from nearer.trials import Trials
 from nearer.triplets import Report, Triplets, read_triplets
 from nearer.triplets.blocks import blocks_of
 from nearer.triplets.stored import Stored
-from nearer.trust import Calibration, calibrated, measure_agreement
-from nearer.wording import amount, as_called
 
 __all__ = ["LoadedAnswers", "fit", "load_answers"]
 

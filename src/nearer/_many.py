@@ -39,9 +39,9 @@ from nearer.fitting.posterior import Curve, MarginForecast, Noise, Posterior, mo
 from nearer.fitting.solver import Fit, Passes, fit_positions
 from nearer.fitting.starts import ENOUGH, EXTRA, ROUGH, random_start
 from nearer.metrics import share_interval
+from nearer.text import amount
 from nearer.triplets.blocks import BlockSource, as_source, blocks_of
 from nearer.triplets.stored import Stored, store
-from nearer.wording import amount
 
 __all__ = ["MANY", "Checkpoint", "Goal", "fit_many", "in_blocks"]
 

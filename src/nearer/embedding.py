@@ -20,7 +20,7 @@ from nearer.distances import Distances
 from nearer.errors import InvalidInput
 from nearer.fitting.drawing import draw_positions
 from nearer.questions import Answers
-from nearer.wording import amount
+from nearer.text import amount
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

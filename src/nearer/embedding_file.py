@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from nearer import __version__
 from nearer._dimension import DimensionEstimate
+from nearer.agreement import Agreement, Calibration
 from nearer.embedding import Embedding, HeldOutAccuracy, Phase
 from nearer.errors import InvalidInput
 from nearer.files import as_path, read_numpy, write_bytes
@@ -28,7 +29,6 @@ from nearer.fitting.choices import Choices
 from nearer.fitting.posterior import Curve, Noise, Posterior
 from nearer.fitting.reliability import Reliability
 from nearer.triplets.report import Report
-from nearer.trust import Agreement, Calibration
 
 __all__ = ["load", "save"]
 

@@ -6,8 +6,8 @@ what is unsure about their positions counts as noise of the answers. Whoever is 
 is done.
 
 Taking in the answers is most of the work, and what is believed of one newcomer does not depend on
-another: where somebody asked for several jobs at a time (`nearer.jobs`), large blocks of them go
-there, and come back as they would have become here.
+another: where the user asked for several jobs at a time (`nearer.parallel`), large blocks of them
+are computed there, with the same results.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from nearer._kernels.compiling import side_by_side
 from nearer._kernels.homing import learn
 from nearer._kernels.worth import choose
 from nearer.fitting.posterior import Posterior
-from nearer.jobs import each, several
+from nearer.parallel import is_parallel, parallel_map
 from nearer.questions import Floats, Objects, Questions, Said
 
 __all__ = ["Newcomers"]
@@ -123,13 +123,13 @@ class Newcomers:
         state: tuple[Any, Any, Any, Any, Any] = (*self._believed, self._fine, self._logs, sites)
         how = (first, self._scene)
         size, q = _BLOCK * _ANCHORS // len(self._who), len(self.open)
-        if q < 2 * size or not several():
+        if q < 2 * size or not is_parallel():
             _learn(*state, asked, said, *how)
         else:
             ends = np.linspace(0, q, q // size + 1).astype(int).tolist()
             blocks = [slice(*pair) for pair in itertools.pairwise(ends)]
             work = [(*(array[rows] for array in (*state, asked, said)), *how) for rows in blocks]
-            for rows, learnt in zip(blocks, each(_learnt, work), strict=True):
+            for rows, learnt in zip(blocks, parallel_map(_learnt, work), strict=True):
                 for array, part in zip(state, learnt, strict=True):
                     array[rows] = part
         self.positions[self.open], self.covariances[self.open] = self._believed

@@ -22,8 +22,8 @@ from nearer.asking.record import Record
 from nearer.asking.simulated_people import PsychometricOracle
 from nearer.distances import Distances
 from nearer.fitting.belief import Belief
-from nearer.jobs import each
 from nearer.metrics import mean_kendall_tau
+from nearer.parallel import parallel_map
 from nearer.questions import random_questions
 
 __all__ = ["StudyPlan", "plan_study", "scale_of"]
@@ -101,7 +101,7 @@ def plan_study(
     checks.whole("most", most, least=_POINTS, rule="answers of the largest study")
     sizes = np.unique(np.geomspace(max(1, most // 32), most, _POINTS).astype(np.int64))
     rng = checks.generator(random_state)
-    runs = each(
+    runs = parallel_map(
         _simulate,
         [(n_objects, n_components, noise, sizes, one) for one in rng.spawn(n_repeats)],
     )

@@ -24,8 +24,8 @@ from nearer.distances import Distances
 from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
 from nearer.fitting.pace import Pace
-from nearer.jobs import each
 from nearer.metrics import mean_kendall_tau
+from nearer.parallel import parallel_map
 from nearer.questions import random_questions
 from nearer.tasks import Task
 
@@ -115,7 +115,7 @@ def plan_tasks(
     for _ in range(n_repeats):
         X, seed = rng.normal(size=(n, n_components)), int(rng.integers(1 << 32))
         studies += [(X, noise, task, m, seed) for task, m in zip(wanted, screens, strict=True)]
-    runs = np.array(each(_try, studies)).reshape(n_repeats, len(wanted), 2)
+    runs = np.array(parallel_map(_try, studies)).reshape(n_repeats, len(wanted), 2)
     accuracy, tau = runs.transpose(2, 0, 1)
     return TaskPlan(tuple(map(str, wanted)), np.array(screens), accuracy, tau)
 

@@ -16,7 +16,7 @@ from nearer.algorithms.methods import METHODS
 from nearer.cli.output import print_lines, print_table
 from nearer.embedding import Embedding
 from nearer.files import json_text, positions_text, table_text, write_files
-from nearer.wording import amount
+from nearer.text import amount
 
 __all__ = ["WRITTEN", "MethodRun", "command", "print_run", "undetermined", "write_run"]
 

@@ -34,10 +34,10 @@ from nearer.files import json_text, positions_text, sha256, table_text, written_
 from nearer.fitting.device import using
 from nearer.fitting.posterior import MarginForecast
 from nearer.fitting.solver import margins
+from nearer.text import amount
 from nearer.triplets import Triplets
 from nearer.triplets.blocks import parquet_files
 from nearer.triplets.report import Report
-from nearer.wording import amount
 
 __all__ = [
     "Fitted",

@@ -26,9 +26,9 @@ from nearer.errors import InvalidInput
 from nearer.fitting.blockwise import lay_out
 from nearer.fitting.device import using
 from nearer.running.torchrun import Processes, is_one_of_many
+from nearer.text import amount
 from nearer.triplets.blocks import BlockSource, as_source
 from nearer.triplets.stored import Stored, store
-from nearer.wording import amount
 
 __all__ = ["fit_blocks", "in_blocks"]
 

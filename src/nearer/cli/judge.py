@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from nearer.cli.output import check_file, say, stopped_by_ctrl_c
-from nearer.wording import amount
+from nearer.text import amount
 
 __all__ = ["command"]
 

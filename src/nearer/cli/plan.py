@@ -7,7 +7,7 @@ import json
 import click
 
 from nearer.cli.output import print_lines, print_table, scheduler_option
-from nearer.wording import amount
+from nearer.text import amount
 
 __all__ = ["command"]
 

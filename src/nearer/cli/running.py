@@ -31,7 +31,7 @@ from nearer.cli.output import INTERRUPTED, check_folder, make_folder, say, stopp
 from nearer.datasets.points import load_named_points
 from nearer.errors import InvalidInput
 from nearer.files import read_numpy, write_bytes
-from nearer.wording import amount
+from nearer.text import amount
 
 __all__ = ["run_method"]
 

@@ -17,7 +17,7 @@ from nearer.cli.output import GivenPath, check_file, say
 from nearer.cli.study_changes import COMMANDS, STUDY, read_settings
 from nearer.errors import InvalidInput
 from nearer.files import write_bytes
-from nearer.wording import amount
+from nearer.text import amount
 
 __all__ = ["command"]
 

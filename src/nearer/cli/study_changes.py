@@ -12,7 +12,7 @@ import click
 
 from nearer.cli.output import GivenPath, say
 from nearer.errors import InvalidInput
-from nearer.wording import amount
+from nearer.text import amount
 
 __all__ = ["COMMANDS", "STUDY", "read_settings"]
 

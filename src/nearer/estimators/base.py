@@ -25,7 +25,7 @@ from nearer.fitting.device import is_tensor, using
 from nearer.fitting.on_gpu import GpuPasses
 from nearer.fitting.solver import Fit, Passes, disobeyed, prepare
 from nearer.questions import Floats, pack
-from nearer.wording import amount
+from nearer.text import amount
 
 __all__ = ["FramesOut", "TripletEstimator", "as_generator", "number_questions"]
 

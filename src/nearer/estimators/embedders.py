@@ -22,7 +22,7 @@ from nearer.fitting.losses import Floats, Loss
 from nearer.fitting.on_gpu import GpuPasses
 from nearer.fitting.solver import Fit, Passes, fit_positions
 from nearer.fitting.starts import fit_from_above, random_start, ranking_start, triplet_ranks
-from nearer.jobs import each
+from nearer.parallel import parallel_map
 
 __all__ = ["CKL", "GNMDS", "SOE", "STE", "TSTE", "OrdinalEmbedding"]
 
@@ -72,7 +72,7 @@ class _LossEstimator(TripletEstimator):
         if isinstance(passes, GpuPasses):  # answers on a device stay there
             fits = [once(start_rng) for start_rng in starts]
         else:
-            fits = each(once, [(start_rng,) for start_rng in starts])
+            fits = parallel_map(once, [(start_rng,) for start_rng in starts])
         return min(fits, key=lambda fit: fit.loss)
 
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from nearer.errors import InvalidInput
 from nearer.fitting.losses import Floats
-from nearer.jobs import each
 from nearer.metrics import procrustes
+from nearer.parallel import parallel_map
 
 __all__ = ["bootstrap_covariances"]
 
@@ -65,6 +65,6 @@ def bootstrap_covariances(
         found = refit(drawn if drawn.any() else base, positions)
         return np.asarray(procrustes(positions, found).aligned[:, : positions.shape[1]])
 
-    aligned = each(again, [(seed,) for seed in seeds.tolist()])
+    aligned = parallel_map(again, [(seed,) for seed in seeds.tolist()])
     deviation = np.array(aligned) - positions
     return np.asarray(np.einsum("bni,bnj->nij", deviation, deviation) / (n_draws - 1))

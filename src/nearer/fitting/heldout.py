@@ -51,7 +51,7 @@ from nearer.fitting.posterior import (
 )
 from nearer.fitting.solver import margins
 from nearer.fitting.starts import fit_from_above
-from nearer.jobs import each, several
+from nearer.parallel import is_parallel, parallel_map
 from nearer.questions import scattered
 
 __all__ = [
@@ -228,9 +228,11 @@ def hold_out(
         fit = fit_posterior(seen, n_components, noise, start=start)
         return fit.positions, unseen.forecast(fit)
 
-    far = len(work) > 1 and evidence.terms >= _FAR and several()
+    far = len(work) > 1 and evidence.terms >= _FAR and is_parallel()
     if far and not wants_gpu(evidence.terms, evidence.n_objects):  # go without what is laid out
-        done = each(predict, [(replace(seen), replace(unseen), X) for seen, unseen, X in work])
+        done = parallel_map(
+            predict, [(replace(seen), replace(unseen), X) for seen, unseen, X in work]
+        )
     else:
         done = [predict(*fold) for fold in work]
     fits, predicted = zip(*done, strict=True)

@@ -31,7 +31,7 @@ from nearer.fitting.device import using, wants_gpu
 from nearer.fitting.losses import LOSSES, Floats, Loss
 from nearer.fitting.on_gpu import GpuPasses
 from nearer.fitting.solver import Passes
-from nearer.wording import amount
+from nearer.text import amount
 
 __all__ = ["Processes", "is_one_of_many"]
 

@@ -23,8 +23,8 @@ from nearer.errors import DroppedRows, InvalidInput
 from nearer.study.board import fact
 from nearer.study.config import part, read_yaml
 from nearer.study.rows import Joined, Leased, Ledger, Posed, Proposed, Refusal, Responded
+from nearer.text import amount
 from nearer.triplets.table import stated_separator
-from nearer.wording import amount
 
 __all__ = [
     "EarlierAnswer",

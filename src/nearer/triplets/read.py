@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from nearer.errors import BadRow, DroppedRows, InvalidInput
 from nearer.questions import Floats, Objects
+from nearer.text import amount
 from nearer.trials import Trials
 from nearer.triplets import columns as parts_of
 from nearer.triplets.columns import Reading
@@ -28,7 +29,6 @@ from nearer.triplets.names import EMPTY, Numbering, distinct_labels, number_obje
 from nearer.triplets.report import Triplets, examine
 from nearer.triplets.table import Table, load_table, text_of
 from nearer.triplets.trials_forms import Written, is_page, read_rows, read_screens, screen_fields
-from nearer.wording import amount
 
 __all__ = ["read_trials", "read_triplets"]
 

@@ -23,8 +23,8 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from nearer.questions import Floats, Objects, pack
+from nearer.text import amount
 from nearer.trials import Trials
-from nearer.wording import amount
 
 __all__ = ["Report", "Triplets", "examine"]
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import nearer
+from nearer.agreement import measure_agreement
 from nearer.questions import answered, random_questions
-from nearer.trust import measure_agreement
 
 
 def slow(rows, people, which):

@@ -1,4 +1,4 @@
-"""Numbers with their nouns, as messages say them (one answer, two answers), and calls as typed."""
+"""Texts for messages: numbers with their nouns, and calls as they were written."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["amount", "as_called"]
 
 
 def amount(n: int, noun: str, plural: str = "") -> str:
-    """How many there are of something.
+    """A number with its noun.
 
     Examples
     --------
@@ -22,16 +22,16 @@ def amount(n: int, noun: str, plural: str = "") -> str:
 def as_called(
     function: str, *places: str, given: Mapping[str, Any], defaults: Mapping[str, Any]
 ) -> str:
-    """A call as it can be written again: defaults are left out, what is no plain value is "…".
+    """A call as the user could write it again: without defaults, and "…" for values that are long.
 
     Examples
     --------
     >>> as_called("nearer.fit", "answers", given={"n": 2, "m": 1}, defaults={"n": 0, "m": 1})
     'nearer.fit(answers, n=2)'
     """
-    said = list(places)
+    arguments = list(places)
     for name, value in given.items():
         plain = isinstance(value, str | int | float)
         if value is not defaults[name] and not (plain and value == defaults[name]):
-            said.append(f"{name}={value!r}" if plain else f"{name}=…")
-    return f"{function}({', '.join(said)})"
+            arguments.append(f"{name}={value!r}" if plain else f"{name}=…")
+    return f"{function}({', '.join(arguments)})"

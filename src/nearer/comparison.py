@@ -39,7 +39,7 @@ from nearer.distances import as_points
 from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
 from nearer.metrics import Procrustes, procrustes
-from nearer.wording import amount
+from nearer.text import amount
 
 __all__ = ["Aligned", "Comparison", "align", "compare"]
 

@@ -20,7 +20,7 @@ from nearer.cli import main
 from nearer.errors import InvalidInput
 from nearer.fitting.heldout import hold_out
 from nearer.fitting.posterior import Noise, Posterior, as_evidence
-from nearer.jobs import each
+from nearer.parallel import parallel_map
 from nearer.scale.cluster import scheduler
 from paper.experiments import Experiment
 
@@ -59,9 +59,9 @@ def test_a_bootstrap_is_the_same_under_a_dask_configuration(cluster):
 @pytest.mark.slow
 def test_work_is_done_by_other_processes(cluster):
     with scheduler(cluster.scheduler_address):
-        others = set(each(os.getpid, [()] * 8))
+        others = set(parallel_map(os.getpid, [()] * 8))
     assert os.getpid() not in others
-    assert set(each(os.getpid, [()] * 2)) == {os.getpid()}
+    assert set(parallel_map(os.getpid, [()] * 2)) == {os.getpid()}
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # of newer Pythons
@@ -73,7 +73,7 @@ def test_every_backend_takes_functions_made_inside_others(backend):
         return (factor * held).tolist()
 
     with joblib.parallel_config(backend, n_jobs=2):
-        assert each(inside, [(2,), (3,)]) == [[0, 2, 4], [0, 3, 6]]
+        assert parallel_map(inside, [(2,), (3,)]) == [[0, 2, 4], [0, 3, 6]]
 
 
 def asked_many(n, m, seed):
@@ -190,7 +190,7 @@ def test_a_worker_that_dies_is_named():
         pytest.raises(InvalidInput, match="the worker at tcp://"),
         scheduler(cluster.scheduler_address),
     ):
-        each(die, [(os.getpid(),)])
+        parallel_map(die, [(os.getpid(),)])
 
 
 @pytest.mark.parametrize("address", ["nonsense", "127.0.0.1:8786", "http://here:80", "tcp://here"])

@@ -1,16 +1,16 @@
-"""How far predictions can be trusted, and how good they could be at best.
+"""Agreement of answers to the same question, and calibration of predicted probabilities.
 
-*Agreement.* Two answers to the same question agree with probability p² + (1 − p)², p the chance
-that a is said to be nearer. The best prediction of one answer is right with probability
+*Agreement.* Two answers to the same question agree with probability p² + (1 − p)², where p is the
+probability that a is said to be nearer. The best prediction of one answer is right with probability
 q = max(p, 1 − p). With A the mean agreement over questions, the mean of q is at least A and, since
 the square root is concave, at most (1 + √(2A − 1))/2: no map can be expected to predict more than
-that *ceiling* of the questions that were asked twice. A is estimated, so the ceiling has an
-interval, too. Pairs of one person's answers say how far people repeat themselves; pairs of
-different people's, how far a person is predicted by another.
+this *ceiling* of the questions that were asked twice. A is estimated, so the ceiling has an
+interval, too. Pairs of answers of one person measure how well people repeat themselves; pairs of
+different people measure how well one person predicts another.
 
-*Calibration.* Answers were predicted with a probability by positions that had not seen them; among
-those of about the same probability, that share should have come true. The curve from distances to
-probabilities has two numbers, and these were fitted to the same answers.
+*Calibration.* Held-out answers were predicted with a probability; of those with about the same
+probability, that share should have come true. The curve from distances to probabilities has two
+parameters, which were fitted to the same answers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["Agreement", "Calibration", "calibrated", "measure_agreement"]
 
 Floats = NDArray[np.float64]
 _BINS = 8
-_MOST = 10_000_000  # answers; sorting more would take longer than a fit on a GPU
+_MOST_ANSWERS = 10_000_000  # sorting more would take longer than a fit on a GPU
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,7 @@ class Agreement:
         Questions with two such answers or more.
     ceiling, ceiling_interval
         The largest share of answers to such questions that any map can be expected to predict, and
-        what the interval of `share` makes of it; None for answers that are more than a choice of
-        two.
+        its interval, computed from that of `share`; None for answers that are not a choice of two.
     """
 
     share: float
@@ -59,14 +58,14 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Predicted probabilities beside what came true, in bins of about equally many answers.
+    """Predicted probabilities and observed shares, in bins of about equally many answers.
 
     Attributes
     ----------
     predicted, observed
         Mean probability of the likelier answer, and how often it was given.
     counts
-        Answers in each bin, those given again included.
+        Answers in each bin, repeated ones included.
     """
 
     predicted: Floats
@@ -75,7 +74,7 @@ class Calibration:
 
     @property
     def error(self) -> float:
-        """How far the two are apart, on average."""
+        """The mean absolute difference of the two."""
         return float(np.average(np.abs(self.predicted - self.observed), weights=self.counts))
 
 
@@ -86,9 +85,9 @@ def measure_agreement(
 ) -> dict[str, Agreement]:
     """Agreement of answers to the same question: of the ``"same"`` person, of ``"others"``.
 
-    What cannot be known is left out; where nobody says who answered, all pairs are ``"unknown"``.
-    More than ten million answers are not looked through. A weight of 2 is the same answer given
-    twice; with weights that are no counts, agreement is not known.
+    Without people, all pairs are ``"unknown"``. The result is empty for more than ten million
+    answers. A weight of 2 is the same answer given twice; with weights that are not counts,
+    agreement is not known.
 
     Examples
     --------
@@ -99,15 +98,15 @@ def measure_agreement(
     (1.0, 0.0)
     """
     if weights is not None and len(np.unique(weights[weights > 0])) == 1 and (weights % 1).any():
-        weights = np.sign(weights)  # no counts, but all that count do so alike
+        weights = np.sign(weights)  # not counts, but all the same
     if weights is not None and (weights != 1).any():
-        if (weights % 1).any() or weights.sum() > _MOST:
+        if (weights % 1).any() or weights.sum() > _MOST_ANSWERS:
             return {}
         each = np.repeat(np.arange(len(answers)), weights.astype(np.int64))
         answers, people = answers[each], None if people is None else people[each]
-    if len(answers) > _MOST:
+    if len(answers) > _MOST_ANSWERS:
         return {}
-    if people is not None and people.dtype.kind == "U":  # "" is nobody, and not one person
+    if people is not None and people.dtype.kind == "U":  # "" is not a person
         answers, people = answers[people != ""], people[people != ""]
     question, answer = _coded(answers)
     binary = not isinstance(answers, Trials)
@@ -116,7 +115,7 @@ def measure_agreement(
     else:
         who = np.unique(people, return_inverse=True)[1].astype(np.int64)
         every = _pairs(question, answer)
-        # pairs of one person are counted by question and person, then added up by question
+        # Pairs of one person are counted by question and person, then summed by question.
         _, own, where = np.unique(
             np.stack([question, who]), axis=1, return_index=True, return_inverse=True
         )
@@ -161,7 +160,7 @@ def _summed(where: NDArray[np.int64], values: Floats, size: int) -> Floats:
 
 
 def _share(agreeing: Floats, pairs: Floats, binary: bool) -> Agreement | None:
-    """The share of all questions together, each counting by the answers that are in its pairs."""
+    """The share over all questions, each weighted by the number of answers in its pairs."""
     known = pairs > 0
     if not known.any():
         return None
@@ -176,22 +175,22 @@ def _share(agreeing: Floats, pairs: Floats, binary: bool) -> Agreement | None:
 
 
 def calibrated(held_out: HeldOut | None, times: NDArray[np.int64]) -> Calibration | None:
-    """Whether probabilities of answers held out came true; None where there is no choice of two.
+    """The calibration of held-out predictions; None for answers that are not a choice of two.
 
-    `times` says how many of the answers each row of the evidence stands for.
+    `times` is the number of answers that each row of the evidence stands for.
     """
     if held_out is None or not isinstance(held_out.forecast, MarginForecast):
         return None
     times = times[held_out.rows]
-    curve = held_out.curve  # which is that of questions at random, as `predict_proba` has it
+    curve = held_out.curve  # the curve of `predict_proba`
     p = np.exp(held_out.forecast.along(curve.sharpness, curve.lapse)[0])
     sure, right = np.maximum(p, 1 - p), (p > 0.5).astype(np.float64)
-    # by their margins: where the curve is flat, rounding would sort right from wrong answers
+    # Sorted by margin: where the curve is flat, rounding would sort right from wrong answers.
     order = np.argsort(np.abs(held_out.forecast.margins), kind="stable")
-    order = order[times[order] > 0]  # the others count nothing
+    order = order[times[order] > 0]  # the others have no weight
     if not len(order):
         return None
-    # equal answers stay in one bin, the one in which the middle of them falls
+    # Equal answers stay in one bin, the one of their middle.
     middle = np.cumsum(times[order]) - times[order] / 2
     which = (_BINS * middle / times[order].sum()).astype(np.int64)
     bins = [order[which == k] for k in np.unique(which)]

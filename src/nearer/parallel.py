@@ -1,0 +1,74 @@
+"""Coarse work in parallel, where the user asked for it.
+
+Restarts, bootstrap draws, folds, simulated studies and blocks of new objects are pure functions of
+their arguments. They go through joblib: inside ``joblib.parallel_config(...)`` they run as it says,
+in processes or on a Dask cluster (``parallel_config("dask")``). Elsewhere they run one after the
+other, because passes over answers use all cores already. Results come in the order of the
+arguments and do not depend on where they were computed.
+
+A piece of work that is sent elsewhere should take a second or more. A caller with smaller pieces
+asks `is_parallel` first and computes them itself.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+__all__ = ["is_parallel", "parallel_map"]
+
+T = TypeVar("T")
+
+
+def parallel_map(work: Callable[..., T], arguments: Iterable[tuple[Any, ...]]) -> list[T]:
+    """What a function returns for each tuple of arguments.
+
+    Examples
+    --------
+    >>> parallel_map(pow, [(2, 3), (3, 2)])
+    [8, 9]
+    >>> import joblib
+    >>> with joblib.parallel_config("threading", n_jobs=2):
+    ...     parallel_map(pow, [(2, 3), (3, 2)])
+    [8, 9]
+    """
+    if "joblib" not in sys.modules:  # then the user cannot have configured it
+        return [work(*args) for args in arguments]
+    from joblib import Parallel, delayed  # noqa: PLC0415 - slow to import
+
+    call = delayed(_picklable(work))
+    return list(Parallel()(call(*args) for args in arguments))
+
+
+def _picklable(work: Callable[..., T]) -> Callable[..., T]:
+    """The function in a form that processes can receive, also one defined inside another.
+
+    Only the multiprocessing backend needs it; the others send what a function holds only once.
+    """
+    from joblib import wrap_non_picklable_objects  # noqa: PLC0415
+    from joblib.parallel import get_active_backend  # noqa: PLC0415
+
+    if type(get_active_backend()[0]).__name__ != "MultiprocessingBackend":
+        return work
+    wrapped: Callable[..., T] = wrap_non_picklable_objects(work)
+    return wrapped
+
+
+def is_parallel() -> bool:
+    """True if the user asked for several jobs at a time.
+
+    Examples
+    --------
+    >>> import joblib
+    >>> with joblib.parallel_config("threading", n_jobs=2):
+    ...     is_parallel()
+    True
+    >>> is_parallel()
+    False
+    """
+    if "joblib" not in sys.modules:
+        return False
+    from joblib import effective_n_jobs  # noqa: PLC0415 - slow to import
+
+    return bool(effective_n_jobs(None) > 1)
