@@ -10,8 +10,7 @@ import nearer
 from nearer.algorithms.planning import scale_of
 from nearer.fitting.belief import Belief
 from nearer.questions import random_questions
-from nearer.tasks import Task
-from nearer.trials import Trials
+from nearer.trials import Task, Trials
 
 NOISE = 0.2  # of random comparisons; people's in the recorded sets is .15 to .25
 

@@ -33,8 +33,7 @@ from nearer.fitting.choices import as_choices
 from nearer.fitting.heldout import fit_curve
 from nearer.fitting.posterior import Noise, Posterior, as_evidence
 from nearer.questions import random_questions
-from nearer.tasks import Task
-from nearer.trials import Trials
+from nearer.trials import Task, Trials
 
 FOOD = ("1 of 2", "1 of 4", "2 of 8", "4 of 12", "4 of 16")
 ALL_FOOD = ("1 of 2", "1 of 4", "1 of 8", "1 of 12", "1 of 16", "2 of 4", "2 of 8", "2 of 12",

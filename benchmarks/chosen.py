@@ -27,8 +27,7 @@ from benchmarks._simulated import NOISE, believe, people_who_choose, random_scre
 from benchmarks.harness import Cell, Rows, ahead, distinct, grid, median, pick, table
 from benchmarks.noise import majority, parts
 from nearer.questions import find
-from nearer.tasks import Task
-from nearer.trials import Trials
+from nearer.trials import Task, Trials
 
 SIZES = ((20, 2), (36, 2), (36, 5), (60, 3))  # objects and dimensions
 MORE_SIZES = ((36, 3), (100, 3), (100, 5))

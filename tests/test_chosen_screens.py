@@ -8,7 +8,7 @@ from nearer.algorithms.chosen_screens import ScreenSource, expected_information
 from nearer.errors import InvalidInput
 from nearer.fitting.posterior import Noise, Posterior
 from nearer.questions import answered
-from nearer.tasks import Task
+from nearer.trials import Task
 
 
 def posterior(n=30, seed=0):

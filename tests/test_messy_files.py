@@ -223,7 +223,7 @@ def test_names_that_look_the_same_are_pointed_out(tmp_path):
     """An é is one character, as most keyboards write it, or an e and an accent, as macOS does."""
     file = tmp_path / "t.csv"
     file.write_text(table().replace("ape,bee", "é,bee", 1).replace("ape", "e\u0301"), "utf-8")
-    [told] = nearer.read_triplets(file).report.doubts()
+    [told] = nearer.read_triplets(file).report.assumptions()
     assert "how letters are encoded: 'e\u0301' and 'é'; are there 3 objects or 4?" in told
 
 

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 import nearer
 from nearer.errors import InvalidInput
 from nearer.questions import answered
-from nearer.tasks import Task
-from nearer.trials import Trials
+from nearer.trials import Task, Trials
 
 
 def test_screens_of_different_sizes_live_in_one_table():

@@ -17,7 +17,7 @@ from .triplets import write_triplets as write_triplets
 from .triplets import write_trials as write_trials
 from .triplets import Triplets as Triplets
 from .trials import Trials as Trials
-from .tasks import Task as Task
+from .trials import Task as Task
 from .fitting.pace import Pace as Pace
 
 # Strategies, and how they are run

@@ -1,10 +1,9 @@
-"""How many dimensions answers need: `nearer.estimate_dimension`, and what `nearer.fit` asks too.
+"""How many dimensions answers need: `nearer.estimate_dimension`, and the dimension of `nearer.fit`.
 
-One belief about the answers compares dimensions by how well they predict answers held out. Where
-answers have no errors there is more: they are *exact* where positions in one of the dimensions that
-remain obey all of them, with several answers a coordinate, and obey answers held out as well as
-learning without errors allows. Fewer dimensions are then out of the question. See
-`nearer.fitting.dimension`.
+One posterior of the answers compares dimensions by how well they predict held-out answers. Exact
+answers say more: where positions in one of the likely dimensions satisfy all answers, with several
+answers a coordinate, and satisfy held-out answers as often as learning from exact answers allows,
+fewer dimensions are excluded. See `nearer.fitting.dimension`.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ __all__ = [
     "fit_exactly",
 ]
 
-SETTLED = 100_000  # answers that settle the dimension, where not all can be obeyed
+SETTLED = 100_000  # answers that settle the dimension, where not all can be satisfied
 METHODS = ("auto", "exact", "held-out")
 
 
@@ -91,7 +90,7 @@ class DimensionEstimate:
 
 @dataclass(frozen=True)
 class ExactFit:
-    """Positions that obey all answers, and what fits to a part predicted of the others."""
+    """Positions that satisfy all answers, and predictions of held-out answers."""
 
     fit: Fit
     held_out: HeldOut
@@ -147,7 +146,7 @@ def estimate_dimension(
         exact = fit_exactly(belief, rows, np.ones(len(rows)), rng)
         if exact is None and method == "exact":
             raise InvalidInput(
-                f"max_dimension={most}: not all answers can be obeyed, or answers held out are "
+                f"max_dimension={most}: not all answers can be satisfied, or answers held out are "
                 "not; raise max_dimension or use method='held-out'"
             )
     return find_dimension(belief, most, exact)
@@ -156,7 +155,7 @@ def estimate_dimension(
 def fit_exactly(
     belief: Belief, rows: NDArray[np.int32], weights: Floats, rng: np.random.Generator
 ) -> ExactFit | None:
-    """Positions that obey every answer that counts, where answers not seen are obeyed, too.
+    """Positions that satisfy every answer that counts, where held-out answers are satisfied, too.
 
     They are looked for in the belief's dimension, and, where it chose that, in those that are
     about as probable.
@@ -183,7 +182,7 @@ def fit_exactly(
             break
         wrong, asked = int((held.right < 1).sum()), len(held.rows)
         if e > d and held.accuracy <= belief.held_out.accuracy:
-            break  # what fewer dimensions predict as well with doubt needs no more without
+            break  # a noisy fit in fewer dimensions predicts held-out answers as well
         if is_exact(wrong, asked, len(rows) - asked, n * e):
             return ExactFit(fit, replace(held, rows=at[held.rows]))
         break
@@ -191,7 +190,7 @@ def fit_exactly(
 
 
 def _lowered(fit: Fit, rows: NDArray[np.int32], rng: np.random.Generator) -> Fit:
-    """The same answers obeyed in as few dimensions as coming down leads to."""
+    """The same answers satisfied in as few dimensions as reducing them one by one allows."""
     n, d = fit.positions.shape
     if d == 1:
         return fit

@@ -58,7 +58,9 @@ Method = Literal["auto", "noisy", "soe", "ckl", "gnmds", "ste", "tste"]
 _METHODS = ("auto", "noisy", *sorted(LOSSES.keys() - {"logistic"}))
 _DRAWS = 20  # of a bootstrap; the standard error of a spread is then a sixth of it
 _MOST_DRAWS = 100_000  # with a standard error of 0.2 %; each takes as long as a fit
-_MOST_WALKED = 20_000  # answers; a walk among maps that obey more takes longer than the fit
+_MOST_WALKED = (
+    20_000  # answers; with more, drawing maps that satisfy them takes longer than the fit
+)
 _HEAVIEST = 1e9  # a weight counts answers; squares of far greater sums drown in rounding
 _PERSON = [
     ("n_trials", np.int64),
@@ -100,7 +102,7 @@ def fit(
     n_components
         A number of dimensions, or ``"auto"``: as many as the answers need.
     people
-        Who gave each answer; None: as the answers say. Somebody missing (None, nan, "") is nobody.
+        Who gave each answer; None: as the answers say. None, nan and "" are unknown people.
     weights
         How much each answer counts: 2 is the same answer loaded twice, held out together; 0 is no
         answer. None: as the answers say.
@@ -109,9 +111,9 @@ def fit(
         method chose it: see `Belief.expect`. Chosen questions are harder than others, and what is
         held out of them is weighed by that. Of comparisons alone. None: all questions were random.
     method
-        ``"noisy"`` expects wrong answers. ``"soe"`` obeys all, as do the other losses ``"ckl"``,
+        ``"noisy"`` expects wrong answers. ``"soe"`` expects none, as do the losses ``"ckl"``,
         ``"gnmds"``, ``"ste"`` and ``"tste"``, see `nearer.SOE`. ``"auto"`` is ``"soe"`` where all
-        answers can be obeyed, those held out included, else ``"noisy"``.
+        answers can be satisfied, those held out included, else ``"noisy"``.
     n_objects
         How many objects there are; object i of the answers is then row i of the positions.
     objects
@@ -121,12 +123,12 @@ def fit(
         The most dimensions ``"auto"`` tries.
     bootstrap
         How often answers are drawn again for the covariances; 0 leaves them out. None: 20 times,
-        but not for ``"noisy"``, which knows how sure it is. Where all answers are obeyed, the
-        same positions obey them drawn again; so many other maps that obey them all, too, are
-        drawn instead, and by default only with 20,000 answers or fewer.
+        but not for ``"noisy"``, whose posterior has covariances. Where all answers are satisfied,
+        the same positions satisfy every resample; other maps that satisfy all answers are drawn
+        instead, by default only with 20,000 answers or fewer.
     max_iter, tol
         Steps of the optimiser in the last fit, and the gain of a step that ends it; not where all
-        answers are obeyed, which is looked for with steps of its own.
+        answers are satisfied, since that search has its own steps.
     device
         ``"cuda"``: fit on a GPU (needs ``nearer[gpu]``). ``"auto"``: where there is one and the
         problem is large enough to gain. ``"cpu"``: never.
@@ -184,7 +186,7 @@ def fit(
 
 
 def _warn_of_chance(found: Embedding) -> Embedding:
-    """The same, with a warning where the answers seem to be chance."""
+    """The embedding, with a warning where guessing would predict answers as well."""
     held = found.held_out
     if held is not None and held.is_guessing:
         warnings.warn(
@@ -213,7 +215,7 @@ def _goal(
 
 @dataclass(frozen=True)
 class _Result:
-    """A fit with all that was learned on the way."""
+    """A fit with all that was learned in finding it."""
 
     method: str
     posterior: Posterior
@@ -271,7 +273,7 @@ def _fit_answers(loaded: LoadedAnswers, goal: Goal, rng: np.random.Generator) ->
 
 
 def _learn(loaded: LoadedAnswers, goal: Goal, rng: np.random.Generator) -> tuple[Belief, int]:
-    """What the answers make believe, and from how many: enough to settle the dimension."""
+    """The posterior of the answers, and of how many: enough to settle the dimension."""
     some = np.arange(len(loaded.answers))
     if goal.d is None and len(some) > SETTLED:
         some = np.sort(rng.choice(len(some), SETTLED, replace=False))
@@ -336,7 +338,7 @@ def _plain_result(
 def _spread_by_bootstrap(
     loaded: LoadedAnswers, found: _Result, n_draws: int, rng: np.random.Generator
 ) -> _Result:
-    """Covariances by fits to answers drawn again, with the weights of the fit."""
+    """Covariances from fits to resampled answers, with the weights of the fit."""
     noise, noisy = found.posterior.noise, found.method == "noisy"
     loss = noise.loss if noisy else Loss(found.method)
 
@@ -363,7 +365,7 @@ def _spread_by_bootstrap(
 def _spread_of_exact_maps(
     loaded: LoadedAnswers, found: _Result, n_draws: int, rng: np.random.Generator
 ) -> _Result:
-    """Covariances by other maps that obey all answers."""
+    """Covariances from other maps that satisfy all answers."""
     counted = loaded.rows[loaded.weights > 0].astype(np.int64)
     positions = found.posterior.positions
     away = draw_positions(positions, None, counted, n_draws, rng=rng) - positions
@@ -650,11 +652,11 @@ def _joined(blocks: Iterator[Any], n_objects: int | None) -> NDArray[np.int32]:
 
 
 def _read(source: Any) -> Triplets:
-    """A file or a frame, with a warning of what somebody should look at."""
+    """A file or a frame, with a warning about what the user should check."""
     read = read_triplets(source)
     name = os.fspath(source) if isinstance(source, str | os.PathLike) else "the frame"
-    for doubt in read.report.doubts():
-        what = f"{name}: {doubt} (fit what nearer.read_triplets returns, and this is not said)"
+    for assumed in read.report.assumptions():
+        what = f"{name}: {assumed} (fit what nearer.read_triplets returns, and this is not said)"
         warnings.warn(what, AnswersWarning, stacklevel=4)
     return read
 

@@ -26,8 +26,7 @@ from nearer.errors import InvalidInput
 from nearer.fitting.choices import as_choices
 from nearer.fitting.posterior import Posterior
 from nearer.questions import Objects, Questions
-from nearer.tasks import Task
-from nearer.trials import Trials
+from nearer.trials import Task, Trials
 
 __all__ = ["ScreenSource", "expected_information"]
 

@@ -43,7 +43,7 @@ from nearer.errors import BudgetSpent
 from nearer.fitting.belief import Belief
 from nearer.fitting.posterior import Posterior
 from nearer.questions import Questions, answered
-from nearer.tasks import Task
+from nearer.trials import Task
 
 __all__ = ["choose_questions", "information_of", "informative"]
 

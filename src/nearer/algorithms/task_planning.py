@@ -27,7 +27,7 @@ from nearer.fitting.pace import Pace
 from nearer.metrics import mean_kendall_tau
 from nearer.parallel import parallel_map
 from nearer.questions import random_questions
-from nearer.tasks import Task
+from nearer.trials import Task
 
 __all__ = ["TASKS_TRIED", "TaskPlan", "plan_tasks"]
 

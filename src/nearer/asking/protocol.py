@@ -47,7 +47,7 @@ from nearer.asking.memory import Memory
 from nearer.asking.record import Record
 from nearer.errors import BudgetSpent
 from nearer.questions import Answers, Objects, Questions, unsure_rows
-from nearer.tasks import Task
+from nearer.trials import Task
 
 __all__ = [
     "Oracle",

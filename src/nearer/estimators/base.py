@@ -216,7 +216,7 @@ class TripletEstimator(FramesOut, BaseEstimator):  # type: ignore[misc]
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:
-        """Share of answers that the positions obey."""
+        """Share of answers that the positions satisfy."""
         rows = answered(triplets, y)
         weights = checks.weights(sample_weight, len(rows))
         return float(weights @ self.predict(rows) / weights.sum())
@@ -265,10 +265,10 @@ def warn_about(rows: NDArray[np.int32], n: int) -> int | None:
             AnswersWarning,
             stacklevel=3,
         )
-    told = np.zeros(n, dtype=np.bool_)
+    seen = np.zeros(n, dtype=np.bool_)
     for column in rows.T:
-        told[column] = True
-    unseen = np.flatnonzero(~told)
+        seen[column] = True
+    unseen = np.flatnonzero(~seen)
     if len(unseen):
         some = ", ".join(map(str, unseen[:10])) + (", …" if len(unseen) > 10 else "")
         warnings.warn(

@@ -84,8 +84,8 @@ _COMMON = """
     n_init
         How many starts; the one with the smallest loss is kept.
     init
-        ``"above"`` comes down from a few dimensions more, ``"random"`` starts from a random
-        cloud, ``"rankings"`` from the rankings that the answers suggest; or an array.
+        ``"above"`` starts in a few more dimensions and reduces them, ``"random"`` starts from a
+        random cloud, ``"rankings"`` from rankings that the answers suggest; or an array.
     max_iter, tol
         Steps of the optimiser, and the gain of a step, relative to the loss, that ends it.
     random_state

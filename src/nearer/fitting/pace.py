@@ -18,8 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nearer.errors import InvalidInput
-from nearer.tasks import Task
-from nearer.trials import Trials
+from nearer.trials import Task, Trials
 
 __all__ = ["Pace"]
 

@@ -20,7 +20,7 @@ from nearer.algorithms import methods
 from nearer.errors import InvalidInput
 from nearer.study.questionnaire import read_pages
 from nearer.study.words import default_texts, read_words
-from nearer.tasks import Task
+from nearer.trials import Task
 
 __all__ = ["CHANGEABLE", "METHODS", "RULES", "TASKS", "Config", "parse_yaml", "part", "read_yaml"]
 

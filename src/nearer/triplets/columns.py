@@ -1,4 +1,4 @@
-"""Which column of a table plays which part.
+"""What a table calls its columns and its objects.
 
 ========  =============================================================================
 part      column names, letter case and punctuation aside
@@ -24,32 +24,53 @@ Center, Left, Right, Answer, worker_id``; older files ``Target, Option1, Option2
 alternate``) and of the published survey files. Three lone letters, ``a,b,c`` or ``i,j,k``, are
 head, near and far, or with an answer beside them head and the two that are compared; letters say
 less than words, so the report says what they were taken for.
+
+Objects are named or numbered. *Numbers* are kept: object 7 of the file is object 7 here, so that
+results line up with what else the user has about it, and a number that never occurs is an object
+that was never compared. *Names* are put in alphabetical order, or in numerical order where all of
+them are whole numbers. What R, pandas and JSON write for a missing value (``NA``, ``nan``,
+``null`` …) is no object, unless labels list it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from nearer import checks
 from nearer.errors import InvalidInput
-from nearer.triplets.names import option
+from nearer.questions import MAX_OBJECTS
 
 __all__ = [
     "BESIDE",
+    "EMPTY",
     "KINDS",
     "PARTS",
+    "Numbering",
     "Reading",
     "assumed_of_letters",
     "by_choice",
     "by_name",
     "by_position",
+    "distinct_labels",
     "kind_of",
     "name_columns",
+    "number_objects",
+    "option",
     "plain_word",
+    "sorted_names",
 ]
 
+
+def option(python: str, flag: str) -> str:
+    """An option of reading as messages name it, for the library and for the command."""
+    return f"nearer.read_triplets(…, {python}) or {flag}"
+
+
+# nothing, as R, pandas, SQL, Excel and JSON write it
+EMPTY = frozenset({"", "NA", "N/A", "#N/A", "NaN", "nan", "None", "null", "NULL", "<NA>"})
+_AS_NAMES = option('objects="names"', "--names")
 _WORDS = {
     "head": ("head", "center", "centre", "target", "anchor", "reference"),
     "near": ("winner", "near", "nearer", "closer", "close", "primary", "positive"),
@@ -270,3 +291,111 @@ def _only(words: Sequence[str], word: str) -> int:
 def plain_word(name: str) -> str:
     """The name of a column without letter case and punctuation."""
     return re.sub(r"[\W_]", "", name).lower()
+
+
+# --- names and numbers of objects ----------------------------------------------------------------
+
+_NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]{1,2})?")
+_DECIMAL_COMMA = re.compile(r"-?[0-9]+,[0-9]+")
+Wrong = Callable[[str, str], InvalidInput]
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """The number of each value, −1 for an empty one, and the labels of objects 0 … n−1."""
+
+    numbers: dict[str, int]
+    labels: tuple[str, ...]
+    are_numbers: bool
+
+
+def number_objects(
+    values: Sequence[str], objects: str, labels: Sequence[str] | None, wrong: Wrong
+) -> Numbering:
+    """Decide whether distinct values are numbers or names, and number them.
+
+    `wrong` makes an error that says where a value stands.
+    """
+    listed = set() if labels is None else set(labels)
+    whole = {value: number for value in values if (number := _whole(value)) is not None}
+    names = [v for v in values if v not in whole and (v not in EMPTY or v in listed)]
+    comma = next((v for v in names if _DECIMAL_COMMA.fullmatch(v) and v not in listed), None)
+    if comma is not None and objects != "names":
+        raise wrong(comma, f"object {comma!r} has a decimal comma; write numbers with a point")
+    if objects == "auto":
+        all_listed = bool(listed) and listed.issuperset([*whole, *names])
+        if whole and names and not all_listed:
+            is_, rest = ("not ", names) if len(names) <= len(whole) else ("", list(whole))
+            raise wrong(
+                rest[0],
+                f"object {rest[0]!r} is {is_}a whole number, but {len(values) - len(rest)} of "
+                f"{len(values)} objects are{'' if is_ else ' not'}; mend it, or say that all are "
+                f"names: {_AS_NAMES}",
+            )
+        objects = "names" if all_listed or names else "numbers"
+    if objects == "numbers":
+        if names:
+            raise wrong(names[0], f"object {names[0]!r}: numbers must be whole numbers")
+        return _numbered(values, whole, labels, wrong)
+    if labels is None:
+        labels = sorted_names([*whole, *names])
+    place = {name: i for i, name in enumerate(distinct_labels(labels))}
+    for name in (*whole, *names):
+        if name not in place:
+            raise wrong(name, f"object {name!r} is not among the {len(place)} labels given")
+    return Numbering({v: place.get(v, -1) for v in values}, tuple(place), are_numbers=False)
+
+
+def _numbered(
+    values: Sequence[str], whole: dict[str, int], labels: Sequence[str] | None, wrong: Wrong
+) -> Numbering:
+    n = max(whole.values(), default=-1) + 1 if labels is None else len(labels)
+    most = MAX_OBJECTS if labels is None else n
+    rule = f"at most {MAX_OBJECTS:,}" if labels is None else f"there are {n} labels"
+    for value, number in whole.items():
+        if number < 0:
+            raise wrong(value, f"object {value}: numbers start at 0")
+        if number >= most:
+            raise wrong(
+                value,
+                f"object {value}: numbers run from 0 and {rule}; if these are names (also where "
+                f"they start at 1), say so: {_AS_NAMES}",
+            )
+    called = distinct_labels(range(n) if labels is None else labels)
+    return Numbering({v: whole.get(v, -1) for v in values}, called, are_numbers=True)
+
+
+def sorted_names(names: Iterable[str]) -> list[str]:
+    """Names in alphabetical order, or in numerical order where all of them are whole numbers.
+
+    Examples
+    --------
+    >>> sorted_names(["10", "9"]), sorted_names(["10", "9", "nine"])
+    (['9', '10'], ['10', '9', 'nine'])
+    """
+    wholes = {name: _whole(name) for name in names}
+    if any(number is None for number in wholes.values()):
+        return sorted(wholes)
+    return sorted(wholes, key=lambda name: (wholes[name] or 0, name))
+
+
+def distinct_labels(labels: Iterable[object]) -> tuple[str, ...]:
+    """Labels as texts; two that are the same are refused."""
+    texts = tuple(str(label) for label in labels)
+    if len(set(texts)) < len(texts):
+        twice = next(text for i, text in enumerate(texts) if text in texts[:i])
+        raise InvalidInput(
+            f"label {twice!r} occurs twice; every object needs its own; pass labels= with names "
+            "that differ"
+        )
+    return texts
+
+
+def _whole(value: str) -> int | None:
+    """The whole number that a text is, also as 3.0 or 3e0, or None."""
+    if not _NUMBER.fullmatch(value):
+        return None
+    number = float(value)
+    if not number.is_integer():
+        return None
+    return int(value) if value.lstrip("+-").isdecimal() else int(number)

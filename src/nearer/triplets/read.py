@@ -1,4 +1,4 @@
-"""Read triplets and trials from whatever file somebody has.
+"""Read triplets and trials from any file.
 
 The reader finds out the separator, the header, the kind of answer and whether objects are named
 or numbered, and refuses to guess where two readings are possible: then it says on which line, and
@@ -24,8 +24,14 @@ from nearer.questions import Floats, Objects
 from nearer.text import amount
 from nearer.trials import Trials
 from nearer.triplets import columns as parts_of
-from nearer.triplets.columns import Reading
-from nearer.triplets.names import EMPTY, Numbering, distinct_labels, number_objects, option
+from nearer.triplets.columns import (
+    EMPTY,
+    Numbering,
+    Reading,
+    distinct_labels,
+    number_objects,
+    option,
+)
 from nearer.triplets.report import Triplets, examine
 from nearer.triplets.table import Table, load_table, text_of
 from nearer.triplets.trials_forms import Written, is_page, read_rows, read_screens, screen_fields
@@ -115,8 +121,8 @@ def read_triplets(
     >>> print(answers.report)
     2 answers, 2 triplets over 3 objects
     """
-    told = Reading(kind, header, objects, labels, columns, drop_bad_rows, first)
-    return _read(path, told)
+    options = Reading(kind, header, objects, labels, columns, drop_bad_rows, first)
+    return _read(path, options)
 
 
 def read_trials(
@@ -151,36 +157,36 @@ def read_trials(
     return _read(path, Reading(first=first, **how)).trials
 
 
-def _read(path: Any, told: Reading) -> Triplets:
-    table = load_table(path, drop_ragged=told.drop_bad_rows)
-    if table.has_header is False and (told.columns is not None or told.header is False):
+def _read(path: Any, options: Reading) -> Triplets:
+    table = load_table(path, drop_ragged=options.drop_bad_rows)
+    if table.has_header is False and (options.columns is not None or options.header is False):
         raise InvalidInput(
             f"{table.name}: has no header and no columns by name; columns= and header= (--columns, "
             "--no-header) are for tables, leave them out"
         )
-    if table.object_names is not None and told.labels is None:
-        told = replace(told, objects="numbers", labels=table.object_names)
-    table, parts, kind = _layout(table, told)
+    if table.object_names is not None and options.labels is None:
+        options = replace(options, objects="numbers", labels=table.object_names)
+    table, parts, kind = _layout(table, options)
     fields = None if kind else screen_fields(table.header)
     left_out: dict[str, list[int]] = {"bad": list(table.bad), "others": [], "excluded": []}
     table = _without_others(table, parts, fields, left_out)
     faults = 0
     while True:
         try:
-            read, known = _trials(table, parts, kind, fields, told)
+            read, known = _trials(table, parts, kind, fields, options)
             break
         except BadRow as fault:
             faults += 1
-            if not told.drop_bad_rows or faults > _MOST_BAD or len(fault.rows) == len(table):
+            if not options.drop_bad_rows or faults > _MOST_BAD or len(fault.rows) == len(table):
                 raise
             left_out["bad"] += [table.lines[row] for row in fault.rows]
             table = table.without(fault.rows)
     known["rows"] += len(left_out["bad"])
     known |= {what: tuple(sorted(lines)) for what, lines in left_out.items()}
-    known |= {"assumed": _assumed(table, parts, kind, told), "unit": table.unit}
+    known |= {"assumed": _assumed(table, parts, kind, options), "unit": table.unit}
     rows = read.triplets()[0]
     labels = tuple(map(str, read.names or range(read.n_objects)))
-    report = examine(rows, labels, unread_columns=_unread(table, parts, kind, told), **known)
+    report = examine(rows, labels, unread_columns=_unread(table, parts, kind, options), **known)
     _warn(report)
     return Triplets(read, report)
 
@@ -204,31 +210,31 @@ def _warn(report: Any) -> None:
 # --- which column is what ------------------------------------------------------------------------
 
 
-def _layout(table: Table, told: Reading) -> tuple[Table, dict[str, int], str]:
+def _layout(table: Table, options: Reading) -> tuple[Table, dict[str, int], str]:
     """The table with its header split off, what its columns are, and the kind of its answers.
 
     The kind of screens is empty: their fields say what they are.
     """
-    may_be_named = table.has_header is None and told.header is not False
+    may_be_named = table.has_header is None and options.header is not False
     words = table.first_row() if may_be_named else table.header
-    if told.columns is None and screen_fields(words) is not None:
+    if options.columns is None and screen_fields(words) is not None:
         table = table.with_header() if may_be_named else table
         known = parts_of.by_name(table.header)
         return table, {part: known[part] for part in parts_of.BESIDE if part in known}, ""
     if table.has_header is None:
-        table = _with_header(table, told)
-    return table, *_parts(table, told)
+        table = _with_header(table, options)
+    return table, *_parts(table, options)
 
 
-def _with_header(table: Table, told: Reading) -> Table:
+def _with_header(table: Table, options: Reading) -> Table:
     """The table with its first row, or the comment above it, as the header where it is one."""
     first = table.first_row()
-    if told.header is False:
+    if options.header is False:
         return replace(table, has_header=None)
-    if told.header is True:
+    if options.header is True:
         named = table.with_header()
     elif table.comment is not None:
-        if parts_of.kind_of(parts_of.by_name(table.comment), told.kind) is None:
+        if parts_of.kind_of(parts_of.by_name(table.comment), options.kind) is None:
             raise InvalidInput(
                 f"{table.name}: line '#{','.join(table.comment)}' may be a header, a comment or an "
                 "answer; take out the # and say which: "
@@ -236,8 +242,8 @@ def _with_header(table: Table, told: Reading) -> Table:
             )
         named = table.with_header(table.comment)
     elif (
-        parts_of.kind_of(parts_of.by_name(first), told.kind) is not None
-        or (told.columns is not None and any(c in first for c in told.columns.values()))
+        parts_of.kind_of(parts_of.by_name(first), options.kind) is not None
+        or (options.columns is not None and any(c in first for c in options.columns.values()))
         or (len(parts_of.by_name(first)) > 1 and not set(first[:3]) & _values_below(table))
     ):
         named = table.with_header()
@@ -274,21 +280,25 @@ def _refuse_strange_header(table: Table, first: Sequence[str]) -> None:
         )
 
 
-def _parts(table: Table, told: Reading) -> tuple[dict[str, int], str]:
+def _parts(table: Table, options: Reading) -> tuple[dict[str, int], str]:
     """What the columns are, and the kind of answers that they make."""
     names = [name if isinstance(name, str) else "" for name in table.frame.columns]
     known = parts_of.by_name(names)
     beside = {part: i for part, i in known.items() if part in parts_of.BESIDE}
-    if told.columns is not None:
-        known = beside | parts_of.by_choice(told.columns, table.header, table.width)
+    if options.columns is not None:
+        known = beside | parts_of.by_choice(options.columns, table.header, table.width)
     elif not table.header:
         try:
-            known = beside | parts_of.by_position(told.kind, names.count(""))
+            known = beside | parts_of.by_position(options.kind, names.count(""))
         except InvalidInput as error:
             raise table.unclear(0, str(error)) from None
-    kind = parts_of.kind_of(known, told.kind)
+    kind = parts_of.kind_of(known, options.kind)
     if kind is None:
-        wanted = parts_of.KINDS if told.kind == "auto" else {told.kind: parts_of.KINDS[told.kind]}
+        wanted = (
+            parts_of.KINDS
+            if options.kind == "auto"
+            else {options.kind: parts_of.KINDS[options.kind]}
+        )
         raise InvalidInput(
             f"{table.name}: columns {', '.join(table.header[:12]) or list(range(table.width))} "
             "make no answer; needed are "
@@ -300,9 +310,9 @@ def _parts(table: Table, told: Reading) -> tuple[dict[str, int], str]:
     return {part: i for part, i in known.items() if part in used}, kind
 
 
-def _assumed(table: Table, parts: Mapping[str, int], kind: str, told: Reading) -> str:
+def _assumed(table: Table, parts: Mapping[str, int], kind: str, options: Reading) -> str:
     """What was taken to be so where the source does not say."""
-    if told.kind != "auto" or told.columns is not None or not kind:
+    if options.kind != "auto" or options.columns is not None or not kind:
         return ""
     if not table.header:
         plain = table.object_names is None and table.frame.columns[-1] in (2, 3)
@@ -341,21 +351,21 @@ def _trials(
     parts: Mapping[str, int],
     kind: str,
     fields: tuple[str, ...] | None,
-    told: Reading,
+    options: Reading,
 ) -> tuple[Trials, dict[str, Any]]:
     """The trials of a table, and what the report says of them."""
     if fields is not None:
-        written = read_screens(table, fields, told.kind, first=told.first)
+        written = read_screens(table, fields, options.kind, first=options.first)
     else:
         # a column without a name, or one that the user calls an answer, is yes or no and no object
-        strict = not table.header or (told.columns is not None and "answer" in told.columns)
-        written = read_rows(table, parts, kind, strict=strict, first=told.first)
+        strict = not table.header or (options.columns is not None and "answer" in options.columns)
+        written = read_rows(table, parts, kind, strict=strict, first=options.first)
     objects = written.shown
     if written.query is not None:
         objects = np.column_stack([written.query, objects])
     decided = np.asarray((written.chosen > 0).any(axis=1))
     kept = decided if fields is None else np.ones(len(decided), dtype=np.bool_)
-    numbers, numbering = _numbers(table, written, objects, kept, told)
+    numbers, numbering = _numbers(table, written, objects, kept, options)
     ordered = np.sort(numbers, axis=1)
     twice = kept & ((np.diff(ordered, axis=1) == 0) & (ordered[:, 1:] >= 0)).any(axis=1)
     lines, good = np.array(table.lines)[written.row], kept & ~twice
@@ -372,7 +382,7 @@ def _trials(
     if written.times is not None:
         also["weights"] = written.times[good] * (1 if also["weights"] is None else also["weights"])
     also["names"] = numbering.labels
-    if told.labels is None:
+    if options.labels is None:
         seen = int(shown.max(initial=-1)) + 1
         also["names"] = _names(table, kind, numbering, written, numbers, seen)
     query = np.full(len(row), -1) if written.query is None else shown[:, 0]
@@ -384,13 +394,13 @@ def _trials(
 
 
 def _numbers(
-    table: Table, written: Written, objects: NDArray[Any], kept: NDArray[np.bool_], told: Reading
+    table: Table, written: Written, objects: NDArray[Any], kept: NDArray[np.bool_], options: Reading
 ) -> tuple[Objects, Numbering]:
     """The number of each object of each row, −1 where there is none; missing ones are refused."""
     codes, distinct = pd.factorize(objects.ravel())
     places = codes.reshape(objects.shape)
     values = [str(value) for value in distinct]
-    listed = set() if told.labels is None else set(told.labels)
+    listed = set() if options.labels is None else set(options.labels)
     empty = np.array([*(v in EMPTY and v not in listed for v in values), False])
     gaps = np.argwhere(empty[places] & kept[:, None])
     if len(gaps):
@@ -409,7 +419,7 @@ def _numbers(
     def wrong(value: str, what: str) -> InvalidInput:
         return table.fault(int(first[values.index(value)]), what)
 
-    numbering = number_objects(values, told.objects, told.labels, wrong)
+    numbering = number_objects(values, options.objects, options.labels, wrong)
     numbers = np.array([*(numbering.numbers[v] for v in values), -1], dtype=np.int64)
     return numbers[places], numbering
 
@@ -503,9 +513,9 @@ def _named_beside(
     return distinct_labels(found.get(i, label) for i, label in enumerate(spare))
 
 
-def _unread(table: Table, parts: Mapping[str, int], kind: str, told: Reading) -> list[str]:
+def _unread(table: Table, parts: Mapping[str, int], kind: str, options: Reading) -> list[str]:
     """The columns that were not used."""
     used = set(parts.values())
-    if told.labels is None:
+    if options.labels is None:
         used |= set(_name_columns(table, kind))
     return [name for i, name in enumerate(table.header) if kind and name and i not in used]

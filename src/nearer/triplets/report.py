@@ -154,10 +154,10 @@ class Report:
             )
         if self.unread_columns:
             lines.append(f"columns not used: {_some(self.unread_columns)}")
-        return "\n".join([*lines, *self.doubts()])
+        return "\n".join([*lines, *self.assumptions()])
 
-    def doubts(self) -> list[str]:
-        """What somebody should look at: what was assumed, names that may be one."""
+    def assumptions(self) -> list[str]:
+        """What the user should check: what was assumed, and names that may mean one object."""
         found = []
         if self.alike:
             pairs = _some([" and ".join(map(repr, names)) for names in self.alike])

@@ -45,8 +45,7 @@ from numpy.typing import NDArray
 
 from nearer.errors import BadRow, InvalidInput
 from nearer.questions import Floats, Objects
-from nearer.triplets.columns import plain_word
-from nearer.triplets.names import EMPTY, option
+from nearer.triplets.columns import EMPTY, option, plain_word
 from nearer.triplets.table import SCREENS, Table, text_of
 
 __all__ = ["Written", "read_rows", "read_screens", "screen_fields"]
