@@ -22,15 +22,16 @@ browser:
 	  { apt-get update -qq; apt-get install -y -qq chromium; } >/dev/null 2>&1; } || \
 	  echo "no chromium here and none can be installed: the browser tests will be skipped"
 
+# One process runs all tests of a file, so that a browser and a served study are started once for them.
 test: $(SETUP) browser
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist loadfile
 
 # Statistics over many seeds, clusters, the paper, processes that are killed.
 test-slow: $(SETUP)
-	$(BIN)/pytest -n auto -m slow
+	$(BIN)/pytest -n auto --dist loadfile -m slow
 
 # PyTorch is no part of .venv: the GPU's code has an environment of its own, with one exact build for processors.
 .venv-gpu/.ready: pyproject.toml
