@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from studykit import Bench, only_real
 
+from benchmarks.study_faults import snapshot
 from nearer.study.actions import exclude, withdraw
 from nearer.study.board import fact
 from nearer.study.rows import Refusal
@@ -38,7 +39,7 @@ def test_replay_equals_the_uninterrupted_state_at_every_cut(tmp_path_factory, ru
         for name, i, j in [("join", 0, 0), ("pose", 1, 6), *operations]:
             act(bench, people, name, i, j)
             now = bench.clock()
-            assert replay(reader).snapshot(now) == bench.board.snapshot(now)
+            assert snapshot(replay(reader), now) == snapshot(bench.board, now)
     finally:
         bench.close()
 

@@ -99,7 +99,7 @@ def test_what_the_user_can_mend_ends_with_two_and_one_message(tmp_path, words, o
         (["title=!!timestamp abc"], "cannot be read as YAML; put it in quotes"),
         (["questions=" + "1" * 6000], "…': the value cannot be read as YAML; put it in quotes"),
         (["title=" + "[" * 5000], "…': the value cannot be read as YAML; put it in quotes"),
-        (["consent_version=2024-01-01"], "must be of type str; put it in quotes"),
+        (["consent_version=2024-01-01"], "must be a text; put it in quotes"),
     ],
 )
 def test_careless_settings_are_refused_in_words(tmp_path, words, options, said):

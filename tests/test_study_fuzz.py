@@ -120,9 +120,12 @@ def test_no_answer_is_taken_for_a_lease_one_does_not_hold(web, lease, choice):
     assert not (reply.status_code == 200 and lease in web.victim)
 
 
+CALLS = ["/api/join", "/api/answers", "/api/researcher/settings", "/login"]
+
+
 @EXAMPLES
 @given(body=st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
-@pytest.mark.parametrize("path", ["/api/join", "/api/answers", "/api/researcher/quota", "/login"])
+@pytest.mark.parametrize("path", CALLS)
 def test_bodies_that_are_no_json_are_refused(web, path, body):
     for kind in (
         "application/json",

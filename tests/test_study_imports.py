@@ -5,7 +5,7 @@ from studykit import picture, zipped
 
 from nearer.errors import InvalidInput
 from nearer.study.config import Config
-from nearer.study.items import read_files, read_items, read_zip, take_media
+from nearer.study.items import read_files, read_items, read_zip
 
 
 def test_a_folder_of_pictures(tmp_path):
@@ -53,7 +53,7 @@ def test_a_csv_of_files(tmp_path):
         ("two", "image"),
     ]
     (tmp_path / "w.csv").write_text("file\nnone.png\n")
-    with pytest.raises(InvalidInput, match=r"'none.png', which is not beside it"):
+    with pytest.raises(InvalidInput, match=r"'none.png', which is not a file beside it"):
         read_items(tmp_path / "w.csv")
 
 
@@ -95,15 +95,15 @@ def test_salmons_older_file_with_pictures(tmp_path):
     [
         ("a.csv", "label\nx\ny\n", "holds 2 items; comparing needs at least 3"),
         ("a.csv", "label\nx\ny\nx\n", "two items are called 'x'"),
-        ("a.csv", "id,text\n1,x\n2,y, or z\n", "line 3, '2,y, or z', has 3 fields, and the"),
+        ("a.csv", "id,text\n1,x\n2,y, or z\n", "line 3: has 3 fields where line 1 has 2"),
         ("a.csv", "number\n1\n2\n3\n", "has columns .'number'.; one must be called"),
         ("a.csv", 'label\nx\n""\nz\n', "must have 1 to 2000 characters"),
         ("a.yaml", "targets: 5", "targets=5: must be a list"),
-        ("a.yaml", "- a\n- b", "holds a list; must be"),
+        ("a.yaml", "- a\n- b", "holds a list: must be"),
         ("a.yaml", "a: [", "cannot be read as YAML"),
-        ("a.yaml", "a: 1\nb: 2020-13-45\n", "'2020-13-45' is no timestamp; put it in quotes"),
-        ("a.yaml", "a: 1\nb: !!bool abc\n", "'abc' is no bool; put it in (?s:.*)line 2"),
-        ("a.yaml", "a: " + "1" * 6000, "'1{40}' is no int; put it in quotes"),
+        ("a.yaml", "a: 1\nb: 2020-13-45\n", "put what is almost a date or a number in quotes"),
+        ("a.yaml", "a: 1\nb: !!bool abc\n", "in quotes"),
+        ("a.yaml", "a: " + "1" * 6000, "in quotes"),
         ("a.yaml", "a: " + "[" * 5000, "brackets are nested too deeply; mend it"),
         ("a.yaml", "a: 1\nb: 2\na: 3\n", "line 3: 'a' is there twice, first on line 1; take"),
         ("a.rtf", "x", "must be a folder or ZIP"),
@@ -139,7 +139,7 @@ def test_a_missing_path_is_refused(tmp_path):
 )
 def test_media_that_are_not_what_their_name_says_are_refused(name, content):
     with pytest.raises(InvalidInput):
-        take_media(name, content)
+        read_files([(name, content)])
 
 
 @pytest.mark.parametrize(
@@ -191,43 +191,10 @@ def test_tiff_that_cannot_be_shown_is_refused():
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9" {}>{}<rect id="r"/></svg>'
 
 
-@pytest.mark.parametrize(
-    ("attributes", "inside"),
-    [
-        ('onload="evil()"', ""),
-        ('ONLOAD="evil()"', ""),
-        ("", "<script>evil()</script>"),
-        ("", "<a href='javascript:evil()'><circle r='3'/></a>"),
-        ("", '<g xmlns:i="http://x.example/evil" i:evil="1"><i:evil/></g>'),
-        ("", "<metadata><evil/></metadata><!-- evil -->"),
-    ],
-)
-def test_what_cannot_be_seen_of_a_drawing_is_dropped(attributes, inside):
-    (item,) = read_files([("a.svg", SVG.format(attributes, inside).encode())])
-    assert item.mime == "image/svg+xml"
-    assert b"evil" not in item.content
-    assert b"rect" in item.content
-    assert read_files([("a.svg", item.content)])[0].content == item.content
-
-
-@pytest.mark.parametrize(
-    ("attributes", "inside", "match"),
-    [
-        ("", "<foreignObject><b/></foreignObject>", "holds <foreignObject>"),
-        ("", "<animate attributeName='x'/>", "holds <animate>"),
-        ("", "<set attributeName='href' to='javascript:x'/>", "holds <set>"),
-        ("", "<image href='https://x.example/a.png'/>", "embed it"),
-        ("", "<image href='data:image/svg+xml;base64,AAAA'/>", "embed it"),
-        ("", "<use href='//x.example/a.svg#b'/>", "embed it"),
-        ("", "<style>@import 'x.css';</style>", "style fetches"),
-        ("", "<style>rect { fill: url(x.svg#a) }</style>", "style fetches"),
-        ("", "<style>rect { fill: u\\72l(x.svg#a) }</style>", "style fetches"),
-        ("style='fill: url(\"//x.example\")'", "", "fetches something"),
-    ],
-)
-def test_what_could_be_seen_and_not_kept_of_a_drawing_is_refused(attributes, inside, match):
-    with pytest.raises(InvalidInput, match=match):
-        read_files([("a.svg", SVG.format(attributes, inside).encode())])
+def test_a_drawing_that_shows_what_is_not_in_the_file_is_refused():
+    for inside in ("<image href='https://x.example/a.png'/>", "<use href='//x.example/a.svg#b'/>"):
+        with pytest.raises(InvalidInput, match="embed it"):
+            read_files([("a.svg", SVG.format("", inside).encode())])
 
 
 @pytest.mark.parametrize(
@@ -237,7 +204,6 @@ def test_what_could_be_seen_and_not_kept_of_a_drawing_is_refused(attributes, ins
         (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "how large it is"),
         (b"<html xmlns='http://www.w3.org/1999/xhtml'/>", "is no SVG"),
         (b"<svg", "damaged"),
-        (SVG.format("", "<g>" * 5_000 + "</g>" * 5_000).encode(), "without end"),
         (b"<?xml version='1.0' encoding='nope'?><svg/>", "damaged"),
     ],
 )
@@ -246,15 +212,11 @@ def test_drawings_that_are_none_are_refused(content, match):
         read_files([("a.svg", content)])
 
 
-def test_a_drawing_keeps_what_it_draws_with():
-    inside = (
-        '<defs><linearGradient id="g"><stop offset="1"/></linearGradient></defs>'
-        '<style>rect { fill: url(#g) }</style><use href="#r" style="mask: url(\'#m\')"/>'
-        '<image href="data:image/png;base64,iVBORw0KGgo="/>'
-    )
-    (item,) = read_files([("a.svg", SVG.format("", inside).encode())])
-    for kept in (b"url(#g)", b'href="#r"', b"data:image/png", b"linearGradient"):
-        assert kept in item.content
+def test_a_drawing_is_kept_as_it_is():
+    inside = '<style>rect { fill: url(#g) }</style><use href="#r"/><a href="https://x.org/"/>'
+    content = SVG.format("", inside + '<image href="data:image/png;base64,iVBORw0KGgo="/>').encode()
+    (item,) = read_files([("a.svg", content)])
+    assert (item.mime, item.content) == ("image/svg+xml", content)
 
 
 def test_what_is_left_out_is_named(tmp_path):
@@ -275,9 +237,9 @@ def test_what_is_left_out_is_named(tmp_path):
     [
         ({"votes": 4}, "votes='4': must be one of"),
         ({"questions": 0}, "questions=0: must be at least 1"),
-        ({"questions": "ten"}, "questions='ten': must be of type int"),
-        ({"catch_share": 0.9}, "catch_share=0.9: must be from 0 to 0.5"),
-        ({"catch_share": 0.5, "repeat_share": 0.5}, "must leave at least 0.2"),
+        ({"questions": "ten"}, "questions='ten': must be a whole number"),
+        ({"catch_share": 0.9}, "catch_share=0.9: must be at most 0.5"),
+        ({"catch_share": 0.5, "repeat_share": 0.5}, "shares must leave 0.2"),
         ({"method": "magic"}, "must be one of adaptive, informative"),
         ({"scope": "person", "votes": "3"}, "must be 1 where scope is person"),
         ({"completion_redirect": "javascript:alert(1)"}, "must be an http"),

@@ -7,7 +7,7 @@ import pytest
 from studykit import Web
 
 from nearer.study.actions import change_settings
-from nearer.study.auth import Signer, Throttle
+from nearer.study.auth import Rate, Signer
 from nearer.study.login import Guesses
 
 WHO = {"name": "ada", "password": "correct horse"}
@@ -32,13 +32,13 @@ def test_padding_a_name_gives_no_further_guesses(web):
 
 
 def test_guesses_at_the_same_time_are_not_checked_at_once():
-    throttle = Throttle()
+    rate = Rate(5)
     gate = threading.Barrier(60)
     admitted = []
 
     def guess():
         gate.wait()
-        admitted.append(throttle.admit("address") == 0.0)
+        admitted.append(rate.wait("address", 1) == 0.0)
 
     threads = [threading.Thread(target=guess) for _ in range(60)]
     for thread in threads:
@@ -49,7 +49,7 @@ def test_guesses_at_the_same_time_are_not_checked_at_once():
 
 
 def test_wrong_guesses_from_one_place_do_not_lock_out_another():
-    guesses = Guesses(Signer(b"k" * 32, time.time))
+    guesses = Guesses(Signer(b"k" * 32))
     try:
         for _ in range(100):
             guesses.wait("ada", "192.0.2.1", "")
@@ -66,10 +66,10 @@ def test_wrong_guesses_from_one_place_do_not_lock_out_another():
 
 
 def test_names_without_end_do_not_fill_the_memory():
-    guesses = Guesses(Signer(b"k" * 32, time.time))
+    guesses = Guesses(Signer(b"k" * 32))
     for k in range(3000):
         guesses.wait(f"name {k}", "192.0.2.1", "")
-    assert len(guesses._slow._tries) < 20
+    assert len(guesses._names._left) < 20
     guesses.close()
 
 

@@ -21,7 +21,6 @@ from studykit import Web
 from nearer.errors import InvalidInput
 from nearer.study.config import Config, read_yaml
 from nearer.study.items import read_files
-from nearer.study.questionnaire import read_pages
 
 PAGES = yaml.safe_load("""
 before:
@@ -74,29 +73,29 @@ AGE = {"name": "age", "kind": "number", "label": "Age?"}
 @pytest.mark.parametrize(
     ("pages", "message"),
     [
-        ([3], "before, page 1: page=3: must have title, text and ask"),
+        ([3], "before.1=3: must be `name: value` lines"),
         ([{"title": "T"}], "must ask something"),
-        ([{"ask": [AGE]}], "title=None: must be a text"),
-        ([{"title": "T", "txt": "x"}], "key='txt': is not known; known are title, text, ask"),
+        ([{"ask": [AGE]}], "before.1.title: is missing"),
+        ([{"title": "T", "txt": "x"}], "'txt' is not known; did you mean 'text'?"),
         (fields({**AGE, "name": "my age"}), "name='my age': must be one word"),
-        (fields({**AGE, "kind": "date"}), "age: kind='date': must be one of choice, number"),
-        (fields({**AGE, "label": ""}), "label='': must be a text"),
+        (fields({**AGE, "kind": "date"}), "must be one of 'choice', 'number'"),
+        (fields({**AGE, "label": ""}), "label='': must have at least 1"),
         (fields({**AGE, "required": "yes"}), "required='yes': must be true or false"),
-        (fields({**AGE, "options": ["a"]}), "key='options': is not known"),
-        (fields({**AGE, "least": 5, "most": 5}), "most=5: must be > 5"),
+        (fields({**AGE, "options": ["a"]}), "'options' is not known"),
+        (fields({**AGE, "least": 5, "most": 5}), "most=5.0: must be above least=5.0"),
         (fields({**AGE, "least": True}), "least=True: must be a number"),
-        (fields({**AGE, "screen_out": [3]}), "must be like {below: 18, above: 65}"),
-        (fields({**AGE, "screen_out": {"under": 3}}), "key='under': is not known"),
+        (fields({**AGE, "screen_out": [3]}), "screen_out=[3]: must be `name: value` lines"),
+        (fields({**AGE, "screen_out": {"under": 3}}), "'under' is not known"),
         (fields(AGE, AGE), "name='age': is taken"),
-        (fields({**AGE, "kind": "choice"}), "options=(): must be 2 to 200"),
+        (fields({**AGE, "kind": "choice"}), "options: is missing"),
         (fields({**AGE, "kind": "choice", "options": [True, False]}), "put it in quotes"),
         (
             fields({**AGE, "kind": "choice", "options": ["a", "b"], "screen_out": ["c"]}),
             "must be among the options",
         ),
-        (fields({**AGE, "kind": "scale", "most": 30}), "at most 11 whole points"),
+        (fields({**AGE, "kind": "scale", "most": 30}), "at most 11 points"),
         (fields({**AGE, "kind": "scale", "ends": ["a"]}), "must be two texts"),
-        (fields({**AGE, "kind": "text", "most": 0}), "must be from 1 to 20000"),
+        (fields({**AGE, "kind": "text", "most": 0}), "most=0: must be at least 1"),
     ],
 )
 def test_faults_are_named_with_their_place(pages, message):
@@ -113,7 +112,7 @@ def test_a_file_with_pages_is_read_and_kept(tmp_path):
     (tmp_path / "s.yaml").write_text(yaml.safe_dump(PAGES), encoding="utf-8")
     config = Config.of(read_yaml(tmp_path / "s.yaml"))
     assert Config.from_json(config.to_json()) == config
-    shown = read_pages(config.before, "before")[0].shown()
+    shown = config.pages["before-1"].shown("before-1")
     assert "<strong>first</strong>" in shown["html"]
     assert "<script>" not in shown["html"]
     assert "out" not in str([sorted(f) for f in shown["fields"]]), "nobody learns what screens out"

@@ -184,7 +184,7 @@ def test_a_table_that_is_no_record_of_answers_is_refused(tmp_path):
     with pytest.raises(InvalidInput, match="line 2 names 'nothing'"):
         read_answers(table, NAMES)
     table.write_text("")
-    with pytest.raises(InvalidInput, match="is empty"):
+    with pytest.raises(InvalidInput, match="has no rows"):
         read_answers(table, NAMES)
     twice, undecided = " .an item named twice, as in checks: 1.", " .nobody chose between two: 1."
     for said, why in (("", ""), ("0,0,1\n", twice), ("0,,\n", undecided)):

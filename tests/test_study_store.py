@@ -5,6 +5,7 @@ import threading
 import pytest
 from studykit import Bench, make_study
 
+from benchmarks.study_faults import snapshot
 from nearer.errors import InvalidInput
 from nearer.study.actions import join
 from nearer.study.rows import Refusal, StoreTrouble
@@ -110,7 +111,7 @@ def test_a_full_disk_is_reported_and_nothing_is_acknowledged(bench):
     assert bench.answer(person, trial.lease) is True
     assert bench.store.trouble is None
     now = bench.clock()
-    assert replay(bench.store.reader()).snapshot(now) == bench.board.snapshot(now)
+    assert snapshot(replay(bench.store.reader()), now) == snapshot(bench.board, now)
 
 
 def test_a_read_only_file_is_reported(bench):
@@ -158,7 +159,7 @@ def test_a_backup_of_a_study_in_use_is_complete_and_can_be_served(bench, tmp_pat
     back_up(bench.path, tmp_path / "copy.db")
     now = bench.clock()
     copy = replay(connect(tmp_path / "copy.db"))
-    assert copy.snapshot(now) == bench.board.snapshot(now)
+    assert snapshot(copy, now) == snapshot(bench.board, now)
     with pytest.raises(InvalidInput, match="exists already"):
         back_up(bench.path, tmp_path / "copy.db")
 

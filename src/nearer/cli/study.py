@@ -104,12 +104,9 @@ def new(study: Path, items: Path, config: Path | None, questions: Path | None,
 def serve(study: Path, host: str, port: int, start: bool, new_login: bool, prefix: str,
           as_json: bool) -> None:  # fmt: skip
     """Serve STUDY: the participants' page and the dashboard."""
-    import uvicorn
-
     from nearer.study.actions import set_state
-    from nearer.study.app import create_app, open_study
+    from nearer.study.app import open_study, run_server
     from nearer.study.store import serving
-    from nearer.study.wire import Wire, may_hold
 
     prefix = "/" + prefix.strip("/") if prefix.strip("/") else ""
     listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
@@ -122,35 +119,19 @@ def serve(study: Path, host: str, port: int, start: bool, new_login: bool, prefi
         opened = open_study(study, new_login=new_login, prefix=prefix)
         if start:
             opened.store.write(lambda ledger: set_state(ledger, "running"))
-        Wire.most = may_hold()
         port = listener.getsockname()[1]
         base = f"http://{f'[{host}]' if ':' in host else host}:{port}{prefix}"
         setup = f"{base}/setup/{opened.setup}" if opened.setup else None
-        config = uvicorn.Config(
-            create_app(opened),
-            http=Wire,
-            ws="none",
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=5,
-            timeout_keep_alive=75,
-            backlog=2048,
-        )
 
-        class Announcing(uvicorn.Server):
-            """Says where it is when it is there."""
+        def announce() -> None:
+            if as_json:
+                click.echo(json.dumps({"port": port, "study": f"{base}/", "setup": setup}))
+                return
+            say(f"Participants: {base}/\nDashboard:    {base}/dashboard")
+            if setup:
+                say(f"Make your account first, this link works once:\n{setup}")
 
-            async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-                await super().startup(sockets)
-                if as_json:
-                    click.echo(json.dumps({"port": port, "study": f"{base}/", "setup": setup}))
-                    return
-                say(f"Participants: {base}/\nDashboard:    {base}/dashboard")
-                if setup:
-                    say(f"Make your account first, this link works once:\n{setup}")
-
-        Announcing(config).run(sockets=[listener])
+        run_server(opened, listener, announce)
 
 
 @command.command()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -97,7 +96,7 @@ def link(study: Path, person: str) -> None:
     db = connect(study, read_only=True)
     number = _person(db, study, person)
     key = db.execute("SELECT value FROM secrets WHERE name = 'sign'").fetchone()[0]
-    say(f"?resume={Signer(key, time.time).sign('resume', {'id': number})}")
+    say(f"?resume={Signer(key).sign('resume', {'id': number})}")
 
 
 @contextmanager

@@ -1,4 +1,23 @@
-"""What a researcher decides while people answer; every decision is a row."""
+"""What may happen to a study: people join, answer and go; researchers decide.
+
+Every function here is a change (see `nearer.study.store`): it checks first and raises `Refusal`
+before anything has changed, then writes rows.
+
+*Who somebody is.* A panel sends people with an id in the link. An id is a name, not a proof: anyone
+can type one. So an id that is taken opens nothing. The person goes on from the browser in which
+they began, which has a key of its own that never leaves it; from elsewhere only by the way that the
+researcher chose in the setting `returning`: not at all, with a personal link, or, where visits are
+allowed, with the id alone, which shows nothing of earlier answers and cannot erase them.
+
+*Times.* The browser says how long a person looked; the server knows when it handed the question out
+and when the answer came. Nobody can have looked longer than a question was out, so a longer time is
+not true, and it is kept and shown as what it is, or refused. How fast somebody answers is judged by
+the server's clock: several answers that come together after a pause without network share the time
+since the last one that came before them.
+
+The last answer can be taken back until the next one: the new answer is a row of its own that
+*supersedes* the old. An answer that a sort has already gone on from stays.
+"""
 
 from __future__ import annotations
 
@@ -9,34 +28,11 @@ from typing import Any, NamedTuple
 
 from nearer.errors import InvalidInput
 from nearer.study.auth import hashed
-from nearer.study.board import Lease, Participant
+from nearer.study.board import Lease, Participant, is_false
 from nearer.study.config import CHANGEABLE
 from nearer.study.items import Item
 from nearer.study.rows import Joined, Ledger, Refusal, Responded
 from nearer.study.store import insert_items, stored_items
-
-__all__ = [
-    "PANELS",
-    "Admission",
-    "GivenAnswer",
-    "Identity",
-    "add_items",
-    "add_map",
-    "agree",
-    "answer",
-    "change_settings",
-    "elapsed",
-    "exclude",
-    "get_ready",
-    "is_false",
-    "join",
-    "may_take_back",
-    "person_of_browser",
-    "present",
-    "set_state",
-    "stage",
-    "withdraw",
-]
 
 #: panel: (its parameter for the person, further parameters that are kept)
 PANELS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -61,46 +57,11 @@ class Identity(NamedTuple):
         for panel, (parameter, more) in PANELS.items():
             external = parameters.get(parameter, "")
             if len(external) > _LONGEST:
-                raise Refusal(
-                    422,
-                    f"{parameter} has {len(external)} characters; at most {_LONGEST} are taken",
-                )
+                raise Refusal(422, f"{parameter}: at most {_LONGEST} characters are taken")
             if external:
                 details = {key: parameters[key][:_LONGEST] for key in more if key in parameters}
                 return cls(panel, external, json.dumps(details))
         return cls()
-
-
-def person_of_browser(db: sqlite3.Connection, key: str) -> int | None:
-    """The person who began in the browser with this key."""
-    if not key:
-        return None
-    row = db.execute("SELECT person FROM browsers WHERE key = ?", (hashed(key),)).fetchone()
-    return None if row is None else int(row[0])
-
-
-def person_of(db: sqlite3.Connection, identity: Identity) -> int | None:
-    """The person who has an identity."""
-    if not identity.external:
-        return None
-    row = db.execute(
-        "SELECT person FROM identities WHERE panel = ? AND external = ?", identity[:2]
-    ).fetchone()
-    return None if row is None else int(row[0])
-
-
-def keep_identity(db: sqlite3.Connection, person: int, identity: Identity, key: str) -> None:
-    """Remember who a new person is and where they began."""
-    if identity.external:
-        db.execute("INSERT INTO identities VALUES (?, ?, ?, ?)", (person, *identity))
-    if key:
-        db.execute("INSERT INTO browsers VALUES (?, ?)", (hashed(key), person))
-
-
-def erase_identity(db: sqlite3.Connection, person: int) -> None:
-    """Forget who somebody is, and what they wrote about themselves."""
-    for table in ("identities", "browsers", "replies"):
-        db.execute(f"DELETE FROM {table} WHERE person = ?", (person,))
 
 
 class Admission(NamedTuple):
@@ -108,6 +69,9 @@ class Admission(NamedTuple):
 
     person: int
     proved: bool = True
+
+
+# People come and go ----------------------------------------------------------------------------
 
 
 def join(
@@ -129,14 +93,13 @@ def join(
         The person whose personal link was used.
     """
     board, identity = ledger.board, identity or Identity()
-    if consent != board.config.consent_version:
-        raise Refusal(
-            409,
-            f"consent version {consent!r} is not the current one, "
-            f"{board.config.consent_version!r}: load the page again",
-        )
-    known = person_of(ledger.db, identity)
-    same = proved if proved is not None else person_of_browser(ledger.db, browser)
+    _check_consent(ledger, consent)
+    known = _one(
+        ledger.db, "SELECT person FROM identities WHERE panel = ? AND external = ?", identity[:2]
+    )
+    same = proved
+    if same is None and browser:
+        same = _one(ledger.db, "SELECT person FROM browsers WHERE key = ?", (hashed(browser),))
     # A browser in which somebody else began, as in a lab, does not speak for this id.
     if same is not None and (proved is not None or known == same or not identity.external):
         agree(ledger, same, consent)
@@ -155,16 +118,33 @@ def join(
     if board.full:
         raise Refusal(409, "the study has all the answers it needs; thank you for coming")
     pseudonym = f"p{ledger.rng.integers(1 << 40):010x}"
-    person = ledger.add(Joined(0, pseudonym, ledger.now, language[:35])).id
-    keep_identity(ledger.db, person, identity, "" if same is not None else browser)
+    person = ledger.add(Joined(0, pseudonym, ledger.now, language)).id
+    if identity.external:
+        ledger.db.execute("INSERT INTO identities VALUES (?, ?, ?, ?)", (person, *identity))
+    if browser and same is None:
+        ledger.db.execute("INSERT INTO browsers VALUES (?, ?)", (hashed(browser), person))
     ledger.event("consent", person, version=consent)
     return Admission(person)
 
 
+def _one(db: sqlite3.Connection, sql: str, values: Sequence[Any]) -> int | None:
+    row = db.execute(sql, values).fetchone()
+    return None if row is None else int(row[0])
+
+
+def _check_consent(ledger: Ledger, consent: str) -> None:
+    current = ledger.board.config.consent_version
+    if consent != current:
+        raise Refusal(
+            409,
+            f"consent version {consent!r} is not the current one, {current!r}: the consent text "
+            "has changed; load the page again",
+        )
+
+
 def agree(ledger: Ledger, person: int, consent: str) -> None:
     """A known person agrees to the current consent text."""
-    if consent != ledger.board.config.consent_version:
-        raise Refusal(409, "the consent text has changed; load the page again")
+    _check_consent(ledger, consent)
     if present(ledger, person).consent != consent:
         ledger.event("consent", person, version=consent)
 
@@ -187,6 +167,16 @@ def stage(ledger: Ledger, person: int) -> str:
     return "trials" if board.state == "running" else "paused"
 
 
+def present(ledger: Ledger, person: int) -> Participant:
+    """Somebody who takes part, or a refusal."""
+    found = ledger.board.people.get(person)
+    if found is None:
+        raise Refusal(404, "you are not known here; open the study's link again")
+    if found.withdrawn:
+        raise Refusal(410, "you withdrew from this study and your answers were erased")
+    return found
+
+
 def exclude(ledger: Ledger, person: int, excluded: bool, why: str = "") -> None:
     """Leave a person's answers out of votes and maps, or count them again."""
     if _known(ledger, person).withdrawn:
@@ -200,8 +190,7 @@ def withdraw(ledger: Ledger, person: int) -> int:
         return 0
     answers = ledger.board.people[person].answered
     ledger.event("withdraw", person, answers=answers)
-    erase_identity(ledger.db, person)
-    for table in ("answers", "leases"):
+    for table in ("identities", "browsers", "replies", "answers", "leases"):
         ledger.db.execute(f"DELETE FROM {table} WHERE person = ?", (person,))
     ledger.erased = True
     return answers
@@ -214,18 +203,7 @@ def _known(ledger: Ledger, person: int) -> Participant:
     return found
 
 
-def present(ledger: Ledger, person: int) -> Participant:
-    """Somebody who takes part, or a refusal."""
-    found = ledger.board.people.get(person)
-    if found is None:
-        raise Refusal(404, "you are not known here; open the study's link again")
-    if found.withdrawn:
-        raise Refusal(410, "you withdrew from this study and your answers were erased")
-    return found
-
-
-_SLACK = 1.01  # clocks of browser and server may differ in speed, though never by so much
-_SLACK_MS = 50.0
+# Answers ---------------------------------------------------------------------------------------
 
 
 class GivenAnswer(NamedTuple):
@@ -246,13 +224,6 @@ def elapsed(ledger: Ledger, person: int, leases: Sequence[int]) -> float | None:
         return None
     begins = max(min(issued), last.received if last else 0.0)
     return max(1000 * (ledger.now - begins), 0.0) / len(leases)
-
-
-def is_false(response_ms: float | None, issued: float, received: float) -> bool:
-    """Whether a response time is longer than the question was out."""
-    return response_ms is not None and response_ms > (
-        1000 * (received - issued) * _SLACK + _SLACK_MS
-    )
 
 
 def may_take_back(ledger: Ledger, person: Participant) -> bool:
@@ -283,37 +254,32 @@ def answer(
         if last is None or last.lease != lease.id or not may_take_back(ledger, found):
             raise Refusal(409, f"question {lease.id}: only the last answer can be taken back")
         supersedes = last.id
-    if (choice == "skip" and not board.config.can_skip) or (
-        choice == "undecided" and not board.config.can_be_undecided
-    ):
+    offered = {"skip": board.config.can_skip, "undecided": board.config.can_be_undecided}
+    if not offered.get(choice, True):
         raise Refusal(422, f"choice={choice!r}: this study does not offer it")
-    now = ledger.now
     if elapsed_ms is None:
         elapsed_ms = elapsed(ledger, person, [lease.id])
-    _check_time(ledger, given, lease, elapsed_ms, now)
+    now, ms = ledger.now, given.response_ms
+    _check_time(ledger, ms, lease, elapsed_ms, now)
     ledger.add(
         Responded(
-            0, lease.id, lease.question, person, choice, chosen, given.response_ms, elapsed_ms,
-            now, supersedes,
+            0, lease.id, lease.question, person, choice, chosen, ms, elapsed_ms, now, supersedes
         )
-    )  # fmt: skip
+    )
     if found.answered >= board.config.questions and not found.finished:
         ledger.event("finish", person, answered=found.answered)
     return True
 
 
 def _check_time(
-    ledger: Ledger, given: GivenAnswer, lease: Lease, elapsed_ms: float | None, now: float
+    ledger: Ledger, ms: float | None, lease: Lease, elapsed_ms: float | None, now: float
 ) -> None:
     config = ledger.board.config
     if elapsed_ms is not None and elapsed_ms < config.fastest_ms:
         raise Refusal(429, "that was faster than anybody can look; wait a moment, then go on")
-    if config.refuse_false_times and is_false(given.response_ms, lease.issued, now):
-        raise Refusal(
-            422,
-            f"response_ms={given.response_ms}: the question was handed out only "
-            f"{1000 * (now - lease.issued):.0f} ms ago",
-        )
+    if config.refuse_false_times and is_false(ms, lease.issued, now):
+        out = 1000 * (now - lease.issued)
+        raise Refusal(422, f"response_ms={ms}: the question was handed out only {out:.0f} ms ago")
 
 
 def _chosen(ledger: Ledger, lease: Lease, given: GivenAnswer) -> tuple[str, tuple[int, ...] | None]:
@@ -328,6 +294,9 @@ def _chosen(ledger: Ledger, lease: Lease, given: GivenAnswer) -> tuple[str, tupl
     if len(set(chosen)) != wanted or len(chosen) != wanted or not set(chosen) <= set(lease.shown):
         raise Refusal(422, f"chosen: {len(chosen)} things; must be {wanted} of those shown")
     return "chosen", chosen
+
+
+# What a researcher decides ---------------------------------------------------------------------
 
 
 def set_state(ledger: Ledger, state: str) -> None:
@@ -352,12 +321,11 @@ def change_settings(ledger: Ledger, settings: Mapping[str, Any]) -> dict[str, An
             "the answers over with `nearer study import`",
         )
     try:
-        new = old.changed(settings)
+        new = old.changed(settings).model_dump(mode="json")
     except InvalidInput as error:
         raise Refusal(422, str(error)) from error
-    changes = {
-        name: getattr(new, name) for name in settings if getattr(new, name) != getattr(old, name)
-    }
+    before = old.model_dump(mode="json")
+    changes = {name: new[name] for name in settings if new[name] != before[name]}
     if changes:
         ledger.event("settings", **changes)
     return changes

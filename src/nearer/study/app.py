@@ -1,22 +1,24 @@
-"""The web app of one study: participant's page, dashboard, API.
+"""The web app of one study: participant's page, dashboard, API; and the server that runs it.
 
-``serve`` runs it with uvicorn. Nothing is fetched from elsewhere: scripts, styles and fonts come
-from the package, media from the study's file.
+Nothing is fetched from elsewhere: scripts, styles and fonts come from the package, media from the
+study's file.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
+import socket
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
+import uvicorn
 from fastapi import FastAPI, Request
-from fastapi.responses import JSONResponse, RedirectResponse, Response
+from fastapi.responses import FileResponse, JSONResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
@@ -24,17 +26,26 @@ import nearer
 from nearer.study import login, participants, researchers
 from nearer.study.auth import Signer
 from nearer.study.conductor import Conductor
+from nearer.study.items import Media
 from nearer.study.login import Guesses
 from nearer.study.researchers import form_token, login_of
 from nearer.study.rows import Ledger, StoreTrouble
-from nearer.study.spool import Spool
 from nearer.study.store import Store, read_header
-from nearer.study.web import Guard, Study, add_error_handlers, current, page
+from nearer.study.web import (
+    HEAD_BYTES,
+    Guard,
+    Here,
+    Study,
+    add_error_handlers,
+    bound_replies,
+    hang_up_on_silent,
+    page,
+)
 from nearer.study.words import read_words
 
-__all__ = ["create_app", "open_study"]
-
 _TABS = {"overview": "Overview", "map": "Map", "people": "People", "items": "Items", "data": "Data"}
+_RESERVE = 128  # files that the server itself needs: study, workers, pages
+_MANY = 8192  # connections at most
 
 
 def open_study(
@@ -55,16 +66,15 @@ def open_study(
     """
     store = Store(path)
     db = store.reader()
-    key = db.execute("SELECT value FROM secrets WHERE name = 'sign'").fetchone()[0]
     has_account = db.execute("SELECT 1 FROM accounts LIMIT 1").fetchone() is not None
-    signer = Signer(key, time.time)
+    signer = Signer(db.execute("SELECT value FROM secrets WHERE name = 'sign'").fetchone()[0])
     return Study(
         store=store,
         conductor=Conductor(store) if work else None,
         signer=signer,
         clock=time.time,
         guesses=Guesses(signer),
-        spool=Spool(path),
+        media=Media(path),
         cookie=f"nearer_{read_header(db)['study'][:8]}",
         setup=secrets.token_urlsafe(24) if new_login or not has_account else None,
         prefix=prefix,
@@ -88,7 +98,7 @@ def create_app(study: Study) -> FastAPI:
             await asyncio.to_thread(study.conductor.close)
         study.guesses.close()
         await asyncio.to_thread(study.store.close)
-        study.spool.close()
+        study.media.close()
 
     app = FastAPI(
         title="nearer study",
@@ -102,9 +112,8 @@ def create_app(study: Study) -> FastAPI:
     app.add_middleware(researchers.Gate)
     app.add_middleware(Guard)  # the outermost: every reply gets its headers
     add_error_handlers(app)
-    app.include_router(participants.router)
-    app.include_router(researchers.router)
-    app.include_router(login.router)
+    for part in (participants, researchers, login):
+        app.include_router(part.router)
     static = files("nearer.study") / "pages" / "static"
     app.mount("/static", StaticFiles(directory=str(static)), name="static")
     _add_public(app)
@@ -114,14 +123,13 @@ def create_app(study: Study) -> FastAPI:
 
 def _add_public(app: FastAPI) -> None:
     @app.get("/", include_in_schema=False)
-    def participant_page(request: Request) -> Response:
-        config = current(request).facts.config
+    def participant_page(request: Request, study: Here) -> Response:
+        config = study.facts.config
         return page(request, "participant.html", words=read_words(config.language, config.words))
 
     @app.get("/healthz", tags=["service"], responses={503: {"description": "cannot store answers"}})
-    async def healthz(request: Request) -> JSONResponse:
+    async def healthz(study: Here) -> JSONResponse:
         """Whether answers can be stored: something is stored to find out."""
-        study = current(request)
 
         def check(ledger: Ledger) -> None:
             ledger.db.execute(
@@ -136,20 +144,22 @@ def _add_public(app: FastAPI) -> None:
             return JSONResponse({"status": "trouble", "detail": str(error)}, 503)
         return JSONResponse({"status": "ok", "detail": None})
 
-    @app.get("/media/{sha}", tags=["service"], response_class=Response)
-    async def media(request: Request, sha: str) -> Response:
+    @app.get("/media/{address}", tags=["service"], response_class=Response)
+    def media(study: Here, address: str) -> Response:
         """A picture, sound or film of the study; parts of it where a player asks for them."""
-        study, wanted = current(request), request.headers.get("range", "")
-        return await study.spool.reply(study.faces.sha(sha), wanted)
+        found = study.media.file(study.faces.sha(address))
+        if found is None:
+            raise HTTPException(404, "there is no such file")
+        headers = {"cache-control": "private, max-age=31536000"}
+        return FileResponse(found[0], headers=headers, media_type=found[1])
 
 
 def _add_dashboard(app: FastAPI) -> None:
     @app.get("/dashboard", include_in_schema=False)
     @app.get("/dashboard/{tab}", include_in_schema=False)
-    def dashboard(request: Request, tab: str = "overview") -> Response:
-        study = current(request)
-        login = login_of(request)
-        if login is None:
+    def dashboard(request: Request, study: Here, tab: str = "overview") -> Response:
+        who = login_of(request)
+        if who is None:
             return RedirectResponse(f"{study.prefix}/login", 303)
         if tab not in _TABS:
             raise HTTPException(404, f"there is no page {tab!r}")
@@ -158,43 +168,58 @@ def _add_dashboard(app: FastAPI) -> None:
             f"{tab}.html",
             tab=tab,
             tabs=_TABS,
-            who=login.name,
-            form_token=form_token(study, login),
+            who=who.name,
+            form_token=form_token(study, who),
             facts=study.facts,
             items=study.items,
             link=str(request.base_url),
         )
 
-    @app.get("/docs", include_in_schema=False)
-    def api_page(request: Request) -> Response:
-        return page(request, "api.html", api=_readable(app.openapi()))
+
+def run_server(study: Study, listener: socket.socket, ready: Callable[[], None]) -> None:
+    """Serve a study until the process is told to stop.
+
+    Parameters
+    ----------
+    ready
+        Called when the server takes requests.
+    """
+    bound_replies(listener)
+    config = uvicorn.Config(
+        create_app(study),
+        http="h11",
+        h11_max_incomplete_event_size=HEAD_BYTES,
+        ws="none",
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=5,
+        timeout_keep_alive=75,
+        backlog=2048,
+    )
+
+    class Server(uvicorn.Server):
+        """Says when it is there, and hangs up on connections that say nothing."""
+
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            connections = self.server_state.connections
+            self.watch = asyncio.create_task(hang_up_on_silent(connections, _may_hold()))
+            ready()
+
+    Server(config).run(sockets=[listener])
 
 
-def _readable(api: dict[str, Any]) -> list[dict[str, Any]]:
-    """The OpenAPI description as rows for a page."""
-    rows = []
-    for path, methods in api["paths"].items():
-        for method, spec in methods.items():
-            schemas = [
-                part.get("schema", {}).get("$ref", "").rpartition("/")[2]
-                for part in spec.get("requestBody", {}).get("content", {}).values()
-            ]
-            fields = {
-                field: detail.get("description") or detail.get("type") or ""
-                for schema in schemas
-                for field, detail in api.get("components", {})
-                .get("schemas", {})
-                .get(schema, {})
-                .get("properties", {})
-                .items()
-            }
-            rows.append(
-                {
-                    "method": method.upper(),
-                    "path": path,
-                    "text": spec.get("description") or spec.get("summary", ""),
-                    "tag": (spec.get("tags") or ["service"])[0],
-                    "fields": fields,
-                }
-            )
-    return rows
+def _may_hold() -> int:
+    """Connections this process may hold; asks the system for more files if it has few."""
+    try:
+        import resource  # noqa: PLC0415 - not on every system
+    except ImportError:
+        return 512
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MANY if hard == resource.RLIM_INFINITY else min(hard, _MANY)
+    if soft < wanted:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            soft = wanted
+    return max(min(soft, _MANY) - _RESERVE, 32)

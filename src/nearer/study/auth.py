@@ -1,17 +1,14 @@
-"""Who is asking: signed tokens, passwords, and how often one may try.
+"""Who sends a request: signed tokens, passwords, and how often one may try.
 
-Tokens are ``payload.signature`` with HMAC-SHA256 under a key that each study file makes for
-itself; nothing else is needed to check one, and nothing that a stranger sends is kept. Passwords
-are kept as scrypt hashes (RFC 7914), see `nearer.study.login`.
+Tokens are signed under a key that each study file makes for itself; nothing else is needed to check
+one, and nothing that a stranger sends is kept. Passwords are kept as scrypt hashes (RFC 7914).
 """
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import hmac
 import ipaddress
-import json
 import secrets
 import threading
 import time
@@ -19,11 +16,10 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Rate", "Signer", "Throttle", "check_password", "hash_password", "hashed", "network_of"]
+import itsdangerous
 
 _SCRYPT = {"n": 1 << 14, "r": 8, "p": 1}
 MIN_PASSWORD = 10
-_LONGEST = 512  # characters of a token; ours have about 80
 _REMEMBERED = 10_000  # addresses and names whose tries are remembered
 
 
@@ -32,7 +28,7 @@ class Signer:
 
     Examples
     --------
-    >>> signer = Signer(b"k" * 32, clock=lambda: 0.0)
+    >>> signer = Signer(b"k" * 32)
     >>> token = signer.sign("person", {"id": 7})
     >>> signer.read("person", token)
     {'id': 7}
@@ -40,44 +36,34 @@ class Signer:
     True
     """
 
-    def __init__(self, key: bytes, clock: Callable[[], float]) -> None:
+    def __init__(self, key: bytes) -> None:
         self._key = key
-        self._clock = clock
 
-    def sign(self, purpose: str, payload: dict[str, Any], seconds: float | None = None) -> str:
-        """A token for a purpose, which ends after some seconds, or never."""
-        ends = None if seconds is None else self._clock() + seconds
-        body = _encode(json.dumps([payload, ends], separators=(",", ":")).encode())
-        return f"{body}.{self._mac(purpose, body)}"
+    def sign(self, purpose: str, payload: dict[str, Any]) -> str:
+        """A token for a purpose."""
+        return str(self._serializer(purpose).dumps(payload))
 
     def read(self, purpose: str, token: str) -> dict[str, Any] | None:
-        """What a token holds; None when it is false, over, or made for another purpose."""
-        if len(token) > _LONGEST or not token.isascii():
+        """What a token holds; None when it is false or made for another purpose."""
+        try:
+            found: dict[str, Any] = self._serializer(purpose).loads(token)
+        except itsdangerous.BadData:
             return None
-        body, _, signature = token.partition(".")
-        if not hmac.compare_digest(self._mac(purpose, body), signature):
-            return None
-        payload, ends = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
-        if ends is not None and ends < self._clock():
-            return None
-        found: dict[str, Any] = payload
         return found
 
-    def tag(self, purpose: str, text: str, length: int = 43) -> str:
+    def tag(self, purpose: str, text: str) -> str:
         """A word that only this study can derive from a text: form tokens, completion codes."""
-        return self._mac(purpose, text)[:length]
+        signer = itsdangerous.Signer(self._key, purpose, digest_method=hashlib.sha256)
+        return signer.get_signature(text).decode()
 
-    def _mac(self, purpose: str, body: str) -> str:
-        return _encode(hmac.digest(self._key, f"{purpose}\n{body}".encode(), "sha256"))
+    def _serializer(self, purpose: str) -> Any:
+        how = {"digest_method": hashlib.sha256}
+        return itsdangerous.URLSafeSerializer(self._key, purpose, signer_kwargs=how)
 
 
 def hashed(word: str) -> str:
     """A secret as a file may hold it."""
     return hashlib.sha256(word.encode(errors="replace")).hexdigest()
-
-
-def _encode(raw: bytes) -> str:
-    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
 def hash_password(password: str) -> str:
@@ -99,78 +85,29 @@ def check_password(password: str, stored: str | None) -> bool:
     return hmac.compare_digest(found.hex(), digest)
 
 
-class Throttle:
-    """Allows some tries, then makes each further one wait twice as long; a success forgets.
+class Rate:
+    """Allows so many at once, and then so many a minute, for each address or name.
 
-    A try counts when it begins, so that many at the same time are not checked at once. Time is a
-    clock that is never set back.
+    Time is a clock that is never set back.
 
     Examples
     --------
     >>> now = [0.0]
-    >>> throttle = Throttle(lambda: now[0], free=1, wait=10.0)
-    >>> throttle.admit("x"), throttle.admit("x"), throttle.admit("y")
-    (0.0, 10.0, 0.0)
-    >>> now[0] = 10.0; throttle.admit("x")
+    >>> rate = Rate(2, lambda: now[0])
+    >>> [rate.wait("x", per_minute=60) for _ in range(3)]
+    [0.0, 0.0, 1.0]
+    >>> now[0] = 1.0; rate.wait("x", per_minute=60)
     0.0
     """
 
-    def __init__(
-        self,
-        clock: Callable[[], float] = time.monotonic,
-        free: int = 5,
-        wait: float = 2.0,
-        longest: float = 900.0,
-    ) -> None:
-        self._clock = clock
-        self._free = free
-        self._wait = wait
-        self._longest = longest
-        self._lock = threading.Lock()
-        self._tries: OrderedDict[str, tuple[int, float]] = OrderedDict()
-
-    def admit(self, who: str) -> float:
-        """0.0 and the try is counted, or the seconds until another one is allowed."""
-        with self._lock:
-            now = self._clock()
-            count, until = self._tries.get(who, (0, now))
-            if until > now:
-                return until - now
-            extra = count + 1 - self._free
-            wait = min(self._wait * 2.0 ** min(extra, 60), self._longest) if extra >= 0 else 0.0
-            self._tries[who] = (count + 1, now + wait)
-            self._tries.move_to_end(who)
-            while len(self._tries) > _REMEMBERED:
-                self._tries.popitem(last=False)
-            return 0.0
-
-    def succeed(self, who: str) -> None:
-        """Forget the tries of somebody who got in."""
-        with self._lock:
-            self._tries.pop(who, None)
-
-
-class Rate:
-    """Allows so many at once, and then so many a minute, for each address.
-
-    Examples
-    --------
-    >>> now = [0.0]
-    >>> rate = Rate(lambda: now[0], burst=2)
-    >>> [rate.admit("x", per_minute=60) for _ in range(3)]
-    [True, True, False]
-    >>> now[0] = 1.0; rate.admit("x", per_minute=60)
-    True
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic, burst: float = 300.0) -> None:
-        self._clock = clock
+    def __init__(self, burst: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._burst = burst
+        self._clock = clock
         self._lock = threading.Lock()
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    def admit(self, who: str, per_minute: float) -> bool:
-        """Whether one more is allowed now."""
+    def wait(self, who: str, per_minute: float) -> float:
+        """0.0 and it counts, or the seconds until one more is allowed."""
         with self._lock:
             now = self._clock()
             left, at = self._left.pop(who, (self._burst, now))
@@ -179,7 +116,12 @@ class Rate:
             self._left[who] = (left - allowed, now)
             while len(self._left) > _REMEMBERED:
                 self._left.popitem(last=False)
-            return allowed
+            return 0.0 if allowed else (1 - left) * 60 / per_minute
+
+    def forget(self, who: str) -> None:
+        """Begin anew with somebody who got in."""
+        with self._lock:
+            self._left.pop(who, None)
 
 
 def network_of(address: str) -> str:

@@ -1,12 +1,28 @@
 """Where every question and every person stands: what the rows of the log come to.
 
-The board holds no connection and reads no clock. `apply` is told each row once, when it is written
+The board holds no connection and reads no clock. `apply` gets each row once, when it is written
 and again in a replay, and the rest answers what may happen next. Everything on it is a function of
 the rows and of the time, so a board built row by row as the study ran equals a board built from
-the finished file; `snapshot` is what is compared.
+the finished file.
 
 Leases end by the clock, looked at when somebody needs a question: a closed tab blocks nobody. An
 answer that comes after its lease ended is kept like any other.
+
+*Tasks.*
+
+==========  ====================================  =====================================
+task        shown                                 chosen
+==========  ====================================  =====================================
+``two``     a query and two things                the one that is more like the query
+``choose``  a query and m things                  the k that are most like it
+``rank``    a query and m things                  the k most like it, best first
+``odd``     three or more things                  the one that is least like the others
+==========  ====================================  =====================================
+
+*Votes.* One person's answer is noise; a rule says how many people a question is put to. Votes are
+read in the order in which they were committed, and only as many of them as the rule asks for, so
+a late answer never overturns a decision, and the decision is a function of the votes alone: leave
+a person's votes out and the same function gives the new decision.
 """
 
 from __future__ import annotations
@@ -18,26 +34,14 @@ from dataclasses import dataclass, field
 from itertools import combinations, product
 from typing import Any, NamedTuple
 
-from nearer.errors import InvalidInput
 from nearer.study.config import RULES, Config
 from nearer.study.rows import Event, Joined, Leased, Posed, Promoted, Proposed, Responded, Row
-from nearer.trials import Trials
 
-__all__ = [
-    "COUNTED",
-    "Board",
-    "EitherSet",
-    "Lease",
-    "Participant",
-    "Question",
-    "Verdict",
-    "fact",
-    "tally",
-    "trials_of",
-    "triplets_of",
-]
-
-Vote = bool | None
+#: purposes whose answers make the map; hold-outs, repeats and catch trials judge it and people
+COUNTED = ("main", "extra", "own")
+_BITS = 21
+_SLACK = 1.01  # clocks of browser and server may differ in speed, though never by so much
+_SLACK_MS = 50.0
 
 
 class Verdict(NamedTuple):
@@ -51,20 +55,16 @@ class Verdict(NamedTuple):
     given_up: bool
 
 
-def tally(rule: str, votes: Iterable[Vote]) -> Verdict:
-    """Count votes by a rule.
+def tally(rule: str, votes: Iterable[bool | None]) -> Verdict:
+    """Count votes by a rule: True (a is nearer), False (b is), None (undecided, or skipped).
 
     Examples
     --------
     >>> tally("2+1", [True])
     Verdict(answer=None, wanted=1, given_up=False)
-    >>> tally("2+1", [True, False])
-    Verdict(answer=None, wanted=1, given_up=False)
     >>> tally("2+1", [True, False, False])
     Verdict(answer=False, wanted=0, given_up=False)
     """
-    if rule not in RULES:
-        raise InvalidInput(f"votes={rule!r}: must be one of {', '.join(RULES)}")
     first, most, majority = RULES[rule]
     yes = no = abstained = 0
     for vote in votes:
@@ -85,9 +85,6 @@ def tally(rule: str, votes: Iterable[Vote]) -> Verdict:
     return Verdict(None, first - cast if cast < first else most - cast, False)
 
 
-_BITS = 21
-
-
 def fact(query: int | None, shown: Sequence[int]) -> Hashable:
     """One key for a question however its things are ordered; a plain number for two of them.
 
@@ -106,7 +103,10 @@ def fact(query: int | None, shown: Sequence[int]) -> Hashable:
 def triplets_of(
     task: str, query: int | None, shown: Sequence[int], chosen: Sequence[int]
 ) -> list[tuple[int, int, int]]:
-    """What an answer says, as rows ``(head, near, far)``.
+    """What an answer says about distances, as rows ``(head, near, far)``.
+
+    What was chosen is nearer to the query than what was not; the odd one is farther from each of
+    the others than they are from each other.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def triplets_of(
     [(1, 3, 2), (3, 1, 2)]
     """
     rest = [i for i in shown if i not in chosen]
-    if task == "odd" or query is None:
+    if query is None:
         return [
             row for a, b in combinations(rest, 2) for o in chosen for row in ((a, b, o), (b, a, o))
         ]
@@ -129,32 +129,13 @@ def triplets_of(
     return [(query, near, far) for near, far in product(chosen, rest)]
 
 
-def trials_of(
-    answers: Sequence[tuple[str, int | None, Sequence[int], Sequence[int] | None]],
-    choose: Sequence[int],
-) -> Trials | None:
-    """Answers ``(task, query, shown, chosen)`` as trials; None where no one kind holds them all.
-
-    Where nobody could decide, chosen is None; `choose` says how many they should have chosen.
-
-    Examples
-    --------
-    >>> given = [("choose", 7, [1, 2, 3, 4], [3, 1]), ("choose", 7, [1, 2, 3, 4], None)]
-    >>> trials_of([*given, ("two", 7, [1, 2], [2])], [2, 2, 1]).decided.tolist()
-    [True, False, True]
-    """
-    tasks = {task for task, *_ in answers}
-    shown, chosen = [row[2] for row in answers], [row[3] for row in answers]
-    if tasks == {"odd"}:
-        return Trials.odd_one_out(shown, [None if one is None else one[0] for one in chosen])
-    if tasks <= {"two", "choose"} or tasks <= {"two", "rank"}:
-        queries = [-1 if row[1] is None else row[1] for row in answers]
-        return Trials.near(queries, shown, chosen, ranked="rank" in tasks, wanted=list(choose))
-    return None
+def is_false(response_ms: float | None, issued: float, received: float) -> bool:
+    """Whether a response time is longer than the question was out."""
+    return response_ms is not None and response_ms > (
+        1000 * (received - issued) * _SLACK + _SLACK_MS
+    )
 
 
-#: purposes whose answers make the map; hold-outs, repeats and catch trials judge it and people
-COUNTED = ("main", "extra", "own")
 _OPEN = Verdict(None, 1, False)
 
 
@@ -201,11 +182,6 @@ class Question:
         votes = [vote for _, vote in self.votes.values() if vote is not None]
         return len(votes) + self.live, abs(2 * sum(votes) - len(votes))
 
-    def snapshot(self) -> tuple[Any, ...]:
-        """For comparing."""
-        votes = tuple(self.votes.items())
-        return self.fact, self.purpose, self.closed, self.live, votes, self.verdict
-
 
 @dataclass(slots=True)
 class Lease:
@@ -243,14 +219,8 @@ class Participant:
     repeatable: list[int] = field(default_factory=list)
     repeated: set[int] = field(default_factory=set)
 
-    def snapshot(self) -> tuple[Any, ...]:
-        """For comparing."""
-        told = (self.consent, self.ready, self.finished, self.excluded, self.withdrawn)
-        did = (self.answered, self.last, sorted(map(str, self.seen)), list(self.leases))
-        return (*told, *did, sorted(self.holds), list(self.repeatable), +self.given)
 
-
-class EitherSet:
+class _EitherSet:
     """What is in one of two sets, without building a third of many."""
 
     def __init__(self, many: set[Hashable], few: set[Hashable]) -> None:
@@ -293,14 +263,9 @@ class Board:
         self._ending: list[tuple[float, int]] = []
         self._active: dict[int, int] = {}  # person: live leases
         self._counts = dict.fromkeys(("open", "leased", "decided", "given_up", "dropped"), 0)
+        kinds = (Joined, Proposed, Posed, Promoted, Leased, Responded, Event)
         self._apply: dict[type[Row], Callable[[Any], None]] = {
-            Joined: self._joined,
-            Proposed: self._proposed,
-            Posed: self._posed,
-            Promoted: self._promoted,
-            Leased: self._leased,
-            Responded: self._responded,
-            Event: self._event,
+            kind: getattr(self, f"_{kind.__name__.lower()}") for kind in kinds
         }
 
     def apply(self, row: Row) -> None:
@@ -544,27 +509,6 @@ class Board:
             "quality": {"wanted": self.config.quality, "expected": self.expected_tau},
         }
 
-    def snapshot(self, now: float) -> dict[str, Any]:
-        """Everything on the board, in a form that can be compared."""
-        self.expire(now)
-        return {
-            "settings": (
-                self.config,
-                self.state,
-                self.answers,
-                self.all_asked,
-                self.used,
-                self.expected_tau,
-            ),
-            "people": {p.id: p.snapshot() for p in self.people.values()},
-            "questions": {q.id: q.snapshot() for q in self.questions.values()},
-            "leases": {x.id: (x.person, x.live, x.choice, x.chosen) for x in self.leases.values()},
-            "free": {k: sorted(v) for k, v in self._free.items() if v},
-            "free_holdouts": sorted(self._free_holdouts),
-            "active": dict(sorted(self._active.items())),
-            "counts": dict(self._counts),
-        }
-
     # How it is kept ------------------------------------------------------------------------
 
     def _rule_of(self, question: Question) -> str:
@@ -626,4 +570,4 @@ class Board:
         """The questions that a person has answered or holds, by their facts."""
         who = self.people[person]
         holds = {self.questions[self.leases[i].question].fact for i in who.holds}
-        return EitherSet(who.seen, holds)
+        return _EitherSet(who.seen, holds)

@@ -33,8 +33,6 @@ from nearer.study.posing import AHEAD, all_asked, pose
 from nearer.study.rows import Ledger
 from nearer.study.store import Store
 
-__all__ = ["Conductor", "Job", "map_is_due", "questions_due"]
-
 _AFTER_NOTHING = 0.5  # a study of few objects runs out of questions to choose
 _AFTER_FAILURE = 5.0
 

@@ -1,34 +1,28 @@
 """What a researcher decides about a study, read from YAML and kept in the study's header.
 
-Every field has a default that suits a first study with people; an unknown key is refused with the
-nearest known one, so that a misspelt setting is never silently ignored.
+Every setting has a default that suits a first study with people; an unknown name is refused with
+the nearest known one, so that a misspelt setting is never silently ignored.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import difflib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
+
+from pydantic import Field, Strict, model_validator
 
 from nearer.algorithms import methods
 from nearer.errors import InvalidInput
-from nearer.study.questionnaire import read_pages
-from nearer.study.words import default_texts, read_words
+from nearer.study.questionnaire import QuestionnairePage
+from nearer.study.words import Checked, Line, Text, default_texts, parse, read_words
 from nearer.trials import Task
-
-__all__ = ["CHANGEABLE", "METHODS", "RULES", "TASKS", "Config", "parse_yaml", "part", "read_yaml"]
 
 #: the library's methods that suit people who come and go; and none, questions drawn at random
 METHODS = (*(name for name, way in methods.METHODS.items() if way.in_studies), "random")
-#: settings of which a study that has begun depends on the first value
-_FIXED = ("task", "things", "choose", "method", "scope", "votes", "n_components", "seed")
-TASKS = ("two", "choose", "rank", "odd")
 #: rule: (people asked at first, votes at most, votes that decide)
 RULES: dict[str, tuple[int, int, int]] = {
     "1": (1, 1, 1),
@@ -36,18 +30,17 @@ RULES: dict[str, tuple[int, int, int]] = {
     "3": (3, 3, 2),
     "5": (5, 5, 3),
 }
-_WORDS = {
-    "task": TASKS,
-    "scope": ("pooled", "person"),
-    "when_all_asked": ("more", "finish"),
-    "returning": ("browser", "link", "visit"),
-}
+#: settings of which a study that has begun depends on the first value
+_FIXED = ("task", "things", "choose", "method", "scope", "votes", "n_components", "seed")
 
-_COLOUR = re.compile("#[0-9a-f]{6}")
+Count = Annotated[int, Strict(), Field(ge=0, le=1_000_000_000)]
+AtLeastOne = Annotated[int, Strict(), Field(ge=1, le=1_000_000_000)]
+Share = Annotated[float, Strict(), Field(ge=0, le=0.5)]
+Probability = Annotated[float, Strict(), Field(ge=0, le=1)]
+Switch = Annotated[bool, Strict()]
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(Checked):
     """The settings of a study.
 
     Examples
@@ -60,136 +53,137 @@ class Config:
     """
 
     #: the texts are Markdown where they are long; empty: what the language says
-    title: str = ""
-    question: str = ""
-    instructions: str = ""
-    consent: str = ""
-    consent_version: str = "1"
-    contact: str = ""
-    debrief: str = ""
+    title: Line = ""
+    question: Line = ""
+    instructions: Text = ""
+    consent: Text = ""
+    consent_version: Annotated[Line, Field(max_length=200)] = "1"
+    contact: Line = ""
+    debrief: Text = ""
     #: one that is shipped, or the name of one whose words are all given
-    language: str = "en"
+    language: Line = "en"
     #: words of the page that differ from the language's, see ``pages/words/en.yaml``
-    words: dict[str, str] = field(default_factory=dict)
+    words: dict[Line, Any] = Field(default_factory=dict)
     #: the colour that every stimulus stands on, in light and in dark surroundings
-    surround: str = "#ffffff"
+    surround: Line = "#ffffff"
     #: whether people may hear or read what the items are called; else only a given description
-    show_names: bool = False
+    show_names: Switch = False
     #: questions a person answers, catch trials and repeats included
-    questions: int = 50
-    practice: int = 2
+    questions: AtLeastOne = 50
+    practice: Count = 2
     #: answers the whole study wants; 0 for no limit
-    quota: int = 0
+    quota: Count = 0
     #: the study has enough when Kendall's τ between distances on the map and true ones is expected
     #: to be this; 1: never, the quota decides
-    quality: float = 0.99
+    quality: Probability = 0.99
     #: "two": which of two is more like the one on top; "choose": which k of m; "rank": which k,
     #: best first; "odd": which one is least like the others. More than two things need `random`
-    task: str = "two"
+    task: Literal["two", "choose", "rank", "odd"] = "two"
     #: things to choose from
-    things: int = 2
+    things: Count = 2
     #: how many of them are chosen
-    choose: int = 1
-    method: str = "informative"
-    scope: str = "pooled"
+    choose: AtLeastOne = 1
+    method: Line = "informative"
+    scope: Literal["pooled", "person"] = "pooled"
     #: "1", "2+1", "3", "5"; empty: what suits the method
-    votes: str = ""
-    n_components: int | None = None
+    votes: Line = ""
+    n_components: AtLeastOne | None = None
     #: questions chosen at a time, at least
-    batch: int = 20
-    lease_seconds: int = 120
-    catch_share: float = 0.04
-    repeat_share: float = 0.06
-    holdout_share: float = 0.1
+    batch: AtLeastOne = 20
+    lease_seconds: AtLeastOne = 120
+    catch_share: Share = 0.04
+    repeat_share: Share = 0.06
+    holdout_share: Share = 0.1
     #: own questions among a person's, where there is a list of them
-    own_share: float = 0.2
+    own_share: Probability = 0.2
     #: "more": when every question has its votes, ask for further ones; "finish": thank people
-    when_all_asked: str = "more"
+    when_all_asked: Literal["more", "finish"] = "more"
     #: who may go on under an id that is taken: "browser", the one it began in; "link", who has
     #: the personal link too; "visit", everybody with the id, who can add answers but erase none
-    returning: str = "browser"
+    returning: Literal["browser", "link", "visit"] = "browser"
     #: people come one after the other to the same computer: nothing of one is left for the next
-    lab: bool = False
+    lab: Switch = False
     #: answers that come faster than this by the server's clock must wait; 0 takes all
-    fastest_ms: int = 0
+    fastest_ms: Count = 0
     #: refuse an answer whose response time is longer than the question was out
-    refuse_false_times: bool = False
+    refuse_false_times: Switch = False
     #: people who may join from one address in a minute, after the first 300; 0 for no limit
-    joins_per_minute: int = 60
+    joins_per_minute: Count = 60
     #: sites that may show the study in a frame of theirs, as MTurk does
-    frame_ancestors: str = ""
-    can_skip: bool = True
-    can_be_undecided: bool = True
+    frame_ancestors: Line = ""
+    can_skip: Switch = True
+    can_be_undecided: Switch = True
     #: audio and video must be played to the end before a choice can be made
-    must_play: bool = True
+    must_play: Switch = True
     #: the code a panel asks for; empty: one of its own for every person
-    completion_code: str = ""
+    completion_code: Line = ""
     #: where a person is sent at the end; {code} and {id} are filled in
-    completion_redirect: str = ""
+    completion_redirect: Line = ""
     #: pages of a questionnaire, see `nearer.study.questionnaire`
-    before: list[Any] = field(default_factory=list)
-    after: list[Any] = field(default_factory=list)
+    before: tuple[QuestionnairePage, ...] = ()
+    after: tuple[QuestionnairePage, ...] = ()
     #: what those see and get who are screened out; the text is Markdown
-    screen_out: str = ""
-    screen_out_code: str = ""
-    screen_out_redirect: str = ""
-    seed: int = 0
+    screen_out: Text = ""
+    screen_out_code: Line = ""
+    screen_out_redirect: Line = ""
+    seed: Count = 0
 
-    def __post_init__(self) -> None:
+    @model_validator(mode="after")
+    def _check(self) -> Config:
         words = read_words(self.language, self.words)
         for name, text in default_texts(words, self.task, self.choose).items():
             if not getattr(self, name):
                 object.__setattr__(self, name, text)  # written out, as every default is
-        good = bool(_COLOUR.fullmatch(self.surround))
-        _check(good, "surround", self.surround, "must be a colour like #808080, in small letters")
-        for name in ("questions", "lease_seconds", "batch"):
-            _check(getattr(self, name) >= 1, name, getattr(self, name), "must be at least 1")
-        for name in ("practice", "quota", "seed", "fastest_ms", "joins_per_minute"):
-            _check(getattr(self, name) >= 0, name, getattr(self, name), "must be at least 0")
-        shares = (self.catch_share, self.repeat_share, self.holdout_share)
-        for name, share in zip(("catch", "repeat", "holdout"), shares, strict=True):
-            _check(0 <= share <= 0.5, f"{name}_share", share, "must be from 0 to 0.5")
-        _check(sum(shares) <= 0.8, "shares", shares, "must leave at least 0.2 for real questions")
-        _check(
-            self.method in METHODS, "method", self.method, "must be one of " + ", ".join(METHODS)
-        )
-        _check(0 <= self.quality <= 1, "quality", self.quality, "must be from 0 to 1")
-        for name, known in _WORDS.items():
-            value = getattr(self, name)
-            _check(value in known, name, value, "must be one of " + ", ".join(known))
-        self._check_task()
-        _check(0 <= self.own_share <= 1, "own_share", self.own_share, "must be from 0 to 1")
-        odd = set(self.frame_ancestors) & set(";,'\"\r\n")
-        _check(not odd, "frame_ancestors", self.frame_ancestors, "must be addresses, with spaces")
-        _check(
-            self.votes in ("", *RULES), "votes", self.votes, "must be one of " + ", ".join(RULES)
+        colour = re.fullmatch("#[0-9a-f]{6}", self.surround)
+        self._insist(colour, "surround", "must be a colour like #808080, in small letters")
+        shares = self.catch_share + self.repeat_share + self.holdout_share
+        self._insist(shares <= 0.8, "holdout_share", "the shares must leave 0.2 for real questions")
+        self._insist(self.method in METHODS, "method", f"must be one of {', '.join(METHODS)}")
+        self._insist(
+            self.votes in ("", *RULES), "votes", f"must be one of {', '.join(RULES)}, in quotes"
         )
         alone = self.scope == "person"
-        _check(
-            not alone or self.rule == "1", "votes", self.votes, "must be 1 where scope is person"
-        )
-        dims = self.n_components
-        _check(dims is None or dims >= 1, "n_components", dims, "must be at least 1")
+        self._insist(not alone or self.rule == "1", "votes", "must be 1 where scope is person")
+        odd = set(self.frame_ancestors) & set(";,'\"")
+        self._insist(not odd, "frame_ancestors", "must be addresses, with spaces between them")
         for name in ("completion_redirect", "screen_out_redirect"):
-            address = getattr(self, name)
-            good = not address or _is_address(address)
-            _check(good, name, address, "must be an http(s) address")
-        read_pages(self.before, "before")
-        read_pages(self.after, "after")
+            self._insist(_is_address(getattr(self, name)), name, "must be an http(s) address")
+        self._check_task()
+        self._check_pages()
+        return self
 
     def _check_task(self) -> None:
         least = 3 if self.task == "odd" else 2
         most = 2 if self.task == "two" else 20
-        _check(least <= self.things <= most, "things", self.things, f"must be {least} to {most}")
-        fewer = 1 <= self.choose < self.things
-        _check(fewer, "choose", self.choose, "must be at least 1, and fewer than things")
+        self._insist(least <= self.things <= most, "things", f"must be {least} to {most}")
+        self._insist(self.choose < self.things, "choose", "must be fewer than things")
         single = self.choose == 1 or self.task in ("choose", "rank")
-        _check(single, "choose", self.choose, f"must be 1 where task is {self.task}")
-        wide = self.task != "two"
-        _check(not wide or self.method == "random", "method", self.method,
-               f"must be random where task is {self.task}")  # fmt: skip
-        _check(not wide or (self.scope, self.rule) == ("pooled", "1"), "task", self.task,
-               "needs scope pooled and one vote a question")  # fmt: skip
+        self._insist(single, "choose", f"must be 1 where task is {self.task}")
+        two = self.task == "two"
+        rule = f"must be random where task is {self.task}"
+        self._insist(two or self.method == "random", "method", rule)
+        together = (self.scope, self.rule) == ("pooled", "1")
+        self._insist(two or together, "task", "needs scope pooled and one vote a question")
+
+    def _check_pages(self) -> None:
+        for when, pages in (("before", self.before), ("after", self.after)):
+            names = [field.name for page in pages for field in page.ask]
+            twice = next((name for name in names if names.count(name) > 1), None)
+            if twice is not None:
+                raise ValueError(f"{when}: name={twice!r}: is taken; names differ")
+        late = next((f.name for page in self.after for f in page.ask if f.can_screen_out), None)
+        if late is not None:
+            raise ValueError(f"after: screen_out of {late!r}: comes too late; ask that before")
+
+    def _insist(self, good: object, name: str, rule: str) -> None:
+        if not good:
+            raise ValueError(f"{name}={getattr(self, name)!r}: {rule}")
+
+    @property
+    def pages(self) -> dict[str, QuestionnairePage]:
+        """The pages of the questionnaires by their ids, ``before-1`` and so on."""
+        pages = (("before", self.before), ("after", self.after))
+        return {f"{when}-{k}": page for when, some in pages for k, page in enumerate(some, 1)}
 
     @property
     def as_task(self) -> Task:
@@ -200,15 +194,20 @@ class Config:
     def check_items(self, n_items: int) -> None:
         """Refuse what cannot be asked about so few things."""
         shown = self.things + (self.task != "odd")
-        _check(n_items >= shown, "things", self.things, f"a screen shows {shown} items; there are "
-               f"{n_items}, bring more or show fewer")  # fmt: skip
-        dims = self.n_components
-        _check(dims is None or dims < n_items, "n_components", dims,
-               f"must be below the number of items, {n_items}")  # fmt: skip
+        if n_items < shown:
+            raise InvalidInput(
+                f"setting things={self.things}: a screen shows {shown} items; there are "
+                f"{n_items}, bring more or show fewer"
+            )
+        if self.n_components is not None and self.n_components >= n_items:
+            raise InvalidInput(
+                f"setting n_components={self.n_components}: must be below the number of items, "
+                f"{n_items}"
+            )
 
     @property
     def in_rounds(self) -> bool:
-        """Whether the method asks in rounds and trusts what was decided."""
+        """Whether the method asks in rounds and takes decisions for true."""
         way = methods.METHODS.get(self.method)
         return way is not None and way.in_studies == "rounds"
 
@@ -222,15 +221,7 @@ class Config:
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Config:
         """Check settings, of whatever types a YAML file gives, and make a configuration of them."""
-        fields = {f.name: f for f in dataclasses.fields(cls)}
-        values = {}
-        for name, value in settings.items():
-            if name not in fields:
-                near = difflib.get_close_matches(str(name), fields, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else "known are: " + ", ".join(fields)
-                raise InvalidInput(f"setting {name!r} is not known; {hint}")
-            values[name] = _coerce(name, value, fields[name])
-        return cls(**values)
+        return parse(cls, settings, "setting ")
 
     def changed(self, settings: Mapping[str, Any]) -> Config:
         """These settings with some others in their place.
@@ -240,11 +231,11 @@ class Config:
         >>> Config().changed({"questions": 7}).questions
         7
         """
-        return Config.of({**dataclasses.asdict(self), **settings})
+        return Config.of({**self.model_dump(), **settings})
 
     def to_json(self) -> str:
         """All settings, defaults written out, so that a later version changes nothing."""
-        return json.dumps(dataclasses.asdict(self), sort_keys=True)
+        return self.model_dump_json()
 
     @classmethod
     def from_json(cls, text: str) -> Config:
@@ -253,24 +244,7 @@ class Config:
 
 
 #: settings that can be changed while people answer
-CHANGEABLE = tuple(f.name for f in dataclasses.fields(Config) if f.name not in _FIXED)
-
-
-def _coerce(name: str, value: Any, known: dataclasses.Field[Any]) -> Any:
-    """A value in the type of its default; what cannot be one is refused."""
-    if name == "n_components" and value is None:
-        return None
-    made = known.default_factory
-    default = known.default if made is dataclasses.MISSING else made()
-    kind = int if name == "n_components" else type(default)
-    if kind is str and isinstance(value, int | float) and not isinstance(value, bool):
-        return str(value)  # YAML reads `votes: 3` and `consent_version: 2` as numbers
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if type(value) is not kind:
-        remedy = "; put it in quotes" if kind is str else ""
-        raise InvalidInput(f"setting {name}={value!r}: must be of type {kind.__name__}{remedy}")
-    return value
+CHANGEABLE = tuple(name for name in Config.model_fields if name not in _FIXED)
 
 
 def _is_address(text: str) -> bool:
@@ -278,12 +252,7 @@ def _is_address(text: str) -> bool:
         parts = urlsplit(text)
     except ValueError:  # as of http://[
         return False
-    return parts.scheme in ("https", "http") and bool(parts.netloc)
-
-
-def _check(good: bool, name: str, value: object, rule: str) -> None:
-    if not good:
-        raise InvalidInput(f"setting {name}={value!r}: {rule}")
+    return not text or (parts.scheme in ("https", "http") and bool(parts.netloc))
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -294,54 +263,42 @@ def read_yaml(path: Path) -> dict[str, Any]:
         raise InvalidInput(f"{path}: cannot be read ({error.strerror}); check the path") from error
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{path}: is not UTF-8 ({error}); save it as UTF-8 text") from error
-    loaded = parse_yaml(str(path), text)
-    if loaded is None:
-        return {}
-    if not isinstance(loaded, dict):
-        raise InvalidInput(f"{path}: holds a {type(loaded).__name__}; must be `name: value` lines")
-    return loaded
+    return part(path, {"file": parse_yaml(str(path), text)}, "file")
 
 
 def parse_yaml(name: str, text: str) -> Any:
-    """What a text says; one that is almost a date or a number is refused with its place."""
+    """What a text says; of a name that is there twice YAML would silently take the last."""
     import yaml  # noqa: PLC0415 - only needed where a file is read
 
-    class Loader(yaml.SafeLoader):
-        def construct_object(self, node: Any, deep: bool = False) -> Any:
-            try:
-                return super().construct_object(node, deep=deep)
-            except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
-                what = f"{str(node.value)[:40]!r} is no {node.tag.rpartition(':')[2]}"
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"{what}; put it in quotes where it is text", node.start_mark
-                ) from error
-
     try:
-        _refuse_repeats(name, yaml.compose(text, Loader=Loader))
-        return yaml.load(text, Loader=Loader)
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        pairs = node.value if isinstance(node, yaml.MappingNode) else ()
+        lines: dict[Any, int] = {}
+        for key, _ in pairs:
+            line = key.start_mark.line + 1
+            if isinstance(key.value, str) and lines.setdefault(key.value, line) != line:
+                raise InvalidInput(
+                    f"{name}, line {line}: {key.value!r} is there twice, first on line "
+                    f"{lines[key.value]}; take one out"
+                )
+        return yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise InvalidInput(f"{name}: cannot be read as YAML: {error}") from error
-    except RecursionError:
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
+        if isinstance(error, InvalidInput):
+            raise
         raise InvalidInput(
-            f"{name}: cannot be read as YAML: its brackets are nested too deeply; mend it"
-        ) from None
-
-
-def _refuse_repeats(name: str, node: Any) -> None:
-    """Of a name that is there twice YAML takes the last, and nobody would know."""
-    seen: dict[Any, int] = {}
-    for key, _ in node.value if node is not None and node.id == "mapping" else ():
-        line = key.start_mark.line + 1
-        if isinstance(key.value, str) and seen.setdefault(key.value, line) != line:
-            raise InvalidInput(
-                f"{name}, line {line}: {key.value!r} is there twice, first on line "
-                f"{seen[key.value]}; take one out"
-            )
+            f"{name}: cannot be read as YAML: {error}; put what is almost a date or a number in "
+            "quotes"
+        ) from error
+    except RecursionError:
+        raise InvalidInput(f"{name}: its brackets are nested too deeply; mend it") from None
 
 
 def part(path: Path, given: Mapping[Any, Any], name: Any) -> dict[Any, Any]:
     """A mapping inside a mapping of a YAML file; empty where there is none."""
     found = given.get(name) or {}
     if not isinstance(found, dict):
-        raise InvalidInput(f"{path}: {name}={found!r}: must be `name: value` lines")
+        said = f"{name}={found!r}" if name != "file" else f"holds a {type(found).__name__}"
+        raise InvalidInput(f"{path}: {said}: must be `name: value` lines")
     return found

@@ -1,6 +1,6 @@
-"""Answers and positions as tables, in the columns that other tools read.
+"""Answers and positions read out of the file: as arrays for fits, as tables for other tools.
 
-``triplets``: head, winner, loser, the plain form. ``salmon``: the columns of Salmon's
+Tables: ``triplets``: head, winner, loser, the plain form. ``salmon``: the columns of Salmon's
 ``/responses``. ``triplettools``: those of the R package tripletTools. ``answers``: everything that
 was stored. People appear under their pseudonyms; only ``completions``, which holds no answers,
 and answers exported with ``identities`` on purpose, say who somebody is.
@@ -8,10 +8,10 @@ and answers exported with ``identities`` on purpose, say who somebody is.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
+import re
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,34 +20,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearer.files import positions_text
-from nearer.study.actions import is_false
-from nearer.study.board import COUNTED, trials_of, triplets_of
+from nearer.files import positions_text, table_text
+from nearer.study.board import COUNTED, is_false, triplets_of
 from nearer.study.rows import decode
 from nearer.trials import Trials
 
-__all__ = [
-    "EVERY_KIND",
-    "EXPORTS",
-    "Collected",
-    "asked_facts",
-    "collected",
-    "comparisons",
-    "completions_csv",
-    "export_csv",
-    "last_answer",
-    "positions_csv",
-    "replies_csv",
-    "triplets",
-]
-
 #: purposes whose answers say something about the objects; a catch trial does not
 EVERY_KIND = (*COUNTED, "holdout", "repeat")
-
-
 _ANSWERS = """FROM standing a JOIN posed q ON q.id = a.question
-    WHERE q.purpose IN (SELECT value FROM json_each(?))
-    AND (a.choice = 'chosen' OR a.choice = ?)
+    WHERE q.purpose IN (SELECT value FROM json_each(?)) AND a.choice IN ('chosen', 'undecided')
     AND a.person NOT IN (SELECT person FROM excluded) AND coalesce(a.person = ?, 1)"""
 
 
@@ -87,27 +68,30 @@ def collected(db: sqlite3.Connection, purposes: Sequence[str] = COUNTED) -> Coll
         return Collected(Trials.from_screens(rows, said), people, odds, seen)
     found = db.execute(
         f"SELECT q.task, q.query, q.shown, a.chosen, q.choose, a.person {_ANSWERS} ORDER BY a.id",
-        (json.dumps(list(purposes)), "undecided", None),
+        (json.dumps(list(purposes)), None),
     ).fetchall()
     people = np.array([row[5] for row in found], dtype=np.int64)
-    given = [
-        (task, q, decode(shown), None if chosen is None else decode(chosen))
-        for task, q, shown, chosen, *_ in found
-    ]
-    trials = trials_of(given, [row[4] for row in found])
-    if trials is not None:
-        return Collected(trials, people, None, seen)
+    shown = [decode(row[2]) for row in found]
+    chosen = [None if row[3] is None else decode(row[3]) for row in found]
+    tasks = {row[0] for row in found}
+    if tasks == {"odd"}:
+        odd = Trials.odd_one_out(shown, [None if one is None else one[0] for one in chosen])
+        return Collected(odd, people, None, seen)
+    if tasks <= {"two", "choose"} or tasks <= {"two", "rank"}:
+        queries, wanted = [row[1] for row in found], [row[4] for row in found]
+        near = Trials.near(queries, shown, chosen, ranked="rank" in tasks, wanted=wanted)
+        return Collected(near, people, None, seen)
     # Tasks of several kinds have no other form than triplets, which say nothing of ties.
-    told = [[] if one[3] is None else triplets_of(*one[:3], one[3]) for one in given]
-    rows = np.array([row for rows in told for row in rows], dtype=np.int64).reshape(-1, 3)
-    return Collected(rows, np.repeat(people, [len(rows) for rows in told]), None, seen)
+    per_answer = [
+        triplets_of(row[0], row[1], on_screen, one) if one else []
+        for row, on_screen, one in zip(found, shown, chosen, strict=True)
+    ]
+    rows = np.array([row for rows in per_answer for row in rows], dtype=np.int64).reshape(-1, 3)
+    return Collected(rows, np.repeat(people, [len(rows) for rows in per_answer]), None, seen)
 
 
 def triplets(db: sqlite3.Connection, purposes: Sequence[str] = COUNTED) -> NDArray[np.int64]:
     """Answers as ``(head, near, far)`` in the order they came, excluded people left out."""
-    if _all_of_two(db):
-        rows, _, _, unsure = comparisons(db, purposes)
-        return rows[~unsure]
     answers = collected(db, purposes).answers
     return answers.triplets()[0] if isinstance(answers, Trials) else answers
 
@@ -129,7 +113,7 @@ def comparisons(
         " coalesce(json_extract(a.chosen, '$[0]'), json_extract(q.shown, '$[0]')) AS near,"
         " json_extract(q.shown, '$[0]') AS first,"
         f" json_extract(q.shown, '$[1]') AS second {_ANSWERS}) ORDER BY id",
-        (json.dumps(list(purposes)), "undecided", person),
+        (json.dumps(list(purposes)), person),
     ).fetchall()
     table = np.array(found, dtype=np.float64).reshape(-1, 6)  # objects are below 2^21
     rows, people = table[:, :3].astype(np.int64), table[:, 3].astype(np.int64)
@@ -158,145 +142,115 @@ def last_answer(db: sqlite3.Connection) -> int:
     return int(db.execute("SELECT coalesce(max(id), 0) FROM answers").fetchone()[0])
 
 
+# Tables ----------------------------------------------------------------------------------------
+
 _SQL = """
-SELECT a.id, p.pseudonym, q.purpose, q.task, q.query, q.shown, l.shown, a.choice, a.chosen,
-       a.response_ms, a.elapsed_ms, a.received, l.issued, l.expires,
-       a.person IN (SELECT person FROM excluded), b.method, i.panel, i.external,
-       EXISTS (SELECT 1 FROM answers c WHERE c.supersedes = a.id)
+SELECT a.id, p.pseudonym, q.purpose, q.task, q.query AS head, q.shown AS posed, l.shown, a.choice,
+       a.chosen, a.response_ms AS ms, a.elapsed_ms AS elapsed, a.received, l.issued, l.expires,
+       a.person IN (SELECT person FROM excluded) AS excluded, coalesce(b.method, '') AS method,
+       coalesce(i.panel, '') AS panel, coalesce(i.external, '') AS external,
+       EXISTS (SELECT 1 FROM answers c WHERE c.supersedes = a.id) AS replaced
 FROM answers a JOIN posed q ON q.id = a.question JOIN leases l ON l.id = a.lease
 JOIN people p ON p.id = a.person
 LEFT JOIN batches b ON b.id = q.batch LEFT JOIN identities i ON i.person = a.person
 ORDER BY a.id
 """
+#: what makes a spreadsheet take a text for a formula, whatever it takes for a separator
+_RUN = re.compile("(^|;)(\\s*)(?=[=+@＝＋＠－-])")
 
 
-_RUN = ("=", "+", "-", "@")  # what makes a spreadsheet take a text for a formula
+class _Stored:
+    """One stored answer, with what exports need of it."""
 
-
-class _Row:
-    """One stored answer, with the words that exports need."""
-
-    def __init__(self, row: tuple[Any, ...], names: list[str]) -> None:
-        (self.id, self.pseudonym, self.purpose, self.task, self.head, shown, on_screen) = row[:7]
-        (self.choice, chosen, self.ms, self.elapsed, self.received) = row[7:12]
-        (self.issued, self.expires, excluded, method, panel, external, replaced) = row[12:]
-        self.shown: list[int] = json.loads(on_screen)
-        self.chosen: list[int] = json.loads(chosen) if chosen else []
-        self.triplets = triplets_of(self.task, self.head, json.loads(shown), self.chosen)
-        self.excluded, self.replaced = bool(excluded), bool(replaced)
-        self.method, self.panel, self.external = method or "", panel or "", external or ""
+    def __init__(self, row: dict[str, Any], names: Sequence[str], identities: bool) -> None:
+        self.__dict__.update(row)
         self.names = names
+        self.shown, self.chosen = decode(row["shown"]), decode(row["chosen"] or "[]")
+        self.triplets = triplets_of(row["task"], row["head"], decode(row["posed"]), self.chosen)
         self.left, self.right = self.shown[:2]
-        if self.task == "two" and self.chosen:
-            self.choice = "left" if self.chosen[0] == self.left else "right"
+        self.who = row["external"] if identities and row["external"] else row["pseudonym"]
+        self.kind = "main" if row["purpose"] in COUNTED else row["purpose"]
+        #: something was chosen, not taken back, by somebody who counts
+        self.stands = bool(self.chosen) and not row["excluded"] and not row["replaced"]
+        self.fits = self.stands and self.kind in ("main", "holdout")
+        self.when = _time(row["received"])
 
-    @property
-    def fits(self) -> bool:
-        """Whether the answer belongs to the triplets of the study."""
-        return self.stands and self.purpose in (*COUNTED, "holdout")
-
-    @property
-    def stands(self) -> bool:
-        """Whether something was chosen, not taken back, by somebody who counts."""
-        return bool(self.chosen) and not self.excluded and not self.replaced
-
-    @property
-    def kind(self) -> str:
-        """What other programs tell apart: fitted, or held out."""
-        return "main" if self.purpose in COUNTED else self.purpose
-
-    @property
-    def when(self) -> str:
-        return datetime.fromtimestamp(self.received, UTC).isoformat(timespec="milliseconds")
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(name)  # columns of the query; here for the types alone
 
 
-def _triplets(rows: Iterator[_Row], identities: bool) -> Iterable[dict[str, Any]]:
+def _time(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
+
+
+def _triplets(rows: Iterable[_Stored]) -> Iterator[list[Any]]:
+    yield ["head", "winner", "loser", "person", "purpose"]
     for r in rows:
-        for head, near, far in r.triplets if r.fits else ():
-            yield {"head": head, "winner": near, "loser": far, "person": r.pseudonym,
-                   "purpose": r.kind}  # fmt: skip
+        for row in r.triplets if r.fits else ():
+            yield [*row, r.pseudonym, r.kind]
 
 
-def _salmon(rows: Iterator[_Row], identities: bool) -> Iterable[dict[str, Any]]:
+def _salmon(rows: Iterable[_Stored]) -> Iterator[list[Any]]:
+    spots = ("head", "winner", "loser", "left", "right")
+    yield [
+        *spots, "puid", "response_time", "network_latency", "time_received", "sampler", "score",
+        *(f"{spot}_html" for spot in spots), *(f"{spot}_filename" for spot in spots),
+        "time_received_since_start", "datetime_received", "start_time", "puid_num_responses",
+        "num_responses",
+    ]  # fmt: skip
     start: float | None = None
-    done: dict[str, int] = {}
+    done: Counter[str] = Counter()
     for n, r in enumerate((r for r in rows if r.fits and r.task == "two"), start=1):
-        ((head, near, far),) = r.triplets
+        items = [*r.triplets[0], r.left, r.right]
+        names = [r.names[item] for item in items]
         start = r.received if start is None else start
-        done[r.pseudonym] = done.get(r.pseudonym, 0) + 1
-        spots = {"head": head, "winner": near, "loser": far, "left": r.left, "right": r.right}
-        yield {
-            **spots,
-            "puid": r.external if identities and r.external else r.pseudonym,
-            "response_time": "" if r.ms is None else r.ms / 1000,
-            "network_latency": -1,
-            "time_received": r.received,
-            "sampler": (r.method or r.purpose) if r.kind == "main" else "Validation",
-            "score": 0,
-            **{f"{key}_html": r.names[value] for key, value in spots.items()},
-            **{f"{key}_filename": r.names[value] for key, value in spots.items()},
-            "time_received_since_start": r.received - start,
-            "datetime_received": r.when,
-            "start_time": start,
-            "puid_num_responses": done[r.pseudonym],
-            "num_responses": n,
-        }
+        done[r.pseudonym] += 1
+        seconds = "" if r.ms is None else r.ms / 1000
+        sampler = (r.method or r.purpose) if r.kind == "main" else "Validation"
+        yield [
+            *items, r.who, seconds, -1, r.received, sampler, 0, *names, *names,
+            r.received - start, r.when, start, done[r.pseudonym], n,
+        ]  # fmt: skip
 
 
-def _triplettools(rows: Iterator[_Row], identities: bool) -> Iterable[dict[str, Any]]:
+def _triplettools(rows: Iterable[_Stored]) -> Iterator[list[Any]]:
+    yield [
+        "worker_id", "rt", "Center", "Left", "Right", "Answer", "sampleAlg", "sampleSet", "head",
+        "winner", "loser",
+    ]  # fmt: skip
     algorithm = {"main": "random", "holdout": "validation", "repeat": "check", "catch": "check"}
     for r in rows:
-        if not r.stands or r.task != "two":
-            continue
-        ((head, near, far),) = r.triplets
-        yield {
-            "worker_id": r.external if identities and r.external else r.pseudonym,
-            "rt": "" if r.ms is None else round(r.ms),
-            "Center": r.names[head],
-            "Left": r.names[r.left],
-            "Right": r.names[r.right],
-            "Answer": r.names[near],
-            "sampleAlg": algorithm[r.kind],
-            "sampleSet": "train" if r.kind == "main" else "test",
-            "head": head,
-            "winner": near,
-            "loser": far,
-        }
+        if r.stands and r.task == "two":
+            head, near, far = r.triplets[0]
+            names = [r.names[item] for item in (head, r.left, r.right, near)]
+            ms = "" if r.ms is None else round(r.ms)
+            used = "train" if r.kind == "main" else "test"
+            yield [r.who, ms, *names, algorithm[r.kind], used, head, near, far]
 
 
-def _answers(rows: Iterator[_Row], identities: bool) -> Iterable[dict[str, Any]]:
+def _answers(rows: Iterable[_Stored]) -> Iterator[list[Any]]:
+    yield [
+        "answer", "person", "purpose", "method", "task", "head", "left", "right", "shown", "choice",
+        "chosen", "winner", "loser", "response_ms", "elapsed_ms", "received", "late", "false_time",
+        "taken_back", "excluded", "head_name", "left_name", "right_name", "panel", "external",
+    ]  # fmt: skip
     for r in rows:
-        two = r.triplets[0] if r.task == "two" and r.triplets else ("", "", "")
-        row = {
-            "answer": r.id,
-            "person": r.pseudonym,
-            "purpose": r.purpose,
-            "method": r.method,
-            "task": r.task,
-            "head": "" if r.head is None else r.head,
-            "left": r.left,
-            "right": r.right,
-            "shown": " ".join(map(str, r.shown)),
-            "choice": r.choice,
-            "chosen": " ".join(map(str, r.chosen)),
-            "winner": two[1],
-            "loser": two[2],
-            "response_ms": "" if r.ms is None else r.ms,
-            "elapsed_ms": "" if r.elapsed is None else round(r.elapsed, 1),
-            "received": r.when,
-            "late": int(r.received > r.expires),
-            "false_time": int(is_false(r.ms, r.issued, r.received)),
-            "taken_back": int(r.replaced),
-            "excluded": int(r.excluded),
-            "head_name": "" if r.head is None else r.names[r.head],
-            "left_name": r.names[r.left],
-            "right_name": r.names[r.right],
-        }
-        yield {**row, "panel": r.panel, "external": r.external} if identities else row
+        _, near, far = r.triplets[0] if r.task == "two" and r.triplets else ("", "", "")
+        choice = r.choice
+        if r.task == "two" and r.chosen:
+            choice = "left" if r.chosen[0] == r.left else "right"
+        yield [
+            r.id, r.pseudonym, r.purpose, r.method, r.task, "" if r.head is None else r.head,
+            r.left, r.right, " ".join(map(str, r.shown)), choice, " ".join(map(str, r.chosen)),
+            near, far, "" if r.ms is None else r.ms,
+            "" if r.elapsed is None else round(r.elapsed, 1), r.when,
+            int(r.received > r.expires), int(is_false(r.ms, r.issued, r.received)),
+            int(r.replaced), int(r.excluded), "" if r.head is None else r.names[r.head],
+            r.names[r.left], r.names[r.right], r.panel, r.external,
+        ]  # fmt: skip
 
 
-#: name: how its rows are made
-EXPORTS: dict[str, Callable[[Iterator[_Row], bool], Iterable[dict[str, Any]]]] = {
+_EXPORTS: dict[str, Callable[[Iterable[_Stored]], Iterator[list[Any]]]] = {
     "triplets": _triplets,
     "salmon": _salmon,
     "triplettools": _triplettools,
@@ -305,65 +259,53 @@ EXPORTS: dict[str, Callable[[Iterator[_Row], bool], Iterable[dict[str, Any]]]] =
 
 
 def export_csv(db: sqlite3.Connection, name: str, *, identities: bool = False) -> str:
-    """A table as CSV text; one without rows has its header all the same."""
+    """A table of answers as CSV; `name` is triplets, salmon, triplettools or answers."""
     names = [row[0] for row in db.execute("SELECT name FROM items ORDER BY id")]
-    rows = (_Row(row, names) for row in db.execute(_SQL))
-    header = next(iter(EXPORTS[name](iter([_sample()]), identities)))
-    return _csv(EXPORTS[name](rows, identities), list(header))
-
-
-def _sample() -> _Row:
-    """An answer that was never given, whose columns are those of every answer."""
-    told = (0, "", "main", "two", 0, "[1,2]", "[1,2]", "chosen", "[1]", 0.0, 0.0, 0.0)
-    return _Row((*told, 0.0, 0.0, 0, "", "", "", 0), ["", "", ""])
+    found = db.execute(_SQL)
+    columns = [column[0] for column in found.description]
+    rows = (_Stored(dict(zip(columns, row, strict=True)), names, identities) for row in found)
+    header, *lines = _EXPORTS[name](rows)
+    if name == "answers" and not identities:
+        header, lines = header[:-2], [line[:-2] for line in lines]
+    return _csv(header, lines)
 
 
 def completions_csv(db: sqlite3.Connection, code: Callable[[int], str]) -> str:
     """Who finished, for paying them: outside names and codes, no answers."""
-    rows = (
-        {"panel": panel, "external": external, "finished": int(finished is not None),
-         "answers": answers, "code": code(person) if finished is not None else ""}
-        for person, panel, external, finished, answers in db.execute(
-            """SELECT p.id, coalesce(i.panel, ''), coalesce(i.external, p.pseudonym), p.finished,
-                      (SELECT count(*) FROM standing a WHERE a.person = p.id)
-               FROM persons p LEFT JOIN identities i ON i.person = p.id
-               WHERE NOT p.withdrawn ORDER BY p.id"""
-        )
-    )  # fmt: skip
-    return _csv(rows, ["panel", "external", "finished", "answers", "code"])
+    rows = db.execute(
+        """SELECT p.id, coalesce(i.panel, ''), coalesce(i.external, p.pseudonym),
+                  p.finished IS NOT NULL, (SELECT count(*) FROM standing a WHERE a.person = p.id)
+           FROM persons p LEFT JOIN identities i ON i.person = p.id
+           WHERE NOT p.withdrawn ORDER BY p.id"""
+    )
+    lines = ((*row, code(person) if row[2] else "") for person, *row in rows)
+    return _csv(["panel", "external", "finished", "answers", "code"], lines)
 
 
 def replies_csv(db: sqlite3.Connection, *, identities: bool = False) -> str:
     """What people wrote on pages of a questionnaire, one field a line."""
-    rows = (
-        {"person": external if identities and external else pseudonym, "page": page,
-         "name": name, "reply": reply, "screened_out": int(told["screened_out"]),
-         "received": datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")}
-        for pseudonym, external, page, at, text in db.execute(
-            """SELECT p.pseudonym, i.external, r.page, r.at, r.reply
-               FROM replies r JOIN people p ON p.id = r.person
-               LEFT JOIN identities i ON i.person = r.person ORDER BY r.id"""
-        )
-        for told in [json.loads(text)]
-        for name, reply in told["replies"].items()
+    rows = db.execute(
+        """SELECT p.pseudonym, i.external, r.page, r.at, r.reply
+           FROM replies r JOIN people p ON p.id = r.person
+           LEFT JOIN identities i ON i.person = r.person ORDER BY r.id"""
+    )
+    lines = (
+        (external if identities and external else pseudonym, page, name, reply,
+         int(filled["screened_out"]), _time(at))
+        for pseudonym, external, page, at, text in rows
+        for filled in [json.loads(text)]
+        for name, reply in filled["replies"].items()
     )  # fmt: skip
-    return _csv(rows, ["person", "page", "name", "reply", "screened_out", "received"])
+    return _csv(["person", "page", "name", "reply", "screened_out", "received"], lines)
 
 
-def positions_csv(names: list[str], positions: Iterable[Iterable[float]]) -> str:
+def positions_csv(names: Sequence[str], positions: Iterable[Iterable[float]]) -> str:
     """Positions, one object a line, as all of the library writes them."""
     return positions_text(list(positions), [_tame(name) for name in names])
 
 
-def _csv(rows: Iterable[dict[str, Any]], header: list[str]) -> str:
-    out = io.StringIO()
-    writer: csv.DictWriter[str] | None = None
-    for row in rows:
-        if writer is None:
-            writer = csv.DictWriter(out, list(row), lineterminator="\n")
-            writer.writeheader()
-        writer.writerow({key: _tame(value) for key, value in row.items()})
-    return out.getvalue() if writer else ",".join(header) + "\n"
+def _csv(header: Sequence[str], lines: Iterable[Iterable[Any]]) -> str:
+    return table_text(header, ([_tame(value) for value in line] for line in lines))
 
 
 def _tame(value: Any) -> Any:
@@ -371,10 +313,11 @@ def _tame(value: Any) -> Any:
 
     Examples
     --------
-    >>> _tame("=1+1"), _tame("-2+3"), _tame("a\r\nb"), _tame(-1.5)
-    ("'=1+1", "'-2+3", 'a  b', -1.5)
+    >>> _tame("=1+1"), _tame("-2+3"), _tame("a\r\nb"), _tame(-1.5), _tame("a;=1+1")
+    ("'=1+1", "'-2+3", 'a  b', -1.5, "a;'=1+1")
     """
     if not isinstance(value, str):
         return value
     flat = "".join(c if c.isprintable() else " " for c in value)
-    return f"'{flat}" if value.lstrip()[:1] in _RUN or value[:1] in ("\t", "\r") else flat
+    tamed = _RUN.sub(r"\1'\2", flat)
+    return f"'{tamed}" if value[:1] in ("\t", "\r") and tamed[:1] != "'" else tamed

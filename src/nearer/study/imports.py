@@ -11,11 +11,10 @@ Lines that choose none of two things, or that the study does not count, are left
 
 from __future__ import annotations
 
-import csv
-import io
 import sqlite3
 import warnings
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,86 +23,15 @@ from nearer.study.board import fact
 from nearer.study.config import part, read_yaml
 from nearer.study.rows import Joined, Leased, Ledger, Posed, Proposed, Refusal, Responded
 from nearer.text import amount
-from nearer.triplets.table import stated_separator
-
-__all__ = [
-    "EarlierAnswer",
-    "OwnQuestion",
-    "check_positions",
-    "column",
-    "import_answers",
-    "insert_questions",
-    "read_answers",
-    "read_lines",
-    "read_questions",
-    "read_salmon_questions",
-    "read_table",
-]
-
-
-def read_text(path: Path) -> str:
-    """A file's text: UTF-8, or what Excel writes in Western Europe where it is not."""
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise InvalidInput(f"{path}: cannot be read: {error.strerror}") from error
-    try:
-        if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            return raw.decode("utf-16")
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return raw.decode("cp1252", errors="replace")
-
-
-def read_table(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
-    """The columns, in lower case, and the rows of a table, each with the line that it begins on."""
-    text = read_text(path)
-    if "\x00" in text:
-        raise InvalidInput(f"{path}: holds zero bytes; save it as CSV in UTF-8")
-    first, _, below = text.partition("\n")
-    stated = stated_separator(first)
-    header = next((line for line in text.splitlines() if line.strip()), "")
-    delimiter = stated or max("\t;,", key=header.count)
-    reader = csv.reader(io.StringIO(below if stated else text, newline=""), delimiter=delimiter)
-    above = 1 if stated else 0
-    rows: list[tuple[int, list[str]]] = []
-    line = above + 1
-    try:
-        for row in reader:
-            rows += [(line, row)] if len(row) == 1 or any(cell.strip() for cell in row) else []
-            line = above + reader.line_num + 1
-    except csv.Error as error:
-        line = above + reader.line_num
-        raise InvalidInput(f"{path}: line {line} cannot be read: {error}") from error
-    if not rows:
-        raise InvalidInput(f"{path}: is empty")
-    columns = [cell.strip().lower() for cell in rows[0][1]]
-    for line, row in rows[1:]:
-        if any(cell.strip() for cell in row[len(columns) :]):
-            raise InvalidInput(
-                f"{path}: line {line}, {delimiter.join(row)!r:.80}, has {len(row)} fields, and the "
-                f"header {len(columns)}; put quotes around a text with {delimiter!r} in it"
-            )
-    return columns, [(line, dict(zip(columns, row, strict=False))) for line, row in rows[1:]]
-
-
-def read_lines(path: Path) -> list[str]:
-    """The lines of a plain text file that hold something."""
-    return [line.strip() for line in read_text(path).splitlines() if line.strip()]
-
-
-def column(columns: Sequence[str], wanted: Sequence[str]) -> str | None:
-    """The first of the wanted columns that a table has."""
-    return next((name for name in wanted if name in columns), None)
-
+from nearer.triplets import read_table
 
 _HEAD = ("head", "query", "center")
 _NEAR = ("winner", "near", "answer")
 _FAR = ("loser", "far")
+_PERSON = ("person", "puid", "worker_id", "participant")
 _TWICE = "an item named twice, as in checks"
 _UNDECIDED = "nobody chose between two"
 _NOT_COUNTED = "taken back, or of people who do not count"
-_PERSON = ("person", "puid", "worker_id", "participant")
 
 
 class OwnQuestion(NamedTuple):
@@ -126,41 +54,55 @@ class EarlierAnswer(NamedTuple):
     response_ms: float | None = None
 
 
-class _Finder:
+def table_rows(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
+    """The columns of a table, in lower case, and its rows, each with the line that it begins on."""
+    frame = read_table(path, encoding="cp1252")
+    columns = [str(name).strip().lower() for name in frame.columns]
+    records = frame.set_axis(columns, axis=1).to_dict("records")
+    return columns, list(zip(frame.index.tolist(), records, strict=True))
+
+
+def column(columns: Sequence[str], wanted: Sequence[str]) -> str | None:
+    """The first of the wanted columns that a table has."""
+    return next((name for name in wanted if name in columns), None)
+
+
+def _finder(path: Path, names: Sequence[str]) -> Callable[[str, int], int]:
     """Finds items by name, or by number where no item has that name."""
+    numbers = {str(k): k for k in range(len(names))} | {name: k for k, name in enumerate(names)}
 
-    def __init__(self, path: Path, names: Sequence[str]) -> None:
-        self._path = path
-        self._numbers = {name: k for k, name in enumerate(names)}
-        self._n = len(names)
+    def find(text: str, line: int) -> int:
+        if text not in numbers:
+            raise InvalidInput(
+                f"{path}: line {line} names {text!r}; must be an item's name, or a number from 0 "
+                f"to {len(names) - 1}"
+            )
+        return numbers[text]
 
-    def __call__(self, cell: str | None, line: int) -> int:
-        text = (cell or "").strip()
-        if text in self._numbers:
-            return self._numbers[text]
-        if text.isdecimal() and int(text) < self._n:
-            return int(text)
-        raise InvalidInput(
-            f"{self._path}: line {line} names {text!r}; must be an item's name, or a number "
-            f"from 0 to {self._n - 1}"
-        )
+    return find
 
 
 def read_questions(path: Path, names: Sequence[str]) -> list[OwnQuestion]:
     """A table of questions to ask."""
-    columns, rows = read_table(path)
+    columns, rows = table_rows(path)
     head = column(columns, _HEAD)
     if head is None or not {"a", "b"} <= set(columns):
         raise InvalidInput(f"{path}: has columns {columns}; must have head, a and b")
-    find = _Finder(path, names)
+    find = _finder(path, names)
     found = []
     for line, row in rows:
-        h, a, b = find(row[head], line), find(row.get("a"), line), find(row.get("b"), line)
-        place = (row.get("position") or "").strip()
+        place, right = row.get("position", ""), row.get("answer", "")
         if place and (not place.isdecimal() or int(place) < 1):
             raise InvalidInput(f"{path}: line {line}: position={place!r}: must be 1, 2, …")
-        expected = find(row["answer"], line) if (row.get("answer") or "").strip() else None
-        found.append(OwnQuestion(h, a, b, int(place) if place else None, expected))
+        found.append(
+            OwnQuestion(
+                find(row[head], line),
+                find(row["a"], line),
+                find(row["b"], line),
+                position=int(place) if place else None,
+                expected=find(right, line) if right else None,
+            )
+        )
     return _checked(found, str(path))
 
 
@@ -179,18 +121,15 @@ def _checked(questions: list[OwnQuestion], where: str) -> list[OwnQuestion]:
 
 def check_positions(questions: Sequence[OwnQuestion], last: int) -> None:
     """Refuse questions that nobody would be asked: of a place that is taken, or after the last."""
-    taken: set[int] = set()
-    for q in questions:
-        if q.position is None:
-            continue
-        if q.position in taken:
-            raise InvalidInput(f"position={q.position}: two own questions have it; change one")
-        if q.position > last:
+    places = Counter(q.position for q in questions if q.position is not None)
+    for place, count in places.items():
+        if count > 1:
+            raise InvalidInput(f"position={place}: two own questions have it; change one")
+        if place > last:
             raise InvalidInput(
-                f"position={q.position} of an own question: a person answers {last} questions; "
+                f"position={place} of an own question: a person answers {last} questions; "
                 "raise `questions` or choose an earlier one"
             )
-        taken.add(q.position)
 
 
 def insert_questions(db: sqlite3.Connection, questions: Iterable[OwnQuestion]) -> None:
@@ -244,11 +183,8 @@ def read_salmon_questions(
         notes.append(f"samplers {', '.join(others)}: asked as one method, not side by side")
     known = {"probs", "details", "common"}
     notes += [f"sampling.{key}: is not read" for key in sampling if key not in known]
-    unread = set(given) - {
-        "targets", "html", "sampling", "samplers", "d", "title", "instructions", "debrief",
-        "max_queries", "skip_button",
-    }  # fmt: skip
-    notes += [f"{key}: is not read" for key in sorted(unread)]
+    read = "targets html sampling samplers d title instructions debrief max_queries skip_button"
+    notes += [f"{key}: is not read" for key in sorted(set(given) - set(read.split()))]
     return _checked(questions, str(path)), settings, notes
 
 
@@ -270,53 +206,47 @@ def _three(path: Path, query: Any, n_items: int) -> tuple[int, int, int]:
 
 def read_answers(path: Path, names: Sequence[str]) -> list[EarlierAnswer]:
     """A table of answers: head, winner, loser; or tripletTools' Center, Left, Right, Answer."""
-    columns, rows = read_table(path)
+    columns, rows = table_rows(path)
     head, near, far = (column(columns, names) for names in (_HEAD, _NEAR, _FAR))
     sides = {"left", "right"} <= set(columns)
     if head is None or near is None or (far is None and not sides):
         raise InvalidInput(f"{path}: has columns {columns}; must have head, winner and loser")
-    person = column(columns, _PERSON)
-    find = _Finder(path, names)
+    person = column(columns, _PERSON) or ""
+    find = _finder(path, names)
     found = []
-    left_out = dict.fromkeys((_TWICE, _UNDECIDED, _NOT_COUNTED), 0)
+    left_out: Counter[str] = Counter()
     for line, row in rows:
-        if why := _says_nothing(row, near, far):
-            left_out[why] += 1
+        if "1" in (row.get("taken_back"), row.get("excluded")):
+            left_out[_NOT_COUNTED] += 1
             continue
-        h, w = find(row[head], line), find(row.get(near), line)
+        if not row[near] and not row.get(far or ""):
+            left_out[_UNDECIDED] += 1
+            continue
+        h, winner = find(row[head], line), find(row[near], line)
         if far is not None:
-            loser = find(row.get(far), line)
+            loser = find(row[far], line)
         else:
-            left, right = find(row.get("left"), line), find(row.get("right"), line)
-            if w not in (left, right):
+            left, right = find(row["left"], line), find(row["right"], line)
+            if winner not in (left, right):
                 raise InvalidInput(
                     f"{path}: line {line}: the answer {row[near]!r} is neither left nor right; "
                     "mend it, or take the line out"
                 )
-            loser = right if w == left else left
-        if len({h, w, loser}) < 3:  # a catch trial says nothing about the items
+            loser = right if winner == left else left
+        if len({h, winner, loser}) < 3:  # a catch trial says nothing about the items
             left_out[_TWICE] += 1
             continue
-        who = (row.get(person) or "").strip() if person else ""
-        found.append(EarlierAnswer(h, w, loser, who, _milliseconds(row)))
-    told = "; ".join(f"{why}: {count:,}" for why, count in left_out.items() if count)
+        found.append(EarlierAnswer(h, winner, loser, row.get(person, ""), _milliseconds(row)))
+    why = "; ".join(f"{reason}: {count:,}" for reason, count in left_out.items())
     if not found:
-        why = f" ({told})" if told else ""
         raise InvalidInput(
-            f"{path}: holds no answer{why}; each needs a line with three items that differ"
+            f"{path}: holds no answer{f' ({why})' if why else ''}; each needs a line with three "
+            "items that differ"
         )
-    if told:
+    if why:
         lines = amount(len(rows), "line")
-        warnings.warn(f"{path}: left out of {lines}, {told}", DroppedRows, stacklevel=2)
+        warnings.warn(f"{path}: left out of {lines}, {why}", DroppedRows, stacklevel=2)
     return found
-
-
-def _says_nothing(row: dict[str, str], near: str, far: str | None) -> str:
-    """Why a line of a table has no answer that counts; nothing where it may have one."""
-    if any((row.get(name) or "").strip() == "1" for name in ("taken_back", "excluded")):
-        return _NOT_COUNTED
-    cells = (row.get(name) or "" for name in (near, far) if name is not None)
-    return "" if any(cell.strip() for cell in cells) else _UNDECIDED
 
 
 def _milliseconds(row: dict[str, str]) -> float | None:
@@ -345,11 +275,8 @@ def import_answers(ledger: Ledger, answers: Sequence[EarlierAnswer]) -> int:
         if there is None:
             there = ledger.add(Posed(0, "two", answer.head, pair, "extra", 1, None, batch)).id
         lease = ledger.add(Leased(0, there, person, pair, now, now)).id
-        ledger.add(
-            Responded(
-                0, lease, there, person, "chosen", (answer.near,), answer.response_ms, None, now
-            )
-        )
+        ms = answer.response_ms
+        ledger.add(Responded(0, lease, there, person, "chosen", (answer.near,), ms, None, now))
     for person in people.values():
         ledger.event("finish", person, imported=True)
     return len(answers)

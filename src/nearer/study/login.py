@@ -1,4 +1,13 @@
-"""Set-up, login, logout: how a researcher comes in and goes out."""
+"""How a researcher comes in and goes out: set-up, accounts, sessions, the limit on guessing.
+
+There is no account until the one-time set-up link was used. A session is a random word in a cookie
+and its hash in the file: logging out deletes it there, and a new password deletes them all.
+
+Guessing is limited by address and by name: some tries at once, then one a minute. From a browser in
+which the researcher has logged in before, only its own tries count, so nobody can lock a researcher
+out by guessing wrong. A name counts the same however it is written. Checking a password costs 16 MB
+and a tenth of a second, so two are checked at a time and few may wait.
+"""
 
 from __future__ import annotations
 
@@ -18,29 +27,23 @@ from nearer.study.auth import (
     MIN_PASSWORD,
     Rate,
     Signer,
-    Throttle,
     check_password,
     hash_password,
     hashed,
     network_of,
 )
 from nearer.study.rows import Ledger
-from nearer.study.web import Study, current, page, same_site
+from nearer.study.web import Here, Study, page, same_site
 
-__all__ = [
-    "SESSION_SECONDS",
-    "Guesses",
-    "Login",
-    "begin_session",
-    "end_session",
-    "router",
-    "session_of",
-    "set_password",
-]
+router = APIRouter(tags=["service"])
 
-SESSION_SECONDS = 7 * 24 * 3600
+Name = Annotated[str, Form(max_length=100)]
+Password = Annotated[str, Form(max_length=1000)]
+_SESSION_SECONDS = 7 * 24 * 3600
+_BROWSER_SECONDS = 365 * 24 * 3600
+_AT_ONCE = 5  # wrong passwords of one address, or of a known browser, before it must wait
+_BY_NAME = 30  # guesses at one name from all other addresses
 _WAITING = 16  # logins that may wait for their turn
-_BY_NAME = 30  # guesses a minute for one name from all addresses that are not known
 
 
 class Login(NamedTuple):
@@ -69,26 +72,19 @@ def set_password(ledger: Ledger, name: str, password_hash: str) -> None:
     )
 
 
-def begin_session(ledger: Ledger, account: int) -> str:
+def _begin_session(ledger: Ledger, account: int) -> str:
     """Begin a session; the word for the cookie."""
     word = secrets.token_urlsafe(32)
     ledger.db.execute("DELETE FROM sessions WHERE until < ?", (ledger.now,))
     ledger.db.execute(
         "INSERT INTO sessions VALUES (?, ?, ?)",
-        (hashed(word), account, ledger.now + SESSION_SECONDS),
+        (hashed(word), account, ledger.now + _SESSION_SECONDS),
     )
     return word
 
 
-def end_session(ledger: Ledger, word: str) -> None:
-    """End a session; the cookie is worth nothing from now on."""
-    ledger.db.execute("DELETE FROM sessions WHERE key = ?", (hashed(word),))
-
-
 def session_of(db: sqlite3.Connection, word: str, now: float) -> Login | None:
     """The session of a cookie."""
-    if not 0 < len(word) <= 100:
-        return None
     row = db.execute(
         "SELECT a.id, a.name, s.key FROM sessions s JOIN accounts a ON a.id = s.account"
         " WHERE s.key = ? AND s.until > ?",
@@ -102,8 +98,8 @@ class Guesses:
 
     def __init__(self, signer: Signer) -> None:
         self._signer = signer
-        self._slow = Throttle()
-        self._names = Rate(burst=_BY_NAME)
+        self._near = Rate(_AT_ONCE)
+        self._names = Rate(_BY_NAME)
         self._checkers = ThreadPoolExecutor(2, thread_name_prefix="passwords")
         self._waiting = 0
 
@@ -114,16 +110,12 @@ class Guesses:
     def wait(self, name: str, address: str, known: str) -> float:
         """Seconds to wait before this try may be made; 0.0 and it counts."""
         name = plain_name(name)
-        mine = bool(known) and secrets.compare_digest(known.encode(), self.known_as(name).encode())
         if self._waiting >= _WAITING:
             return 1.0
-        if mine:
-            return self._slow.admit(f"known {name}")
+        if secrets.compare_digest(known.encode(), self.known_as(name).encode()):
+            return self._near.wait(f"known {name}", 1)
         # The address first: a stranger who is held back there cannot fill the memory with names.
-        waits = self._slow.admit(address) or self._slow.admit(f"{address} {name}")
-        if not waits and not self._names.admit(name, _BY_NAME):
-            waits = 2.0
-        return waits
+        return self._near.wait(address, 1) or self._names.wait(name, _BY_NAME)
 
     async def check(self, name: str, password: str, stored: str | None, address: str) -> bool:
         """Whether a password is right."""
@@ -134,8 +126,8 @@ class Guesses:
         finally:
             self._waiting -= 1
         if good:
-            for who in (f"{address} {plain_name(name)}", address, f"known {plain_name(name)}"):
-                self._slow.succeed(who)
+            self._near.forget(address)
+            self._near.forget(f"known {plain_name(name)}")
         return good
 
     async def hash(self, password: str) -> str:
@@ -148,32 +140,30 @@ class Guesses:
         self._checkers.shutdown(wait=False, cancel_futures=True)
 
 
-router = APIRouter(tags=["service"])
-
-Name = Annotated[str, Form(max_length=100)]
-Password = Annotated[str, Form(max_length=1000)]
-_BROWSER_SECONDS = 365 * 24 * 3600
-
-
 @router.get("/setup/{token}", include_in_schema=False)
-def setup_page(request: Request, token: str) -> Response:
+def setup_page(request: Request, study: Here, token: str) -> Response:
     """Where the account is made."""
-    _check_setup(current(request), token)
+    _check_setup(study, token)
     return page(request, "setup.html", error=None, least=MIN_PASSWORD)
 
 
 @router.post("/setup/{token}", response_class=Response)
-async def set_up(request: Request, token: str, name: Name, password: Password) -> Response:
+async def set_up(
+    request: Request, study: Here, token: str, name: Name, password: Password
+) -> Response:
     """Make the account, once; the link is used up by it."""
-    study = current(request)
     same_site(request)
     _check_setup(study, token)
     if not plain_name(name) or len(password) < MIN_PASSWORD:
         error = f"Choose a name, and a password of at least {MIN_PASSWORD} characters."
         return page(request, "setup.html", status=422, error=error, least=MIN_PASSWORD)
     study.setup = None  # before anything is waited for: a second use finds it gone
-    hashed = await study.guesses.hash(password)
-    await study.write(lambda ledger: set_password(ledger, name, hashed))
+    try:
+        password_hash = await study.guesses.hash(password)
+        await study.write(lambda ledger: set_password(ledger, name, password_hash))
+    except Exception:
+        study.setup = token  # no account was made, as on a full disk
+        raise
     return RedirectResponse(f"{study.prefix}/login?new=1", 303)
 
 
@@ -184,31 +174,28 @@ def login_page(request: Request, new: str = "") -> Response:
 
 
 @router.post("/login", response_class=Response)
-async def log_in(request: Request, name: Name, password: Password) -> Response:
-    """Log in; after some wrong passwords, each further try has to wait longer."""
-    study = current(request)
+async def log_in(request: Request, study: Here, name: Name, password: Password) -> Response:
+    """Log in; after some wrong passwords, each further try has to wait."""
     same_site(request)
     address = network_of(request.client.host if request.client else "")
     known = request.cookies.get(f"{study.cookie}_known", "")
-    wait = study.guesses.wait(name, address, known)
-    if wait > 0:
-        seconds = math.ceil(wait)
-        error = f"Too many wrong passwords. Try again in {seconds} seconds."
-        reply: Response = page(request, "login.html", status=429, error=error, new=False)
-        reply.headers["retry-after"] = str(seconds)
-        return reply
-    row = (
-        study.store.reader()
-        .execute("SELECT id, password FROM accounts WHERE name = ?", (plain_name(name),))
-        .fetchone()
-    )
+    wait = math.ceil(study.guesses.wait(name, address, known))
+    if wait:
+        error = f"Too many wrong passwords. Try again in {wait} seconds."
+        refused = page(request, "login.html", status=429, error=error, new=False)
+        refused.headers["retry-after"] = str(wait)
+        return refused
+    db = study.store.reader()
+    row = db.execute(
+        "SELECT id, password FROM accounts WHERE name = ?", (plain_name(name),)
+    ).fetchone()
     if not await study.guesses.check(name, password, row[1] if row else None, address):
         error = "Name or password is wrong."
         return page(request, "login.html", status=401, error=error, new=False)
-    word = await study.write(lambda ledger: begin_session(ledger, row[0]))
+    word = await study.write(lambda ledger: _begin_session(ledger, row[0]))
     reply = RedirectResponse(f"{study.prefix}/dashboard", 303)
     for key, value, seconds in (
-        (study.cookie, word, SESSION_SECONDS),
+        (study.cookie, word, _SESSION_SECONDS),
         (f"{study.cookie}_known", study.guesses.known_as(name), _BROWSER_SECONDS),
     ):
         reply.set_cookie(
@@ -224,15 +211,16 @@ async def log_in(request: Request, name: Name, password: Password) -> Response:
 
 
 @router.post("/logout", response_class=Response)
-async def log_out(request: Request) -> Response:
+async def log_out(request: Request, study: Here) -> Response:
     """End the session, on the server and in this browser."""
-    study = current(request)
     same_site(request)
-    word = request.cookies.get(study.cookie, "")
-    await study.write(lambda ledger: end_session(ledger, word))
-    answer = RedirectResponse(f"{study.prefix}/login", 303)
-    answer.delete_cookie(study.cookie, path=f"{study.prefix}/")
-    return answer
+    key = hashed(request.cookies.get(study.cookie, ""))
+    await study.write(
+        lambda ledger: ledger.db.execute("DELETE FROM sessions WHERE key = ?", (key,)).rowcount
+    )
+    reply = RedirectResponse(f"{study.prefix}/login", 303)
+    reply.delete_cookie(study.cookie, path=f"{study.prefix}/")
+    return reply
 
 
 def _check_setup(study: Study, token: str) -> None:

@@ -1,11 +1,12 @@
-"""The map of the objects from the answers so far, and how far it can be trusted.
+"""The map of the objects from the answers so far, and how well it predicts answers.
 
 A map is what `nearer.fit` makes of answers that may be wrong, of the people who gave them, and of
 the odds with which their questions were chosen. "Can't decide" says that two things are about as
-near. It depends on nothing else, so a process that was
-started again draws the same one. While a study runs, the hold-out questions, which no method chose
-and no fit saw, say how often the map predicts what people answer. At the end nothing is held back:
-the map is fitted to answers of every kind, and the folds of the fit say how far it can be trusted.
+near. It depends on nothing else, so a process that was started again draws the same one.
+
+While a study runs, the hold-out questions, which no method chose and no fit saw, say how often the
+map predicts what people answer. At the end nothing is held back: the map is fitted to answers of
+every kind, and the held-out folds of the fit say how well it predicts.
 """
 
 from __future__ import annotations
@@ -23,8 +24,6 @@ from nearer.errors import AnswersWarning
 from nearer.fitting.descent import principal_axes
 from nearer.metrics import triplet_accuracy
 from nearer.study.exports import Collected
-
-__all__ = ["FEWEST", "draw_map"]
 
 FEWEST = 10  # answers below which no map is drawn
 
@@ -85,6 +84,6 @@ def draw_map(
 def _expected_tau(found: Embedding) -> float:
     """How good the positions are expected to be; nothing, where they probably lack dimensions."""
     more = sum(
-        told.get("probability", 0.0) for d, told in found.evidence.items() if d > found.dimension
+        tried.get("probability", 0.0) for d, tried in found.evidence.items() if d > found.dimension
     )
     return float(found.details["expected_tau"]) if more <= 0.5 else 0.0

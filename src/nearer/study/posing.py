@@ -23,20 +23,6 @@ from nearer.study.board import Lease, Question, fact
 from nearer.study.config import Config
 from nearer.study.rows import Leased, Ledger, Posed, Promoted, Proposed
 
-__all__ = [
-    "AHEAD",
-    "FEWEST_CATCH",
-    "FEWEST_REPEATS",
-    "GAP",
-    "Trial",
-    "all_asked",
-    "checks_due",
-    "hand_out",
-    "lease",
-    "pose",
-    "trial_of",
-]
-
 FEWEST_CATCH = 2  # catch trials that the flag needs
 FEWEST_REPEATS = 4  # repeats that both times were decided, which the flag needs
 _PLANNED_REPEATS = 5  # one may meet an answer that was skipped
@@ -307,8 +293,7 @@ def _random(ledger: Ledger, person: int, purpose: str) -> Question | None:
         query, shown = (drawn[0], drawn[1:]) if has_query else (None, drawn)
         key = fact(query, shown)
         if key not in board.asked[None] and key not in mine:
-            row = Posed(0, config.task, query, tuple(shown), purpose, config.choose)
-            return board.questions[ledger.add(row).id]
+            return _add(ledger, config.task, query, tuple(shown), purpose, config.choose)
     return None
 
 
@@ -317,10 +302,8 @@ def _repeat(ledger: Ledger, person: int) -> Question | None:
     first = ledger.board.next_repeat(person, GAP)
     if first is None:
         return None
-    row = Posed(
-        0, first.task, first.query, first.shown, "repeat", first.choose, person, None, first.id
-    )
-    return ledger.board.questions[ledger.add(row).id]
+    shown = (first.task, first.query, first.shown, "repeat", first.choose)
+    return _add(ledger, *shown, person=person, repeats=first.id)
 
 
 def _catch(ledger: Ledger, person: int) -> Question | None:
@@ -329,10 +312,13 @@ def _catch(ledger: Ledger, person: int) -> Question | None:
     if config.task == "odd":  # there is no head
         return None
     head, *others = _distinct(ledger, config.things)
-    row = Posed(
-        0, config.task, head, (head, *others), "catch", config.choose, person, expected=head
-    )
-    return ledger.board.questions[ledger.add(row).id]
+    shown = (config.task, head, (head, *others), "catch", config.choose)
+    return _add(ledger, *shown, person=person, expected=head)
+
+
+def _add(ledger: Ledger, *shown: Any, **why: Any) -> Question:
+    """Pose a question; it, as it is on the board."""
+    return ledger.board.questions[ledger.add(Posed(0, *shown, **why)).id]
 
 
 def _distinct(ledger: Ledger, k: int) -> list[int]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import json
+import secrets
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, File, Path, Query, Request, UploadFile
@@ -19,12 +19,11 @@ from nearer.study.config import CHANGEABLE
 from nearer.study.exports import completions_csv, export_csv, positions_csv, replies_csv
 from nearer.study.items import read_files, read_zip
 from nearer.study.login import Login, session_of
-from nearer.study.participants import Strict, completion_code, resume_link
+from nearer.study.participants import completion_code, resume_link
 from nearer.study.rows import Refusal, StoreTrouble
 from nearer.study.statistics import latest_map, overview, people_report
-from nearer.study.web import Study, current, problem
-
-__all__ = ["Gate", "form_token", "login_of", "router"]
+from nearer.study.web import Here, Study, current, problem
+from nearer.study.words import Checked, Text
 
 router = APIRouter(prefix="/api/researcher", tags=["researcher"])
 _cookie = APIKeyCookie(name="nearer_…", auto_error=False, description="what logging in sets")
@@ -36,8 +35,7 @@ PersonId = Annotated[int, Path(ge=0, le=1 << 53)]
 def login_of(request: Request) -> Login | None:
     """The login of a request's cookie."""
     study = current(request)
-    word = request.cookies.get(study.cookie, "")
-    return session_of(study.store.reader(), word, study.clock())
+    return session_of(study.store.reader(), request.cookies.get(study.cookie, ""), study.clock())
 
 
 class Gate:
@@ -70,12 +68,13 @@ def logged_in(request: Request, _: Annotated[str | None, Depends(_cookie)]) -> L
 
 
 def may_change(
-    request: Request,
+    study: Here,
     login: Annotated[Login, Depends(logged_in)],
     token: Annotated[str | None, Depends(_header)],
 ) -> Login:
     """Insist on a login and on a form token that belongs to it."""
-    if not token or token != form_token(current(request), login):
+    right = form_token(study, login)
+    if not secrets.compare_digest((token or "").encode(), right.encode()):
         raise HTTPException(403, "the form token is missing or old; load the page again")
     return login
 
@@ -84,35 +83,27 @@ Reader = Annotated[Login, Depends(logged_in)]
 Changer = Annotated[Login, Depends(may_change)]
 
 
-class State(Strict):
+class State(Checked):
     """Whether people are asked."""
 
     state: Literal["running", "paused"]
 
 
-class Quota(Strict):
-    """How many answers the study wants; 0 for no limit."""
-
-    quota: int = Field(ge=0, le=1_000_000_000)
-
-
-class Settings(Strict):
+class Settings(Checked):
     """Settings by name, with their new values."""
 
-    settings: dict[str, str | int | float | bool | None] = Field(min_length=1, max_length=100)
+    settings: dict[str, Text | int | float | bool | None] = Field(min_length=1, max_length=100)
 
 
-class Why(Strict):
+class Why(Checked):
     """A note on a decision."""
 
-    why: str = Field(default="", max_length=1000)
+    why: Annotated[Text, Field(max_length=1000)] = ""
 
 
 @router.get("/status")
-async def status(request: Request, login: Reader) -> JSONResponse:
+async def status(study: Here, login: Reader) -> JSONResponse:
     """The study in numbers."""
-    study = current(request)
-
     now = study.clock()
 
     def read(board: dict[str, Any]) -> dict[str, Any]:
@@ -131,109 +122,89 @@ async def status(request: Request, login: Reader) -> JSONResponse:
 
 
 @router.get("/people")
-def people(request: Request, login: Reader) -> list[dict[str, Any]]:
+def people(study: Here, login: Reader) -> list[dict[str, Any]]:
     """Everybody who joined, with the numbers that show how carefully they answer."""
-    return [report.as_dict() for report in people_report(current(request).store.reader())]
+    return [report.as_dict() for report in people_report(study.store.reader())]
 
 
 @router.get("/map")
-def live_map(request: Request, login: Reader) -> dict[str, Any]:
+def live_map(study: Here, login: Reader) -> dict[str, Any]:
     """The newest map and the objects on it."""
-    study = current(request)
     return {"map": latest_map(study.store.reader()), "items": study.items}
 
 
 @router.post("/state")
-async def set_state(request: Request, login: Changer, body: State) -> dict[str, str]:
+async def set_state(study: Here, login: Changer, body: State) -> dict[str, str]:
     """Start or pause."""
-    study = current(request)
     await study.write(lambda ledger: actions.set_state(ledger, body.state))
     return {"state": body.state}
 
 
-@router.post("/quota")
-async def set_quota(request: Request, login: Changer, body: Quota) -> dict[str, int]:
-    """Set the number of answers that the whole study wants."""
-    study = current(request)
-    await study.write(lambda ledger: actions.change_settings(ledger, {"quota": body.quota}))
-    return {"quota": body.quota}
-
-
 @router.get("/settings")
-def settings(request: Request, login: Reader) -> dict[str, Any]:
+def settings(study: Here, login: Reader) -> dict[str, Any]:
     """The settings, which of them can be changed now, and every change so far."""
-    study = current(request)
     changes = study.store.reader().execute(
         "SELECT at, detail FROM events WHERE kind = 'settings' ORDER BY id"
     )
     return {
-        "settings": dataclasses.asdict(study.facts.config),
+        "settings": study.facts.config.model_dump(),
         "changeable": list(CHANGEABLE),
         "changes": [{"at": at, "settings": json.loads(detail)} for at, detail in changes],
     }
 
 
 @router.post("/settings")
-async def set_settings(request: Request, login: Changer, body: Settings) -> dict[str, Any]:
+async def set_settings(study: Here, login: Changer, body: Settings) -> dict[str, Any]:
     """Change settings while people answer; each change is recorded with its time."""
-    study = current(request)
     changes = await study.write(lambda ledger: actions.change_settings(ledger, body.settings))
     return {"changed": changes}
 
 
 @router.post("/people/{person}/exclude")
-async def exclude(request: Request, login: Changer, person: PersonId, body: Why) -> dict[str, int]:
+async def exclude(study: Here, login: Changer, person: PersonId, body: Why) -> dict[str, int]:
     """Leave a person's answers out; votes are counted again without them."""
-    study = current(request)
     await study.write(lambda ledger: actions.exclude(ledger, person, True, body.why))
     return {"excluded": person}
 
 
 @router.post("/people/{person}/include")
-async def include(request: Request, login: Changer, person: PersonId) -> dict[str, int]:
+async def include(study: Here, login: Changer, person: PersonId) -> dict[str, int]:
     """Count a person's answers again."""
-    study = current(request)
     await study.write(lambda ledger: actions.exclude(ledger, person, False))
     return {"included": person}
 
 
 @router.post("/people/{person}/withdraw")
-async def withdraw(request: Request, login: Changer, person: PersonId) -> dict[str, int]:
+async def withdraw(study: Here, login: Changer, person: PersonId) -> dict[str, int]:
     """Erase a person's identity and answers for good."""
-    study = current(request)
     return {"erased": await study.write(lambda ledger: actions.withdraw(ledger, person))}
 
 
 @router.post("/people/{person}/link")
-async def link(request: Request, login: Changer, person: PersonId) -> dict[str, str]:
+async def link(request: Request, study: Here, login: Changer, person: PersonId) -> dict[str, str]:
     """A personal link, with which a person goes on from another browser; it is like a key."""
-    study = current(request)
     await study.write(lambda ledger: actions.present(ledger, person).id)
     return {"link": f"{str(request.base_url).rstrip('/')}/{resume_link(study, person)}"}
 
 
 @router.post("/items")
 async def upload(
-    request: Request, login: Changer, upload: Annotated[list[UploadFile], File(max_length=10_000)]
+    study: Here, login: Changer, upload: Annotated[list[UploadFile], File(max_length=10_000)]
 ) -> dict[str, int]:
     """Add things to compare, files or a ZIP of them, while nobody has been asked yet."""
-    study = current(request)
     items = []
     for file in upload:
-        content = await file.read()
-        name = file.filename or "unnamed"
+        content, name = await file.read(), file.filename or "unnamed"
         if name.lower().endswith(".zip"):
             items += await asyncio.to_thread(read_zip, content, name)
         else:
             items += await asyncio.to_thread(read_files, [(name, content)])
-
-    added = await study.write(lambda ledger: actions.add_items(ledger, items))
-    return {"added": added}
+    return {"added": await study.write(lambda ledger: actions.add_items(ledger, items))}
 
 
 @router.get("/export/{name}.csv", response_class=Response)
 async def export(
-    request: Request,
+    study: Here,
     login: Reader,
     name: Literal[
         "triplets", "salmon", "triplettools", "answers", "positions", "completions", "replies"
@@ -243,7 +214,6 @@ async def export(
     ] = False,
 ) -> Response:
     """A table, see the export page for what is in it."""
-    study = current(request)
 
     def make() -> str:
         db = study.store.reader()

@@ -20,22 +20,6 @@ from nearer.errors import NearerError
 if TYPE_CHECKING:
     from nearer.study.board import Board
 
-__all__ = [
-    "Event",
-    "Joined",
-    "Leased",
-    "Ledger",
-    "Posed",
-    "Promoted",
-    "Proposed",
-    "Refusal",
-    "Responded",
-    "Row",
-    "StoreTrouble",
-    "decode",
-    "read_rows",
-]
-
 
 class Refusal(NearerError):
     """A request that the study turns down; nothing was changed.

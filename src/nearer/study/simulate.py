@@ -1,4 +1,15 @@
-"""How many answers will it take? A study tried out on simulated people."""
+"""A study tried out on simulated people, to say how many answers it will take.
+
+People with known positions of the objects in mind answer over HTTP, as a browser would: they
+join, take the questions they are handed, think, err, and some of them leave. The server is a
+process of its own with a fresh file made from the study's items and settings; the study itself is
+not touched.
+
+A simulated person is the library's `PsychometricOracle`: near ties are guessed, plain cases are
+not. Its scale is set so that the wanted share of answers to all comparisons of two differs from the
+truth; on larger screens the same person chooses one thing after the other. What they see is what a
+browser gets, so they know an object by its text.
+"""
 
 from __future__ import annotations
 
@@ -32,34 +43,13 @@ from nearer.study.items import Item
 from nearer.study.maps import draw_map
 from nearer.study.store import connect, new_study, read_config
 
-__all__ = [
-    "Client",
-    "Crowd",
-    "Outcome",
-    "Reply",
-    "answer_all",
-    "crowd",
-    "empty_copy",
-    "plan",
-    "served",
-]
-
-
-class Reply:
-    """Status and body."""
-
-    def __init__(self, status: int, body: bytes, headers: dict[str, str]) -> None:
-        self.status = status
-        self.body = body
-        self.headers = headers
-
-    def json(self) -> Any:
-        """The body, read as JSON."""
-        return json.loads(self.body)
-
 
 class Client:
-    """A connection to a server on this machine; opened again when it was lost."""
+    """A connection to a server on this machine; opened again when it was lost.
+
+    It speaks just enough HTTP/1.1 for our own server, JSON in and out. Many simulated people share
+    a core with it: a request costs 0.08 ms here and 0.9 ms with httpx, as much as the server's.
+    """
 
     def __init__(self, port: int, host: str = "127.0.0.1") -> None:
         self._host = host
@@ -72,39 +62,26 @@ class Client:
             self._streams[1].close()
             self._streams = None
 
-    async def call(
-        self,
-        method: str,
-        path: str,
-        body: Any = None,
-        headers: dict[str, str] | None = None,
-    ) -> Reply:
-        """One request; `OSError` or `EOFError` when there is no reply."""
+    async def call(self, method: str, path: str, body: Any = None, token: str = "") -> Any:
+        """Status and reply of one request; `OSError` or `EOFError` when there is none."""
         try:
             if self._streams is None:
                 self._streams = await asyncio.open_connection(self._host, self._port)
             reader, writer = self._streams
             content = b"" if body is None else json.dumps(body).encode()
-            lines = [f"{method} {path} HTTP/1.1", f"host: {self._host}:{self._port}"]
-            lines += [f"{key}: {value}" for key, value in (headers or {}).items()]
-            if body is not None:
-                lines += ["content-type: application/json", f"content-length: {len(content)}"]
-            writer.write("\r\n".join([*lines, "", ""]).encode() + content)
-            await writer.drain()
-            return await _read(reader)
+            head = (
+                f"{method} {path} HTTP/1.1\r\nhost: {self._host}:{self._port}\r\n"
+                f"authorization: Bearer {token}\r\ncontent-type: application/json\r\n"
+                f"content-length: {len(content)}\r\n\r\n"
+            )
+            writer.write(head.encode() + content)
+            reply = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+            length = re.search(r"\ncontent-length: *(\d+)", reply)
+            received = await reader.readexactly(int(length[1]) if length else 0)
+            return int(reply.split()[1]), json.loads(received)
         except (OSError, EOFError, asyncio.CancelledError):
             self.close()
             raise
-
-
-async def _read(reader: asyncio.StreamReader) -> Reply:
-    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-    headers = {}
-    for line in head[1:]:
-        key, _, value = line.partition(":")
-        headers[key.lower()] = value.strip()
-    body = await reader.readexactly(int(headers.get("content-length", "0")))
-    return Reply(int(head[0].split()[1]), body, headers)
 
 
 Floats = NDArray[np.float64]
@@ -249,30 +226,22 @@ async def crowd(
     return outcome
 
 
+@dataclass
 class _Person:
     """One simulated person."""
 
-    def __init__(
-        self,
-        client: Client,
-        people: Crowd,
-        rng: np.random.Generator,
-        outcome: Outcome,
-        until: Callable[[Outcome], bool],
-        patience: float,
-    ) -> None:
-        self._client = client
-        self._people = people
-        self._rng = rng
-        self._outcome = outcome
-        self._until = until
-        self._patience = patience
-        self._headers: dict[str, str] = {}
-        self.turned_away = False
+    client: Client
+    people: Crowd
+    rng: np.random.Generator
+    outcome: Outcome
+    until: Callable[[Outcome], bool]
+    patience: float
+    token: str = ""
+    turned_away: bool = False
 
     async def take_part(self) -> None:
         about = await self._call("GET", "/api/study")
-        number = self._rng.integers(1 << 62)
+        number = self.rng.integers(1 << 62)
         joined = await self._call(
             "POST",
             "/api/join",
@@ -285,41 +254,41 @@ class _Person:
         if joined is None:
             self.turned_away = True
             return
-        self._outcome.people += 1
-        self._headers = {"authorization": f"Bearer {joined['token']}"}
+        self.outcome.people += 1
+        self.token = joined["token"]
         standing = await self._call("POST", "/api/ready", {})
         self.turned_away = standing is None or not standing["trials"]
         if self.turned_away:  # nothing is left to ask anybody
             return
-        stays = self._rng.random() >= self._people.dropout
-        leaves_at = self._rng.integers(1 << 30) % max(standing["questions"], 1)
-        while standing and standing["trials"] and not self._until(self._outcome):
+        stays = self.rng.random() >= self.people.dropout
+        leaves_at = self.rng.integers(1 << 30) % max(standing["questions"], 1)
+        while standing and standing["trials"] and not self.until(self.outcome):
             if not stays and standing["answered"] >= leaves_at:
-                self._outcome.left += 1
+                self.outcome.left += 1
                 return
             standing = await self._answer_one(standing["trials"][0])
-        self._outcome.finished += bool(standing) and standing["stage"] == "finished"
+        self.outcome.finished += bool(standing) and standing["stage"] == "finished"
 
     async def _answer_one(self, trial: dict[str, Any]) -> Any:
-        think = float(self._rng.exponential(self._people.seconds)) if self._people.seconds else 0.0
+        think = float(self.rng.exponential(self.people.seconds)) if self.people.seconds else 0.0
         if think:
             await asyncio.sleep(think)
         answer = {"lease": trial["lease"], "response_ms": round(1000 * think, 1)}
         answer |= self._choice(trial)
         began = time.perf_counter()
         standing = await self._call("POST", "/api/answers", {"answers": [answer]})
-        self._outcome.seconds.append(time.perf_counter() - began)
+        self.outcome.seconds.append(time.perf_counter() - began)
         if standing and trial["lease"] in standing["stored"]:
-            self._outcome.acknowledged.append(trial["lease"])
+            self.outcome.acknowledged.append(trial["lease"])
         return standing
 
     def _choice(self, trial: dict[str, Any]) -> dict[str, Any]:
         """What the page would send for what is chosen."""
-        people, two = self._people, trial["task"] == "two"
+        people, two = self.people, trial["task"] == "two"
         things = [trial["left"], trial["right"]] if two else trial["shown"]
         shown = [people.recognise(thing) for thing in things]
         query = -1 if trial["head"] is None else people.recognise(trial["head"])
-        said = people.says(query, shown, trial.get("choose", 1), self._rng)
+        said = people.says(query, shown, trial.get("choose", 1), self.rng)
         if isinstance(said, str):
             return {"choice": said}
         if two:
@@ -328,20 +297,18 @@ class _Person:
 
     async def _call(self, method: str, path: str, body: Any = None) -> Any:
         """The reply; None when the server turned it down. Tries again while there is none."""
-        ends = time.monotonic() + self._patience
+        ends = time.monotonic() + self.patience
         pause = 0.05
         while True:
             try:
-                reply = await self._client.call(method, path, body, self._headers)
-                if reply.status < 400:
-                    return reply.json()
-                if reply.status < 500:
-                    return None
+                status, reply = await self.client.call(method, path, body, self.token)
+                if status < 500:
+                    return reply if status < 400 else None
             except (OSError, EOFError):
                 pass
-            self._outcome.unreached += 1
+            self.outcome.unreached += 1
             if time.monotonic() > ends:
-                raise InvalidInput(f"{path}: the server gave no answer for {self._patience} s")
+                raise InvalidInput(f"{path}: the server gave no answer for {self.patience} s")
             await asyncio.sleep(pause)
             pause = min(2 * pause, 1.0)
 

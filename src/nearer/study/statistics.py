@@ -10,11 +10,10 @@ from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any, NamedTuple
 
-from nearer.study.actions import is_false
+from nearer.metrics import share_interval
+from nearer.study.board import is_false
 from nearer.study.posing import FEWEST_CATCH, FEWEST_REPEATS
 from nearer.study.rows import decode
-
-__all__ = ["PersonReport", "latest_map", "overview", "people_report"]
 
 
 @dataclass
@@ -117,9 +116,9 @@ def people_report(db: sqlite3.Connection) -> list[PersonReport]:
            FROM standing a JOIN posed q ON q.id = a.question JOIN leases l ON l.id = a.lease
            ORDER BY a.id"""
     ):
-        person, question, purpose, repeats, expected, task, choice, told, seen, *rest = row
+        person, question, purpose, repeats, expected, task, choice, picked, seen, *rest = row
         ms, took, out = rest
-        report, chosen, shown = people[person], decode(told or "[]"), decode(seen)
+        report, chosen, shown = people[person], decode(picked or "[]"), decode(seen)
         report.answered += 1
         report.undecided += choice == "undecided"
         report.skipped += choice == "skip"
@@ -159,22 +158,8 @@ def _summarise(
         report.left_share = sum(lefts) / len(lefts)
     if report.repeats_total:
         report.agreement = report.repeats_agreed / report.repeats_total
-        report.agreement_interval = interval(report.repeats_agreed, report.repeats_total)
+        report.agreement_interval = share_interval(report.agreement, report.repeats_total)
     report.warnings = [f.name for f in _FLAGS if f.judges(report) and f.fires(report)]
-
-
-def interval(some: int, of: int) -> tuple[float, float]:
-    """Where a share lies with 95 %, by Wilson's score.
-
-    Examples
-    --------
-    >>> [round(x, 2) for x in interval(1, 1)]
-    [0.21, 1.0]
-    """
-    z = 1.96
-    middle = (some + z * z / 2) / (of + z * z)
-    half = z / (of + z * z) * (some * (of - some) / of + z * z / 4) ** 0.5
-    return max(middle - half, 0.0), min(middle + half, 1.0)
 
 
 def overview(
@@ -243,9 +228,7 @@ def latest_map(db: sqlite3.Connection, *, positions: bool = True) -> dict[str, A
     found = dict(zip(names, row, strict=False))
     found["accuracy_interval"] = None
     if found["n_holdout"]:
-        found["accuracy_interval"] = interval(
-            round(found["accuracy"] * found["n_holdout"]), found["n_holdout"]
-        )
+        found["accuracy_interval"] = share_interval(found["accuracy"], found["n_holdout"])
     if positions:
         found["positions"] = json.loads(row[7])
         found["history"] = [

@@ -26,7 +26,6 @@ from __future__ import annotations
 import gc
 import hashlib
 import json
-import os
 import queue
 import secrets
 import sqlite3
@@ -37,7 +36,7 @@ from concurrent.futures import Future
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -46,26 +45,11 @@ from nearer.errors import InvalidInput
 from nearer.study.board import Board
 from nearer.study.config import Config
 from nearer.study.imports import OwnQuestion, check_positions, insert_questions
-from nearer.study.items import Item
 from nearer.study.rows import Ledger, Refusal, StoreTrouble, read_rows
 from nearer.study.schema import FORMAT, SCHEMA
 
-__all__ = [
-    "Change",
-    "Facts",
-    "Store",
-    "back_up",
-    "connect",
-    "copy_checked",
-    "drafted",
-    "insert_items",
-    "new_study",
-    "read_config",
-    "read_header",
-    "replay",
-    "serving",
-    "stored_items",
-]
+if TYPE_CHECKING:
+    from nearer.study.items import Item
 
 
 def read_header(db: sqlite3.Connection) -> dict[str, str]:
@@ -116,9 +100,6 @@ def new_study(
     path: Path, items: Sequence[Item], config: Config, questions: Sequence[OwnQuestion] = ()
 ) -> None:
     """Write a study file; it appears whole or not at all, and replaces nothing."""
-    path = Path(path)
-    if path.exists():
-        raise InvalidInput(f"{path}: exists already; choose another name or delete it")
     config.check_items(len(items))
     check_positions(questions, config.questions)
     header = {
@@ -129,7 +110,7 @@ def new_study(
         "method": config.method,
         "config": config.to_json(),
     }
-    with drafted(path) as draft, closing(sqlite3.connect(draft, isolation_level=None)) as db:
+    with _drafted(Path(path)) as draft, closing(sqlite3.connect(draft, isolation_level=None)) as db:
         db.execute("PRAGMA journal_mode = WAL")
         db.executescript(SCHEMA)
         db.execute("BEGIN")
@@ -142,27 +123,20 @@ def new_study(
 
 
 @contextmanager
-def drafted(path: Path, trouble: str = "cannot be written") -> Iterator[Path]:
+def _drafted(path: Path) -> Iterator[Path]:
     """A name beside a file to make a database under; it takes the file's place when it is whole."""
+    if path.exists():
+        raise InvalidInput(f"{path}: exists already; choose another name or delete it")
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
+        draft.touch(mode=0o600)  # it holds people's names, and the key that signs
         yield draft
         draft.replace(path)
     except (OSError, sqlite3.Error) as error:
-        raise InvalidInput(f"{path}: {trouble}: {error}") from error
+        raise InvalidInput(f"{path}: cannot be written: {error}") from error
     finally:
         for left in (draft, Path(f"{draft}-wal"), Path(f"{draft}-shm")):
             left.unlink(missing_ok=True)
-
-
-def copy_checked(source: sqlite3.Connection, copy: Path) -> None:
-    """Copy a database as it is at this moment; one that is damaged is refused."""
-    with closing(sqlite3.connect(copy)) as target:
-        source.backup(target)
-        problems = target.execute("PRAGMA integrity_check").fetchone()[0]
-    if problems != "ok":
-        study = source.execute("PRAGMA database_list").fetchone()[2]
-        raise InvalidInput(f"{study}: is damaged: {problems}; go on from a backup")
 
 
 def insert_items(db: sqlite3.Connection, items: Iterable[Item]) -> None:
@@ -183,13 +157,13 @@ def insert_items(db: sqlite3.Connection, items: Iterable[Item]) -> None:
 
 def back_up(path: Path, copy: Path) -> None:
     """Copy a study while it is being served; the copy is one consistent moment of it."""
-    copy = Path(copy)
-    if copy.exists():
-        raise InvalidInput(f"{copy}: exists already; choose another name or delete it")
-    with closing(connect(path, read_only=True)) as source, drafted(copy) as draft:
-        copy_checked(source, draft)
+    with closing(connect(path, read_only=True)) as source, _drafted(Path(copy)) as draft:
         with closing(sqlite3.connect(draft)) as target:
+            source.backup(target)
+            problems = target.execute("PRAGMA integrity_check").fetchone()[0]
             target.execute("PRAGMA journal_mode = WAL")
+        if problems != "ok":
+            raise InvalidInput(f"{path}: is damaged: {problems}; go on from a backup")
 
 
 T = TypeVar("T")
@@ -403,57 +377,41 @@ def connect(
 ) -> sqlite3.Connection:
     """Open a study file; one that is missing, no study, or of another format is refused."""
     path = Path(path)
-    found = _format_of(path)
+    if not path.is_file():
+        raise InvalidInput(f"{path}: there is no such study; make one with `nearer study new`")
+    try:
+        db = sqlite3.connect(
+            f"{path.resolve().as_uri()}?mode={'ro' if read_only else 'rw'}",
+            uri=True,
+            isolation_level=None,
+            timeout=_PATIENCE,
+            check_same_thread=check_same_thread,
+        )
+        db.execute("PRAGMA foreign_keys = ON")
+        db.execute("PRAGMA secure_delete = ON")
+        db.execute("PRAGMA synchronous = FULL")
+        db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        found = read_header(db).get("format")
+    except sqlite3.Error as error:
+        raise InvalidInput(f"{path}: is not a study that can be opened: {error}") from error
     if found != str(FORMAT):
+        db.close()
         raise InvalidInput(
             f"{path}: has study format {found}; this version of nearer reads {FORMAT}"
         )
-    return _open(path, "ro" if read_only else "rw", check_same_thread)
-
-
-def _format_of(path: Path) -> str | None:
-    if not path.is_file():
-        raise InvalidInput(f"{path}: there is no such study; make one with `nearer study new`")
-    db = None
-    try:
-        db = _open(path, "ro")
-        return read_header(db).get("format")
-    except sqlite3.Error as error:
-        raise InvalidInput(f"{path}: is not a study that can be opened: {error}") from error
-    finally:
-        if db is not None:
-            db.close()
-
-
-def _open(path: Path, mode: str, check_same_thread: bool = True) -> sqlite3.Connection:
-    db = sqlite3.connect(
-        f"{path.resolve().as_uri()}?mode={mode}",
-        uri=True,
-        isolation_level=None,
-        timeout=_PATIENCE,
-        check_same_thread=check_same_thread,
-    )
-    db.execute("PRAGMA foreign_keys = ON")
-    db.execute("PRAGMA secure_delete = ON")
-    db.execute("PRAGMA synchronous = FULL")
-    db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
     return db
-
-
-_served: set[Path] = set()
 
 
 @contextmanager
 def serving(path: Path) -> Iterator[None]:
-    """Hold the right to serve a study; a second server of the same file is refused."""
+    """Hold the right to serve a study; a second server of the same file is refused.
+
+    The file itself is locked, so that another name of it is no way round. Nothing else may open
+    and close the file meanwhile but SQLite, whose own locks would end with that.
+    """
     if not Path(path).is_file():
         raise InvalidInput(f"{path}: there is no such study; make one with `nearer study new`")
-    lock = Path(f"{path}-serving")
-    try:
-        held = lock.open("w", encoding="ascii")
-    except OSError as error:
-        raise InvalidInput(f"{lock}: cannot be written: {error.strerror}") from error
-    with held:
+    with Path(path).open("rb") as held:
         try:
             import fcntl  # noqa: PLC0415 - not on every system
 
@@ -464,11 +422,4 @@ def serving(path: Path) -> Iterator[None]:
             raise InvalidInput(
                 f"{path}: another server is already serving this study; stop it first"
             ) from error
-        held.write(str(os.getpid()))
-        held.flush()
-        _served.add(Path(path).resolve())
-        try:
-            yield
-        finally:
-            _served.discard(Path(path).resolve())
-    lock.unlink(missing_ok=True)
+        yield

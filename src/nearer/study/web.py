@@ -1,20 +1,28 @@
-"""What every page and every reply has in common: headers, limits, errors, templates."""
+"""What every page and every reply has in common: headers, limits, errors, templates.
+
+Sizes and times of everything that precedes a login are bounded. uvicorn with h11 bounds the head of
+a request and the trailers of a body by ``h11_max_incomplete_event_size``, and the system gives up a
+reply that nobody reads (``TCP_USER_TIMEOUT``). Bodies are bounded by `Guard`. No server bounds the
+time that a head or a body takes, nor makes room when too many connections say nothing: that is
+`hang_up_on_silent`.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import socket
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import lru_cache
-from importlib.resources import files
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from urllib.parse import urlsplit
 
 import jinja2
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse
 from starlette.exceptions import HTTPException
@@ -23,32 +31,35 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from nearer.errors import InvalidInput
 from nearer.study.auth import Rate, Signer
 from nearer.study.conductor import Conductor
-from nearer.study.items import Faces
+from nearer.study.items import Faces, Media
 from nearer.study.rows import Refusal, StoreTrouble
-from nearer.study.spool import Spool
 from nearer.study.statistics import PersonReport, people_report
 from nearer.study.store import Change, Facts, Store
-from nearer.study.wire import UPLOADS
 from nearer.study.words import read_words
 
 if TYPE_CHECKING:
     from nearer.study.login import Guesses
 
-__all__ = ["Guard", "Study", "add_error_handlers", "current", "page", "problem", "same_site"]
 
 T = TypeVar("T")
 _HEADERS = {
-    "content-security-policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
-        "media-src 'self' blob:; connect-src 'self'; form-action 'self'; base-uri 'self'"
-    ),
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "cross-origin-opener-policy": "same-origin",
     "permissions-policy": "camera=(), microphone=(), geolocation=()",
 }
-_BODY = 256 * 1024
-_UPLOAD = 512 * 1024 * 1024
+_PAGES_MAY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
+    "media-src 'self' blob:; connect-src 'self'; form-action 'self'; base-uri 'self'"
+)
+#: a drawing draws: it runs no script and fetches nothing, also when it is opened by itself
+_MEDIA_MAY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
+_UPLOADS = "/api/researcher/items"  # where long bodies are expected, after a login
+_BODY, _UPLOAD = 256 * 1024, 512 * 1024 * 1024  # bytes
+_BODY_SECONDS, _UPLOAD_SECONDS = 30.0, 3600.0
+HEAD_BYTES = 32 * 1024
+_HEAD_SECONDS = 10.0
+_UNREAD_SECONDS = 60
 _REPORT_SECONDS = 30.0  # counting over 100,000 answers takes a second
 _FEW = 50  # people of whom a report costs nothing
 
@@ -62,10 +73,10 @@ class Study:
     signer: Signer
     clock: Callable[[], float]
     guesses: Guesses
-    spool: Spool
+    media: Media
     #: names of its cookies, so that several studies on one host leave each other alone
     cookie: str
-    joins: Rate = field(default_factory=Rate)
+    joins: Rate = field(default_factory=lambda: Rate(300))
     #: the one-time set-up token; None once it was used
     setup: str | None = None
     #: the path below which it is served, as /flowers; empty at the top
@@ -95,15 +106,13 @@ class Study:
         items, names = self.facts.items, self.facts.config.show_names
         found = self._faces
         if found is None or found.items is not items or found.names != names:
-            found = Faces(items, self.signer, prefix=self.prefix, names=names)
-            self._faces = found
+            found = self._faces = Faces(items, self.signer, prefix=self.prefix, names=names)
         return found
 
     @property
     def items(self) -> list[dict[str, Any]]:
         """The items as researchers see them, with the files' own addresses."""
-        items = self.store.facts.items
-        return [{**i, "src": i["src"] and self.prefix + i["src"]} for i in items]
+        return [{**i, "src": i["src"] and self.prefix + i["src"]} for i in self.facts.items]
 
     @property
     def trouble(self) -> str | None:
@@ -117,8 +126,11 @@ def current(request: Request) -> Study:
     return study
 
 
+Here = Annotated[Study, Depends(current)]
+
+
 class Guard:
-    """Adds the security headers to every reply and refuses bodies that are too long.
+    """Adds the security headers to every reply and refuses bodies that are too long or too slow.
 
     A HEAD request is answered as GET would be, without the body; and what is served below a path
     answers there, whether or not a proxy took the path away.
@@ -132,16 +144,25 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        uploads = scope["path"].endswith(UPLOADS)
+        uploads = scope["path"].endswith(_UPLOADS)
         left = limit = _UPLOAD if uploads else _BODY
+        ends = time.monotonic() + (_UPLOAD_SECONDS if uploads else _BODY_SECONDS)
         asked_for_head = scope["method"] == "HEAD"
+        more = any(k in (b"content-length", b"transfer-encoding") for k, _ in scope["headers"])
         study: Study = scope["app"].state.study
-        headers = _headers(study.facts.config.frame_ancestors)
+        media = "/media/" in scope["path"]
+        headers = _headers(study.facts.config.frame_ancestors, media)
 
         async def guarded_receive() -> Message:
-            nonlocal left
-            message = await receive()
+            nonlocal left, more
+            if not more:  # the body is here; what may still come is that the person goes away
+                return await receive()
+            try:
+                message = await asyncio.wait_for(receive(), ends - time.monotonic())
+            except TimeoutError:
+                raise HTTPException(408, "the request took too long; send it again") from None
             left -= len(message.get("body", b""))
+            more = message.get("more_body", False)
             if left < 0:
                 raise HTTPException(413, f"the request is longer than {limit} bytes")
             return message
@@ -149,6 +170,8 @@ class Guard:
         async def guarded_send(message: Message) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = [*message.get("headers", []), *headers]
+                if more and message["status"] >= 400:  # a body that is refused is not waited for
+                    message["headers"].append((b"connection", b"close"))
             elif asked_for_head:
                 message = {**message, "body": b""}
             await send(message)
@@ -162,14 +185,44 @@ class Guard:
 
 
 @lru_cache(maxsize=8)
-def _headers(ancestors: str) -> list[tuple[bytes, bytes]]:
+def _headers(ancestors: str, media: bool) -> list[tuple[bytes, bytes]]:
     """The headers of every reply; `ancestors` are sites that may show it in a frame."""
-    found = dict(_HEADERS)
     allowed = ancestors or "'none'"
-    found["content-security-policy"] += f"; frame-ancestors {allowed}"
+    policy = f"{_MEDIA_MAY if media else _PAGES_MAY}; frame-ancestors {allowed}"
+    found = {**_HEADERS, "content-security-policy": policy}
     if not ancestors:
         found["x-frame-options"] = "DENY"
     return [(k.encode(), v.encode()) for k, v in found.items()]
+
+
+def bound_replies(listener: socket.socket) -> None:
+    """Have the system give up connections on which nobody reads what was sent."""
+    with contextlib.suppress(AttributeError, OSError):  # Linux alone has it
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * _UNREAD_SECONDS)
+
+
+async def hang_up_on_silent(connections: Collection[Any], most: int) -> None:
+    """Close connections without a whole request: after some seconds, or at once to make room.
+
+    Parameters
+    ----------
+    connections
+        uvicorn's open connections, which it adds to and takes from.
+    most
+        Connections to hold; above it, those are closed that have been silent longest.
+    """
+    since: dict[tuple[Any, bool], float] = {}
+    while True:
+        await asyncio.sleep(0.2 if len(connections) < most // 2 else 0.02)
+        now = time.monotonic()
+        idle = [c for c in connections if c.cycle is None or c.cycle.response_complete]
+        # uvicorn itself ends the pause after a reply; where it does not, a head has begun
+        keys = [(c, c.timeout_keep_alive_task is None) for c in idle]
+        since = {key: since.get(key, now) for key in keys}
+        late = [c for c, in_head in keys if in_head and now - since[c, True] > _HEAD_SECONDS]
+        longest = sorted(keys, key=since.__getitem__)[: max(len(connections) - most, 0)]
+        for connection in {*late, *(c for c, _ in longest)}:
+            connection.transport.abort()
 
 
 def problem(status: int, detail: str, headers: dict[str, str] | None = None) -> JSONResponse:
@@ -185,11 +238,8 @@ def add_error_handlers(app: FastAPI) -> None:
         return problem(status, str(error), {"retry-after": "1"} if status == 429 else None)
 
     async def troubled(request: Request, error: Exception) -> JSONResponse:
-        return problem(
-            503,
-            f"{error}. Nothing is lost: answers wait and are sent again",
-            {"retry-after": "5"},
-        )
+        said = f"{error}. Nothing is lost: answers wait and are sent again"
+        return problem(503, said, {"retry-after": "5"})
 
     async def invalid(request: Request, error: Exception) -> JSONResponse:
         found = error.errors() if isinstance(error, RequestValidationError) else []
@@ -214,9 +264,7 @@ def add_error_handlers(app: FastAPI) -> None:
 
 
 _TEMPLATES = jinja2.Environment(
-    loader=jinja2.FunctionLoader(
-        lambda name: (files("nearer.study") / "pages" / name).read_text(encoding="utf-8")
-    ),
+    loader=jinja2.PackageLoader("nearer.study", "pages"),
     autoescape=True,
     undefined=jinja2.StrictUndefined,
     trim_blocks=True,
@@ -241,9 +289,7 @@ def page(request: Request, name: str, *, status: int = 200, **values: Any) -> HT
 def same_site(request: Request) -> None:
     """Refuse a form that another site sent."""
     origin = request.headers.get("origin")
-    fetched_from = request.headers.get("sec-fetch-site", "same-origin")
-    foreign = origin not in (None, "null") and urlsplit(origin).netloc != request.headers.get(
-        "host"
-    )
-    if foreign or fetched_from not in ("same-origin", "none"):
+    host = request.headers.get("host")
+    foreign = origin not in (None, "null") and urlsplit(origin).netloc != host
+    if foreign or request.headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
         raise HTTPException(403, "this form came from another site; open the page and try again")

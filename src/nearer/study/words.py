@@ -1,20 +1,33 @@
-"""The words of the participant's pages: one small file a language, ``pages/words/en.yaml`` first.
+"""Text: what may arrive, how Markdown is shown, and the words of the participant's pages.
 
-English is the measure: another language has exactly its keys, and in every text the same names in
-braces, so that no page is half translated and nothing is filled into the wrong place. A study may
-change single words of a language that is shipped, or bring all words of one that is not.
+Every text that arrives, in a request, a settings file or a table, is one of the types below: valid
+Unicode, without control characters, of bounded length. Nothing behind them needs to check again.
+
+A researcher's texts are Markdown; HTML in them is shown as it is written, links open beside the
+study, and go to web and mail addresses only.
+
+The words of a language are one file, ``pages/words/en.yaml``; a study can replace any of them.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from string import Formatter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from urllib.parse import urlsplit
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
 
 from nearer.errors import InvalidInput
 
@@ -22,7 +35,84 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-__all__ = ["default_texts", "read_words", "shipped", "to_html"]
+
+M = TypeVar("M", bound="Checked")
+#: control characters, and halves of characters that no file can hold
+_UNREADABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+_RULES = {
+    "greater_than_equal": "must be at least {ge}",
+    "less_than_equal": "must be at most {le}",
+    "int_type": "must be a whole number",
+    "float_type": "must be a number",
+    "bool_type": "must be true or false",
+    "string_type": "must be a text; put it in quotes (YAML reads yes, no and dates as others)",
+    "string_too_long": "must have at most {max_length} characters",
+    "too_short": "must have at least {min_length}",
+    "too_long": "must have at most {max_length}",
+    "literal_error": "must be one of {expected}",
+    "union_tag_invalid": "must be one of {expected_tags}",
+    "model_type": "must be `name: value` lines",
+    "missing": "is missing; it must be given",
+}
+
+
+def _readable(text: str) -> str:
+    if found := _UNREADABLE.search(text):
+        raise ValueError(f"holds the control character {found[0]!r}; take it out")
+    return text
+
+
+def _one_line(text: str) -> str:
+    if "\n" in text or "\r" in text:
+        raise ValueError("must be one line")
+    return text
+
+
+#: a text of several lines
+Text = Annotated[str, StringConstraints(max_length=20_000), AfterValidator(_readable)]
+#: a name, an id, a label
+Line = Annotated[
+    str, StringConstraints(max_length=2_000), AfterValidator(_readable), AfterValidator(_one_line)
+]
+
+
+class Checked(BaseModel):
+    """Values from outside, of which every name and type is known."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_unknown(cls, given: Any) -> Any:
+        for name in given if isinstance(given, Mapping) else ():
+            if name not in cls.model_fields:
+                raise ValueError(unknown(name, cls.model_fields))
+        return given
+
+
+def unknown(name: object, known: Iterable[str]) -> str:
+    """What is wrong with a name that is not known, and which may be meant."""
+    known = list(known)
+    near = difflib.get_close_matches(str(name), known, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else "known are: " + ", ".join(known)
+    return f"{str(name)[:60]!r} is not known; {hint}"
+
+
+def parse(kind: type[M], given: Any, what: str) -> M:
+    """Check values; what is wrong is said with its name, the value, the rule and a remedy."""
+    try:
+        return kind.model_validate(given)
+    except ValidationError as error:
+        first = error.errors()[0]
+    names = [str(k + 1) if isinstance(k, int) else str(k) for k in first["loc"]]
+    rule = first["msg"].removeprefix("Value error, ")
+    if first["type"] in _RULES:
+        rule = _RULES[first["type"]].format(**first.get("ctx", {}))
+    if not names:
+        raise InvalidInput(f"{what}{rule}")
+    shown = repr(first["input"])
+    value = "" if first["type"] == "missing" or len(shown) > 200 else f"={shown}"
+    raise InvalidInput(f"{what}{'.'.join(names)}{value}: {rule}")
 
 
 def to_html(text: str) -> str:
@@ -47,7 +137,7 @@ def _markdown() -> MarkdownIt:
     made.disable("image")
     made.validateLink = _is_harmless  # type: ignore[method-assign]
     made.add_render_rule("link_open", _open_beside)
-    made.add_render_rule("heading_open", lambda *_: "<h3>")
+    made.add_render_rule("heading_open", lambda *_: "<h3>")  # below those of the page itself
     made.add_render_rule("heading_close", lambda *_: "</h3>\n")
     return made
 
@@ -74,8 +164,6 @@ _ASKED = {
     "rank": ("ask_rank", "instructions_rank"),
     "odd": ("ask_odd", "instructions_odd"),
 }
-
-_TAG = re.compile("[a-z]{2,3}(-[A-Za-z0-9]{1,8})*")
 
 
 def shipped() -> list[str]:
@@ -111,34 +199,29 @@ def read_words(language: str, own: Mapping[str, Any]) -> dict[str, str]:
     nearer.errors.InvalidInput: words: 'skipp' is not known; did you mean 'skip'?
     """
     english = _read("en")
-    if not _TAG.fullmatch(language):
+    if not re.fullmatch("[a-z]{2,3}(-[A-Za-z0-9]{1,8})*", language):
         raise InvalidInput(
             f"language={language!r}: must be a language tag like en, de or pt-BR; screen readers "
             "choose their voice by it"
         )
     for key, text in own.items():
         if key not in english:
-            near = difflib.get_close_matches(str(key), english, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else "see the file en.yaml for all of them"
-            raise InvalidInput(f"words: {key!r} is not known; {hint}")
+            raise InvalidInput(f"words: {unknown(key, english)}")
         if not isinstance(text, str) or not text.strip():
             raise InvalidInput(f"words: {key}={text!r}: must be a text; put it in quotes")
-        if _names(key, text) != _names(key, english[key]):
-            wanted = ", ".join(f"{{{name}}}" for name in sorted(_names(key, english[key])))
+        if _filled(key, text) != _filled(key, english[key]):
+            wanted = ", ".join(f"{{{name}}}" for name in sorted(_filled(key, english[key])))
             raise InvalidInput(f"words: {key}={text!r}: must hold {wanted or 'nothing in braces'}")
-    if language not in shipped():
-        missing = [key for key in english if key not in own]
-        if missing:
-            raise InvalidInput(
-                f"language={language!r}: is not shipped ({', '.join(shipped())} are); bring all of "
-                f"its words: {len(missing)} are missing, among them {', '.join(missing[:3])}"
-            )
-        found = dict(own)
-    else:
-        found = {**_read(language), **own}
+    missing = [key for key in english if key not in own]
+    if language not in shipped() and missing:
+        raise InvalidInput(
+            f"language={language!r}: is not shipped ({', '.join(shipped())} are); bring all of "
+            f"its words: {len(missing)} are missing, among them {', '.join(missing[:3])}"
+        )
+    found = {**(_read(language) if language in shipped() else {}), **own, "language": language}
     if found["direction"] not in ("ltr", "rtl"):
         raise InvalidInput(f"words: direction={found['direction']!r}: must be ltr or rtl")
-    return {**found, "language": language}
+    return found
 
 
 def default_texts(words: Mapping[str, str], task: str, choose: int) -> dict[str, str]:
@@ -149,17 +232,16 @@ def default_texts(words: Mapping[str, str], task: str, choose: int) -> dict[str,
     >>> default_texts(read_words("en", {}), "choose", 2)["question"]
     'Which 2 are most like this one?'
     """
-    question, instructions = _ASKED.get(task, _ASKED["two"])
+    question, instructions = _ASKED[task]
     if task in ("choose", "rank") and choose == 1:
         question = "ask_closest"
-    asked = words[question].replace("{k}", str(choose))
-    explained = words[instructions].replace("{k}", str(choose))
-    own = {name: words[name] for name in _TEXTS}
-    return {**own, "question": asked, "instructions": explained}
+    asked = {"question": words[question], "instructions": words[instructions]}
+    filled = {name: text.replace("{k}", str(choose)) for name, text in asked.items()}
+    return {**{name: words[name] for name in _TEXTS}, **filled}
 
 
-def _names(key: str, text: str) -> set[str]:
-    """What is filled into a text; the texts of a study are Markdown and filled with nothing."""
+def _filled(key: str, text: str) -> set[str]:
+    """The names in braces; the texts of a study are Markdown, and nothing is filled into them."""
     if key in _TEXTS:
         return set()
     try:

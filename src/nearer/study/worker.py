@@ -32,8 +32,6 @@ from nearer.study.store import connect, read_config, replay
 if TYPE_CHECKING:
     from nearer.fitting.belief import Belief
 
-__all__ = ["Choosing", "Sorting", "Worker", "main"]
-
 
 class Choosing:
     """Chooses from all answers; fits go on from where the last ended.
@@ -99,28 +97,28 @@ class Choosing:
 
 
 class Sorting:
-    """A sorter that is told decisions as they come, and starts over when one was taken back."""
+    """A strategy that sorts; it starts over when a decision that it used was taken back."""
 
     def __init__(self, method: str, n_objects: int, seed: int) -> None:
         # many people are here at once, and each of a round's questions can go to another one
         way = METHODS[method]
         few = {"order": "fewest-rounds"} if "order" in way.takes else {}
         self._make = partial(way.make, n_objects, random_state=seed, **few)
-        self._told = np.empty((0, 3), dtype=np.int64)
+        self._decided = np.empty((0, 3), dtype=np.int64)
         self._session: Session[Any] = Session(self._make())
 
     def open(self, decided: NDArray[np.int64]) -> Questions:
         """The questions that are open after these decisions, rows ``(head, near, far)``."""
-        told = len(self._told)
-        if not np.array_equal(decided[:told], self._told):
-            known = Memory(decided).recall(self._told)
-            if not (known[0] & known[1]).all():
+        known = len(self._decided)
+        if not np.array_equal(decided[:known], self._decided):
+            same, answered_before = Memory(decided).recall(self._decided)
+            if not (same & answered_before).all():
                 self._session = Session(self._make())
-            told = 0
-        new = decided[told:]
+            known = 0
+        new = decided[known:]
         if len(new):
             self._session.tell(new, np.ones(len(new), dtype=np.bool_))
-        self._told = decided
+        self._decided = decided
         return self._session.open
 
     @property
@@ -164,9 +162,9 @@ class Worker:
             self._choosings[person] = Choosing(config.method, n, config.n_components, seed)
         rows, _, _, unsure = comparisons(self._db, person=person)
         near = np.ma.MaskedArray(np.ones(len(rows), dtype=np.bool_), mask=unsure)
-        told, weights = weighted(rows, near)
+        rows, weights = weighted(rows, near)
         questions, odds = self._choosings[person].choose(
-            told,
+            rows,
             *asked_facts(self._db, person),
             int(job["n_questions"]),
             np.random.default_rng([config.seed, batch]),
@@ -190,14 +188,14 @@ class Worker:
             for q, answer in replay(self._db).decided()
             if q.person == person
         ]
-        told = answered(
+        rows = answered(
             np.array([row for row, _ in decided], dtype=np.int64).reshape(-1, 3),
             np.array([answer for _, answer in decided], dtype=np.bool_),
         )
         if person not in self._sortings:
             seed = config.seed + (person or 0)
             self._sortings[person] = Sorting(config.method, n, seed)
-        questions = self._sortings[person].open(told)
+        questions = self._sortings[person].open(rows)
         return {
             "questions": questions.tolist(),
             "done": self._sortings[person].done,

@@ -38,7 +38,7 @@ $("start").addEventListener("click", () => change("state", { state: "running" })
 $("pause").addEventListener("click", () => change("state", { state: "paused" }));
 $("quota-form").addEventListener("submit", (event) => {
   event.preventDefault();
-  change("quota", { quota: Number($("quota").value) });
+  change("settings", { settings: { quota: Number($("quota").value) } });
 });
 
 // Settings that can be changed while people answer; each change is kept with its time.
