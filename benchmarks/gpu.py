@@ -25,8 +25,8 @@ from benchmarks.harness import Cell, Rows, cell, pick, summary, table
 from nearer.fitting.choices import as_choices
 from nearer.fitting.device import using
 from nearer.fitting.losses import LOSSES, Loss
-from nearer.fitting.on_gpu import GpuPasses
 from nearer.fitting.posterior import Noise
+from nearer.scale.gpu import GpuPasses
 
 TIMED = True
 _HELD_OUT = 1_000_000
@@ -149,7 +149,7 @@ def door(n: int, m: int, d: int) -> dict[str, float]:
 
 def chosen(n: int, m: int, shown: int, choose: int) -> dict[str, float]:
     """Milliseconds of one pass over choices, on the device and on the processor."""
-    from nearer._kernels.torch_choosing import Tables
+    from nearer.scale.gpu_kernels import Tables
 
     torch = _torch()
     rng = np.random.default_rng(0)

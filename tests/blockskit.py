@@ -5,10 +5,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import nearer
-from nearer import _many
-from nearer.cli import fitted_blocks
+from nearer import _fit
 from nearer.questions import answered, random_questions
-from nearer.triplets import blocks, stored
+from nearer.scale import blocks, stored
 
 N = 40
 WORDS = ["head", "winner", "loser"]
@@ -31,8 +30,7 @@ def write(path, rows, names=WORDS, **more):
 
 def shrink(monkeypatch):
     """Thousands are very many, and blocks are small."""
-    monkeypatch.setattr(_many, "MANY", 2000)
-    monkeypatch.setattr(fitted_blocks, "MANY", 2000)
+    monkeypatch.setattr(_fit, "MANY", 2000)
     for module in (blocks, stored):
         monkeypatch.setattr(module, "BLOCK", 700)
     monkeypatch.setattr(stored, "_READ", 900)

@@ -7,15 +7,14 @@ import pytest
 from blockskit import WORDS, N, shrink, triplets, write
 
 import nearer
-from nearer import _many
-from nearer._many import in_blocks
+from nearer import _fit
 from nearer.errors import InvalidInput
-from nearer.fitting.blockwise import BlockPasses, lay_out
 from nearer.fitting.losses import LOSSES, Loss
 from nearer.fitting.solver import Passes
-from nearer.triplets import blocks, stored
-from nearer.triplets.blocks import as_source
-from nearer.triplets.stored import store
+from nearer.scale import blocks, stored
+from nearer.scale.blocks import as_source
+from nearer.scale.fit_in_blocks import BlockPasses, in_blocks, lay_out
+from nearer.scale.stored import store
 
 
 @pytest.fixture
@@ -207,7 +206,7 @@ def test_the_map_is_the_one_in_memory(small, monkeypatch, flip):
     rows = triplets(m=8000, flip=flip)
     there = nearer.fit(rows, n_components=2, random_state=0)
     assert there.history[0].note.endswith("in blocks")
-    monkeypatch.setattr(_many, "MANY", 10**6)
+    monkeypatch.setattr(_fit, "MANY", 10**6)
     here = nearer.fit(rows, n_components=2, bootstrap=0, random_state=0)
     assert there.details["method"] == here.details["method"] == ("noisy" if flip else "soe")
     assert there.error_rate == pytest.approx(here.error_rate, abs=0.01)
@@ -257,7 +256,7 @@ class Blocks:
 @pytest.mark.parametrize("many", [2, 1 << 22])
 @pytest.mark.parametrize("bad", [None, 5, "abc", [[0, 1]], [[0, 1, 2], [3]]])
 def test_what_is_no_block_is_named(small, monkeypatch, bad, many):
-    monkeypatch.setattr(_many, "MANY", many)
+    monkeypatch.setattr(_fit, "MANY", many)
     rows = triplets(m=30)
     with pytest.raises(InvalidInput, match=r"block 2 .*: must be \(m, 3\) rows"):
         nearer.fit(iter([rows, np.empty((0, 3), int), bad, rows]), n_components=1)

@@ -13,11 +13,12 @@ from blockskit import N, shrink, triplets, write
 from click.testing import CliRunner
 
 import nearer
-from nearer._many import Checkpoint, Goal, fit_many, in_blocks
+from nearer._fit import Goal
 from nearer.cli import main
 from nearer.errors import InvalidInput
-from nearer.triplets.blocks import as_source
-from nearer.triplets.stored import Stored, store
+from nearer.scale.blocks import as_source
+from nearer.scale.fit_in_blocks import Checkpoint, fit_many, in_blocks
+from nearer.scale.stored import Stored, store
 
 # --- interrupted ---------------------------------------------------------------------------------
 
@@ -132,9 +133,10 @@ def test_ctrl_c_leaves_a_checkpoint_and_the_same_command_goes_on(tmp_path):
     write(tmp_path / "t.parquet", triplets(m=20000, flip=0.2))
     code = textwrap.dedent("""
         import sys
-        from nearer import _many
-        from nearer.cli import fitted_blocks, main
-        _many.MANY = fitted_blocks.MANY = 2000
+        from nearer import _fit
+        from nearer.cli import main
+        from nearer.scale import fit_in_blocks as _many
+        _fit.MANY = 2000
         stage, seen = _many.Checkpoint.stage, []
         def staged(self, name, *rest, **how):
             print(name, file=sys.stderr, flush=True)
@@ -164,7 +166,7 @@ def test_ctrl_c_leaves_a_checkpoint_and_the_same_command_goes_on(tmp_path):
 
 
 def test_ctrl_c_within_compiled_code_leaves_a_checkpoint_too(small, call, tmp_path, monkeypatch):
-    from nearer import _many
+    from nearer.scale import fit_in_blocks as _many
 
     write(tmp_path / "t.parquet", triplets(m=3000, flip=0.2))
     arguments = ["fit", "t.parquet", "--dim", 2, "--seed", 0, "--tol", 1e-3, "--json"]

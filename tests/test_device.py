@@ -1,6 +1,7 @@
 """Where passes run, on a machine without PyTorch: what is said, and what is done instead."""
 
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -32,8 +33,8 @@ def without(monkeypatch):
 @pytest.fixture
 def roomless(monkeypatch):
     """A GPU that is there and has a kilobyte left."""
-    monkeypatch.setattr(devices, "gpu_torch", lambda: None)
-    monkeypatch.setattr(devices, "_free_memory", lambda: 1000.0)
+    room = SimpleNamespace(free_memory=lambda: 1000.0)
+    monkeypatch.setattr(devices, "gpu", lambda: room)
 
 
 def test_a_gpu_that_is_not_there_is_said(without, tmp_path):

@@ -12,9 +12,10 @@ from nearer.errors import InvalidInput
 from nearer.fitting import device as devices
 from nearer.fitting.device import margins, using
 from nearer.fitting.losses import LOSSES, Loss
-from nearer.fitting.on_gpu import GpuPasses
 from nearer.fitting.solver import Passes, fit_positions, prepare
 from nearer.questions import answered, random_questions
+from nearer.scale import gpu
+from nearer.scale.gpu import GpuPasses
 
 
 def triplets(n=25, d=2, m=1500, seed=0, flip=0.0):
@@ -35,7 +36,7 @@ SHAPES = [
 @pytest.mark.parametrize("d", [1, 3, 5])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_one_pass_is_the_processors(name, shape, d, weighted):
-    from nearer._kernels.triton_gradients import value_and_gradient
+    from nearer.scale.gpu_kernels import value_and_gradient
 
     rng = np.random.default_rng(d)
     loss, rows = Loss(name, shape), triplets(m=700).astype(np.int32)
@@ -43,7 +44,7 @@ def test_one_pass_is_the_processors(name, shape, d, weighted):
     X[3] = X[4]  # no distance, no direction
     weights = rng.random(len(rows)) if weighted else np.ones(len(rows))
     value, gradient = loss.value_and_gradient(X, rows, weights)
-    place = devices.gpu_name()
+    place = gpu.DEVICE
     Z = torch.tensor(X, dtype=torch.float32, device=place)
     G = torch.zeros_like(Z)
     w = torch.tensor(weights, dtype=torch.float32, device=place) if weighted else None
@@ -93,7 +94,7 @@ def test_every_start_works():
 
 def test_a_tensor_is_fitted_where_it_lies():
     rows = triplets(m=800)
-    tensor = torch.tensor(rows.astype(np.int32), device=devices.gpu_name())
+    tensor = torch.tensor(rows.astype(np.int32), device=gpu.DEVICE)
     model = nearer.SOE(2, init="random", device="cuda", tol=1e-4, random_state=0).fit(tensor)
     again = nearer.SOE(2, init="random", device="cuda", tol=1e-4, random_state=0).fit(rows)
     np.testing.assert_allclose(model.embedding_, again.embedding_, rtol=1e-2, atol=1e-2)
@@ -137,7 +138,7 @@ class Missing:
     def find_spec(self, name, path=None, target=None):
         if name.split('.')[0] in missing:
             raise ModuleNotFoundError(name)
-missing = {'numba', 'moocore', 'rich', 'pyarrow', 'sklearn', 'threadpoolctl', 'pandas'}
+missing = {'numba', 'moocore', 'rich', 'pyarrow', 'sklearn', 'threadpoolctl'}
 sys.meta_path.insert(0, Missing())
 import numpy as np, nearer
 rng = np.random.default_rng(0)
@@ -153,7 +154,7 @@ print('fitted')
 
 
 def test_too_little_memory_is_said_or_avoided(monkeypatch):
-    monkeypatch.setattr(devices, "_free_memory", lambda: 1000.0)
+    monkeypatch.setattr(gpu, "free_memory", lambda: 1000.0)
     with pytest.raises(InvalidInput, match=r"need about .* GiB and the GPU has 0.0 GiB free"):
         nearer.fit(triplets(), n_components=2, device="cuda")
     with using("auto"):
@@ -161,7 +162,7 @@ def test_too_little_memory_is_said_or_avoided(monkeypatch):
 
 
 def test_no_device_is_said(monkeypatch):
-    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    monkeypatch.setattr(gpu, "_INTERPRETED", False)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(InvalidInput, match="PyTorch sees no CUDA device here"):
         nearer.fit(triplets(), n_components=2, device="cuda")
@@ -170,10 +171,10 @@ def test_no_device_is_said(monkeypatch):
 
 
 def test_very_many_answers_are_fitted_on_the_device(monkeypatch):
-    from nearer import _many
+    from nearer import _fit
 
     rows = triplets(m=3000)
-    monkeypatch.setattr(_many, "MANY", 1000)
+    monkeypatch.setattr(_fit, "MANY", 1000)
     options = {"n_components": 2, "method": "soe", "max_iter": 100, "random_state": 0}
     here = nearer.fit(rows, device="cpu", **options)
     there = nearer.fit(iter(np.array_split(rows, 7)), device="cuda", **options)

@@ -5,11 +5,10 @@ import pytest
 import torch
 
 import nearer
-from nearer.fitting import device as devices
-from nearer.fitting import on_gpu
 from nearer.fitting.choices import as_choices
 from nearer.fitting.device import using
 from nearer.fitting.posterior import Noise
+from nearer.scale import gpu
 
 N = 15
 
@@ -47,26 +46,26 @@ MIXED = nearer.Trials.joined([EVERY["1 of 5"], EVERY["2 of 5"], EVERY["3 of 7"]]
 @pytest.mark.parametrize("trials", [*EVERY.values(), MIXED], ids=[*EVERY, "mixed"])
 @pytest.mark.parametrize("scale", [1.0, 300.0])
 def test_one_pass_is_the_processors(trials, noise, scale):
-    from nearer._kernels.torch_choosing import Tables
+    from nearer.scale.gpu_kernels import Tables
 
     X = scale * np.random.default_rng(1).normal(size=(N, 3))
     X[3] = X[4]  # no distance, no direction
     choices = as_choices(trials, N, np.random.default_rng(2).random(len(trials)))
     value, gradient = choices.value_and_gradient(X, noise)
-    tables = Tables(choices, devices.gpu_name())
-    Z = torch.tensor(X, dtype=torch.float64, device=devices.gpu_name())
+    tables = Tables(choices, gpu.DEVICE)
+    Z = torch.tensor(X, dtype=torch.float64, device=gpu.DEVICE)
     total, slope = tables.value_and_gradient(Z, noise.lapse, noise.tail)
     assert total / tables.total == pytest.approx(value, rel=1e-9)
     np.testing.assert_allclose(slope.cpu().numpy() / tables.total, gradient, rtol=1e-7, atol=1e-9)
 
 
 def test_small_blocks_give_the_same(monkeypatch):
-    from nearer._kernels import torch_choosing
+    from nearer.scale import gpu_kernels as torch_choosing
 
     choices, X = as_choices(MIXED, N), np.random.default_rng(1).normal(size=(N, 2))
     monkeypatch.setattr(torch_choosing, "_CELLS", 50)
-    tables = torch_choosing.Tables(choices, devices.gpu_name())
-    total, _ = tables.value_and_gradient(torch.tensor(X, device=devices.gpu_name()), 0.0, 0.0)
+    tables = torch_choosing.Tables(choices, gpu.DEVICE)
+    total, _ = tables.value_and_gradient(torch.tensor(X, device=gpu.DEVICE), 0.0, 0.0)
     assert total / tables.total == pytest.approx(choices.value_and_gradient(X, Noise())[0])
 
 
@@ -97,13 +96,13 @@ def test_the_door_gives_the_same_map(task):
 
 def test_choices_go_to_the_gpu_that_is_wanted(monkeypatch):
     fitted = []
-    fit = on_gpu.GpuChoices.fit
+    fit = gpu.GpuChoices.fit
 
     def watched(self, *args, **how):
         fitted.append(self)
         return fit(self, *args, **how)
 
-    monkeypatch.setattr(on_gpu.GpuChoices, "fit", watched)
+    monkeypatch.setattr(gpu.GpuChoices, "fit", watched)
     choices, start = as_choices(MIXED, N), np.random.default_rng(0).normal(size=(N, 2))
     with using("auto"):
         choices.climb(Noise(), start, 5, 1e-6)

@@ -46,13 +46,14 @@ def free_port():
 # blocks of a few rows, so that a small file has some for everybody
 SMALL = """
     import sys
-    from nearer.triplets import blocks, stored
-    from nearer.running import torchrun
-    from nearer import _many
-    from nearer.cli import fitted_blocks, main
+    from nearer.scale import blocks, stored
+    from nearer.scale import torchrun
+    from nearer import _fit
+    from nearer.cli import main
+    from nearer.scale import fit_in_blocks as _many
     blocks.BLOCK = stored.BLOCK = 500
     stored._READ = 800
-    _many.MANY = fitted_blocks.MANY = 1000
+    _fit.MANY = 1000
 """
 
 
@@ -100,9 +101,9 @@ def test_one_pass_is_the_sum_over_the_shares(file):
     """From the same start, value, gradient, share and information are those of one process."""
     code = textwrap.dedent(SMALL) + textwrap.dedent("""
         import numpy as np, json
-        from nearer.running.torchrun import Processes
-        from nearer.triplets.blocks import as_source
-        from nearer.triplets.stored import store
+        from nearer.scale.torchrun import Processes
+        from nearer.scale.blocks import as_source
+        from nearer.scale.stored import store
         from nearer.fitting.losses import Loss
         crew = Processes()
         kept = store(as_source(sys.argv[1]), share=crew.share)
@@ -150,7 +151,7 @@ def test_one_pass_is_the_sum_over_the_shares(file):
 
 # process 1 says when it is in the middle of the fit
 SLOW = """
-    from nearer.fitting import blockwise
+    from nearer.scale import fit_in_blocks as blockwise
     passed, count = blockwise.BlockPasses.sums, [0]
     def sums(self, loss, X):
         count[0] += 1

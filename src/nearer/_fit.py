@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -27,7 +27,6 @@ from nearer._dimension import (
     find_dimension,
     fit_exactly,
 )
-from nearer._many import Goal, fit_many, in_blocks
 from nearer.agreement import Calibration, calibrated, measure_agreement
 from nearer.embedding import Embedding, HeldOutAccuracy, Phase
 from nearer.errors import AnswersWarning, InvalidInput
@@ -48,13 +47,12 @@ from nearer.questions import MAX_OBJECTS, Objects
 from nearer.text import amount, as_called
 from nearer.trials import Trials
 from nearer.triplets import Report, Triplets, read_triplets
-from nearer.triplets.blocks import blocks_of
-from nearer.triplets.stored import Stored
 
-__all__ = ["LoadedAnswers", "fit", "load_answers"]
+__all__ = ["MANY", "Goal", "LoadedAnswers", "blocks_of", "fit", "load_answers"]
 
 Method = Literal["auto", "noisy", "soe", "ckl", "gnmds", "ste", "tste"]
 
+MANY = 1 << 22  # answers; more of them are fitted in blocks (`nearer.scale`)
 _METHODS = ("auto", "noisy", *sorted(LOSSES.keys() - {"logistic"}))
 _DRAWS = 20  # of a bootstrap; the standard error of a spread is then a sixth of it
 _MOST_DRAWS = 100_000  # with a standard error of 0.2 %; each takes as long as a fit
@@ -70,6 +68,17 @@ _PERSON = [
     ("reliability", np.float64),
     ("flag", "U8"),
 ]
+
+
+@dataclass(frozen=True)
+class Goal:
+    """How answers are to be fitted; `d` None: in as many dimensions as they need."""
+
+    method: str
+    d: int | None
+    most: int
+    max_iter: int
+    tol: float
 
 
 def fit(
@@ -168,11 +177,14 @@ def fit(
     rng = checks.generator(random_state)
     plain = people is None and weights is None and odds is None and not bootstrap
     if plain and _may_be_very_many(answers):
+        from nearer.scale.fit_in_blocks import fit_many, in_blocks  # noqa: PLC0415 - seldom
+        from nearer.scale.stored import Stored  # noqa: PLC0415
+
         answers = in_blocks(answers, n_objects, objects, sampled=n_components == "auto")
-    if isinstance(answers, Stored):
-        goal = _goal(answers.n_objects, n_components, method, max_components, max_iter, tol)
-        with using(device):
-            return _warn_of_chance(fit_many(answers, goal, rng, call=call))
+        if isinstance(answers, Stored):
+            goal = _goal(answers.n_objects, n_components, method, max_components, max_iter, tol)
+            with using(device):
+                return _warn_of_chance(fit_many(answers, goal, rng, call=call))
     loaded = load_answers(answers, people, weights, n_objects, objects, odds)
     goal = _goal(loaded.n, n_components, method, max_components, max_iter, tol)
     if loaded.are_choices and (method not in ("auto", "noisy") or bootstrap):
@@ -638,7 +650,42 @@ def _may_be_very_many(answers: Any) -> bool:
     """Whether answers are in a form that can be read in blocks."""
     if isinstance(answers, str | os.PathLike):
         return content_suffix(answers) in (".npy", ".parquet") or Path(answers).is_dir()
-    return not isinstance(answers, Trials | Triplets)
+    if isinstance(answers, np.ndarray):
+        return len(np.atleast_1d(answers)) > MANY
+    return blocks_of(answers) is not None
+
+
+def blocks_of(answers: Any) -> Iterator[Any] | None:
+    """The blocks of something that has some and nothing else: an iterator, a list of arrays.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = np.array([[0, 1, 2], [2, 1, 0]])
+    >>> blocks_of(rows), len(list(blocks_of([rows, rows])))
+    (None, 2)
+    """
+    if isinstance(answers, list | tuple):
+        are = bool(answers) and all(getattr(block, "ndim", 0) == 2 for block in answers)
+    else:  # tables, trials and triplets can be counted; what only yields cannot
+        are = isinstance(answers, Iterable) and not isinstance(answers, Sized)
+    return _arrays(answers) if are else None
+
+
+def _arrays(blocks: Iterable[Any]) -> Iterator[NDArray[Any]]:
+    """Each block as an array of three columns, an empty one too, so that they can be counted."""
+    for number, block in enumerate(blocks):
+        try:
+            rows = np.asarray(block)
+        except ValueError:  # rows of several lengths
+            rows = np.empty(0, dtype=object)
+        if rows.shape == (0,) and rows.dtype.kind != "O":
+            rows = np.empty((0, 3), dtype=np.int64)
+        if rows.ndim != 2 or rows.shape[1] != 3:
+            raise InvalidInput(
+                f"block {number} is {repr(block)[:60]}: must be (m, 3) rows (head, near, far)"
+            )
+        yield rows
 
 
 def _joined(blocks: Iterator[Any], n_objects: int | None) -> NDArray[np.int32]:

@@ -44,6 +44,7 @@ __all__ = [
     "json_text",
     "lock_file",
     "numpy_arrays",
+    "parquet_files",
     "positions_text",
     "read_bytes",
     "read_numpy",
@@ -369,3 +370,13 @@ def lock_file(path: Path) -> IO[bytes]:
         file.close()
         raise
     return file
+
+
+def parquet_files(path: Path) -> list[Path]:
+    """The Parquet files that a path means: itself, or those in the folder."""
+    if path.is_dir():
+        found = sorted(p for p in path.rglob("*.parquet") if p.is_file())
+        if not found:
+            raise InvalidInput(f"{path}: is a folder without Parquet files (*.parquet)")
+        return found
+    return [path] if content_suffix(path) == ".parquet" else []

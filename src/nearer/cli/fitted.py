@@ -30,13 +30,12 @@ from nearer.cli.output import (
 )
 from nearer.embedding import Embedding
 from nearer.errors import AnswersWarning, InvalidInput
-from nearer.files import json_text, positions_text, sha256, table_text, written_whole
+from nearer.files import json_text, parquet_files, positions_text, sha256, table_text, written_whole
 from nearer.fitting.device import using
 from nearer.fitting.posterior import MarginForecast
 from nearer.fitting.solver import margins
 from nearer.text import amount
 from nearer.triplets import Triplets
-from nearer.triplets.blocks import parquet_files
 from nearer.triplets.report import Report
 
 __all__ = [

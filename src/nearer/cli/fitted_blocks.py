@@ -18,17 +18,18 @@ from typing import Any
 import numpy as np
 from rich.markup import escape
 
-from nearer._many import MANY, Checkpoint, Goal, fit_many
+from nearer import _fit
+from nearer._fit import Goal
 from nearer.asking.progress import bar_progress
 from nearer.cli.fitted import Fitted, wanted_dimension
 from nearer.cli.output import INTERRUPTED, make_folder, say, stopped_by_ctrl_c, visible
 from nearer.errors import InvalidInput
-from nearer.fitting.blockwise import lay_out
 from nearer.fitting.device import using
-from nearer.running.torchrun import Processes, is_one_of_many
+from nearer.scale.blocks import BlockSource, as_source
+from nearer.scale.fit_in_blocks import Checkpoint, fit_many, lay_out
+from nearer.scale.stored import Stored, store
+from nearer.scale.torchrun import Processes, is_one_of_many
 from nearer.text import amount
-from nearer.triplets.blocks import BlockSource, as_source
-from nearer.triplets.stored import Stored, store
 
 __all__ = ["fit_blocks", "in_blocks"]
 
@@ -44,7 +45,7 @@ def in_blocks(path: Path, columns: Mapping[str, str | int] | None) -> BlockSourc
                 f"{path}: several processes share .parquet and .npy files; write it as one of them"
             )
         return source
-    many = source is not None and source.n_rows is not None and source.n_rows > MANY
+    many = source is not None and source.n_rows is not None and source.n_rows > _fit.MANY
     return source if many else None
 
 

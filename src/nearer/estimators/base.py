@@ -21,8 +21,7 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 from nearer import checks
 from nearer._fit import load_answers
 from nearer.errors import AnswersWarning, InvalidInput
-from nearer.fitting.device import is_tensor, using
-from nearer.fitting.on_gpu import GpuPasses
+from nearer.fitting.device import gpu, is_tensor, using
 from nearer.fitting.solver import Fit, Passes, disobeyed, prepare
 from nearer.questions import Floats, pack
 from nearer.text import amount
@@ -172,12 +171,12 @@ class TripletEstimator(FramesOut, BaseEstimator):  # type: ignore[misc]
 
     def _prepared(
         self, triplets: Any, y: ArrayLike | None, sample_weight: ArrayLike | None, n: int | None
-    ) -> tuple[Passes | GpuPasses, ArrayLike | None]:
+    ) -> tuple[Passes, ArrayLike | None]:
         """Answers, checked and laid out for passes over them, and who a frame says gave them."""
         self.objects_ = None
         if is_tensor(triplets) and y is None:
             self.n_contradictions_ = None  # what lies on the device already is not sorted
-            return GpuPasses.of_tensor(triplets, sample_weight, n), None
+            return gpu().GpuPasses.of_tensor(triplets, sample_weight, n), None
         answers = triplets if y is None else answered(triplets, y)
         loaded = load_answers(answers, n_objects=n, objects="numbers").split()
         if loaded.names is not None and not isinstance(loaded.names[0], int):
@@ -188,7 +187,7 @@ class TripletEstimator(FramesOut, BaseEstimator):  # type: ignore[misc]
 
     def _embed(
         self,
-        passes: Passes | GpuPasses,
+        passes: Passes,
         d: int,
         rng: np.random.Generator,
         init: Any,

@@ -19,7 +19,6 @@ from nearer.errors import InvalidInput
 from nearer.estimators.base import TripletEstimator, number_questions
 from nearer.fitting.device import Device
 from nearer.fitting.losses import Floats, Loss
-from nearer.fitting.on_gpu import GpuPasses
 from nearer.fitting.solver import Fit, Passes, fit_positions
 from nearer.fitting.starts import fit_from_above, random_start, ranking_start, triplet_ranks
 from nearer.parallel import parallel_map
@@ -47,7 +46,7 @@ class _LossEstimator(TripletEstimator):
 
     def _embed(
         self,
-        passes: Passes | GpuPasses,
+        passes: Passes,
         d: int,
         rng: np.random.Generator,
         init: Any,
@@ -69,7 +68,7 @@ class _LossEstimator(TripletEstimator):
         starts = rng.spawn(checks.whole("n_init", self.n_init))
         if not isinstance(init, str):
             starts = starts[:1]  # the same array again would give the same positions again
-        if isinstance(passes, GpuPasses):  # answers on a device stay there
+        if passes.on_gpu:  # answers on a device stay there
             fits = [once(start_rng) for start_rng in starts]
         else:
             fits = parallel_map(once, [(start_rng,) for start_rng in starts])
@@ -168,7 +167,7 @@ class TSTE(_LossEstimator):  # noqa: D101 - it is built below
         return Loss("tste", checks.positive("alpha", self.alpha))
 
 
-def _start(init: Any, passes: Passes | GpuPasses, d: int, rng: np.random.Generator) -> Floats:
+def _start(init: Any, passes: Passes, d: int, rng: np.random.Generator) -> Floats:
     n = passes.n_objects
     if not isinstance(init, str):
         start = np.asarray(init, dtype=np.float64)
@@ -246,7 +245,7 @@ class OrdinalEmbedding(TripletEstimator):
 
     def _embed(
         self,
-        passes: Passes | GpuPasses,
+        passes: Passes,
         d: int,
         rng: np.random.Generator,
         init: Any,

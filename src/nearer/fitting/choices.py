@@ -20,8 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
 from nearer import checks
-from nearer.fitting.device import wants_gpu
-from nearer.fitting.on_gpu import GpuChoices
+from nearer.fitting.device import gpu, wants_gpu
 from nearer.fitting.solver import Fit, minimise
 from nearer.questions import Floats, Objects, scattered
 from nearer.trials import Trials
@@ -109,12 +108,13 @@ class Choices:
             "tol": tol,
         }
         if wants_gpu(len(self.pairs), self.n_objects):
-            return self._on_gpu.fit(start, noise.lapse, noise.tail, **how)
+            fit: Fit = self._on_gpu.fit(start, noise.lapse, noise.tail, **how)
+            return fit
         return minimise(lambda X: self.value_and_gradient(X, noise), start, **how)
 
     @cached_property
-    def _on_gpu(self) -> GpuChoices:
-        return GpuChoices(self)
+    def _on_gpu(self) -> Any:
+        return gpu().GpuChoices(self)
 
     def loss(self, X: Floats, noise: Noise) -> float:
         """Mean negative log-likelihood."""

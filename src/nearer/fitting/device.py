@@ -1,14 +1,13 @@
 """Where the passes over the answers run: on the processor, or on a GPU.
 
-`using` sets the device for everything that is fitted inside it. ``"auto"`` takes a GPU where there
-is one, the problem is large enough to gain from it, and it fits into its memory. The GPU needs
-PyTorch and Triton (the extra ``nearer[gpu]``); neither is imported before it is wanted, Numba not
-where it is not needed. What answers become there is in `on_gpu`.
+`using` sets the device for everything that is fitted inside it. ``"auto"`` takes a GPU if there is
+one, the problem is large enough to gain from it, and it fits into its memory. The GPU needs PyTorch
+and Triton (the extra ``nearer[gpu]``); `nearer.scale.gpu`, which imports them, is imported when a
+GPU is wanted, and Numba only when the processor is.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -21,23 +20,14 @@ from nearer import checks
 from nearer.errors import InvalidInput
 from nearer.fitting.losses import Floats
 
-__all__ = [
-    "Device",
-    "as_array",
-    "gpu_name",
-    "gpu_torch",
-    "is_tensor",
-    "margins",
-    "using",
-    "wants_gpu",
-]
+__all__ = ["Device", "as_array", "gpu", "is_tensor", "margins", "using", "wants_gpu"]
 
 Device = Literal["auto", "cpu", "cuda"]
 
 _device: ContextVar[str] = ContextVar("device", default="cpu")
 
-_WORTH = 200_000  # answers; a pass over fewer takes under 10 ms on one core, and nobody waits
 _VECTORS = 30  # arrays of the size of the positions that L-BFGS holds at most
+_WORTH = 200_000  # answers; a pass over fewer takes less than 10 ms on one core
 
 
 @contextmanager
@@ -52,7 +42,7 @@ def using(device: str) -> Iterator[None]:
     """
     checks.one_of("device", device, ("auto", "cpu", "cuda"))
     if device == "cuda":
-        gpu_torch()
+        gpu()
     token = _device.set(device)
     try:
         yield
@@ -67,15 +57,37 @@ def using(device: str) -> Iterator[None]:
         _device.reset(token)
 
 
+def gpu() -> Any:
+    """The module `nearer.scale.gpu`, or an error that says what is missing."""
+    try:
+        from nearer.scale import gpu as room  # noqa: PLC0415 - imports PyTorch
+    except (ImportError, OSError) as error:  # OSError: libraries of PyTorch are missing
+        raise InvalidInput(
+            f"device='cuda' needs PyTorch and Triton ({error}); install nearer[gpu], or use "
+            "device='cpu'"
+        ) from error
+    if not room.is_available():
+        raise InvalidInput(
+            "device='cuda': PyTorch sees no CUDA device here; use device='auto', which takes one "
+            "only where there is one, or device='cpu'"
+        )
+    return room
+
+
 def wants_gpu(n_answers: int, n_objects: int, n_components: int = 8) -> bool:
     """Whether so large a problem is to be fitted on a GPU."""
-    needed = 16 * n_answers + 4 * _VECTORS * n_objects * n_components
     device = _device.get()
-    if device == "cpu" or (device == "auto" and not (n_answers >= _WORTH and _at_hand())):
+    if device == "cpu" or (device == "auto" and n_answers < _WORTH):
         return False
-    free = _free_memory()
+    needed = 16 * n_answers + 4 * _VECTORS * n_objects * n_components
+    try:
+        free = gpu().free_memory()
+    except InvalidInput:
+        if device == "auto":
+            return False
+        raise
     if needed <= free or device == "auto":
-        return needed <= free
+        return bool(needed <= free)
     raise InvalidInput(
         f"device='cuda': {n_answers:,} answers about {n_objects:,} objects need about "
         f"{needed / 2**30:.1f} GiB and the GPU has {free / 2**30:.1f} GiB free; use device='cpu', "
@@ -88,16 +100,11 @@ def margins(
 ) -> tuple[Floats, Floats]:
     """Mean and variance of each question's margin when objects vary independently."""
     if wants_gpu(len(questions), len(X), X.shape[1] ** 2):
-        from nearer._kernels.torch_margins import margins as on_gpu  # noqa: PLC0415
+        mean, variance = gpu().margins(X, covariances, questions, tail)
+    else:
+        from nearer._kernels.margins import margins as on_processor  # noqa: PLC0415 - needs Numba
 
-        X, C, q = (
-            gpu_torch().as_tensor(part, device=gpu_name()) for part in (X, covariances, questions)
-        )
-        mean, variance = on_gpu(X, C, q, tail)
-        return np.asarray(mean.cpu().numpy()), np.asarray(variance.cpu().numpy())
-    from nearer._kernels.margins import margins as on_processor  # noqa: PLC0415
-
-    mean, variance = on_processor(X, covariances, questions, tail)
+        mean, variance = on_processor(X, covariances, questions, tail)
     return np.asarray(mean), np.asarray(variance)
 
 
@@ -109,47 +116,3 @@ def as_array(X: Any) -> Floats:
 def is_tensor(value: Any) -> bool:
     """Whether something is a PyTorch tensor, without importing PyTorch to find out."""
     return type(value).__module__ == "torch" and type(value).__name__ == "Tensor"
-
-
-def _interpreted() -> bool:
-    """Whether Triton's interpreter stands in for a GPU, as in tests."""
-    return os.environ.get("TRITON_INTERPRET") == "1"
-
-
-def gpu_name() -> str:
-    """What PyTorch calls the device."""
-    return "cpu" if _interpreted() else "cuda"
-
-
-def _at_hand() -> bool:
-    try:
-        gpu_torch()
-    except InvalidInput:
-        return False
-    return True
-
-
-def gpu_torch() -> Any:
-    """PyTorch with a GPU to run on, or what is missing."""
-    try:
-        import torch  # noqa: PLC0415
-        import triton  # noqa: F401, PLC0415
-    except (ImportError, OSError) as error:  # OSError: libraries of it are missing
-        raise InvalidInput(
-            f"device='cuda' needs PyTorch and Triton ({error}); install nearer[gpu], or use "
-            "device='cpu'"
-        ) from error
-    if not _interpreted() and not torch.cuda.is_available():
-        raise InvalidInput(
-            "device='cuda': PyTorch sees no CUDA device here; use device='auto', which takes one "
-            "only where there is one, or device='cpu'"
-        )
-    return torch
-
-
-def _free_memory() -> float:
-    if _interpreted():
-        return np.inf
-    cuda = gpu_torch().cuda
-    kept = cuda.memory_reserved() - cuda.memory_allocated()  # PyTorch's own, for what comes next
-    return float(cuda.mem_get_info()[0] + kept)

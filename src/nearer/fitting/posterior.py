@@ -34,7 +34,6 @@ from nearer import checks
 from nearer.fitting.descent import principal_axes
 from nearer.fitting.device import margins
 from nearer.fitting.losses import Floats, Loss
-from nearer.fitting.on_gpu import GpuPasses
 from nearer.fitting.solver import Fit, Passes, fit_positions, prepare
 from nearer.questions import pack, random_questions, scattered
 
@@ -140,7 +139,7 @@ class Evidence:
         return len(self.triplets)
 
     @cached_property
-    def passes(self) -> Passes | GpuPasses:
+    def passes(self) -> Passes:
         """The answers, laid out for passes over them."""
         return prepare(self.triplets, self.n_objects, self.weights)
 

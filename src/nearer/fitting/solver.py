@@ -19,10 +19,9 @@ from scipy.optimize import minimize
 
 from nearer import checks
 from nearer.errors import InvalidInput
-from nearer.fitting.device import wants_gpu
+from nearer.fitting.device import gpu, wants_gpu
 from nearer.fitting.fit import Fit
 from nearer.fitting.losses import Floats, Loss, as_loss
-from nearer.fitting.on_gpu import GpuPasses
 
 __all__ = [
     "Callback",
@@ -51,6 +50,8 @@ class Passes:
     n_objects
         How many objects there are.
     """
+
+    on_gpu = False
 
     def __init__(self, rows: NDArray[np.int32], weights: Floats | None, n_objects: int) -> None:
         self.n_objects, self.rows, self.weights = n_objects, rows, weights
@@ -135,20 +136,21 @@ class Passes:
 
 
 def prepare(
-    triplets: ArrayLike | Passes | GpuPasses,
+    triplets: ArrayLike | Passes,
     n_objects: int | None = None,
     weights: ArrayLike | None = None,
-) -> Passes | GpuPasses:
+) -> Passes:
     """Check answers and lay them out where passes over them run (`nearer.fitting.device`)."""
-    if isinstance(triplets, Passes | GpuPasses):
+    if isinstance(triplets, Passes):
         return triplets
     rows, n = checks.triplets(triplets, n_objects)
     row_weights = None if weights is None else checks.weights(weights, len(rows))
-    return (GpuPasses if wants_gpu(len(rows), n) else Passes)(rows, row_weights, n)
+    passes: type[Passes] = gpu().GpuPasses if wants_gpu(len(rows), n) else Passes
+    return passes(rows, row_weights, n)
 
 
 def fit_positions(
-    triplets: ArrayLike | Passes | GpuPasses,
+    triplets: ArrayLike | Passes,
     n_objects: int | None = None,
     n_components: int = 2,
     *,

@@ -34,7 +34,6 @@ from nearer import checks
 from nearer.fitting.descent import descend, principal_axes
 from nearer.fitting.losses import Floats, Loss, as_loss
 from nearer.fitting.misplaced import mirrored, relocate
-from nearer.fitting.on_gpu import GpuPasses
 from nearer.fitting.solver import Callback, Fit, Passes, fit_positions, prepare
 
 __all__ = [
@@ -113,7 +112,7 @@ def triplet_ranks(triplets: ArrayLike, n_objects: int | None = None) -> dict[int
 
 
 def fit_from_above(
-    triplets: ArrayLike | Passes | GpuPasses,
+    triplets: ArrayLike | Passes,
     n_objects: int | None = None,
     n_components: int = 2,
     *,
@@ -163,7 +162,7 @@ def come_down(
     return search.rescued(positions, d, rescues, rng, middle)
 
 
-def apart(fit: Fit, passes: Passes | GpuPasses) -> Fit:
+def apart(fit: Fit, passes: Passes) -> Fit:
     """Scale positions that obey all answers until soe's margin is kept, so that its loss is 0."""
     gap = passes.least_margin(fit.positions)
     if fit.loss == 0 or gap * _WIDEST < 1:
@@ -176,7 +175,7 @@ class _Search:
 
     def __init__(
         self,
-        passes: Passes | GpuPasses,
+        passes: Passes,
         fit: Callable[..., Fit],
         loss: Loss,
         max_iter: int,
@@ -190,7 +189,7 @@ class _Search:
     def fit(self, X: Floats, steps: int, tol: float) -> Fit:
         return self._fit_to(self._passes, X, steps, tol)
 
-    def _fit_to(self, passes: Passes | GpuPasses, X: Floats, steps: int, tol: float) -> Fit:
+    def _fit_to(self, passes: Passes, X: Floats, steps: int, tol: float) -> Fit:
         how = {"loss": self.loss, "callback": self._callback}
         done = self._fit(passes, start=X, max_iter=steps, tol=tol, **how)
         self.steps += done.n_iter
@@ -210,7 +209,7 @@ class _Search:
         *_, last = descend(fit, X, d)
         return last
 
-    def _few(self, coordinates: int, rng: np.random.Generator) -> Passes | GpuPasses:
+    def _few(self, coordinates: int, rng: np.random.Generator) -> Passes:
         """As many answers as the way down needs; the last fit takes all."""
         enough = ENOUGH * coordinates
         if len(self._passes) < max(_MANY, 2 * enough):

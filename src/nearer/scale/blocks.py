@@ -9,7 +9,7 @@ Objects that are text get numbers in the order in which they occur, and `names` 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sized
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nearer._fit import blocks_of
 from nearer.errors import InvalidInput
-from nearer.files import as_path, content_suffix
+from nearer.files import as_path, parquet_files
 from nearer.triplets import columns as parts_of
 
-__all__ = ["BlockSource", "as_source", "blocks_of", "parquet_files", "parquet_rows"]
+__all__ = ["BLOCK", "BlockSource", "as_source"]
 
 BLOCK = 1 << 20  # rows read at a time: 24 MB as they are in most files
 _THREE = ("head", "near", "far")
@@ -66,49 +67,6 @@ def as_source(answers: Any, columns: Mapping[str, str | int] | None = None) -> B
         return BlockSource("answers", (answers[i : i + BLOCK] for i in cut), len(answers))
     blocks = blocks_of(answers)
     return None if blocks is None else BlockSource("the blocks", blocks)
-
-
-def blocks_of(answers: Any) -> Iterator[Any] | None:
-    """The blocks of something that has some and nothing else: an iterator, a list of arrays.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rows = np.array([[0, 1, 2], [2, 1, 0]])
-    >>> blocks_of(rows), len(list(blocks_of([rows, rows])))
-    (None, 2)
-    """
-    if isinstance(answers, list | tuple):
-        are = bool(answers) and all(getattr(block, "ndim", 0) == 2 for block in answers)
-    else:  # tables, trials and triplets can be counted; what only yields cannot
-        are = isinstance(answers, Iterable) and not isinstance(answers, Sized)
-    return _arrays(answers) if are else None
-
-
-def _arrays(blocks: Iterable[Any]) -> Iterator[NDArray[Any]]:
-    """Each block as an array of three columns, an empty one too, so that they can be counted."""
-    for number, block in enumerate(blocks):
-        try:
-            rows = np.asarray(block)
-        except ValueError:  # rows of several lengths
-            rows = np.empty(0, dtype=object)
-        if rows.shape == (0,) and rows.dtype.kind != "O":
-            rows = np.empty((0, 3), dtype=np.int64)
-        if rows.ndim != 2 or rows.shape[1] != 3:
-            raise InvalidInput(
-                f"block {number} is {repr(block)[:60]}: must be (m, 3) rows (head, near, far)"
-            )
-        yield rows
-
-
-def parquet_files(path: Path) -> list[Path]:
-    """The Parquet files that a path means: itself, or those in the folder."""
-    if path.is_dir():
-        found = sorted(p for p in path.rglob("*.parquet") if p.is_file())
-        if not found:
-            raise InvalidInput(f"{path}: is a folder without Parquet files (*.parquet)")
-        return found
-    return [path] if content_suffix(path) == ".parquet" else []
 
 
 # --- NumPy ---------------------------------------------------------------------------------------
@@ -163,22 +121,6 @@ def _parquet(path: Path, columns: Mapping[str, str | int] | None) -> BlockSource
     blocks = _batches(files, opened, three, names)
     n_rows = sum(file.metadata.num_rows for file in opened)
     return BlockSource(str(path), blocks, n_rows, names, unread)
-
-
-def parquet_rows(files: list[Path]) -> list[list[str]]:
-    """The names of the columns, and every row as texts; what is missing is empty."""
-    opened = [_opened(file) for file in files]
-    names = opened[0].schema_arrow.names
-    rows = [list(names)]
-    for path, file in zip(files, opened, strict=True):
-        if file.schema_arrow.names != names:
-            raise InvalidInput(
-                f"{path}: has columns {', '.join(file.schema_arrow.names)}, and {files[0].name} "
-                f"has {', '.join(names)}; all files of a folder need the same columns"
-            )
-        columns = [column.to_pylist() for column in file.read().columns]
-        rows += [["" if x is None else str(x) for x in row] for row in zip(*columns, strict=True)]
-    return rows
 
 
 def _opened(file: Path) -> Any:

@@ -26,11 +26,10 @@ from typing import Any
 import numpy as np
 
 from nearer.errors import InvalidInput, WorkerDied
-from nearer.fitting.blockwise import Blocks, lay_out
-from nearer.fitting.device import using, wants_gpu
+from nearer.fitting.device import gpu, is_tensor, using, wants_gpu
 from nearer.fitting.losses import LOSSES, Floats, Loss
-from nearer.fitting.on_gpu import GpuPasses
 from nearer.fitting.solver import Passes
+from nearer.scale.fit_in_blocks import lay_out
 from nearer.text import amount
 
 __all__ = ["Processes", "is_one_of_many"]
@@ -89,13 +88,12 @@ class Processes:
     # --- process 0
 
     def layout(
-        self, answers: Blocks, watch: Callable[[float], object] = bool
-    ) -> tuple[Passes | GpuPasses, Passes | GpuPasses]:
+        self, answers: Any, watch: Callable[[float], object] = bool
+    ) -> tuple[Passes, Passes]:
         """Passes over the shares of all: the answers that are not held out, and every one."""
         seen, every = self._laid_out(answers, watch)
-        led = _LedGpu if isinstance(every, GpuPasses) else _Led
-        first = led(self, _SEEN, seen, self.total(len(seen)))
-        return first, led(self, _EVERY, every, self.total(len(every)))
+        first = _Shared(self, _SEEN, seen, self.total(len(seen)))
+        return first, _Shared(self, _EVERY, every, self.total(len(every)))
 
     def dismiss(self) -> None:
         """All is done: the others may go."""
@@ -120,7 +118,7 @@ class Processes:
 
     # --- all others
 
-    def serve(self, answers: Blocks) -> None:
+    def serve(self, answers: Any) -> None:
         """Do what process 0 orders, until it has all it wants."""
         torch = self._torch
         passes = dict(enumerate(self._laid_out(answers, bool)))
@@ -140,10 +138,11 @@ class Processes:
                 passes[new] = self.part(mine, size, seed)
                 self.total(len(passes[new]))
                 continue
-            if isinstance(mine, GpuPasses) and what == _SUMS:
-                X = mine.blank(int(d))
+            shape = answers.n_objects, int(d)
+            if mine.on_gpu and what == _SUMS:
+                X = torch.zeros(shape, dtype=torch.float32, device=gpu().DEVICE)
             else:
-                X = torch.zeros((answers.n_objects, int(d)), dtype=torch.float64)
+                X = torch.zeros(shape, dtype=torch.float64)
             self.spread(X)
             self.answer(mine, int(what), X, rest)
 
@@ -151,8 +150,7 @@ class Processes:
         """Work on one's own share, and send the result to process 0, which is given the sums."""
         torch = self._torch
         if what == _SUMS:
-            on_gpu = isinstance(mine, GpuPasses)
-            value, array = mine.sums(_loss(rest), X if on_gpu else X.numpy())
+            value, array = mine.sums(_loss(rest), X if mine.on_gpu else X.numpy())
         elif what == _WRONG:
             value, array = mine.share_disobeyed(X.numpy()) * len(mine), np.zeros(0)
         else:
@@ -184,7 +182,7 @@ class Processes:
             self._dist.all_reduce(number)
         return int(number)
 
-    def _laid_out(self, answers: Blocks, watch: Callable[[float], object]) -> Any:
+    def _laid_out(self, answers: Any, watch: Callable[[float], object]) -> Any:
         """On GPUs where all can, else on processors."""
         can = self._torch.tensor([int(wants_gpu(answers.n_kept, answers.n_objects))])
         with self._naming_the_dead():
@@ -262,64 +260,43 @@ def _loss(numbers: list[float]) -> Loss:
     return Loss(name, None if LOSSES[name][1] is None else shape)
 
 
-class _Together:
-    """Passes of process 0 that every process has a share in."""
+class _Shared(Passes):
+    """Passes of process 0 in which every process has a share, on processors or on GPUs."""
 
-    n_objects: int
-    total: float
-
-    def _lead(self, crew: Processes, handle: int, mine: Any, count: int) -> None:
-        self._crew, self._handle, self._mine = crew, handle, mine
-        self.n_objects, self.total = mine.n_objects, float(count)
+    def __init__(self, processes: Processes, handle: int, mine: Any, count: int) -> None:
+        self._processes, self._handle, self._mine = processes, handle, mine
+        self.n_objects, self.total, self.on_gpu = mine.n_objects, float(count), mine.on_gpu
 
     def __len__(self) -> int:
         return int(self.total)
 
-    def _asked(self, what: int, X: Any, *numbers: float) -> tuple[float, Any]:
-        self._crew.order(what, self._handle, X.shape[1], *numbers)
-        self._crew.spread(X)
-        value, array = self._crew.answer(self._mine, what, X, list(numbers))
-        return value, array
+    def fit(self, loss: Loss, X: Floats, **how: Any) -> Any:
+        """Minimise a loss from one start, by the optimiser of the device."""
+        return type(self._mine).fit(self, loss, X, **how)
+
+    def sums(self, loss: Loss, X: Any) -> tuple[float, Any]:
+        """One pass: the sum of the losses, and its gradient."""
+        value, gradient = self._ask(_SUMS, X, loss.kind, loss.number)
+        return value, gradient if self.on_gpu else gradient.numpy()
 
     def share_disobeyed(self, X: Floats) -> float:
         """How much of the answers the positions contradict."""
-        return self._asked(_WRONG, self._tensor(X))[0] / self.total
+        return self._ask(_WRONG, X)[0] / self.total
 
     def information(self, X: Floats, lapse: float, tail: float) -> Floats:
         """Fisher information of each object's position, one ``(d, d)`` block an object."""
-        return np.asarray(self._asked(_TOLD, self._tensor(X), lapse, tail)[1].numpy())
+        return np.asarray(self._ask(_TOLD, X, lapse, tail)[1].numpy())
 
     def few(self, size: int, rng: np.random.Generator) -> Any:
         """Some of the answers of every share, drawn at random."""
-        crew = self._crew
-        seed, each, handle = int(rng.integers(2**31)), -(-size // crew.size), crew.new_handle()
-        crew.order(_FEW, self._handle, 0, seed, each, handle)
-        mine = crew.part(self._mine, each, seed)
-        led = _LedGpu if isinstance(mine, GpuPasses) else _Led
-        return led(crew, handle, mine, crew.total(len(mine)))
+        all_ = self._processes
+        seed, each, handle = int(rng.integers(2**31)), -(-size // all_.size), all_.new_handle()
+        all_.order(_FEW, self._handle, 0, seed, each, handle)
+        mine = all_.part(self._mine, each, seed)
+        return _Shared(all_, handle, mine, all_.total(len(mine)))
 
-    def _tensor(self, X: Floats) -> Any:
-        return self._crew.tensor(X)
-
-
-class _Led(_Together, Passes):
-    """… on processors."""
-
-    def __init__(self, crew: Processes, handle: int, mine: Passes, count: int) -> None:
-        self._lead(crew, handle, mine, count)
-
-    def sums(self, loss: Loss, X: Floats) -> tuple[float, Floats]:
-        """One pass: the sum of the losses, and its gradient."""
-        value, gradient = self._asked(_SUMS, self._tensor(X), loss.kind, loss.number)
-        return value, gradient.numpy()
-
-
-class _LedGpu(_Together, GpuPasses):
-    """… on GPUs."""
-
-    def __init__(self, crew: Processes, handle: int, mine: GpuPasses, count: int) -> None:
-        self._lead(crew, handle, mine, count)
-
-    def sums(self, loss: Loss, Z: Any) -> tuple[float, Any]:
-        """One pass: the sum of the losses, and its gradient."""
-        return self._asked(_SUMS, Z, loss.kind, loss.number)
+    def _ask(self, what: int, X: Any, *numbers: float) -> tuple[float, Any]:
+        tensor = X if is_tensor(X) else self._processes.tensor(X)
+        self._processes.order(what, self._handle, tensor.shape[1], *numbers)
+        self._processes.spread(tensor)
+        return self._processes.answer(self._mine, what, tensor, list(numbers))

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from nearer import checks
 from nearer.errors import InvalidInput
 from nearer.questions import find
-from nearer.triplets.blocks import BLOCK, BlockSource
+from nearer.scale.blocks import BLOCK, BlockSource
 from nearer.triplets.columns import sorted_names
 
 __all__ = ["Stored", "store"]

@@ -16,54 +16,46 @@ from __future__ import annotations
 import hashlib
 import io
 import itertools
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from nearer import _fit
 from nearer._dimension import SETTLED, DimensionEstimate, find_dimension, fit_exactly
+from nearer._fit import Goal
 from nearer.embedding import Embedding, HeldOutAccuracy, Phase
 from nearer.errors import InvalidInput
 from nearer.files import read_numpy, write_bytes
 from nearer.fitting.belief import Belief
-from nearer.fitting.blockwise import lay_out
 from nearer.fitting.descent import principal_axes
-from nearer.fitting.device import as_array
+from nearer.fitting.device import as_array, gpu, wants_gpu
 from nearer.fitting.dimension import is_exact
 from nearer.fitting.heldout import as_noise, fit_curve
 from nearer.fitting.losses import Floats, Loss
-from nearer.fitting.on_gpu import GpuPasses
 from nearer.fitting.posterior import Curve, MarginForecast, Noise, Posterior, moderate
-from nearer.fitting.solver import Fit, Passes, fit_positions
+from nearer.fitting.solver import Fit, Passes, disobeyed, fit_positions
 from nearer.fitting.starts import ENOUGH, EXTRA, ROUGH, random_start
 from nearer.metrics import share_interval
+from nearer.scale.blocks import BlockSource, as_source
+from nearer.scale.stored import Stored, store
 from nearer.text import amount
-from nearer.triplets.blocks import BlockSource, as_source, blocks_of
-from nearer.triplets.stored import Stored, store
 
-__all__ = ["MANY", "Checkpoint", "Goal", "fit_many", "in_blocks"]
+__all__ = ["BlockPasses", "Checkpoint", "fit_many", "in_blocks", "lay_out"]
 
-MANY = 1 << 22  # answers; nobody looks for misplaced objects one by one in more of them
+_MOST_DRAWN = 1 << 25  # answers in memory on the way to fewer dimensions: 384 MiB
+_BLOCK = 1 << 22  # … passed over at a time, which bounds the gradients held
 _SAMPLED = 30  # answers an object in the sample that settles the dimension
 _TELLING = 12  # … without which it settles nothing: three a coordinate of four dimensions
 _ATTEMPTS = 3  # fits with doubt, each in the unit that the one before has found
 _SAME = 1.25  # units of distance that differ by less are the same
 
-AnyPasses = Passes | GpuPasses
-Layout = Callable[[Stored], tuple[AnyPasses, AnyPasses]]
-
-
-@dataclass(frozen=True)
-class Goal:
-    """How answers are to be fitted; `d` None: in as many dimensions as they need."""
-
-    method: str
-    d: int | None
-    most: int
-    max_iter: int
-    tol: float
+Layout = Callable[[Stored], tuple[Passes, Passes]]
+Watch = Callable[[float], object]
 
 
 def in_blocks(
@@ -78,8 +70,8 @@ def in_blocks(
         return answers
     if source.n_rows is None:
         source = _counted(source)
-    if source.n_rows is not None and source.n_rows <= MANY:
-        return answers if blocks_of(answers) is None else source.blocks
+    if source.n_rows is not None and source.n_rows <= _fit.MANY:
+        return answers if _fit.blocks_of(answers) is None else source.blocks
     return store(source, n_objects=n_objects, renumber=objects == "auto", sampled=sampled)
 
 
@@ -89,9 +81,91 @@ def _counted(source: BlockSource) -> BlockSource:
     for block in blocks:
         read.append(block)
         count += len(block)
-        if count > MANY:
+        if count > _fit.MANY:
             return replace(source, blocks=itertools.chain(read, blocks))
     return replace(source, blocks=iter(read), n_rows=count)
+
+
+def lay_out(answers: Any, watch: Watch = bool) -> tuple[Passes, Passes]:
+    """Passes over the answers that are not held out, and over all.
+
+    On a GPU where one is wanted and has room for all of them. `watch` is told how much of a pass
+    on the processor is done.
+    """
+    if wants_gpu(answers.n_kept, answers.n_objects):
+        every = gpu().GpuPasses.of_blocks(
+            answers.blocks(answers.n_kept), answers.n_kept, answers.n_objects
+        )
+        return every.first(answers.n_seen), every
+    return BlockPasses(answers, answers.n_seen, watch), BlockPasses(answers, answers.n_kept, watch)
+
+
+class BlockPasses(Passes):
+    """The first rows of answers that are read block by block."""
+
+    def __init__(self, answers: Any, n_rows: int, watch: Watch = bool) -> None:
+        self._answers, self._n_rows, self._watch = answers, n_rows, watch
+        self.n_objects, self.total = answers.n_objects, float(n_rows)
+
+    def __len__(self) -> int:
+        return self._n_rows
+
+    def sums(self, loss: Loss, X: Floats) -> tuple[float, Floats]:
+        """One pass: the sum of the losses, and its gradient."""
+        value, gradient = 0.0, np.zeros(X.shape)
+        for rows in self._blocks():
+            more, slope = loss.sums(X, rows)
+            value += more
+            gradient += slope
+        return value, gradient
+
+    def share_disobeyed(self, X: Floats) -> float:
+        """How much of the answers the positions contradict."""
+        wrong = sum(int(disobeyed(X, rows).sum()) for rows in self._blocks())
+        return wrong / max(self.total, 1.0)
+
+    def information(self, X: Floats, lapse: float, tail: float) -> Floats:
+        """Fisher information of each object's position, one ``(d, d)`` block an object."""
+        n, d = X.shape
+        told = np.zeros((n, d, d))
+        for rows in self._blocks():
+            told += Passes(rows, None, n).information(X, lapse, tail)
+        return told
+
+    def few(self, size: int, rng: np.random.Generator) -> Passes:
+        """Some of the answers, drawn at random from every block, in memory."""
+        share = min(size, _MOST_DRAWN) / max(len(self), 1)
+        drawn, at = np.empty((math.ceil(share * len(self)), 3), dtype=np.int32), 0
+        for rows in self._blocks():
+            count = min(math.ceil(share * len(rows)), len(drawn) - at)
+            drawn[at : at + count] = rows[np.sort(rng.integers(len(rows), size=count))]
+            at += count
+        return BlockPasses(_InMemory(drawn[:at], self.n_objects), at)
+
+    def _blocks(self) -> Iterator[NDArray[np.int32]]:
+        done = 0
+        for rows in self._answers.blocks(self._n_rows):
+            yield rows
+            done += len(rows)
+            self._watch(done / self._n_rows)
+
+
+@dataclass(frozen=True)
+class _InMemory:
+    """Blocks of an array."""
+
+    rows: NDArray[np.int32]
+    n_objects: int
+
+    @property
+    def n_kept(self) -> int:
+        return len(self.rows)
+
+    n_seen = n_kept
+
+    def blocks(self, n_rows: int) -> Iterator[NDArray[np.int32]]:
+        for start in range(0, n_rows, _BLOCK):
+            yield self.rows[start : min(start + _BLOCK, n_rows)]
 
 
 class Checkpoint:
@@ -137,7 +211,7 @@ class Checkpoint:
         self,
         name: str,
         begin: Callable[[], Floats],
-        passes: Callable[[], AnyPasses],
+        passes: Callable[[], Passes],
         loss: Loss,
         **how: Any,
     ) -> Fit:
@@ -242,8 +316,8 @@ class _Many:
         self,
         answers: Stored,
         goal: Goal,
-        seen: AnyPasses,
-        every: AnyPasses,
+        seen: Passes,
+        every: Passes,
         kept: Checkpoint,
         rng: np.random.Generator,
     ) -> None:
@@ -284,9 +358,9 @@ class _Many:
         """Positions from some of the answers, in one dimension fewer after the other."""
         n, d, kept = self._n, self._d, self._kept
         first = d + EXTRA
-        drawn: list[AnyPasses] = []
+        drawn: list[Passes] = []
 
-        def few() -> AnyPasses:
+        def few() -> Passes:
             size = ENOUGH * n * first
             if not drawn:
                 some = len(self._seen) >= 2 * size
@@ -310,9 +384,7 @@ class _Many:
         assert fit is not None
         return fit.positions
 
-    def _fit(
-        self, name: str, start: Floats, passes: AnyPasses, loss: Loss, ridge: float = 0.0
-    ) -> Fit:
+    def _fit(self, name: str, start: Floats, passes: Passes, loss: Loss, ridge: float = 0.0) -> Fit:
         last = passes is self._every
         return self._kept.stage(
             name,
@@ -327,7 +399,7 @@ class _Many:
     def _ridge(self, noise: Noise) -> float:
         return noise.ridge(self._every.total)
 
-    def _covariances(self, X: Floats, noise: Noise, passes: AnyPasses) -> Floats:
+    def _covariances(self, X: Floats, noise: Noise, passes: Passes) -> Floats:
         told = passes.information(X, noise.lapse, noise.tail)
         return np.asarray(np.linalg.inv(told + np.eye(self._d) / noise.prior**2))
 
