@@ -26,6 +26,7 @@ import io
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -129,15 +130,14 @@ def _text(answers: Triplets, separator: str) -> str:
     if answers.labels != tuple(map(str, range(answers.n_objects))):
         header += ["head_name", "winner_name", "loser_name"]
         columns += [[answers.labels[i] for i in column] for column in answers.triplets.T]
-    if answers.weights is not None:
-        header.append("weight")
-        columns.append(answers.weights.tolist())
-    if answers.people is not None:
-        header.append("participant")
-        columns.append(answers.people.tolist())
-    if answers.seconds is not None:
-        header.append("seconds")
-        columns.append(answers.seconds.tolist())
+    beside = {
+        "weight": answers.weights,
+        "participant": answers.people,
+        "seconds": answers.seconds,
+    }
+    known = {name: values.tolist() for name, values in beside.items() if values is not None}
+    header += known
+    columns += known.values()
     return table_text(header, zip(*columns, strict=True), separator)
 
 
@@ -208,7 +208,22 @@ def write_trials(path: str | os.PathLike[str], trials: Trials, *, form: str = "a
             f"trials of the task {trials.kind!r}: {form} takes {rule}; use another form, or "
             "write trials.triplets()[0] with write_triplets"
         )
+    if form != "screens":
+        trials = _without_weights(trials)
     write_bytes(path, write(os.fspath(path), trials, suffix))
+
+
+def _without_weights(trials: Trials) -> Trials:
+    """Trials for a form that has no weights: one that counts twice is there twice."""
+    if trials.weights is None:
+        return trials
+    if (trials.weights != np.round(trials.weights)).any():
+        raise InvalidInput(
+            "weights that are no whole numbers: only the form 'screens' (.jsonl) has them; use it, "
+            "or leave them out"
+        )
+    copies = np.repeat(np.arange(len(trials)), trials.weights.astype(np.int64))
+    return replace(trials, weights=None)[copies]
 
 
 def _chosen(trials: Trials) -> Iterator[tuple[int, list[int], list[int]]]:
@@ -253,6 +268,8 @@ def _screens(path: str, trials: Trials, suffix: str) -> bytes:
         else:
             record = {f"image_{i}": names[x] for i, x in enumerate(shown, start=1)}
             record["odd"] = names[chosen[0]] if chosen else None
+        if trials.weights is not None:
+            record["weight"] = float(trials.weights[t])
         records.append(record | _beside(trials, t, person="person", time="seconds"))
     return _json(records, suffix)
 
