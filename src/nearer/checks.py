@@ -1,12 +1,13 @@
-"""One rule and one message for each argument, wrong types included.
+"""One rule and one message for each kind of argument.
 
-Every function returns the argument in the form that the inside works with, or raises
-`InvalidInput` with the value, the rule and the remedy.
+Arguments are checked once, where they enter the package. Every function returns the argument in
+the form that the package works with, or raises `InvalidInput` with the value, the rule and the
+remedy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -84,35 +85,27 @@ def n_components(value: Any, n: int | None = None, name: str = "n_components") -
     return d
 
 
+def _number(name: str, value: Any, is_good: Callable[[Any], bool], rule: str) -> float:
+    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not is_number or not is_good(value):
+        raise InvalidInput(f"{name}={value!r}: must be {rule}")
+    return float(value)
+
+
 def positive(name: str, value: Any) -> float:
     """A number above 0."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not value > 0:
-        raise InvalidInput(f"{name}={value!r}: must be a number above 0")
-    return float(value)
+    return _number(name, value, lambda x: x > 0, "a number above 0")
 
 
 def probability(name: str, value: Any) -> float:
     """A number from 0 to 1."""
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float | np.number)
-        or not 0 <= value <= 1
-    ):
-        raise InvalidInput(f"{name}={value!r}: must be a probability from 0 to 1")
-    return float(value)
+    return _number(name, value, lambda x: 0 <= x <= 1, "a probability from 0 to 1")
 
 
 def rate(name: str, value: Any) -> float:
     """A rate of wrong answers, from 0 to below one half."""
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float | np.number)
-        or not 0 <= value < 0.5
-    ):
-        raise InvalidInput(
-            f"{name}={value!r}: must be a number from 0 to below 0.5, the share of wrong answers"
-        )
-    return float(value)
+    rule = "a number from 0 to below 0.5, the share of wrong answers"
+    return _number(name, value, lambda x: 0 <= x < 0.5, rule)
 
 
 def one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:
@@ -124,7 +117,7 @@ def one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:
 
 
 def people(value: ArrayLike | None, m: int) -> NDArray[Any] | None:
-    """Who gave each of m answers; somebody who is missing (None, nan, "") is nobody, "".
+    """The person who gave each of m answers; a missing one (None, nan, "") is "".
 
     Examples
     --------
@@ -136,7 +129,7 @@ def people(value: ArrayLike | None, m: int) -> NDArray[Any] | None:
     who = np.asarray(value)
     if who.shape != (m,):
         raise InvalidInput(
-            f"people of shape {who.shape}: must be ({m},), who gave each of the answers"
+            f"people of shape {who.shape}: must be ({m},), the person who gave each answer"
         )
     if who.dtype.kind in "fO":
         texts = [str(x).removesuffix(".0") for x in who.tolist()]
@@ -145,7 +138,7 @@ def people(value: ArrayLike | None, m: int) -> NDArray[Any] | None:
 
 
 def oracle(value: Any) -> Any:
-    """Something that can be asked."""
+    """A function that answers questions."""
     if not callable(value):
         what = f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else repr(value)
         raise InvalidInput(
@@ -270,17 +263,10 @@ def triplets(value: ArrayLike, n: int | None = None) -> tuple[NDArray[np.int32],
 
 
 def weights(value: ArrayLike | None, m: int, most: float = np.inf) -> Floats:
-    """One weight a triplet, ones where None is given."""
+    """One weight for each triplet, ones where None is given."""
     if value is None:
         return np.ones(m)
-    try:
-        values = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"weights must be numbers, one for each triplet: {error}") from error
-    if values.shape != (m,):
-        raise InvalidInput(
-            f"weights of shape {values.shape}: must be ({m},), one for each of the {m} triplets"
-        )
+    values = _one_each("weights", value, m)
     if not np.isfinite(values).all() or (values < 0).any() or not values.any():
         raise InvalidInput("weights must be finite, not negative, and not all zero")
     if values.max() > most:
@@ -293,14 +279,23 @@ def weights(value: ArrayLike | None, m: int, most: float = np.inf) -> Floats:
 
 
 def odds(value: ArrayLike, m: int) -> Floats:
-    """One number a triplet, above zero: a question that was asked could be asked."""
+    """One number above 0 for each triplet: how likely its question was, relative to chance."""
+    values = _one_each("odds", value, m)
+    if not np.isfinite(values).all() or not (values > 0).all():
+        raise InvalidInput(
+            "odds must be finite numbers above 0, 1 where a question was drawn at random"
+        )
+    return values
+
+
+def _one_each(name: str, value: ArrayLike, m: int) -> Floats:
+    """One number for each of m triplets."""
     try:
         values = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidInput(f"odds must be numbers, one for each triplet: {error}") from error
-    if values.shape != (m,) or not np.isfinite(values).all() or not (values > 0).all():
+        raise InvalidInput(f"{name} must be numbers, one for each triplet: {error}") from error
+    if values.shape != (m,):
         raise InvalidInput(
-            f"odds of shape {values.shape}: must be ({m},), one finite number above 0 for each "
-            "answer, 1 where its question was drawn at random"
+            f"{name} of shape {values.shape}: must be ({m},), one for each of the {m} triplets"
         )
     return values

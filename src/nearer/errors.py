@@ -1,4 +1,4 @@
-"""What can go wrong, each situation with a type of its own.
+"""The errors and warnings of the package, one type for each situation.
 
 Every message shows the value, the rule and the remedy. The command line turns any
 `NearerError` into one line and exit code 2.
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class NearerError(Exception):
-    """Something the user can understand and mend."""
+    """An error that the user can understand and mend."""
 
 
 class InvalidInput(NearerError, ValueError):
@@ -47,7 +47,7 @@ class BadRow(InvalidInput):
 
 
 class DroppedRows(UserWarning):
-    """Rows of a file say nothing and were left out; the report names them."""
+    """Rows of a file hold no answer and were left out; the report lists them."""
 
 
 class OracleError(NearerError, ValueError):
@@ -55,7 +55,7 @@ class OracleError(NearerError, ValueError):
 
 
 class WorkerDied(NearerError, RuntimeError):
-    """One of several processes that fit together is gone; the message names it."""
+    """One of several processes that share a fit has died; the message names it."""
 
 
 class JournalError(NearerError, OSError):
@@ -63,15 +63,15 @@ class JournalError(NearerError, OSError):
 
 
 class JudgeError(NearerError, ConnectionError):
-    """A judge elsewhere that cannot be reached, refuses, or needs a key that is not there."""
+    """A remote judge cannot be reached, refuses, or needs a key that is missing."""
 
 
 class MissingAnswer(NearerError, LookupError):
-    """A recorded oracle was asked a question nobody answered."""
+    """A recorded oracle was asked a question that it has no answer to."""
 
 
 class MissingData(NearerError, FileNotFoundError):
-    """A data set is neither at hand nor to be had over the network."""
+    """The files of a data set are missing and cannot be downloaded."""
 
 
 class ContradictoryAnswers(NearerError, ValueError):
@@ -102,4 +102,4 @@ class BudgetSpent(NearerError):
 
 
 class AnswersWarning(UserWarning):
-    """Answers that cannot all be believed, leave an object out, or do not say what they are."""
+    """Answers contradict each other, leave an object out, or have no clear form."""

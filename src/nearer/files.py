@@ -1,10 +1,11 @@
-"""Files at the edge: unpacked on the way in, whole or not at all on the way out.
+"""Reading and writing files.
 
-A file is read into memory at once, since every format here is smaller than what is made of it. What
-it is, is seen in its first bytes where these say so: names of files are often wrong. A
-file is written beside its destination and moved there when it is complete, so that an interrupted
-program leaves either the old file or the new one; files that belong together are moved when all of
-them are there. Tables are UTF-8, comma and newline, numbers with all their digits.
+A file is read into memory at once, because every format here is smaller than what is made of it.
+Its kind is taken from its first bytes where these are distinctive, because names of files are often
+wrong. A file is written beside its destination and moved there when it is complete, so that an
+interrupted program leaves either the old file or the new one; files that belong together are moved
+when all of them are complete. Tables are UTF-8 with commas and newlines, numbers with all their
+digits.
 """
 
 from __future__ import annotations
@@ -57,16 +58,16 @@ __all__ = [
     "written_whole",
 ]
 
-# what NumPy and the libraries below it raise where an ``.npz`` or ``.npy`` file is damaged
+# What NumPy and the libraries below it raise for a damaged ``.npz`` or ``.npy`` file.
 _NUMPY_FAULTS = (
     ValueError,
     TypeError,
     LookupError,
     OSError,
     EOFError,
-    MemoryError,  # a damaged header that tells of more than there is
+    MemoryError,  # a damaged header can name a huge size
     OverflowError,
-    RuntimeError,  # a member said to be encrypted, or packed in a way that nobody knows
+    RuntimeError,  # a damaged member can look encrypted, or packed in an unknown way
     SyntaxError,
     tokenize.TokenError,
     struct.error,
@@ -86,7 +87,7 @@ _PACK: dict[str, Callable[[bytes], bytes]] = {
     ".bz2": bz2.compress,
 }
 _PACKED = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\0": ".xz", b"BZh": ".bz2"}
-# what a file that is no text begins with and holds, what it is, and what to do about it
+# How a file that is no text begins, what it holds, what it is, and the remedy.
 _NO_TEXT = (
     (b"PK\3\4", b"xl/workbook", "an Excel workbook", "save it as CSV (UTF-8) and read that"),
     (b"PK\3\4", b".npy", "a NumPy archive", "name it .npz"),
@@ -103,7 +104,7 @@ _NO_TEXT = (
 
 
 def as_path(path: Any) -> Path:
-    """A path that somebody gave; an empty one would be the current folder.
+    """A path; an empty one, which would be the current folder, is refused.
 
     Examples
     --------
@@ -209,8 +210,8 @@ def numpy_arrays(
     except _NUMPY_FAULTS as error:
         why = f"damaged: {error}"
         if not data.startswith((b"PK", b"\x93NUMPY")):
-            why = "it begins like none"
-        elif "pickle" in str(error):  # NumPy then tells how to run what the file holds
+            why = "it does not begin like one"
+        elif "pickle" in str(error):  # NumPy's message would say how to run it
             why = "it holds Python objects"
         raise InvalidInput(
             f"{path}: is not a NumPy file of plain numbers ({why}); {remedy}"
@@ -220,7 +221,7 @@ def numpy_arrays(
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
     """Write a file whole or not at all, packed when its name ends in ``.gz``, ``.xz``, ``.bz2``.
 
-    What a link leads to is written, and a file that was there keeps its permissions.
+    The target of a link is written, and an existing file keeps its permissions.
     """
     file = as_path(path)
     data = _PACK.get(file.suffix.lower(), bytes)(data)
@@ -329,7 +330,7 @@ def positions_text(
 
 
 def json_text(value: Any, **how: Any) -> str:
-    """JSON as every command prints and writes it: what is no number is null.
+    """JSON as every command prints and writes it; nan and infinity become null.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How good is an embedding? The measures of the paper's Section 3, and two of ours.
+"""Measures of embeddings: those of the paper's Section 3, and some of ours.
 
 All of them compare distances from heads in the truth and in the embedding, a block of heads at a
 time, so that memory stays O(n). With more than 5,000 objects a random sample of heads is taken
