@@ -1,0 +1,482 @@
+"""Place further objects among a core that has positions, from exact or noisy answers.
+
+The core stays where it is. Every further object has a posterior of its own (`_kernels.placing`):
+the first questions are the same for all of them, then each round holds, for each object, those that
+its answer is expected to teach most from. An object that is as certain as the core is done. Exact
+answers are noisy answers whose noise is small against the uncertainty of the core.
+
+The errors of the core count as noise of the answers. The answers about one object concern many
+different members of the core, whose errors cancel: it comes out about as accurate as they are.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import orthogonal_procrustes
+from scipy.special import ndtr, ndtri
+from scipy.stats import qmc
+
+from nearer import checks
+from nearer._kernels.compiling import side_by_side
+from nearer._kernels.placing import ANCHOR_HEAD, LOGISTIC, OWN_HEAD, STEPS, Scene, choose, learn
+from nearer.algorithms.budgets import noisy_budget
+from nearer.asking.protocol import Asking, doubtful, limited, recorded
+from nearer.asking.recipe import repeatable
+from nearer.asking.record import Record
+from nearer.embedding import Embedding
+from nearer.errors import BudgetSpent, InvalidInput
+from nearer.fitting.posterior import Curve, Noise, Posterior
+from nearer.jobs import each, several
+from nearer.questions import Floats, Objects, Questions, Said, random_questions
+
+__all__ = ["Placed", "place_among", "place_objects"]
+
+# `python -m benchmarks scale` shows what comes of these.
+_ANCHORS = 300  # members of the core that others are compared with: time against fine ties
+_CANDIDATES = 64  # questions that are compared for each that is asked: time against comparisons
+_DRAWS = 64  # of the population Monte Carlo: time against restarts
+_OPENING = 4  # questions a coordinate, and for the object itself, that are the same for all
+_SWEEPS = 2  # of expectation propagation in a round: time against convergence
+_BEYOND = 1.75  # how far outside the core points of the coarse posterior lie
+_PART = 200  # objects that make a second thread worth waking: some milliseconds
+_BLOCK = 5000  # objects that make a piece worth sending to another process: a second's work
+
+
+@dataclass(frozen=True)
+class Placed:
+    """The positions of further objects, and what they cost.
+
+    Attributes
+    ----------
+    objects
+        ``(q,)`` the new objects.
+    positions
+        ``(q, d)``, in the space of the embedding; NaN for those in `never_asked`.
+    triplets
+        Every answer paid for, as rows ``(head, near, far)``.
+    n_comparisons, n_rounds
+        What was asked, and in how many rounds.
+    covariances
+        ``(q, d, d)``: how certain each position is.
+    never_asked
+        The new objects that the budget did not reach.
+    uncertain
+        How many are less certain than the core.
+    """
+
+    objects: Objects
+    positions: Floats
+    triplets: Objects
+    n_comparisons: int
+    n_rounds: int
+    covariances: Floats
+    never_asked: Objects
+    uncertain: int
+
+
+@repeatable
+@doubtful
+def place_objects(
+    embedding: Embedding,
+    new: ArrayLike,
+    *,
+    budget: int | None = None,
+    keep_triplets: bool = True,
+    random_state: int | np.random.Generator | None = None,
+) -> Asking[Placed]:
+    """Place unseen objects among those of an embedding.
+
+    Parameters
+    ----------
+    embedding
+        With at least 3 objects.
+    new
+        The new objects' numbers, none of them below the number of old ones.
+    budget
+        At most so many comparisons; None: as many as `nearer.embed` allows for each object. An
+        object that is as certain as the old ones costs no more.
+    keep_triplets
+        False: the result is without them, and they take no memory on the way.
+    random_state
+        Seed or generator.
+
+    Returns
+    -------
+    strategy
+        Its result is `Placed`. Out of budget, it holds the best positions so far.
+
+    Examples
+    --------
+    >>> import nearer, numpy as np
+    >>> oracle = nearer.PointOracle(np.random.default_rng(0).normal(size=(130, 2)))
+    >>> embedding = nearer.embed(oracle, 120, random_state=0, progress=False)
+    >>> placed = embedding.place(oracle, np.arange(120, 130))
+    >>> placed.positions.shape, placed.n_comparisons <= 10 * 3 * 2 * 7
+    ((10, 2), True)
+    """
+    if not isinstance(embedding, Embedding):
+        raise InvalidInput(f"embedding is a {type(embedding).__name__}: must be an Embedding")
+    if (n := len(embedding.positions)) < 3:
+        raise InvalidInput(f"an embedding of {n} objects: at least 3 are needed to place others")
+    objects = _check_new(new, n)
+    if budget is not None:
+        budget = checks.budget(budget)
+    return _place(embedding, objects, budget, keep_triplets, checks.generator(random_state))
+
+
+def _place(
+    embedding: Embedding,
+    new: Objects,
+    budget: int | None,
+    keep_triplets: bool,
+    rng: np.random.Generator,
+) -> Asking[Placed]:
+    old = np.flatnonzero(np.isfinite(embedding.positions).all(axis=1))
+    core = _posterior_of(embedding, old)
+    if budget is None:
+        rate = 0.0 if embedding.error_rate is None else embedding.error_rate
+        budget = max(1, noisy_budget(len(old), rate) * len(new) // len(old))
+    placed = yield from place_among(
+        core, new, ids=old, budget=budget, keep_triplets=keep_triplets, rng=rng
+    )
+    where = _laid_over(embedding.positions[old], core.positions, placed.positions)
+    return replace(placed, positions=where)
+
+
+@doubtful
+def place_among(
+    core: Posterior,
+    new: Objects,
+    *,
+    ids: Objects | None = None,
+    budget: int,
+    until_spent: bool = False,
+    keep_triplets: bool = True,
+    rng: np.random.Generator,
+) -> Asking[Placed]:
+    """Place objects among a core whose posterior is known; nothing is checked.
+
+    Parameters
+    ----------
+    core
+        Positions and covariances of the core, and the curve of its answers.
+    new
+        ``(q,)`` the numbers of the new objects.
+    ids
+        ``(m,)`` the numbers of the core's objects; None: 0, 1, 2, ….
+    budget
+        At most so many comparisons.
+    until_spent
+        Whether to spend the budget even when every object is as certain as the core.
+    keep_triplets
+        False: the result is without them.
+    rng
+        Source of anchors and of candidates for questions.
+    """
+    ids = np.arange(len(core.positions)) if ids is None else ids
+    return _place_among(_Search(core, ids, new, rng), budget, until_spent, keep_triplets)
+
+
+def _place_among(
+    search: _Search, budget: int, until_spent: bool, keep_triplets: bool
+) -> Asking[Placed]:
+    record = Record(keep=keep_triplets)
+    yield from recorded(limited(_ask(search, until_spent), budget), record)
+    positions = search.positions.copy()
+    positions[~search.asked] = np.nan
+    return Placed(
+        objects=search.objects,
+        positions=positions,
+        triplets=record.triplets,
+        n_comparisons=record.n_comparisons,
+        n_rounds=record.n_rounds,
+        covariances=search.covariances,
+        never_asked=search.objects[~search.asked],
+        uncertain=len(search.open),
+    )
+
+
+def _ask(search: _Search, until_spent: bool) -> Asking[None]:
+    d = search.positions.shape[1]
+    count = _OPENING * (d + 1)
+    questions = search.opening(count)
+    while len(questions):
+        try:
+            answers = yield questions
+        except BudgetSpent as spent:
+            search.learn(count, spent.answers)
+            return
+        search.learn(count, answers)
+        if not until_spent:
+            search.close_certain()
+        count = d + 1  # the questions of a round narrow different directions
+        questions = search.next_questions(count)
+
+
+class _Search:
+    """The objects that are being placed, kept up to date while asking.
+
+    Objects with identical answers so far are a *group* that shares one posterior: of 10⁶ objects,
+    the first twenty questions are chosen for far fewer groups than objects. Every array with a
+    leading underscore has one row for each group.
+
+    Parameters
+    ----------
+    core, ids
+        The core and its numbers.
+    objects
+        ``(q,)`` the numbers of the new objects.
+    rng
+        Source of anchors and of candidates.
+
+    Attributes
+    ----------
+    positions, covariances
+        ``(q, d)`` and ``(q, d, d)``, as far as is known.
+    asked
+        ``(q,)`` whether anything was asked about each.
+    open, group
+        Rows of those that are not done, and the group of each of these.
+    """
+
+    def __init__(
+        self, core: Posterior, ids: Objects, objects: Objects, rng: np.random.Generator
+    ) -> None:
+        (n, d), q = core.positions.shape, len(objects)
+        self.rng, self.objects = rng, objects
+        rows = np.sort(rng.permutation(n)[:_ANCHORS])
+        self.ids = ids[rows]
+        variances = np.trace(core.covariances, axis1=1, axis2=2) / d
+        self.certain = float(np.median(variances))
+        self.scene = _scene(core, rows, variances[rows])
+        self._means = self.scene.centre[None]
+        self._covariances = np.linalg.inv(self.scene.precision)[None]
+        self._fine = np.zeros(1, dtype=np.bool_)
+        self._asked = np.empty((1, 0, 3), dtype=np.int16)
+        self._said = np.empty((1, 0), dtype=np.float32)
+        self._sites = np.empty((1, 0, 2), dtype=np.float32)
+        self.positions, self.covariances = np.empty((q, d)), np.empty((q, d, d))
+        self.asked = np.zeros(q, dtype=np.bool_)
+        self.open, self.group = np.arange(q), np.zeros(q, dtype=np.int64)
+
+    def opening(self, count: int) -> Questions:
+        """The first questions, the same about every object."""
+        m = len(self.ids)
+        head = self.rng.integers(m, size=count)
+        # Neither among the nearest nor among the farthest: the answer is worth nearly a bit.
+        place = ((0.25 + 0.5 * self.rng.random(count)) * (m - 1)).astype(np.int64)
+        self._make_room(count)
+        way = np.full_like(head, ANCHOR_HEAD)
+        self._asked[0] = np.stack([head, self.scene.order[head, place], way], axis=1)
+        return self._questions(count)
+
+    def next_questions(self, count: int) -> Questions:
+        """The next questions about the objects that are not done."""
+        self._make_room(count)
+        seeds = self.rng.integers(1, (1 << 31) - 1, size=len(self._fine))
+
+        def work(_: int, part: slice) -> None:
+            normals = (self._means[part], self._covariances[part])
+            first = self._asked.shape[1] - count
+            choose(seeds[part], normals, self._asked[part], first, self.scene, _CANDIDATES)
+
+        side_by_side(work, len(seeds), 1 + len(seeds) // _PART)
+        return self._questions(count)
+
+    def learn(self, count: int, answers: Said) -> None:
+        """Take in answers to the questions handed out last, or to the first of them."""
+        asked = self._asked[self.group, -count:, 2] >= 0
+        shares = np.full(asked.shape, -1, dtype=np.float32)  # −1: not asked
+        row, place = np.nonzero(asked)
+        row, place = row[: len(answers)], place[: len(answers)]
+        shares[row, place] = np.ma.filled(np.ma.asarray(answers).astype(np.float32), 0.5)
+        self.asked[self.open[row]] = True
+        self._split(shares)
+        _learn(
+            self._means,
+            self._covariances,
+            self._fine,
+            self._sites,
+            self._asked,
+            self._said,
+            self.scene,
+            self.certain,
+        )
+        self.positions[self.open] = self._means[self.group]
+        self.covariances[self.open] = self._covariances[self.group]
+
+    def _split(self, shares: NDArray[np.float32]) -> None:
+        """Split the groups by the answers of the last round, one row for each open object."""
+        values, digits = np.unique(shares, return_inverse=True)
+        key, most = self.group, len(self._fine)
+        for column in digits.reshape(shares.shape).T:
+            if most > (1 << 62) // len(values):
+                key = np.unique(key, return_inverse=True)[1]
+                most = len(key)
+            key, most = len(values) * key + column, len(values) * most
+        old = self.group
+        _, one, self.group = np.unique(key, return_index=True, return_inverse=True)
+        if len(one) > len(self._fine):  # otherwise each group has stayed as it was
+            self._take(old[one])
+        self._said[:, -shares.shape[1] :] = shares[one]
+        self._asked[:, -shares.shape[1] :, 2][shares[one] < 0] = -1
+
+    def close_certain(self) -> None:
+        """Close the objects that are as certain as the core."""
+        variances = np.trace(self._covariances, axis1=1, axis2=2) / self._means.shape[1]
+        stay = ~self._fine | (variances > self.certain)
+        keep = stay[self.group]
+        self.open, self.group = self.open[keep], (np.cumsum(stay) - 1)[self.group[keep]]
+        self._take(stay)
+
+    def _take(self, rows: NDArray[Any]) -> None:
+        for name in ("_means", "_covariances", "_fine", "_asked", "_said", "_sites"):
+            setattr(self, name, getattr(self, name)[rows])
+
+    def _questions(self, count: int) -> Questions:
+        asked = self._asked[self.group, -count:]
+        row, place = np.nonzero(asked[:, :, 2] >= 0)
+        first, second, way = asked[row, place].T
+        new, one = self.objects[self.open[row]], self.ids[first]
+        own = way == OWN_HEAD
+        columns = [np.where(own, new, one), np.where(own, one, new), self.ids[second]]
+        return np.stack(columns, axis=1)
+
+    def _make_room(self, count: int) -> None:
+        width = ((0, 0), (0, count))
+        self._asked = np.pad(self._asked, (*width, (0, 0)), constant_values=-1)
+        self._said = np.pad(self._said, width)
+        self._sites = np.pad(self._sites, (*width, (0, 0)))
+
+
+def _learn(
+    means: Floats,
+    covariances: Floats,
+    fine: NDArray[np.bool_],
+    sites: NDArray[np.float32],
+    asked: NDArray[np.int16],
+    said: NDArray[np.float32],
+    scene: Scene,
+    certain: float,
+) -> None:
+    """Bring posteriors up to date in place, large blocks in other processes where those are."""
+    q = len(means)
+    if several() and q >= 2 * _BLOCK:
+        ends = np.linspace(0, q, q // _BLOCK + 1).astype(int).tolist()
+        blocks = [slice(*pair) for pair in itertools.pairwise(ends)]
+        state = (means, covariances, fine, sites)
+        work = [(*(array[b] for array in state), asked[b], said[b], scene, certain) for b in blocks]
+        for block, learnt in zip(blocks, each(_learnt, work), strict=True):
+            for array, part in zip(state, learnt, strict=True):
+                array[block] = part
+        return
+
+    def work(_: int, part: slice) -> None:
+        answered = (asked[part], said[part], sites[part])
+        learn((means[part], covariances[part]), fine[part], answered, scene, _SWEEPS, certain)
+
+    side_by_side(work, q, 1 + q // _PART)
+
+
+def _learnt(
+    means: Any, covariances: Any, fine: Any, sites: Any, asked: Any, said: Any, *how: Any
+) -> tuple[Any, ...]:
+    """The posteriors of a block in another process, where arrays must not be written to."""
+    state = (means.copy(), covariances.copy(), fine.copy(), sites.copy())
+    _learn(*state, asked, said, *how)
+    return state
+
+
+def _scene(core: Posterior, rows: Objects, variances: Floats) -> Scene:
+    X = np.ascontiguousarray(core.positions[rows])
+    (m, d), (sharpness, lapse) = X.shape, (core.curve.sharpness, core.curve.lapse)
+    tail = core.noise.tail
+    D: Floats = np.linalg.norm(X[:, None] - X, axis=2)
+    np.fill_diagonal(D, -1.0)
+    order = np.argsort(D, axis=1, kind="stable")[:, 1:]
+    distances: Floats = np.take_along_axis(D, order, axis=1)
+    centre: Floats = core.positions.mean(axis=0)
+    spread = np.cov(core.positions.T).reshape(d, d)
+    spread += max(1e-6 * float(np.trace(spread)) / d, 1e-12) * np.eye(d)
+    precision = np.linalg.inv(spread)
+    points: Floats = np.concatenate([X, centre + _BEYOND * (X - centre)])
+    reach: Floats = np.linalg.norm(points[:, None] - X, axis=2)
+    if tail:
+        reach = (tail + 1) / 2 * np.log1p(reach**2 / tail)
+    around = float(np.median(distances[:, min(d, m - 1) - 1] ** 2))  # of the d nearest others
+    flat = LOGISTIC + sharpness**2 * np.maximum(around * np.array([1.0, _BEYOND**2]), 1e-12)
+    z = np.arange(-8 * STEPS, 8 * STEPS + 1) / STEPS
+    p = np.maximum(lapse + (1 - 2 * lapse) * ndtr(z), 1e-12)
+    density = np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
+    worth = ((1 - 2 * lapse) * density) ** 2 / (p * p[::-1])
+    uniform = qmc.Sobol(d, seed=0).random(_DRAWS)
+    return Scene(
+        anchors=X,
+        variances=variances,
+        order=order.astype(np.int16),
+        distances=distances,
+        points=points,
+        reach=reach,
+        slopes=np.repeat(sharpness / np.sqrt(flat), m),
+        rarity=-0.5 * np.einsum("pi,ij,pj->p", points - centre, precision, points - centre),
+        logs=np.log(p),
+        worth=np.ascontiguousarray(worth[len(z) // 2 :]),
+        sharpness=float(sharpness),
+        lapse=float(lapse),
+        tail=float(tail),
+        centre=centre,
+        precision=np.ascontiguousarray(precision),
+        draws=np.ascontiguousarray(ndtri(np.clip(uniform, 1e-3, 1 - 1e-3))),
+    )
+
+
+def _posterior_of(embedding: Embedding, rows: Objects) -> Posterior:
+    """What an embedding knows of some of its objects, exact ones included.
+
+    Positions from exact answers are as uncertain as their expected τ says: with margins of standard
+    deviation s and errors of standard deviation e, an answer is wrong with probability
+    (1 − τ)/2 = arctan(e/s)/π, and a margin has about four times the variance of a position.
+    """
+    fit = embedding.details.get("posterior")
+    if fit is not None and embedding.details.get("method", "noisy") == "noisy":
+        return replace(fit, positions=fit.positions[rows], covariances=fit.covariances[rows])
+    X = embedding.positions[rows]
+    n, d = X.shape
+    tau = embedding.details.get("expected_tau", 0.99)
+    questions = random_questions(n, 1000, np.random.default_rng(0))
+    near, far = (np.linalg.norm(X[questions[:, 0]] - X[questions[:, c]], axis=1) for c in (1, 2))
+    sd = 0.5 * np.tan(np.pi / 2 * (1 - min(tau, 1 - 1 / n**2))) * float(np.std(far - near))
+    sd = max(sd, 1e-9)
+    covariances: Floats = np.tile(sd**2 * np.eye(d), (n, 1, 1))
+    return Posterior(X, covariances, Noise(), Curve(sharpness=10 / sd))
+
+
+def _laid_over(old: Floats, first: Floats, new: Floats) -> Floats:
+    """The new objects, moved as the first ones must be to lie where the old ones are."""
+    centre, target = first.mean(axis=0), old.mean(axis=0)
+    turn, size = orthogonal_procrustes(first - centre, old - target)
+    spread = float(((first - centre) ** 2).sum())
+    scale = size / spread if spread > 0 else 0.0
+    return np.asarray(scale * (new - centre) @ turn + target)
+
+
+def _check_new(new: ArrayLike, n: int) -> Objects:
+    objects = np.asarray(new)
+    if objects.ndim != 1 or not (np.issubdtype(objects.dtype, np.integer) or not len(objects)):
+        raise InvalidInput(
+            f"new of shape {objects.shape} and type {objects.dtype}: must be a list of objects' "
+            "numbers"
+        )
+    if len(objects) and objects.min() < n:
+        raise InvalidInput(
+            f"new holds object {objects.min()}: the embedding has objects 0 to {n - 1} already; "
+            f"number new ones from {n} on"
+        )
+    if len(np.unique(objects)) < len(objects):
+        raise InvalidInput("new holds an object twice: each is placed once")
+    return objects.astype(np.int64)
