@@ -140,7 +140,7 @@ def test_many_objects_may_share_few_places(n_places):
     found = nearer.embed(nearer.PointOracle(X), 3480, random_state=0, progress=False)
     placed = found.place(nearer.PointOracle(X), np.arange(3480, 3500))
     all_of_them = np.concatenate([found.positions, placed.positions])
-    assert len(np.unique(all_of_them)) == n_places
+    assert len(np.unique(all_of_them.round())) == n_places
     if n_places > 1:
         assert abs(np.corrcoef(all_of_them[:, 0], X[:, 0])[0, 1]) > 0.999
 

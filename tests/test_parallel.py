@@ -14,8 +14,7 @@ from click.testing import CliRunner
 
 import nearer
 from benchmarks.cells import FinishedCells, compute_cells
-from nearer.algorithms.newcomers import Newcomers
-from nearer.algorithms.noisy_placing import place_among_believed
+from nearer.algorithms.place import place_among
 from nearer.cli import main
 from nearer.errors import InvalidInput
 from nearer.fitting.heldout import hold_out
@@ -103,16 +102,15 @@ def test_folds_are_sent_out_and_predict_the_same(cluster):
 
 
 @pytest.mark.slow
-def test_blocks_of_newcomers_are_sent_out_and_end_in_the_same_places(cluster):
+def test_blocks_of_new_objects_are_sent_out_and_end_in_the_same_places(cluster):
     n, new = 300, 10_100
     X = np.random.default_rng(2).normal(size=(n + new, 1))
     old = Posterior(4 * X[:n], np.full((n, 1, 1), 0.05), Noise(4.0))
     oracle = nearer.PointOracle(X)
 
     def placed():
-        newcomers = Newcomers(old, np.arange(n, n + new), np.random.default_rng(0))
-        nearer.run(place_among_believed(newcomers, 10 * new), oracle)
-        return newcomers
+        rng = np.random.default_rng(0)
+        return nearer.run(place_among(old, np.arange(n, n + new), budget=40 * new, rng=rng), oracle)
 
     here = placed()
     with distributed.Client(cluster) as client, joblib.parallel_config("dask"):

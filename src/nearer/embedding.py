@@ -25,7 +25,7 @@ from nearer.text import amount
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from nearer.algorithms.placing import Placed
+    from nearer.algorithms.place import Placed
     from nearer.plotting import InteractiveMap
 
 __all__ = ["Embedding", "HeldOutAccuracy", "Phase"]
@@ -152,8 +152,7 @@ class Embedding:
     def place(self, oracle: Oracle | Callable[..., Any], new: Any, **how: Any) -> Placed:
         """Find the positions of unseen objects by comparing them with those that have one.
 
-        Where the answers were found to be noisy, questions are chosen as `nearer.informative`
-        chooses them; where they were exact, the new objects are sorted in.
+        Each new object is asked about until its position is as certain as those of the old ones.
 
         Parameters
         ----------
@@ -170,15 +169,12 @@ class Embedding:
         placed
             Positions of the new objects, and what they cost. See `nearer.algorithms.place_objects`.
         """
-        from nearer.algorithms.noisy_placing import place_noisily  # noqa: PLC0415 - rooms above
-        from nearer.algorithms.placing import place_objects  # noqa: PLC0415 - this one
+        from nearer.algorithms.place import place_objects  # noqa: PLC0415 - a room above this one
 
-        noisy = "posterior" in self.details and self.details.get("method", "noisy") == "noisy"
-        place = place_noisily if noisy else place_objects
         things = None if self.names is None else [*self.names, *new]
         if things is not None:
             new = np.arange(len(self.positions), len(things))
-        return run(place(self, new), oracle, objects=things, **how)
+        return run(place_objects(self, new), oracle, objects=things, **how)
 
     def draws(
         self, k: int = 100, random_state: int | np.random.Generator | None = None

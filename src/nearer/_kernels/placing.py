@@ -14,11 +14,9 @@ sites being as they are, and takes one Gauss–Newton step to where prior and si
 
 *Restart.* Sweeps may settle where most answers have to be taken for wrong, and a posterior that is
 too narrow asks about nothing else. So an object that moves farther than its posterior expects, or
-whose answers are much less likely than it expects, starts again from a coarse posterior: the
-probabilities of the anchors and of points beyond them, each of which stands for its surroundings.
-Its mean and covariance are then narrowed down by points that are drawn from it and weighted by the
-answers, at first by a part of what they say (population Monte Carlo, Cappé et al. 2004). Before an
-object counts as certain, its answers must be about as likely around it as around any of the points:
+whose answers are much less likely than it expects, starts again: from the most probable of some
+points, the anchors and others beyond them, each of which stands for its surroundings. Before an
+object counts as certain, its answers must be about as likely around it as around those points:
 questions that halve what is left of a wrong region are never contradicted by their own answers, but
 each of them halves the rest of the space, too.
 
@@ -62,11 +60,9 @@ LOGISTIC = 8.0 / math.pi  # the variance at which Φ is closest to the logistic 
 _PEAK = 1.0 / math.sqrt(2.0 * math.pi)  # of the normal density
 _DAMPING = 0.7  # share of a site that a sweep replaces
 _SURPRISE = 2.0  # standard deviations by which answers and moves may be other than expected
-_GENERATIONS = 4  # of draws that narrow a coarse posterior down
 _CLEAR = 6.0  # standard deviations from a tie, where an answer that agrees teaches nothing
 _FRESH = 4  # times as many sweeps after a restart
 _EVERY = 4  # so many points one is looked at before an object counts as certain: time
-_LEFT = 0.02  # share of its variance that each of them leaves at least
 
 
 class Scene(NamedTuple):
@@ -76,7 +72,7 @@ class Scene(NamedTuple):
     variances: Floats  # (m,) of each of their coordinates
     order: Shorts  # (m, m − 1) the other anchors by distance from each
     distances: Floats  # (m, m − 1) those distances
-    points: Floats  # (p, d) for the coarse posterior: the anchors, and points beyond them
+    points: Floats  # (p, d) where a search may start: the anchors, and points beyond them
     reach: Floats  # (p, m) what their distances from the anchors count
     slopes: Floats  # (p,) z for each unit of a margin: the surroundings flatten the curve
     rarity: Floats  # (p,) their log-probabilities before any answer
@@ -87,7 +83,6 @@ class Scene(NamedTuple):
     tail: float
     centre: Floats  # (d,) the prior's mean
     precision: Floats  # (d, d) and precision
-    draws: Floats  # (s, d) of a standard normal variable
 
 
 # small matrices
@@ -118,40 +113,6 @@ def _along(covariance: Floats, direction: Floats) -> float:
             row += direction[j] * covariance[i, j]
         total += direction[i] * row
     return max(total, 1e-300)
-
-
-@helper
-def _root(A: Floats) -> None:
-    """Replace a positive definite matrix by its lower triangular root (Cholesky)."""
-    d = len(A)
-    for j in range(d):
-        for i in range(j, d):
-            total = A[i, j]
-            for k in range(j):
-                total -= A[i, k] * A[j, k]
-            A[i, j] = math.sqrt(max(total, 1e-300)) if i == j else total / A[j, j]
-
-
-@helper
-def _set_moments(normal: Normal, points: Floats, weights: Floats) -> None:
-    """Give a normal distribution the mean and covariance of weighted points."""
-    mean, covariance = normal
-    d, total = len(mean), 0.0
-    for i in range(d):
-        mean[i] = 0.0
-        for j in range(d):
-            covariance[i, j] = 0.0
-    for p in range(len(points)):
-        total += weights[p]
-        for i in range(d):
-            mean[i] += weights[p] * points[p, i]
-            for j in range(d):
-                covariance[i, j] += weights[p] * points[p, i] * points[p, j]
-    for i in range(d):
-        mean[i] /= total
-    for i in range(d):
-        for j in range(d):
-            covariance[i, j] = covariance[i, j] / total - mean[i] * mean[j]
 
 
 # the model
@@ -280,17 +241,18 @@ def _sweep(
             mean[i] += room[i, j] * room[d, j]
 
 
-# the coarse posterior
+# restarts
 
 
 @helper
-def _coarsely(normal: Normal, scene: Scene, answered: Answered, n: int, weights: Floats) -> None:
-    """Mean and covariance over the points, each with its surroundings, given all answers."""
-    asked, said, _ = answered
-    middle, best = len(scene.logs) // 2, -math.inf
+def _restart(normal: Normal, scene: Scene, answered: Answered, n: int, weights: Floats) -> None:
+    """The most probable of the points given all answers, with its surroundings."""
+    asked, said, sites = answered
+    middle = len(scene.logs) // 2
     for p in range(len(scene.points)):
         weights[p] = scene.rarity[p]
     for q in range(n):
+        sites[q, 0] = sites[q, 1] = 0.0
         i, j, own = asked[q, 0], asked[q, 1], asked[q, 2] == OWN_HEAD
         if asked[q, 2] < 0:
             continue
@@ -300,46 +262,15 @@ def _coarsely(normal: Normal, scene: Scene, answered: Answered, n: int, weights:
             step = _step((t - scene.reach[p, i]) * scene.slopes[p], middle)
             weights[p] += said[q] * scene.logs[middle + step]
             weights[p] += (1.0 - said[q]) * scene.logs[middle - step]
+    at = 0
     for p in range(len(scene.points)):
-        best = max(best, weights[p])
-    total = spread = 0.0
-    for p in range(len(scene.points)):
-        weights[p] = math.exp(weights[p] - best)
-        total += weights[p]
-        spread += weights[p] / (scene.slopes[p] * scene.slopes[p])
-    _set_moments(normal, scene.points, weights)
+        if weights[p] > weights[at]:
+            at = p
     for i in range(len(normal[0])):
-        normal[1][i, i] += spread / total
-
-
-@helper
-def _narrow_down(
-    normal: Normal, scene: Scene, answered: Answered, n: int, work: Work, room: Floats
-) -> None:
-    """Draw from a normal distribution, weigh by the answers, take mean and covariance; repeat."""
-    (mean, covariance), draws, (_, _, _, root) = normal, scene.draws, work
-    d, s = len(mean), len(scene.draws)
-    points, weights = room[:s, :d], room[:s, d]
-    for generation in range(1, _GENERATIONS + 1):
-        best = -math.inf
-        for i in range(d):
-            for j in range(d):
-                root[i, j] = covariance[i, j]
-        _root(root)
-        for p in range(s):
-            for i in range(d):
-                points[p, i] = mean[i]
-                for j in range(i + 1):
-                    points[p, i] += root[i, j] * draws[p, j]
-            weights[p] = _likelihood(points[p], scene, answered, n, work)[0]
-            best = max(best, weights[p])
-        for p in range(s):
-            weights[p] = math.exp((weights[p] - best) * generation / _GENERATIONS)
-        _set_moments(normal, points, weights)
-        for i in range(d):
-            for j in range(d):
-                for k in range(min(i, j) + 1):
-                    covariance[i, j] += _LEFT * root[i, k] * root[j, k]
+        normal[0][i] = scene.points[at, i]
+        for j in range(len(normal[0])):
+            normal[1][i, j] = 0.0
+        normal[1][i, i] = 1.0 / (scene.slopes[at] * scene.slopes[at])
 
 
 @helper
@@ -398,12 +329,12 @@ def learn(
 ) -> None:
     """Bring the posteriors of objects up to date with all their answers.
 
-    `fine` says which of them are known finely enough for sweeps: the others start from the coarse
-    posterior. `certain` is the variance of a coordinate at which objects are done.
+    `fine` says whose posterior agreed with the answers before these; the others start again.
+    `certain` is the variance of a coordinate at which objects are done.
     """
     d, n = scene.anchors.shape[1], answered[0].shape[1]
     work = (np.empty(d), np.empty(d), np.empty(d), np.empty((d, d)))
-    weights, room = np.empty(len(scene.points)), np.empty((max(len(scene.draws), d + 1), d + 1))
+    weights = np.empty(len(scene.points))
     solved, before = np.empty((d + 1, d)), (np.empty(d), np.empty((d, d)))
     for x in range(len(fine)):
         normal = (normals[0][x], normals[1][x])
@@ -422,10 +353,7 @@ def learn(
             if fine[x] and variance <= d * certain:
                 fine[x] = _is_likeliest(normal[0], scene, own, n, work)
         if not fine[x]:
-            _coarsely(normal, scene, own, n, weights)
-            for q in range(n):
-                own[2][q, 0] = own[2][q, 1] = 0.0
-            _narrow_down(normal, scene, own, n, work, room)
+            _restart(normal, scene, own, n, weights)
             for _ in range(_FRESH * sweeps):
                 _sweep(normal, scene, own, n, work, solved)
             fine[x] = _likelihood(normal[0], scene, own, n, work)[1] < _SURPRISE
@@ -499,50 +427,55 @@ def _narrow(covariance: Floats, direction: Floats, factor: float, towards: Float
             covariance[i, j] -= factor * towards[i] * towards[j]
 
 
+@helper
+def _pick(listed: Shorts, figures: Floats, scene: Scene) -> tuple[int, float]:
+    """The candidate that is worth most, −1: there is none, and what it is worth.
+
+    `figures`: (3, c), of each candidate its squared margin, that margin's variance because of the
+    anchors, and because of the object.
+    """
+    best, at, last = -1.0, -1, len(scene.worth) - 1
+    for c in range(len(listed)):
+        if listed[c, 2] >= 0:
+            share = 1.0 / (LOGISTIC + figures[1, c] + figures[2, c])
+            step = int(min(math.sqrt(figures[0, c] * share) * STEPS, last))
+            worth = scene.worth[step] * figures[2, c] * share
+            if worth > best:
+                best, at = worth, c
+    return at, best
+
+
 @kernel
 def choose(
     seeds: Ints, normals: Normal, asked: Shorts, first: int, scene: Scene, n_candidates: int
 ) -> None:
     """Write questions for objects into `asked`, from `first` on; −1 where there are no more."""
-    d, last = scene.anchors.shape[1], len(scene.worth) - 1
+    d = scene.anchors.shape[1]
     work = (np.empty(d), np.empty(d), np.empty(d), np.empty((d, d)))
     listed, gradients = np.empty((n_candidates, 3), np.int16), np.empty((n_candidates, d))
-    margins, noises, variances = np.empty((3, n_candidates))
-    away, left, towards = np.empty((2, n_candidates)), np.empty((d, d)), np.empty(d)
+    figures, away = np.empty((3, n_candidates)), np.empty((2, n_candidates))
+    left, towards = np.empty((d, d)), np.empty(d)
     for x in range(len(seeds)):
-        mean, covariance = normals[0][x], normals[1][x]
-        for i in range(d):
-            for j in range(d):
-                left[i, j] = covariance[i, j]
+        mean, new = normals[0][x], first
+        left[:] = normals[1][x]
         _near_ties(mean, scene, seeds[x], listed, away)
         for c in range(n_candidates):
-            if listed[c, 2] >= 0:
-                margins[c], noises[c] = _margin(mean, scene, listed[c], work)
-                margins[c] *= margins[c]
-                variances[c] = _along(left, work[0])
-                for k in range(d):
-                    gradients[c, k] = work[0][k]
-        new = first
+            margin, figures[1, c] = _margin(mean, scene, listed[c], work)
+            figures[0, c], figures[2, c] = margin * margin, _along(left, work[0])
+            gradients[c] = work[0]
         while new < asked.shape[1]:
-            best, at = -1.0, -1
-            for c in range(n_candidates):
-                if listed[c, 2] >= 0:
-                    share = 1.0 / (LOGISTIC + noises[c] + variances[c])
-                    step = int(min(math.sqrt(margins[c] * share) * STEPS, last))
-                    worth = scene.worth[step] * variances[c] * share
-                    if worth > best:
-                        best, at = worth, c
+            at, worth = _pick(listed, figures, scene)
             if at < 0:
                 break
             if not _is_among(listed[at], asked[x], new):
-                for k in range(3):
-                    asked[x, new, k] = listed[at, k]
-                _narrow(left, gradients[at], best / variances[at], towards)
+                asked[x, new] = listed[at]
+                factor = worth / figures[2, at]
+                _narrow(left, gradients[at], factor, towards)
                 for c in range(n_candidates):
                     along = 0.0
                     for k in range(d):
                         along += gradients[c, k] * towards[k]
-                    variances[c] -= best / variances[at] * along * along if c != at else 0.0
+                    figures[2, c] -= factor * along * along
                 new += 1
             listed[at, 2] = -1
         for rest in range(new, asked.shape[1]):

@@ -7,7 +7,7 @@ from .pipelines import basis_soe as basis_soe
 from .pipelines import extra_soe as extra_soe
 from .pipelines import paper_protocol as paper_protocol
 from .pipelines import rand_soe as rand_soe
-from .placing import Placed as Placed
-from .placing import place_objects as place_objects
+from .place import Placed as Placed
+from .place import place_objects as place_objects
 
 __all__: list[str]

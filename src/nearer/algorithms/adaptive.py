@@ -3,7 +3,7 @@
 Up to a few thousand objects are asked about and fitted together: where answers fit in a few
 dimensions by obedience (`low_dimensional`), elsewhere by prediction (`high_dimensional`). Of more
 objects a random core is treated so, and every other object is then placed among the core by search
-from its heads (`placing`): about log2 of the core's size comparisons for each dimension, all
+from its heads (`place`): about log2 of the core's size comparisons for each dimension, all
 objects side by side, and nothing to fit but one position at a time.
 """
 
@@ -20,7 +20,7 @@ from nearer import checks
 from nearer.algorithms.draft import Draft
 from nearer.algorithms.high_dimensional import HighDimensional
 from nearer.algorithms.low_dimensional import LowDimensional
-from nearer.algorithms.placing import place_objects
+from nearer.algorithms.place import place_objects
 from nearer.asking.memory import Memory
 from nearer.asking.protocol import (
     Strategy,
@@ -47,8 +47,6 @@ _CORE = 1500
 # Errors that the core may have, of those that all may: others are placed no better than it is, and
 # it is a small part of the cost.
 _CORE_ERRORS = 0.25
-# Times d·log2 n comparisons, at most, for each object placed among the core: cost against accuracy
-_PLACED = 1.35
 
 
 @repeatable
@@ -147,10 +145,8 @@ def _core_and_others(n: int, budget: int | None, known: Triplets, how: _How) -> 
     strategy = _core(_CORE, half, inside, replace(how, quality=better))
     core = yield from renumbered(strategy if half is None else limited(strategy, half), objects)
     others = np.arange(_CORE, n)
-    most = _PLACED * np.log2(n) / np.log2(_CORE)
-    placed = yield from renumbered(
-        place_objects(core, others, most=most, pairs=True, keep_triplets=how.keep_triplets), objects
-    )
+    placing = place_objects(core, others, keep_triplets=how.keep_triplets, random_state=how.rng)
+    placed = yield from renumbered(placing, objects)
     note = f"{len(others)} objects among a core of {_CORE}"
     positions = np.empty((n, core.dimension))
     positions[objects] = np.concatenate([core.positions, placed.positions])
@@ -164,5 +160,6 @@ def _core_and_others(n: int, budget: int | None, known: Triplets, how: _How) -> 
         details={
             name: objects[found] if name in ("heads", "places") else found
             for name, found in core.details.items()
-        },
+        }
+        | {"never_asked": np.sort(objects[placed.never_asked])},
     )

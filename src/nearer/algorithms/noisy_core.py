@@ -2,7 +2,7 @@
 
 Some hundred objects, drawn at random, are asked about and fitted together (`informative`): they
 show the dimension and how far answers can be believed. Everybody else is placed among them by
-questions chosen from its own posterior (`newcomers`), all side by side. A newcomer's answers have
+questions chosen from its own posterior (`place`), all side by side. A newcomer's answers have
 to do with many different members of the core, whose errors cancel: it comes out about as well as
 they did, and nothing has to be fitted again.
 """
@@ -15,10 +15,8 @@ import numpy as np
 
 from nearer.algorithms.budgets import noisy_budget
 from nearer.algorithms.informative import informative
-from nearer.algorithms.newcomers import Newcomers
-from nearer.algorithms.noisy_placing import place_among_believed
-from nearer.asking.protocol import Strategy, accepts_uncertain, recorded, renumbered
-from nearer.asking.record import Record
+from nearer.algorithms.place import Placed, place_among
+from nearer.asking.protocol import Strategy, accepts_uncertain, renumbered
 from nearer.embedding import Embedding, Phase
 from nearer.fitting.posterior import Posterior, expected_tau
 from nearer.fitting.solver import disobeyed
@@ -82,18 +80,20 @@ def noisy_core(
         # of random questions; those that were chosen are harder
         wrong = noise if core.held_out is None else 1 - core.held_out.accuracy
         budget = noisy_budget(n, wrong)
-    newcomers, record = Newcomers(core.details["posterior"], np.arange(_CORE, n), rng), Record()
-    placing = place_among_believed(
-        newcomers, max(1, budget - core.n_comparisons), to_the_end=quality >= 1
+    placing = place_among(
+        core.details["posterior"],
+        np.arange(_CORE, n),
+        budget=max(1, budget - core.n_comparisons),
+        until_spent=quality >= 1,
+        rng=rng,
     )
-    yield from renumbered(recorded(placing, record), objects)
-    return _all_of(core, newcomers, record, np.argsort(objects), objects)
+    placed = yield from renumbered(placing, objects)
+    return _all_of(core, placed, np.argsort(objects), objects)
 
 
 def _all_of(
     core: Embedding,
-    newcomers: Newcomers,
-    record: Record,
+    placed: Placed,
     places: Objects,
     objects: Objects,
 ) -> Embedding:
@@ -101,25 +101,22 @@ def _all_of(
     old: Posterior = core.details["posterior"]
     fit = replace(
         old,
-        positions=np.concatenate([old.positions, newcomers.positions])[places],
-        covariances=np.concatenate([old.covariances, newcomers.covariances])[places],
+        positions=np.concatenate([old.positions, placed.positions])[places],
+        covariances=np.concatenate([old.covariances, placed.covariances])[places],
     )
-    triplets = objects[np.concatenate([core.triplets, record.triplets])]
-    asked = np.zeros(len(objects), dtype=np.bool_)
-    asked[triplets] = True
+    triplets = objects[np.concatenate([core.triplets, placed.triplets])]
+    never = np.concatenate([core.details["never_asked"], placed.never_asked])
     wrong = float(disobeyed(fit.positions, triplets).mean()) if len(triplets) else 0.5
     tau = core.details["expected_tau"]
-    sure = (
-        f"all but {len(newcomers.open)} as sure as it" if len(newcomers.open) else "as sure as it"
-    )
-    note = f"{len(newcomers.positions)} objects among a core of {len(old.positions)}, {sure}"
+    sure = f"all but {placed.uncertain} as sure as it" if placed.uncertain else "as sure as it"
+    note = f"{len(placed.positions)} objects among a core of {len(old.positions)}, {sure}"
     return replace(
         core,
         positions=fit.positions,
         triplets=triplets,
-        n_comparisons=core.n_comparisons + record.n_comparisons,
-        n_rounds=core.n_rounds + record.n_rounds,
-        history=(*core.history, Phase("place", record.n_comparisons, record.n_rounds, note)),
+        n_comparisons=core.n_comparisons + placed.n_comparisons,
+        n_rounds=core.n_rounds + placed.n_rounds,
+        history=(*core.history, Phase("place", placed.n_comparisons, placed.n_rounds, note)),
         covariances=fit.covariances,
         error_rate=wrong,
         details=core.details
@@ -129,6 +126,6 @@ def _all_of(
             "error_rate": wrong,
             # others are placed no better than the core is
             "expected_tau": min(tau, expected_tau(fit, fit.curve.sharpness)),
-            "never_asked": np.flatnonzero(~asked),
+            "never_asked": np.sort(objects[never]),
         },
     )

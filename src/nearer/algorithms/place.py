@@ -18,31 +18,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import orthogonal_procrustes
-from scipy.special import ndtr, ndtri
-from scipy.stats import qmc
+from scipy.special import ndtr
 
 from nearer import checks
 from nearer._kernels.compiling import side_by_side
 from nearer._kernels.placing import ANCHOR_HEAD, LOGISTIC, OWN_HEAD, STEPS, Scene, choose, learn
-from nearer.algorithms.budgets import noisy_budget
-from nearer.asking.protocol import Asking, doubtful, limited, recorded
+from nearer.asking.protocol import Strategy, accepts_uncertain, limited, recorded
 from nearer.asking.recipe import repeatable
 from nearer.asking.record import Record
 from nearer.embedding import Embedding
 from nearer.errors import BudgetSpent, InvalidInput
 from nearer.fitting.posterior import Curve, Noise, Posterior
-from nearer.jobs import each, several
+from nearer.parallel import is_parallel, parallel_map
 from nearer.questions import Floats, Objects, Questions, Said, random_questions
 
-__all__ = ["Placed", "place_among", "place_objects"]
+__all__ = ["Placed", "most_questions", "place_among", "place_objects"]
 
 # `python -m benchmarks scale` shows what comes of these.
 _ANCHORS = 300  # members of the core that others are compared with: time against fine ties
 _CANDIDATES = 64  # questions that are compared for each that is asked: time against comparisons
-_DRAWS = 64  # of the population Monte Carlo: time against restarts
-_OPENING = 4  # questions a coordinate, and for the object itself, that are the same for all
+_OPENING = 2  # questions a coordinate, and for the object itself, that are the same for all
 _SWEEPS = 2  # of expectation propagation in a round: time against convergence
-_BEYOND = 1.75  # how far outside the core points of the coarse posterior lie
+_MOST_WRONG = 0.35  # share of wrong answers that a default budget allows for
+_EXACT = 2.0  # tolerance where answers are exact, so that the core is better than is asked for
+_BEYOND = 1.75  # how far outside the core points lie where a search may start
 _PART = 200  # objects that make a second thread worth waking: some milliseconds
 _BLOCK = 5000  # objects that make a piece worth sending to another process: a second's work
 
@@ -80,7 +79,7 @@ class Placed:
 
 
 @repeatable
-@doubtful
+@accepts_uncertain
 def place_objects(
     embedding: Embedding,
     new: ArrayLike,
@@ -88,7 +87,7 @@ def place_objects(
     budget: int | None = None,
     keep_triplets: bool = True,
     random_state: int | np.random.Generator | None = None,
-) -> Asking[Placed]:
+) -> Strategy[Placed]:
     """Place unseen objects among those of an embedding.
 
     Parameters
@@ -135,30 +134,63 @@ def _place(
     budget: int | None,
     keep_triplets: bool,
     rng: np.random.Generator,
-) -> Asking[Placed]:
+) -> Strategy[Placed]:
     old = np.flatnonzero(np.isfinite(embedding.positions).all(axis=1))
     core = _posterior_of(embedding, old)
     if budget is None:
-        rate = 0.0 if embedding.error_rate is None else embedding.error_rate
-        budget = max(1, noisy_budget(len(old), rate) * len(new) // len(old))
+        held_out = embedding.held_out
+        wrong = 0.0 if held_out is None else 1 - held_out.accuracy
+        n, d = core.positions.shape
+        budget = max(1, len(new) * most_questions(n, d, wrong))
+    exact = core.curve.lapse == 0 and "posterior" not in embedding.details
     placed = yield from place_among(
-        core, new, ids=old, budget=budget, keep_triplets=keep_triplets, rng=rng
+        core,
+        new,
+        ids=old,
+        budget=budget,
+        tolerance=_EXACT if exact else 1.0,
+        keep_triplets=keep_triplets,
+        rng=rng,
     )
     where = _laid_over(embedding.positions[old], core.positions, placed.positions)
     return replace(placed, positions=where)
 
 
-@doubtful
+def most_questions(n: int, d: int, wrong: float) -> int:
+    """Comparisons that are enough for an object among n in d dimensions.
+
+    A position holds about d·log2 n bits. The factor of two and the one dimension more pay for
+    questions that are worth less than a bit.
+
+    Parameters
+    ----------
+    n, d
+        How many objects there are, and their dimension.
+    wrong
+        Share of wrong answers, which says how many bits an answer carries.
+
+    Examples
+    --------
+    >>> most_questions(1000, 2, 0.0), most_questions(1000, 2, 0.1)
+    (59, 112)
+    """
+    p = np.array([min(wrong, _MOST_WRONG), 1 - min(wrong, _MOST_WRONG)])
+    capacity = 1 + float(np.sum(p * np.log2(np.maximum(p, 1e-12))))
+    return int(2 * (d + 1) * np.log2(n) / capacity)
+
+
+@accepts_uncertain
 def place_among(
     core: Posterior,
     new: Objects,
     *,
     ids: Objects | None = None,
     budget: int,
+    tolerance: float = 1.0,
     until_spent: bool = False,
     keep_triplets: bool = True,
     rng: np.random.Generator,
-) -> Asking[Placed]:
+) -> Strategy[Placed]:
     """Place objects among a core whose posterior is known; nothing is checked.
 
     Parameters
@@ -171,22 +203,26 @@ def place_among(
         ``(m,)`` the numbers of the core's objects; None: 0, 1, 2, ….
     budget
         At most so many comparisons.
+    tolerance
+        An object is done when its variance is at most so many times that of the core.
     until_spent
-        Whether to spend the budget even when every object is as certain as the core.
+        Whether to spend the budget even when every object is done.
     keep_triplets
         False: the result is without them.
     rng
         Source of anchors and of candidates for questions.
     """
     ids = np.arange(len(core.positions)) if ids is None else ids
-    return _place_among(_Search(core, ids, new, rng), budget, until_spent, keep_triplets)
+    return _place_among(_Search(core, ids, new, tolerance, rng), budget, until_spent, keep_triplets)
 
 
 def _place_among(
     search: _Search, budget: int, until_spent: bool, keep_triplets: bool
-) -> Asking[Placed]:
+) -> Strategy[Placed]:
     record = Record(keep=keep_triplets)
-    yield from recorded(limited(_ask(search, until_spent), budget), record)
+    # No object takes more than twice its share: an outlier may never become certain.
+    most = budget if until_spent else 2 * budget // max(1, len(search.objects))
+    yield from recorded(limited(_ask(search, most, until_spent), budget), record)
     positions = search.positions.copy()
     positions[~search.asked] = np.nan
     return Placed(
@@ -201,9 +237,9 @@ def _place_among(
     )
 
 
-def _ask(search: _Search, until_spent: bool) -> Asking[None]:
+def _ask(search: _Search, most: int, until_spent: bool) -> Strategy[None]:
     d = search.positions.shape[1]
-    count = _OPENING * (d + 1)
+    asked = count = _OPENING * (d + 1)
     questions = search.opening(count)
     while len(questions):
         try:
@@ -215,6 +251,9 @@ def _ask(search: _Search, until_spent: bool) -> Asking[None]:
         if not until_spent:
             search.close_certain()
         count = d + 1  # the questions of a round narrow different directions
+        asked += count
+        if asked > most:
+            return
         questions = search.next_questions(count)
 
 
@@ -231,8 +270,8 @@ class _Search:
         The core and its numbers.
     objects
         ``(q,)`` the numbers of the new objects.
-    rng
-        Source of anchors and of candidates.
+    tolerance, rng
+        As for `place_among`.
 
     Attributes
     ----------
@@ -245,17 +284,22 @@ class _Search:
     """
 
     def __init__(
-        self, core: Posterior, ids: Objects, objects: Objects, rng: np.random.Generator
+        self,
+        core: Posterior,
+        ids: Objects,
+        objects: Objects,
+        tolerance: float,
+        rng: np.random.Generator,
     ) -> None:
         (n, d), q = core.positions.shape, len(objects)
         self.rng, self.objects = rng, objects
         rows = np.sort(rng.permutation(n)[:_ANCHORS])
         self.ids = ids[rows]
         variances = np.trace(core.covariances, axis1=1, axis2=2) / d
-        self.certain = float(np.median(variances))
+        self.certain = tolerance * float(np.median(variances))
         self.scene = _scene(core, rows, variances[rows])
         self._means = self.scene.centre[None]
-        self._covariances = np.linalg.inv(self.scene.precision)[None]
+        self._covariances: Floats = np.linalg.inv(self.scene.precision)[None].astype(np.float64)
         self._fine = np.zeros(1, dtype=np.bool_)
         self._asked = np.empty((1, 0, 3), dtype=np.int16)
         self._said = np.empty((1, 0), dtype=np.float32)
@@ -366,12 +410,13 @@ def _learn(
 ) -> None:
     """Bring posteriors up to date in place, large blocks in other processes where those are."""
     q = len(means)
-    if several() and q >= 2 * _BLOCK:
+    if is_parallel() and q >= 2 * _BLOCK:
         ends = np.linspace(0, q, q // _BLOCK + 1).astype(int).tolist()
         blocks = [slice(*pair) for pair in itertools.pairwise(ends)]
         state = (means, covariances, fine, sites)
-        work = [(*(array[b] for array in state), asked[b], said[b], scene, certain) for b in blocks]
-        for block, learnt in zip(blocks, each(_learnt, work), strict=True):
+        pieces = [(*(part[b] for part in state), asked[b], said[b], scene, certain) for b in blocks]
+        for block, learnt in zip(blocks, parallel_map(_learnt, pieces), strict=True):
+            array: NDArray[Any]
             for array, part in zip(state, learnt, strict=True):
                 array[block] = part
         return
@@ -414,7 +459,6 @@ def _scene(core: Posterior, rows: Objects, variances: Floats) -> Scene:
     p = np.maximum(lapse + (1 - 2 * lapse) * ndtr(z), 1e-12)
     density = np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
     worth = ((1 - 2 * lapse) * density) ** 2 / (p * p[::-1])
-    uniform = qmc.Sobol(d, seed=0).random(_DRAWS)
     return Scene(
         anchors=X,
         variances=variances,
@@ -431,7 +475,6 @@ def _scene(core: Posterior, rows: Objects, variances: Floats) -> Scene:
         tail=float(tail),
         centre=centre,
         precision=np.ascontiguousarray(precision),
-        draws=np.ascontiguousarray(ndtri(np.clip(uniform, 1e-3, 1 - 1e-3))),
     )
 
 
@@ -442,7 +485,7 @@ def _posterior_of(embedding: Embedding, rows: Objects) -> Posterior:
     deviation s and errors of standard deviation e, an answer is wrong with probability
     (1 − τ)/2 = arctan(e/s)/π, and a margin has about four times the variance of a position.
     """
-    fit = embedding.details.get("posterior")
+    fit: Posterior | None = embedding.details.get("posterior")
     if fit is not None and embedding.details.get("method", "noisy") == "noisy":
         return replace(fit, positions=fit.positions[rows], covariances=fit.covariances[rows])
     X = embedding.positions[rows]

@@ -1,4 +1,4 @@
-"""Unseen objects in an existing embedding, and the search behind it."""
+"""Objects sorted into the chains of a few heads."""
 
 from itertools import product
 
@@ -6,68 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import kendalltau, norm, truncnorm
+from scipy.stats import norm, truncnorm
 
 import nearer
-from nearer.algorithms.placing import place_among
 from nearer.algorithms.same_answers import SameAnswers
 from nearer.algorithms.slotting import Anchors, Slots, slot_objects
-from nearer.errors import InvalidInput
-
-
-@pytest.fixture(scope="module")
-def embedded():
-    X = np.random.default_rng(0).normal(size=(330, 3))
-    return X, nearer.embed(nearer.PointOracle(X), 300, random_state=0, progress=False)
-
-
-def test_new_objects_rank_the_old_as_well_as_the_old_do(embedded):
-    X, old = embedded
-    placed = old.place(nearer.PointOracle(X), np.arange(300, 330))
-    assert placed.n_comparisons <= 30 * 3 * 3 * np.log2(300)
-    assert len(placed.triplets) == placed.n_comparisons
-
-    def tau(x, where):
-        true = np.linalg.norm(X[:300] - X[x], axis=1)
-        return kendalltau(true, np.linalg.norm(old.positions - where, axis=1))[0]
-
-    new = [tau(x, where) for x, where in zip(placed.objects, placed.positions, strict=True)]
-    fitted = [tau(x, old.positions[x]) for x in range(300)]
-    assert np.mean(new) > np.mean(fitted) - 0.01
-
-
-def test_a_budget_places_as_well_as_it_can(embedded):
-    X, old = embedded
-    strategy = nearer.algorithms.place_objects(old, [300, 301])
-    placed = nearer.run(strategy, nearer.PointOracle(X), budget=20)
-    assert placed.n_comparisons == 20
-    assert np.isfinite(placed.positions).all()
-
-
-def test_nothing_new_costs_nothing(embedded):
-    assert embedded[1].place(lambda questions: 1 / 0, []).n_comparisons == 0
-
-
-@pytest.mark.parametrize(
-    ("new", "message"), [([299], "object 299"), ([300, 300], "twice"), ([0.5], "numbers")]
-)
-def test_wrong_objects_are_named(embedded, new, message):
-    with pytest.raises(InvalidInput, match=message):
-        nearer.algorithms.place_objects(embedded[1], new)
-
-
-def test_something_else_than_an_embedding_is_named():
-    with pytest.raises(InvalidInput, match="embedding is a ndarray"):
-        nearer.algorithms.place_objects(np.zeros((5, 2)), [5])
-
-
-def test_objects_are_placed_among_others_of_any_numbers():
-    X = np.random.default_rng(2).normal(size=(220, 2))
-    old, new = np.arange(0, 400, 2)[:200], np.arange(1, 41, 2)
-    points = np.zeros((400, 2))
-    points[old], points[new] = X[:200], X[200:]
-    placed = nearer.run(place_among(X[:200], new, ids=old, pairs=True), nearer.PointOracle(points))
-    assert np.median(np.linalg.norm(placed.positions - X[200:], axis=1)) < 0.05
 
 
 def test_searches_end_inside_their_shells():
@@ -210,18 +153,3 @@ def test_the_kernel_against_its_slow_twin(d):
         span = slots.first[x, head[x]], slots.last[x, head[x]]
         assert (span[0] <= member[x]).all()
         assert (member[x] < span[1]).all()
-
-
-def test_triplets_that_are_not_wanted_are_not_kept():
-    X = np.random.default_rng(0).normal(size=(130, 2))
-    old = nearer.embed(nearer.PointOracle(X), 100, random_state=0, progress=False)
-    kept, dropped = (
-        nearer.run(
-            nearer.algorithms.place_objects(old, np.arange(100, 130), keep_triplets=keep),
-            nearer.PointOracle(X),
-        )
-        for keep in (True, False)
-    )
-    assert np.array_equal(kept.positions, dropped.positions)
-    assert kept.n_comparisons == dropped.n_comparisons == len(kept.triplets) > 0
-    assert len(dropped.triplets) == 0
