@@ -23,8 +23,7 @@ from scipy.special import ndtr
 from nearer import checks
 from nearer._kernels.compiling import side_by_side
 from nearer._kernels.placing import ANCHOR_HEAD, LOGISTIC, OWN_HEAD, STEPS, Scene, choose, learn
-from nearer.asking.protocol import Strategy, accepts_uncertain, limited, recorded
-from nearer.asking.recipe import repeatable
+from nearer.asking.protocol import Strategy, accepts_uncertain, limited, recorded, repeatable
 from nearer.asking.record import Record
 from nearer.embedding import Embedding
 from nearer.errors import BudgetSpent, InvalidInput
