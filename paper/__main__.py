@@ -7,13 +7,11 @@ import sys
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from benchmarks.cells import FinishedCells, compute_cells
 from nearer.errors import NearerError
 from paper.experiments import FULL, QUICK, TARGETS, list_experiments
-from paper.page import Page, make_page, show, write_docs, write_page
+from paper.page import make_page, write_docs, write_page
 
 _DOCS = Path(__file__).resolve().parents[1] / "docs"
 
@@ -66,23 +64,7 @@ def command(
         compute_cells(cells, finished, jobs=jobs, scheduler=scheduler)
         page = make_page(target, cells, finished, seed=seed)
         files = write_page(page, target, out)
-        _print(page)
     click.echo("\n".join(str(file) for file in files))
-
-
-def _print(page: Page) -> None:
-    console = Console()
-    for table in page.tables:
-        shown = [i for i, column in enumerate(table.columns) if column.brief]
-        screen = Table(title=table.title, title_justify="left")
-        for i in shown:
-            style = "dim" if table.columns[i].paper else None
-            screen.add_column(
-                table.columns[i].head, justify="left" if i < 2 else "right", style=style
-            )
-        for row in table.rows:
-            screen.add_row(*(show(row[i], table.columns[i].digits) for i in shown))
-        console.print(screen)
 
 
 def main() -> int:

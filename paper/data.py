@@ -93,13 +93,7 @@ DATA: dict[str, Source] = {
 
 @lru_cache(maxsize=2)
 def load(name: str, n_objects: int, seed: int) -> DataSet:
-    """A data set of Table 2, or its beginning.
-
-    Examples
-    --------
-    >>> load("cities", 500, 0).points.shape
-    (500, 3)
-    """
+    """A data set of Table 2, or its beginning."""
     return DATA[name].make(n_objects, np.random.default_rng([seed, 0]))
 
 

@@ -115,11 +115,5 @@ NOTES = (
 
 
 def notes_for(tables: set[str]) -> list[Note]:
-    """The notes about any of these tables.
-
-    Examples
-    --------
-    >>> [note.title for note in notes_for({"table3"})]
-    ['Classifier', 'Accuracy on spam, cities and digits']
-    """
+    """The notes about any of these tables."""
     return [note for note in NOTES if tables & set(note.tables)]

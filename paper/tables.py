@@ -39,14 +39,11 @@ class Column:
         How many to show after the point.
     paper
         Whether it holds the paper's figures.
-    brief
-        Whether it is shown where there is little room.
     """
 
     head: str
     digits: int = 2
     paper: bool = False
-    brief: bool = True
 
 
 @dataclass
@@ -179,21 +176,21 @@ _QUALITY = (
     Column("data"),
     Column("method"),
     Column("d̂", 1),
-    Column("paper", 0, paper=True, brief=False),
+    Column("paper", 0, paper=True),
     Column("comparisons", 0),
-    Column("paper", 0, paper=True, brief=False),
+    Column("paper", 0, paper=True),
     Column("τ"),
-    Column("±", brief=False),
+    Column("±"),
     Column("paper", paper=True),
     Column("kNN"),
-    Column("±", brief=False),
+    Column("±"),
     Column("paper", paper=True),
-    Column("RMSE", 3, brief=False),
-    Column("paper", paper=True, brief=False),
-    Column("zero loss", brief=False),
-    Column("paper", paper=True, brief=False),
+    Column("RMSE", 3),
+    Column("paper", paper=True),
+    Column("zero loss"),
+    Column("paper", paper=True),
     Column("seconds", 1),
-    Column("runs", 0, brief=False),
+    Column("runs", 0),
 )
 
 

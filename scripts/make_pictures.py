@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
 import nearer
-from nearer.geometry.dominance import hull_estimate, lens
+from nearer.algorithms.dominance import hull_estimate, lens
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images"
 GREY, RED, BLUE, GOLD = "#b9bec6", "#d1495b", "#2e6f9e", "#e09f3e"

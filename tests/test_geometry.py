@@ -7,10 +7,16 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 
+from nearer.algorithms.axes import find_axis, opposite_apex
+from nearer.algorithms.dominance import (
+    above,
+    affinely_independent,
+    count_above,
+    hull_estimate,
+    lens,
+    most_above,
+)
 from nearer.errors import InvalidInput
-from nearer.geometry.axes import find_axis, opposite_apex
-from nearer.geometry.dominance import above, count_above, hull_estimate, lens, most_above
-from nearer.geometry.independence import affinely_independent
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -16,7 +16,7 @@ import numpy as np
 from matplotlib.patches import Circle
 
 import nearer
-from nearer.geometry.dominance import hull_estimate, lens
+from nearer.algorithms.dominance import hull_estimate, lens
 
 X = nearer.datasets.make_ball(400, 2, random_state=12)
 oracle = nearer.PointOracle(X)

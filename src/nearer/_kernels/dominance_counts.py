@@ -1,6 +1,6 @@
 """Counting who is above how many, in rank vectors.
 
-Inputs are prepared by `nearer.geometry.dominance`: `ranks` is ``(n, k)``, one row an object;
+Inputs are prepared by `nearer.algorithms.dominance`: `ranks` is ``(n, k)``, one row an object;
 `short` and `bound` name, for each object, the ranking in which it has the fewest members below it,
 and how many. Only those members need be looked at.
 """

@@ -25,15 +25,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearer import checks
+from nearer.algorithms.axes import Axis, Ranking, find_axis, opposite_apex
+from nearer.algorithms.dominance import affinely_independent, hull_estimate, most_above
 from nearer.asking.noisy_sort import repeated
 from nearer.asking.protocol import Strategy, recorded, repeatable
 from nearer.asking.record import Record
 from nearer.asking.select import farthest_object
 from nearer.asking.sort import Order, rank_objects
 from nearer.errors import BudgetSpent, InvalidInput
-from nearer.geometry.axes import Axis, Ranking, find_axis, opposite_apex
-from nearer.geometry.dominance import hull_estimate, most_above
-from nearer.geometry.independence import affinely_independent
 
 __all__ = ["Basis", "Endpoints", "choose_basis"]
 

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearer import checks
+from nearer.algorithms.axes import Axis
 from nearer.algorithms.basis import Basis, Endpoints, choose_basis
 from nearer.asking.protocol import Strategy, recorded, repeatable, together
 from nearer.asking.record import Record
@@ -27,7 +28,6 @@ from nearer.asking.select import best_of
 from nearer.asking.sort import Order, bisect
 from nearer.embedding import Embedding, Phase
 from nearer.errors import InvalidInput
-from nearer.geometry.axes import Axis
 
 __all__ = ["basis_embedding", "locate_objects"]
 

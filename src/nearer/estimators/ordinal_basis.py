@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from nearer.algorithms.axes import Axis
 from nearer.algorithms.basis import Basis, Endpoints, choose_basis
 from nearer.asking.oracles import DistanceOracle, PointOracle
 from nearer.asking.protocol import Oracle
@@ -16,7 +17,6 @@ from nearer.asking.run import run
 from nearer.asking.sort import Order
 from nearer.errors import InvalidInput
 from nearer.estimators.base import as_generator
-from nearer.geometry.axes import Axis
 
 __all__ = ["OrdinalBasis"]
 

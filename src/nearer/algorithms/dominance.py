@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from nearer._kernels.dominance_counts import count_below, most_below
 from nearer.errors import InvalidInput
 
-__all__ = ["above", "count_above", "hull_estimate", "lens", "most_above"]
+__all__ = ["above", "affinely_independent", "count_above", "hull_estimate", "lens", "most_above"]
 
 Mask = NDArray[np.bool_]
 
@@ -130,3 +130,41 @@ def _check(rankings: ArrayLike) -> NDArray[np.int64]:
             f"rankings of shape {r.shape} and type {r.dtype}: must be (n_heads, n_objects) integers"
         )
     return r.astype(np.int64, copy=False)
+
+
+def affinely_independent(rankings: ArrayLike) -> bool:
+    """Whether some object of the hull estimate is in none of the estimates with one head fewer.
+
+    By Carathéodory's theorem every point of a hull in d dimensions lies in the hull of d + 1 of its
+    vertices. So when the heads in P, |P| = d̂ + 2, span no more than d̂ dimensions, the hulls of P
+    with one head left out cover the hull of P; when they span d̂ + 1, those smaller hulls are only
+    the faces of a simplex and its inside is left over (Section 2.1 of the paper; Algorithm 1, lines
+    19–20). This is the test behind the dimension.
+
+    Parameters
+    ----------
+    rankings
+        ``(k, n)``, one row for each head of P, the candidate among them.
+
+    Examples
+    --------
+    The corners of a triangle full of objects are independent, three objects on a line are not:
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> triangle = np.concatenate([[[0, 0], [1, 0], [0, 1]], rng.dirichlet([1, 1, 1], 200)[:, :2]])
+    >>> line = np.linspace(0, 1, 100)[:, None] * [1, 2]
+    >>> def rank(X, heads):
+    ...     return np.linalg.norm(X[heads, None] - X, axis=2).argsort(1).argsort(1)
+    >>> affinely_independent(rank(triangle, [0, 1, 2]))
+    True
+    >>> affinely_independent(rank(line, [0, 40, 99]))
+    False
+    """
+    r = np.asarray(rankings)
+    inside = hull_estimate(r)
+    for left_out in range(len(r)):
+        inside &= ~hull_estimate(np.delete(r, left_out, axis=0))
+        if not inside.any():
+            return False
+    return True

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nearer.geometry.dominance import hull_estimate, lens
+from nearer.algorithms.dominance import hull_estimate, lens
 
 __all__ = ["Axis", "find_axis", "opposite_apex"]
 

@@ -1,1 +1,0 @@
-"""What rankings tell; asks nothing."""
