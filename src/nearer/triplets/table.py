@@ -35,7 +35,7 @@ from nearer.errors import BadRow, InvalidInput
 from nearer.files import as_path, content_suffix, decoded, numpy_arrays, read_bytes, unpacked
 from nearer.triplets.columns import by_name, kind_of
 
-__all__ = ["SCREENS", "Table", "load_table", "read_table", "stated_separator", "text_of"]
+__all__ = ["SCREENS", "Table", "load_table", "read_table", "text_of"]
 
 #: fields by which a record is recognised as a screen: what was shown, and what was chosen of it
 SCREENS = (
@@ -293,12 +293,12 @@ def _folder(path: Path) -> Table:
 def _text(name: str, text: str, drop_ragged: bool) -> Table:
     """The rows of a text of separated values."""
     first, newline, below = text.partition("\n")
-    stated = stated_separator(first)
+    stated = _STATED.fullmatch(first)
     text = newline + below if stated else text
     comments, first_row = _top(text)
     if first_row is None:
         raise InvalidInput(f"{name}: has no rows; it needs at least one")
-    separator = stated or _separator(first_row)
+    separator = stated[1] if stated else _separator(first_row)
     comment, rows, lines = _rows(name, text, separator, comments)
     if not rows:
         raise InvalidInput(f"{name}: has no rows; it needs at least one")
@@ -336,18 +336,6 @@ def _refuse_late_header(name: str, text: str) -> None:
         raise InvalidInput(
             f"{name}, line {number}: '{line.strip()}' is a header; take out what stands above it"
         )
-
-
-def stated_separator(line: str) -> str | None:
-    """What a first line says that stands between fields; None where it is another line.
-
-    Examples
-    --------
-    >>> stated_separator("sep=;"), stated_separator("head;winner;loser")
-    (';', None)
-    """
-    stated = _STATED.fullmatch(line)
-    return stated[1] if stated else None
 
 
 def _top(text: str) -> tuple[int, str | None]:
