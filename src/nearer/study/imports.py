@@ -23,7 +23,6 @@ from nearer.study.board import fact
 from nearer.study.config import part, read_yaml
 from nearer.study.rows import Joined, Leased, Ledger, Posed, Proposed, Refusal, Responded
 from nearer.text import amount
-from nearer.triplets import read_table
 
 _HEAD = ("head", "query", "center")
 _NEAR = ("winner", "near", "answer")
@@ -56,6 +55,8 @@ class EarlierAnswer(NamedTuple):
 
 def table_rows(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
     """The columns of a table, in lower case, and its rows, each with the line that it begins on."""
+    from nearer.triplets import read_table  # noqa: PLC0415 - loads pandas; serving needs none
+
     frame = read_table(path, encoding="cp1252")
     columns = [str(name).strip().lower() for name in frame.columns]
     records = frame.set_axis(columns, axis=1).to_dict("records")

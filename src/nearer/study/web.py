@@ -158,7 +158,8 @@ class Guard:
             if not more:  # the body is here; what may still come is that the person goes away
                 return await receive()
             try:
-                message = await asyncio.wait_for(receive(), ends - time.monotonic())
+                async with asyncio.timeout(ends - time.monotonic()):
+                    message = await receive()
             except TimeoutError:
                 raise HTTPException(408, "the request took too long; send it again") from None
             left -= len(message.get("body", b""))

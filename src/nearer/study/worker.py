@@ -141,7 +141,11 @@ class Worker:
         self._sortings: dict[int | None, Sorting] = {}
 
     def do(self, job: dict[str, Any]) -> dict[str, Any]:
-        """One job, ``choose`` or ``map``, on one consistent state of the file."""
+        """One job, ``choose`` or ``map``, on one consistent state of the file.
+
+        A job ends its transaction when it has read: while one is open, what was erased stays in the
+        write-ahead log.
+        """
         self._db.execute("BEGIN")
         try:
             config = read_config(self._db)
@@ -150,6 +154,10 @@ class Worker:
                 return self._map(config, n)
             return (self._sort if config.in_rounds else self._choose)(job, config, n)
         finally:
+            self._end_reading()
+
+    def _end_reading(self) -> None:
+        if self._db.in_transaction:
             self._db.execute("COMMIT")
 
     def _choose(self, job: dict[str, Any], config: Config, n: int) -> dict[str, Any]:
@@ -161,11 +169,13 @@ class Worker:
             seed = config.seed + (person or 0)
             self._choosings[person] = Choosing(config.method, n, config.n_components, seed)
         rows, _, _, unsure = comparisons(self._db, person=person)
+        asked = asked_facts(self._db, person)
+        self._end_reading()
         near = np.ma.MaskedArray(np.ones(len(rows), dtype=np.bool_), mask=unsure)
         rows, weights = weighted(rows, near)
         questions, odds = self._choosings[person].choose(
             rows,
-            *asked_facts(self._db, person),
+            *asked,
             int(job["n_questions"]),
             np.random.default_rng([config.seed, batch]),
             weights=weights,
@@ -188,6 +198,8 @@ class Worker:
             for q, answer in replay(self._db).decided()
             if q.person == person
         ]
+        seen = last_answer(self._db)
+        self._end_reading()
         rows = answered(
             np.array([row for row, _ in decided], dtype=np.int64).reshape(-1, 3),
             np.array([answer for _, answer in decided], dtype=np.bool_),
@@ -199,7 +211,7 @@ class Worker:
         return {
             "questions": questions.tolist(),
             "done": self._sortings[person].done,
-            "seen": last_answer(self._db),
+            "seen": seen,
             "person": person,
             "whole_round": person is None,
             "seconds": time.perf_counter() - began,
@@ -210,6 +222,7 @@ class Worker:
 
         d, holdout = config.n_components, triplets(self._db, ["holdout"])
         answers = collected(self._db)
+        self._end_reading()
         return {"map": draw_map(answers, n, n_components=d, seed=config.seed, holdout=holdout)}
 
 
