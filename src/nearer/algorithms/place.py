@@ -412,10 +412,9 @@ def _learn(
     if is_parallel() and q >= 2 * _BLOCK:
         ends = np.linspace(0, q, q // _BLOCK + 1).astype(int).tolist()
         blocks = [slice(*pair) for pair in itertools.pairwise(ends)]
-        state = (means, covariances, fine, sites)
+        state: tuple[NDArray[Any], ...] = (means, covariances, fine, sites)
         pieces = [(*(part[b] for part in state), asked[b], said[b], scene, certain) for b in blocks]
         for block, learnt in zip(blocks, parallel_map(_learnt, pieces), strict=True):
-            array: NDArray[Any]
             for array, part in zip(state, learnt, strict=True):
                 array[block] = part
         return

@@ -1,6 +1,6 @@
 """Answers in the one form that is used inside, and the order in which options are shown.
 
-One answer for each comparison, or one row of them for each screen. Without doubt they are plain
+One answer for each comparison, or one row of them for each screen. Certain answers are plain
 booleans. "Don't know" (None, NaN, `nearer.UNSURE`, masked) is masked; a number from 0 to 1 is a
 graded answer, how much speaks for a.
 
@@ -104,7 +104,7 @@ def as_answers(said: Any, questions: Questions) -> Said:
     if answers.shape != shape and answers.size:
         answers = _rows_of_none(said, shape)
     if answers.shape != shape:
-        if answers.ndim == 0:  # a shape of nothing tells nobody that a `return` was forgotten
+        if answers.ndim == 0:  # most often a forgotten `return`
             raise OracleError(
                 f"the oracle returned {said!r:.80} for {len(questions)} questions: it must return "
                 f"one answer for each, a list or an array of shape {shape}"
@@ -227,7 +227,7 @@ class OptionOrder:
     Parameters
     ----------
     order
-        ``"random"``: which object is first is drawn anew each time a question is asked.
+        ``"random"``: which object is first is drawn each time a question is asked.
         ``"fixed"``: a is first.
     seed
         Of the draw.

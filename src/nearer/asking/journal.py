@@ -341,7 +341,7 @@ def journal_seed(path: str | os.PathLike[str]) -> int | None:
 
 
 def _votes(kept: list[tuple[str, str, str | None]]) -> tuple[Objects, Floats, list[str | None]]:
-    """Triplets, their weights, and who gave each; several votes on a question are several."""
+    """Triplets, their weights and the judge of each; every vote on a question is one triplet."""
     ballots = [
         (json.loads(question), person, said)
         for question, answer, by in kept
@@ -353,8 +353,8 @@ def _votes(kept: list[tuple[str, str, str | None]]) -> tuple[Objects, Floats, li
     # neighbours of one width and one person are taken together, in the order they were given
     for (width, person), some in groupby(ballots, key=lambda ballot: (len(ballot[0]), ballot[1])):
         group = list(some)
-        nobody = np.nan if width == 3 else [np.nan] * (width - 1)
-        said = np.array([nobody if x is None else x for *_, x in group], dtype=np.float64)
+        unsure = np.nan if width == 3 else [np.nan] * (width - 1)
+        said = np.array([unsure if x is None else x for *_, x in group], dtype=np.float64)
         questions = np.array([question for question, *_ in group], dtype=np.int64)
         answers = as_answers(said, questions)
         if answers.dtype == np.bool_ and not len(unsure_rows(answers)):

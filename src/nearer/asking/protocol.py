@@ -76,7 +76,7 @@ Oracle = Callable[[Questions], Answers]
 
 _MOST_REFUSALS = 100  # rounds without budget after which a strategy is taken to loop
 _SEED = "random_state"
-_AGAIN = 2  # times that a question nobody could answer is put again
+_AGAIN = 2  # times that a question answered by "don't know" is asked again
 
 
 class _Strategy(Generator[Questions, Answers, T]):
@@ -281,10 +281,10 @@ def renumbered(strategy: Strategy[T], objects: Objects) -> Strategy[T]:
 
 
 def in_order(strategy: Strategy[T]) -> Strategy[T]:
-    """Put every question with the lower number first.
+    """Ask every question with the lower number first.
 
-    Whoever answers ``distance[a] < distance[b]`` decides between equal distances by the order in
-    which they are asked about; so asked, that is the order of numbers.
+    An oracle that answers ``distance[a] < distance[b]`` decides between equal distances by the
+    order of a and b, which this wrapper makes the order of their numbers.
 
     Examples
     --------
@@ -307,7 +307,7 @@ def in_order(strategy: Strategy[T]) -> Strategy[T]:
 
 
 class Ties:
-    """How often nobody could answer: questions asked again, and those decided by number."""
+    """Counts of "don't know": questions asked again, and those decided by number."""
 
     def __init__(self) -> None:
         self.n_again = 0
@@ -315,20 +315,20 @@ class Ties:
 
     def __str__(self) -> str:
         return (
-            f"{self.n_again} questions were put again because nobody knew; {self.n_broken} stayed "
-            "open and went to the object of the lower number"
+            f"{self.n_again} questions were asked again after an answer of don't know; "
+            f"{self.n_broken} stayed open and went to the object of the lower number"
         )
 
 
 def forced_choice(
     strategy: Strategy[T], ties: Ties | None = None, *, again: int = _AGAIN
 ) -> Strategy[T]:
-    """Give a strategy plain booleans: what nobody knows is asked again, then decided by number.
+    """Give a strategy plain booleans: "don't know" is asked again, then decided by number.
 
     Parameters
     ----------
     strategy
-        One that sorts, say, and so needs every answer.
+        A strategy that needs every answer, such as a sort.
     ties
         Counts what was asked again and what stayed open.
     again
@@ -410,7 +410,7 @@ class Repeatable(_Strategy[T]):
         return {name: describe(value) for name, value in self._given().items() if name != _SEED}
 
     def seeded(self, seed: int) -> Repeatable[T]:
-        """The same strategy made anew from a seed; itself where it uses none."""
+        """The same strategy made from another seed; itself if it uses none."""
         if _SEED not in inspect.signature(self._make).parameters:
             return self
         return Repeatable(self._make, self._args, {**self._options, _SEED: seed})

@@ -32,7 +32,7 @@ class Record:
     def __init__(self, *, keep: bool = True) -> None:
         self._keep = keep
         self._rounds: list[NDArray[np.int32]] = []
-        self._weights: list[Floats] = []  # empty while there was no doubt
+        self._weights: list[Floats] = []  # empty while all answers are certain
         self.n_comparisons: int = 0
         self.n_rounds: int = 0
         self.n_unsure: int = 0
@@ -54,10 +54,10 @@ class Record:
         self.n_told += len(questions) - len(unsure) - int(halves)
         if not self._keep:
             return
-        doubt = isinstance(answers, np.ma.MaskedArray) or answers.dtype != np.bool_
-        if doubt and not self._weights:
+        uncertain = isinstance(answers, np.ma.MaskedArray) or answers.dtype != np.bool_
+        if uncertain and not self._weights:
             self._weights = [np.ones(len(rows)) for rows in self._rounds]
-        if self._weights or doubt:
+        if self._weights or uncertain:
             rows, weights = weighted(questions, answers)
             self._weights.append(weights)
         else:
@@ -76,7 +76,7 @@ class Record:
 
     @property
     def weighted(self) -> tuple[Objects, Floats | None]:
-        """The same with weights where there was doubt, see `nearer.questions.weighted`."""
+        """The same with weights where answers were uncertain, see `nearer.questions.weighted`."""
         rows, weights = self._all()
         return rows.astype(np.int64), weights
 

@@ -1,9 +1,9 @@
-r"""People as oracles: doubt near a tie, lapses, a favourite side, and differences between people.
+r"""People as oracles: uncertain near a tie, with lapses, a favourite side, and differences.
 
 A person with reliability r who looks at the question says "a" with probability
 1/(1 + exp(−r (δ_b − δ_a)/scale)), δ the distances from the head: the psychometric curve. With
-probability `lapse` the person does not look and says "a" with probability `side`. A negative
-reliability is someone who answers the opposite question.
+probability `lapse` the person does not look and says "a" with probability `side`. A person of
+negative reliability answers the opposite question.
 
 On a screen a person chooses what costs least (`nearer.asking.oracles`) after each cost, over the
 scale and times r, has lost a Gumbel variable: with one to choose, a softmax.
@@ -174,7 +174,7 @@ class CrowdOracle:
     metric, choose
         As in `PointOracle`.
     random_state
-        Seed or generator: who is asked, and what is answered.
+        Seed or generator of the choice of people and of their answers.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""A file of answers that grows: somebody else writes it, and the run goes on as it does.
+"""Answers from another program: it reads questions from one file and adds answers to another.
 
 Questions are appended to one file as JSON lines, ``{"id": 7, "head": …, "a": …, "b": …}``; answers
 are awaited in another, ``{"id": 7, "answer": true}``, in any order and from any program. The answer
@@ -24,10 +24,10 @@ class Inbox:
     Parameters
     ----------
     questions, answers
-        The two files. What they hold already is taken up: a question that was answered is not
-        written again.
+        The two files. Questions that they hold already are not written again, so that a run that
+        is repeated uses the answers that are there.
     every
-        Seconds between looks at the answers.
+        Seconds between two readings of the answers.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class Inbox:
             raise InvalidInput(f"every={every!r}: must be a number of seconds above 0")
         self._answers: dict[int, Any] = {}
         self._read = 0  # bytes of the answers
-        self._ids: dict[str, list[int]] = {}  # by question, those not taken up yet
+        self._ids: dict[str, list[int]] = {}  # written before, not asked again yet
         self._next = 0
         for row in _lines(self._out):
             key = json.dumps([row["head"], row["a"], row["b"]])
@@ -59,14 +59,14 @@ class Inbox:
 
     async def __call__(self, questions: Sequence[Sequence[Any]]) -> list[Any]:
         """Write questions, then wait until all of them are answered."""
-        wanted = [self._put(question) for question in questions]
+        wanted = [self._write(question) for question in questions]
         while True:
-            self._look()
+            self._read_answers()
             if all(number in self._answers for number in wanted):
                 return [self._answers[number] for number in wanted]
             await asyncio.sleep(self._every)
 
-    def _put(self, question: Sequence[Any]) -> int:
+    def _write(self, question: Sequence[Any]) -> int:
         head, a, b = (_plain(thing) for thing in question)
         before = self._ids.get(json.dumps([head, a, b]))
         if before:
@@ -82,8 +82,8 @@ class Inbox:
             ) from error
         return number
 
-    def _look(self) -> None:
-        """Take in what was added since the last look, whole lines only."""
+    def _read_answers(self) -> None:
+        """Read the whole lines that were added since the last time."""
         if not self._in.exists():
             return
         with self._in.open("rb") as file:
@@ -93,10 +93,10 @@ class Inbox:
         for line in whole.decode("utf-8").splitlines():
             row = _row(line, self._in) if line.strip() else {}
             if {"id", "answer"} <= set(row):
-                said = row["answer"]
-                certain = isinstance(said, int) and not isinstance(said, bool)
-                self._answers.setdefault(row["id"], float(said) if certain else said)
-        self._read += len(whole)  # a line that cannot be read stops everybody who waits
+                answer = row["answer"]
+                number = isinstance(answer, int) and not isinstance(answer, bool)
+                self._answers.setdefault(row["id"], float(answer) if number else answer)
+        self._read += len(whole)
 
 
 def _plain(thing: Any) -> Any:

@@ -1,10 +1,10 @@
-"""Several judges: models, prompts or people, each question put to some of them.
+"""A panel of judges: models, prompts or people, each question answered by some of them.
 
-Who is asked is drawn for each question; one that comes again goes to somebody who has not answered
-it yet. How far each judge can be believed is rated as people are (`nearer.fitting.reliability`): by
-how well its answers agree with a fit that has not seen them. A judge of reliability r counts r, at
-most 1 here: of a single vote, (1 + r)/2 goes to the side it took. Ratings are made anew whenever
-there are half as many votes more.
+The judges of a question are drawn; a question that is asked again goes to other judges. Judges are
+rated as people are (`nearer.fitting.reliability`): by how well their answers agree with a fit that
+has not seen them. A judge of reliability r, at most 1 here, has weight r: a single vote counts as a
+graded answer of (1 + r)/2 for its side. Ratings are computed again whenever the number of votes has
+grown by half.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from nearer.fitting.belief import Belief
 
 __all__ = ["Panel", "PanelReport"]
 
-_ENOUGH = 200  # votes before anybody is rated: with fewer, ratings are hardly more than the prior
-_GROWTH = 1.5  # as the belief itself is reviewed
+_FEWEST_VOTES = 200  # with fewer, ratings are hardly more than the prior
+_GROWTH = 1.5  # of the number of votes between two ratings
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,14 @@ class PanelReport:
     Attributes
     ----------
     votes
-        How many each has given.
+        How many each judge has given.
     reliability
-        1 for the average judge, 0 for one who guesses, negative for one who contradicts; empty
-        before there are enough votes.
+        1 for the average judge, 0 for guesses, negative for contradictions; empty before there
+        are enough votes.
     errors
         Standard error of each.
     reports
-        What each says of itself, where it does.
+        The report of each judge that has one.
     """
 
     votes: dict[str, int]
@@ -60,9 +60,9 @@ class Panel:
     judges
         Oracles by name; a list is named by number. Async ones and others.
     votes
-        How many of them are put each question. Their answers make one graded answer.
+        How many of them answer each question. Their answers make one graded answer.
     random_state
-        Seed of who is asked.
+        Seed of the choice of judges.
 
     Examples
     --------
@@ -104,20 +104,20 @@ class Panel:
 
     @property
     def about(self) -> dict[str, Any]:
-        """Who the judges are; a journal begun with others is refused."""
+        """What identifies the judges; a journal begun with others is refused."""
         return {
             "judges": {name: getattr(judge, "about", {}) for name, judge in self._judges.items()},
             "votes": self._votes,
         }
 
     def report(self) -> PanelReport:
-        """Who has voted how often, and how far each can be believed."""
-        if len(self._log) >= _ENOUGH:
+        """How often each judge has voted, and how reliable it is."""
+        if len(self._log) >= _FEWEST_VOTES:
             self._rate()
         votes = dict.fromkeys(self._judges, 0)
         for *_, name, _ in self._log:
             votes[name] += 1
-        told = {
+        reports = {
             name: judge.report()
             for name, judge in self._judges.items()
             if callable(getattr(judge, "report", None))
@@ -126,18 +126,22 @@ class Panel:
             votes,
             {name: rating for name, (rating, _) in self._rated.items()},
             {name: error for name, (_, error) in self._rated.items()},
-            told,
+            reports,
         )
 
     async def __call__(self, questions: Any) -> PricedAnswers:
-        """Put each question to some of the judges, all of them at the same time."""
-        keys = [tuple(row) for row in (questions.tolist() if _is_array(questions) else questions)]
+        """Ask some of the judges about each question, all of them at the same time."""
+        numbered = isinstance(questions, np.ndarray)
+        keys = [tuple(row) for row in (questions.tolist() if numbered else questions)]
         asked: dict[str, list[int]] = {}
         for i, key in enumerate(keys):
             for name in self._chosen(key):
                 asked.setdefault(name, []).append(i)
         replies = await asyncio.gather(
-            *(self._put(name, _rows(questions, rows)) for name, rows in asked.items())
+            *(
+                self._ask(name, questions[rows] if numbered else [questions[i] for i in rows])
+                for name, rows in asked.items()
+            )
         )
         ballots: list[dict[str, float | None]] = [{} for _ in keys]
         cost = 0.0
@@ -151,13 +155,13 @@ class Panel:
         return PricedAnswers(answers, cost=cost, by=list(ballots))
 
     async def aclose(self) -> None:
-        """Close whatever the judges hold."""
+        """Close the connections of the judges."""
         for judge in self._judges.values():
             if hasattr(judge, "aclose"):
                 await judge.aclose()
 
     def _chosen(self, key: tuple[Any, ...]) -> list[str]:
-        """Who is put this question: in an order drawn for it, from where it was put last."""
+        """The judges of this question: the next in an order that is drawn for it."""
         fact = repr((str(key[0]), *sorted(map(str, key[1:]))))
         start = self._times.get(fact, 0)
         self._times[fact] = start + self._votes
@@ -168,21 +172,20 @@ class Panel:
         order = sorted(self._judges, key=lot)
         return [order[(start + i) % len(order)] for i in range(self._votes)]
 
-    async def _put(self, name: str, questions: Any) -> Any:
+    async def _ask(self, name: str, questions: Any) -> Any:
         judge = self._judges[name]
         if is_async(judge):
             return await judge(questions)
         return await asyncio.to_thread(judge, questions)
 
     def _together(self, ballot: dict[str, float | None]) -> float | bool | None:
-        """One answer of several: their mean, each counted by how far it can be believed."""
+        """One answer from several: their mean, weighted by reliability."""
         said = {name: p for name, p in ballot.items() if p is not None}
-        trust = {name: min(1.0, max(0.0, self._rated.get(name, (1.0, 0.0))[0])) for name in said}
-        if not said or not any(trust.values()):
+        weight = {name: min(1.0, max(0.0, self._rated.get(name, (1.0, 0.0))[0])) for name in said}
+        if not any(weight.values()):
             return None
-        best = max(trust.values())
-        p = sum(trust[name] * said[name] for name in said) / sum(trust.values())
-        p = 0.5 + best * (p - 0.5)
+        mean = sum(weight[name] * said[name] for name in said) / sum(weight.values())
+        p = 0.5 + max(weight.values()) * (mean - 0.5)
         return bool(p) if p in (0.0, 1.0) else p
 
     def _note(self, keys: list[tuple[Any, ...]], ballots: list[dict[str, float | None]]) -> None:
@@ -191,7 +194,7 @@ class Panel:
             self._log += [(head, a, b, name, p) for name, p in ballot.items() if p is not None]
 
     async def _rate_if_due(self) -> None:
-        due = len(self._log) >= max(_ENOUGH, _GROWTH * self._rated_at)
+        due = len(self._log) >= max(_FEWEST_VOTES, _GROWTH * self._rated_at)
         if due and not self._rating:
             self._rating = True
             try:
@@ -217,14 +220,6 @@ class Panel:
                 )
             }
         self._rated_at = len(log)
-
-
-def _is_array(questions: Any) -> bool:
-    return isinstance(questions, np.ndarray)
-
-
-def _rows(questions: Any, rows: list[int]) -> Any:
-    return questions[rows] if _is_array(questions) else [questions[i] for i in rows]
 
 
 def _plain(answer: Any) -> float | None:
