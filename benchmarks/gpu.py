@@ -26,7 +26,6 @@ from nearer.fitting.choices import as_choices
 from nearer.fitting.device import using
 from nearer.fitting.losses import LOSSES, Loss
 from nearer.fitting.posterior import Noise
-from nearer.scale.gpu import GpuPasses
 
 TIMED = True
 _HELD_OUT = 1_000_000
@@ -92,6 +91,8 @@ def fitted(n: int, m: int, d: int, init: str, seed: int) -> dict[str, float]:
     model = _model(d, init).fit(rows)
     seconds = time.perf_counter() - start
     with using("cuda"):
+        from nearer.scale.gpu import GpuPasses
+
         wrong = GpuPasses(test, None, n).disobeyed(model.embedding_).mean()
     return {
         "seconds": seconds,
@@ -111,6 +112,8 @@ def passed(n: int, m: int, d: int, loss: str) -> dict[str, float]:
     """Milliseconds of one pass, and those that the device takes to copy as many bytes."""
     torch = _torch()
     rows, _ = _problem(n, m, d, 0)
+    from nearer.scale.gpu import GpuPasses
+
     passes = GpuPasses(rows, None, n)
     Z = torch.rand(n, d, device="cuda")
     copied = torch.empty(12 * m // 8, dtype=torch.int32, device="cuda")
@@ -143,6 +146,8 @@ def door(n: int, m: int, d: int) -> dict[str, float]:
     )
     seconds = time.perf_counter() - start
     with using("cuda"):
+        from nearer.scale.gpu import GpuPasses
+
         wrong = GpuPasses(test, None, n).disobeyed(found.positions).mean()
     return {"seconds": seconds, "held_out_error": float(wrong)}
 

@@ -1,13 +1,16 @@
-"""The second door for very many answers: fitted in blocks, whether memory holds them or not.
+"""Fits of very many answers in blocks, whether memory holds them or not: `nearer.fit` calls this.
 
-*How many dimensions* the answers need is found from a sample of them, as elsewhere. The fit comes
-down from more dimensions with some of the answers and goes on with all but those held out
-(`nearer.triplets.stored`). These say whether all can be obeyed. If not, the curve that fits
-them says how often answers are wrong and what unit of distance their doubt is; the prior is as wide
-as the positions then are, for with many answers a coordinate it hardly matters. A last fit, from
-there, takes in those held out.
+The dimension is estimated from a sample of the answers. The fit starts in more dimensions with
+some of the answers, reduces, and goes on with all answers but those held out
+(`nearer.scale.stored`). The held-out answers say whether the answers are exact. If not, the curve
+that fits them gives the rate of errors and the unit of distance; the prior is as wide as the
+positions then are, since with many answers a coordinate it hardly matters. A last fit, from there,
+includes the held-out answers.
 
-*Interrupted* at any step, a fit leaves the positions it has reached, and the next goes on from them
+Passes over answers on disk read block after block. Their sums are added in the order of the blocks,
+so that a fit gives the same bits every time. All answers have the same weight.
+
+A fit that is interrupted leaves the positions it has reached, and the next one continues from them
 (`Checkpoint`).
 """
 
