@@ -247,9 +247,31 @@ def test_many_doubtful_answers_are_embedded_by_a_core_and_the_others():
 def test_a_small_budget_is_kept_by_core_and_others():
     X = np.random.default_rng(0).normal(size=(700, 2))
     people = nearer.NoisyOracle(nearer.PointOracle(X), 0.1, random_state=1)
-    found = nearer.embed(people, 700, noise=0.1, budget=4001, random_state=0, progress=False)
+    with pytest.warns(nearer.errors.AnswersWarning, match="were in no question"):
+        found = nearer.embed(people, 700, noise=0.1, budget=4001, random_state=0, progress=False)
     assert found.n_comparisons == len(found.triplets) == 4001
     assert found.positions.shape[0] == 700
     lost = np.flatnonzero(np.isnan(found.positions).any(axis=1))
     assert lost.tolist() == found.details["never_asked"].tolist()
     assert len(lost) < 350
+
+
+def test_objects_that_the_budget_does_not_reach_have_no_position(tmp_path):
+    X = np.random.default_rng(0).normal(size=(900, 2))
+    people = nearer.NoisyOracle(nearer.PointOracle(X), 0.1, random_state=0)
+    with pytest.warns(nearer.errors.AnswersWarning, match="objects of 900 were in no question"):
+        found = nearer.embed(people, 900, budget=1200, noise=0.1, random_state=0, progress=False)
+    lost = np.flatnonzero(np.isnan(found.positions).any(axis=1))
+    assert 0 < len(lost) < 900
+    assert found.never_asked.tolist() == lost.tolist()
+    assert f"{len(lost)} never asked about" in repr(found)
+    with pytest.raises(InvalidInput, match="no question was about it"):
+        found.nearest(int(lost[0]))
+    kept = int(np.setdiff1d(np.arange(900), lost)[0])
+    assert not set(found.nearest(kept, 20)) & set(lost.tolist())
+    found.save(tmp_path / "map.nearer.npz")
+    assert nearer.load(tmp_path / "map.nearer.npz").never_asked.tolist() == lost.tolist()
+    assert len(found.to_frame()) == 900
+    assert "<svg" in found._repr_html_()
+    found.plot()
+    assert np.isfinite(found.details["expected_tau"])

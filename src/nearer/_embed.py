@@ -137,5 +137,16 @@ def embed(
             AnswersWarning,
             stacklevel=2,
         )
+    positions = found.positions.copy()
+    never = np.asarray(found.details.get("never_asked", []), dtype=np.int64)
+    positions[never] = np.nan
+    if len(never):
+        warnings.warn(
+            f"{amount(len(never), 'object')} of {n} were in no question, since the budget did not "
+            "reach them, and have no position (NaN); embedding.never_asked names them",
+            AnswersWarning,
+            stacklevel=2,
+        )
     kept = found.triplets if keep_triplets else found.triplets[:0].copy()
-    return replace(found, triplets=kept, details=found.details | {"call": call})
+    details = found.details | {"call": call}
+    return replace(found, positions=positions, triplets=kept, details=details)

@@ -125,13 +125,22 @@ class Embedding:
         """The number of dimensions the answers need."""
         return int(self.positions.shape[1])
 
+    @property
+    def never_asked(self) -> NDArray[np.int64]:
+        """The objects that no question was about, as the budget did not reach them.
+
+        They have no position: their rows are NaN.
+        """
+        return np.flatnonzero(np.isnan(self.positions).any(axis=1))
+
     def predict(self, questions: ArrayLike) -> Answers:
         """Answers that the positions give: True where a is nearer to head than b is.
 
         Questions are rows (head, a, b): places of the objects, as in `triplets`, or their names.
+        An object that was never asked about counts as being in the middle.
         """
         head, a, b = checks.questions(questions, len(self.positions), self.names).T
-        distances = Distances(self.positions)
+        distances = Distances(np.nan_to_num(self.positions))
         return distances.between(head, a) < distances.between(head, b)
 
     def predict_proba(self, questions: ArrayLike) -> NDArray[np.float64]:
@@ -241,10 +250,17 @@ class Embedding:
     def nearest(self, thing: Any, k: int = 5) -> list[Any]:
         """The k objects nearest to one, nearest first, by their names where they have some."""
         n = len(self.positions)
-        checks.whole("k", k, most=n - 1, rule="so many other objects there are")
+        most = n - 1 - len(self.never_asked)
+        checks.whole("k", k, most=most, rule="so many other objects have a position")
         head = self._number(thing)
-        away = Distances(self.positions).between(np.full(n, head), np.arange(n))
+        if head in self.never_asked:
+            raise InvalidInput(
+                f"{thing!r}: no question was about it, so it has no position; a larger budget "
+                "reaches it"
+            )
+        away = Distances(np.nan_to_num(self.positions)).between(np.full(n, head), np.arange(n))
         away[head] = -np.inf  # also before others at the same place
+        away[self.never_asked] = np.inf
         return [self.object_names[i] for i in np.argsort(away, kind="stable")[1 : k + 1].tolist()]
 
     @property
@@ -295,6 +311,8 @@ class Embedding:
         parts = [amount(len(self.positions), "object"), d, amount(self.n_comparisons, "comparison")]
         if self.held_out is not None:
             parts.append(f"held-out accuracy {self.held_out.accuracy:.3f}")
+        if len(self.never_asked):
+            parts.append(f"{len(self.never_asked)} never asked about, without a position")
         return parts
 
     @overload
@@ -321,9 +339,15 @@ class Embedding:
         from nearer import plotting  # noqa: PLC0415 - a room above this one, needed only here
 
         options = {"labels": self.names, "covariances": self.covariances} | options
+        placed = np.delete(np.arange(len(self.positions)), self.never_asked)
+        if len(placed) < len(self.positions):
+            for name in ("labels", "covariances", "colour", "pictures"):
+                value = options.get(name)
+                if value is not None and len(value) == len(self.positions):
+                    options[name] = [value[i] for i in placed.tolist()]
         if interactive:
-            return plotting.explore_positions(self.positions, **options)
-        return plotting.plot_positions(self.positions, **options)
+            return plotting.explore_positions(self.positions[placed], **options)
+        return plotting.plot_positions(self.positions[placed], **options)
 
     def report(
         self,

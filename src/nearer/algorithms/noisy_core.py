@@ -107,7 +107,8 @@ def _all_of(
     triplets = objects[np.concatenate([core.triplets, placed.triplets])]
     never = np.concatenate([core.details["never_asked"], placed.never_asked])
     wrong = float(disobeyed(fit.positions, triplets).mean()) if len(triplets) else 0.5
-    tau = core.details["expected_tau"]
+    tau, rows = core.details["expected_tau"], np.isfinite(fit.positions).all(axis=1)
+    known = replace(fit, positions=fit.positions[rows], covariances=fit.covariances[rows])
     sure = f"all but {placed.uncertain} as sure as it" if placed.uncertain else "as sure as it"
     note = f"{len(placed.positions)} objects among a core of {len(old.positions)}, {sure}"
     return replace(
@@ -125,7 +126,7 @@ def _all_of(
             "covariances": fit.covariances,
             "error_rate": wrong,
             # others are placed no better than the core is
-            "expected_tau": min(tau, expected_tau(fit, fit.curve.sharpness)),
+            "expected_tau": min(tau, expected_tau(known, fit.curve.sharpness)),
             "never_asked": np.sort(objects[never]),
         },
     )
