@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import inspect
 import re
-from importlib import import_module
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
-
-import nearer
 
 FOLDER = "reference"  # beside api.md; made anew by every build
 
@@ -22,14 +19,10 @@ _SKLEARN = re.compile(r"set_\w+_request|set_output|get_metadata_routing")
 
 
 def public_names() -> list[str]:
-    """Every public name, those of the public modules with the module's name before them.
-
-    And the classes that functions return.
-    """
-    names = [name for name in nearer.__all__ if name not in nearer._MODULES]
-    for module in nearer._MODULES:
-        names += [f"{module}.{name}" for name in import_module(f"nearer.{module}").__all__]
-    return [*names, *nearer._RETURNED]
+    """The names in the table of api.md that are not modules."""
+    page = (Path(__file__).parents[1] / "api.md").read_text("utf-8")
+    names = re.findall(r"^\| `([\w.]+)` \|", page, re.MULTILINE)
+    return [name for name in names if not inspect.ismodule(resolve_name(f"nearer.{name}"))]
 
 
 def _page(name: str) -> str:
