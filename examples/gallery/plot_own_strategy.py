@@ -1,6 +1,6 @@
 """
 Writing your own strategy
-=======================
+=========================
 
 An algorithm never asks: it yields questions and is sent answers. So the same dozen lines run
 against a formula, a noisy crowd or people who reply days apart, with a budget, a memory and a
