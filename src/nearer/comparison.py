@@ -1,25 +1,23 @@
-"""Several maps in one frame, and whether two of them are the same.
+"""Several maps in one frame of reference, and whether two of them differ.
 
-Answers tell of no motion and no scale, so maps are compared after the best ones are taken out.
+Answers determine neither motion nor scale, so maps are compared after the best ones are applied.
 
-*Aligning* (generalised Procrustes, Gower 1975). Each map is laid over the mean of all by the best
-motion and scale, and the mean is taken again, until it stays. An object may be missing in some
-maps: a map is laid over the mean of the objects that it has, and an object's mean is over the maps
-that have it. The mean is kept in the frame of the first map, without which it would shrink.
+*Aligning* (generalised Procrustes, Gower 1975). Each map is moved onto the mean of all by the best
+motion and scale, and the mean is computed again, until it no longer changes. An object may be
+missing in some maps: a map is fitted to the mean of the objects that it has, and the mean of an
+object is over the maps that have it. The mean is kept in the frame of the first map; otherwise it
+would shrink.
 
-*Comparing.* Do the maps agree? The correlation of their distances, beside the same with the objects
-of one of them exchanged at random (Mantel 1967). Which objects moved? One draw of each map
-(`Embedding.draws`), one laid over the other, gives a displacement of every object; many give its
-mean and covariance. An object that did not move has a mean displacement whose squared length, in
-units of that covariance, follows Hotelling's T²: χ² with as many degrees of freedom as there are
-dimensions, but for a covariance that comes from so many draws. By
-least squares over all objects, those that moved would pull the others along, which then seem to
-have moved the other way. So the maps are laid over each other by the half of the objects that moved
-least for its uncertainty, found step by step, and then by all that are within 99 % of chance
-(least trimmed squares, reweighted; Rousseeuw and Van Driessen 2006). The steps end in the half that
-is nearest to where they begin, which after least squares can be a wrong one. They begin with
-distances, which need no laying over: an object that stayed kept those to most others. Where draws
-are not known it is least squares over all.
+*Comparing.* The correlation of the maps' distances is compared with that of permuted objects
+(Mantel 1967). One draw of each map (`Embedding.draws`), one moved onto the other, gives a
+displacement of every object; many draws give its mean and covariance. For an object that did not
+move, the squared length of the mean displacement in units of that covariance follows Hotelling's
+T². Least squares over all objects would let those that moved pull the others along. So the maps are
+fitted to each other by the half of the objects that moved least for its uncertainty, found step by
+step, and then by all within 99 % of chance (least trimmed squares, reweighted; Rousseeuw and Van
+Driessen 2006). The steps end in the half that is nearest to their start, so they start from
+distances, which need no alignment: an object that stayed kept its distances to most others.
+Without draws, the fit is by least squares over all objects.
 """
 
 from __future__ import annotations
@@ -46,16 +44,16 @@ __all__ = ["Aligned", "Comparison", "align", "compare"]
 Floats = NDArray[np.float64]
 Map = Embedding | ArrayLike
 
-_ROUNDS = 100  # of aligning at most; the mean settles within some ten
-_CONCENTRATE = 20  # rounds at most; half of the objects is settled within some five
-_STAYED = 0.99  # an object within this part of the distribution counts as one that stayed
-_TOLD = 0.05  # an object whose chance in `moved` is greater cannot be told from one that stayed
-_STILL = 1e-10  # change of the mean, as a share of its size, that ends it
+_MOST_ROUNDS = 100  # of aligning; the mean converges within about ten
+_MOST_STEPS = 20  # of choosing the half that moved least; about five are needed
+_STAYED = 0.99  # quantile up to which an object counts as one that stayed
+_LEVEL = 0.05  # of significance of a displacement
+_TOLERANCE = 1e-10  # change of the mean, as a share of its size, that ends the rounds
 
 
 @dataclass(frozen=True)
 class Aligned:
-    """Maps in one frame.
+    """Maps in one frame of reference.
 
     Attributes
     ----------
@@ -77,7 +75,7 @@ class Aligned:
 
     @property
     def spread(self) -> Floats:
-        """How far an object's places are from their mean."""
+        """Root mean squared distance of an object's positions from their mean."""
         away = np.square(self.positions - self.mean).sum(axis=2)
         there = ~np.isnan(away)
         squared = np.where(there, away, 0.0).sum(axis=0) / there.sum(axis=0)
@@ -86,7 +84,7 @@ class Aligned:
 
 @dataclass(frozen=True)
 class Comparison:
-    """How two maps differ, over the objects that both have.
+    """The differences of two maps, over the objects that both have.
 
     Attributes
     ----------
@@ -128,7 +126,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class _Displaced:
-    """How the second map is laid over the first, and what that says of each object."""
+    """The alignment of the second map with the first, and the displacement of each object."""
 
     laid: Procrustes
     squared: Floats  # length of the displacement in units of its covariance
@@ -137,7 +135,7 @@ class _Displaced:
 
 
 def align(first: Map, *others: Map) -> Aligned:
-    """Lay several maps over each other.
+    """Move several maps onto each other.
 
     Parameters
     ----------
@@ -172,7 +170,7 @@ def align(first: Map, *others: Map) -> Aligned:
     reference = places[0].copy()
     mean = _joined(places, there, [X.shape[1] for _, X in maps])
     size = float(np.linalg.norm(reference[there[0]] - reference[there[0]].mean(axis=0))) or 1.0
-    for _ in range(_ROUNDS):
+    for _ in range(_MOST_ROUNDS):
         for place, has in zip(places, there, strict=True):
             place[has] = procrustes(mean[has], place[has]).aligned
         fresh = np.nanmean(places, axis=0)
@@ -181,13 +179,13 @@ def align(first: Map, *others: Map) -> Aligned:
         mean = back.move(fresh)
         for place, has in zip(places, there, strict=True):
             place[has] = back.move(place[has])
-        if change < _STILL * size:
+        if change < _TOLERANCE * size:
             break
     return Aligned(names, places, mean)
 
 
 def _joined(places: Floats, there: NDArray[np.bool_], dimensions: Sequence[int]) -> Floats:
-    """A first mean: maps are laid over it one by one, the one that shares most with it next."""
+    """A first mean: maps are aligned with it one by one, the one that shares most objects next."""
     left = set(range(1, len(places)))
     while left:
         known = there[[i for i in range(len(places)) if i not in left]].any(axis=0)
@@ -202,7 +200,7 @@ def _joined(places: Floats, there: NDArray[np.bool_], dimensions: Sequence[int])
         done = [i for i in range(len(places)) if i not in left]
         middle = np.nanmean(places[done][:, shared], axis=0)
         for which, X in ((f"map {best + 1}", places[best][shared]), ("the maps before it", middle)):
-            if np.allclose(X, X[0], rtol=0, atol=_STILL * np.abs(X).max()):
+            if np.allclose(X, X[0], rtol=0, atol=_TOLERANCE * np.abs(X).max()):
                 raise InvalidInput(
                     f"map {best + 1}: the {len(X)} objects that it shares with the others are all "
                     f"at one place in {which}, which has no size to lay a map over; leave it out"
@@ -221,7 +219,7 @@ def compare(
     n_draws: int = 200,
     random_state: int | np.random.Generator | None = None,
 ) -> Comparison:
-    """How far two maps agree, and which objects moved.
+    """Measure how well two maps agree, and which objects moved.
 
     Parameters
     ----------
@@ -273,7 +271,7 @@ def compare(
         found = _displaced(draws[0], draws[1])
         share = (n_draws - width) / (width * (n_draws - 1))
         moved = np.asarray(f.sf(share * found.squared, width, n_draws - width))
-        low, high = np.where(moved > _TOLD, 0.0, found.low), found.high
+        low, high = np.where(moved > _LEVEL, 0.0, found.low), found.high
         aligned = found.laid.move(Y)
     away = np.linalg.norm(aligned - X, axis=1)
     return Comparison(
@@ -284,7 +282,7 @@ def compare(
         X,
         aligned,
         away,
-        np.minimum(low, away),  # draws are around a middle of their own
+        np.minimum(low, away),  # draws have a mean of their own
         np.maximum(high, away),
         moved,
     )
@@ -312,18 +310,18 @@ def _draws(m: Map, rows: NDArray[np.int64], k: int, rng: np.random.Generator) ->
         return None
     try:
         return m.draws(k, rng)[:, rows]
-    except InvalidInput:  # how sure its positions are is not known
+    except InvalidInput:  # the uncertainty of its positions is not known
         return None
 
 
 def _displaced(first: Floats, second: Floats) -> _Displaced:
-    """Displacements by draws of both maps, laid over each other where nothing moved."""
+    """Displacements by draws of both maps, aligned by the objects that did not move."""
     n, width = first.shape[1], max(first.shape[2], second.shape[2])
     first = np.pad(first, [(0, 0), (0, 0), (0, width - first.shape[2])])
     half = (n + width + 2) // 2
     still = _least(_strained(first.mean(axis=0), second.mean(axis=0)), half)
     found = _seen_from(first, second, still)
-    for _ in range(_CONCENTRATE):
+    for _ in range(_MOST_STEPS):
         before, still = still, _least(found.squared, half)
         if np.array_equal(before, still):
             break
@@ -335,7 +333,7 @@ def _displaced(first: Floats, second: Floats) -> _Displaced:
 
 
 def _strained(X: Floats, Y: Floats) -> Floats:
-    """By how much half of an object's distances changed: little, where most others stayed too."""
+    """The median change of an object's distances: small if it and most others stayed."""
     x, y = cdist(X, X), cdist(Y, Y)
     apart = y > 0
     scale = np.median(x[apart] / y[apart])
@@ -350,12 +348,12 @@ def _least(values: Floats, k: int) -> NDArray[np.bool_]:
 
 
 def _seen_from(first: Floats, second: Floats, still: NDArray[np.bool_]) -> _Displaced:
-    """Displacements where these objects are taken to have stayed."""
+    """Displacements, assuming that these objects stayed."""
     laid = procrustes(first.mean(axis=0)[still], second.mean(axis=0)[still])
     mean = laid.move(second.mean(axis=0)) - first.mean(axis=0)
     pairs = zip(first, second, strict=True)
     away = np.array([procrustes(x[still], y[still]).move(y) - x for x, y in pairs])
-    away -= away.mean(axis=0)  # laying draws over draws shrinks them: only their scatter counts
+    away -= away.mean(axis=0)  # aligning draws with draws shrinks them: only their scatter counts
     covariances = np.einsum("kni,knj->nij", away, away) / (len(away) - 1)
     squared = np.einsum("ni,nij,nj->n", mean, np.linalg.pinv(covariances), mean)
     low, high = np.quantile(np.linalg.norm(mean + away, axis=2), [0.025, 0.975], axis=0)

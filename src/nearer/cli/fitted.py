@@ -47,11 +47,11 @@ __all__ = [
     "wanted_dimension",
 ]
 
-_MOST_DRAWN = 1000  # objects with ellipses and pictures, names on paper; more hide each other
+_MOST_DRAWN = 1000  # objects with ellipses, pictures and printed names; more hide each other
 
 _FILES = ("dimension.png", "embedding.csv", "fit.json", "map.png", "people.csv")
 
-_NAMED = 10  # people that a line names; the others are in people.csv
+_MOST_NAMED = 10  # people in a line; the others are in people.csv
 
 
 @dataclass
@@ -65,7 +65,7 @@ class Fitted:
     seed: int
     n_answers: int
     labels: Sequence[str]
-    contradictions: int | None = None  # nobody counts those of very many answers
+    contradictions: int | None = None  # not counted for very many answers
     command: str = ""
 
     @property
@@ -97,7 +97,7 @@ class Fitted:
         drawn = all(
             file.suffix.lower() in PICTURES
             and os.path.isfile(file)
-            and file.resolve().is_relative_to(folder)  # a name is no leave to read other folders
+            and file.resolve().is_relative_to(folder)  # a name must not lead to other folders
             for file in files
         )
         return files if drawn else None
@@ -213,7 +213,7 @@ def fit_file(
 
 
 def _why_none(report: Report) -> str:
-    """Why none of the answers that were read can be used."""
+    """The reasons why no answer can be used."""
     found = {
         "names an object twice": report.degenerate,
         "is undecided": (*report.undecided, *report.ties),
@@ -244,7 +244,7 @@ def _whole_number(dim: str) -> int:
 
 
 def check_options(dim: str, device: str, bootstrap: int | None) -> None:
-    """Refuse, before a long file is read, what no file could make right."""
+    """Refuse options that are wrong for every file, before a long file is read."""
     if dim != "auto":
         _whole_number(dim)
     if bootstrap == 1:
@@ -256,7 +256,7 @@ def check_options(dim: str, device: str, bootstrap: int | None) -> None:
 def check_destinations(
     source: Path, out: str, map_file: Path | None, report_file: Path | None
 ) -> None:
-    """Refuse files that cannot be written, or would lie over another, before any work is done."""
+    """Refuse files that cannot be written, or would overwrite another, before any work."""
     reads = [source, *parquet_files(source)]
     check_folder(out, _FILES, reads)
     check_files(map_file, report_file, reads)
@@ -299,7 +299,7 @@ def report_fit(
 
 
 def _earlier(folder: Path) -> set[str]:
-    """The files that an earlier fit has left there, by its own word: others' stay untouched."""
+    """The files that an earlier fit wrote there, by its fit.json; other files stay."""
     try:
         told = json.loads((folder / "fit.json").read_text(encoding="utf-8"))["files"]
         return {name for name in _FILES if name in told}
@@ -328,7 +328,7 @@ def _print(fitted: Fitted, summary: dict[str, Any], also: list[Path]) -> None:
 
 
 def _remarks(fitted: Fitted, summary: dict[str, Any]) -> Iterator[str]:
-    """What a reader must know beside the figures."""
+    """Remarks below the table."""
     held = fitted.embedding.held_out
     if held is not None and held.is_guessing:
         yield "these answers are predicted no better than by guessing: the map may be chance alone"
@@ -339,8 +339,8 @@ def _remarks(fitted: Fitted, summary: dict[str, Any]) -> Iterator[str]:
     said = {"contrary": "contradict all others", "guessing": "seem to guess"}
     for which, words in said.items():
         if flagged := summary[f"{which}_people"]:
-            more = f" and {len(flagged) - _NAMED} more, see people.csv"
-            listed = ", ".join(flagged[:_NAMED]) + (more if len(flagged) > _NAMED else "")
+            more = f" and {len(flagged) - _MOST_NAMED} more, see people.csv"
+            listed = ", ".join(flagged[:_MOST_NAMED]) + (more if len(flagged) > _MOST_NAMED else "")
             yield f"{words} ({which}): {listed}"
 
 
