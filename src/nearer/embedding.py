@@ -183,7 +183,7 @@ class Embedding:
         things = None if self.names is None else [*self.names, *new]
         if things is not None:
             new = np.arange(len(self.positions), len(things))
-        return run(place_objects(self, new), oracle, objects=things, **how)
+        return run(place_objects(self, new, random_state=0), oracle, objects=things, **how)
 
     def draws(
         self, k: int = 100, random_state: int | np.random.Generator | None = None
