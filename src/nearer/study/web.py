@@ -126,7 +126,12 @@ def current(request: Request) -> Study:
     return study
 
 
-Here = Annotated[Study, Depends(current)]
+async def _current(request: Request) -> Study:
+    """The same as a dependency; one that is no coroutine would be run in another thread."""
+    return current(request)
+
+
+Here = Annotated[Study, Depends(_current)]
 
 
 class Guard:
