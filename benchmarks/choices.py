@@ -189,7 +189,7 @@ def hour(n: int, task: str, way: str, minutes: int, seed: int) -> dict[str, Any]
     wanted = Task.parse(task)
     budget = int(60 * minutes / nearer.Pace().seconds(wanted))
     if way == "chosen":
-        strategy = nearer.informative(
+        strategy = nearer.adaptive(
             n, budget=budget, n_components=3, quality=1, task=task, random_state=seed
         )
         positions = nearer.run(strategy, people).positions

@@ -8,7 +8,7 @@ the sets of three objects, which nobody is asked about, that is predicted.
 
 Each run has the same objects, people and fit on both sides; one run is within about .05 of another,
 so differences are means over seeds, with their standard errors. *Its own* is what
-`nearer.informative` ends with, beside the fit of its answers from nothing.
+`nearer.adaptive` ends with, beside the fit of its answers from nothing.
 
 Short: eight seeds, 3 and 6 bits. Full: 20 seeds, more sizes and bits.
 """
@@ -53,7 +53,7 @@ def simulated(n: int, d: int, task: str, bits: float, seed: int) -> dict[str, An
     X, people, rng = people_who_choose(n, d, task, seed)
     screens = random_screens(n, wanted, budget, rng)
     random = Trials.from_screens(screens, people(screens))
-    strategy = nearer.informative(
+    strategy = nearer.adaptive(
         n, budget=budget, n_components=d, quality=1, task=task, random_state=seed
     )
     found = nearer.run(strategy, people)
@@ -76,7 +76,7 @@ def recorded(data: str, n: int, d: int, each: int, seed: int) -> dict[str, Any]:
     out = parts(rows, rng) == 0
     test, train = rows[out], rng.permutation(rows[~out])
     oracle, budget = nearer.RecordedOracle(train), each * n
-    strategy = nearer.informative(
+    strategy = nearer.adaptive(
         n, budget=budget, n_components=d, quality=1, askable=oracle.knows, random_state=seed
     )
     found = nearer.run(strategy, oracle)

@@ -3,7 +3,7 @@
 zappos85 in three dimensions. 20,000 recorded answers that nobody was asked for are the test. The
 other program is the ARR of salmon-triplets, with its CKL and its TSTE model; its answers are a file
 of the folder that NEARER_DATA names. Accuracy on the test, median over seeds; *informative* are the
-positions that `nearer.informative` itself ends with, beside a fit to its answers.
+positions that `nearer.adaptive` itself ends with, beside a fit to its answers.
 
 *Speed*: the same random answers fitted here and by cblearn, loss by loss, one start each, by
 processor time in one run; beside them the logistic path of `nearer.OrdinalEmbedding`, which looks
@@ -142,7 +142,7 @@ def _answers(questions: str, size: int, seed: int) -> tuple[Any, Any]:
     if questions == "random":
         return np.random.default_rng(seed + 1).permutation(pool)[:size], None
     oracle = nearer.RecordedOracle(pool)
-    strategy = nearer.informative(
+    strategy = nearer.adaptive(
         N, budget=size, n_components=D, quality=1, askable=oracle.knows, random_state=seed
     )
     found = nearer.run(strategy, oracle)

@@ -52,7 +52,7 @@ def _points(seed: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:
 def timed(in_flight: int) -> dict[str, float]:
     """Wall time of a run whose every call takes a second."""
     _, at = _points(0)
-    strategy = nearer.informative(
+    strategy = nearer.adaptive(
         N, budget=_QUESTIONS, round_size=_ROUND, n_components=2, random_state=0
     )
     with StubServer(at, latency=1.0) as server:
@@ -69,7 +69,7 @@ def quality(budget: int, chosen: bool, order: str, seed: int) -> dict[str, float
     with StubServer(at, bias=0.1, lapse=0.1, random_state=seed) as server:
         judge = ChatJudge("stub", endpoint=server.url, key=None, order=order, random_state=seed)
         if chosen:
-            strategy = nearer.informative(N, budget=budget, random_state=seed)
+            strategy = nearer.adaptive(N, budget=budget, random_state=seed)
         else:
             strategy = _random(budget, seed)
         found = nearer.run(strategy, judge, objects=WORDS, max_in_flight=_IN_FLIGHT)

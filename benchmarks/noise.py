@@ -26,7 +26,7 @@ from benchmarks._calibration import reliability_diagram
 from benchmarks.harness import Cell, Rows, cell, distinct, grid, median, pick, table
 from benchmarks.soe import cblearn_environment
 from nearer.algorithms.candidates import Candidates
-from nearer.algorithms.informative import draw_round
+from nearer.algorithms.choose_questions import draw_round
 from nearer.fitting.belief import Belief
 from nearer.questions import answered, pack, random_questions
 from paper.data import draw as draw_points
@@ -160,7 +160,7 @@ def _fitted(rows: Any, seed: int, n: int, d: int, budget: int | None) -> Any:
         some = np.random.default_rng(seed).permutation(rows)[:THINGS]
         return nearer.OrdinalEmbedding(d, n_objects=n, random_state=seed).fit(some).fit_
     oracle = nearer.RecordedOracle(rows)
-    strategy = nearer.informative(
+    strategy = nearer.adaptive(
         n, budget=budget, n_components=d, askable=oracle.knows, random_state=seed
     )
     return nearer.run(strategy, oracle).details["posterior"]
@@ -170,7 +170,7 @@ def under_flips(budget: int, flip: float) -> dict[str, Any]:
     X = nearer.datasets.make_mixture(500, 3, random_state=101)
     oracle = nearer.NoisyOracle(nearer.PointOracle(X), flip, random_state=1)
     start = time.process_time()
-    found = nearer.run(nearer.informative(500, budget=budget, random_state=0), oracle)
+    found = nearer.run(nearer.adaptive(500, budget=budget, random_state=0), oracle)
     seconds = time.process_time() - start
     return {
         "dimension": found.dimension,

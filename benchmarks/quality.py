@@ -1,7 +1,7 @@
 """Where answers are enough: the quality that is expected beside the true one.
 
 Exact answers first: `nearer.adaptive` stops when the τ that near ties let it expect reaches a
-quality. Then `nearer.informative` asks people who err, at random or by doubt near ties, and stops
+quality. Then `nearer.adaptive` asks people who err, at random or by doubt near ties, and stops
 by its posterior. Short: τ expected and true at growing numbers of answers. Full: more points, and
 what stopping at .99 costs and brings.
 """
@@ -67,7 +67,7 @@ def _run(
     X = points(family, n, d, np.random.default_rng(seed))
     people = nearer.NoisyOracle(nearer.PointOracle(X), rate, random_state=seed)
     budget = round(share * noisy_budget(n, rate))
-    strategy = nearer.informative(n, budget=budget, noise=rate, quality=quality, random_state=seed)
+    strategy = nearer.adaptive(n, budget=budget, noise=rate, quality=quality, random_state=seed)
     found = nearer.run(strategy, people)
     return {
         "expected": found.details["expected_tau"],

@@ -29,76 +29,19 @@ from nearer.questions import answered, balanced_questions
 #: situation → module → its numbers, and what they are
 NUMBERS = {
     "asked": {
-        "algorithms.frame": {
-            "_CHECKS": "random answers that confirm a dimension",
-            "_CONFIRMED": "share of them it must predict",
-            "_CROWD": "share of the objects in one place, which are looked for first",
-        },
-        "algorithms.obeying": {
-            "_OBEYED": "share of answers that may be disobeyed",
-            "_TIED": "… by equal distances",
-            "_NARROW": "gaps by which these are disobeyed",
-            "_BETTER": "standard errors, for a dimension that seems to be missing",
-            "_CLEARLY": "… for any other",
-            "_STEPS": "of the optimiser",
-            "_SPREAD": "of the prior, times n",
-            "_LEAST_SPREAD": "… at least",
-            "_WIDER": "factor by which it grows",
-            "_BENT": "… while a larger share is disobeyed; then a dimension more is tried",
-            "_CENTRE_STEPS": "of the optimiser in each round",
-        },
-        "algorithms.near_ties": {
-            "_APART": "share of pairs that are not neighbours",
-            "_NEIGHBOURS": "wrong neighbours allowed for each wrong pair",
-            "_ROUNDS": "of detail that are compared with as many before",
-        },
-        "algorithms.slotting": {
-            "_WORTH_ASKING": "bits",
-            "_COARSE": "rounds of plain bisection",
-            "_BEGINNINGS": "places where searches may begin elsewhere",
-        },
-        "algorithms.low_dimensional": {
-            "_MEMBERS": "objects of the frame",
-            "_IN_FRAME": "quality of the frame",
-            "_TO_SLOT": "heads more than dimensions",
-            "_LOCAL": "questions an object and round among its nearest",
-            "_GLOBAL": "… anywhere",
-            "_MOST": "n·d·log2 n comparisons at most",
-            "_MOST_EACH": "… and for each object",
-        },
-        "algorithms.twins": {
-            "_CHECKS": "heads from which twins are in the same order",
-            "_FIRST": "pairs asked first whether they are twins",
-            "_SOME": "… of which fewer are chance",
-            "_NEAREST": "others that each is compared with",
-        },
-        "algorithms.equal_distances": {
-            "_CLEARLY": "standard errors by which a rule for equal distances is no chance",
+        "algorithms.adaptive": {
+            "_GROWTH": "a round as a share of the answers",
+            "_BITS": "comparisons for each bit that positions hold",
         },
         "fitting.misplaced": {
-            "_SHARE": "of an object's answers disobeyed, that makes it suspect",
+            "_SHARE": "of an object's answers violated, that makes it suspect",
             "_MIRRORS": "planes at which a suspect is mirrored",
         },
     },
-    "middle": {
-        "algorithms.low_dimensional": {"_FRAME": "n·log2 n comparisons before giving up"},
-    },
-    "high": {
-        "algorithms.high_dimensional": {
-            "_ENOUGH": "n·log2 n comparisons",
-            "_PREDICTABLE": "share predicted, by which a map is in sight",
-            "_IN_SIGHT": "dimensions of it, at most, and n·log2 n comparisons for it",
-            "_RANDOM": "share of random questions",
-            "_REFITS": "rounds of detail",
-            "_LOCAL": "share of it among the nearest",
-            "_STEPS": "of the optimiser",
-            "_MISSES": "dimensions in a row that are no better",
-        },
-    },
     "doubtful": {
-        "algorithms.informative": {
+        "algorithms.choose_questions": {
             "_RANDOM_SHARE": "share of random questions",
-            "_FIRST": "random questions an object before any is chosen",
+            "FIRST": "random questions an object before any is chosen",
             "_CANDIDATES": "drawn for each question",
             "_POWER": "of the information, by which they are drawn",
         },
@@ -132,7 +75,7 @@ NUMBERS = {
     "few": {"fitting.dimension": {"MANY": "answers a coordinate that may be exact"}},
 }
 #: halved and doubled is what they lack of one
-SHARES = ("_CONFIRMED", "_IN_FRAME", "_PREDICTABLE", "_RANDOM", "_LOCAL")
+SHARES: tuple[str, ...] = ()
 #: situation → family, dimensions, objects
 DATA = {
     "asked": (
@@ -209,7 +152,7 @@ def _doubtful(X: NDArray[np.float64], seed: int) -> nearer.Embedding:
     n = len(X)
     people = nearer.NoisyOracle(nearer.PointOracle(X), WRONG, random_state=seed)
     budget = int(20 * n * np.log2(n))
-    return nearer.run(nearer.informative(n, budget=budget, random_state=seed), people)
+    return nearer.run(nearer.adaptive(n, budget=budget, random_state=seed), people)
 
 
 def _given(X: NDArray[np.float64], seed: int, each: int = 30) -> nearer.Embedding:

@@ -54,7 +54,7 @@ def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
         "hard", hard, name=(*HARD, *PLACES, *LATTICES), seed=numbers[: 3 if full else 1]
     )
     sizes = (60, 500, 100_000) if full else (60, 500)
-    yield from grid("rounds", rounds, n=sizes, order=ORDERS, seed=numbers)
+    yield from grid("rounds", rounds, n=sizes, seed=numbers)
 
 
 def points(family: str, n: int, d: int, seed: int) -> NDArray[np.float64]:
@@ -106,12 +106,10 @@ def ranged(d: int, n: int, family: str, seed: int) -> dict[str, float]:
     }
 
 
-def embedded(
-    X: NDArray[np.float64], seed: int, order: str = "fewest-comparisons"
-) -> dict[str, float]:
+def embedded(X: NDArray[np.float64], seed: int) -> dict[str, float]:
     """What `nearer.embed` finds, and what it costs."""
     n = len(X)
-    found = nearer.embed(nearer.PointOracle(X), n, order=order, random_state=seed, progress=False)
+    found = nearer.embed(nearer.PointOracle(X), n, random_state=seed, progress=False)
     heads = None if n <= 3000 else 100
     return {
         "dimension": found.dimension,
@@ -151,12 +149,9 @@ def hard(name: str, seed: int) -> dict[str, float]:
     return figures | {"unit": figures["comparisons"] / len(X) / np.log2(len(X))}
 
 
-ORDERS = ("fewest-comparisons", "fewest-rounds")
-
-
-def rounds(n: int, order: str, seed: int) -> dict[str, float]:
-    """Three dimensions, with few comparisons or in few rounds."""
-    return embedded(np.random.default_rng([n, seed]).normal(size=(n, 3)), seed, order)
+def rounds(n: int, seed: int) -> dict[str, float]:
+    """Normal points in three dimensions."""
+    return embedded(np.random.default_rng([n, seed]).normal(size=(n, 3)), seed)
 
 
 def page(rows: Rows, folder: Path) -> str:
@@ -196,16 +191,15 @@ def page(rows: Rows, folder: Path) -> str:
         text
         + "\nWhere rounds count, three dimensions:\n\n"
         + table(
-            ["n", "order", "dimension: runs", "comparisons", "rounds", "tau"],
+            ["n", "dimension: runs", "comparisons", "rounds", "tau"],
             (
                 (
                     f"{n:,}",
-                    order,
                     counted(own, "dimension"),
                     *(summary(own, figure) for figure in ("comparisons", "rounds", "tau")),
                 )
-                for n, order in distinct(pick(rows, "rounds"), "n", "order")
-                if (own := pick(rows, "rounds", n=n, order=order))
+                for n in distinct(pick(rows, "rounds"), "n")
+                if (own := pick(rows, "rounds", n=n))
             ),
         )
     )

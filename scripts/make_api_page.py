@@ -27,7 +27,6 @@ RETURNED = (
     "fitting.posterior.Curve",
     "fitting.reliability.Reliability",
     "triplets.report.Report",
-    "algorithms.noise_check.NoiseCheck",
 )
 
 

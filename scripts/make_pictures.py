@@ -32,7 +32,7 @@ def doubt() -> Figure:
     people = nearer.asking.PsychometricOracle(truth, scale=0.5, random_state=0)
     figure = Figure(figsize=(10, 4.6), layout="constrained")
     for ax, budget in zip(figure.subplots(1, 2), (1000, 4000), strict=True):
-        strategy = nearer.informative(26, budget=budget, n_components=2, quality=1, random_state=0)
+        strategy = nearer.adaptive(26, budget=budget, n_components=2, quality=1, random_state=0)
         found = nearer.run(strategy, people)
         laid = nearer.metrics.procrustes(truth, found.positions)
         covariances = laid.scale**2 * (laid.turn.T @ found.covariances @ laid.turn)

@@ -8,7 +8,7 @@ from scipy.special import expit
 
 import nearer
 from benchmarks._calibration import reliability_diagram
-from nearer.algorithms.informative import choose_questions
+from nearer.algorithms.choose_questions import choose_questions
 from nearer.asking.simulated_people import PsychometricOracle
 from nearer.fitting.belief import Belief
 from nearer.questions import answered, random_questions
@@ -113,7 +113,7 @@ def test_answers_to_chosen_questions_stay_calibrated():
     people = PsychometricOracle(X, scale=0.3, random_state=1)
     errors = []
     for seed in range(3):
-        strategy = nearer.informative(40, budget=3000, n_components=2, random_state=seed)
+        strategy = nearer.adaptive(40, budget=3000, n_components=2, random_state=seed)
         found = nearer.run(strategy, people)
         questions = random_questions(40, 20_000, np.random.default_rng(seed + 100))
         p = found.details["posterior"].probability(questions)
@@ -205,6 +205,6 @@ def test_chosen_questions_with_answers_turned_about_end_with_the_curve_that_has_
     # the curve that was behind at one review must have its chance at the next
     X = np.random.default_rng(seed).normal(size=(60, 2))
     oracle = nearer.NoisyOracle(nearer.PointOracle(X), wrong, random_state=seed)
-    strategy = nearer.informative(60, n_components=2, budget=4250, quality=1, random_state=seed)
+    strategy = nearer.adaptive(60, n_components=2, budget=4250, quality=1, random_state=seed)
     found = nearer.run(strategy, oracle)
     assert nearer.metrics.mean_kendall_tau(X, found.positions) > (0.99 if wrong == 0.1 else 0.97)

@@ -62,7 +62,7 @@ def test_only_what_may_be_asked_is_asked():
         seen.append(screens)
         return nearer.PointOracle(np.random.default_rng(0).normal(size=(20, 2)), choose=2)(screens)
 
-    strategy = nearer.informative(
+    strategy = nearer.adaptive(
         20, budget=30, n_components=2, task="2 of 5",
         askable=lambda rows: rows[:, 0] % 2 == 0, random_state=0,
     )  # fmt: skip
@@ -82,7 +82,7 @@ def test_screens_find_the_positions(task):
     people = nearer.asking.PsychometricOracle(
         X, scale=0.1, choose=Task.parse(task).choose, random_state=0
     )
-    strategy = nearer.informative(20, budget=150, n_components=2, task=task, random_state=0)
+    strategy = nearer.adaptive(20, budget=150, n_components=2, task=task, random_state=0)
     found = nearer.run(strategy, people)
     assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.8
     assert np.isfinite(found.covariances).all()
@@ -91,7 +91,7 @@ def test_screens_find_the_positions(task):
 
 def test_a_budget_from_outside_ends_it_with_the_best_so_far():
     X = np.random.default_rng(3).normal(size=(12, 2))
-    strategy = nearer.informative(12, budget=100, n_components=2, task="1 of 4", random_state=0)
+    strategy = nearer.adaptive(12, budget=100, n_components=2, task="1 of 4", random_state=0)
     found = nearer.run(strategy, nearer.PointOracle(X), budget=17)
     assert found.n_comparisons == 17
 
@@ -105,7 +105,7 @@ def test_dont_know_is_learned_as_a_tie():
         said[::3] = None
         return said
 
-    strategy = nearer.informative(12, budget=30, n_components=2, task="1 of 4", random_state=0)
+    strategy = nearer.adaptive(12, budget=30, n_components=2, task="1 of 4", random_state=0)
     found = nearer.run(strategy, shrugs)
     trials = found.details["trials"]
     assert 0 < (~trials.decided).sum() < 30
@@ -118,21 +118,21 @@ def test_answers_that_are_there_are_learned_and_not_counted():
     rng = np.random.default_rng(0)
     questions = np.array([rng.choice(12, 3, replace=False) for _ in range(200)])
     known = answered(questions, oracle(questions))
-    strategy = nearer.informative(
+    strategy = nearer.adaptive(
         12, budget=20, n_components=2, task="1 of 4", known=known, random_state=0
     )
     found = nearer.run(strategy, oracle)
     assert len(found.details["trials"]) == 20
     assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.8
     with pytest.raises(InvalidInput, match="odd-one-out"):
-        nearer.run(nearer.informative(12, budget=5, task="odd-one-out", known=known), oracle)
+        nearer.run(nearer.adaptive(12, budget=5, task="odd-one-out", known=known), oracle)
 
 
 def test_the_same_seed_asks_the_same():
     X = np.random.default_rng(3).normal(size=(15, 2))
 
     def run(memory):
-        strategy = nearer.informative(15, budget=40, n_components=2, task="2 of 6", random_state=5)
+        strategy = nearer.adaptive(15, budget=40, n_components=2, task="2 of 6", random_state=5)
         return nearer.run(strategy, nearer.PointOracle(X, choose=2), memory=memory)
 
     memory = nearer.asking.Memory()
@@ -143,7 +143,7 @@ def test_the_same_seed_asks_the_same():
 
 def test_more_must_be_there_than_is_shown():
     with pytest.raises(InvalidInput, match="needs 9 objects"):
-        nearer.informative(8, budget=10, task="2 of 8")
+        nearer.adaptive(8, budget=10, task="2 of 8")
 
 
 def test_a_pace_is_found_again_from_times():
@@ -167,7 +167,7 @@ def test_screens_end_when_they_are_expected_to_be_good_enough():
     X = np.random.default_rng(3).normal(size=(15, 1))
     asked = []
     for quality in (0.5, 0.9, 1.0):
-        strategy = nearer.informative(
+        strategy = nearer.adaptive(
             15, budget=150, n_components=1, quality=quality, task="2 of 8", random_state=0
         )
         found = nearer.run(strategy, nearer.PointOracle(X, choose=2))
@@ -178,5 +178,5 @@ def test_screens_end_when_they_are_expected_to_be_good_enough():
 
 
 def test_a_recipe_tells_tasks_apart():
-    made = [nearer.informative(20, budget=9, task=Task.parse(t)) for t in ("1 of 4", "2 of 8")]
+    made = [nearer.adaptive(20, budget=9, task=Task.parse(t)) for t in ("1 of 4", "2 of 8")]
     assert [strategy.options["task"] for strategy in made] == ["1 of 4", "2 of 8"]

@@ -19,7 +19,7 @@ def shrugging(share, seed=0):
 
 
 def test_informative_moves_on_where_nobody_knows():
-    found = nearer.run(nearer.informative(30, budget=600, random_state=0), shrugging(0.2))
+    found = nearer.run(nearer.adaptive(30, budget=600, random_state=0), shrugging(0.2))
     assert found.n_comparisons == 600
     assert 80 < found.details["n_unsure"] < 160
     assert len(found.triplets) == 600 - found.details["n_unsure"]
@@ -50,9 +50,9 @@ def test_a_budget_holds_for_what_is_asked_again():
 
 def test_graded_answers_teach():
     people = nearer.asking.PsychometricOracle(X, scale=0.5)
-    found = nearer.run(nearer.informative(30, budget=500, random_state=0), people.probability)
+    found = nearer.run(nearer.adaptive(30, budget=500, random_state=0), people.probability)
     hard = nearer.run(
-        nearer.informative(30, budget=500, random_state=0),
+        nearer.adaptive(30, budget=500, random_state=0),
         nearer.asking.PsychometricOracle(X, scale=0.5, random_state=1),
     )
     tau = nearer.metrics.mean_kendall_tau

@@ -5,7 +5,7 @@ import pytest
 
 import nearer
 from nearer.algorithms.candidates import Candidates
-from nearer.algorithms.informative import choose_questions
+from nearer.algorithms.choose_questions import choose_questions
 from nearer.fitting.belief import Belief
 from nearer.questions import answered, pack, random_questions
 
@@ -22,7 +22,7 @@ def test_budget_rounds_and_no_question_twice():
         asked.append(questions)
         return people(X)(questions)
 
-    strategy = nearer.informative(25, budget=700, n_components=2, round_size=80, random_state=0)
+    strategy = nearer.adaptive(25, budget=700, n_components=2, round_size=80, random_state=0)
     found = nearer.run(strategy, oracle)
     assert [len(q) for q in asked] == [80] * 8 + [60]
     assert found.n_comparisons == 700
@@ -45,7 +45,7 @@ def test_only_askable_questions_until_none_is_left():
         assert askable(questions).all()
         return people(X)(questions)
 
-    strategy = nearer.informative(8, budget=500, n_components=2, askable=askable, random_state=0)
+    strategy = nearer.adaptive(8, budget=500, n_components=2, askable=askable, random_state=0)
     found = nearer.run(strategy, oracle)
     assert found.n_comparisons == 2 * 7 * 6 // 2  # all there are
     assert "no further question" in found.history[-1].note
@@ -53,7 +53,7 @@ def test_only_askable_questions_until_none_is_left():
 
 def test_objects_nobody_is_asked_about_are_named():
     X = np.random.default_rng(0).normal(size=(12, 2))
-    strategy = nearer.informative(
+    strategy = nearer.adaptive(
         12, budget=200, n_components=2, askable=lambda q: (q != 11).all(axis=1), random_state=0
     )
     found = nearer.run(strategy, people(X))
@@ -67,7 +67,7 @@ def test_replaying_a_log_goes_on_as_if_uninterrupted(cut):
     X = np.random.default_rng(0).normal(size=(15, 2))
 
     def start():
-        return nearer.informative(15, budget=260, round_size=65, random_state=3)
+        return nearer.adaptive(15, budget=260, round_size=65, random_state=3)
 
     whole = nearer.run(start(), people(X))
     again = nearer.asking.Session(start(), whole.triplets[:cut])
@@ -78,7 +78,7 @@ def test_replaying_a_log_goes_on_as_if_uninterrupted(cut):
 
 def test_a_budget_from_outside_cuts_a_round_and_still_gives_positions():
     X = np.random.default_rng(0).normal(size=(15, 2))
-    strategy = nearer.informative(15, budget=400, n_components=2, round_size=60, random_state=0)
+    strategy = nearer.adaptive(15, budget=400, n_components=2, round_size=60, random_state=0)
     found = nearer.run(strategy, people(X), budget=150)
     assert found.n_comparisons == 150
     assert np.isfinite(found.positions).all()
@@ -88,7 +88,7 @@ def test_it_stops_when_it_expects_to_be_good_enough():
     X = nearer.datasets.make_gaussian(30, 1, random_state=2)
     told = {}
     for quality in (0.9, 0.98, 1.0):
-        strategy = nearer.informative(30, budget=2500, quality=quality, random_state=0)
+        strategy = nearer.adaptive(30, budget=2500, quality=quality, random_state=0)
         found = nearer.run(strategy, people(X, 0.05))
         told[quality] = found.n_comparisons
         if quality < 1:
@@ -100,7 +100,7 @@ def test_it_stops_when_it_expects_to_be_good_enough():
 
 def test_dimensions_are_no_more_than_answers_can_carry():
     X = np.random.default_rng(0).normal(size=(40, 12))
-    found = nearer.run(nearer.informative(40, budget=400, random_state=0), people(X, 0.0))
+    found = nearer.run(nearer.adaptive(40, budget=400, random_state=0), people(X, 0.0))
     assert found.dimension <= 400 // (3 * 40)
     assert found.dimension_low <= found.dimension <= found.dimension_high
 
@@ -112,7 +112,7 @@ def test_chosen_questions_teach_more_than_random_ones():
     gains = []
     for seed in range(3):
         oracle = people(X, 0.1, seed + 100)
-        strategy = nearer.informative(
+        strategy = nearer.adaptive(
             60, budget=3000, n_components=2, round_size=300, random_state=seed
         )
         chosen = nearer.run(strategy, oracle)
@@ -127,7 +127,7 @@ def test_chosen_questions_teach_more_than_random_ones():
 def test_dimension_is_chosen():
     X = nearer.datasets.make_gaussian(50, 3, random_state=1)
     found = nearer.run(
-        nearer.informative(50, budget=6000, round_size=600, random_state=0), people(X, 0.05)
+        nearer.adaptive(50, budget=6000, round_size=600, random_state=0), people(X, 0.05)
     )
     assert found.dimension == 3
     held = found.held_out
@@ -172,10 +172,10 @@ def test_scarce_questions_are_found_and_kept():
 )
 def test_arguments_are_checked(arguments, message):
     with pytest.raises(nearer.errors.InvalidInput, match=message):
-        nearer.informative(**arguments)
+        nearer.adaptive(**arguments)
 
 
 def test_a_mask_of_the_wrong_form_is_refused():
-    strategy = nearer.informative(9, budget=9, askable=lambda q: np.ones(len(q)), random_state=0)
+    strategy = nearer.adaptive(9, budget=9, askable=lambda q: np.ones(len(q)), random_state=0)
     with pytest.raises(nearer.errors.InvalidInput, match="one boolean for each"):
         next(strategy)

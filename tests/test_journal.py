@@ -48,7 +48,7 @@ METHODS = {
     "extra_soe": lambda **seed: nearer.algorithms.extra_soe(24, **seed),
     "rand_soe": lambda **seed: nearer.algorithms.rand_soe(24, budget=300, **seed),
     "crowd_kernel": lambda **seed: nearer.algorithms.crowd_kernel(24, budget=300, **seed),
-    "informative": lambda **seed: nearer.informative(24, budget=200, n_components=2, **seed),
+    "informative": lambda **seed: nearer.adaptive(24, budget=200, n_components=2, **seed),
 }
 
 

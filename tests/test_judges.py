@@ -121,7 +121,7 @@ def test_a_map_from_a_language_model():
         judge = ChatJudge("m", endpoint=server.url, key=None, price=(1.0, 2.0))
         found = nearer.embed(judge, WORDS, budget=500, random_state=0, progress=False)
     assert found.names == tuple(WORDS)
-    assert found.history[0].name == "informative"
+    assert found.history[0].name == "adaptive"
     assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.7
     report = found.details["judge"]
     assert report.n_questions == 500

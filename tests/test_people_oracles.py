@@ -8,7 +8,6 @@ from click.testing import CliRunner
 from scipy.special import expit
 
 import nearer
-from nearer.algorithms.noise_check import detect_noise
 from nearer.algorithms.planning import plan_study
 from nearer.asking.noisy_sort import repeated
 from nearer.asking.simulated_people import CrowdOracle, Person, PsychometricOracle
@@ -63,8 +62,6 @@ def test_a_crowd_is_reproducible_and_its_members_differ():
         lambda: nearer.rank_objects(0, 9, noise=0.5),
         lambda: nearer.rank_objects(0, 9, noise=0.1, order="fewest-rounds"),
         lambda: nearer.choose_basis(9, noise=0.1, order="fewest-rounds"),
-        lambda: detect_noise(3),
-        lambda: detect_noise(9, n_cycles=0),
         lambda: plan_study(3, 1, 0.1),
         lambda: plan_study(9, 1, 0.5),
     ],
@@ -105,32 +102,6 @@ def test_repeating_keeps_to_a_budget():
     with pytest.raises(nearer.errors.BudgetSpent):
         nearer.run(repeated(nearer.asking.farthest_object(0, 9), 0.1, 0.01), oracle, budget=20)
     assert nearer.run(repeated(nearer.asking.farthest_object(0, 9), 0, 0.01), oracle, budget=7) == 8
-
-
-@pytest.mark.parametrize("noise", ["fixed", "fresh"])
-@pytest.mark.parametrize("flip", [0.1, 0.3])
-def test_noise_is_detected_and_its_rate_estimated(flip, noise):
-    exact = nearer.PointOracle(np.random.default_rng(0).normal(size=(80, 3)))
-    rates = []
-    for seed in range(10):
-        oracle = nearer.NoisyOracle(exact, flip, noise=noise, random_state=seed)
-        check = nearer.run(detect_noise(80, random_state=seed), oracle)
-        assert not check.exact
-        rates.append(check.error_rate)
-    assert np.median(rates) == pytest.approx(flip, abs=0.07)
-
-
-def test_exact_answers_are_called_exact_and_cost_is_kept():
-    exact = nearer.PointOracle(np.random.default_rng(0).normal(size=(40, 3)))
-    check = nearer.run(detect_noise(40, n_cycles=30, random_state=0), exact)
-    assert check.exact
-    assert check.error_rate == 0
-    assert len(check.triplets) == 120
-    assert "exact" in str(check)
-    cut = nearer.run(detect_noise(40, n_cycles=30, random_state=0), exact, budget=100)
-    assert (cut.n_cycles, cut.n_repeats) == (30, 10)
-    short = nearer.run(detect_noise(40, n_cycles=30, random_state=0), exact, budget=10)
-    assert (short.n_cycles, short.n_repeats) == (3, 0)
 
 
 def test_plan_prints_what_a_study_needs():

@@ -402,21 +402,6 @@ def test_an_oracle_that_answers_wrongly_shaped_is_named():
         nearer.embed(wrong, NAMES, progress=False)
 
 
-def test_noise_is_expected_where_it_is_likely():
-    call = {"budget": 200, "random_state": 0, "progress": False}
-    assert nearer.embed(judge, NAMES, **call).history[0].name == "check"
-    assert nearer.embed(slow_judge, NAMES, **call).history[0].name == "informative"
-    assert nearer.embed(slow_judge, NAMES, noise=0, **call).history[0].name != "informative"
-
-    class Model:
-        expects_noise = True
-
-        def __call__(self, questions):
-            return judge(questions)
-
-    assert nearer.embed(Model(), NAMES, **call).history[0].name == "informative"
-
-
 def test_a_line_on_the_terminal_counts_what_is_paid_for(monkeypatch):
     from nearer.asking import progress
 

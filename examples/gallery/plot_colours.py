@@ -37,7 +37,7 @@ people = nearer.asking.PsychometricOracle(lab(rgb), scale=6.0, random_state=0)
 # Questions are chosen by what they would teach, and end when the map is good enough, or at the
 # budget.
 
-found = nearer.run(nearer.informative(40, budget=2500, random_state=0), people)
+found = nearer.run(nearer.adaptive(40, budget=2500, random_state=0), people)
 print(f"{found.n_comparisons} answers, {found.dimension} dimensions")
 
 # %%

@@ -24,7 +24,7 @@ kinds = np.repeat(["tool", "fruit", "animal"], 10)
 centres = np.repeat([[0.0, 0.0], [3.0, 0.5], [1.2, 2.6]], 10, axis=0)
 X = centres + 0.6 * rng.normal(size=(30, 2))
 people = nearer.asking.PsychometricOracle(X, scale=0.4, random_state=0)
-found = nearer.run(nearer.informative(30, budget=1500, random_state=0), people)
+found = nearer.run(nearer.adaptive(30, budget=1500, random_state=0), people)
 found
 
 # %%

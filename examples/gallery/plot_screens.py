@@ -26,7 +26,7 @@ for task in ("1 of 2", "1 of 4", "2 of 8"):
         people = nearer.asking.PsychometricOracle(
             X, scale=0.6, choose=asked.choose, random_state=seed
         )
-        strategy = nearer.informative(
+        strategy = nearer.adaptive(
             24, n_components=2, budget=screens[task], task=task, quality=1, random_state=seed
         )
         found = nearer.run(strategy, people)

@@ -22,7 +22,6 @@ from .fitting.pace import Pace as Pace
 
 # Strategies, and how they are run
 from .algorithms.adaptive import adaptive as adaptive
-from .algorithms.informative import informative as informative
 from .algorithms.basis import choose_basis as choose_basis
 from .asking.sort import rank_objects as rank_objects
 from .asking.run import run as run

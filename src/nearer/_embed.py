@@ -12,9 +12,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from nearer import checks
-from nearer.algorithms.adaptive import Economy
-from nearer.algorithms.exact_or_noisy import Expected, exact_or_noisy
-from nearer.asking.dispatch import is_async
+from nearer.algorithms.adaptive import Expected, adaptive
 from nearer.asking.names import as_names
 from nearer.asking.progress import asking_progress
 from nearer.asking.protocol import Oracle
@@ -25,8 +23,6 @@ from nearer.text import amount, as_called
 
 __all__ = ["embed"]
 
-_SOME = 0.1  # any rate above 0 says that answers may be wrong; how often, the answers tell
-
 
 def embed(
     oracle: Oracle | Callable[..., Any],
@@ -34,7 +30,6 @@ def embed(
     *,
     budget: int | None = None,
     noise: Expected = "auto",
-    order: Economy = "fewest-comparisons",
     quality: float = 0.99,
     random_state: int | np.random.Generator | None = None,
     journal: str | os.PathLike[str] | None = None,
@@ -55,23 +50,13 @@ def embed(
         result carries them as ``names``.
     budget
         At most so many comparisons; the best embedding for them is returned. None: as many as it
-        takes, at most 1.5·n·d·log2 n + 25·n where the answers fit in d dimensions, 8.4 to
-        16·n·log2 n where they fit in none, and at most 6.4·n·log2 n for each bit that a doubtful
-        answer carries: 12·n·log2 n where a tenth of them is wrong.
+        takes, at most 2·(d + 1)·n·log2 n in d dimensions for each bit that an answer carries.
     noise
-        ``"auto"`` asks a few cyclic and repeated questions to see whether answers are exact, except
-        where they cannot be expected to be: from an async oracle, or one that says of itself that
-        it ``expects_noise``, as language models do.
-        0: they are, and are sorted by (`nearer.adaptive`). A rate above 0: they are wrong about so
-        often, and only shift a posterior (`nearer.informative`). The history says what was done.
-    order
-        ``"fewest-comparisons"``, or ``"fewest-rounds"`` where each round is waited for, as by an
-        oracle that takes seconds or by many people at once: about a hundred rounds, for up to 15 %
-        more comparisons. Noisy answers come in few rounds anyway.
+        ``"auto"``: how often answers are wrong is inferred from them. A rate between 0 and ½ is
+        where the inference begins, for an oracle that is known to err.
     quality
         Stop when Kendall's τ between predicted and true distances from a head is expected to be
-        this, or when the budget is spent; 1: when it is spent, or when there is no budget and exact
-        answers have cost the most that they may.
+        this, or when the budget is spent; 1: when it is spent.
     random_state
         Seed or generator.
     journal
@@ -98,7 +83,7 @@ def embed(
     checks.oracle(oracle)
     refuse_unknown(how, embed)
     n, names = as_names(objects)
-    asked = {"budget": budget, "noise": noise, "order": order, "quality": quality}
+    asked = {"budget": budget, "noise": noise, "quality": quality}
     call = as_called(
         "nearer.embed",
         "oracle",
@@ -109,13 +94,10 @@ def embed(
     known = getattr(oracle, "n_objects", None)
     if known is not None and n > known:
         raise InvalidInput(f"{n} objects: the oracle knows only {known}; ask for at most so many")
-    if noise == "auto" and getattr(oracle, "expects_noise", is_async(oracle)):
-        noise = _SOME
-    strategy = exact_or_noisy(
+    strategy = adaptive(
         n,
         budget=budget,
         noise=noise,
-        order=order,
         quality=quality,
         keep_triplets=keep_triplets,
         random_state=random_state,

@@ -506,8 +506,8 @@ def embed_exact(folder):
 
 
 @case("embed")
-def embed_exact_three_dimensions_few_rounds(folder):
-    return embedded(oracle(60, 3), 60, order="fewest-rounds")
+def embed_exact_three_dimensions(folder):
+    return embedded(oracle(60, 3), 60)
 
 
 @case("embed")

@@ -1,8 +1,7 @@
 from .basis import Basis as Basis
 from .coordinates import locate_objects as locate_objects
 from .crowd_kernel_learning import crowd_kernel as crowd_kernel
-from .informative import choose_questions as choose_questions
-from .noise_check import detect_noise as detect_noise
+from .choose_questions import choose_questions as choose_questions
 from .pipelines import basis_soe as basis_soe
 from .pipelines import extra_soe as extra_soe
 from .pipelines import paper_protocol as paper_protocol

@@ -1,63 +1,80 @@
-"""`nearer.adaptive`: positions and dimension from as few comparisons as they take.
+r"""`nearer.adaptive`: positions and dimension from as few comparisons as they take.
 
-Up to a few thousand objects are asked about and fitted together: where answers fit in a few
-dimensions by obedience (`low_dimensional`), elsewhere by prediction (`high_dimensional`). Of more
-objects a random core is treated so, and every other object is then placed among the core by search
-from its heads (`place`): about log2 of the core's size comparisons for each dimension, all
-objects side by side, and nothing to fit but one position at a time.
+A few random questions an object come first. Then one loop: the posterior of the positions given all
+answers (`nearer.fitting.belief`), the questions whose answers are expected to tell most about them
+(`nearer.algorithms.choose_questions`), and a new fit, until Kendall's τ is expected to be
+`quality`, or the limit is reached. Exact answers are noisy answers without noise: how far answers
+can be trusted is inferred from them, like the dimension.
+
+*Rounds.* A round is as large as there are objects, or a share of the answers so far, so that the
+number of rounds grows with the logarithm of the number of answers.
+
+*The limit* without a budget. Positions in d dimensions hold about d·log2 n bits an object, and no
+answer carries more than the capacity of a channel with as many errors. So at most
+`_BITS`·(d + 1)·n·log2 n comparisons are asked for each bit of that capacity.
+
+*Many objects.* Of more than `TOGETHER` a random core is treated so, and the others are placed among
+it, side by side.
 """
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from nearer import checks
-from nearer.algorithms.draft import Draft
-from nearer.algorithms.high_dimensional import HighDimensional
-from nearer.algorithms.low_dimensional import LowDimensional
-from nearer.algorithms.place import place_objects
-from nearer.asking.memory import Memory
+from nearer.algorithms.ask_screens import ask_screens
+from nearer.algorithms.believed import LearningCurve, Limits, believed
+from nearer.algorithms.candidates import Askable, Candidates
+from nearer.algorithms.choose_questions import FIRST, draw_round
+from nearer.algorithms.chosen_screens import ScreenSource
+from nearer.algorithms.place import Placed, most_questions, place_among
 from nearer.asking.protocol import (
     Strategy,
-    in_order,
-    limited,
-    recorded,
-    remembered,
+    accepts_uncertain,
     renumbered,
     repeatable,
 )
+from nearer.asking.record import Record
 from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent
-from nearer.questions import Triplets
+from nearer.fitting.belief import Belief
+from nearer.fitting.posterior import Posterior, expected_tau
+from nearer.fitting.solver import disobeyed
+from nearer.questions import Objects, answered
+from nearer.trials import Task
 
-__all__ = ["Economy", "adaptive"]
+__all__ = ["Expected", "adaptive"]
 
-Economy = Literal["fewest-comparisons", "fewest-rounds"]
+Expected = float | Literal["auto"]
 
-# `python -m benchmarks adaptive` shows what comes of these, up to 100,000 objects.
-# Up to so many are fitted together, so many of more: the time that a fit takes, against the
-# accuracy of what is placed among fewer.
-_TOGETHER = 3000
-_CORE = 1500
-# Errors that the core may have, of those that all may: others are placed no better than it is, and
-# it is a small part of the cost.
-_CORE_ERRORS = 0.25
+# `python -m benchmarks sensitivity` halves and doubles these.
+_GROWTH = 0.06  # a round as a share of the answers so far: comparisons against rounds
+_BITS = 2.0  # comparisons for each bit that positions hold, see above
+_MOST_WRONG = 0.35  # a share of wrong answers for which the limit is 15 times that of exact ones
+# Up to so many objects are fitted together, so many of more: the time that a fit takes, against the
+# accuracy of what is placed among fewer. `python -m benchmarks scale` shows both.
+TOGETHER = 1000
+_CORE = 500
 
 
 @repeatable
+@accepts_uncertain
 def adaptive(
     n_objects: int,
     *,
     budget: int | None = None,
-    order: Economy = "fewest-comparisons",
-    keep_triplets: bool = True,
+    noise: Expected = "auto",
+    n_components: int | None = None,
     quality: float = 0.99,
+    task: str | Task = "1 of 2",
+    askable: Askable | None = None,
     known: ArrayLike | None = None,
+    round_size: int | None = None,
+    keep_triplets: bool = True,
     random_state: int | np.random.Generator | None = None,
 ) -> Strategy[Embedding]:
     """Find the dimension and the positions of objects: `nearer.embed` as a strategy.
@@ -67,99 +84,226 @@ def adaptive(
     n_objects
         How many objects there are, at least 3.
     budget
-        At most so many comparisons. None: as many as it takes.
-    order
-        ``"fewest-comparisons"``, or ``"fewest-rounds"``: about a hundred rounds, where each of them
-        is waited for, for up to 15 % more comparisons.
-    keep_triplets
-        False: where objects are placed among a core, the answers about them are not kept.
+        At most so many questions: comparisons, or screens. None: as many as it takes, at most
+        2·(d + 1)·n·log2 n comparisons in d dimensions for each bit that an answer carries.
+    noise
+        How often answers are thought to be wrong; where the search begins, the answers decide.
+        ``"auto"``: never.
+    n_components
+        Dimension of the positions; None chooses it from held-out answers.
     quality
         Stop when Kendall's τ between predicted and true distances from a head is expected to be
-        this; 1: never, the budget is spent, or all that questions can tell.
+        this; 1: never, the budget is spent.
+    task
+        What is asked: ``"1 of 2"`` comparisons; ``"2 of 8"`` and the like screens, rows (query,
+        eight shown) answered by rows of booleans, two of them true; ``"odd-one-out"`` screens with
+        query −1. See `nearer.Task`.
+    askable
+        A function from ``(m, 3)`` questions to ``(m,)`` booleans: which may be asked, such as
+        `RecordedOracle.knows`. None: all.
     known
-        Answers that are there already, rows (head, near, far): they are learned and not asked
-        again, and are no part of the budget or of the result's triplets.
+        Answers to random questions that are there already, rows (head, near, far): they are learned
+        and not asked again, and are no part of the budget or of the result's triplets.
+    round_size
+        How many questions are asked at a time. None: as many as there are objects, or 6 % of the
+        answers so far where that is more; of a budget at most a twentieth; of screens one for every
+        two objects.
+    keep_triplets
+        False: where objects are placed among a core, the answers about them are not kept.
     random_state
         Seed or generator.
 
     Returns
     -------
     strategy
-        Its result is an `Embedding`. Out of budget, it is the best so far.
+        Its result is an `Embedding`. No question is asked twice. "Don't know" counts as a near
+        tie, a graded answer as much for either side as it says. ``details`` holds the
+        `Posterior`, its ``covariances``, the ``noise``, the ``learning_curve`` of predictions of
+        random questions, the ``expected_tau``, and the objects that no question was about.
 
     Examples
     --------
     >>> import nearer, numpy as np
     >>> X = np.random.default_rng(0).normal(size=(60, 2))
-    >>> strategy = nearer.adaptive(60, budget=500, random_state=0)
-    >>> nearer.run(strategy, nearer.PointOracle(X)).n_comparisons <= 500
-    True
+    >>> found = nearer.run(nearer.adaptive(60, random_state=0), nearer.PointOracle(X))
+    >>> found.dimension, found.n_comparisons < 2000
+    (2, True)
     """
     n = checks.n_objects(n_objects)
-    checks.one_of("order", order, ("fewest-comparisons", "fewest-rounds"))
-    rng = checks.generator(random_state)
     budget = None if budget is None else checks.budget(budget)
+    checks.probability("quality", quality)
+    rate = 0.0 if noise == "auto" else min(checks.rate("noise", noise), _MOST_WRONG)
+    if round_size is not None:
+        checks.whole("round_size", round_size, rule="questions a round")
+    task, rng = Task.parse(task), checks.generator(random_state)
+    if not task.is_comparison:
+        budget = int(_BITS * n * np.log2(n)) if budget is None else budget
+        size = round_size or max(5, min(n // 2, budget // 20))
+        belief = Belief(n, n_components, rng, noise=rate)
+        screens = ScreenSource(n, task, askable)
+        return ask_screens(belief, screens, Limits(budget, size, quality), known, rng)
     told = np.empty((0, 3), dtype=np.int64)
     if known is not None and len(np.asarray(known)):
         told = checks.triplets(known, n)[0].astype(np.int64)
-    how = _How(order, checks.probability("quality", quality), keep_triplets, rng)
-    strategy = (_core if n <= _TOGETHER else _core_and_others)(n, budget, told, how)
-    return strategy if budget is None else limited(strategy, budget)
+    how = _How(n_components, rate, quality, askable, round_size, rng)
+    if n > TOGETHER and askable is None and n_components is None:
+        return _core_and_others(n, budget, told, how, keep_triplets)
+    return _together(n, budget, told, how)
 
 
 @dataclass(frozen=True)
 class _How:
     """What was asked for, and the source of all choices."""
 
-    order: Economy
+    n_components: int | None
+    noise: float
     quality: float
-    keep_triplets: bool
+    askable: Askable | None
+    round_size: int | None
     rng: np.random.Generator
 
+    def size(self, n: int, asked: int, budget: int | None) -> int:
+        """How many questions the next round has."""
+        if self.round_size is not None:
+            return self.round_size
+        if budget is None:
+            return max(n, int(_GROWTH * asked)) if asked else FIRST * n
+        return max(20, min(max(n, int(_GROWTH * asked)), budget // 20))
 
-def _core(n: int, budget: int | None, known: Triplets, how: _How) -> Strategy[Embedding]:
+
+def _limit(belief: Belief) -> int:
+    """Comparisons that are enough in as many dimensions and with as many errors as it seems."""
+    n, d = belief.fit.positions.shape
+    wrong = 0.0
+    if belief.held_out is not None and not belief.is_exact:
+        wrong = float(np.clip(1 - belief.held_out.accuracy, 1e-6, 0.5))
+    if wrong > _MOST_WRONG:  # hardly better than a coin: more answers would tell no more
+        wrong = 0.0
+    p = np.array([wrong, 1 - wrong])
+    capacity = 1 + float(np.sum(p * np.log2(np.maximum(p, 1e-12))))
+    return int(_BITS * (d + 1) * n * np.log2(n) / capacity)
+
+
+def _together(
+    n: int, budget: int | None, known: NDArray[np.int64], how: _How
+) -> Strategy[Embedding]:
     """Embed objects that are few enough to be fitted together."""
-    draft = Draft(n, how.rng, known)
-    strategy = recorded(remembered(_low_or_high(draft, budget, how), Memory(known)), draft.record)
-    with suppress(BudgetSpent):
-        yield from in_order(strategy)
-    return draft.embedding()
+    rng, record, curve = how.rng, Record(), LearningCurve()
+    belief = Belief(n, how.n_components, rng, noise=how.noise)
+    candidates = Candidates(n, how.askable)
+    stopped, spent = "the budget is spent", False
+    if len(known):
+        belief.learn(known)
+        candidates.exclude(known)
+    while not spent:
+        asked = record.n_comparisons
+        limit = _limit(belief) if budget is None else budget
+        if asked >= limit:
+            stopped = "the budget is spent" if budget is not None else "the limit is reached"
+            break
+        size = min(how.size(n, asked, budget), limit - asked)
+        questions, random = draw_round(belief, candidates, size, rng)
+        if not len(questions):
+            stopped = "no further question that may be asked was found"
+            break
+        try:
+            answers = yield questions
+        except BudgetSpent as cut:
+            answers, spent = cut.answers, True
+            questions, random = questions[: len(answers)], random[: len(answers)]
+        if not len(questions):
+            break
+        triplets = answered(questions, answers)
+        if asked:
+            p = belief.fit.probability(triplets[random])
+            possible = np.maximum(p, np.finfo(np.float64).tiny)  # after few answers a fit is sure
+            curve.add(asked, p > 0.5, np.log(possible))
+            belief.predict(triplets)
+        record.add(questions, answers)
+        candidates.exclude(questions)
+        rows, weights = record.weighted
+        told = None if weights is None else np.concatenate([np.ones(len(known)), weights])
+        belief.learn(np.concatenate([known, rows]), weights=told)
+        tau = belief.expected_tau
+        if not spent and how.quality < 1 and tau >= how.quality and not belief.may_lack_dimensions:
+            stopped = f"τ is expected to be {tau:.3f}"
+            break
+    if record.n_comparisons or len(known):
+        belief.conclude()
+    seen = np.concatenate([known, record.triplets])
+    phase = Phase("adaptive", record.n_comparisons, record.n_rounds, stopped)
+    found = believed(belief, record.triplets, seen, curve, phase)
+    if record.n_told or not record.n_comparisons:
+        return found
+    # where no answer takes a side, nothing is determined
+    return replace(
+        found,
+        determined=False,
+        dimension_low=1,
+        dimension_high=n - 1,
+        details={**found.details, "n_told": 0},
+    )
 
 
-def _low_or_high(draft: Draft, budget: int | None, how: _How) -> Strategy[None]:
-    if not (yield from LowDimensional(draft, budget, how.order, how.quality).ask()):
-        yield from HighDimensional(draft, budget, how.quality).ask()
-
-
-def _core_and_others(n: int, budget: int | None, known: Triplets, how: _How) -> Strategy[Embedding]:
+def _core_and_others(
+    n: int, budget: int | None, known: Objects, how: _How, keep_triplets: bool
+) -> Strategy[Embedding]:
     """Embed a random core, which holds the objects of known answers, then place the others."""
     objects = how.rng.permutation(n)
-    asked_about = np.isin(objects, known)
-    objects = np.concatenate([objects[asked_about], objects[~asked_about]])  # the core first …
-    objects[:_CORE].sort()  # … in the order of numbers, which equal distances may follow
-    place = np.empty(n, dtype=np.int64)
-    place[objects] = np.arange(n)
-    inside = place[known][(place[known] < _CORE).all(axis=1)]
-    half = None if budget is None else budget // 2
-    better = 1 - _CORE_ERRORS * (1 - how.quality)
-    strategy = _core(_CORE, half, inside, replace(how, quality=better))
-    core = yield from renumbered(strategy if half is None else limited(strategy, half), objects)
-    others = np.arange(_CORE, n)
-    placing = place_objects(core, others, keep_triplets=how.keep_triplets, random_state=how.rng)
+    objects = objects[np.argsort(~np.isin(objects, known), kind="stable")]  # the core first
+    places = np.argsort(objects)
+    inside = places[known]
+    inside = inside[(inside < _CORE).all(axis=1)]
+    half = None if budget is None else max(1, budget // 2)
+    core = yield from renumbered(_together(_CORE, half, inside, how), objects)
+    if budget is None:
+        held_out = None if core.details["exact"] else core.held_out
+        wrong = 0.0 if held_out is None else 1 - held_out.accuracy
+        budget = core.n_comparisons + (n - _CORE) * most_questions(n, core.dimension, wrong)
+    placing = place_among(
+        core.details["posterior"],
+        np.arange(_CORE, n),
+        budget=max(1, budget - core.n_comparisons),
+        until_spent=how.quality >= 1,
+        keep_triplets=keep_triplets,
+        rng=how.rng,
+    )
     placed = yield from renumbered(placing, objects)
-    note = f"{len(others)} objects among a core of {_CORE}"
-    positions = np.empty((n, core.dimension))
-    positions[objects] = np.concatenate([core.positions, placed.positions])
+    return _all_of(core, placed, places, objects)
+
+
+def _all_of(core: Embedding, placed: Placed, places: Objects, objects: Objects) -> Embedding:
+    """The core and the others as one embedding, in the order in which they came."""
+    old: Posterior = core.details["posterior"]
+    fit = replace(
+        old,
+        positions=np.concatenate([old.positions, placed.positions])[places],
+        covariances=np.concatenate([old.covariances, placed.covariances])[places],
+    )
+    triplets = objects[np.concatenate([core.triplets, placed.triplets])]
+    never = np.concatenate([core.details["never_asked"], placed.never_asked])
+    wrong = float(disobeyed(fit.positions, triplets).mean()) if len(triplets) else 0.5
+    tau = core.details["expected_tau"]
+    if not core.details["exact"]:  # others are placed no better than the core is
+        tau = min(tau, expected_tau(fit, fit.curve.sharpness))
+    note = f"{len(placed.positions)} objects among a core of {len(old.positions)}"
+    if placed.uncertain:
+        note += f", all but {placed.uncertain} as certain as it"
     return replace(
         core,
-        positions=positions,
-        triplets=objects[np.concatenate([core.triplets, placed.triplets])],
+        positions=fit.positions,
+        triplets=triplets,
         n_comparisons=core.n_comparisons + placed.n_comparisons,
         n_rounds=core.n_rounds + placed.n_rounds,
         history=(*core.history, Phase("place", placed.n_comparisons, placed.n_rounds, note)),
-        details={
-            name: objects[found] if name in ("heads", "places") else found
-            for name, found in core.details.items()
-        }
-        | {"never_asked": np.sort(objects[placed.never_asked])},
+        covariances=fit.covariances,
+        error_rate=wrong,
+        details=core.details
+        | {
+            "posterior": fit,
+            "covariances": fit.covariances,
+            "error_rate": wrong,
+            "expected_tau": tau,
+            "never_asked": np.sort(objects[never]),
+        },
     )

@@ -1,4 +1,4 @@
-"""Ask screens in rounds and learn from each: `nearer.informative` with a task of its own."""
+"""Ask screens in rounds and learn from each: `nearer.adaptive` with a task of its own."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def ask_screens(
     known: ArrayLike | None,
     rng: np.random.Generator,
 ) -> Strategy[Embedding]:
-    """Ask screens of one task in rounds; the parameters are those of `nearer.informative`."""
+    """Ask screens of one task in rounds; the parameters are those of `nearer.adaptive`."""
     told = _known(known, source, len(belief.fit.positions))
     trials, curve, n_rounds = told, LearningCurve(), 0
     n_told = 0 if told is None else len(told)

@@ -84,6 +84,7 @@ def believed(
             "noise": fit.noise,
             "error_rate": belief.error_rate,
             "expected_tau": belief.expected_tau,
+            "exact": belief.is_exact,
             "learning_curve": curve.table(),
             "never_asked": np.flatnonzero(~asked),
             **details,

@@ -71,7 +71,6 @@ def makers() -> dict[str, Callable[..., Strategy[Embedding]]]:
     from nearer.algorithms.adaptive import adaptive  # noqa: PLC0415
     from nearer.algorithms.coordinates import basis_embedding  # noqa: PLC0415
     from nearer.algorithms.crowd_kernel_learning import crowd_kernel  # noqa: PLC0415
-    from nearer.algorithms.informative import informative  # noqa: PLC0415
     from nearer.algorithms.pipelines import (  # noqa: PLC0415
         basis_soe,
         extra_soe,
@@ -81,7 +80,7 @@ def makers() -> dict[str, Callable[..., Strategy[Embedding]]]:
 
     return {
         "adaptive": adaptive,
-        "informative": informative,
+        "informative": adaptive,
         "basis": basis_embedding,
         "basis+soe": basis_soe,
         "extra+soe": extra_soe,

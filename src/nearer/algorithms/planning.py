@@ -2,7 +2,7 @@
 
 Objects are drawn from a Gaussian in the wanted dimension, people answer by a psychometric curve
 whose scale makes the wanted share of answers to random questions wrong, and the questions are those
-`nearer.informative` chooses. At several sizes the fit is asked random questions it has not
+`nearer.adaptive` chooses. At several sizes the fit is asked random questions it has not
 seen, and its predictions are compared with the truth and with what people say.
 """
 
@@ -17,7 +17,7 @@ from scipy.special import expit
 
 from nearer import checks
 from nearer.algorithms.candidates import Candidates
-from nearer.algorithms.informative import draw_round
+from nearer.algorithms.choose_questions import draw_round
 from nearer.asking.record import Record
 from nearer.asking.simulated_people import PsychometricOracle
 from nearer.distances import Distances

@@ -3,7 +3,7 @@
 Objects are drawn from a Gaussian, people answer by a psychometric curve, as in
 `nearer.algorithms.planning`, and take as long for a screen as people took who were recorded
 (`nearer.Pace`). Each task gets as many screens as fit into the hours, chosen by
-`nearer.informative`. All tasks are tried on the same simulated objects, so their differences are
+`nearer.adaptive`. All tasks are tried on the same simulated objects, so their differences are
 known better than their figures; how sure the best is comes from these differences.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearer import checks
-from nearer.algorithms.informative import informative
+from nearer.algorithms.adaptive import adaptive
 from nearer.algorithms.planning import scale_of
 from nearer.asking.answers import put
 from nearer.asking.simulated_people import PsychometricOracle
@@ -133,7 +133,7 @@ def _try(
         X, scale=scale_of(margins, noise), noise="fresh", choose=task.choose, random_state=rng
     )
     d = X.shape[1]
-    strategy = informative(
+    strategy = adaptive(
         len(X), budget=n_screens, n_components=d, quality=1, task=task, random_state=rng
     )
     found: Embedding

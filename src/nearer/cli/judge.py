@@ -191,9 +191,9 @@ def _check_out(out: str | None, *reads: str | Path) -> None:
 
 
 def _strategy(names: list[str], budget: int | None, seed: int) -> Any:
-    from nearer.algorithms.informative import informative
+    from nearer.algorithms.adaptive import adaptive
 
-    return informative(len(names), budget=budget or 8 * len(names), random_state=seed)
+    return adaptive(len(names), budget=budget or 8 * len(names), random_state=seed)
 
 
 def _finish(found: Any, names: list[str], file: Path, out: str | None) -> None:

@@ -21,6 +21,7 @@ tried only with a few answers for each of its coordinates.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import replace
 from typing import Any
 
@@ -31,11 +32,12 @@ from nearer import checks
 from nearer.fitting import heldout
 from nearer.fitting.choices import Choices, as_choices
 from nearer.fitting.descent import principal_axes
-from nearer.fitting.dimension import HeldOutJudge, settle
-from nearer.fitting.heldout import HeldOut, Tuned, hold_out, refine
+from nearer.fitting.dimension import MANY, HeldOutJudge, settle
+from nearer.fitting.heldout import HeldOut, Tuned, hold_out, predicted_tau, refine, tied_share
 from nearer.fitting.losses import Floats
 from nearer.fitting.posterior import (
     Evidence,
+    MarginForecast,
     Noise,
     Posterior,
     as_evidence,
@@ -43,6 +45,7 @@ from nearer.fitting.posterior import (
     expected_tau,
     fit_posterior,
     log_posterior,
+    moderate,
 )
 from nearer.fitting.reliability import Reliability, rate_people
 from nearer.questions import Objects, Questions, find, pack, unpack
@@ -59,6 +62,14 @@ _SAME_OPTIMUM = 1e-3  # share of the log-posterior by which fits that found the 
 _RATINGS = 3  # of people at a review
 _SETTLED = 0.05  # mean change of an answer's weight after which people are not rated again: time
 _ANSWERS = 3.0  # a coordinate; with fewer, one dimension more is not tried
+
+
+# Answers are exact where a prior of at least this width, without lapses, predicts held-out answers
+# as well as any noise and violates at most this share of the answers; the widest: time
+_EXACT_PRIOR, _WIDEST_PRIOR, _EXACT_ERRORS = 32.0, 4096.0, 0.02
+_STUCK = 0.001  # share of violated answers that a few misplaced objects explain
+_FEW_OBJECTS = 4  # for each dimension; fewer may fit in too few dimensions by chance
+_ROUNDS = 3  # whose predictions give the expected τ: more are steadier, and out of date
 
 
 class Belief:
@@ -122,6 +133,8 @@ class Belief:
         self._keys, self._odds = np.empty(0, dtype=np.int64), np.empty(0)
         self._tried: dict[int, Tuned] = {}
         self._rival: Tuned | None = None  # the best of the other curve
+        self._exact = self._ties = False
+        self._predicted: deque[tuple[Floats, Floats]] = deque(maxlen=_ROUNDS)
         self.held_out: HeldOut | None = None
         self.fit: Posterior = fit_posterior(self._answers, d, self._plain)
 
@@ -131,12 +144,17 @@ class Belief:
         return int(self.fit.positions.shape[1])
 
     @property
+    def is_exact(self) -> bool:
+        """Whether answers are taken to have no errors."""
+        return self._exact
+
+    @property
     def judge(self) -> HeldOutJudge:
         """What held-out answers say of the dimensions tried at the last review."""
         total = float(self._answers.weights.sum())
         guessed = np.log(2) * (self._answers.total / total if total else 1.0)
         return HeldOutJudge(
-            {d: tried.best.pieces for d, tried in self._tried.items()},
+            {d: self._pieces(tried.best) for d, tried in self._tried.items()},
             {d: total * (guessed + tried.best.score) for d, tried in self._tried.items()},
         )
 
@@ -148,8 +166,13 @@ class Belief:
     @property
     def span(self) -> tuple[int, int]:
         """The dimensions that the answers cannot tell apart; the given one where it was given."""
-        d = self.dimension
-        return self.judge.span(self.probabilities) if self._free else (d, d)
+        d, n = self.dimension, len(self.fit.positions)
+        if not self._free:
+            return d, d
+        low, high = self.judge.span(self.probabilities)
+        # exact answers that are many for the next dimension, too, and satisfied without it
+        enough = self._answers.total >= MANY * n * (d + 1) and n >= _FEW_OBJECTS * (d + 1)
+        return (low, d) if self._exact and enough else (low, high)
 
     @property
     def evidence(self) -> dict[int, Any]:
@@ -189,14 +212,21 @@ class Belief:
         they show lapses, which fits by the t curve do not take, each answer has told less.
         """
         held = self.held_out
-        # four standard errors above a coin: the best of some ten settings exceeds three by chance
-        if held is None or held.accuracy <= 0.5 + 2 / np.sqrt(len(held.pieces)):
+        if held is None or not _beats_a_coin(held):
             return 0.0
         fit = self.fit
+        if self._exact and self._predicted:
+            return predicted_tau(fit, *self._prediction())
         if fit.noise.tail:
             noise = replace(fit.noise, lapse=held.curve.lapse)
             fit = replace(fit, covariances=covariances_at(fit.positions, self._answers, noise))
         return expected_tau(fit, held.curve.sharpness)
+
+    def _prediction(self) -> tuple[Floats, Floats, Floats]:
+        """Margins of the last answers before they were learned, moderated ones, and weights."""
+        units, weights = zip(*self._predicted, strict=True)
+        mean, moderated = np.concatenate(units, axis=1) * self.fit.noise.prior
+        return mean, moderated, np.concatenate(weights)
 
     @property
     def choices(self) -> Choices | None:
@@ -246,6 +276,17 @@ class Belief:
         """How much likelier than at random each question was to be asked; 1 where nobody says."""
         place, known = find(self._keys, pack(questions)[0])
         return np.where(known, self._odds[place], 1.0) if len(self._keys) else np.ones(len(known))
+
+    def predict(self, triplets: Objects) -> None:
+        """Note what the fit predicts of answers that it has not learned yet.
+
+        Such predictions, made before their answers are learned, need no fit of their own. Those of
+        the last rounds give the curve by which the expected τ of exact answers is computed.
+        """
+        if len(triplets):
+            mean, variance = self.fit.margins(triplets)
+            unit = np.stack([mean, moderate(mean, variance)]) / self.fit.noise.prior
+            self._predicted.append((unit, 1 / self.odds(triplets)))
 
     def learn(
         self,
@@ -312,6 +353,86 @@ class Belief:
         return replace(anew, curve=fit.curve)
 
     def _review(self) -> None:
+        if self._exact and self._satisfied() and self._review_exact(self.held_out, None):
+            return
+        self._review_noisy()
+        held = self.held_out
+        self._exact = False
+        if held is not None and isinstance(self._answers, Evidence) and held.noise.tail == 0:
+            self._review_exact(held, self._tried[self.dimension].best)
+
+    def _review_exact(self, known: HeldOut | None, rival: HeldOut | None) -> bool:
+        """Review as if answers had no errors; False where noise predicts better by `_SAME`.
+
+        The prior is as wide as held-out answers ask for, and no answer is a lapse, so only the
+        dimension is left to compare.
+        """
+        assert known is not None
+        d, prior = self.dimension, max(known.noise.prior, _EXACT_PRIOR)
+        starts = tuple(X * (prior / known.noise.prior) for X in known.fits)
+        held = hold_out(self._answers, d, Noise(prior), starts=starts, rng=self._rng, rescue=True)
+        for factor in (2.0, 0.5):
+            began = held
+            while _EXACT_PRIOR <= (wider := held.noise.prior * factor) <= _WIDEST_PRIOR:
+                starts = tuple(X * factor for X in held.fits)
+                other = hold_out(self._answers, d, Noise(wider), starts=starts, rng=self._rng)
+                if other.score <= held.score:
+                    break
+                held = other
+            if held is not began:
+                break
+        if rival is None and held.own_curve.lapse > heldout._SAME_LAPSE:
+            noise = replace(held.noise, lapse=held.own_curve.lapse)
+            rival = hold_out(self._answers, d, noise, starts=held.fits, rng=self._rng)
+        self._exact = _beats_a_coin(held) and (rival is None or rival.advantage(held) <= 1.0)
+        if not self._exact:
+            return False
+        noise = held.noise
+        self._tried = {d: Tuned({noise.prior: held})}
+        before = self.fit
+        self.fit = self._fit_anew(d, noise, ())
+        self._ties = tied_share(self.fit) > 0
+        if self._free and (e := self._settle_exact(d, noise)) != d:
+            d, self.fit = e, self._fit_anew(e, noise, ())
+        held = self._tried[d].best
+        self.fit = replace(self.fit, curve=held.curve)
+        if rival is not None and not self._satisfied():
+            self.fit, self._exact = before, False
+            return False
+        self.held_out = held
+        return True
+
+    def _pieces(self, held: HeldOut) -> Floats:
+        """What dimensions are compared by: without tied distances, where exact answers show any."""
+        return held.clear_pieces if self._exact and self._ties else held.pieces
+
+    def _satisfied(self) -> bool:
+        return self._violated() <= _EXACT_ERRORS
+
+    def _violated(self) -> float:
+        """Share of answers that the positions violate, but for those about tied distances."""
+        forecast = self._answers.forecast(self.fit)
+        assert isinstance(forecast, MarginForecast)
+        wrong = forecast.margins < 0
+        if self._ties:
+            wrong &= ~np.asarray(forecast.tied)
+        return float(np.average(wrong, weights=self._answers.weights))
+
+    def _settle_exact(self, d: int, noise: Noise) -> int:
+        def attempt(e: int, neighbour: int) -> Floats | None:
+            if e > d and not self._violated() > _STUCK:
+                return None  # what satisfies all answers needs no further dimension
+            known = self._tried[neighbour].best
+            starts = tuple(self._reshaped(X, e) for X in known.fits)
+            held = hold_out(self._answers, e, noise, starts=starts, rng=self._rng, rescue=True)
+            self._tried[e] = Tuned({noise.prior: held})
+            return self._pieces(held)
+
+        carried = int(self._answers.total // (_ANSWERS * len(self.fit.positions)))
+        most = max(d, min(self._most, carried))
+        return settle(d, attempt, {d: self._pieces(self._tried[d].best)}, most)
+
+    def _review_noisy(self) -> None:
         before, noise, d = self.held_out, self.fit.noise, self.dimension
         self._tried = {}
         carried = len(self._answers.row) // (_ANSWERS * len(self.fit.positions))
@@ -336,7 +457,7 @@ class Belief:
         `fits` are those of folds where they began from nothing: as good a start as a new one.
         """
         X = self._reshaped(self.fit.positions, d) * (noise.prior / self.fit.noise.prior)
-        best = fit_posterior(self._answers, d, noise, start=X)
+        best = fit_posterior(self._answers, d, noise, start=X, rescue=self._exact)
         value = log_posterior(self._answers, best.positions, noise)
         starts: list[Floats | None] = [*fits, *[None] * _MOST_FITS]
         for start in starts[:_MOST_FITS]:
@@ -394,3 +515,8 @@ class Belief:
             return principal_axes(X, d)
         column = self._rng.normal(scale=0.1 * np.std(X), size=(len(X), d - X.shape[1]))
         return np.hstack([X, column])
+
+
+def _beats_a_coin(held: HeldOut) -> bool:
+    """Four standard errors: the best of some ten settings exceeds three by chance."""
+    return bool(held.accuracy > 0.5 + 2 / np.sqrt(len(held.pieces)))

@@ -40,19 +40,23 @@ from nearer.fitting.device import wants_gpu
 from nearer.fitting.dimension import advantage
 from nearer.fitting.losses import Floats, Loss
 from nearer.fitting.posterior import (
+    QUESTIONS,
+    REACH,
     WEAK_PRIOR,
     Curve,
     Evidence,
     MarginForecast,
     Noise,
+    Posterior,
     cloud,
     fit_posterior,
+    moderate,
     spread_out,
 )
 from nearer.fitting.solver import margins
 from nearer.fitting.starts import fit_from_above
 from nearer.parallel import is_parallel, parallel_map
-from nearer.questions import scattered
+from nearer.questions import random_questions, scattered
 
 __all__ = [
     "HeldOut",
@@ -61,11 +65,13 @@ __all__ = [
     "fit_curve",
     "hold_out",
     "hold_out_once",
+    "predicted_tau",
     "refine",
     "refine_curves",
     "survey",
     "survey_curves",
     "survey_from",
+    "tied_share",
 ]
 
 # `python -m benchmarks sensitivity` halves and doubles those of chosen questions.
@@ -83,6 +89,8 @@ _FLATTEST = 0.05  # sharpness of predictions that are all but guesses
 _SAME_LAPSE = 0.01  # difference below which the fits are not made again: time
 _MOST_LAPSE = 0.45  # a rate that leaves nothing to fit
 _FEWEST = 20  # answers below which nothing can be held out
+_EXCESS = 3.0  # times as many small margins as a smooth density has show that distances are tied
+_SHARPEST = 2.0  # few answers that are all predicted rightly would ask for any sharpness
 _FAR = 1 << 16  # terms that make a fold worth sending elsewhere: about a second of passes
 
 
@@ -129,6 +137,17 @@ class HeldOut:
     def pieces(self) -> Floats:
         """Log-likelihood of the answers about the same three objects, which tell the same."""
         return np.asarray(np.bincount(self.piece, self.counts * self.log_likelihood), np.float64)
+
+    @cached_property
+    def clear_pieces(self) -> Floats:
+        """The same where an answer about tied distances is a coin's, whatever was predicted.
+
+        An exact oracle may answer ties by a rule, which further dimensions can imitate.
+        """
+        assert isinstance(self.forecast, MarginForecast)
+        assert self.forecast.tied is not None
+        logs = np.where(self.forecast.tied, -np.log(2), self.log_likelihood)
+        return np.asarray(np.bincount(self.piece, self.counts * logs), np.float64)
 
     def advantage(self, other: HeldOut) -> float:
         """By how many standard errors the same answers are more likely here."""
@@ -206,6 +225,7 @@ def hold_out(
     starts: tuple[Floats, ...] = (),
     rng: np.random.Generator | None = None,
     for_curve: bool = False,
+    rescue: bool = False,
 ) -> HeldOut:
     """Predict answers from the others, fold by fold, and find the curve that fits them best.
 
@@ -225,7 +245,7 @@ def hold_out(
             break
 
     def predict(seen: Any, unseen: Any, start: Floats) -> tuple[Floats, Any]:
-        fit = fit_posterior(seen, n_components, noise, start=start)
+        fit = fit_posterior(seen, n_components, noise, start=start, rescue=rescue)
         return fit.positions, unseen.forecast(fit)
 
     far = len(work) > 1 and evidence.terms >= _FAR and is_parallel()
@@ -400,3 +420,40 @@ def _dealt(evidence: Any, k: int) -> Any:
 
 def _fold_of(group: NDArray[np.uint64]) -> NDArray[np.int64]:
     return np.asarray((group >> np.uint64(33)) % np.uint64(_FOLDS), dtype=np.int64)
+
+
+def predicted_tau(fit: Posterior, mean: Floats, moderated: Floats, weights: Floats) -> float:
+    """Kendall's τ expected where answers are exact: what predicts answers, predicts distances.
+
+    `mean` and `moderated` are margins of answers that were predicted before they were learned; the
+    curve that fits them best says how right the predictions of random questions are. Tied
+    distances count for neither side.
+    """
+    questions = random_questions(len(fit.positions), QUESTIONS, np.random.default_rng(0))
+    t, variance = fit.margins(questions)
+    ties = _excess(t / fit.noise.prior)
+    if ties:
+        clear = np.abs(mean) > REACH * fit.noise.prior
+        moderated, weights = moderated[clear], weights[clear]
+    if not len(moderated):
+        return 0.0
+    curve, _ = fit_curve(MarginForecast(moderated), weights)
+    curve = replace(curve, sharpness=min(curve.sharpness, _SHARPEST))
+    p = curve.probability(moderate(t, variance))
+    return min(1.0, float(np.mean(np.abs(2 * p - 1))) / max(1 - ties, 1e-9))
+
+
+def tied_share(fit: Posterior) -> float:
+    """Share of random questions about tied distances, 0 where there are no more than by chance."""
+    questions = random_questions(len(fit.positions), QUESTIONS, np.random.default_rng(0))
+    return _excess(fit.margins(questions)[0] / fit.noise.prior)
+
+
+def _excess(margins: Floats) -> float:
+    """How many more margins are near zero than a tenth of those in a band ten times as wide.
+
+    That is what a smooth density has; only a multiple of it shows ties.
+    """
+    size = np.abs(margins)
+    close, around = float(np.mean(size < REACH)), float(np.mean(size < 10 * REACH)) / 10
+    return close - around if close > _EXCESS * around else 0.0

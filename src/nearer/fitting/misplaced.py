@@ -30,7 +30,12 @@ _CELLS = 1 << 20  # distances held at a time
 
 
 def relocate(
-    X: Floats, triplets: NDArray[np.int32], wrong: NDArray[np.bool_], rng: np.random.Generator
+    X: Floats,
+    triplets: NDArray[np.int32],
+    wrong: NDArray[np.bool_],
+    rng: np.random.Generator,
+    *,
+    logistic: bool = False,
 ) -> Floats:
     """Positions with the objects that break many of their answers moved to better places.
 
@@ -46,8 +51,8 @@ def relocate(
     True
     """
     n = len(X)
-    broken = np.bincount(triplets[wrong, 1:].ravel(), minlength=n)
-    answers = np.bincount(triplets[:, 1:].ravel(), minlength=n)
+    broken = np.bincount(triplets[wrong].ravel(), minlength=n)
+    answers = np.bincount(triplets.ravel(), minlength=n)
     suspects = np.flatnonzero(broken > _SHARE * answers)
     moved = X.copy()
     for x in suspects[np.argsort(-broken[suspects])][:_MOST]:
@@ -55,7 +60,7 @@ def relocate(
         near_others = moved + 0.05 * moved.std() * rng.standard_normal(X.shape)
         near_others[x] = moved[x]
         places = np.concatenate([near_others, _mirror_images(moved, mine, x, rng)])
-        moved[x] = places[np.argmin(_loss_at(places, moved, mine, x))]
+        moved[x] = places[np.argmin(_loss_at(places, moved, mine, x, logistic))]
     return moved
 
 
@@ -67,7 +72,7 @@ def mirrored(
     Where its neighbours have settled around a misplaced object, no other place looks better until
     they have moved, too: each of these positions has to be fitted to be judged.
     """
-    broken = np.bincount(triplets[wrong, 1:].ravel(), minlength=len(X))
+    broken = np.bincount(triplets[wrong].ravel(), minlength=len(X))
     for x in np.argsort(-broken, kind="stable")[:_SUSPECTS]:
         mine = triplets[(triplets == x).any(axis=1)]
         images = _mirror_images(X, mine, int(x), rng)
@@ -92,8 +97,8 @@ def _mirror_images(X: Floats, mine: NDArray[np.int32], x: int, rng: np.random.Ge
     return np.asarray(X[x] - 2 * height[:, None] * normals)
 
 
-def _loss_at(places: Floats, X: Floats, mine: NDArray[np.int32], x: int) -> Floats:
-    """The soe loss of x's answers with x at each of the places, a block of places at a time."""
+def _loss_at(places: Floats, X: Floats, mine: NDArray[np.int32], x: int, logistic: bool) -> Floats:
+    """The soe or logistic loss of x's answers with x at each place, some places at a time."""
     head, near, far = mine.T
     ahead = head == x
     one, other = np.where(ahead, near, head), np.where(ahead, far, head)
@@ -105,6 +110,7 @@ def _loss_at(places: Floats, X: Floats, mine: NDArray[np.int32], x: int) -> Floa
         away = cdist(places[begin : begin + block], X)
         to_near = np.where(far == x, from_head, away[:, one])
         to_far = np.where(near == x, from_head, away[:, other])
-        slack = np.maximum(1.0 + to_near - to_far, 0.0)
-        loss[begin : begin + block] = np.square(slack).mean(axis=1)
+        gap = to_far - to_near
+        each = np.logaddexp(0.0, -gap) if logistic else np.square(np.maximum(1.0 - gap, 0.0))
+        loss[begin : begin + block] = each.mean(axis=1)
     return loss

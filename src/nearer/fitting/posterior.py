@@ -34,6 +34,7 @@ from nearer import checks
 from nearer.fitting.descent import principal_axes
 from nearer.fitting.device import margins
 from nearer.fitting.losses import Floats, Loss
+from nearer.fitting.misplaced import relocate
 from nearer.fitting.solver import Fit, Passes, fit_positions, prepare
 from nearer.questions import pack, random_questions, scattered
 
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from nearer.fitting.choices import Choices
 
 __all__ = [
+    "QUESTIONS",
+    "REACH",
     "WEAK_PRIOR",
     "Curve",
     "Evidence",
@@ -60,7 +63,8 @@ __all__ = [
 # `python -m benchmarks sensitivity` halves and doubles the first two.
 _MORE = 2  # dimensions a fit from nothing begins with beyond those asked for
 WEAK_PRIOR = 16.0  # a prior that hardly shrinks: a margin of this size is answered without doubt
-_QUESTIONS = 4000  # random ones that the expected quality is a mean over: to .002 where it is .99
+REACH = 0.05  # share of the prior's width within which distances count as tied
+QUESTIONS = 4000  # random ones that the expected quality is a mean over: to .002 where it is .99
 
 
 @dataclass(frozen=True)
@@ -184,7 +188,8 @@ class Evidence:
 
     def forecast(self, fit: Posterior) -> MarginForecast:
         """What a fit says about the answers."""
-        return MarginForecast(moderate(*fit.margins(self.triplets)))
+        mean, variance = fit.margins(self.triplets)
+        return MarginForecast(moderate(mean, variance), np.abs(mean) < REACH * fit.noise.prior)
 
     def part(self, rows: NDArray[np.bool_]) -> Evidence:
         """Some of the rows."""
@@ -256,15 +261,21 @@ class Posterior:
 class MarginForecast:
     """Predicted margins of comparisons, positive where the prediction agrees with the answer.
 
-    They are smaller where they are unsure, see `moderate`.
+    They are smaller where they are unsure, see `moderate`. Distances that are predicted to differ
+    by less than `REACH` of the prior's width are `tied`; None: not known.
     """
 
     margins: Floats
+    tied: NDArray[np.bool_] | None = None
 
     @classmethod
     def joined(cls, parts: Sequence[MarginForecast]) -> MarginForecast:
         """Several as one."""
-        return cls(np.concatenate([part.margins for part in parts]))
+        tied = [part.tied for part in parts if part.tied is not None]
+        return cls(
+            np.concatenate([part.margins for part in parts]),
+            np.concatenate(tied) if len(tied) == len(parts) else None,
+        )
 
     def scaled(self, factor: float) -> MarginForecast:
         """The same in another unit of distance."""
@@ -303,6 +314,7 @@ def fit_posterior(
     rng: np.random.Generator | None = None,
     max_iter: int = 300,
     tol: float = 1e-6,
+    rescue: bool = False,
 ) -> Posterior:
     """The most probable positions for given noise, with a covariance each.
 
@@ -339,11 +351,32 @@ def fit_posterior(
     if start.shape[1] > n_components:
         start = _come_down(evidence, n_components, noise, start, max_iter)
     fit = evidence.climb(noise, start, max_iter, tol)
+    if rescue and isinstance(evidence, Evidence):
+        fit = _rescued(evidence, fit, noise, max_iter, tol)
     X = fit.positions
     covariances = covariances_at(X, evidence, noise)
     return Posterior(
         X, covariances, noise, loss=fit.loss, n_iter=fit.n_iter, converged=fit.converged
     )
+
+
+def _rescued(evidence: Evidence, fit: Fit, noise: Noise, max_iter: int, tol: float) -> Fit:
+    """Look for better places of objects that violate many of their answers, and fit again."""
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        wrong = evidence.passes.disobeyed(fit.positions)
+        if not 0 < wrong.mean() < 0.1:
+            break
+        X = relocate(fit.positions, evidence.triplets, wrong, rng, logistic=True)
+        if np.array_equal(X, fit.positions):
+            break
+        other = evidence.climb(noise, X, max_iter, tol)
+        if log_posterior(evidence, other.positions, noise) <= 1e-6 + log_posterior(
+            evidence, fit.positions, noise
+        ):
+            break
+        fit = other
+    return fit
 
 
 def covariances_at(X: Floats, evidence: Evidence | Choices, noise: Noise) -> Floats:
@@ -391,7 +424,7 @@ def expected_tau(fit: Posterior, sharpness: float) -> float:
 
     `sharpness` is that of the curve held-out answers ask for; below 1 positions are less sure.
     """
-    questions = random_questions(len(fit.positions), _QUESTIONS, np.random.default_rng(0))
+    questions = random_questions(len(fit.positions), QUESTIONS, np.random.default_rng(0))
     mean, variance = fit.margins(questions)
     sure = min(1.0, sharpness)
     right = ndtr(sure * np.abs(mean) / np.sqrt(np.maximum(variance, 1e-12)))

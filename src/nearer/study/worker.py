@@ -84,7 +84,7 @@ class Choosing:
             return np.empty((0, 3), dtype=np.int64), None
         if self._belief is None:
             return Candidates(self._n, askable).draw(n_questions, rng), None
-        from nearer.algorithms.informative import draw_round  # noqa: PLC0415 - as above
+        from nearer.algorithms.choose_questions import draw_round  # noqa: PLC0415 - as above
 
         chosen = np.isfinite(odds)
         self._belief.expect(asked[chosen], odds[chosen])
