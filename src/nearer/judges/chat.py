@@ -138,7 +138,7 @@ class ChatJudge:
     Examples
     --------
     >>> from nearer.judges import ChatJudge
-    >>> judge = ChatJudge("gpt-4o-mini", question="Which animal is more like a {head}?")
+    >>> judge = ChatJudge("llama3", endpoint="http://localhost:11434/v1", key=None)
     >>> judge.report().n_questions
     0
 
