@@ -2,7 +2,7 @@
 
 With a query, a screen is built object by object from a pool drawn at random: each time the one
 that adds most to ½ tr(J·Cov(u)), the information in nats that the answer is expected to give
-(`nearer._kernels.growing`). Queries go round robin. Pools that differ, rather than the best of all
+(`nearer._kernels.telling`). Queries go round robin. Pools that differ, rather than the best of all
 screens, keep the screens of a round from all asking the same thing: for screens of 8 and of 16
 among 60 objects, trying several queries for each, or counting what the round before it will have
 told, was no better. Without a query, sets are drawn, scored in the same way, and drawn again with
@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from nearer._kernels.growing import grow
+from nearer._kernels.telling import grow
 from nearer.algorithms.candidates import Askable
 from nearer.errors import InvalidInput
 from nearer.fitting.choices import as_choices
