@@ -36,7 +36,7 @@ PURE = ("asking", "fitting", "algorithms")
 IMPURE = {f"asking/{name}.py" for name in ("run", "dispatch", "journal", "progress")}
 
 # What the package may hold. Who adds beyond it takes away elsewhere, or argues in review.
-BUDGET = {"lines": 38_150, "modules": 174, "constants": 313, "one importer": 42}
+BUDGET = {"lines": 35_450, "modules": 159, "constants": 248, "one importer": 33}
 PAPER_LINES = 1_700
 
 MODULES = sorted(SOURCE.rglob("*.py"))
