@@ -213,12 +213,11 @@ def _together(
             questions, random = questions[: len(answers)], random[: len(answers)]
         if not len(questions):
             break
-        triplets = answered(questions, answers)
         if asked:
-            p = belief.fit.probability(triplets[random])
+            p = belief.fit.probability(answered(questions[random], answers[random]))
             possible = np.maximum(p, np.finfo(np.float64).tiny)  # after few answers a fit is sure
             curve.add(asked, p > 0.5, np.log(possible))
-            belief.predict(triplets)
+            belief.predict(answered(questions, answers))
         record.add(questions, answers)
         candidates.exclude(questions)
         rows, weights = record.weighted
