@@ -250,6 +250,7 @@ def test_without_the_extra_the_remedy_is_named(tmp_path, words, monkeypatch):
 
     good("new", tmp_path / "s.db", "--items", words, "--set", "method=random")
     monkeypatch.setitem(sys.modules, "uvicorn", None)
+    monkeypatch.delitem(sys.modules, "nearer.study.app", raising=False)  # imported again
     result = run("serve", tmp_path / "s.db")
     assert result.exit_code == 2
     assert "pip install 'nearer[study]'" in result.output

@@ -112,23 +112,31 @@ def embed(
             progress=count,
             **how,
         )
+    _warn_of_chance(found)
+    never = np.asarray(found.details.get("never_asked", []), dtype=np.int64)
+    _warn_of_never_asked(len(never), n)
+    positions = found.positions.copy()
+    positions[never] = np.nan
+    kept = found.triplets if keep_triplets else found.triplets[:0].copy()
+    details = found.details | {"call": call}
+    return replace(found, positions=positions, triplets=kept, details=details)
+
+
+def _warn_of_chance(found: Embedding) -> None:
     if found.details.get("n_told") == 0:
         warnings.warn(
             f"{amount(found.n_comparisons, 'comparison')}, and no answer says which object is "
             "nearer: the result is chance alone; look at what the oracle returns",
             AnswersWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
-    positions = found.positions.copy()
-    never = np.asarray(found.details.get("never_asked", []), dtype=np.int64)
-    positions[never] = np.nan
-    if len(never):
+
+
+def _warn_of_never_asked(count: int, n: int) -> None:
+    if count:
         warnings.warn(
-            f"{amount(len(never), 'object')} of {n} were in no question, since the budget did not "
+            f"{amount(count, 'object')} of {n} were in no question, since the budget did not "
             "reach them, and have no position (NaN); embedding.never_asked names them",
             AnswersWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
-    kept = found.triplets if keep_triplets else found.triplets[:0].copy()
-    details = found.details | {"call": call}
-    return replace(found, positions=positions, triplets=kept, details=details)

@@ -690,7 +690,12 @@ def _arrays(blocks: Iterable[Any]) -> Iterator[NDArray[Any]]:
 
 def _joined(blocks: Iterator[Any], n_objects: int | None) -> NDArray[np.int32]:
     """Blocks of ``(m, 3)`` rows, one after the other, without a copy in a wider type."""
-    parts = [checks.triplets(block, n_objects)[0] for block in blocks if len(block)]
+    parts = []
+    for number, block in enumerate(blocks):
+        try:
+            parts += [checks.triplets(block, n_objects)[0]] if len(block) else []
+        except InvalidInput as error:
+            raise InvalidInput(f"block {number}: {error}") from None
     if not parts:
         raise InvalidInput(
             "an iterator without a block of rows: must yield (m, 3) rows, at least once"

@@ -16,11 +16,13 @@ from contextlib import asynccontextmanager
 from importlib.resources import files
 from pathlib import Path
 
+import h11
 import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.responses import FileResponse, JSONResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import nearer
 from nearer.study import login, participants, researchers
@@ -176,6 +178,23 @@ def _add_dashboard(app: FastAPI) -> None:
         )
 
 
+class Protocol(H11Protocol):
+    """HTTP as h11 reads it; who breaks its rules amid a request is hung up on, without a trace.
+
+    uvicorn alone answers 400 but does not tell the request in work, whose own reply then fails, as
+    does a 400 after a reply has begun: either would fill the log at a stranger's will.
+    """
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what came, and end the request in work as if its sender had gone."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        with contextlib.suppress(h11.LocalProtocolError):
+            super().send_400_response(msg)
+        self.transport.close()
+
+
 def run_server(study: Study, listener: socket.socket, ready: Callable[[], None]) -> None:
     """Serve a study until the process is told to stop.
 
@@ -187,7 +206,7 @@ def run_server(study: Study, listener: socket.socket, ready: Callable[[], None])
     bound_replies(listener)
     config = uvicorn.Config(
         create_app(study),
-        http="h11",
+        http=Protocol,
         h11_max_incomplete_event_size=HEAD_BYTES,
         ws="none",
         log_level="error",
@@ -207,7 +226,10 @@ def run_server(study: Study, listener: socket.socket, ready: Callable[[], None])
             self.watch = asyncio.create_task(hang_up_on_silent(connections, _may_hold()))
             ready()
 
-    Server(config).run(sockets=[listener])
+    try:
+        Server(config).run(sockets=[listener])
+    finally:
+        study.media.close()  # also where the server did not come so far as to end in order
 
 
 def _may_hold() -> int:

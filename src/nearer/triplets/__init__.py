@@ -1,17 +1,9 @@
-"""Triplets and trials at the edge: read from any file, written to many, always with a report."""
+"""Triplets and trials at the edge: read from any file, written to many, always with a report.
 
-from nearer.triplets.read import read_trials, read_triplets
-from nearer.triplets.report import Report, Triplets, examine
-from nearer.triplets.table import read_table
-from nearer.triplets.write import write_trials, write_triplets
+``__init__.pyi`` lists the names. Each is imported when it is first used, since readers need pandas
+and reports do not.
+"""
 
-__all__ = [
-    "Report",
-    "Triplets",
-    "examine",
-    "read_table",
-    "read_trials",
-    "read_triplets",
-    "write_trials",
-    "write_triplets",
-]
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
