@@ -1,5 +1,6 @@
 """`nearer.adaptive`, its plan, and the friendly door."""
 
+import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -70,10 +71,15 @@ def test_a_session_replayed_at_a_cut_goes_on_as_the_run_did():
 @pytest.mark.parametrize("budget", [0, 1, 7, 50, 400, 1500, 3000])
 def test_a_budget_is_kept_and_always_gives_an_embedding(budget):
     X = np.random.default_rng(4).random((80, 2))
-    found = embed(X, budget=budget)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", nearer.errors.AnswersWarning)
+        found = embed(X, budget=budget)
     assert found.n_comparisons <= budget
     assert len(found.positions) == 80
-    assert np.isfinite(found.positions).all()
+    reached = np.isfinite(found.positions).all(axis=1)
+    assert np.array_equal(np.flatnonzero(~reached), found.never_asked)
+    assert bool(caught) == bool(len(found.never_asked))
+    assert reached.all() or budget < 400
 
 
 def test_a_budget_set_from_outside_is_kept_too():

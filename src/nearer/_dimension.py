@@ -209,6 +209,8 @@ def find_dimension(belief: Belief, most: int, exact: ExactFit | None = None) -> 
     d = positions.shape[1]
     chances = judge.probabilities(most, least=1 if exact is None else d)
     low, high = judge.span(chances)
+    if belief.is_exact:  # then what satisfies many answers needs no further dimension
+        high = min(high, belief.span[1])
     low, high = min(low, d), max(high, d)
     # four standard errors above a coin: the best of some ten settings exceeds three by chance
     if held is None or held.accuracy <= 0.5 + 2 / np.sqrt(len(held.pieces)):

@@ -51,8 +51,9 @@ def relocate(
     True
     """
     n = len(X)
-    broken = np.bincount(triplets[wrong].ravel(), minlength=n)
-    answers = np.bincount(triplets.ravel(), minlength=n)
+    asked = triplets if logistic else triplets[:, 1:]  # a head's place decides by how much, too
+    broken = np.bincount(asked[wrong].ravel(), minlength=n)
+    answers = np.bincount(asked.ravel(), minlength=n)
     suspects = np.flatnonzero(broken > _SHARE * answers)
     moved = X.copy()
     for x in suspects[np.argsort(-broken[suspects])][:_MOST]:
@@ -72,7 +73,7 @@ def mirrored(
     Where its neighbours have settled around a misplaced object, no other place looks better until
     they have moved, too: each of these positions has to be fitted to be judged.
     """
-    broken = np.bincount(triplets[wrong].ravel(), minlength=len(X))
+    broken = np.bincount(triplets[wrong, 1:].ravel(), minlength=len(X))
     for x in np.argsort(-broken, kind="stable")[:_SUSPECTS]:
         mine = triplets[(triplets == x).any(axis=1)]
         images = _mirror_images(X, mine, int(x), rng)
