@@ -165,7 +165,10 @@ def test_scarce_questions_are_found_and_kept():
     ("arguments", "message"),
     [
         ({"n_objects": 2, "budget": 10}, "at least 3 objects"),
-        ({"n_objects": 9, "budget": 0}, "budget=0"),
+        ({"n_objects": 9, "budget": -1}, "budget=-1"),
+        ({"n_objects": 9, "budget": 2.5}, "budget=2.5"),
+        ({"n_objects": 40, "n_components": 50}, "40 objects span at most 39 dimensions"),
+        ({"n_objects": 2000, "n_components": 0}, "n_components=0"),
         ({"n_objects": 9, "budget": 9, "n_components": 0}, "n_components=0"),
         ({"n_objects": 9, "budget": 9, "round_size": 0}, "round_size=0"),
     ],

@@ -1,5 +1,7 @@
 """Further objects placed among others, from exact and noisy answers."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 from scipy.special import ndtr
@@ -217,7 +219,7 @@ def test_triplets_that_are_not_wanted_are_not_kept(embedded):
 def test_noisy_answers_and_no_answers_are_borne():
     X = np.random.default_rng(5).normal(size=(46, 2))
     people = nearer.NoisyOracle(nearer.PointOracle(X), 0.15, noise="fresh", random_state=0)
-    old = nearer.run(nearer.informative(40, budget=1500, n_components=2, random_state=0), people)
+    old = nearer.run(nearer.adaptive(40, budget=1500, n_components=2, random_state=0), people)
     placed = old.place(people, np.arange(40, 46))
     both = np.concatenate([old.positions, placed.positions])
     laid = nearer.metrics.procrustes(X, both).aligned
@@ -230,11 +232,12 @@ def test_noisy_answers_and_no_answers_are_borne():
     assert silent.n_comparisons == 30
 
 
-def test_many_doubtful_answers_are_embedded_by_a_core_and_the_others():
+def test_many_doubtful_answers_are_embedded_by_a_core_and_the_others(monkeypatch):
+    monkeypatch.setattr(import_module("nearer.algorithms.adaptive"), "TOGETHER", 600)
     X = np.random.default_rng(0).normal(size=(700, 2))
     people = nearer.NoisyOracle(nearer.PointOracle(X), 0.1, random_state=1)
     found = nearer.embed(people, 700, random_state=0, progress=False)
-    assert [phase.name for phase in found.history] == ["check", "informative", "place"]
+    assert [phase.name for phase in found.history] == ["adaptive", "place"]
     assert found.dimension_low <= 2 <= found.dimension_high
     assert found.n_comparisons == len(found.triplets) <= noisy_budget(700, 0.12)
     assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.97
@@ -244,16 +247,20 @@ def test_many_doubtful_answers_are_embedded_by_a_core_and_the_others():
     assert len(found.details["never_asked"]) == 0
 
 
-def test_a_small_budget_is_kept_by_core_and_others():
+def test_a_small_budget_is_kept_by_core_and_others(monkeypatch):
+    monkeypatch.setattr(import_module("nearer.algorithms.adaptive"), "TOGETHER", 600)
     X = np.random.default_rng(0).normal(size=(700, 2))
     people = nearer.NoisyOracle(nearer.PointOracle(X), 0.1, random_state=1)
-    with pytest.warns(nearer.errors.AnswersWarning, match="were in no question"):
-        found = nearer.embed(people, 700, noise=0.1, budget=4001, random_state=0, progress=False)
+    how = {"noise": 0.1, "random_state": 0, "progress": False}
+    found = nearer.embed(people, 700, budget=4001, **how)  # a warning would be an error
     assert found.n_comparisons == len(found.triplets) == 4001
-    assert found.positions.shape[0] == 700
+    assert np.isfinite(found.positions).all()
+    with pytest.warns(nearer.errors.AnswersWarning, match="were in no question"):
+        found = nearer.embed(people, 700, budget=301, **how)
+    assert found.n_comparisons == len(found.triplets) == 301
     lost = np.flatnonzero(np.isnan(found.positions).any(axis=1))
     assert lost.tolist() == found.details["never_asked"].tolist()
-    assert len(lost) < 350
+    assert np.array_equal(np.setdiff1d(np.arange(700), lost), np.unique(found.triplets))
 
 
 def test_objects_that_the_budget_does_not_reach_have_no_position(tmp_path):

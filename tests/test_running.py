@@ -108,9 +108,8 @@ def test_the_result_is_the_same_however_many_answer():
         for how in ({"workers": 8}, {"workers": 3, "block_size": 7}, {"workers": pool}):
             found = nearer.embed(scrambled, 30, **call, **how)
             np.testing.assert_array_equal(found.positions, wanted)
-    found = nearer.embed(slow_judge, NAMES, noise="auto", **call)
-    same = nearer.embed(judge, NAMES, noise=0.1, **call)
-    np.testing.assert_array_equal(found.positions, same.positions)
+    found = nearer.embed(slow_judge, NAMES, **call)
+    np.testing.assert_array_equal(found.positions, wanted)
 
 
 def test_processes_answer():

@@ -112,31 +112,32 @@ def embed(
             progress=count,
             **how,
         )
-    _warn_of_chance(found)
-    never = np.asarray(found.details.get("never_asked", []), dtype=np.int64)
-    _warn_of_never_asked(len(never), n)
     positions = found.positions.copy()
+    never = np.asarray(found.details.get("never_asked", []), dtype=np.int64)
     positions[never] = np.nan
+    if (doubt := _doubt(found, len(never))) is not None:
+        warnings.warn(doubt, AnswersWarning, stacklevel=2)
     kept = found.triplets if keep_triplets else found.triplets[:0].copy()
     details = found.details | {"call": call}
     return replace(found, positions=positions, triplets=kept, details=details)
 
 
-def _warn_of_chance(found: Embedding) -> None:
+def _doubt(found: Embedding, n_never: int) -> str | None:
+    """What keeps positions from being known: nothing asked, nothing told, or objects left out."""
+    n = len(found.positions)
+    if not found.n_comparisons:
+        return (
+            "no question was asked, so no object has a position (NaN) and nothing is determined; a "
+            "larger budget places them"
+        )
+    lost = (
+        f"{amount(n_never, 'object')} of {n} were in no question, since the budget did not "
+        "reach them, and have no position (NaN); embedding.never_asked names them"
+    )
     if found.details.get("n_told") == 0:
-        warnings.warn(
+        chance = (
             f"{amount(found.n_comparisons, 'comparison')}, and no answer says which object is "
-            "nearer: the result is chance alone; look at what the oracle returns",
-            AnswersWarning,
-            stacklevel=3,
+            "nearer: the result is chance alone; look at what the oracle returns"
         )
-
-
-def _warn_of_never_asked(count: int, n: int) -> None:
-    if count:
-        warnings.warn(
-            f"{amount(count, 'object')} of {n} were in no question, since the budget did not "
-            "reach them, and have no position (NaN); embedding.never_asked names them",
-            AnswersWarning,
-            stacklevel=3,
-        )
+        return f"{chance}. {lost}" if n_never else chance
+    return lost if n_never else None

@@ -131,6 +131,8 @@ def adaptive(
     """
     n = checks.n_objects(n_objects)
     budget = None if budget is None else checks.budget(budget)
+    if n_components is not None:
+        n_components = checks.n_components(n_components, n)
     checks.probability("quality", quality)
     rate = 0.0 if noise == "auto" else min(checks.rate("noise", noise), _MOST_WRONG)
     if round_size is not None:
@@ -229,12 +231,12 @@ def _together(
             break
     if record.n_comparisons or len(known):
         belief.conclude()
-    seen = np.concatenate([known, record.triplets])
+    seen = np.concatenate([known, record.weighted[0]])  # also what nobody could answer
     phase = Phase("adaptive", record.n_comparisons, record.n_rounds, stopped)
     found = believed(belief, record.triplets, seen, curve, phase)
-    if record.n_told or not record.n_comparisons:
+    if record.n_told or len(known):
         return found
-    # where no answer takes a side, nothing is determined
+    # where no answer takes a side, or none was asked for, nothing is determined
     return replace(
         found,
         determined=False,

@@ -55,6 +55,9 @@ def run_method(
         say(f"{data}: columns not used: {unread}{why}", err=True)
     if points.shape[0] < 3:
         raise InvalidInput(f"{data}: has {points.shape[0]} objects; at least 3 are needed")
+    n, d = points.shape[0], options.get("n_components")
+    if d is not None and d >= n:
+        raise InvalidInput(f"--dim {d}: {n} objects span at most {n - 1} dimensions; lower --dim")
     makers()  # compiled code is loaded before the folder is made and the clock starts
     folder = make_folder(out)
     if journal is None and seed is None:

@@ -287,7 +287,6 @@ def _method(e: Embedding) -> str:
         ("ckl", "crowd kernel" in phases),
         ("soe", "loss" in e.details),
         ("basis", "basis" in phases),
-        ("centre", bool(phases)),
     ):
         if is_it:
             return name
