@@ -18,11 +18,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import Cell, Rows, grid, table
+from benchmarks.study_people import Outcome, Server, crowd
 from nearer.study.board import Board
 from nearer.study.config import Config
 from nearer.study.items import Item
 from nearer.study.rows import Event, Joined, Leased, Posed, Proposed, Responded, read_rows
-from nearer.study.simulate import Crowd, Outcome, Server, crowd
+from nearer.study.simulate import Crowd
 from nearer.study.store import connect, new_study, read_config, replay, stored_items
 
 TIMED = True

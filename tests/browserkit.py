@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.study_people import served
 from nearer.study.config import Config
-from nearer.study.simulate import served
 from nearer.study.store import new_study
 
 HUES = np.random.default_rng(3).random(20)

@@ -23,9 +23,10 @@ from browserkit import (
     wait_for_question,
 )
 
+from benchmarks.study_people import answer_all, served
 from nearer.study.config import Config
 from nearer.study.items import read_files
-from nearer.study.simulate import Crowd, answer_all, served
+from nearer.study.simulate import Crowd
 from nearer.study.store import new_study
 
 pytestmark = needs_browser

@@ -13,7 +13,8 @@ from studykit import make_study
 
 from benchmarks.study_faults import drill
 from benchmarks.study_load import http_load
-from nearer.study.simulate import Client, Crowd, Server, answer_all, crowd, served
+from benchmarks.study_people import Client, Server, answer_all, crowd, served
+from nearer.study.simulate import Crowd
 from nearer.study.store import connect
 
 

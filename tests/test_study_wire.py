@@ -9,10 +9,10 @@ import time
 import pytest
 from studykit import make_study
 
+from benchmarks.study_people import served
 from nearer.study import web
 from nearer.study.app import create_app, open_study
 from nearer.study.auth import Signer
-from nearer.study.simulate import served
 
 
 def test_long_tokens_are_turned_away_unread_and_nothing_is_kept():

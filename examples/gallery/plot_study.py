@@ -2,8 +2,8 @@
 A study simulated, end to end
 =============================
 
-Before people are asked, the whole study can be tried out: the real server, simulated people who
-answer over HTTP, the map at the end. How many answers will it take?
+Before people are asked, the whole study can be tried out: its settings, simulated people who come,
+answer and go, the map at the end. How many answers will it take?
 """
 
 # %%
@@ -19,7 +19,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import nearer
-from nearer.study.simulate import Crowd, answer_all, served
+from nearer.study.simulate import Crowd, Simulation
 
 WEATHER = {
     "drizzle": (0.3, 0.6), "downpour": (0.5, 1.0), "shower": (0.6, 0.8), "hail": (0.0, 0.7),
@@ -40,8 +40,7 @@ def command(*words):
 
 
 # %%
-# Make the study, and plan it: an empty copy of it is served, and people who err in one answer of
-# six take part.
+# Make the study, and plan it: people who err in one answer of six take part in an empty copy.
 
 command("study", "new", "weather.db", "--items", "words.txt", "--set", "questions=50")
 plan = json.loads(command(
@@ -58,20 +57,17 @@ ax.set(xlabel="answers of people", ylabel="agreement of the map with the truth")
 ax.spines[["top", "right"]].set_visible(False)
 
 # %%
-# The map soon knows more than any person who answered. Now the study itself: served, answered,
-# read out.
+# The map soon knows more than any person who answered. Now the study itself: answered and read out.
 
-with served(folder / "weather.db") as server:
-    people = Crowd(mind, error=0.16, names=tuple(WEATHER))
-    outcome = answer_all(server.port, people, 6, 900, seed=1)
+people = Crowd(mind, error=0.16, seconds=4.0)
+outcome = Simulation(folder / "weather.db", people, 6, seed=1).run(900)
 command("study", "export", "weather.db", "--out", "answers.csv")
 found = nearer.fit(folder / "answers.csv", random_state=0)
-print(f"{outcome.people} people, {len(outcome.acknowledged)} answers; dimensions that they leave "
+print(f"{outcome.people} people, {outcome.answers} answers; dimensions that they leave "
       f"possible: {found.dimension_low} to {found.dimension_high}")  # fmt: skip
 
 # %%
-# What was in people's minds, and what the answers tell of it in the plane. Which answers come is
-# never the same twice, since people come and go; the map hardly changes.
+# What was in people's minds, and what the answers tell of it in the plane.
 
 found = nearer.fit(folder / "answers.csv", n_components=2, random_state=0)
 order = np.array(found.names, dtype=int)

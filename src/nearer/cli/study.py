@@ -249,7 +249,8 @@ def backup(study: Path, copy: Path) -> None:
 @click.option(
     "--error", default=0.2, show_default=True, help="Share of comparisons answered wrongly."
 )
-@click.option("--seconds", default=0.0, show_default=True, help="Mean thinking time; 0: none.")
+@click.option("--seconds", default=0.0, show_default=True,
+              help="Mean thinking time; 0: that of recorded people.")  # fmt: skip
 @click.option("--dropout", default=0.1, show_default=True, help="Share who leave before the end.")
 @click.option("--seed", default=0, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
@@ -259,7 +260,7 @@ def simulate(study: Path, n_answers: int, n_people: int, positions: Path | None,
              as_json: bool) -> None:  # fmt: skip
     """Try STUDY out on simulated people, to plan how many answers it needs.
 
-    A copy without answers is served for real and answered over HTTP; STUDY is not changed.
+    People come, answer and go in simulated time, in a copy without answers; STUDY is not changed.
     """
     from nearer.datasets.points import read_points
     from nearer.study.simulate import plan
@@ -273,10 +274,8 @@ def simulate(study: Path, n_answers: int, n_people: int, positions: Path | None,
     if as_json:
         click.echo(json.dumps(found))
         return
-    say(f"{found['stored']} screens of {found['task']!r} in {found['seconds']:.0f} s, "
-        f"{amount(found['people'], 'person', 'people')}; a reply took "
-        f"{found['reply_ms']['median']:.0f} ms, "
-        f"at most {found['reply_ms']['p99']:.0f} ms for 99 of 100")  # fmt: skip
+    say(f"{found['stored']} screens of {found['task']!r}, "
+        f"{amount(found['people'], 'person', 'people')}")  # fmt: skip
     say(f"{found['counted']} of them count; the others are hold-outs, repeats and checks. "
         f"Hours are people's, at {found['seconds_an_answer']:.1f} s a screen.")  # fmt: skip
     say(f"{'counted':>8}  {'screens':>8}  {'people':>7}  {'hours':>6}  "

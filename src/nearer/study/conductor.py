@@ -24,12 +24,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypedDict
 
-import numpy as np
-
 from nearer.errors import NearerError
 from nearer.study.actions import add_map
 from nearer.study.board import Board
-from nearer.study.posing import AHEAD, all_asked, pose
+from nearer.study.posing import AHEAD, pose
 from nearer.study.rows import Ledger
 from nearer.study.store import Store
 
@@ -168,17 +166,12 @@ class Conductor:
         if job is None:
             return 0.0
         reply = self._chooser.ask(job)
-        done = reply.pop("done")
-        questions = np.array(reply.pop("questions"), dtype=np.int64).reshape(-1, 3)
 
         def keep(ledger: Ledger) -> int:
             with self._news:
                 self._sorted_at[job.get("person")] = news
                 self._taken = max(ledger.board.answers - answers, self._taken * 3 // 4)
-            new = pose(ledger, questions, **reply)
-            if done and not new and job.get("person") is None:
-                all_asked(ledger)
-            return new
+            return pose(ledger, **reply)
 
         new = self._store.write(keep)
         self.stocked.set()

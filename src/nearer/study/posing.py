@@ -162,17 +162,19 @@ def lease(ledger: Ledger, person: int, question: Question) -> Lease:
 
 def pose(
     ledger: Ledger,
-    questions: np.ndarray[Any, np.dtype[np.int64]],
+    questions: Sequence[Sequence[int]],
     *,
     seen: int,
     seconds: float,
     odds: Sequence[float] | None = None,
     person: int | None = None,
     whole_round: bool = False,
+    done: bool = False,
 ) -> int:
     """Add the questions that a method chose, rows ``(head, a, b)``; how many of them are new.
 
-    `odds` says how much likelier than at random the method was to choose each of them.
+    `odds` says how much likelier than at random the method was to choose each of them, and `done`
+    that it has no more.
 
     With `whole_round` they are all the method needs: open ones it no longer does are closed
     (the votes of somebody who was excluded can lead a sort another way), and hold-outs among
@@ -197,6 +199,8 @@ def pose(
     there = {key: _asks(ledger, key, person) for key in rows}
     new = [row for key, row in rows.items() if there[key] is None]
     needed = [q.id for q in there.values() if whole_round and q and q.purpose != "main"]
+    if done and person is None and not new and not needed:
+        all_asked(ledger)
     if not new and not closes and not needed:
         return 0
     method = board.config.method

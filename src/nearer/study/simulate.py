@@ -1,31 +1,25 @@
 """A study tried out on simulated people, to say how many answers it will take.
 
-People with known positions of the objects in mind answer over HTTP, as a browser would: they
-join, take the questions they are handed, think, err, and some of them leave. The server is a
-process of its own with a fresh file made from the study's items and settings; the study itself is
-not touched.
+People who have positions of the objects in mind take part in a copy of the study: they join, take
+the questions they are handed, think, err, and some of them leave. The study is the real one, its
+checks, its choice of questions and its map included; only the web is left out, and the time is
+simulated, so that an hour of people costs seconds and a seed makes the same study again.
 
 A simulated person is the library's `PsychometricOracle`: near ties are guessed, plain cases are
 not. Its scale is set so that the wanted share of answers to all comparisons of two differs from the
-truth; on larger screens the same person chooses one thing after the other. What they see is what a
-browser gets, so they know an object by its text.
+truth; on larger screens the same person chooses one thing after the other.
 """
 
 from __future__ import annotations
 
-import asyncio
-import json
+import heapq
 import math
-import re
-import subprocess
-import sys
-import tempfile
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,54 +32,20 @@ from nearer.errors import InvalidInput
 from nearer.fitting.pace import Pace
 from nearer.metrics import triplet_accuracy
 from nearer.questions import answered, random_questions
-from nearer.study.exports import Collected, collected, triplets
+from nearer.study import actions, posing
+from nearer.study.conductor import questions_due
+from nearer.study.exports import collected, triplets
 from nearer.study.items import Item
 from nearer.study.maps import draw_map
-from nearer.study.store import connect, new_study, read_config
+from nearer.study.rows import Ledger, Refusal
+from nearer.study.store import Store, connect, new_study, read_config
+from nearer.study.worker import Worker
 
-
-class Client:
-    """A connection to a server on this machine; opened again when it was lost.
-
-    It speaks just enough HTTP/1.1 for our own server, JSON in and out. Many simulated people share
-    a core with it: a request costs 0.08 ms here and 0.9 ms with httpx, as much as the server's.
-    """
-
-    def __init__(self, port: int, host: str = "127.0.0.1") -> None:
-        self._host = host
-        self._port = port
-        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
-
-    def close(self) -> None:
-        """End the connection; the next call opens another."""
-        if self._streams is not None:
-            self._streams[1].close()
-            self._streams = None
-
-    async def call(self, method: str, path: str, body: Any = None, token: str = "") -> Any:
-        """Status and reply of one request; `OSError` or `EOFError` when there is none."""
-        try:
-            if self._streams is None:
-                self._streams = await asyncio.open_connection(self._host, self._port)
-            reader, writer = self._streams
-            content = b"" if body is None else json.dumps(body).encode()
-            head = (
-                f"{method} {path} HTTP/1.1\r\nhost: {self._host}:{self._port}\r\n"
-                f"authorization: Bearer {token}\r\ncontent-type: application/json\r\n"
-                f"content-length: {len(content)}\r\n\r\n"
-            )
-            writer.write(head.encode() + content)
-            reply = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
-            length = re.search(r"\ncontent-length: *(\d+)", reply)
-            received = await reader.readexactly(int(length[1]) if length else 0)
-            return int(reply.split()[1]), json.loads(received)
-        except (OSError, EOFError, asyncio.CancelledError):
-            self.close()
-            raise
-
-
-Floats = NDArray[np.float64]
-_FEW = 100  # objects whose answers' odds are kept in a table
+_CUTS = (0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
+#: nothing ends a simulation before it has its answers, and nothing but comparisons is asked
+_SIMULATED: dict[str, Any] = {
+    "quota": 0, "quality": 1.0, "joins_per_minute": 0, "fastest_ms": 0, "before": [], "after": [],
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -104,19 +64,14 @@ class Crowd:
         Probability that a person leaves for good before finishing.
     undecided
         Probability of "can't decide".
-    names
-        The text of every object, by which a person recognises it; without it, its last number.
     """
 
-    positions: Floats
+    positions: NDArray[np.float64]
     error: float = 0.2
     seconds: float = 0.0
     dropout: float = 0.0
     undecided: float = 0.0
-    names: tuple[str, ...] | None = None
     oracle: Callable[[NDArray[np.int64]], NDArray[np.bool_]] = field(init=False, repr=False)
-    numbers: dict[str, int] = field(init=False, repr=False)
-    table: Floats | None = field(init=False, repr=False, default=None)
 
     def __post_init__(self) -> None:
         if not 0 <= self.error < 0.5:
@@ -125,25 +80,13 @@ class Crowd:
             checks.probability(name, getattr(self, name))
         if not 0 <= self.seconds < math.inf:
             raise InvalidInput(f"seconds={self.seconds}: must be at least 0")
-        scale = _scale(self.positions, self.error)
-        oracle: Any = PointOracle(self.positions)
-        if scale:
-            oracle = PsychometricOracle(self.positions, scale=scale, noise="fresh", random_state=0)
+        X, oracle = self.positions, cast("Any", PointOracle(self.positions))
+        head, a, b = random_questions(len(X), 4000, np.random.default_rng(0)).T
+        gaps = np.linalg.norm(X[head] - X[a], axis=1) - np.linalg.norm(X[head] - X[b], axis=1)
+        if self.error and gaps.any():
+            scale = scale_of(gaps, self.error)
+            oracle = PsychometricOracle(X, scale=scale, noise="fresh", random_state=0)
         object.__setattr__(self, "oracle", oracle)
-        if scale and len(self.positions) <= _FEW:  # looked up, since many share a core
-            n = len(self.positions)
-            every = np.stack(np.meshgrid(*[np.arange(n)] * 3, indexing="ij"), -1).reshape(-1, 3)
-            table = oracle.probability(every).reshape(n, n, n)
-            object.__setattr__(self, "table", table)
-        numbers = {name: k for k, name in enumerate(self.names or ())}
-        object.__setattr__(self, "numbers", numbers)
-
-    def recognise(self, thing: dict[str, Any]) -> int:
-        """Which object is shown."""
-        text = thing["text"] or thing["alt"]
-        if self.numbers:
-            return self.numbers[text]
-        return int(re.findall(r"\d+", text)[-1])
 
     def says(
         self, query: int, shown: Sequence[int], choose: int, rng: np.random.Generator
@@ -153,248 +96,109 @@ class Crowd:
             return "undecided"
         left, chosen = list(shown), []
         for _ in range(choose):
-            one = query if query in left else self._best(query, left, rng)  # or a catch trial
-            chosen.append(one)
-            left.remove(one)
+            if query in left:  # a catch trial
+                best = query
+            else:
+                near = np.atleast_2d(self.oracle(np.array([[query, *left]])))[0]
+                best = left[int(near.argmax()) if len(left) > 2 else 1 - int(near[0])]
+            chosen.append(best)
+            left.remove(best)
         return chosen
 
-    def _best(self, query: int, shown: list[int], rng: np.random.Generator) -> int:
-        if len(shown) == 2:
-            a, b = shown
-            if self.table is not None:
-                return a if rng.random() < self.table[query, a, b] else b
-            return a if self.oracle(np.array([[query, a, b]]))[0] else b
-        return shown[int(self.oracle(np.array([[query, *shown]]))[0].argmax())]
 
+@dataclass
+class _Visit:
+    """A person who takes part, and the question in their hands."""
 
-def _scale(X: Floats, error: float) -> float:
-    """The scale at which the wanted share of random answers is wrong; 0: none is."""
-    head, a, b = random_questions(len(X), 4000, np.random.default_rng(0)).T
-    gaps = np.linalg.norm(X[head] - X[a], axis=1) - np.linalg.norm(X[head] - X[b], axis=1)
-    return scale_of(gaps, error) if error and gaps.any() else 0.0
+    person: int
+    trial: posing.Trial
+    leaves_at: float
 
 
 @dataclass
-class Outcome:
-    """What the people saw."""
+class Simulation:
+    """Simulated people in a study, `n_people` at a time.
 
-    acknowledged: list[int] = field(default_factory=list)  # leases whose answers were confirmed
-    seconds: list[float] = field(default_factory=list)  # how long each reply took
-    people: int = 0  # who joined
-    finished: int = 0
-    left: int = 0
-    unreached: int = 0  # calls without a reply, tried again
-
-
-async def crowd(
-    port: int,
-    people: Crowd,
-    n_people: int,
-    *,
-    seed: int = 0,
-    until: Callable[[Outcome], bool] = lambda _: False,
-    replace: bool = True,
-    patience: float = 30.0,
-    outcome: Outcome | None = None,
-) -> Outcome:
-    """Have simulated people take part, `n_people` at a time, until enough is answered.
-
-    Parameters
+    Attributes
     ----------
-    until
-        Ends it; asked after every answer.
-    replace
-        Whether somebody new comes for everyone who finishes or leaves.
-    patience
-        Seconds for which a person tries again when the server cannot be reached.
-    outcome
-        Where to write down what people see, for somebody who watches.
+    people, left, answers
+        How many joined, how many of them left before the end, and what they answered in all.
     """
-    outcome = Outcome() if outcome is None else outcome
-    seeds = np.random.SeedSequence(seed)
 
-    async def seat() -> None:
-        while not until(outcome):
-            rng = np.random.default_rng(seeds.spawn(1)[0])
-            with closing(Client(port)) as client:
-                person = _Person(client, people, rng, outcome, until, patience)
-                await person.take_part()
-            if not replace or person.turned_away:
-                return
+    study: Path
+    crowd: Crowd
+    n_people: int
+    seed: int = 0
+    people: int = 0
+    left: int = 0
+    answers: int = 0
+    now: float = 0.0
 
-    await asyncio.gather(*(seat() for _ in range(n_people)))
-    return outcome
+    def run(self, n_answers: int) -> Simulation:
+        """Let people come and answer until there are so many answers, or nothing is left to ask."""
+        self._rng = np.random.default_rng(self.seed)
+        store = Store(self.study, lambda: self.now, self._rng, durable=False)
+        with closing(store):
+            store.write(lambda ledger: actions.set_state(ledger, "running"))
+            worker = Worker(self.study)
+            sorted_at: dict[int | None, int] = {}
+            # When each seat is free for the next step of the person on it, or for somebody new.
+            seats: list[tuple[float, int, _Visit | None]] = [
+                (self._think(), k, None) for k in range(self.n_people)
+            ]
+            heapq.heapify(seats)
+            while seats and self.answers < n_answers:
+                self.now, seat, visit = heapq.heappop(seats)
+                _restock(store, worker, sorted_at)
+                stays, after = store.write(partial(self._step, visit))
+                if stays:
+                    heapq.heappush(seats, (self.now + self._think(), seat, after))
+        return self
 
+    def _think(self) -> float:
+        return float(self._rng.exponential(self.crowd.seconds))
 
-@dataclass
-class _Person:
-    """One simulated person."""
-
-    client: Client
-    people: Crowd
-    rng: np.random.Generator
-    outcome: Outcome
-    until: Callable[[Outcome], bool]
-    patience: float
-    token: str = ""
-    turned_away: bool = False
-
-    async def take_part(self) -> None:
-        about = await self._call("GET", "/api/study")
-        number = self.rng.integers(1 << 62)
-        joined = await self._call(
-            "POST",
-            "/api/join",
-            {
-                "consent_version": about["consent_version"],
-                "parameters": {"participant": f"sim-{number}"},
-                "browser": f"browser-{number}",  # so joining twice is one person
-            },
-        )
-        if joined is None:
-            self.turned_away = True
-            return
-        self.outcome.people += 1
-        self.token = joined["token"]
-        standing = await self._call("POST", "/api/ready", {})
-        self.turned_away = standing is None or not standing["trials"]
-        if self.turned_away:  # nothing is left to ask anybody
-            return
-        stays = self.rng.random() >= self.people.dropout
-        leaves_at = self.rng.integers(1 << 30) % max(standing["questions"], 1)
-        while standing and standing["trials"] and not self.until(self.outcome):
-            if not stays and standing["answered"] >= leaves_at:
-                self.outcome.left += 1
-                return
-            standing = await self._answer_one(standing["trials"][0])
-        self.outcome.finished += bool(standing) and standing["stage"] == "finished"
-
-    async def _answer_one(self, trial: dict[str, Any]) -> Any:
-        think = float(self.rng.exponential(self.people.seconds)) if self.people.seconds else 0.0
-        if think:
-            await asyncio.sleep(think)
-        answer = {"lease": trial["lease"], "response_ms": round(1000 * think, 1)}
-        answer |= self._choice(trial)
-        began = time.perf_counter()
-        standing = await self._call("POST", "/api/answers", {"answers": [answer]})
-        self.outcome.seconds.append(time.perf_counter() - began)
-        if standing and trial["lease"] in standing["stored"]:
-            self.outcome.acknowledged.append(trial["lease"])
-        return standing
-
-    def _choice(self, trial: dict[str, Any]) -> dict[str, Any]:
-        """What the page would send for what is chosen."""
-        people, two = self.people, trial["task"] == "two"
-        things = [trial["left"], trial["right"]] if two else trial["shown"]
-        shown = [people.recognise(thing) for thing in things]
-        query = -1 if trial["head"] is None else people.recognise(trial["head"])
-        said = people.says(query, shown, trial.get("choose", 1), self.rng)
-        if isinstance(said, str):
-            return {"choice": said}
-        if two:
-            return {"choice": "left" if said == shown[:1] else "right"}
-        return {"choice": "chosen", "chosen": [things[shown.index(k)]["id"] for k in said]}
-
-    async def _call(self, method: str, path: str, body: Any = None) -> Any:
-        """The reply; None when the server turned it down. Tries again while there is none."""
-        ends = time.monotonic() + self.patience
-        pause = 0.05
-        while True:
+    def _step(self, visit: _Visit | None, ledger: Ledger) -> tuple[bool, _Visit | None]:
+        """Whether the seat goes on being used, and who then sits on it."""
+        if visit is None:
             try:
-                status, reply = await self.client.call(method, path, body, self.token)
-                if status < 500:
-                    return reply if status < 400 else None
-            except (OSError, EOFError):
-                pass
-            self.outcome.unreached += 1
-            if time.monotonic() > ends:
-                raise InvalidInput(f"{path}: the server gave no answer for {self.patience} s")
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, 1.0)
+                consent = ledger.board.config.consent_version
+                person = actions.join(ledger, consent=consent).person
+            except Refusal:  # the study has what it needs
+                return False, None
+            self.people += 1
+            actions.get_ready(ledger, person)
+            questions = ledger.board.config.questions
+            stays = self._rng.random() >= self.crowd.dropout
+            leaves_at = math.inf if stays else int(self._rng.integers(questions))
+        else:
+            person, leaves_at = visit.person, visit.leaves_at
+            self._answer(ledger, visit)
+        if ledger.board.people[person].answered >= leaves_at:
+            self.left += 1
+            return True, None
+        trials = posing.hand_out(ledger, person)
+        if not trials:  # somebody who came for nothing was the last to come
+            return visit is not None, None
+        return True, _Visit(person, trials[0], leaves_at)
+
+    def _answer(self, ledger: Ledger, visit: _Visit) -> None:
+        trial = visit.trial
+        query = -1 if trial.query is None else trial.query
+        said = self.crowd.says(query, trial.shown, trial.choose, self._rng)
+        choice, chosen = (said, None) if isinstance(said, str) else ("chosen", tuple(said))
+        given = actions.GivenAnswer(trial.lease, choice, None, chosen)
+        self.answers += actions.answer(ledger, visit.person, given)
 
 
-def answer_all(port: int, people: Crowd, n_people: int, n_answers: int, **options: Any) -> Outcome:
-    """Run a crowd until a number of answers is confirmed."""
-    enough = lambda outcome: len(outcome.acknowledged) >= n_answers  # noqa: E731
-    return asyncio.run(crowd(port, people, n_people, until=enough, **options))
-
-
-@contextmanager
-def served(path: Path, *options: str, port: int = 0) -> Iterator[Server]:
-    """The real server in a process of its own, started on a study and ended at the end."""
-    server = Server(path, options, port)
-    try:
-        yield server
-    finally:
-        server.end()
-
-
-class Server:
-    """A running ``nearer study serve``."""
-
-    def __init__(self, path: Path, options: tuple[str, ...] = (), port: int = 0) -> None:
-        command = [sys.executable, "-m", "nearer", "study", "serve", str(path), "--start"]
-        self._errors = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - closed at the end
-        self.process = subprocess.Popen(
-            [*command, "--port", str(port), "--json", *options],
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            text=True,
-        )
-        line = self.process.stdout.readline() if self.process.stdout else ""
-        if not line:
-            self.process.communicate()
-            self._close()
-            raise InvalidInput(f"the server did not start: {self.said()[-500:]}")
-        found = json.loads(line)
-        self.port = int(found["port"])
-        self.setup = found["setup"]
-
-    def said(self) -> str:
-        """What the server wrote to standard error: nothing, when all is well."""
-        if not self._errors.closed:
-            self._errors.seek(0)
-            self._text = self._errors.read().strip()
-        return self._text
-
-    def end(self) -> None:
-        """Ask the server to stop, and wait for it."""
-        if self.process.poll() is None:
-            self.process.terminate()
-        try:
-            self.process.communicate(timeout=20)
-        except subprocess.TimeoutExpired:
-            self.kill()
-        self._close()
-
-    def kill(self) -> None:
-        """End the server at once, as a power cut would."""
-        self.process.kill()
-        self.process.communicate()
-        self._close()
-
-    def _close(self) -> None:
-        self.said()
-        self._errors.close()
-
-
-_CUTS = (0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
-_PROBES = 4000
-#: nothing ends a try before it has its answers, and nothing but comparisons is asked
-_TRIED: dict[str, Any] = {
-    "quota": 0, "quality": 1.0, "joins_per_minute": 0, "fastest_ms": 0, "before": [], "after": [],
-}  # fmt: skip
-
-
-def empty_copy(study: Path, copy: Path, **changes: Any) -> list[str]:
-    """A new study with the settings of another, and its items as words; the words."""
-    db = connect(study, read_only=True)
-    config = read_config(db)
-    names = [row[0] for row in db.execute("SELECT name FROM items ORDER BY id")]
-    db.close()
-    items = [Item(name, "text", name) for name in names]
-    new_study(copy, items, config.changed({**_TRIED, **changes}))
-    return names
+def _restock(store: Store, worker: Worker, sorted_at: dict[int | None, int]) -> None:
+    """Have questions chosen as long as some are due, as the conductor of a served study does."""
+    while job := store.write(lambda ledger: questions_due(ledger.board, sorted_at)):
+        person = job["person"]
+        sorted_at[person] = store.write(lambda ledger: ledger.board.news)
+        reply = worker.do(dict(job))
+        if not store.write(partial(posing.pose, **reply)):
+            return
 
 
 def plan(
@@ -411,69 +215,53 @@ def plan(
     seed: int,
 ) -> dict[str, Any]:
     """Collect answers from simulated people and say how good the map is for each number of them."""
-    copy = folder / "simulated.db"
-    names = empty_copy(study, copy, seed=seed)
-    n = len(names)
+    with closing(connect(study, read_only=True)) as db:
+        config = read_config(db).changed({**_SIMULATED, "seed": seed})
+        names = [row[0] for row in db.execute("SELECT name FROM items ORDER BY id")]
+    n, copy = len(names), folder / "simulated.db"
+    new_study(copy, [Item(name, "text", name) for name in names], config)
     X = np.random.default_rng(seed).normal(size=(n, dim)) if positions is None else positions
     if len(X) != n:
         raise InvalidInput(f"positions of {len(X)} items: the study has {n}")
-    people = Crowd(X, error=error, seconds=seconds, dropout=dropout, names=tuple(names))
-    began = time.perf_counter()
-    with served(copy) as server:
-        outcome = answer_all(server.port, people, n_people, n_answers, seed=seed)
-    took = time.perf_counter() - began
-    if not outcome.seconds:
-        raise InvalidInput(f"{study}: there is nothing to ask about {n} items")
-    db = connect(copy, read_only=True)
-    answers, holdout = collected(db), triplets(db, ["holdout"])
-    config = read_config(db)
-    stored = int(db.execute("SELECT count(*) FROM standing").fetchone()[0])
-    db.close()
     think = seconds or Pace().seconds(config.as_task)
+    people = Crowd(X, error=error, seconds=think, dropout=dropout)
+    simulation = Simulation(copy, people, n_people, seed).run(n_answers)
+    if not simulation.answers:
+        raise InvalidInput(f"{study}: there is nothing to ask about {n} items")
+    with closing(connect(copy, read_only=True)) as db:
+        answers, holdout = collected(db), triplets(db, ["holdout"])
+    probes = random_questions(n, 4000, np.random.default_rng(seed))
+    probes = answered(probes, PointOracle(X)(probes))
     # What a row of the table costs: all answers people gave for so many that count.
-    cost = stored / max(len(answers.answers), 1)
-    curve = _curve(answers, holdout, X, config.n_components, seed)
-    for row in curve:
-        row["answers"] = round(row["n_triplets"] * cost)
-        row["people"] = math.ceil(row["answers"] / config.questions)
-        row["hours"] = row["answers"] * think / 3600
+    counted = len(answers.answers)
+    cost = simulation.answers / max(counted, 1)
+    curve = []
+    for m in (round(cut * counted) for cut in _CUTS):
+        d = config.n_components
+        found = draw_map(answers.first(m), n, n_components=d, seed=seed, holdout=holdout)
+        if found is not None:
+            screens = round(m * cost)
+            curve.append(
+                {
+                    "n_triplets": m,
+                    "answers": screens,
+                    "people": math.ceil(screens / config.questions),
+                    "hours": screens * think / 3600,
+                    "truth": triplet_accuracy(probes, np.array(found["positions"])),
+                    "holdout": found["accuracy"],
+                }
+            )
     return {
         "n_objects": n,
         "method": config.method,
         "task": str(config.as_task),
         "error": error,
-        "answers": len(outcome.acknowledged),
-        "stored": stored,
-        "counted": len(answers.answers),
-        "people": outcome.people,
-        "dropped_out": outcome.left,
-        "seconds": took,
+        "answers": simulation.answers,
+        "stored": simulation.answers,
+        "counted": counted,
+        "people": simulation.people,
+        "dropped_out": simulation.left,
+        "seconds": simulation.now,
         "seconds_an_answer": think,
-        "reply_ms": {
-            "median": 1000 * float(np.median(outcome.seconds)),
-            "p99": 1000 * float(np.quantile(outcome.seconds, 0.99)),
-        },
         "curve": curve,
     }
-
-
-def _curve(
-    answers: Collected,
-    holdout: NDArray[np.int64],
-    X: NDArray[np.float64],
-    n_components: int | None,
-    seed: int,
-) -> list[dict[str, Any]]:
-    """Agreement with the truth and with people, for growing numbers of answers that count."""
-    probes = random_questions(len(X), _PROBES, np.random.default_rng(seed))
-    probes = answered(probes, PointOracle(X)(probes))
-    curve = []
-    for cut in _CUTS:
-        m = round(cut * len(answers.answers))
-        found = draw_map(
-            answers.first(m), len(X), n_components=n_components, seed=seed, holdout=holdout
-        )
-        if found is not None:
-            truth = triplet_accuracy(probes, np.array(found["positions"]))
-            curve.append({"n_triplets": m, "truth": truth, "holdout": found["accuracy"]})
-    return curve

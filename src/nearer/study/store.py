@@ -196,6 +196,8 @@ class Store:
         Seconds since the epoch.
     rng
         Sides, hold-out questions and catch trials are drawn from it.
+    durable
+        Whether a change waits for the disk; a study that is only simulated need not.
     """
 
     facts: Facts
@@ -206,6 +208,7 @@ class Store:
         path: Path,
         clock: Callable[[], float] = time.time,
         rng: np.random.Generator | None = None,
+        durable: bool = True,
     ) -> None:
         self.path = Path(path)
         self.trouble: str | None = None
@@ -218,6 +221,8 @@ class Store:
         self._waiting: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
         self._readers = threading.local()
         self._db = connect(self.path, check_same_thread=False)
+        if not durable:
+            self._db.execute("PRAGMA synchronous = OFF")
         self._version = self._data_version()
         self._refresh()
         self._thread = threading.Thread(target=self._work, name="study-writer", daemon=True)
