@@ -7,7 +7,7 @@ import nearer
 from nearer.errors import InvalidInput
 from nearer.trials import Trials
 from nearer.triplets import Triplets, examine
-from nearer.triplets.columns import EMPTY
+from nearer.triplets.forms import EMPTY
 
 CHARACTERS = st.characters(codec="utf-8", exclude_characters="\0")
 NAMES = st.text(CHARACTERS, min_size=1).filter(lambda s: s == s.strip() and s not in EMPTY)

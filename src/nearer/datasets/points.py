@@ -172,6 +172,7 @@ def _read_numpy(path: Path) -> tuple[Any, list[str], Texts]:
 
 def _read_table(path: Path) -> tuple[Any, list[str], Texts]:
     table = load_table(path)
+    table.refuse_ragged()
     if table.has_header is None and len(table) > 1 and not any(map(_is_number, table.first_row())):
         table = table.with_header()
     blank = [f"column {j + 1}" for j in range(table.width)]

@@ -2,7 +2,7 @@
 
 A block is an ``(m, 3)`` array of whole numbers (head, near, far). Parquet is read by PyArrow, one
 batch of rows after the other, from one file or all of a folder in the order of their names; its
-columns are found by their names as everywhere (`nearer.triplets.columns`).
+columns are found by their names as everywhere (`nearer.triplets.forms`).
 Objects that are text get numbers in the order in which they occur, and `names` says which.
 """
 
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from nearer._fit import blocks_of
 from nearer.errors import InvalidInput
 from nearer.files import as_path, parquet_files
-from nearer.triplets import columns as parts_of
+from nearer.triplets import forms as parts_of
 
 __all__ = ["BLOCK", "BlockSource", "as_source"]
 

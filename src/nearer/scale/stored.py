@@ -29,7 +29,7 @@ from nearer import checks
 from nearer.errors import InvalidInput
 from nearer.questions import find
 from nearer.scale.blocks import BLOCK, BlockSource
-from nearer.triplets.columns import sorted_names
+from nearer.triplets.read import sorted_names
 
 __all__ = ["Stored", "store"]
 

@@ -4,52 +4,100 @@ The reader finds out the separator, the header, the kind of answer and whether o
 or numbered, and refuses to guess where two readings are possible: then it says on which line, and
 which option decides. Nothing is dropped without a warning and a place in the report, and what had
 to be assumed is in the report, too.
+
+Objects are named or numbered. *Numbers* are kept: object 7 of the file is object 7 here, so that
+results line up with what else the user has about it, and a number that never occurs is an object
+that was never compared. *Names* are put in alphabetical order, or in numerical order where all of
+them are whole numbers. What R, pandas and JSON write for a missing value (``NA``, ``nan``,
+``null`` …) is no object, unless labels list it.
 """
 
 from __future__ import annotations
 
 import math
 import os
+import re
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from nearer import checks
 from nearer.errors import BadRow, DroppedRows, InvalidInput
-from nearer.questions import Floats, Objects
+from nearer.questions import MAX_OBJECTS, Floats, Objects
 from nearer.text import amount
 from nearer.trials import Trials
-from nearer.triplets import columns as parts_of
-from nearer.triplets.columns import (
+from nearer.triplets.forms import (
+    BESIDE,
     EMPTY,
-    Numbering,
-    Reading,
-    distinct_labels,
-    number_objects,
+    FORMS,
+    KINDS,
+    Form,
+    Written,
+    assumed_of_letters,
+    by_choice,
+    by_name,
+    by_position,
+    form_of,
+    is_page,
+    name_columns,
     option,
+    read_rows,
+    read_screens,
+    screen_fields,
 )
 from nearer.triplets.report import Triplets, examine
 from nearer.triplets.table import Table, load_table, text_of
-from nearer.triplets.trials_forms import Written, is_page, read_rows, read_screens, screen_fields
 
-__all__ = ["read_trials", "read_triplets"]
+__all__ = ["distinct_labels", "read_trials", "read_triplets", "sorted_names"]
 
 Kind = Literal["auto", "triplets", "answers", "odd-one-out", "most-central"]
 _MOST_BAD = 1000  # faults after which the file is read in a wrong way rather than a bad file
 _ODD = option("kind='odd-one-out'", "--kind odd-one-out")
 _DROP = option("drop_bad_rows=True", "--drop-bad-rows")
+_AS_NAMES = option('objects="names"', "--names")
 _ASSUMED = {
     ("triplets", 3): "there is no header: each row is taken as head, near, far. Where the third is "
     f"the odd one out, as in files of THINGS, SPoSE and VICE, say so: {_ODD}",
     ("answers", 4): "there is no header: each row is taken as head, a, b, and whether a is nearer. "
     f"Where the last is the odd one of three, say so: {_ODD}",
-    "place": "the choice is taken as the odd one out. Where it is the most central one, say so: "
-    + option("kind='most-central'", "--kind most-central"),
 }
+_ASSUMED_ODD = "the choice is taken as the odd one out. Where it is the most central one, say so: "
+_ASSUMED_ODD += option("kind='most-central'", "--kind most-central")
+_NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]{1,2})?")
+_DECIMAL_COMMA = re.compile(r"-?[0-9]+,[0-9]+")
+
+
+@dataclass(frozen=True)
+class _Options:
+    """How a file is to be read; see `read_triplets`."""
+
+    kind: str = "auto"
+    header: bool | str = "auto"
+    objects: str = "auto"
+    labels: Sequence[str] | None = None
+    columns: Mapping[str, str | int] | None = None
+    drop_bad_rows: bool = False
+    first: int | None = None
+
+    def __post_init__(self) -> None:
+        checks.one_of("kind", self.kind, ("auto", *KINDS))
+        checks.one_of("objects", self.objects, ("auto", "numbers", "names"))
+        if not isinstance(self.header, bool) and self.header != "auto":
+            raise InvalidInput(f"header={self.header!r}: must be True, False or 'auto'")
+        if not isinstance(self.drop_bad_rows, bool):
+            raise InvalidInput(f"drop_bad_rows={self.drop_bad_rows!r}: must be True or False")
+        if self.columns is not None and not isinstance(self.columns, Mapping):
+            raise InvalidInput(
+                f"columns={self.columns!r}: must say which column is which part, for example "
+                '{"head": "ref", "near": "same", "far": "other"}'
+            )
+        if self.first is not None:
+            checks.whole("first", self.first, least=0, most=1, rule="where places begin")
 
 
 def read_triplets(
@@ -71,7 +119,7 @@ def read_triplets(
         Text with commas, tabs, semicolons or spaces between its columns; Excel; Parquet, a file or
         a folder (extra ``nearer[parquet]``); ``.npy`` or ``.npz``; JSON or lines of JSON with the
         same fields, or with screens (grids, jsPsych, psiz, votes: see
-        `nearer.triplets.trials_forms`); psiz's HDF5 (extra ``nearer[hdf5]``); any of them
+        `nearer.triplets.forms`); psiz's HDF5 (extra ``nearer[hdf5]``); any of them
         compressed as ``.gz``, ``.xz`` or ``.bz2``. Also a pandas or polars frame, whose columns
         have names.
     kind
@@ -89,7 +137,7 @@ def read_triplets(
         What objects 0 … n−1 are called. Needed where objects exist that the file never names.
     columns
         Which column, by name or position, is which part: ``{"head": "ref", "near": "same",
-        "far": "other"}``. Parts are those of `nearer.triplets.columns`.
+        "far": "other"}``. Parts are those of `nearer.triplets.forms`.
     drop_bad_rows
         Whether rows that cannot be read are left out, counted and listed, instead of refused.
     first
@@ -121,7 +169,7 @@ def read_triplets(
     >>> print(answers.report)
     2 answers, 2 triplets over 3 objects
     """
-    options = Reading(kind, header, objects, labels, columns, drop_bad_rows, first)
+    options = _Options(kind, header, objects, labels, columns, drop_bad_rows, first)
     return _read(path, options)
 
 
@@ -154,11 +202,14 @@ def read_trials(
     >>> trials.names, trials.triplets()[0].tolist()
     (('ape', 'bee', 'cat', 'dog'), [[0, 3, 1], [0, 3, 2]])
     """
-    return _read(path, Reading(first=first, **how)).trials
+    return _read(path, _Options(first=first, **how)).trials
 
 
-def _read(path: Any, options: Reading) -> Triplets:
-    table = load_table(path, drop_ragged=options.drop_bad_rows)
+def _read(path: Any, options: _Options) -> Triplets:
+    table = load_table(path)
+    if not options.drop_bad_rows:
+        _refuse_late_header(table)
+        table.refuse_ragged()
     if table.has_header is False and (options.columns is not None or options.header is False):
         raise InvalidInput(
             f"{table.name}: has no header and no columns by name; columns= and header= (--columns, "
@@ -166,33 +217,26 @@ def _read(path: Any, options: Reading) -> Triplets:
         )
     if table.object_names is not None and options.labels is None:
         options = replace(options, objects="numbers", labels=table.object_names)
-    table, parts, kind = _layout(table, options)
-    fields = None if kind else screen_fields(table.header)
-    left_out: dict[str, list[int]] = {"bad": list(table.bad), "others": [], "excluded": []}
-    table = _without_others(table, parts, fields, left_out)
+    table, parts, form = _layout(table, options)
+    left_out = {"bad": list(table.ragged)}
+    table = _without_others(table, parts, form, left_out)
     faults = 0
     while True:
         try:
-            read, known = _trials(table, parts, kind, fields, options)
+            trials, known = _trials(table, parts, form, options)
             break
         except BadRow as fault:
             faults += 1
             if not options.drop_bad_rows or faults > _MOST_BAD or len(fault.rows) == len(table):
                 raise
-            left_out["bad"] += [table.lines[row] for row in fault.rows]
+            left_out["bad"] += table.lines[fault.rows].tolist()
             table = table.without(fault.rows)
     known["rows"] += len(left_out["bad"])
-    known |= {what: tuple(sorted(lines)) for what, lines in left_out.items()}
-    known |= {"assumed": _assumed(table, parts, kind, options), "unit": table.unit}
-    rows = read.triplets()[0]
-    labels = tuple(map(str, read.names or range(read.n_objects)))
-    report = examine(rows, labels, unread_columns=_unread(table, parts, kind, options), **known)
-    _warn(report)
-    return Triplets(read, report)
-
-
-def _warn(report: Any) -> None:
-    """Say loudly how many answers are left out, and why."""
+    known |= {what: sorted(lines) for what, lines in left_out.items()}
+    known |= {"assumed": _assumed(table, parts, form, options), "unit": table.unit}
+    labels = tuple(map(str, trials.names or range(trials.n_objects)))
+    unread = _unread(table, parts, form, options)
+    report = examine(trials.triplets()[0], labels, unread_columns=unread, **known)
     for why, lines in (
         ("an object is named twice", report.degenerate),
         ("nobody decided", report.undecided),
@@ -203,38 +247,53 @@ def _warn(report: Any) -> None:
                 f"left out, {why}: {len(lines):,} of {amount(report.rows, 'answer')}, the first "
                 f"on {report.unit} {min(lines)}; the report lists them",
                 DroppedRows,
-                stacklevel=4,
+                stacklevel=3,
             )
+    return Triplets(trials, report)
 
 
 # --- which column is what ------------------------------------------------------------------------
 
 
-def _layout(table: Table, options: Reading) -> tuple[Table, dict[str, int], str]:
-    """The table with its header split off, what its columns are, and the kind of its answers.
-
-    The kind of screens is empty: their fields say what they are.
-    """
-    may_be_named = table.has_header is None and options.header is not False
-    words = table.first_row() if may_be_named else table.header
-    if options.columns is None and screen_fields(words) is not None:
-        table = table.with_header() if may_be_named else table
-        known = parts_of.by_name(table.header)
-        return table, {part: known[part] for part in parts_of.BESIDE if part in known}, ""
-    if table.has_header is None:
+def _layout(table: Table, options: _Options) -> tuple[Table, dict[str, int], Form | None]:
+    """The table with its header split off, what its columns are, and their form; None: screens."""
+    if options.columns is None and options.header is not False:
+        named = table.with_header() if table.has_header is None else table
+        if screen_fields(named.header) is not None:
+            known = by_name(named.header)
+            return named, {part: known[part] for part in BESIDE if part in known}, None
+    if table.has_header is None and options.header is not False:
         table = _with_header(table, options)
-    return table, *_parts(table, options)
+    names = [name if isinstance(name, str) else "" for name in table.frame.columns]
+    known = by_name(names)
+    beside = {part: i for part, i in known.items() if part in BESIDE}
+    if options.columns is not None:
+        known = beside | by_choice(options.columns, table.header, table.width)
+    elif not table.header:
+        try:
+            known = beside | by_position(options.kind, names.count(""))
+        except InvalidInput as error:
+            raise table.unclear(0, str(error)) from None
+    form = form_of(known, options.kind)
+    if form is None:
+        kinds = KINDS if options.kind == "auto" else (options.kind,)
+        wanted = [" + ".join(f.parts) for kind in kinds for f in FORMS if f.kind == kind]
+        raise InvalidInput(
+            f"{table.name}: columns {', '.join(table.header[:12]) or list(range(table.width))} "
+            f"make no answer; needed are {'; or '.join(dict.fromkeys(wanted))}; or the fields of "
+            f"screens. Name them: {option('columns=', '--columns')}"
+        )
+    return table, {p: known[p] for p in (*form.parts, *BESIDE) if p in known}, form
 
 
-def _with_header(table: Table, options: Reading) -> Table:
+def _with_header(table: Table, options: _Options) -> Table:
     """The table with its first row, or the comment above it, as the header where it is one."""
-    first = table.first_row()
-    if options.header is False:
-        return replace(table, has_header=None)
-    if options.header is True:
-        named = table.with_header()
-    elif table.comment is not None:
-        if parts_of.kind_of(parts_of.by_name(table.comment), options.kind) is None:
+    first, known = table.first_row(), by_name(table.first_row())
+    below = {text_of(x).strip() for x in table.frame.iloc[1:, :3].to_numpy().ravel()}
+    occurs = bool(set(first[:3]) & below)
+    chosen = () if options.columns is None else options.columns.values()
+    if options.header is not True and table.comment is not None:
+        if form_of(by_name(table.comment), options.kind) is None:
             raise InvalidInput(
                 f"{table.name}: line '#{','.join(table.comment)}' may be a header, a comment or an "
                 "answer; take out the # and say which: "
@@ -242,24 +301,21 @@ def _with_header(table: Table, options: Reading) -> Table:
             )
         named = table.with_header(table.comment)
     elif (
-        parts_of.kind_of(parts_of.by_name(first), options.kind) is not None
-        or (options.columns is not None and any(c in first for c in options.columns.values()))
-        or (len(parts_of.by_name(first)) > 1 and not set(first[:3]) & _values_below(table))
+        options.header is True
+        or form_of(known, options.kind) is not None
+        or any(column in first for column in chosen)
+        or (len(known) > 1 and not occurs)
     ):
         named = table.with_header()
     else:
-        _refuse_strange_header(table, first)
+        _refuse_strange_header(table, first, occurs)
         return table
     if not len(named):
         raise InvalidInput(f"{table.name}: has a header and no rows; add answered questions")
     return named
 
 
-def _values_below(table: Table) -> set[str]:
-    return {text_of(x).strip() for x in table.frame.iloc[1:, :3].to_numpy().ravel()}
-
-
-def _refuse_strange_header(table: Table, first: Sequence[str]) -> None:
+def _refuse_strange_header(table: Table, first: Sequence[str], occurs: bool) -> None:
     """A first row like no other is a header with unknown words, or one more answer."""
     if len(first) == 1:
         raise table.unclear(
@@ -267,9 +323,7 @@ def _refuse_strange_header(table: Table, first: Sequence[str]) -> None:
             f"'{first[0]}' is one field, and an answer needs three; separate fields by commas, "
             "tabs or semicolons",
         )
-    if not set(first[:3]) & _values_below(table) and not all(
-        f.lstrip("-").isdecimal() for f in first[:3]
-    ):
+    if not occurs and not all(field.lstrip("-").isdecimal() for field in first[:3]):
         guess = dict(zip(("head", "near", "far"), (first[0], first[1], first[-1]), strict=True))
         raise table.unclear(
             0,
@@ -280,127 +334,124 @@ def _refuse_strange_header(table: Table, first: Sequence[str]) -> None:
         )
 
 
-def _parts(table: Table, options: Reading) -> tuple[dict[str, int], str]:
-    """What the columns are, and the kind of answers that they make."""
-    names = [name if isinstance(name, str) else "" for name in table.frame.columns]
-    known = parts_of.by_name(names)
-    beside = {part: i for part, i in known.items() if part in parts_of.BESIDE}
-    if options.columns is not None:
-        known = beside | parts_of.by_choice(options.columns, table.header, table.width)
-    elif not table.header:
-        try:
-            known = beside | parts_of.by_position(options.kind, names.count(""))
-        except InvalidInput as error:
-            raise table.unclear(0, str(error)) from None
-    kind = parts_of.kind_of(known, options.kind)
-    if kind is None:
-        wanted = (
-            parts_of.KINDS
-            if options.kind == "auto"
-            else {options.kind: parts_of.KINDS[options.kind]}
-        )
-        raise InvalidInput(
-            f"{table.name}: columns {', '.join(table.header[:12]) or list(range(table.width))} "
-            "make no answer; needed are "
-            + "; or ".join(dict.fromkeys(" + ".join(w) for ways in wanted.values() for w in ways))
-            + f"; or the fields of screens. Name them: {option('columns=', '--columns')}"
-        )
-    needed = next(ways for ways in parts_of.KINDS[kind] if set(ways) <= set(known))
-    used = (*needed, *parts_of.BESIDE)
-    return {part: i for part, i in known.items() if part in used}, kind
+def _refuse_late_header(table: Table) -> None:
+    """Say so where a title stands above the header, as in many spreadsheets."""
+    for line, row in table.ragged.items():
+        words = " ".join(row)
+        if form_of(by_name(re.split(r"[,;\t]", words) if len(row) == 1 else row)) is not None:
+            raise InvalidInput(
+                f"{table.name}, line {line}: '{words if len(row) == 1 else ','.join(row)}' is a "
+                "header; take out what stands above it"
+            )
 
 
-def _assumed(table: Table, parts: Mapping[str, int], kind: str, options: Reading) -> str:
+def _assumed(table: Table, parts: Mapping[str, int], form: Form | None, options: _Options) -> str:
     """What was taken to be so where the source does not say."""
-    if options.kind != "auto" or options.columns is not None or not kind:
+    if options.kind != "auto" or options.columns is not None or form is None:
         return ""
     if not table.header:
         plain = table.object_names is None and table.frame.columns[-1] in (2, 3)
-        return _ASSUMED.get((kind, table.width), "") if plain else ""
-    if kind == "odd-one-out" and "answer" in parts:
-        return _ASSUMED["place"]
-    return parts_of.assumed_of_letters(table.header, parts)
+        return _ASSUMED.get((form.kind, table.width), "") if plain else ""
+    if form.kind == "odd-one-out" and form.said == "answer":
+        return _ASSUMED_ODD
+    return assumed_of_letters(table.header, parts)
+
+
+def _unread(
+    table: Table, parts: Mapping[str, int], form: Form | None, options: _Options
+) -> list[str]:
+    """The columns that were not used; screens have many, which are not listed."""
+    used = {*parts.values(), *(_name_columns(table, form) if options.labels is None else ())}
+    return [name for i, name in enumerate(table.header) if form and name and i not in used]
+
+
+def _name_columns(table: Table, form: Form | None) -> tuple[int, ...]:
+    """The columns with names of objects that others have as numbers; none where there are none."""
+    return name_columns(table.header) if form is not None and form.kind == "triplets" else ()
 
 
 # --- what the rows say ---------------------------------------------------------------------------
 
 
 def _without_others(
-    table: Table,
-    parts: Mapping[str, int],
-    fields: tuple[str, ...] | None,
-    left_out: dict[str, list[int]],
+    table: Table, parts: Mapping[str, int], form: Form | None, left_out: dict[str, list[int]]
 ) -> Table:
     """The table without rows that are marked as excluded, and without pages that are no screens."""
+    fields = None if form else screen_fields(table.header)
     if fields is not None:
         pages = [row for row, record in enumerate(table.records()) if is_page(record, fields)]
         if len(pages) == len(table):
             raise InvalidInput(f"{table.name}: none of its {len(pages)} records is an answer")
-        left_out["others"] = [table.lines[row] for row in pages]
+        left_out["others"] = table.lines[pages].tolist()
         table = table.without(pages)
     if "excluded" in parts:
         marks = [text.lower() for text in table.column(parts["excluded"])]
         out = [i for i, mark in enumerate(marks) if mark in ("1", "1.0", "true", "yes")]
-        left_out["excluded"] = [table.lines[row] for row in out]
+        left_out["excluded"] = table.lines[out].tolist()
         table = table.without(out)
     return table
 
 
 def _trials(
-    table: Table,
-    parts: Mapping[str, int],
-    kind: str,
-    fields: tuple[str, ...] | None,
-    options: Reading,
+    table: Table, parts: Mapping[str, int], form: Form | None, options: _Options
 ) -> tuple[Trials, dict[str, Any]]:
-    """The trials of a table, and what the report says of them."""
-    if fields is not None:
+    """The trials of a table, and what the report says of them.
+
+    What nobody decided is about a tie on a screen, and no answer in a table of triplets.
+    """
+    if form is None:
+        fields = screen_fields(table.header) or ()
         written = read_screens(table, fields, options.kind, first=options.first)
     else:
         # a column without a name, or one that the user calls an answer, is yes or no and no object
         strict = not table.header or (options.columns is not None and "answer" in options.columns)
-        written = read_rows(table, parts, kind, strict=strict, first=options.first)
-    objects = written.shown
-    if written.query is not None:
-        objects = np.column_stack([written.query, objects])
+        written = read_rows(table, parts, form, strict=strict, first=options.first)
     decided = np.asarray((written.chosen > 0).any(axis=1))
-    kept = decided if fields is None else np.ones(len(decided), dtype=np.bool_)
-    numbers, numbering = _numbers(table, written, objects, kept, options)
+    kept = decided | (form is None)
+    numbers, labels, are_numbers = _numbers(table, written, kept, options)
     ordered = np.sort(numbers, axis=1)
     twice = kept & ((np.diff(ordered, axis=1) == 0) & (ordered[:, 1:] >= 0)).any(axis=1)
-    lines, good = np.array(table.lines)[written.row], kept & ~twice
+    lines, good = table.lines[written.row], kept & ~twice
     known: dict[str, Any] = {
         "rows": len(good),
         "degenerate": np.unique(lines[twice]).tolist(),
         "undecided": lines[~kept].tolist(),
         "ties": lines[good & ~decided].tolist(),
     }
-    if fields is not None and not good.any():
+    if form is None and not good.any():
         raise InvalidInput(f"{table.name}: every screen shows an object twice; there is no answer")
-    row, shown = written.row[good], numbers[good]
+    objects, row = numbers[good], written.row[good]
     also, beside = _beside(table, parts, row)
     if written.times is not None:
-        also["weights"] = written.times[good] * (1 if also["weights"] is None else also["weights"])
-    also["names"] = numbering.labels
-    if options.labels is None:
-        seen = int(shown.max(initial=-1)) + 1
-        also["names"] = _names(table, kind, numbering, written, numbers, seen)
-    query = np.full(len(row), -1) if written.query is None else shown[:, 0]
-    shown = shown if written.query is None else shown[:, 1:]
-    trials = Trials.from_places(
-        written.kind, query, shown, written.chosen[good], ranked=written.ranked, **also
-    )
+        also["weights"] = written.times[good] * also.get("weights", 1.0)
+    names: tuple[Any, ...] | None = labels
+    if options.labels is None and are_numbers:
+        if columns := _name_columns(table, form):
+            names = _named_beside(table, columns, numbers, labels)
+        elif written.objects.dtype != object and table.has_header:
+            names = tuple(range(len(labels)))  # whole numbers of a frame stay whole numbers
+        elif int(objects.max(initial=-1)) + 1 == len(labels):
+            names = None
+    if written.kind == "near":
+        query, shown = objects[:, 0], objects[:, 1:]
+    else:
+        query, shown = np.full(len(row), -1), objects
+    also |= {"ranked": written.ranked, "names": names}
+    trials = Trials.from_places(written.kind, query, shown, written.chosen[good], **also)
     return trials, known | beside
 
 
 def _numbers(
-    table: Table, written: Written, objects: NDArray[Any], kept: NDArray[np.bool_], options: Reading
-) -> tuple[Objects, Numbering]:
-    """The number of each object of each row, −1 where there is none; missing ones are refused."""
-    codes, distinct = pd.factorize(objects.ravel())
-    places = codes.reshape(objects.shape)
+    table: Table, written: Written, kept: NDArray[np.bool_], options: _Options
+) -> tuple[Objects, tuple[str, ...], bool]:
+    """The number of each object of each row, −1 where there is none; missing ones are refused.
+
+    Also the labels of all objects, and whether the source has them by number.
+    """
+    codes, distinct = pd.factorize(written.objects.ravel())
+    places = codes.reshape(written.objects.shape)
     values = [str(value) for value in distinct]
-    listed = set() if options.labels is None else set(options.labels)
+    listed = set(options.labels or ())
     empty = np.array([*(v in EMPTY and v not in listed for v in values), False])
     gaps = np.argwhere(empty[places] & kept[:, None])
     if len(gaps):
@@ -413,34 +464,98 @@ def _numbers(
             "list it in labels= where it is a name",
             np.unique(written.row[gaps[:, 0]]).tolist(),
         )
-    first = np.zeros(len(values) + 1, dtype=np.int64)
-    first[places.ravel()[::-1]] = np.repeat(written.row, objects.shape[1])[::-1]
 
     def wrong(value: str, what: str) -> InvalidInput:
-        return table.fault(int(first[values.index(value)]), what)
+        at = int(np.argmax((places == values.index(value)).any(axis=1)))
+        return table.fault(int(written.row[at]), what)
 
-    numbering = number_objects(values, options.objects, options.labels, wrong)
-    numbers = np.array([*(numbering.numbers[v] for v in values), -1], dtype=np.int64)
-    return numbers[places], numbering
+    number, labels, are_numbers = _numbered(values, options, wrong)
+    return np.array([*(number.get(v, -1) for v in values), -1])[places], labels, are_numbers
+
+
+def _numbered(
+    values: Sequence[str], options: _Options, wrong: Callable[[str, str], InvalidInput]
+) -> tuple[dict[str, int], tuple[str, ...], bool]:
+    """Decide whether distinct values are numbers or names, and number them."""
+    labels, objects, listed = options.labels, options.objects, set(options.labels or ())
+    whole = {value: number for value in values if (number := _whole(value)) is not None}
+    names = [v for v in values if v not in whole and (v not in EMPTY or v in listed)]
+    comma = next((v for v in names if _DECIMAL_COMMA.fullmatch(v) and v not in listed), None)
+    if comma is not None and objects != "names":
+        raise wrong(comma, f"object {comma!r} has a decimal comma; write numbers with a point")
+    if objects == "auto":
+        all_listed = bool(listed) and listed.issuperset([*whole, *names])
+        if whole and names and not all_listed:
+            is_, rest = ("not ", names) if len(names) <= len(whole) else ("", list(whole))
+            raise wrong(
+                rest[0],
+                f"object {rest[0]!r} is {is_}a whole number, but {len(values) - len(rest)} of "
+                f"{len(values)} objects are{'' if is_ else ' not'}; mend it, or say that all are "
+                f"names: {_AS_NAMES}",
+            )
+        objects = "names" if all_listed or names else "numbers"
+    if objects == "names":
+        place = {name: i for i, name in enumerate(labels or sorted_names([*whole, *names]))}
+        for name in (*whole, *names):
+            if name not in place:
+                raise wrong(name, f"object {name!r} is not among the {len(place)} labels given")
+        return place, distinct_labels(labels or place), False
+    if names:
+        raise wrong(names[0], f"object {names[0]!r}: numbers must be whole numbers")
+    n = max(whole.values(), default=-1) + 1 if labels is None else len(labels)
+    rule = f"at most {MAX_OBJECTS:,}" if labels is None else f"there are {n} labels"
+    for value, number in whole.items():
+        if number < 0:
+            raise wrong(value, f"object {value}: numbers start at 0")
+        if number >= (MAX_OBJECTS if labels is None else n):
+            raise wrong(
+                value,
+                f"object {value}: numbers run from 0 and {rule}; if these are names (also where "
+                f"they start at 1), say so: {_AS_NAMES}",
+            )
+    return whole, distinct_labels(range(n) if labels is None else labels), True
+
+
+def _named_beside(
+    table: Table, columns: Sequence[int], numbers: Objects, labels: Sequence[str]
+) -> tuple[str, ...]:
+    """Labels for numbered objects, from columns of names beside the numbers."""
+    texts = [table.column(i) for i in columns]
+    if len(columns) == 4:  # tripletTools: Center, Left, Right, Answer
+        center, left, right, answer = texts
+        loser = [r if w == x else x for x, r, w in zip(left, right, answer, strict=True)]
+        texts = [center, answer, loser]
+    found: dict[int, str] = {}
+    for column, names in enumerate(texts):
+        for row, (number, name) in enumerate(zip(numbers[:, column].tolist(), names, strict=True)):
+            if name and found.setdefault(number, name) != name:
+                raise table.fault(
+                    row,
+                    f"object {number} is called {name!r}, and {found[number]!r} elsewhere; mend "
+                    "the names, or pass labels=",
+                )
+    taken = set(found.values())  # an object without a name may have another's name as its number
+    spare = [f"number {x}" if x in taken else x for x in labels]
+    return distinct_labels(found.get(i, label) for i, label in enumerate(spare))
 
 
 def _beside(
     table: Table, parts: Mapping[str, int], row: Objects
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Who answered, how long it took and how much it counts; and what the report says of it."""
-    also: dict[str, Any] = {"people": None, "seconds": None, "weights": None}
+    also: dict[str, Any] = {}
     known: dict[str, Any] = {}
     if "person" in parts:
         people = _people(table, parts["person"])[row]
         nobody = people == "" if people.dtype.kind == "U" else np.zeros(len(row), dtype=np.bool_)
         also["people"] = None if nobody.all() else people
         known = {"persons": len(np.unique(people[~nobody])), "nameless": int(nobody.sum())}
-    part = next((p for p in ("seconds", "ms") if p in parts), None)
-    if part is not None:
-        seconds, strange = _numbers_in(table, parts[part])
-        seconds[~(seconds >= 0)] = math.nan  # psiz writes -1 for a time that was not taken
-        also["seconds"] = seconds[row] * (1.0 if part == "seconds" else 1e-3)
-        known["untimed"] = [table.lines[i] for i in strange]
+    for part, unit in (("ms", 1e-3), ("seconds", 1.0)):
+        if part in parts:
+            seconds, strange = _numbers_in(table, parts[part])
+            seconds[~(seconds >= 0)] = math.nan  # psiz writes -1 for a time that was not taken
+            also["seconds"] = seconds[row] * unit
+            known["untimed"] = table.lines[strange].tolist()
     if "weight" in parts:
         weights, _ = _numbers_in(table, parts["weight"])
         bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
@@ -459,8 +574,7 @@ def _people(table: Table, column: int) -> NDArray[Any]:
     values = table.frame.iloc[:, column].tolist()
     if all(isinstance(v, int) and not isinstance(v, bool) for v in values):
         return np.array(values)
-    texts = table.column(column)
-    return np.array(["" if text in EMPTY else text for text in texts], dtype=np.str_)
+    return np.array(["" if text in EMPTY else text for text in table.column(column)], dtype=np.str_)
 
 
 def _numbers_in(table: Table, column: int) -> tuple[Floats, list[int]]:
@@ -471,51 +585,37 @@ def _numbers_in(table: Table, column: int) -> tuple[Floats, list[int]]:
     return found.copy(), strange
 
 
-def _names(
-    table: Table, kind: str, numbering: Numbering, written: Written, numbers: Objects, seen: int
-) -> tuple[Any, ...] | None:
-    """What objects are called; None where by their numbers, of which `seen` have answers."""
-    n = len(numbering.labels)
-    if not numbering.are_numbers:
-        return numbering.labels
-    if columns := _name_columns(table, kind):
-        return _named_beside(table, columns, numbers, numbering)
-    if written.shown.dtype != object and table.has_header:
-        return tuple(range(n))  # whole numbers of a frame stay whole numbers
-    return None if seen == n else numbering.labels
+# --- names and numbers of objects ----------------------------------------------------------------
 
 
-def _name_columns(table: Table, kind: str) -> tuple[int, ...]:
-    """The columns with names of objects that others have as numbers; none where there are none."""
-    return parts_of.name_columns(table.header) if kind == "triplets" else ()
+def sorted_names(names: Iterable[str]) -> list[str]:
+    """Names in alphabetical order, or in numerical order where all of them are whole numbers.
+
+    Examples
+    --------
+    >>> sorted_names(["10", "9"]), sorted_names(["10", "9", "nine"])
+    (['9', '10'], ['10', '9', 'nine'])
+    """
+    wholes = {name: _whole(name) for name in names}
+    if any(number is None for number in wholes.values()):
+        return sorted(wholes)
+    return sorted(wholes, key=lambda name: (wholes[name] or 0, name))
 
 
-def _named_beside(
-    table: Table, columns: Sequence[int], numbers: Objects, numbering: Numbering
-) -> tuple[str, ...]:
-    """Labels for numbered objects, from columns of names beside the numbers."""
-    texts = [table.column(i) for i in columns]
-    if len(columns) == 4:  # tripletTools: Center, Left, Right, Answer
-        center, left, right, answer = texts
-        loser = [r if w == x else x for x, r, w in zip(left, right, answer, strict=True)]
-        texts = [center, answer, loser]
-    found: dict[int, str] = {}
-    for column, names in enumerate(texts):
-        for row, (number, name) in enumerate(zip(numbers[:, column].tolist(), names, strict=True)):
-            if name and found.setdefault(number, name) != name:
-                raise table.fault(
-                    row,
-                    f"object {number} is called {name!r}, and {found[number]!r} elsewhere; mend "
-                    "the names, or pass labels=",
-                )
-    taken = set(found.values())  # an object without a name may have another's name as its number
-    spare = [f"number {x}" if x in taken else x for x in numbering.labels]
-    return distinct_labels(found.get(i, label) for i, label in enumerate(spare))
+def distinct_labels(labels: Iterable[object]) -> tuple[str, ...]:
+    """Labels as texts; two that are the same are refused."""
+    texts = tuple(str(label) for label in labels)
+    if len(set(texts)) < len(texts):
+        twice = next(text for i, text in enumerate(texts) if text in texts[:i])
+        raise InvalidInput(
+            f"label {twice!r} occurs twice; every object needs its own; pass labels= with names "
+            "that differ"
+        )
+    return texts
 
 
-def _unread(table: Table, parts: Mapping[str, int], kind: str, options: Reading) -> list[str]:
-    """The columns that were not used."""
-    used = set(parts.values())
-    if options.labels is None:
-        used |= set(_name_columns(table, kind))
-    return [name for i, name in enumerate(table.header) if kind and name and i not in used]
+def _whole(value: str) -> int | None:
+    """The whole number that a text is, also as 3.0 or 3e0, or None."""
+    if not _NUMBER.fullmatch(value) or not float(value).is_integer():
+        return None
+    return int(value) if value.lstrip("+-").isdecimal() else int(float(value))

@@ -3,15 +3,6 @@
 What a file holds is seen in its first bytes where these say so, since names of files are often
 wrong, and else in its suffix. Each row keeps the number of the line that it begins on, so that
 messages can name it.
-
-*Text.* The separator is the one of comma, tab and semicolon that cuts the first row into most
-fields, or white space where there is none of them; a first line such as ``sep=;``, which Excel
-understands, names it. Commas between digits beside semicolons are decimal commas. Empty lines are
-passed over. Lines that start with ``#`` at the top are comments, and the last of them may be the
-header, as `numpy.savetxt` writes it.
-
-*JSON.* A record is an object of a list, or one on a line; lists in lists (JATOS keeps one list a
-person, on a line), columns (``{"head": [...], …}``) and one list inside an object are unfolded.
 """
 
 from __future__ import annotations
@@ -22,22 +13,28 @@ import json
 import math
 import os
 import re
-import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from nearer.errors import BadRow, InvalidInput
-from nearer.files import as_path, content_suffix, decoded, numpy_arrays, read_bytes, unpacked
-from nearer.triplets.columns import by_name, kind_of
+from nearer.files import (
+    as_path,
+    content_suffix,
+    decoded,
+    numpy_arrays,
+    parquet_files,
+    read_bytes,
+    unpacked,
+)
 
 __all__ = ["SCREENS", "Table", "load_table", "read_table", "text_of"]
 
-#: fields by which a record is recognised as a screen: what was shown, and what was chosen of it
+#: Fields by which a record is recognised as a screen: what was shown, and what was chosen of it.
 SCREENS = (
     ("query", "shown", "chosen"),
     ("stimulus", "choices", "response"),
@@ -46,41 +43,22 @@ SCREENS = (
     ("answers", "agreement"),
 )
 _STATED = re.compile(r'"?sep=([^\w"\r\n])"?\s*', re.IGNORECASE)
-_SEPARATORS = (",", "\t", ";")
 _NO_SEPARATOR = re.compile(r'[^,]*|"[^"]*"|\s*-?\d+,\d+\s*')  # a field that commas do not cut
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # in JSON; the text of a file has none by itself
-_HDF5 = (".h5", ".hdf5")
+_TOO_LONG = re.compile(r"[0-9]{4301,}")  # Python makes no number of more digits
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table with the place of each row in its source.
+    """A table of values as the source has them; the index holds the line of each row."""
 
-    Attributes
-    ----------
-    name
-        What messages call the source.
-    frame
-        The values as the source has them; the index holds the number of each row's line.
-    unit
-        What that number counts: lines of a file, its records, or rows of an array or frame.
-    has_header
-        Whether the columns are named; None where the first row may name them.
-    comment
-        The last comment above the first row, cut into fields: it may be the header.
-    bad
-        Lines that were left out because they have more or fewer fields than the first.
-    object_names
-        What the source says that objects 0, 1, … are called.
-    """
-
-    name: str
+    name: str  # what messages call the source
     frame: pd.DataFrame
-    unit: str = "line"
-    has_header: bool | None = None
-    comment: tuple[str, ...] | None = None
-    bad: tuple[int, ...] = ()
-    object_names: tuple[str, ...] | None = None
+    unit: str = "line"  # what the index counts: lines of a file, its records, rows of a frame
+    has_header: bool | None = None  # None: the first row may name the columns
+    comment: tuple[str, ...] | None = None  # the last one above the rows, which may be the header
+    ragged: dict[int, list[str]] = field(default_factory=dict)  # lines of another width, left out
+    object_names: tuple[str, ...] | None = None  # what objects 0, 1, … are called
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -96,10 +74,9 @@ class Table:
         return [str(name) for name in self.frame.columns] if self.has_header else []
 
     @property
-    def lines(self) -> list[int]:
+    def lines(self) -> NDArray[Any]:
         """The line of each row."""
-        lines: list[int] = self.frame.index.tolist()
-        return lines
+        return np.asarray(self.frame.index)
 
     def column(self, i: int) -> list[str]:
         """The texts of one column, without white space around them."""
@@ -135,6 +112,31 @@ class Table:
     def unclear(self, row: int, what: str) -> InvalidInput:
         """What cannot be known of the whole table, seen on this row."""
         return InvalidInput(str(self.fault(row, what)))
+
+    def refuse_ragged(self) -> None:
+        """Refuse a text some of whose lines have more or fewer fields than the first."""
+        if self.ragged:
+            line, fields = next(iter(self.ragged.items()))
+            more = f" ({len(self.ragged) - 1:,} more cannot be read)" * (len(self.ragged) > 1)
+            raise InvalidInput(
+                f"{self.name}, line {line}: has {len(fields)} fields where line "
+                f"{self.frame.index[0]} has {self.width}; every row needs the same columns: take "
+                "out what stands above the header, put quotes around names with a separator in "
+                f"them{more}"
+            )
+
+
+def text_of(value: Any) -> str:
+    """A cell as text; what is missing is empty, lists and objects are JSON."""
+    if isinstance(value, str):
+        return value
+    if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, bool | np.bool_):
+        return str(value).lower()
+    if isinstance(value, list | tuple | dict | np.ndarray):
+        return json.dumps(value.tolist() if isinstance(value, np.ndarray) else value)
+    return str(value)
 
 
 def read_table(
@@ -175,62 +177,42 @@ def read_table(
     4     cat
     """
     table = load_table(source, name=name, encoding=encoding)
+    table.refuse_ragged()
     if table.has_header is None and header:
         table = table.with_header()
-    texts = {i: table.column(i) for i in range(table.width)}
-    frame = pd.DataFrame(texts, index=pd.Index(table.frame.index, name=table.unit), dtype=object)
-    return frame.set_axis(table.frame.columns, axis=1)
+    return table.frame.map(lambda value: text_of(value).strip()).rename_axis(table.unit)
 
 
-def load_table(
-    source: Any, *, name: str = "", encoding: str | None = None, drop_ragged: bool = False
-) -> Table:
-    """Read a table of any format with the values as they are; see `read_table`.
-
-    `drop_ragged`: lines with more or fewer fields than the first are left out, not refused.
-    """
+def load_table(source: Any, *, name: str = "", encoding: str | None = None) -> Table:
+    """Read a table of any format with the values as they are; see `read_table`."""
     if hasattr(source, "columns"):
         return _frame("the frame", source)
     if isinstance(source, bytes):
-        return _whole(unpacked(source, name), name, encoding, drop_ragged)
-    path, name = as_path(source), os.fspath(source)
-    if path.is_dir():
-        return _folder(path)
-    return _whole(read_bytes(path), name, encoding, drop_ragged)
+        data = unpacked(source, name)
+    else:
+        path, name = as_path(source), os.fspath(source)
+        if path.is_dir():
+            return _parquet(name, {str(file): read_bytes(file) for file in parquet_files(path)})
+        data = read_bytes(path)
+    return _from_bytes(data, name, encoding)
 
 
-def text_of(value: Any) -> str:
-    """A cell as text; what is missing is empty, lists and objects are JSON."""
-    if isinstance(value, str):
-        return value
-    if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
-        return ""
-    if isinstance(value, bool | np.bool_):
-        return str(value).lower()
-    if isinstance(value, list | tuple | dict | np.ndarray):
-        return json.dumps(value.tolist() if isinstance(value, np.ndarray) else value)
-    return str(value)
-
-
-def _whole(data: bytes, name: str, encoding: str | None, drop_ragged: bool) -> Table:
-    """The table in the bytes of a file."""
+def _from_bytes(data: bytes, name: str, encoding: str | None) -> Table:
+    """The table in a file."""
     suffix = content_suffix(name) if name else ""
-    if data.startswith(b"PK\3\4") and b"xl/workbook" in data:
+    is_zip = data.startswith(b"PK\3\4")
+    if is_zip and b"xl/workbook" in data:
         return _excel(name, data)
     if data.startswith(b"PAR1") or suffix == ".parquet":
-        return _parquet(name, data)
-    is_zip_of_arrays = data.startswith(b"PK\3\4") and b".npy" in data
-    if data.startswith(b"\x93NUMPY") or is_zip_of_arrays or suffix in (".npy", ".npz"):
+        return _parquet(name, {name: data})
+    if data.startswith(b"\x93NUMPY") or (is_zip and b".npy" in data) or suffix in (".npy", ".npz"):
         return _arrays(name, numpy_arrays(data, name))
-    if data.startswith(b"\x89HDF") or suffix in _HDF5:
+    if data.startswith(b"\x89HDF") or suffix in (".h5", ".hdf5"):
         return _hdf5(name, data)
     text = decoded(data, name, encoding)
     if suffix in (".json", ".jsonl", ".ndjson") or text.lstrip()[:2] in ('{"', "[{", "[["):
         return _json(name, text)
-    return _text(name, text, drop_ragged)
-
-
-# --- frames, Excel, Parquet ----------------------------------------------------------------------
+    return _text(name, text)
 
 
 def _frame(name: str, frame: Any) -> Table:
@@ -257,137 +239,98 @@ def _excel(name: str, data: bytes) -> Table:
     return Table(name, frame)
 
 
-def _parquet(name: str, data: bytes) -> Table:
-    try:
-        frame = pd.read_parquet(io.BytesIO(data))
-    except ImportError:
-        raise InvalidInput(
-            f"{name}: reading Parquet needs pyarrow; pip install 'nearer[parquet]'"
-        ) from None
-    except Exception as error:  # pyarrow's errors have no common class outside pyarrow
-        raise InvalidInput(
-            f"{name}: cannot be read as a Parquet file ({error}); check the path"
-        ) from error
-    return _frame(name, frame)
-
-
-def _folder(path: Path) -> Table:
-    """All Parquet files in a folder, in the order of their names."""
-    files = sorted(p for p in path.rglob("*.parquet") if p.is_file())
-    if not files:
-        raise InvalidInput(f"{path}: is a folder without Parquet files (*.parquet)")
-    tables = [_parquet(str(file), read_bytes(file)) for file in files]
-    for table in tables:
-        if table.header != tables[0].header:
+def _parquet(name: str, files: Mapping[str, bytes]) -> Table:
+    """One Parquet file, or all of a folder, one after the other."""
+    frames = []
+    for file, data in files.items():
+        try:
+            frames.append(pd.read_parquet(io.BytesIO(data)))
+        except ImportError:
             raise InvalidInput(
-                f"{table.name}: has columns {', '.join(table.header)}, and {files[0].name} has "
-                f"{', '.join(tables[0].header)}; all files of a folder need the same columns"
+                f"{file}: reading Parquet needs pyarrow; pip install 'nearer[parquet]'"
+            ) from None
+        except Exception as error:  # pyarrow's errors have no common class outside pyarrow
+            raise InvalidInput(
+                f"{file}: cannot be read as a Parquet file ({error}); check the path"
+            ) from error
+        here, there = list(frames[-1].columns), list(frames[0].columns)
+        if here != there:
+            raise InvalidInput(
+                f"{file}: has columns {', '.join(here)}, and the first file has "
+                f"{', '.join(there)}; all files of a folder need the same columns"
             )
-    frame = pd.concat([table.frame for table in tables], ignore_index=True)
-    return Table(str(path), frame, "row", has_header=True)
+    return _frame(name, pd.concat(frames, ignore_index=True))
 
 
-# --- text ----------------------------------------------------------------------------------------
+def _text(name: str, text: str) -> Table:
+    """The rows of a text of separated values.
 
-
-def _text(name: str, text: str, drop_ragged: bool) -> Table:
-    """The rows of a text of separated values."""
-    first, newline, below = text.partition("\n")
-    stated = _STATED.fullmatch(first)
-    text = newline + below if stated else text
-    comments, first_row = _top(text)
-    if first_row is None:
+    The separator is the one of comma, tab and semicolon that cuts the first row into most fields,
+    or white space where there is none of them; a first line such as ``sep=;``, which Excel
+    understands, names it. Empty lines are passed over. Lines that start with ``#`` at the top are
+    comments, and the last of them may be the header, as `numpy.savetxt` writes it.
+    """
+    lines = list(io.StringIO(text, newline=""))
+    stated = _STATED.fullmatch(lines[0]) if lines else None
+    begin = int(stated is not None)
+    top = (i for i in range(begin, len(lines)) if lines[i].strip() and lines[i][0] != "#")
+    if (first := next(top, None)) is None:
         raise InvalidInput(f"{name}: has no rows; it needs at least one")
-    separator = stated[1] if stated else _separator(first_row)
-    comment, rows, lines = _rows(name, text, separator, comments)
+    separator = stated[1] if stated else _separator(lines[first])
+    rows = _rows(name, lines, first, separator)
     if not rows:
         raise InvalidInput(f"{name}: has no rows; it needs at least one")
-    width = len(rows[0])
-    for row in rows:
+    above = [line.strip()[1:].strip() for line in lines[begin:first] if line.strip()]
+    comment = tuple(next(csv.reader(above[-1:], delimiter=separator), ()))
+    width = len(next(iter(rows.values())))
+    for row in rows.values():
         if len(row) > width and not any(row[width:]):
             del row[width:]
-    odd = [i for i, row in enumerate(rows) if len(row) != width]
-    if odd and not drop_ragged:
-        _refuse_late_header(name, text)
-        fault = f"has {len(rows[odd[0]])} fields where line {lines[0]} has {width}; every row needs"
-        more = f" ({len(odd) - 1:,} more cannot be read)" if len(odd) > 1 else ""
-        raise BadRow(
-            f"{name}, line {lines[odd[0]]}: {fault} the same columns: take out what stands above "
-            f"the header, put quotes around names with a separator in them{more}",
-            odd,
-        )
-    good = [i for i, row in enumerate(rows) if len(row) == width]
-    columns = dict(enumerate(zip(*(rows[i] for i in good), strict=True)))
-    frame = pd.DataFrame(columns, index=[lines[i] for i in good], dtype=object)
-    fits = comment is not None and len(comment) == width
-    bad = tuple(lines[i] for i in odd)
-    return Table(name, frame, comment=comment if fits else None, bad=bad)
+    good = {number: row for number, row in rows.items() if len(row) == width}
+    columns = dict(enumerate(zip(*good.values(), strict=True)))
+    frame = pd.DataFrame(columns, index=list(good), dtype=object)
+    ragged = {number: row for number, row in rows.items() if number not in good}
+    return Table(name, frame, comment=comment if len(comment) == width else None, ragged=ragged)
 
 
-def _refuse_late_header(name: str, text: str) -> None:
-    """Say so where a title stands above the header, as in many spreadsheets."""
-    lines = text.splitlines()
-    for number, line in enumerate(lines[:20], start=1):
-        words = re.split(r"[,;\t]", line.replace('"', ""))
-        if kind_of(by_name(words), "auto") is None:
-            continue
-        if not any(above.strip() for above in lines[: number - 1]):
-            return
-        raise InvalidInput(
-            f"{name}, line {number}: '{line.strip()}' is a header; take out what stands above it"
-        )
-
-
-def _top(text: str) -> tuple[int, str | None]:
-    """How many lines come before the first row, and that row."""
-    for i, line in enumerate(io.StringIO(text, newline="")):
-        if line.strip() and not line.startswith("#"):
-            return i, line
-    return 0, None
-
-
-def _separator(line: str) -> str:
-    if line.count(";") > 1 and all(map(_NO_SEPARATOR.fullmatch, line.strip().split(";"))):
-        return ";"
-    fields = {s: len(next(csv.reader([line], delimiter=s))) for s in _SEPARATORS}
-    best = max(_SEPARATORS, key=lambda s: fields[s])
-    return best if fields[best] > 1 else " "
-
-
-def _rows(
-    name: str, text: str, separator: str, comments: int
-) -> tuple[tuple[str, ...] | None, list[list[str]], list[int]]:
-    """The last comment above the rows, the rows, and the line that each begins on."""
-    lines: Iterator[str] = io.StringIO(text, newline="")
-    comment = None
-    for _ in range(comments):
-        line = next(lines).strip()
-        if line:
-            comment = tuple(next(csv.reader([line[1:].strip()], delimiter=separator)))
-    rows: list[list[str]] = []
-    numbers: list[int] = []
-    reader = csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
-    number = comments + 1
+def _rows(name: str, lines: Sequence[str], first: int, separator: str) -> dict[int, list[str]]:
+    """The rows that have values, by the line that each begins on."""
+    reader = csv.reader(lines[first:], delimiter=separator, skipinitialspace=True, strict=True)
+    rows, number = {}, first + 1
     try:
         for row in reader:
             if separator == " " and row and not row[-1]:
                 row.pop()  # what follows the last space of a line is no field
-            if row and (row[0] or any(row)):
-                rows.append(row)
-                numbers.append(number)
-            number = comments + reader.line_num + 1
+            if any(row):
+                rows[number] = row
+            number = first + reader.line_num + 1
     except csv.Error as error:
         raise InvalidInput(
-            f"{name}, line {comments + reader.line_num}: {error}; check the quotes"
+            f"{name}, line {first + reader.line_num}: {error}; check the quotes"
         ) from error
-    return comment, rows, numbers
+    return rows
 
 
-# --- JSON ----------------------------------------------------------------------------------------
+def _separator(line: str) -> str:
+    # commas between digits beside semicolons are decimal commas
+    if line.count(";") > 1 and all(map(_NO_SEPARATOR.fullmatch, line.strip().split(";"))):
+        return ";"
+    fields = {s: len(next(csv.reader([line], delimiter=s))) for s in (",", "\t", ";")}
+    best = max(fields, key=fields.__getitem__)
+    return best if fields[best] > 1 else " "
 
 
 def _json(name: str, text: str) -> Table:
-    """Records of a text that is JSON, or JSON line by line."""
+    """Records of a text that is JSON, or JSON line by line.
+
+    A record is an object of a list, or one on a line; lists in lists (JATOS keeps one list a
+    person, on a line), columns (``{"head": [...], …}``) and one list inside an object are unfolded.
+    """
+    if long := _TOO_LONG.search(text):
+        raise InvalidInput(
+            f"{name}, line {text.count(chr(10), 0, long.start()) + 1}: a number of "
+            f"{len(long[0]):,} digits; at most 4,300 can be read: mend it, or write it in quotes"
+        )
     try:
         values, unit = _parsed(name, text)
         names = next((v.get("stimuli") for _, v in values if isinstance(v, dict)), None)
@@ -397,20 +340,22 @@ def _json(name: str, text: str) -> Table:
             f"{name}: is no JSON that can be read, its brackets are nested too deeply; mend it, or "
             "get the file again"
         ) from None
-    strange = next((record for _, record in found if not isinstance(record, dict)), None)
-    if strange is not None or not all(isinstance(record, dict) for _, record in found):
+    strange = [record for _, record in found if not isinstance(record, dict)]
+    if strange:
         raise InvalidInput(
-            f"{name}: holds {json.dumps(strange)[:40]} where records are needed, JSON objects with "
-            f"named fields: {'; or '.join(map(', '.join, SCREENS))}; or write head,winner,loser as "
-            "a table, .csv"
+            f"{name}: holds {json.dumps(strange[0])[:40]} where records are needed, JSON objects "
+            f"with named fields: {'; or '.join(map(', '.join, SCREENS))}; or write "
+            "head,winner,loser as a table, .csv"
         )
     if not found:
         raise InvalidInput(f"{name}: holds no records; it needs at least one answer")
+    records = [record for _, record in found]
     lines = [line for line, _ in found] if unit == "line" else list(range(1, len(found) + 1))
     if _SURROGATE.search(text):
-        _refuse_halves(name, unit, [*zip(lines, [r for _, r in found], strict=True), (0, names)])
-    fields = list(dict.fromkeys(field for _, record in found for field in record))
-    columns = {i: [r.get(field, math.nan) for _, r in found] for i, field in enumerate(fields)}
+        places = [f"{unit} {line}" for line in lines]
+        _refuse_halves(name, zip([*places, "stimuli"], [*records, names], strict=True))
+    fields = list(dict.fromkeys(field for record in records for field in record))
+    columns = {i: [r.get(field, math.nan) for r in records] for i, field in enumerate(fields)}
     frame = pd.DataFrame(columns, index=lines, dtype=object).set_axis(fields, axis=1)
     called = tuple(map(str, names)) if isinstance(names, list) else None
     return Table(name, frame, unit, has_header=True, object_names=called)
@@ -422,45 +367,27 @@ def _parsed(name: str, text: str) -> tuple[list[tuple[int, Any]], str]:
         return [(1, json.loads(text))], "record"
     except json.JSONDecodeError as error:
         whole = error
-    except ValueError:
-        raise _too_long(name, text) from None
     values: list[tuple[int, Any]] = []
     for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip():
-            continue
         try:
-            values.append((number, json.loads(line)))
+            values += [(number, json.loads(line))] if line.strip() else []
         except json.JSONDecodeError as here:
             at, what = (number, here.msg) if values else (whole.lineno, whole.msg)
             raise InvalidInput(
                 f"{name}, line {at}: is no JSON ({what}); mend it, or get the file again"
             ) from None
-        except ValueError:
-            raise _too_long(name, text) from None
     return values, "line"
 
 
-def _too_long(name: str, text: str) -> InvalidInput:
-    """Python makes no number of more digits than it says."""
-    most = sys.get_int_max_str_digits()
-    long = re.search(rf"[0-9]{{{most + 1},}}", text)
-    at, digits = (long.start(), len(long[0])) if long else (0, most + 1)
-    return InvalidInput(
-        f"{name}, line {text.count(chr(10), 0, at) + 1}: a number of {digits:,} digits; at most "
-        f"{most:,} can be read: mend it, or write it in quotes"
-    )
-
-
-def _refuse_halves(name: str, unit: str, values: Sequence[tuple[int, Any]]) -> None:
+def _refuse_halves(name: str, values: Iterable[tuple[str, Any]]) -> None:
     """Half of a character that JSON writes as two is no text: nothing could be written with it."""
-    for line, value in values:
+    for place, value in values:
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
             half = ascii(error.object[error.start])[1:-1]
-            where = f"{unit} {line}" if line else "stimuli"
             raise InvalidInput(
-                f"{name}, {where}: {half} is half of a character and no text; mend it, or get the "
+                f"{name}, {place}: {half} is half of a character and no text; mend it, or get the "
                 "file again"
             ) from None
 
@@ -497,15 +424,13 @@ def _all_dicts(value: Sequence[Any]) -> bool:
     return all(isinstance(part, dict) for part in value)
 
 
-# --- NumPy and HDF5 ------------------------------------------------------------------------------
-
-# what arrays are called in files of this package, of cblearn and of NumPy
-_ARRAYS = {
-    "answer": ("answers", "responses", "response", "y", "arr_1"),
+# What arrays are called in files of this package, of cblearn and of NumPy.
+_ROWS = ("triplets", "triplet", "questions", "queries", "query", "X", "arr_0")
+_BESIDE_ROWS = {
+    3: ("answers", "responses", "response", "y", "arr_1"),
     "weight": ("weights", "sample_weight"),
     "person": ("persons", "participants", "workers"),
 }
-_ROWS = ("triplets", "triplet", "questions", "queries", "query", "X", "arr_0")
 
 
 def _arrays(name: str, held: dict[str, Any]) -> Table:
@@ -527,38 +452,29 @@ def _arrays(name: str, held: dict[str, Any]) -> Table:
             "numbers, three a row (head, near, far), or four (head, a, b, answer)"
         )
     columns: dict[Any, Any] = dict(enumerate(rows.T))
-    for part, known in _ARRAYS.items():
-        beside = next((k for k in known if k in held), None)
-        if beside is None:
-            continue
-        if held[beside].shape != (len(rows),):
-            raise InvalidInput(
-                f"{name}: {beside} of shape {held[beside].shape} for {len(rows)} rows; one is "
-                "needed for each"
-            )
-        values = (
-            _texts(name, beside, held[beside]) if held[beside].dtype.kind in "US" else held[beside]
-        )
-        columns[3 if part == "answer" else part] = values
+    for part, known in _BESIDE_ROWS.items():
+        for beside in [k for k in known if k in held][:1]:
+            values = held[beside]
+            if values.shape != (len(rows),):
+                raise InvalidInput(
+                    f"{name}: {beside} of shape {values.shape} for {len(rows)} rows; one is needed "
+                    "for each"
+                )
+            is_text = values.dtype.kind in "US"
+            columns[part] = _texts(name, beside, values) if is_text else values
     if 3 not in columns and key in ("questions", "queries", "query"):
         raise InvalidInput(f"{name}: holds questions without 'answers'; add them")
     if "person" in columns and "person_labels" in held:
-        columns["person"] = _labelled(name, columns["person"], held["person_labels"])
+        named = [*_texts(name, "person_labels", held["person_labels"]), ""]  # −1 is nobody
+        for row, person in enumerate(columns["person"].tolist()):
+            if person not in range(-1, len(named) - 1):
+                raise InvalidInput(
+                    f"{name}, row {row}: person {person}, but there are {len(named) - 1} "
+                    "person_labels; persons are counted from 0, and -1 is nobody"
+                )
+        columns["person"] = [named[int(person)] for person in columns["person"]]
     labels = next((_texts(name, k, held[k]) for k in ("labels", "names") if k in held), None)
     return Table(name, pd.DataFrame(columns), "row", has_header=False, object_names=labels)
-
-
-def _labelled(name: str, persons: Any, labels: Any) -> list[str]:
-    """People by name, from places among their labels; −1 is nobody."""
-    named = _texts(name, "person_labels", labels)
-    good = (persons == np.trunc(persons)) & (persons >= -1) & (persons < len(named))
-    if not good.all():
-        row = int(np.argmin(good))
-        raise InvalidInput(
-            f"{name}, row {row}: person {persons[row]}, but there are {len(named)} person_labels; "
-            "persons are counted from 0, and -1 is nobody"
-        )
-    return [[*named, ""][int(i)] for i in persons]
 
 
 def _texts(name: str, part: str, values: Any) -> tuple[str, ...]:
@@ -618,7 +534,5 @@ def _hdf5(name: str, data: bytes) -> Table:
     if "rt_ms" in held:
         columns["ms"] = held["rt_ms"].tolist()
     frame = pd.DataFrame(columns, index=range(1, len(rows) + 1), dtype=object)
-    names = None
-    if "stimuli" in held:
-        names = tuple(x.decode() for x in held["stimuli"].tolist())
+    names = tuple(x.decode() for x in held["stimuli"].tolist()) if "stimuli" in held else None
     return Table(name, frame, "trial", has_header=True, object_names=names)
