@@ -22,7 +22,7 @@ from benchmarks.study_people import Outcome, Server, crowd
 from nearer.study.board import Board
 from nearer.study.config import Config
 from nearer.study.items import Item
-from nearer.study.rows import Event, Joined, Leased, Posed, Proposed, Responded, read_rows
+from nearer.study.rows import Answer, Batch, Event, Lease, Participant, Question, Reply, read_rows
 from nearer.study.simulate import Crowd
 from nearer.study.store import connect, new_study, read_config, replay, stored_items
 
@@ -53,18 +53,18 @@ def as_it_happened(db: Any) -> Board:
     """The board of a server that was never interrupted: one row after the other, by the clock."""
     board = Board(read_config(db), stored_items(db))
     rows = list(read_rows(db))
-    posed = iter([row for row in rows if isinstance(row, Posed)])
+    posed = iter([row for row in rows if isinstance(row, Question)])
     waiting = next(posed, None)
     for row in rows:
-        if isinstance(row, Joined | Proposed):
+        if isinstance(row, Participant | Batch):
             board.apply(row)
     timed = sorted(
-        (row for row in rows if isinstance(row, Leased | Responded | Event)),
-        key=lambda row: (_when(row), isinstance(row, Responded), row.id),
+        (row for row in rows if isinstance(row, Lease | Answer | Reply | Event)),
+        key=lambda row: (_when(row), isinstance(row, Answer), row.id),
     )
     for row in timed:
         board.expire(_when(row))
-        if isinstance(row, Leased):
+        if isinstance(row, Lease):
             while waiting is not None and waiting.id <= row.question:
                 board.apply(waiting)
                 waiting = next(posed, None)
@@ -75,10 +75,10 @@ def as_it_happened(db: Any) -> Board:
     return board
 
 
-def _when(row: Leased | Responded | Event) -> float:
-    if isinstance(row, Event):
+def _when(row: Lease | Answer | Reply | Event) -> float:
+    if isinstance(row, Event | Reply):
         return row.at
-    return row.issued if isinstance(row, Leased) else row.received
+    return row.issued if isinstance(row, Lease) else row.received
 
 
 def drill(

@@ -9,8 +9,7 @@ from studykit import Bench, only_real
 
 from benchmarks.study_faults import snapshot
 from nearer.study.actions import exclude, withdraw
-from nearer.study.board import fact
-from nearer.study.rows import Refusal
+from nearer.study.rows import Refusal, fact
 from nearer.study.store import replay
 
 CHOICES = ("left", "right", "undecided", "skip")

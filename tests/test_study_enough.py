@@ -52,7 +52,7 @@ def test_in_a_small_study_everybody_gets_questions_that_count(tmp_path, n):
         possible = n * (n - 1) * (n - 2) // 2
         assert kinds["catch"] <= 2, f"person {k}"
         assert kinds["main"] + kinds["extra"] >= min(35, possible - kinds["holdout"] - 1)
-        assert bench.write(stage, person) == "finished"
+        assert bench.write(stage, person)[0] == "finished"
     assert bench.board.exhausted
     bench.close()
 
@@ -74,7 +74,7 @@ def test_or_the_study_ends_and_says_so(tmp_path):
     bench.write(all_asked)
     person = bench.join()
     assert bench.hand_out(person) == []
-    assert bench.write(stage, person) == "finished"
+    assert bench.write(stage, person)[0] == "finished"
     db = bench.store.reader()
     found = overview(db, bench.board.summary(0.0), 0.0, people_report(db))
     assert found["exhausted"]
@@ -101,7 +101,7 @@ def test_screens_run_out_too(tmp_path, task, n, things, choose, screens):
             bench.clock.now += 2.0
             bench.answer(person, trials[0].lease, "chosen", **first_shown(trials[0]))
             answered += 1
-        assert bench.write(stage, person) == "finished"
+        assert bench.write(stage, person)[0] == "finished"
     posed = [q for q in bench.board.questions.values() if q.purpose in ("extra", "holdout")]
     assert len(posed) == screens
     assert bench.board.counted, "hold-outs are not all of them"
@@ -310,7 +310,7 @@ def test_settings_change_while_people_answer_and_every_change_is_kept(bench):
     assert changes == {"questions": 2, "title": "New", "catch_share": 0.1}
     assert bench.store.facts.config.title == "New"
     bench.write(change_settings, {"consent_version": "2"})
-    assert bench.write(stage, person) == "consent"
+    assert bench.write(stage, person)[0] == "consent"
     events = bench.store.reader().execute("SELECT detail FROM events WHERE kind = 'settings'")
     assert len(events.fetchall()) == 2
     for wrong in ({"seed": 3}, {"questions": 0}, {"qestions": 3}):

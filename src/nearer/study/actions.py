@@ -28,10 +28,9 @@ from typing import Any, NamedTuple
 
 from nearer.errors import InvalidInput
 from nearer.study.auth import hashed
-from nearer.study.board import Lease, Participant, is_false
 from nearer.study.config import CHANGEABLE
 from nearer.study.items import Item
-from nearer.study.rows import Joined, Ledger, Refusal, Responded
+from nearer.study.rows import Answer, Lease, Ledger, Participant, Refusal, Reply
 from nearer.study.store import insert_items, stored_items
 
 #: panel: (its parameter for the person, further parameters that are kept)
@@ -42,6 +41,8 @@ PANELS: dict[str, tuple[str, tuple[str, ...]]] = {
     "link": ("participant", ()),
 }
 _LONGEST = 200
+# A browser's clock may run a little faster than the server's.
+_SLACK, _SLACK_MS = 1.01, 50.0
 
 
 class Identity(NamedTuple):
@@ -118,7 +119,7 @@ def join(
     if board.full:
         raise Refusal(409, "the study has all the answers it needs; thank you for coming")
     pseudonym = f"p{ledger.rng.integers(1 << 40):010x}"
-    person = ledger.add(Joined(0, pseudonym, ledger.now, language)).id
+    person = ledger.add(Participant(0, pseudonym, ledger.now, language)).id
     if identity.external:
         ledger.db.execute("INSERT INTO identities VALUES (?, ?, ?, ?)", (person, *identity))
     if browser and same is None:
@@ -151,20 +152,40 @@ def agree(ledger: Ledger, person: int, consent: str) -> None:
 
 def get_ready(ledger: Ledger, person: int) -> None:
     """A person has read the instructions and done the practice."""
+    if stage(ledger, person)[0] in ("page", "screened"):
+        raise Refusal(409, "there is a page to fill in first; load the page again")
     if not present(ledger, person).ready:
         ledger.event("ready", person)
 
 
-def stage(ledger: Ledger, person: int) -> str:
-    """What a person should see now."""
-    found, board = present(ledger, person), ledger.board
-    if found.finished:
-        return "finished"
-    if found.consent != board.config.consent_version:
-        return "consent"
-    if not found.ready:
-        return "instructions"
-    return "trials" if board.state == "running" else "paused"
+def stage(ledger: Ledger, person: int) -> tuple[str, str | None]:
+    """What a person should see now, and the page of a questionnaire that is due, if one is.
+
+    Pages before come ahead of the instructions, pages after ahead of the end; somebody who was
+    screened out is not asked further.
+    """
+    found, config = present(ledger, person), ledger.board.config
+    if not found.finished and found.consent != config.consent_version:
+        return "consent", None
+    if found.finished or not found.ready:
+        if any(found.pages.values()):
+            return "screened", None
+        when = "after" if found.finished else "before"
+        due = (page for page in config.pages if page.startswith(when) and page not in found.pages)
+        if page := next(due, None):
+            return "page", page
+        return "finished" if found.finished else "instructions", None
+    return "trials" if ledger.board.state == "running" else "paused", None
+
+
+def fill_in(ledger: Ledger, person: int, page: str, replies: Mapping[str, Any], out: bool) -> None:
+    """Store what a person put on a page, once; `out` says that it screens them out."""
+    _, due = stage(ledger, person)
+    if page in present(ledger, person).pages:
+        return
+    if page != due:
+        raise Refusal(409, f"page {page} is not the one to fill in now; load it again")
+    ledger.add(Reply(0, ledger.now, person, page, {"replies": dict(replies), "screened_out": out}))
 
 
 def present(ledger: Ledger, person: int) -> Participant:
@@ -240,46 +261,40 @@ def answer(
 ) -> bool:
     """Store an answer; False when the very same answer was stored before."""
     found, board = present(ledger, person), ledger.board
-    lease = board.leases.get(given.lease)
+    lease, now, ms = board.leases.get(given.lease), ledger.now, given.response_ms
     if lease is None or lease.person != person:
         raise Refusal(403, f"question {given.lease} was not given to you; load the page again")
     choice, chosen = _chosen(ledger, lease, given)
     supersedes = None
-    if lease.choice is not None:
-        if (lease.choice, lease.chosen) == (choice, chosen):
+    if lease.answer is not None:
+        if (lease.answer.choice, lease.answer.chosen) == (choice, chosen):
             return False
-        last = found.last
         if not given.instead:
             raise Refusal(409, f"question {lease.id} was answered before; that stays")
-        if last is None or last.lease != lease.id or not may_take_back(ledger, found):
+        if lease.answer is not found.last or not may_take_back(ledger, found):
             raise Refusal(409, f"question {lease.id}: only the last answer can be taken back")
-        supersedes = last.id
+        supersedes = lease.answer.id
     offered = {"skip": board.config.can_skip, "undecided": board.config.can_be_undecided}
     if not offered.get(choice, True):
         raise Refusal(422, f"choice={choice!r}: this study does not offer it")
     if elapsed_ms is None:
         elapsed_ms = elapsed(ledger, person, [lease.id])
-    now, ms = ledger.now, given.response_ms
-    _check_time(ledger, ms, lease, elapsed_ms, now)
-    ledger.add(
-        Responded(
-            0, lease.id, lease.question, person, choice, chosen, ms, elapsed_ms, now, supersedes
-        )
-    )
+    if elapsed_ms is not None and elapsed_ms < board.config.fastest_ms:
+        raise Refusal(429, "that was faster than anybody can look; wait a moment, then go on")
+    if board.config.refuse_false_times and is_false(ms, lease.issued, now):
+        out = 1000 * (now - lease.issued)
+        raise Refusal(422, f"response_ms={ms}: the question was handed out only {out:.0f} ms ago")
+    row = (lease.id, lease.question, person, choice, chosen, ms, elapsed_ms, now, supersedes)
+    ledger.add(Answer(0, *row))
     if found.answered >= board.config.questions and not found.finished:
         ledger.event("finish", person, answered=found.answered)
     return True
 
 
-def _check_time(
-    ledger: Ledger, ms: float | None, lease: Lease, elapsed_ms: float | None, now: float
-) -> None:
-    config = ledger.board.config
-    if elapsed_ms is not None and elapsed_ms < config.fastest_ms:
-        raise Refusal(429, "that was faster than anybody can look; wait a moment, then go on")
-    if config.refuse_false_times and is_false(ms, lease.issued, now):
-        out = 1000 * (now - lease.issued)
-        raise Refusal(422, f"response_ms={ms}: the question was handed out only {out:.0f} ms ago")
+def is_false(response_ms: float | None, issued: float, received: float) -> bool:
+    """Whether a response time is longer than the question was out."""
+    out = 1000 * (received - issued)
+    return response_ms is not None and response_ms > out * _SLACK + _SLACK_MS
 
 
 def _chosen(ledger: Ledger, lease: Lease, given: GivenAnswer) -> tuple[str, tuple[int, ...] | None]:

@@ -15,13 +15,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearer.files import positions_text, table_text
-from nearer.study.board import COUNTED, is_false, triplets_of
+from nearer.study.actions import is_false
+from nearer.study.board import COUNTED
 from nearer.study.rows import decode
 from nearer.trials import Trials
 
@@ -140,6 +142,35 @@ def asked_facts(
 def last_answer(db: sqlite3.Connection) -> int:
     """The number of the newest answer, 0 where there is none."""
     return int(db.execute("SELECT coalesce(max(id), 0) FROM answers").fetchone()[0])
+
+
+def triplets_of(
+    task: str, query: int | None, shown: Sequence[int], chosen: Sequence[int]
+) -> list[tuple[int, int, int]]:
+    """What an answer says about distances, as rows ``(head, near, far)``.
+
+    What was chosen is nearer to the query than what was not; the odd one is farther from each of
+    the others than they are from each other.
+
+    Examples
+    --------
+    >>> triplets_of("two", 7, [1, 2], [2])
+    [(7, 2, 1)]
+    >>> triplets_of("rank", 7, [1, 2, 3], [3, 1])
+    [(7, 3, 1), (7, 3, 2), (7, 1, 2)]
+    >>> triplets_of("odd", None, [1, 2, 3], [2])
+    [(1, 3, 2), (3, 1, 2)]
+    """
+    rest = [i for i in shown if i not in chosen]
+    if query is None:
+        return [
+            row for a, b in combinations(rest, 2) for o in chosen for row in ((a, b, o), (b, a, o))
+        ]
+    if task == "rank":
+        return [
+            (query, near, far) for k, near in enumerate(chosen) for far in [*chosen[k + 1 :], *rest]
+        ]
+    return [(query, near, far) for near, far in product(chosen, rest)]
 
 
 # Tables ----------------------------------------------------------------------------------------

@@ -19,9 +19,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nearer.errors import DroppedRows, InvalidInput
-from nearer.study.board import fact
 from nearer.study.config import part, read_yaml
-from nearer.study.rows import Joined, Leased, Ledger, Posed, Proposed, Refusal, Responded
+from nearer.study.rows import (
+    Answer,
+    Batch,
+    Lease,
+    Ledger,
+    Participant,
+    Question,
+    Refusal,
+    fact,
+)
 from nearer.text import amount
 
 _HEAD = ("head", "query", "center")
@@ -265,19 +273,19 @@ def import_answers(ledger: Ledger, answers: Sequence[EarlierAnswer]) -> int:
     if board.config.scope == "person":
         raise Refusal(409, "in this study everybody has questions of their own; nothing to add to")
     people: dict[str, int] = {}
-    batch = ledger.add(Proposed(0, now, None, "import", 0, 0.0)).id
+    batch = ledger.add(Batch(0, now, None, "import", 0, 0.0)).id
     for answer in answers:
         if answer.person not in people:
             pseudonym = f"i{ledger.rng.integers(1 << 40):010x}"
-            people[answer.person] = ledger.add(Joined(0, pseudonym, now)).id
+            people[answer.person] = ledger.add(Participant(0, pseudonym, now)).id
         person = people[answer.person]
         pair = (answer.near, answer.far)
         there = board.asked[None].get(fact(answer.head, pair))
         if there is None:
-            there = ledger.add(Posed(0, "two", answer.head, pair, "extra", 1, None, batch)).id
-        lease = ledger.add(Leased(0, there, person, pair, now, now)).id
+            there = ledger.add(Question(0, "two", answer.head, pair, "extra", 1, None, batch)).id
+        lease = ledger.add(Lease(0, there, person, pair, now, now)).id
         ms = answer.response_ms
-        ledger.add(Responded(0, lease, there, person, "chosen", (answer.near,), ms, None, now))
+        ledger.add(Answer(0, lease, there, person, "chosen", (answer.near,), ms, None, now))
     for person in people.values():
         ledger.event("finish", person, imported=True)
     return len(answers)

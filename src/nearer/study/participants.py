@@ -23,7 +23,6 @@ from nearer.study.auth import network_of
 from nearer.study.config import Config
 from nearer.study.items import Faces
 from nearer.study.posing import Trial
-from nearer.study.questionnaire import keep_replies, pages_done
 from nearer.study.rows import Ledger, Refusal
 from nearer.study.web import Here, Study
 from nearer.study.words import Checked, Line, Text, to_html
@@ -166,8 +165,6 @@ async def ready(study: Here, me: Me) -> JSONResponse:
     """The instructions are read and the practice is done."""
 
     def change(ledger: Ledger) -> dict[str, Any]:
-        if _stage(ledger, me.person)[0] in ("page", "screened"):
-            raise Refusal(409, "there is a page to fill in first; load the page again")
         actions.get_ready(ledger, me.person)
         return _standing(study, ledger, me)
 
@@ -183,10 +180,7 @@ async def page(study: Here, me: Me, body: Filled) -> JSONResponse:
     replies, out = filled.check(body.replies)
 
     def change(ledger: Ledger) -> dict[str, Any]:
-        due = _stage(ledger, me.person)[1]
-        if due != body.page and body.page not in pages_done(ledger.db, me.person):
-            raise Refusal(409, f"page {body.page} is not the one to fill in now; load it again")
-        keep_replies(ledger.db, me.person, body.page, replies, out, ledger.now)
+        actions.fill_in(ledger, me.person, body.page, replies, out)
         return _standing(study, ledger, me)
 
     return JSONResponse(await study.write(change))
@@ -242,10 +236,10 @@ def _standing(study: Study, ledger: Ledger, admission: Admission) -> dict[str, A
     """Where a person stands. Runs in the writer's thread, after what was just stored."""
     board, faces = ledger.board, study.faces
     trials: list[Trial] = []
-    stage, due = _stage(ledger, admission.person)
+    stage, due = actions.stage(ledger, admission.person)
     if stage == "trials":
         trials = posing.hand_out(ledger, admission.person)
-        stage, due = _stage(ledger, admission.person)  # nothing may have been left to ask
+        stage, due = actions.stage(ledger, admission.person)  # nothing may have been left to ask
     person = board.people[admission.person]
     ended = stage in ("finished", "screened")
     last = None
@@ -264,23 +258,6 @@ def _standing(study: Study, ledger: Ledger, admission: Admission) -> dict[str, A
         "stored": [],
         "refused": {},
     }
-
-
-def _stage(ledger: Ledger, person: int) -> tuple[str, str | None]:
-    """What a person should see now, and the page of a questionnaire that is due, if one is.
-
-    Pages before come ahead of the instructions, pages after ahead of the end; somebody who was
-    screened out is not asked further.
-    """
-    pages, stage = ledger.board.config.pages, actions.stage(ledger, person)
-    when = {"instructions": "before", "finished": "after"}.get(stage)
-    if when is None or not pages:
-        return stage, None
-    done = pages_done(ledger.db, person)
-    if any(done.values()):
-        return "screened", None
-    due = next((page for page in pages if page.startswith(when) and page not in done), None)
-    return (stage if due is None else "page"), due
 
 
 def _shown(faces: Faces, trial: Trial) -> dict[str, Any]:

@@ -14,14 +14,12 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import comb
-from typing import Any
 
 import numpy as np
 
 from nearer.study.actions import present
-from nearer.study.board import Lease, Question, fact
 from nearer.study.config import Config
-from nearer.study.rows import Leased, Ledger, Posed, Promoted, Proposed
+from nearer.study.rows import Batch, Lease, Ledger, Promotion, Question, fact
 
 FEWEST_CATCH = 2  # catch trials that the flag needs
 FEWEST_REPEATS = 4  # repeats that both times were decided, which the flag needs
@@ -122,7 +120,7 @@ def hand_out(ledger: Ledger, person: int) -> list[Trial]:
     """
     found, board = present(ledger, person), ledger.board
     board.expire(ledger.now)
-    held = board.held(person)
+    held = list(found.holds.values())
     while (
         board.state == "running"
         and len(held) < AHEAD
@@ -151,13 +149,11 @@ def lease(ledger: Ledger, person: int, question: Question) -> Lease:
     elif ledger.rng.random() < 0.5:
         shown = shown[::-1]
     if question.repeats is not None:
-        votes = ledger.board.questions[question.repeats].votes
-        before = next(i for i, (who, _) in votes.items() if who == person)
-        shown = ledger.board.leases[before].shown[::-1]
+        mine = ledger.board.people[person].leases
+        shown = next(x.shown for x in mine if x.question == question.repeats and x.answer)[::-1]
     now = ledger.now
     expires = now + ledger.board.config.lease_seconds
-    row = ledger.add(Leased(0, question.id, person, shown, now, expires))
-    return ledger.board.leases[row.id]
+    return ledger.add(Lease(0, question.id, person, shown, now, expires))
 
 
 def pose(
@@ -204,13 +200,13 @@ def pose(
     if not new and not closes and not needed:
         return 0
     method = board.config.method
-    batch = ledger.add(Proposed(0, ledger.now, person, method, seen, seconds)).id
+    batch = ledger.add(Batch(0, ledger.now, person, method, seen, seconds)).id
     if closes:
         ledger.event("close", questions=closes)
     for question in needed:
-        ledger.add(Promoted(0, question, batch))
+        ledger.add(Promotion(0, question, batch))
     for head, a, b, chance in new:
-        ledger.add(Posed(0, "two", head, (a, b), "main", 1, person, batch, odds=chance))
+        ledger.add(Question(0, "two", head, (a, b), "main", 1, person, batch, odds=chance))
     return len(new) + len(needed)
 
 
@@ -235,13 +231,13 @@ def _next_question(ledger: Ledger, person: int, number: int, ahead: bool) -> Que
     of a sort ends when its slowest question is decided.
     """
     board = ledger.board
-    if board.full or (board.exhausted and board.config.when_all_asked == "finish"):
+    if board.enough:
         return None
     shared = board.config.in_rounds and board.config.scope == "pooled"
     if ahead and shared and board.stock() <= len(board.active):
         return None
     fixed = next((i for i in board.own if board.questions[i].position == number + 1), None)
-    if fixed is not None and board.questions[fixed].fact not in board.taken(person):
+    if fixed is not None and board.questions[fixed].fact not in board.people[person].seen:
         return board.questions[fixed]
     makers: dict[str, Callable[[], Question | None]] = {
         "main": lambda: board.next_main(person) or board.next_spare(person),
@@ -276,9 +272,9 @@ def _further_vote(ledger: Ledger, person: int) -> Question | None:
     ids: Sequence[int] = board.counted
     if len(ids) > _SAMPLE:
         ids = [ids[k] for k in ledger.rng.integers(len(ids), size=_SAMPLE)]
-    taken = board.taken(person)
+    seen = board.people[person].seen
     questions = (board.questions[i] for i in ids)
-    able = [q for q in questions if q.person in (None, person) and q.fact not in taken]
+    able = [q for q in questions if q.person in (None, person) and q.fact not in seen]
     return min(able, key=lambda q: q.contested, default=None)
 
 
@@ -297,7 +293,8 @@ def _random(ledger: Ledger, person: int, purpose: str) -> Question | None:
         query, shown = (drawn[0], drawn[1:]) if has_query else (None, drawn)
         key = fact(query, shown)
         if key not in board.asked[None] and key not in mine:
-            return _add(ledger, config.task, query, tuple(shown), purpose, config.choose)
+            asked = (config.task, query, tuple(shown), purpose, config.choose)
+            return ledger.add(Question(0, *asked))
     return None
 
 
@@ -306,8 +303,8 @@ def _repeat(ledger: Ledger, person: int) -> Question | None:
     first = ledger.board.next_repeat(person, GAP)
     if first is None:
         return None
-    shown = (first.task, first.query, first.shown, "repeat", first.choose)
-    return _add(ledger, *shown, person=person, repeats=first.id)
+    again = (first.task, first.query, first.shown, "repeat", first.choose)
+    return ledger.add(Question(0, *again, person=person, repeats=first.id))
 
 
 def _catch(ledger: Ledger, person: int) -> Question | None:
@@ -316,13 +313,8 @@ def _catch(ledger: Ledger, person: int) -> Question | None:
     if config.task == "odd":  # there is no head
         return None
     head, *others = _distinct(ledger, config.things)
-    shown = (config.task, head, (head, *others), "catch", config.choose)
-    return _add(ledger, *shown, person=person, expected=head)
-
-
-def _add(ledger: Ledger, *shown: Any, **why: Any) -> Question:
-    """Pose a question; it, as it is on the board."""
-    return ledger.board.questions[ledger.add(Posed(0, *shown, **why)).id]
+    plain = (config.task, head, (head, *others), "catch", config.choose)
+    return ledger.add(Question(0, *plain, person=person, expected=head))
 
 
 def _distinct(ledger: Ledger, k: int) -> list[int]:

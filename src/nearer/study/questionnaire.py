@@ -11,9 +11,7 @@ tool, to which a link is enough.
 
 from __future__ import annotations
 
-import json
 import math
-import sqlite3
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
@@ -205,25 +203,3 @@ class QuestionnairePage(Checked):
             elif field.required:
                 raise InvalidInput(f"reply {name!r}: is missing; it must be given")
         return kept, any(known[name].screens_out(value) for name, value in kept.items())
-
-
-def pages_done(db: sqlite3.Connection, person: int) -> dict[str, bool]:
-    """The pages that a person has filled in, each with whether it screened them out."""
-    rows = db.execute("SELECT page, reply FROM replies WHERE person = ? ORDER BY id", (person,))
-    return {page: json.loads(reply)["screened_out"] for page, reply in rows}
-
-
-def keep_replies(
-    db: sqlite3.Connection,
-    person: int,
-    page: str,
-    replies: Mapping[str, Any],
-    screened_out: bool,
-    now: float,
-) -> None:
-    """Store what a person put on a page, once."""
-    if page not in pages_done(db, person):
-        db.execute(
-            "INSERT INTO replies (at, person, page, reply) VALUES (?, ?, ?, ?)",
-            (now, person, page, json.dumps({"replies": replies, "screened_out": screened_out})),
-        )

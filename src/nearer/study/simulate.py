@@ -230,27 +230,18 @@ def plan(
         raise InvalidInput(f"{study}: there is nothing to ask about {n} items")
     with closing(connect(copy, read_only=True)) as db:
         answers, holdout = collected(db), triplets(db, ["holdout"])
-    probes = random_questions(n, 4000, np.random.default_rng(seed))
-    probes = answered(probes, PointOracle(X)(probes))
     # What a row of the table costs: all answers people gave for so many that count.
     counted = len(answers.answers)
     cost = simulation.answers / max(counted, 1)
     curve = []
     for m in (round(cut * counted) for cut in _CUTS):
-        d = config.n_components
+        d, screens = config.n_components, round(m * cost)
         found = draw_map(answers.first(m), n, n_components=d, seed=seed, holdout=holdout)
         if found is not None:
-            screens = round(m * cost)
-            curve.append(
-                {
-                    "n_triplets": m,
-                    "answers": screens,
-                    "people": math.ceil(screens / config.questions),
-                    "hours": screens * think / 3600,
-                    "truth": triplet_accuracy(probes, np.array(found["positions"])),
-                    "holdout": found["accuracy"],
-                }
-            )
+            row = {"n_triplets": m, "answers": screens, "hours": screens * think / 3600}
+            row["people"] = math.ceil(screens / config.questions)
+            row["truth"] = _agreement(X, np.array(found["positions"]), seed)
+            curve.append({**row, "holdout": found["accuracy"]})
     return {
         "n_objects": n,
         "method": config.method,
@@ -265,3 +256,9 @@ def plan(
         "seconds_an_answer": think,
         "curve": curve,
     }
+
+
+def _agreement(truth: NDArray[np.float64], X: NDArray[np.float64], seed: int) -> float:
+    """The share of random comparisons that positions answer as the true ones do."""
+    probes = random_questions(len(X), 4000, np.random.default_rng(seed))
+    return triplet_accuracy(answered(probes, PointOracle(truth)(probes)), X)

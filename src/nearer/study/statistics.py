@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from nearer.metrics import share_interval
-from nearer.study.board import is_false
+from nearer.study.actions import is_false
 from nearer.study.posing import FEWEST_CATCH, FEWEST_REPEATS
 from nearer.study.rows import decode
 
