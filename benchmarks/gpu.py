@@ -154,7 +154,7 @@ def door(n: int, m: int, d: int) -> dict[str, float]:
 
 def chosen(n: int, m: int, shown: int, choose: int) -> dict[str, float]:
     """Milliseconds of one pass over choices, on the device and on the processor."""
-    from nearer.scale.gpu_kernels import Tables
+    from nearer.scale.gpu import GpuChoices
 
     torch = _torch()
     rng = np.random.default_rng(0)
@@ -162,16 +162,16 @@ def chosen(n: int, m: int, shown: int, choose: int) -> dict[str, float]:
     rows = rng.permuted(rows, axis=1)
     trials = nearer.Trials.near(rows[:, 0], rows[:, 1:], rows[:, 1 : 1 + choose])
     choices, X = as_choices(trials, n), rng.normal(size=(n, 3))
-    tables, Z = Tables(choices, "cuda"), torch.tensor(X, device="cuda")
+    tables, Z = GpuChoices(choices), torch.tensor(X, device="cuda")
     here, there = Noise(lapse=0.1), (0.1, 0.0)
     value, gradient = choices.value_and_gradient(X, here)
-    found, slope = tables.value_and_gradient(Z, *there)
+    found, slope = tables.sums(Z, *there)
     start = time.perf_counter()
     choices.value_and_gradient(X, here)
     processor = 1000 * (time.perf_counter() - start)
     slope = slope.cpu().numpy() / tables.total
     return {
-        "ms": _clocked(lambda: tables.value_and_gradient(Z, *there)),
+        "ms": _clocked(lambda: tables.sums(Z, *there)),
         "processor_ms": processor,
         "value_error": abs(found / tables.total / value - 1),
         "gradient_error": float(np.abs(slope - gradient).max() / np.abs(gradient).max()),

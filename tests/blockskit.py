@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import nearer
 from nearer import _fit
 from nearer.questions import answered, random_questions
-from nearer.scale import blocks, stored
+from nearer.scale import blocks
 
 N = 40
 WORDS = ["head", "winner", "loser"]
@@ -31,7 +31,6 @@ def write(path, rows, names=WORDS, **more):
 def shrink(monkeypatch):
     """Thousands are very many, and blocks are small."""
     monkeypatch.setattr(_fit, "MANY", 2000)
-    for module in (blocks, stored):
-        monkeypatch.setattr(module, "BLOCK", 700)
-    monkeypatch.setattr(stored, "_READ", 900)
-    monkeypatch.setattr(stored, "HELD_OUT", 300)
+    monkeypatch.setattr(blocks, "BLOCK", 700)
+    monkeypatch.setattr(blocks, "_READ", 900)
+    monkeypatch.setattr(blocks, "HELD_OUT", 300)

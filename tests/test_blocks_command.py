@@ -16,9 +16,8 @@ import nearer
 from nearer._fit import Goal
 from nearer.cli import main
 from nearer.errors import InvalidInput
-from nearer.scale.blocks import as_source
+from nearer.scale.blocks import Stored, as_source, store
 from nearer.scale.fit_in_blocks import Checkpoint, fit_many, in_blocks
-from nearer.scale.stored import Stored, store
 
 # --- interrupted ---------------------------------------------------------------------------------
 

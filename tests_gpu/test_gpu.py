@@ -36,22 +36,17 @@ SHAPES = [
 @pytest.mark.parametrize("d", [1, 3, 5])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_one_pass_is_the_processors(name, shape, d, weighted):
-    from nearer.scale.gpu_kernels import value_and_gradient
-
     rng = np.random.default_rng(d)
     loss, rows = Loss(name, shape), triplets(m=700).astype(np.int32)
     X = rng.normal(size=(25, d))
     X[3] = X[4]  # no distance, no direction
     weights = rng.random(len(rows)) if weighted else np.ones(len(rows))
     value, gradient = loss.value_and_gradient(X, rows, weights)
-    place = gpu.DEVICE
-    Z = torch.tensor(X, dtype=torch.float32, device=place)
-    G = torch.zeros_like(Z)
-    w = torch.tensor(weights, dtype=torch.float32, device=place) if weighted else None
-    total = value_and_gradient(loss.kind, loss.number, Z, torch.tensor(rows, device=place), w, G)
-    scale = weights.sum()
-    assert float(total) / scale == pytest.approx(value, rel=1e-5)
-    np.testing.assert_allclose(G.cpu().numpy() / scale, gradient, rtol=1e-3, atol=1e-6)
+    passes = GpuPasses(rows, weights if weighted else None, 25)
+    total, slope = passes.sums(loss, X)
+    assert total / passes.total == pytest.approx(value, rel=1e-5)
+    slope = slope.cpu().numpy() / passes.total
+    np.testing.assert_allclose(slope, gradient, rtol=1e-3, atol=1e-6)
 
 
 @pytest.mark.parametrize(("name", "shape"), SHAPES)

@@ -46,26 +46,22 @@ MIXED = nearer.Trials.joined([EVERY["1 of 5"], EVERY["2 of 5"], EVERY["3 of 7"]]
 @pytest.mark.parametrize("trials", [*EVERY.values(), MIXED], ids=[*EVERY, "mixed"])
 @pytest.mark.parametrize("scale", [1.0, 300.0])
 def test_one_pass_is_the_processors(trials, noise, scale):
-    from nearer.scale.gpu_kernels import Tables
-
     X = scale * np.random.default_rng(1).normal(size=(N, 3))
     X[3] = X[4]  # no distance, no direction
     choices = as_choices(trials, N, np.random.default_rng(2).random(len(trials)))
     value, gradient = choices.value_and_gradient(X, noise)
-    tables = Tables(choices, gpu.DEVICE)
+    tables = gpu.GpuChoices(choices)
     Z = torch.tensor(X, dtype=torch.float64, device=gpu.DEVICE)
-    total, slope = tables.value_and_gradient(Z, noise.lapse, noise.tail)
+    total, slope = tables.sums(Z, noise.lapse, noise.tail)
     assert total / tables.total == pytest.approx(value, rel=1e-9)
     np.testing.assert_allclose(slope.cpu().numpy() / tables.total, gradient, rtol=1e-7, atol=1e-9)
 
 
 def test_small_blocks_give_the_same(monkeypatch):
-    from nearer.scale import gpu_kernels as torch_choosing
-
     choices, X = as_choices(MIXED, N), np.random.default_rng(1).normal(size=(N, 2))
-    monkeypatch.setattr(torch_choosing, "_CELLS", 50)
-    tables = torch_choosing.Tables(choices, gpu.DEVICE)
-    total, _ = tables.value_and_gradient(torch.tensor(X, device=gpu.DEVICE), 0.0, 0.0)
+    monkeypatch.setattr(gpu, "_CELLS", 50)
+    tables = gpu.GpuChoices(choices)
+    total, _ = tables.sums(torch.tensor(X, device=gpu.DEVICE), 0.0, 0.0)
     assert total / tables.total == pytest.approx(choices.value_and_gradient(X, Noise())[0])
 
 

@@ -46,13 +46,13 @@ def free_port():
 # blocks of a few rows, so that a small file has some for everybody
 SMALL = """
     import sys
-    from nearer.scale import blocks, stored
+    from nearer.scale import blocks
     from nearer.scale import torchrun
     from nearer import _fit
     from nearer.cli import main
     from nearer.scale import fit_in_blocks as _many
-    blocks.BLOCK = stored.BLOCK = 500
-    stored._READ = 800
+    blocks.BLOCK = 500
+    blocks._READ = 800
     _fit.MANY = 1000
 """
 
@@ -102,8 +102,7 @@ def test_one_pass_is_the_sum_over_the_shares(file):
     code = textwrap.dedent(SMALL) + textwrap.dedent("""
         import numpy as np, json
         from nearer.scale.torchrun import Processes
-        from nearer.scale.blocks import as_source
-        from nearer.scale.stored import store
+        from nearer.scale.blocks import as_source, store
         from nearer.fitting.losses import Loss
         crew = Processes()
         kept = store(as_source(sys.argv[1]), share=crew.share)

@@ -177,8 +177,8 @@ def fit(
     rng = checks.generator(random_state)
     plain = people is None and weights is None and odds is None and not bootstrap
     if plain and _may_be_very_many(answers):
-        from nearer.scale.fit_in_blocks import fit_many, in_blocks  # noqa: PLC0415 - seldom
-        from nearer.scale.stored import Stored  # noqa: PLC0415
+        from nearer.scale.blocks import Stored  # noqa: PLC0415 - seldom
+        from nearer.scale.fit_in_blocks import fit_many, in_blocks  # noqa: PLC0415
 
         answers = in_blocks(answers, n_objects, objects, sampled=n_components == "auto")
         if isinstance(answers, Stored):

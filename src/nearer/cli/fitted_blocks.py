@@ -25,9 +25,8 @@ from nearer.cli.fitted import Fitted, wanted_dimension
 from nearer.cli.output import INTERRUPTED, make_folder, say, stopped_by_ctrl_c, visible
 from nearer.errors import InvalidInput
 from nearer.fitting.device import using
-from nearer.scale.blocks import BlockSource, as_source
+from nearer.scale.blocks import BlockSource, Stored, as_source, store
 from nearer.scale.fit_in_blocks import Checkpoint, fit_many, lay_out
-from nearer.scale.stored import Stored, store
 from nearer.scale.torchrun import Processes, is_one_of_many
 from nearer.text import amount
 

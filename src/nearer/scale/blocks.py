@@ -1,31 +1,54 @@
-"""Very many triplets, read block by block: from Parquet, from NumPy's files, from Python.
+"""Very many triplets: read block by block, and stored on disk in the form that fits read.
 
-A block is an ``(m, 3)`` array of whole numbers (head, near, far). Parquet is read by PyArrow, one
-batch of rows after the other, from one file or all of a folder in the order of their names; its
-columns are found by their names as everywhere (`nearer.triplets.forms`).
-Objects that are text get numbers in the order in which they occur, and `names` says which.
+A block is an ``(m, 3)`` array of whole numbers (head, near, far). Blocks come from a Parquet file,
+from a folder of them in the order of their names, from an ``.npy`` file, or from Python.
+
+*Stored* triplets are a temporary file of three int32 a row, which vanishes with the process. It is
+written as the blocks come, each of them checked, and arranged once all are there: objects are
+numbered from 0 to n − 1, and some answers, which are *held out*, are moved to the end, so that a
+fit to all but them is a fit to a shorter file. A *sample* is kept in memory besides. Both are
+chosen by a hash of the three objects of a question. So all answers to one question stay together,
+and the choice does not depend on the order of the answers. While blocks are read, answers are
+counted by the first bits of their hash, so that the parts can be made as large as they may be.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+import tempfile
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nearer import checks
 from nearer._fit import blocks_of
 from nearer.errors import InvalidInput
 from nearer.files import as_path, parquet_files
 from nearer.triplets import forms as parts_of
+from nearer.triplets.read import sorted_names
 
-__all__ = ["BLOCK", "BlockSource", "as_source"]
+__all__ = ["BlockSource", "Stored", "as_source", "store"]
+
+Rows = NDArray[np.int32]
+Renumber = Callable[[Rows], Rows]
 
 BLOCK = 1 << 20  # rows read at a time: 24 MB as they are in most files
+HELD_OUT = 1 << 17  # answers; the standard error of their accuracy is below .0014
+SAMPLE = 1 << 22  # answers; what a fit makes of them takes 100 bytes each
+_READ = 1 << 22  # rows a block of a pass: two parts for two cores where there are 10⁶ objects
+_ROW = 12  # bytes
+_MOST_HELD = 1 / 32  # share of the answers, however few there are
+_BITS = 16  # of a hash: its values part 10⁹ answers into groups of 15,000
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2⁶⁴ divided by the golden ratio, which spreads numbers
 _THREE = ("head", "near", "far")
+_NONE = np.empty((0, 3), dtype=np.int32)
 
 
 @dataclass
@@ -41,7 +64,8 @@ class BlockSource:
     n_rows
         How many rows there are, where that is known before they are read.
     names
-        What the objects are called where they are text; it grows while blocks are read.
+        The numbers of objects that are texts, in the order in which they occur; it grows while
+        blocks are read.
     unread
         Columns that are not used.
     """
@@ -50,7 +74,7 @@ class BlockSource:
     blocks: Iterable[NDArray[Any]]
     n_rows: int | None = None
     names: dict[str, int] | None = None
-    unread: tuple[str, ...] = field(default=())
+    unread: tuple[str, ...] = ()
 
 
 def as_source(answers: Any, columns: Mapping[str, str | int] | None = None) -> BlockSource | None:
@@ -61,7 +85,7 @@ def as_source(answers: Any, columns: Mapping[str, str | int] | None = None) -> B
             return _parquet(path, columns)
         return _npy(path) if path.suffix.lower() == ".npy" and path.is_file() else None
     if isinstance(answers, np.ndarray):
-        if answers.ndim != 2 or answers.shape[1] != 3 or answers.dtype.kind not in "iu":
+        if not _are_triplets(answers):
             return None
         cut = range(0, len(answers), BLOCK)
         return BlockSource("answers", (answers[i : i + BLOCK] for i in cut), len(answers))
@@ -69,45 +93,31 @@ def as_source(answers: Any, columns: Mapping[str, str | int] | None = None) -> B
     return None if blocks is None else BlockSource("the blocks", blocks)
 
 
-# --- NumPy ---------------------------------------------------------------------------------------
+def _are_triplets(rows: NDArray[Any]) -> bool:
+    return rows.ndim == 2 and rows.shape[1] == 3 and rows.dtype.kind in "iu"
 
 
 def _npy(path: Path) -> BlockSource | None:
     """Rows of an array on disk, none of them in memory before they are wanted."""
+
+    def mapped() -> NDArray[Any]:
+        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+
     try:
-        held = np.load(path, mmap_mode="r", allow_pickle=False)
+        held = mapped()
     except (ValueError, OSError, EOFError):
-        return None  # whoever reads it whole says what is wrong
-    if held.ndim != 2 or held.shape[1] != 3 or held.dtype.kind not in "iu":
+        return None  # the reader of whole files says what is wrong
+    if not _are_triplets(held):
         return None
-    return BlockSource(str(path), _mapped(path, held), len(held))
-
-
-def _mapped(path: Path, held: Any) -> Iterator[NDArray[Any]]:
-    """Blocks read from the file; pages of a map would be counted as memory in use."""
-    m, size = len(held), held.dtype.itemsize
-    with path.open("rb") as file:
-        for start in range(0, m, BLOCK):
-            count = min(BLOCK, m - start)
-            if held.flags.c_contiguous:
-                file.seek(held.offset + 3 * start * size)
-                yield np.fromfile(file, held.dtype, 3 * count).reshape(-1, 3)
-                continue
-            block = np.empty((count, 3), dtype=held.dtype)
-            for column in range(3):
-                file.seek(held.offset + (column * m + start) * size)
-                block[:, column] = np.fromfile(file, held.dtype, count)
-            yield block
-
-
-# --- Parquet -------------------------------------------------------------------------------------
+    cut = range(0, len(held), BLOCK)
+    # each block has a map of its own, since pages of a map count as memory in use
+    return BlockSource(str(path), (np.array(mapped()[i : i + BLOCK]) for i in cut), len(held))
 
 
 def _parquet(path: Path, columns: Mapping[str, str | int] | None) -> BlockSource:
     files = parquet_files(path)
     opened = [_opened(file) for file in files]
-    schema = opened[0].schema_arrow
-    three, unread = _three(path, schema.names, columns)
+    three, unread = _three(path, opened[0].schema_arrow.names, columns)
     for file, other in zip(files, opened, strict=True):
         missing = [name for name in three if name not in other.schema_arrow.names]
         if missing:
@@ -116,11 +126,9 @@ def _parquet(path: Path, columns: Mapping[str, str | int] | None) -> BlockSource
                 "folder need the same columns"
             )
     types = [file.schema_arrow.field(name).type for file in opened for name in three]
-    texts = any(_is_text(kind) for kind in types)
-    names: dict[str, int] | None = {} if texts else None
-    blocks = _batches(files, opened, three, names)
+    names: dict[str, int] | None = {} if any(map(_is_text, types)) else None
     n_rows = sum(file.metadata.num_rows for file in opened)
-    return BlockSource(str(path), blocks, n_rows, names, unread)
+    return BlockSource(str(path), _batches(files, opened, three, names), n_rows, names, unread)
 
 
 def _opened(file: Path) -> Any:
@@ -186,29 +194,192 @@ def _column(
     path: Path, row: int, values: Any, name: str, names: dict[str, int] | None
 ) -> NDArray[Any]:
     """One column of a batch as whole numbers."""
+    import pyarrow as pa  # noqa: PLC0415 - an extra
+
     if values.null_count:
         at = row + int(np.argmax(np.asarray(values.is_null())))
         raise InvalidInput(
             f"{path}, row {at}: {name} is empty; fill it in, or leave out rows without an answer"
         )
-    if names is not None:
-        if not _is_text(values.type):
-            values = values.cast("string")
-        coded = values if hasattr(values, "dictionary") else values.dictionary_encode()
-        codes = [names.setdefault(text, len(names)) for text in coded.dictionary.to_pylist()]
-        numbers: NDArray[Any] = np.array(codes, dtype=np.int64)[np.asarray(coded.indices)]
-        return numbers
-    numbers = np.asarray(values)
-    if numbers.dtype.kind == "f":
-        off = numbers != np.trunc(numbers)
-        if not off.any():
-            return numbers.astype(np.int64)
-        at = int(np.argmax(off))
+    if names is None:
+        try:
+            return np.asarray(values.cast("int64"))
+        except pa.ArrowException as error:
+            raise InvalidInput(
+                f"{path}, after row {row}: column {name!r} is {values.type} ({error}); objects are "
+                "whole numbers or names"
+            ) from error
+    if not _is_text(values.type):
+        values = values.cast("string")
+    coded = values if hasattr(values, "dictionary") else values.dictionary_encode()
+    codes = [names.setdefault(text, len(names)) for text in coded.dictionary.to_pylist()]
+    return np.asarray(np.array(codes)[np.asarray(coded.indices)])
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Checked triplets on disk: those of one process, where several share them.
+
+    Attributes
+    ----------
+    n_objects, names
+        How many objects there are, and what they are called; None: their numbers.
+    n_rows
+        How many rows were read, those of other processes included.
+    n_kept, n_seen
+        How many rows this file has, and how many of them come before those held out.
+    held_out, sample
+        Rows of the two parts.
+    unread
+        Columns of the source that were not used.
+    """
+
+    file: IO[bytes]
+    n_objects: int
+    names: tuple[Any, ...] | None
+    n_rows: int
+    n_kept: int
+    n_seen: int
+    held_out: Rows
+    sample: Rows
+    unread: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        weakref.finalize(self, self.file.close)
+
+    def blocks(self, n_rows: int) -> Iterator[Rows]:
+        """The first rows, a block at a time; the next is read while one is worked on."""
+        with ThreadPoolExecutor(1) as reader:
+            ready = None
+            for start in range(0, n_rows, _READ):
+                coming = reader.submit(_read, self.file, start, min(_READ, n_rows - start))
+                if ready is not None:
+                    yield ready.result()
+                ready = coming
+            if ready is not None:
+                yield ready.result()
+
+
+def store(
+    source: BlockSource,
+    *,
+    n_objects: int | None = None,
+    renumber: bool = True,
+    share: tuple[int, int] = (0, 1),
+    sampled: bool = True,
+) -> Stored:
+    """Check triplets and write them to a temporary file.
+
+    Parameters
+    ----------
+    source
+        Where they come from.
+    n_objects
+        How many objects there are; None: as many as there are ids.
+    renumber
+        Whether objects are the distinct ids; otherwise object i of the source is object i.
+    share
+        (which, of how many): of the blocks only every so many-th is written. All are read.
+    sampled
+        Whether a sample is wanted.
+    """
+    with ExitStack() as until_done:
+        try:
+            file = until_done.enter_context(tempfile.TemporaryFile(prefix="nearer-"))
+            ids, counts = _written(file, source, n_objects, share)
+            n, names, new = _numbered(ids, n_objects, renumber, source.names)
+            held, sample, n_seen = _arranged(file, new, counts, share[1], sampled)
+        except OSError as error:
+            raise InvalidInput(
+                f"{source.where}: cannot be kept in {tempfile.gettempdir()} ({error.strerror}); 12 "
+                "bytes a row are needed: set TMPDIR to a folder with room"
+            ) from error
+        until_done.pop_all()  # the file stays open
+    sizes = int(counts.sum()), n_seen + len(held), n_seen
+    return Stored(file, n, names, *sizes, held, sample, source.unread)
+
+
+def _written(
+    file: IO[bytes], source: BlockSource, n: int | None, share: tuple[int, int]
+) -> tuple[Rows, NDArray[np.int64]]:
+    """Write the rows as they are; return the distinct ids, and how many rows have each hash."""
+    ids, first_gap = np.empty(0, dtype=np.int32), 0
+    counts = np.zeros(1 << _BITS, dtype=np.int64)
+    n_parts = 0
+    for block in source.blocks:
+        for start in range(0, len(block), BLOCK):
+            try:
+                rows, _ = checks.triplets(block[start : start + BLOCK], n)
+            except InvalidInput as error:
+                read = f"after row {counts.sum():,}"
+                raise InvalidInput(f"{source.where}, {read}: {error}") from None
+            unknown = rows[rows >= first_gap]
+            if unknown.size:
+                ids = np.union1d(ids, unknown)
+                first_gap = int(np.argmin(np.append(ids == np.arange(len(ids)), False)))
+            counts += np.bincount(_hashes(rows), minlength=len(counts))
+            if n_parts % share[1] == share[0]:
+                file.write(rows.tobytes())
+            n_parts += 1
+    if not n_parts:
         raise InvalidInput(
-            f"{path}, row {row + at}: {name} is {numbers[at]}; objects are whole numbers or names"
+            f"{source.where}: there are no rows; (m, 3) rows (head, near, far) are needed"
         )
-    if numbers.dtype.kind not in "iu":
-        raise InvalidInput(
-            f"{path}: column {name!r} is {values.type}; objects are whole numbers or names"
-        )
-    return numbers
+    file.flush()
+    return ids, counts
+
+
+def _numbered(
+    ids: Rows, n: int | None, renumber: bool, texts: dict[str, int] | None
+) -> tuple[int, tuple[Any, ...] | None, Renumber | None]:
+    """How many objects there are, their names, and how ids become numbers; None: they are."""
+    if texts is not None:
+        names = sorted_names(texts)
+        places = np.empty(len(names), dtype=np.int32)
+        places[[texts[name] for name in names]] = np.arange(len(names))
+        return len(names), tuple(names), lambda rows: places[rows]
+    high = int(ids[-1])
+    if n is not None or not renumber or len(ids) == high + 1:
+        return high + 1 if n is None else n, None, None
+    return len(ids), tuple(ids.tolist()), lambda rows: np.searchsorted(ids, rows).astype(np.int32)
+
+
+def _arranged(
+    file: IO[bytes], new: Renumber | None, counts: NDArray[np.int64], n_shares: int, sampled: bool
+) -> tuple[Rows, Rows, int]:
+    """Number objects anew and move held-out rows to the end; return these, a sample, the others.
+
+    The first hashes belong to answers held out, the last ones to the sample.
+    """
+    most = min(HELD_OUT * n_shares, int(_MOST_HELD * counts.sum()))
+    n_held = int(np.searchsorted(np.cumsum(counts), most, side="right"))
+    n_sampled = np.searchsorted(np.cumsum(counts[::-1]), SAMPLE * n_shares, side="right")
+    first_sampled = len(counts) - int(n_sampled) * sampled
+    size = os.fstat(file.fileno()).st_size // _ROW
+    held, sample, n_seen = [_NONE], [_NONE], 0
+    for start in range(0, size, _READ):
+        rows = _read(file, start, min(_READ, size - start))
+        hashes = _hashes(rows)
+        rows = rows if new is None else new(rows)
+        # np.compress takes a fifth of the time of rows[mask]
+        held.append(np.compress(hashes < n_held, rows, axis=0))
+        sample.append(np.compress(hashes >= first_sampled, rows, axis=0))
+        seen = np.compress(hashes >= n_held, rows, axis=0)
+        os.pwrite(file.fileno(), seen.tobytes(), n_seen * _ROW)
+        n_seen += len(seen)
+    last = np.concatenate(held)
+    os.pwrite(file.fileno(), last.tobytes(), n_seen * _ROW)
+    return last, np.concatenate(sample), n_seen
+
+
+def _hashes(rows: Rows) -> NDArray[np.int64]:
+    """A number that looks random, the same for the same three objects in any order."""
+    mixed = rows.astype(np.uint64) * _GOLDEN | np.uint64(1)
+    product = mixed[:, 0] * mixed[:, 1] * mixed[:, 2] * _GOLDEN
+    return np.asarray(product >> np.uint64(64 - _BITS), dtype=np.int64)
+
+
+def _read(file: IO[bytes], start: int, count: int) -> Rows:
+    rows = np.empty((count, 3), dtype=np.int32)
+    os.preadv(file.fileno(), [rows.data.cast("B")], start * _ROW)
+    return rows

@@ -1,9 +1,9 @@
 """Fits of very many answers in blocks, whether memory holds them or not: `nearer.fit` calls this.
 
 The dimension is estimated from a sample of the answers. The fit starts in more dimensions with
-some of the answers, reduces, and goes on with all answers but those held out
-(`nearer.scale.stored`). The held-out answers say whether the answers are exact. If not, the curve
-that fits them gives the rate of errors and the unit of distance; the prior is as wide as the
+some of the answers, reduces them, and goes on with all answers but those held out
+(`nearer.scale.blocks`). The held-out answers show whether the answers are exact. If not, the curve
+that fits them gives the rate of errors and the unit of distance. The prior is as wide as the
 positions then are, since with many answers a coordinate it hardly matters. A last fit, from there,
 includes the held-out answers.
 
@@ -44,8 +44,7 @@ from nearer.fitting.posterior import Curve, MarginForecast, Noise, Posterior, mo
 from nearer.fitting.solver import Fit, Passes, disobeyed, fit_positions
 from nearer.fitting.starts import ENOUGH, EXTRA, ROUGH, random_start
 from nearer.metrics import share_interval
-from nearer.scale.blocks import BlockSource, as_source
-from nearer.scale.stored import Stored, store
+from nearer.scale.blocks import Stored, as_source, store
 from nearer.text import amount
 
 __all__ = ["BlockPasses", "Checkpoint", "fit_many", "in_blocks", "lay_out"]
@@ -54,7 +53,7 @@ _MOST_DRAWN = 1 << 25  # answers in memory on the way to fewer dimensions: 384 M
 _BLOCK = 1 << 22  # … passed over at a time, which bounds the gradients held
 _SAMPLED = 30  # answers an object in the sample that settles the dimension
 _TELLING = 12  # … without which it settles nothing: three a coordinate of four dimensions
-_ATTEMPTS = 3  # fits with doubt, each in the unit that the one before has found
+_ATTEMPTS = 3  # fits to noisy answers, each in the unit that the one before has found
 _SAME = 1.25  # units of distance that differ by less are the same
 
 Layout = Callable[[Stored], tuple[Passes, Passes]]
@@ -71,29 +70,25 @@ def in_blocks(
     source = as_source(answers)
     if source is None:
         return answers
-    if source.n_rows is None:
-        source = _counted(source)
-    if source.n_rows is not None and source.n_rows <= _fit.MANY:
+    n_rows = source.n_rows
+    if n_rows is None:  # read as many blocks as show whether there are many rows
+        blocks, read, n_rows = iter(source.blocks), list[Any](), 0
+        for block in blocks:
+            read.append(block)
+            n_rows += len(block)
+            if n_rows > _fit.MANY:
+                break
+        source = replace(source, blocks=itertools.chain(read, blocks))
+    if n_rows <= _fit.MANY:
         return answers if _fit.blocks_of(answers) is None else source.blocks
     return store(source, n_objects=n_objects, renumber=objects == "auto", sampled=sampled)
-
-
-def _counted(source: BlockSource) -> BlockSource:
-    """The same source; where it has few rows, it says how many."""
-    blocks, read, count = iter(source.blocks), [], 0
-    for block in blocks:
-        read.append(block)
-        count += len(block)
-        if count > _fit.MANY:
-            return replace(source, blocks=itertools.chain(read, blocks))
-    return replace(source, blocks=iter(read), n_rows=count)
 
 
 def lay_out(answers: Any, watch: Watch = bool) -> tuple[Passes, Passes]:
     """Passes over the answers that are not held out, and over all.
 
-    On a GPU where one is wanted and has room for all of them. `watch` is told how much of a pass
-    on the processor is done.
+    They run on a GPU if one is wanted and has room for all of them. `watch` is told how much of a
+    pass on the processor is done.
     """
     if wants_gpu(answers.n_kept, answers.n_objects):
         every = gpu().GpuPasses.of_blocks(
@@ -123,17 +118,17 @@ class BlockPasses(Passes):
         return value, gradient
 
     def share_disobeyed(self, X: Floats) -> float:
-        """How much of the answers the positions contradict."""
+        """Share of the answers that the positions violate."""
         wrong = sum(int(disobeyed(X, rows).sum()) for rows in self._blocks())
         return wrong / max(self.total, 1.0)
 
     def information(self, X: Floats, lapse: float, tail: float) -> Floats:
         """Fisher information of each object's position, one ``(d, d)`` block an object."""
         n, d = X.shape
-        told = np.zeros((n, d, d))
+        total = np.zeros((n, d, d))
         for rows in self._blocks():
-            told += Passes(rows, None, n).information(X, lapse, tail)
-        return told
+            total += Passes(rows, None, n).information(X, lapse, tail)
+        return total
 
     def few(self, size: int, rng: np.random.Generator) -> Passes:
         """Some of the answers, drawn at random from every block, in memory."""
@@ -160,39 +155,33 @@ class _InMemory:
     rows: NDArray[np.int32]
     n_objects: int
 
-    @property
-    def n_kept(self) -> int:
-        return len(self.rows)
-
-    n_seen = n_kept
-
     def blocks(self, n_rows: int) -> Iterator[NDArray[np.int32]]:
         for start in range(0, n_rows, _BLOCK):
             yield self.rows[start : min(start + _BLOCK, n_rows)]
 
 
 class Checkpoint:
-    """The stages of a fit, those that are over and the one under way.
+    """The stages of a fit: those that are finished, and the one under way.
 
     Parameters
     ----------
     file
         Where an interrupted fit is kept; None: nowhere.
     progress
-        Told what is being done, after every step.
+        Called after every step with what is being done.
     """
 
     def __init__(self, file: Path | None = None, progress: Callable[[str], object] = bool) -> None:
         self._file, self._progress = file, progress
         self._about = ""
         self._done: dict[str, Fit] = {}
-        self._begun: tuple[str, Any] | None = None
+        self._begun: tuple[str, Any] = "", np.empty((0, 0))
         self.steps = 0
 
     def take_up(self, answers: Stored, goal: Goal) -> bool:
         """Go on from the file, if it is of the same answers and the same goal."""
-        told = [answers.n_rows, answers.n_objects, goal.method, goal.d, goal.most]
-        self._about = hashlib.sha256(answers.held_out.tobytes() + repr(told).encode()).hexdigest()
+        facts = [answers.n_rows, answers.n_objects, goal.method, goal.d, goal.most]
+        self._about = hashlib.sha256(answers.held_out.tobytes() + repr(facts).encode()).hexdigest()
         if self._file is None or not self._file.is_file():
             return False
         try:
@@ -202,27 +191,21 @@ class Checkpoint:
             for i, name in enumerate(kept["stages"].tolist()):
                 loss, n_iter, converged = kept["figures"][i].tolist()
                 self._done[name] = Fit(kept[f"positions{i}"], loss, int(n_iter), bool(converged))
-            if str(kept["begun"]):
-                self._begun = str(kept["begun"]), kept["positions"]
+            self._begun = str(kept["begun"]), kept["positions"]
         except (ValueError, TypeError, LookupError, OverflowError) as error:
             raise InvalidInput(
                 f"{self._file}: is no checkpoint of a fit ({error}); remove it to begin anew"
             ) from error
         return True
 
-    def stage(
-        self,
-        name: str,
-        begin: Callable[[], Floats],
-        passes: Callable[[], Passes],
-        loss: Loss,
-        **how: Any,
-    ) -> Fit:
-        """One fit: as it was found before, or from where it was left, or from the beginning."""
+    def stage(self, name: str, begin: Callable[[], Floats], passes: Any, **how: Any) -> Fit:
+        """One fit: as it was found before, or from where it was left, or from the beginning.
+
+        `begin` and `passes` make the start and the answers, which finished stages do not need.
+        """
         if name in self._done:
             return self._done[name]
-        going_on = self._begun is not None and self._begun[0] == name
-        start = self._begun[1] if going_on and self._begun is not None else begin()
+        start = self._begun[1] if self._begun[0] == name else begin()
 
         def after_step(step: int, value: float, X: Any) -> None:
             self._begun = name, X
@@ -230,33 +213,28 @@ class Checkpoint:
 
         self._begun = name, start
         self._progress(name)
-        fit = fit_positions(passes(), start=start, loss=loss, callback=after_step, **how)
+        fit = fit_positions(passes(), start=start, callback=after_step, **how)
         self.steps += fit.n_iter
-        self._done[name], self._begun = fit, None
+        self._done[name], self._begun = fit, ("", np.empty((0, 0)))
         self.save()
         return fit
-
-    def forget(self, name: str) -> None:
-        """Nobody needs the positions of this stage any more."""
-        self._done[name] = replace(self._done[name], positions=np.empty((0, 0)))
 
     def save(self) -> None:
         """Write down what was reached."""
         if self._file is None or not self._about:
             return
-        begun, at = self._begun or ("", np.empty((0, 0)))
-        X = as_array(at)
-        figures = [(fit.loss, fit.n_iter, fit.converged) for fit in self._done.values()]
-        positions = {f"positions{i}": fit.positions for i, fit in enumerate(self._done.values())}
-        sink = io.BytesIO()
         arrays: dict[str, Any] = {
             "about": self._about,
             "stages": np.array(list(self._done), dtype=np.str_),
-            "figures": np.array(figures, dtype=np.float64).reshape(-1, 3),
-            "begun": begun,
-            "positions": X,
-            **positions,
+            "figures": np.array(
+                [(fit.loss, fit.n_iter, fit.converged) for fit in self._done.values()],
+                dtype=np.float64,
+            ),
+            "begun": self._begun[0],
+            "positions": as_array(self._begun[1]),
         }
+        arrays |= {f"positions{i}": fit.positions for i, fit in enumerate(self._done.values())}
+        sink = io.BytesIO()
         np.savez(sink, **arrays)
         write_bytes(self._file, sink.getvalue())
 
@@ -286,8 +264,7 @@ def fit_many(
         if goal.d is None:
             estimate = _dimension(answers, goal, rng)
             goal = replace(goal, d=estimate.dimension)
-        seen, every = layout(answers)
-        return _Many(answers, goal, seen, every, kept, rng).embedding(estimate, call)
+        return _ManyAnswers(answers, goal, layout, kept, rng).embedding(estimate, call)
     except BaseException:
         kept.save()
         raise
@@ -312,55 +289,51 @@ def _dimension(answers: Stored, goal: Goal, rng: np.random.Generator) -> Dimensi
     return find_dimension(belief, goal.most, exact)
 
 
-class _Many:
+class _ManyAnswers:
     """One fit of very many answers."""
 
     def __init__(
         self,
         answers: Stored,
         goal: Goal,
-        seen: Passes,
-        every: Passes,
+        layout: Layout,
         kept: Checkpoint,
         rng: np.random.Generator,
     ) -> None:
         self._answers, self._goal, self._kept, self._rng = answers, goal, kept, rng
-        self._seen, self._every = seen, every
+        self._seen, self._every = layout(answers)
         self._n, self._d = answers.n_objects, goal.d or 1
 
     def embedding(self, estimate: DimensionEstimate | None, call: str) -> Embedding:
-        goal, answers = self._goal, self._answers
-        plain = goal.method not in ("auto", "noisy")
-        loss = Loss(goal.method if plain else "soe")
-        fit = self._fit("without those held out", self._come_down(loss), self._seen, loss)
-        right, curve = self._predicted(fit.positions)
-        method, covariances, noise = goal.method, np.zeros((self._n, self._d, self._d)), Noise()
+        method, noise, ridge = self._goal.method, Noise(), 0.0
+        covariances = np.zeros((self._n, self._d, self._d))
+        loss = Loss("soe" if method in ("auto", "noisy") else method)
+        fit = self._fit("without those held out", self._reduced(loss), self._seen, loss)
+        right, curve = self._predicted(fit.positions, covariances)
         if method == "auto":
             wrong = int((right < 1).sum())
-            obeyed = is_exact(wrong, len(right), len(self._seen), self._n * self._d)
-            method = "soe" if obeyed else "noisy"
+            exact = is_exact(wrong, len(right), len(self._seen), self._n * self._d)
+            method = "soe" if exact else "noisy"
         for attempt in range(_ATTEMPTS if method == "noisy" else 0):
             noise, start = as_noise(fit.positions, curve), curve.sharpness * fit.positions
-            loss, name = noise.loss, f"with doubt, {attempt + 1}"
-            fit = self._fit(name, start, self._seen, loss, self._ridge(noise))
+            loss, ridge = noise.loss, noise.ridge(self._every.total)
+            fit = self._fit(f"noisy answers, {attempt + 1}", start, self._seen, loss, ridge)
             covariances = self._covariances(fit.positions, noise, self._seen)
             right, curve = self._predicted(fit.positions, covariances)
             if 1 / _SAME < curve.sharpness < _SAME:
                 break
-        ridge = self._ridge(noise) if method == "noisy" else 0.0
-        done = self._fit("all answers", fit.positions, self._every, loss, ridge)
+        fit = self._fit("all answers", fit.positions, self._every, loss, ridge)
         if method == "noisy":
-            covariances = self._covariances(done.positions, noise, self._every)
+            covariances = self._covariances(fit.positions, noise, self._every)
         posterior = Posterior(
-            done.positions, covariances, noise, curve, done.loss, self._kept.steps, done.converged
+            fit.positions, covariances, noise, curve, fit.loss, self._kept.steps, fit.converged
         )
-        found = self._every.share_disobeyed(done.positions)
-        return _embedding(answers, method, posterior, estimate, _accuracy(right), found, call)
+        violated = self._every.share_disobeyed(fit.positions)
+        return _embedding(self._answers, method, posterior, estimate, right, violated, call)
 
-    def _come_down(self, loss: Loss) -> Floats:
+    def _reduced(self, loss: Loss) -> Floats:
         """Positions from some of the answers, in one dimension fewer after the other."""
-        n, d, kept = self._n, self._d, self._kept
-        first = d + EXTRA
+        n, first = self._n, self._d + EXTRA
         drawn: list[Passes] = []
 
         def few() -> Passes:
@@ -370,58 +343,33 @@ class _Many:
                 drawn.append(self._seen.few(size, self._rng) if some else self._seen)
             return drawn[0]
 
-        fit: Fit | None = None
-        for e in range(first, d - 1, -1):
-            before = fit
+        X = np.empty((0, 0))
+        for d in range(first, self._d - 1, -1):
 
-            def begin(e: int = e, before: Fit | None = before) -> Floats:
-                if before is None:
-                    return random_start(n, e, self._rng)
-                return principal_axes(before.positions, e)
+            def begin(d: int = d, X: Floats = X) -> Floats:
+                return principal_axes(X, d) if X.size else random_start(n, d, self._rng)
 
-            steps = self._goal.max_iter
-            name = amount(e, "dimension")
-            fit = kept.stage(name, begin, few, loss, max_iter=steps, tol=ROUGH)
-            if before is not None:
-                kept.forget(amount(e + 1, "dimension"))
-        assert fit is not None
-        return fit.positions
+            how = {"loss": loss, "max_iter": self._goal.max_iter, "tol": ROUGH}
+            X = self._kept.stage(amount(d, "dimension"), begin, few, **how).positions
+        return X
 
     def _fit(self, name: str, start: Floats, passes: Passes, loss: Loss, ridge: float = 0.0) -> Fit:
-        last = passes is self._every
-        return self._kept.stage(
-            name,
-            lambda: start,
-            lambda: passes,
-            loss,
-            ridge=ridge,
-            max_iter=self._goal.max_iter,
-            tol=self._goal.tol if last else max(self._goal.tol, ROUGH),
-        )
-
-    def _ridge(self, noise: Noise) -> float:
-        return noise.ridge(self._every.total)
+        tol = self._goal.tol if passes is self._every else max(self._goal.tol, ROUGH)
+        how = {"loss": loss, "ridge": ridge, "max_iter": self._goal.max_iter, "tol": tol}
+        return self._kept.stage(name, lambda: start, lambda: passes, **how)
 
     def _covariances(self, X: Floats, noise: Noise, passes: Passes) -> Floats:
-        told = passes.information(X, noise.lapse, noise.tail)
-        return np.asarray(np.linalg.inv(told + np.eye(self._d) / noise.prior**2))
+        information = passes.information(X, noise.lapse, noise.tail)
+        return np.asarray(np.linalg.inv(information + np.eye(self._d) / noise.prior**2))
 
-    def _predicted(self, X: Floats, covariances: Floats | None = None) -> tuple[Floats, Curve]:
+    def _predicted(self, X: Floats, covariances: Floats) -> tuple[Floats, Curve]:
         """Which of the answers held out were predicted, and the curve that fits them best."""
         rows = self._answers.held_out
         if not len(rows):
             return np.empty(0), Curve()
-        blurred = np.zeros((self._n, self._d, self._d)) if covariances is None else covariances
-        forecast = MarginForecast(moderate(*Posterior(X, blurred, Noise()).margins(rows)))
+        forecast = MarginForecast(moderate(*Posterior(X, covariances, Noise()).margins(rows)))
         curve, _ = fit_curve(forecast, np.ones(len(rows)))
         return forecast.right, curve
-
-
-def _accuracy(right: Floats) -> HeldOutAccuracy | None:
-    if not len(right):
-        return None
-    share = float(right.mean())
-    return HeldOutAccuracy(share, *share_interval(share, float(len(right))), len(right))
 
 
 def _embedding(
@@ -429,12 +377,17 @@ def _embedding(
     method: str,
     posterior: Posterior,
     estimate: DimensionEstimate | None,
-    held_out: HeldOutAccuracy | None,
+    right: Floats,
     error_rate: float,
     call: str,
 ) -> Embedding:
     d, m = posterior.positions.shape[1], answers.n_rows
     note = f"{amount(m, 'answer')}, {method}, {amount(d, 'dimension')}, in blocks"
+    held_out = None
+    if len(right):
+        share = float(right.mean())
+        held_out = HeldOutAccuracy(share, *share_interval(share, len(right)), len(right))
+    unknown = ("reliability", "weights", "expected_tau", "calibration", "read")
     return Embedding(
         positions=posterior.positions,
         triplets=np.empty((0, 3), dtype=np.int64),
@@ -455,12 +408,8 @@ def _embedding(
             "posterior": posterior,
             "loss": posterior.loss,
             "estimate": estimate,
-            "reliability": None,
-            "weights": None,
-            "expected_tau": None,
             "agreement": {},
-            "calibration": None,
-            "read": None,
             "call": call,
+            **dict.fromkeys(unknown),
         },
     )
