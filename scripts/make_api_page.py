@@ -17,7 +17,7 @@ TARGET = Path(__file__).parents[1] / "docs" / "api.md"
 RETURNED = (
     "comparison.Aligned",
     "comparison.Comparison",
-    "_dimension.DimensionEstimate",
+    "dimension.DimensionEstimate",
     "embedding.HeldOutAccuracy",
     "embedding.Phase",
     "agreement.Agreement",

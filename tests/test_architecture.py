@@ -18,7 +18,7 @@ SOURCE = ROOT / "src" / "nearer"
 ORDER = """
     errors text questions checks distances files parallel trials
     _kernels metrics triplets asking fitting running
-    agreement _dimension dimension embedding embedding_file comparison
+    agreement dimension embedding embedding_file comparison
     algorithms _many _fit _embed scale datasets plotting estimators judges
     paper_methods study cli __main__ __init__
 """.split()  # noqa: SIM905 - shorter and easier to change than a list of strings
@@ -26,7 +26,6 @@ ORDER = """
 WAYS_UP = {
     "asking": {"triplets"},
     "embedding": {"algorithms", "embedding_file", "plotting", "reports"},
-    "_dimension": {"plotting"},
     "dimension": {"plotting"},
 }
 # Rooms that only their own command, or a function when it is called, may import.

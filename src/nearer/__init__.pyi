@@ -8,7 +8,7 @@ from .embedding import Embedding as Embedding
 from .embedding_file import load as load
 from .comparison import align as align
 from .comparison import compare as compare
-from ._dimension import estimate_dimension as estimate_dimension
+from .dimension import estimate_dimension as estimate_dimension
 
 # Answers in files
 from .triplets import read_triplets as read_triplets

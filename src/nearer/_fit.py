@@ -1,18 +1,19 @@
 """`nearer.fit` finds positions from answers that are there already.
 
-Answers in any form are loaded as `Trials`, or as triplets where all are comparisons. One posterior
-of the answers (`nearer.fitting.belief`) gives positions, their dimension and covariances, how
-reliable each person is, and how well held-out answers are predicted. Exact answers are satisfied
-instead (`nearer.fitting.starts`), and other losses can be chosen; covariances then come from a
-bootstrap, or from other maps that satisfy all answers.
+Answers in any form are loaded as `Trials`. One posterior of them (`nearer.fitting.belief`) gives
+positions, their dimension and covariances, how reliable each person is, and how well held-out
+answers are predicted. Exact answers are satisfied instead (`nearer.fitting.starts`), and other
+losses can be chosen; covariances then come from a bootstrap, or from other maps that satisfy all
+answers.
 """
 
 from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Iterable, Iterator, Sized
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,23 +21,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nearer import checks
-from nearer._dimension import (
-    SETTLED,
-    DimensionEstimate,
-    ExactFit,
-    find_dimension,
-    fit_exactly,
-)
 from nearer.agreement import Calibration, calibrated, measure_agreement
+from nearer.dimension import SETTLED, DimensionEstimate, learn_answers
 from nearer.embedding import Embedding, HeldOutAccuracy, Phase
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.files import content_suffix
 from nearer.fitting.belief import Belief
 from nearer.fitting.bootstrap import bootstrap_covariances
-from nearer.fitting.choices import Choices
 from nearer.fitting.device import Device, using
 from nearer.fitting.drawing import draw_positions
-from nearer.fitting.heldout import hold_out_once
+from nearer.fitting.heldout import HeldOut, hold_out_once
 from nearer.fitting.losses import LOSSES, Floats, Loss
 from nearer.fitting.posterior import Curve, MarginForecast, Noise, Posterior
 from nearer.fitting.reliability import Reliability
@@ -191,9 +185,11 @@ def fit(
         loaded = loaded.split()  # the losses, and draws of answers, know triplets only
     with using(device):
         found = _fit_answers(loaded, goal, rng)
-        if draws := _default_draws(loaded, found) if bootstrap is None else bootstrap:
-            again = _spread_of_exact_maps if found.exact else _spread_by_bootstrap
-            found = again(loaded, found, draws, rng)
+        if bootstrap is None:
+            many = found.exact and len(loaded.rows) > _MOST_WALKED
+            bootstrap = 0 if found.method == "noisy" or many else _DRAWS
+        if bootstrap:
+            found = _with_covariances(loaded, found, bootstrap, rng)
         return _warn_of_chance(_embedding(loaded, found, call))
 
 
@@ -209,12 +205,6 @@ def _warn_of_chance(found: Embedding) -> Embedding:
             stacklevel=3,
         )
     return found
-
-
-def _default_draws(loaded: LoadedAnswers, found: _Result) -> int:
-    if found.method == "noisy":
-        return 0
-    return 0 if found.exact and len(loaded.rows) > _MOST_WALKED else _DRAWS
 
 
 def _goal(
@@ -233,171 +223,111 @@ class _Result:
     posterior: Posterior
     right: Floats  # how far each answer was predicted by fits that have not seen it; nan: by none
     error_rate: float
+    weights: Floats  # as the fit used them
     estimate: DimensionEstimate | None = None
-    evidence: dict[int, Any] | None = None
-    reliability: Reliability | None = None
-    weights: Floats | None = None  # as the fit used them
-    calibration: Calibration | None = None
+    belief: Belief | None = None
     exact: bool = False
-    spread_by: str = "the posterior"  # what covariances are of
-    expected_tau: float | None = None
-    choices: Choices | None = None  # the answers, where they are more than comparisons
-
-    def spread(self, covariances: Floats, by: str) -> _Result:
-        """The same, with covariances found in another way."""
-        return replace(
-            self, posterior=replace(self.posterior, covariances=covariances), spread_by=by
-        )
+    covariances_by: str = "the posterior"
+    calibration: Calibration | None = None
 
 
 def _fit_answers(loaded: LoadedAnswers, goal: Goal, rng: np.random.Generator) -> _Result:
     method, d = goal.method, goal.d
     if d is not None and method not in ("auto", "noisy"):
         return _fit_loss(loaded, goal, rng)
-    belief, some = _learn(loaded, goal, rng)
-    exact = None
-    if method != "noisy" and not loaded.are_choices:
-        exact = fit_exactly(belief, loaded.rows, loaded.weights, rng)
-    estimate = find_dimension(belief, goal.most, exact) if d is None else None
+
+    def learn(d: int | None, exactly: bool) -> Any:
+        known: dict[str, Any] = {"odds": loaded.odds, "people": loaded.trials.people}
+        known |= {"weights": loaded.weights, "exactly": exactly}
+        return learn_answers(loaded.fitted, loaded.rows, loaded.n, d, goal.most, rng, **known)
+
+    belief, exact, estimate = learn(d, method != "noisy" and not loaded.are_choices)
     if method == "auto" and exact is not None:
-        return _exact_result(loaded, exact, estimate, belief.reliability)
+        found = _plain_result(loaded, "soe", exact.fit, exact.held_out)
+        return replace(found, estimate=estimate, belief=belief, exact=True)
     if method not in ("auto", "noisy"):
-        assert estimate is not None
         found = _fit_loss(loaded, replace(goal, d=estimate.dimension), rng)
         return replace(found, estimate=estimate)
-    if some < len(loaded.answers):  # those settled the dimension; all of them are fitted
-        belief, _ = _learn(loaded, replace(goal, d=belief.dimension), rng)
-    evidence = belief.evidence if estimate is None else estimate.evidence
+    if d is None and len(loaded.fitted) > SETTLED:  # some settled the dimension; all are fitted
+        belief, _, _ = learn(belief.dimension, False)
     belief.conclude(max_iter=goal.max_iter, tol=goal.tol)
-    return _Result(
-        "noisy",
-        belief.fit,
-        belief.right,
-        belief.error_rate,
-        estimate,
-        evidence,
-        belief.reliability,
-        belief.weights,
-        calibrated(belief.held_out, belief.times),
-        expected_tau=belief.expected_tau,
-        choices=belief.choices,
-    )
-
-
-def _learn(loaded: LoadedAnswers, goal: Goal, rng: np.random.Generator) -> tuple[Belief, int]:
-    """The posterior of the answers, and of how many: enough to settle the dimension."""
-    some = np.arange(len(loaded.answers))
-    if goal.d is None and len(some) > SETTLED:
-        some = np.sort(rng.choice(len(some), SETTLED, replace=False))
-    belief = Belief(loaded.n, goal.d, rng, max_components=goal.most if not goal.d else None)
-    if loaded.odds is not None:
-        asked = loaded.answers.questions if isinstance(loaded.answers, Trials) else loaded.rows
-        belief.expect(asked, loaded.odds)
-    people = None if loaded.people is None else loaded.people[some]
-    belief.learn(loaded.answers[some], people, loaded.weights[some])
-    return belief, len(some)
-
-
-def _exact_result(
-    loaded: LoadedAnswers,
-    exact: ExactFit,
-    estimate: DimensionEstimate | None,
-    reliability: Reliability | None,
-) -> _Result:
-    right = np.full(len(loaded.rows), np.nan)
-    right[exact.held_out.rows] = exact.held_out.right
-    found = _plain_result(loaded, "soe", exact.fit, right, exact.held_out.curve)
-    return replace(found, estimate=estimate, reliability=reliability, exact=True)
+    calibration = calibrated(belief.held_out, belief.times)
+    known = (belief.fit, belief.right, belief.error_rate, belief.weights)
+    return _Result("noisy", *known, estimate, belief, calibration=calibration)
 
 
 def _fit_loss(loaded: LoadedAnswers, goal: Goal, rng: np.random.Generator) -> _Result:
-    method, d, loss = goal.method, goal.d or 1, Loss(goal.method)
-    found = fit_from_above(
-        loaded.rows,
-        loaded.n,
-        d,
-        loss=loss,
-        weights=loaded.weights,
-        max_iter=goal.max_iter,
-        tol=goal.tol,
-        rng=rng,
-    )
-    held = hold_out_once(loaded.rows, loaded.weights, loaded.n, d, loss, rng)
-    right = np.full(len(loaded.rows), np.nan)
-    if held is not None:
-        right[held.rows] = held.right
-    return _plain_result(loaded, method, found, right, Curve() if held is None else held.curve)
+    d, loss, weights = goal.d or 1, Loss(goal.method), loaded.weights
+    how: dict[str, Any] = {"max_iter": goal.max_iter, "tol": goal.tol, "rng": rng}
+    found = fit_from_above(loaded.rows, loaded.n, d, loss=loss, weights=weights, **how)
+    held = hold_out_once(loaded.rows, weights, loaded.n, d, loss, rng)
+    return _plain_result(loaded, goal.method, found, held)
 
 
-def _plain_result(
-    loaded: LoadedAnswers, method: str, found: Fit, right: Floats, curve: Curve
-) -> _Result:
+def _plain_result(loaded: LoadedAnswers, method: str, found: Fit, held: HeldOut | None) -> _Result:
+    """A fit that minimises a loss, with the curve of predictions of held-out answers."""
     n, d = found.positions.shape
-    posterior = Posterior(
-        found.positions,
-        np.zeros((n, d, d)),
-        Noise(),
-        curve,
-        found.loss,
-        found.n_iter,
-        found.converged,
-    )
+    right, curve = np.full(len(loaded.rows), np.nan), Curve()
+    if held is not None:
+        right[held.rows], curve = held.right, held.curve
+    how = (found.loss, found.n_iter, found.converged)
+    posterior = Posterior(found.positions, np.zeros((n, d, d)), Noise(), curve, *how)
     wrong = 1 - MarginForecast(margins(found.positions, loaded.rows)).right
     rate = float(np.average(wrong, weights=loaded.weights))
-    return _Result(method, posterior, right, rate, weights=loaded.weights)
+    return _Result(method, posterior, right, rate, loaded.weights)
 
 
-def _spread_by_bootstrap(
+def _with_covariances(
     loaded: LoadedAnswers, found: _Result, n_draws: int, rng: np.random.Generator
 ) -> _Result:
-    """Covariances from fits to resampled answers, with the weights of the fit."""
-    noise, noisy = found.posterior.noise, found.method == "noisy"
-    loss = noise.loss if noisy else Loss(found.method)
+    """Covariances from fits to resampled answers, or from other maps that satisfy all answers."""
+    positions, noise = found.posterior.positions, found.posterior.noise
+    noisy, by = found.method == "noisy", "answers drawn again"
 
     def refit(weights: Floats, start: Floats) -> Floats:
-        ridge = noise.ridge(float(weights.sum())) if noisy else 0.0
         again = fit_positions(
             loaded.rows,
             loaded.n,
             start=start,
             weights=weights,
-            loss=loss,
-            ridge=ridge,
+            loss=noise.loss if noisy else Loss(found.method),
+            ridge=noise.ridge(float(weights.sum())) if noisy else 0.0,
             max_iter=200,
         )
         return again.positions
 
-    positions, weights = found.posterior.positions, found.weights
-    covariances = bootstrap_covariances(
-        positions, loaded.rows, refit, weights=weights, n_draws=n_draws, rng=rng
-    )
-    return found.spread(covariances, "answers drawn again")
-
-
-def _spread_of_exact_maps(
-    loaded: LoadedAnswers, found: _Result, n_draws: int, rng: np.random.Generator
-) -> _Result:
-    """Covariances from other maps that satisfy all answers."""
-    counted = loaded.rows[loaded.weights > 0].astype(np.int64)
-    positions = found.posterior.positions
-    away = draw_positions(positions, None, counted, n_draws, rng=rng) - positions
-    covariances = np.einsum("kni,knj->nij", away, away) / n_draws
-    return found.spread(covariances, "other maps that obey")
+    if found.exact:
+        counted = loaded.rows[loaded.weights > 0].astype(np.int64)
+        away = draw_positions(positions, None, counted, n_draws, rng=rng) - positions
+        covariances, by = np.einsum("kni,knj->nij", away, away) / n_draws, "other maps that obey"
+    else:
+        covariances = bootstrap_covariances(
+            positions, loaded.rows, refit, weights=found.weights, n_draws=n_draws, rng=rng
+        )
+    posterior = replace(found.posterior, covariances=covariances)
+    return replace(found, posterior=posterior, covariances_by=by)
 
 
 def _embedding(loaded: LoadedAnswers, found: _Result, call: str) -> Embedding:
-    posterior, estimate = found.posterior, found.estimate
+    posterior, estimate, belief, m = (
+        found.posterior,
+        found.estimate,
+        found.belief,
+        len(loaded.fitted),
+    )
     d = posterior.positions.shape[1]
-    evidence = found.evidence or (estimate.evidence if estimate is not None else {})
+    noisy = belief if found.method == "noisy" else None
+    evidence = estimate.evidence if estimate is not None else noisy.evidence if noisy else {}
     known = bool(np.any(posterior.covariances))
-    trials = np.unique(loaded.trials)
-    note = f"{amount(len(trials), 'answer')}, {found.method}, {amount(d, 'dimension')}"
+    answers = amount(len(np.unique(loaded.ids)), "answer")
+    note = f"{answers}, {found.method}, {amount(d, 'dimension')}"
+    reliability = None if belief is None else belief.reliability
     return Embedding(
         positions=posterior.positions,
         triplets=loaded.rows.astype(np.int64),
-        n_comparisons=len(loaded.answers),
+        n_comparisons=m,
         n_rounds=0,
-        history=(Phase("fit", len(loaded.answers), 0, note),),
+        history=(Phase("fit", m, 0, note),),
         evidence=evidence,
         determined=None if estimate is None else estimate.determined,
         dimension_low=d if estimate is None else estimate.dimension_low,
@@ -405,20 +335,20 @@ def _embedding(loaded: LoadedAnswers, found: _Result, call: str) -> Embedding:
         covariances=posterior.covariances if known else None,
         held_out=loaded.accuracy(found.right),
         error_rate=found.error_rate,
-        people=loaded.rate_people(found.right, found.reliability),
-        names=loaded.names,
+        people=loaded.rate_people(found.right, reliability),
+        names=loaded.trials.names,
         chosen=False,
         details={
             "method": found.method,
-            "covariances_by": found.spread_by if known else None,
+            "covariances_by": found.covariances_by if known else None,
             "posterior": posterior,
             "loss": posterior.loss,
             "estimate": estimate,
-            "reliability": found.reliability,
+            "reliability": reliability,
             "weights": found.weights,
-            "choices": found.choices,
-            "expected_tau": found.expected_tau,
-            "agreement": measure_agreement(loaded.answers, loaded.people, loaded.weights),
+            "choices": None if noisy is None else noisy.choices,
+            "expected_tau": None if noisy is None else noisy.expected_tau,
+            "agreement": measure_agreement(loaded.fitted, loaded.trials.people, loaded.weights),
             "calibration": found.calibration,
             "read": loaded.report,
             "call": call,
@@ -429,21 +359,17 @@ def _embedding(loaded: LoadedAnswers, found: _Result, call: str) -> Embedding:
 # --- answers in any form -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LoadedAnswers:
     """Answers as fits take them.
 
     Attributes
     ----------
-    answers
-        What is fitted: `Trials`, or ``(m, 3)`` rows where all answers are comparisons.
-    rows
-        The triplets of the answers.
-    n, names
-        How many objects there are, and what they are called; None: by their numbers.
-    weights, people
-        How much each answer counts, and who gave it.
     trials
+        The answers, with weights, and with people where these are known.
+    n
+        How many objects there are.
+    ids
         One number an answer, the same for triplets that are one answer.
     odds
         How much likelier than at random each answer's question was.
@@ -451,43 +377,48 @@ class LoadedAnswers:
         What was read and left out, where there was a file.
     """
 
-    answers: NDArray[np.int32] | Trials
-    rows: NDArray[np.int32]
+    trials: Trials
     n: int
-    names: tuple[Any, ...] | None
-    weights: Floats
-    people: NDArray[Any] | None
-    trials: Objects
+    ids: Objects
     odds: Floats | None = None
     report: Report | None = None
 
     @property
+    def weights(self) -> Floats:
+        """How much each answer counts."""
+        assert self.trials.weights is not None
+        return self.trials.weights
+
+    @cached_property
+    def rows(self) -> NDArray[np.int32]:
+        """The triplets of the answers."""
+        return self.trials.triplets()[0].astype(np.int32)
+
+    @cached_property
     def are_choices(self) -> bool:
-        """Whether the fit takes trials: some are more than comparisons, or undecided."""
-        return isinstance(self.answers, Trials)
+        """Whether some answers are more than comparisons, or undecided."""
+        return not (self.trials.are_comparisons and bool(self.trials.decided.all()))
 
     @property
-    def are_comparisons(self) -> bool:
-        """Whether all answers are comparisons, some possibly undecided."""
-        return not isinstance(self.answers, Trials) or self.answers.are_comparisons
+    def fitted(self) -> Trials | NDArray[np.int32]:
+        """What a posterior learns from: triplets where these say all, since they fit faster."""
+        return self.trials if self.are_choices else self.rows
 
     def split(self) -> LoadedAnswers:
         """The same as triplets, each trial's sharing its weight."""
-        if not isinstance(self.answers, Trials):
+        if not self.are_choices:
             return self
-        rows, trial = self.answers.triplets()
+        rows, trial = self.trials.triplets()
         if not len(rows):
             raise InvalidInput(
                 "none of these trials is a triplet; leave method and bootstrap as they are"
             )
-        weights = (self.weights / np.maximum(np.bincount(trial, minlength=len(self.weights)), 1))[
-            trial
-        ]
-        people = None if self.people is None else self.people[trial]
-        odds = None if self.odds is None else self.odds[trial]
-        own = rows.astype(np.int32)
-        split = replace(self, rows=own, answers=own, odds=odds)
-        return replace(split, weights=weights, people=people, trials=trial)
+        weights = self.weights / np.maximum(np.bincount(trial, minlength=len(self.trials)), 1)
+        each = {"people": self.trials.people, "weights": weights, "odds": self.odds}
+        own = {name: None if value is None else value[trial] for name, value in each.items()}
+        odds = own.pop("odds")
+        trials = Trials.from_triplets(rows, names=self.trials.names, **own)
+        return replace(self, trials=trials, ids=trial, odds=odds)
 
     def _by_trial(self, right: Floats) -> tuple[Objects, Floats, Floats]:
         """First answer, weight and share predicted rightly of each trial that was held out.
@@ -495,7 +426,7 @@ class LoadedAnswers:
         `right` says how far each answer was predicted, nan where it was not.
         """
         held = np.isfinite(right) & (self.weights > 0)
-        _, first, which = np.unique(self.trials[held], return_index=True, return_inverse=True)
+        _, first, which = np.unique(self.ids[held], return_index=True, return_inverse=True)
         weight = np.bincount(which, self.weights[held]).astype(np.float64)
         share = np.bincount(which, self.weights[held] * right[held])
         return np.flatnonzero(held)[first], weight, share / weight
@@ -515,13 +446,13 @@ class LoadedAnswers:
         self, right: Floats, reliability: Reliability | None
     ) -> NDArray[np.void] | None:
         """A table of the people, see `Embedding.people`; None where nobody says who answered."""
-        if self.people is None:
+        if self.trials.people is None:
             return None
-        names, which = np.unique(self.people, return_inverse=True)
+        names, which = np.unique(self.trials.people, return_inverse=True)
         nobody = int(names.dtype.kind == "U" and names[0] == "")  # sorts first, and is not rated
         table = np.zeros(len(names), dtype=[("id", names.dtype), *_PERSON])
         table["id"] = names
-        trial = np.unique(self.trials, return_index=True)[1]
+        trial = np.unique(self.ids, return_index=True)[1]
         table["n_trials"] = np.bincount(which[trial], minlength=len(names))
         first, _, share = self._by_trial(right)
         held = np.bincount(which[first], minlength=len(names))
@@ -554,7 +485,7 @@ def load_answers(
     *Objects* are the distinct ids in the answers, ascending; an id in no answer is no object.
     """
     checks.one_of("objects", objects, ("auto", "numbers"))
-    report, names = None, None
+    report = None
     is_frame = hasattr(answers, "columns") and not isinstance(answers, np.ndarray)
     if isinstance(answers, str | os.PathLike) or (
         is_frame and all(isinstance(name, str) for name in answers.columns)
@@ -562,88 +493,66 @@ def load_answers(
         answers = _read(answers)
     elif (blocks := blocks_of(answers)) is not None:
         answers = _joined(blocks, n_objects)
-    if isinstance(answers, Triplets):
-        report, names = answers.report, answers.trials.names or answers.labels
-        if people is None and weights is None:
-            answers = replace(answers.trials, names=names)
-        else:  # one for each triplet
-            people = answers.people if people is None else people
-            weights = answers.weights if weights is None else weights
     if n_objects is not None:
         checks.whole("n_objects", n_objects, most=MAX_OBJECTS, rule="or leave it out")
-    keep = objects == "numbers" or n_objects is not None
-    if isinstance(answers, Trials):
-        people = answers.people if people is None else people
-        weights = answers.weights if weights is None else weights
-        found = _of_trials(answers, n_objects, keep)
-    else:
-        found = _of_rows(getattr(answers, "triplets", answers), names, n_objects, keep)
-    if odds is not None and found.are_choices and not found.are_comparisons:
+    if isinstance(answers, Triplets):
+        read, report = answers, answers.report
+        answers = replace(read.trials, names=read.trials.names or read.labels)
+        if people is not None or weights is not None:  # one for each triplet
+            also = {"people": read.people, "weights": read.weights, "names": answers.names}
+            answers = Trials.from_triplets(read.triplets, **also)
+    elif not isinstance(answers, Trials):
+        answers = _trials_of(getattr(answers, "triplets", answers), n_objects)
+    trials, n = _renumbered(answers, n_objects, objects == "numbers" or n_objects is not None)
+    m = len(trials)
+    trials = replace(
+        trials,
+        weights=checks.weights(trials.weights if weights is None else weights, m, _HEAVIEST),
+        people=checks.people(trials.people if people is None else people, m),
+    )
+    if odds is not None and not trials.are_comparisons:
         raise InvalidInput(
             "odds with trials that are no comparisons: they are known of those; leave them out"
         )
-    m = len(found.answers)
-    return replace(
-        found,
-        weights=checks.weights(weights, m, _HEAVIEST),
-        people=checks.people(people, m),
-        odds=None if odds is None else checks.odds(odds, m),
-        report=report,
-    )
+    checked = None if odds is None else checks.odds(odds, m)
+    loaded = LoadedAnswers(trials, n, np.arange(m), checked, report)
+    return loaded if loaded.are_choices else replace(loaded, ids=_ids(loaded.rows))
 
 
-def _of_rows(
-    answers: Any, names: Sequence[Any] | None, n_objects: int | None, keep: bool
-) -> LoadedAnswers:
-    """Rows (head, near, far) of numbers or of names."""
+def _trials_of(answers: Any, n_objects: int | None) -> Trials:
+    """Rows (head, near, far) of numbers or of names, which are put in ascending order."""
     values = np.asarray(answers) if np.ndim(answers) == 2 else answers
+    names = None
     if isinstance(values, np.ndarray) and values.dtype.kind in "USO" and n_objects is None:
-        names, values = _number_names(values)
-    count = n_objects if n_objects is not None or names is None else len(names)
-    rows, n = checks.triplets(values, count)
-    if not keep:
-        dense = n <= rows.size  # then counting is quicker than sorting
-        seen = np.flatnonzero(np.bincount(rows.ravel())) if dense else np.unique(rows)
-        if len(seen) < n:
-            names = tuple(i if names is None else names[i] for i in seen.tolist())
-            rows = np.searchsorted(seen, rows).astype(np.int32)
-            n = len(seen)
-    called = None if names is None else tuple(names)
-    return LoadedAnswers(rows, rows, n, called, np.empty(0), None, _trial_of_each(rows))
+        try:
+            distinct, numbers = np.unique(values, return_inverse=True)
+        except TypeError as error:
+            raise InvalidInput(
+                f"triplets of names of different kinds ({error}): make all of them texts or numbers"
+            ) from error
+        names, values = tuple(distinct.tolist()), numbers.reshape(values.shape)
+    return Trials.from_triplets(checks.triplets(values, n_objects)[0], names=names)
 
 
-def _number_names(rows: NDArray[Any]) -> tuple[tuple[Any, ...], NDArray[Any]]:
-    """The distinct names, ascending, and the rows with each name's place among them."""
-    try:
-        names, numbers = np.unique(rows, return_inverse=True)
-    except TypeError as error:
-        raise InvalidInput(
-            f"triplets of names of different kinds ({error}): make all of them texts or numbers"
-        ) from error
-    return tuple(names.tolist()), numbers.reshape(rows.shape)
-
-
-def _of_trials(answers: Trials, n_objects: int | None, keep: bool) -> LoadedAnswers:
-    """Trials of any task; where all are decided comparisons, as triplets, which fit faster."""
+def _renumbered(answers: Trials, n_objects: int | None, keep: bool) -> tuple[Trials, int]:
+    """Trials about the objects that occur, unless numbers are kept, and how many these are."""
     if not len(answers):
         raise InvalidInput("there are no trials: at least one is needed")
-    decided = answers.decided
-    if not decided.any():
+    if not answers.decided.any():
         raise InvalidInput(
             f"{amount(len(answers), 'trial')}, and nobody could decide: that says nothing of where "
             "objects are; at least one choice is needed"
         )
     n = answers.n_objects if n_objects is None else n_objects
-    names, questions = answers.names, answers.questions
-    seen = np.unique(questions[questions >= 0])
+    asked = answers.questions[answers.questions >= 0]
+    dense = n <= len(asked)  # then counting is quicker than sorting
+    seen = np.flatnonzero(np.bincount(asked)) if dense else np.unique(asked)
     if seen[-1] >= n:
         raise InvalidInput(f"object {seen[-1]} of the trials: objects are from 0 to {n - 1}")
-    if not keep and len(seen) < n:
-        names = tuple(seen.tolist() if names is None else (names[i] for i in seen))
-        answers, n = answers.renumbered(seen), len(seen)
-    rows = answers.triplets()[0].astype(np.int32)
-    fitted = rows if answers.are_comparisons and decided.all() else answers
-    return LoadedAnswers(fitted, rows, n, names, np.empty(0), None, np.arange(len(answers)))
+    if keep or len(seen) == n:
+        return answers, n
+    found = answers.renumbered(seen)
+    return replace(found, names=found.names or tuple(seen.tolist())), len(seen)
 
 
 def _may_be_very_many(answers: Any) -> bool:
@@ -713,7 +622,7 @@ def _read(source: Any) -> Triplets:
     return read
 
 
-def _trial_of_each(rows: NDArray[np.int32]) -> Objects:
+def _ids(rows: NDArray[np.int32]) -> Objects:
     """Which rows are one answer: the two triplets of an odd-one-out or a most-central choice.
 
     Files of such choices hold nothing else, so it is all rows, two by two, or none.

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearer import __version__
-from nearer._dimension import DimensionEstimate
 from nearer.agreement import Agreement, Calibration
+from nearer.dimension import DimensionEstimate
 from nearer.embedding import Embedding, HeldOutAccuracy, Phase
 from nearer.errors import InvalidInput
 from nearer.files import as_path, read_numpy, write_bytes

@@ -9,6 +9,7 @@ A trial in which nobody could decide has nothing chosen: it says that what was s
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Sequence
@@ -464,8 +465,9 @@ def _sound(trials: Trials) -> tuple[Answers, str]:
         ((query >= 0) == (trials.kind == "near"), "only the task 'near' has a query, from 0"),
     ]
     if trials.kind != "pairs":
-        ordered = np.sort(np.column_stack([np.where(query < 0, -1, query), shown]), axis=1)
-        again = ((np.diff(ordered, axis=1) == 0) & (ordered[:, 1:] >= 0)).any(axis=1)
+        again = np.zeros(len(query), dtype=np.bool_)
+        for one, other in itertools.combinations([query, *shown.T], 2):
+            again |= (one == other) & (one >= 0)
         rules.append((~again, "an object occurs twice"))
     else:
         rules.append((~((shown[:, ::2] == shown[:, 1::2]) & (shown[:, ::2] >= 0)).any(axis=1),

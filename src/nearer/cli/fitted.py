@@ -17,7 +17,6 @@ import click
 import numpy as np
 
 from nearer import __version__
-from nearer._dimension import DimensionEstimate
 from nearer._fit import fit
 from nearer.asking.progress import step_progress
 from nearer.cli.embed import undetermined
@@ -28,6 +27,7 @@ from nearer.cli.output import (
     print_lines,
     print_table,
 )
+from nearer.dimension import DimensionEstimate
 from nearer.embedding import Embedding
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.files import json_text, parquet_files, positions_text, sha256, table_text, written_whole

@@ -179,11 +179,12 @@ class TripletEstimator(FramesOut, BaseEstimator):  # type: ignore[misc]
             return gpu().GpuPasses.of_tensor(triplets, sample_weight, n), None
         answers = triplets if y is None else answered(triplets, y)
         loaded = load_answers(answers, n_objects=n, objects="numbers").split()
-        if loaded.names is not None and not isinstance(loaded.names[0], int):
-            self.objects_ = np.array(loaded.names)
+        names = loaded.trials.names
+        if names is not None and not isinstance(names[0], int):
+            self.objects_ = np.array(names)
         self.n_contradictions_ = warn_about(loaded.rows, loaded.n)
         weights = loaded.weights if sample_weight is None else sample_weight
-        return prepare(loaded.rows, loaded.n, weights), loaded.people
+        return prepare(loaded.rows, loaded.n, weights), loaded.trials.people
 
     def _embed(
         self,

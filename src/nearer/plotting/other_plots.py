@@ -17,7 +17,7 @@ from nearer.plotting.canvas import COLOURS, GREY, bare, check_axes, new_axes
 from nearer.plotting.map_inputs import project
 
 if TYPE_CHECKING:
-    from nearer._dimension import DimensionEstimate
+    from nearer.dimension import DimensionEstimate
 
 __all__ = ["SCORES", "plot_basis", "plot_dimension", "plot_world"]
 

@@ -29,12 +29,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearer import _fit
-from nearer._dimension import SETTLED, DimensionEstimate, find_dimension, fit_exactly
 from nearer._fit import Goal
+from nearer.dimension import SETTLED, DimensionEstimate, learn_answers
 from nearer.embedding import Embedding, HeldOutAccuracy, Phase
 from nearer.errors import InvalidInput
 from nearer.files import read_numpy, write_bytes
-from nearer.fitting.belief import Belief
 from nearer.fitting.descent import principal_axes
 from nearer.fitting.device import as_array, gpu, wants_gpu
 from nearer.fitting.dimension import is_exact
@@ -281,12 +280,12 @@ def _dimension(answers: Stored, goal: Goal, rng: np.random.Generator) -> Dimensi
     size = max(SETTLED, _SAMPLED * n)
     if len(rows) > size:
         rows = rows[np.sort(rng.choice(len(rows), size, replace=False))]
-    belief = Belief(n, None, rng, max_components=goal.most)
-    belief.learn(rows)
-    exact = None
-    if goal.method != "noisy":
-        exact = fit_exactly(belief, rows, np.ones(len(rows)), rng)
-    return find_dimension(belief, goal.most, exact)
+    exactly = goal.method != "noisy"
+    _, _, estimate = learn_answers(
+        rows, rows, n, None, goal.most, rng, exactly=exactly, enough=size
+    )
+    assert estimate is not None
+    return estimate
 
 
 class _ManyAnswers:

@@ -25,22 +25,14 @@ from nearer.fitting.losses import Floats, Loss
 from nearer.fitting.solver import Fit
 from nearer.fitting.starts import come_down, fit_from_above
 from nearer.questions import pack
+from nearer.trials import Trials
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "METHODS",
-    "SETTLED",
-    "DimensionEstimate",
-    "ExactFit",
-    "estimate_dimension",
-    "find_dimension",
-    "fit_exactly",
-]
+__all__ = ["SETTLED", "DimensionEstimate", "ExactFit", "estimate_dimension", "learn_answers"]
 
 SETTLED = 100_000  # answers that settle the dimension, where not all can be satisfied
-METHODS = ("auto", "exact", "held-out")
 
 
 @dataclass(frozen=True)
@@ -133,26 +125,64 @@ def estimate_dimension(
     (2, 'exact', True)
     """
     rows, n = checks.triplets(getattr(answers, "triplets", answers), n_objects)
-    checks.one_of("method", method, METHODS)
+    checks.one_of("method", method, ("auto", "exact", "held-out"))
     most = min(checks.whole("max_dimension", max_dimension), n - 1)
     rng = checks.generator(random_state)
-    belief = Belief(n, None, rng, max_components=most)
-    some = rows
-    if len(rows) > SETTLED:
-        some = rows[rng.choice(len(rows), SETTLED, replace=False)]
-    belief.learn(some)
-    exact = None
-    if method != "held-out":
-        exact = fit_exactly(belief, rows, np.ones(len(rows)), rng)
-        if exact is None and method == "exact":
-            raise InvalidInput(
-                f"max_dimension={most}: not all answers can be satisfied, or answers held out are "
-                "not; raise max_dimension or use method='held-out'"
-            )
-    return find_dimension(belief, most, exact)
+    exactly = method != "held-out"
+    _, exact, estimate = learn_answers(rows, rows, n, None, most, rng, exactly=exactly)
+    if exact is None and method == "exact":
+        raise InvalidInput(
+            f"max_dimension={most}: not all answers can be satisfied, or answers held out are "
+            "not; raise max_dimension or use method='held-out'"
+        )
+    assert estimate is not None
+    return estimate
 
 
-def fit_exactly(
+def learn_answers(
+    answers: Trials | NDArray[np.int32],
+    rows: NDArray[np.int32],
+    n: int,
+    d: int | None,
+    most: int,
+    rng: np.random.Generator,
+    *,
+    people: NDArray[Any] | None = None,
+    weights: Floats | None = None,
+    odds: Floats | None = None,
+    exactly: bool = True,
+    enough: int = SETTLED,
+) -> tuple[Belief, ExactFit | None, DimensionEstimate | None]:
+    """The posterior of answers, positions that satisfy all of them, and their dimension.
+
+    Parameters
+    ----------
+    answers, rows
+        What the posterior learns from, and the same as triplets.
+    n, d, most
+        How many objects there are, in how many dimensions; None: as many as the answers need, at
+        most `most`, and the estimate says why.
+    people, weights, odds
+        One for each answer, as in `nearer.fit`.
+    exactly
+        Whether positions that satisfy all triplets are looked for.
+    enough
+        If there are more answers, so many of them are drawn to estimate the dimension.
+    """
+    some = np.arange(len(answers))
+    if d is None and len(answers) > enough:
+        some = np.sort(rng.choice(len(answers), enough, replace=False))
+    belief = Belief(n, d, rng, max_components=most if d is None else None)
+    if odds is not None:
+        belief.expect(answers.questions if isinstance(answers, Trials) else rows, odds)
+    known = [None if each is None else each[some] for each in (people, weights)]
+    belief.learn(answers[some], *known)
+    counts = np.ones(len(rows)) if weights is None else weights
+    exact = _fit_exactly(belief, rows, counts, rng) if exactly else None
+    return belief, exact, _find_dimension(belief, most, exact) if d is None else None
+
+
+def _fit_exactly(
     belief: Belief, rows: NDArray[np.int32], weights: Floats, rng: np.random.Generator
 ) -> ExactFit | None:
     """Positions that satisfy every answer that counts, where held-out answers are satisfied, too.
@@ -202,7 +232,7 @@ def _lowered(fit: Fit, rows: NDArray[np.int32], rng: np.random.Generator) -> Fit
     return lowest(way, partial(obeys, rows=rows)) or fit
 
 
-def find_dimension(belief: Belief, most: int, exact: ExactFit | None = None) -> DimensionEstimate:
+def _find_dimension(belief: Belief, most: int, exact: ExactFit | None = None) -> DimensionEstimate:
     """What a belief that chose its dimension says about it."""
     n, held, judge = len(belief.fit.positions), belief.held_out, belief.judge
     positions = belief.fit.positions if exact is None else exact.fit.positions
