@@ -23,9 +23,8 @@ from benchmarks.harness import Cell, Rows, distinct, grid, median, pick, table
 from benchmarks.study_people import Outcome, crowd, served
 from nearer.questions import pack
 from nearer.study.config import Config
-from nearer.study.exports import collected
 from nearer.study.items import Item
-from nearer.study.maps import draw_map
+from nearer.study.maps import collected, draw_map
 from nearer.study.simulate import Crowd
 from nearer.study.store import connect, new_study
 

@@ -10,8 +10,7 @@ from studykit import Bench, only_real
 from nearer.study.actions import change_settings, stage
 from nearer.study.conductor import questions_due
 from nearer.study.config import Config
-from nearer.study.exports import EVERY_KIND, collected, triplets
-from nearer.study.maps import draw_map
+from nearer.study.maps import EVERY_KIND, collected, draw_map, triplets
 from nearer.study.posing import all_asked, pose
 from nearer.study.rows import Refusal
 from nearer.study.statistics import overview, people_report

@@ -12,11 +12,11 @@ from nearer.metrics import triplet_accuracy
 from nearer.questions import answered, random_questions
 from nearer.study.actions import add_map, change_settings
 from nearer.study.conductor import map_is_due, questions_due
-from nearer.study.exports import asked_facts, collected, triplets
-from nearer.study.maps import draw_map
+from nearer.study.maps import asked_facts, collected, draw_map, triplets
 from nearer.study.posing import pose
 from nearer.study.store import connect, replay
 from nearer.study.worker import Choosing, Worker
+from nearer.trials import Trials
 
 KEPT = Path(__file__).parent / "data" / "study.db"
 X = np.random.default_rng(3).normal(size=(14, 2))
@@ -166,7 +166,9 @@ def test_who_cannot_decide_says_that_it_is_a_tie(tmp_path):
     with_ties = draw_map(answers, 14, n_components=2)
     assert (with_ties["n_triplets"], with_ties["n_undecided"]) == tuple(told)
     without = draw_map(
-        type(answers)(triplets(db), answers.people[: told[0]], None, 0), 14, n_components=2
+        type(answers)(Trials.from_triplets(triplets(db)), answers.people[: told[0]], None, 0),
+        14,
+        n_components=2,
     )
     rows = random_questions(14, 2000, rng)
     truth = answered(rows, PointOracle(X)(rows))

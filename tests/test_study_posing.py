@@ -5,7 +5,7 @@ import pytest
 from studykit import Bench, only_real
 
 from nearer.study.actions import agree, change_settings, join, set_state, stage, withdraw
-from nearer.study.exports import triplets
+from nearer.study.maps import triplets
 from nearer.study.rows import Refusal
 
 

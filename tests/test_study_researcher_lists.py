@@ -12,7 +12,7 @@ from nearer.cli import main
 from nearer.errors import InvalidInput
 from nearer.fitting.pace import Pace
 from nearer.study.config import Config
-from nearer.study.exports import export_csv, triplets
+from nearer.study.exports import export_csv
 from nearer.study.imports import (
     OwnQuestion,
     import_answers,
@@ -21,6 +21,7 @@ from nearer.study.imports import (
     read_salmon_questions,
 )
 from nearer.study.items import read_items
+from nearer.study.maps import triplets
 from nearer.study.statistics import people_report
 from nearer.study.store import connect, new_study
 

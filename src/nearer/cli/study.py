@@ -148,7 +148,7 @@ def status(study: Path, show_people: bool, as_json: bool) -> None:
     people = people_report(db)
     found = overview(db, replay(db).summary(now), now, people)
     if as_json:
-        click.echo(json.dumps({**found, "participants": [p.as_dict() for p in people]}))
+        click.echo(json.dumps({**found, "participants": [vars(p) for p in people]}))
         return
     answers, questions, who = found["answers"], found["questions"], found["people"]
     say(f"{study} is {found['state']}")
@@ -205,8 +205,8 @@ def export(study: Path, name: str, identities: bool, out: Path | None) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON.")
 def embed(study: Path, dim: int | None, seed: int, out: Path | None, as_json: bool) -> None:
     """Fit positions to the answers and write them as CSV."""
-    from nearer.study.exports import EVERY_KIND, collected, positions_csv
-    from nearer.study.maps import FEWEST, draw_map
+    from nearer.study.exports import positions_csv
+    from nearer.study.maps import EVERY_KIND, FEWEST, collected, draw_map
     from nearer.study.store import connect, read_config, stored_items
 
     _check_out(out, study)

@@ -11,8 +11,12 @@ every kind, and the held-out folds of the fit say how well it predicts.
 
 from __future__ import annotations
 
+import json
+import sqlite3
 import time
 import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,9 +27,110 @@ from nearer.embedding import Embedding
 from nearer.errors import AnswersWarning
 from nearer.fitting.descent import principal_axes
 from nearer.metrics import triplet_accuracy
-from nearer.study.exports import Collected
+from nearer.study.board import COUNTED
+from nearer.study.rows import decode
+from nearer.trials import Trials
 
+#: purposes whose answers say something about the objects; a catch trial does not
+EVERY_KIND = (*COUNTED, "holdout", "repeat")
 FEWEST = 10  # answers below which no map is drawn
+
+
+@dataclass(frozen=True)
+class Collected:
+    """Answers in the order they came, as `nearer.fit` takes them, near ties among them."""
+
+    answers: Trials
+    people: NDArray[np.int64]
+    odds: NDArray[np.float64] | None  # with which their questions were chosen
+    seen: int  # the number of the newest answer in the file
+
+    @property
+    def decided(self) -> int:
+        """How many of them are no ties."""
+        return int(self.answers.decided.sum())
+
+    def first(self, m: int) -> Collected:
+        """Only so many of them."""
+        odds = None if self.odds is None else self.odds[:m]
+        return Collected(self.answers[:m], self.people[:m], odds, self.seen)
+
+
+def collected(
+    db: sqlite3.Connection, purposes: Sequence[str] = COUNTED, person: int | None = None
+) -> Collected:
+    """Answers with who gave them and why they were asked for, excluded people left out.
+
+    "Can't decide" is an answer, too: what was shown is about a tie. A skipped question is none.
+    """
+    rows = db.execute(
+        """SELECT q.task, q.query, q.shown, a.chosen, q.choose, a.person, coalesce(q.odds, 1.0)
+           FROM standing a JOIN posed q ON q.id = a.question
+           WHERE q.purpose IN (SELECT value FROM json_each(?))
+           AND a.choice IN ('chosen', 'undecided') AND coalesce(a.person = ?, 1)
+           AND a.person NOT IN (SELECT person FROM excluded) ORDER BY a.id""",
+        (json.dumps(list(purposes)), person),
+    ).fetchall()
+    decoded = [
+        (task, query, decode(shown), None if chosen is None else decode(chosen), choose)
+        for task, query, shown, chosen, choose, *_ in rows
+    ]
+    answers, source = as_trials(decoded)
+    odds = np.array([row[6] for row in rows]) if answers.are_comparisons else None
+    people = np.array([row[5] for row in rows], dtype=np.int64)[source]
+    return Collected(answers, people, odds, last_answer(db))
+
+
+def as_trials(rows: Sequence[tuple[Any, ...]]) -> tuple[Trials, NDArray[np.int64]]:
+    """Answers (task, query, shown, chosen, wanted) as one container, and where its rows come from.
+
+    Tasks of several kinds have no other form than triplets, which say nothing of ties.
+    """
+    if not rows:
+        return Trials.from_triplets(np.empty((0, 3))), np.empty(0, dtype=np.int64)
+    tasks, query, shown, chosen, wanted = (list(column) for column in zip(*rows, strict=True))
+    kinds = set(tasks)
+    if kinds == {"odd"}:
+        odd = [None if one is None else one[0] for one in chosen]
+        return Trials.odd_one_out(shown, odd), np.arange(len(rows))
+    if "odd" not in kinds:
+        found = Trials.near(query, shown, chosen, ranked="rank" in kinds, wanted=wanted)
+        return found, np.arange(len(rows))
+    parts = []
+    for kind in sorted(kinds):
+        which = np.flatnonzero(np.array(tasks) == kind)
+        told, trial = as_trials([rows[k] for k in which.tolist()])[0].triplets()
+        parts.append(np.column_stack([which[trial], told]))
+    together = np.concatenate(parts)
+    together = together[np.argsort(together[:, 0], kind="stable")]
+    return Trials.from_triplets(together[:, 1:]), together[:, 0]
+
+
+def triplets(db: sqlite3.Connection, purposes: Sequence[str] = COUNTED) -> NDArray[np.int64]:
+    """Answers as ``(head, near, far)`` in the order they came, excluded people left out."""
+    return collected(db, purposes).answers.triplets()[0]
+
+
+def asked_facts(
+    db: sqlite3.Connection, person: int | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The questions that a method must not choose again, its own and everybody else's; their odds.
+
+    Odds are nan where a question was not chosen, or nobody knows how.
+    """
+    rows = db.execute(
+        """SELECT query, json_extract(shown, '$[0]'), json_extract(shown, '$[1]'), odds FROM posed
+           WHERE task = 'two'
+           AND (purpose IN ('holdout', 'extra', 'own') OR (purpose = 'main' AND person IS ?))""",
+        (person,),
+    ).fetchall()
+    table = np.array(rows, dtype=np.float64).reshape(-1, 4)
+    return table[:, :3].astype(np.int64), table[:, 3]
+
+
+def last_answer(db: sqlite3.Connection) -> int:
+    """The number of the newest answer, 0 where there is none."""
+    return int(db.execute("SELECT coalesce(max(id), 0) FROM answers").fetchone()[0])
 
 
 def draw_map(

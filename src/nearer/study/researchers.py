@@ -124,7 +124,7 @@ async def status(study: Here, login: Reader) -> JSONResponse:
 @router.get("/people")
 def people(study: Here, login: Reader) -> list[dict[str, Any]]:
     """Everybody who joined, with the numbers that show how carefully they answer."""
-    return [report.as_dict() for report in people_report(study.store.reader())]
+    return [vars(report) for report in people_report(study.store.reader())]
 
 
 @router.get("/map")

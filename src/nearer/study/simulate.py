@@ -34,9 +34,8 @@ from nearer.metrics import triplet_accuracy
 from nearer.questions import answered, random_questions
 from nearer.study import actions, posing
 from nearer.study.conductor import questions_due
-from nearer.study.exports import collected, triplets
 from nearer.study.items import Item
-from nearer.study.maps import draw_map
+from nearer.study.maps import collected, draw_map, triplets
 from nearer.study.rows import Ledger, Refusal
 from nearer.study.store import Store, connect, new_study, read_config
 from nearer.study.worker import Worker

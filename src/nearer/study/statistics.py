@@ -4,64 +4,23 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
-from statistics import median
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
+import pandas as pd
+
 from nearer.metrics import share_interval
-from nearer.study.actions import is_false
+from nearer.study.exports import stored_answers
 from nearer.study.posing import FEWEST_CATCH, FEWEST_REPEATS
-from nearer.study.rows import decode
-
-
-@dataclass
-class PersonReport:
-    """One person's answers in numbers; shares are None where there is nothing to divide by."""
-
-    id: int
-    pseudonym: str
-    joined: float
-    finished: bool
-    excluded: bool
-    withdrawn: bool
-    panel: str = ""
-    external: str = ""
-    answered: int = 0
-    median_ms: float | None = None
-    fastest_ms: float | None = None
-    #: by the server's clock
-    median_elapsed_ms: float | None = None
-    #: response times longer than the question was out
-    false_times: int = 0
-    catch_failed: int = 0
-    catch_total: int = 0
-    #: of what was chosen on repeated screens: how much both times, and how much would be by chance
-    repeats_agreed: int = 0
-    repeats_total: int = 0
-    repeats_by_chance: float = 0.0
-    #: the share of that, and where it lies with 95 %
-    agreement: float | None = None
-    agreement_interval: tuple[float, float] | None = None
-    #: of questions with two sides
-    left_share: float | None = None
-    undecided: int = 0
-    skipped: int = 0
-    taken_back: int = 0
-    warnings: list[str] = field(default_factory=list)
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self)
 
 
 class Flag(NamedTuple):
     """Something that a researcher should look at; nobody is excluded by a number alone."""
 
     name: str
-    judges: Callable[[PersonReport], bool]  # whether there is enough to judge a person by
-    fires: Callable[[PersonReport], bool]
+    judges: Callable[[Any], bool]  # whether there is enough to judge a person by
+    fires: Callable[[Any], bool]
 
 
 _FLAGS = (
@@ -89,120 +48,138 @@ _FLAGS = (
     Flag(
         "keeps to one side",
         lambda r: r.answered >= 20 and r.left_share is not None,
-        lambda r: r.left_share is not None and not 0.2 <= r.left_share <= 0.8,
+        lambda r: not 0.2 <= r.left_share <= 0.8,
     ),
 )
 
 
-def people_report(db: sqlite3.Connection) -> list[PersonReport]:
-    """Everybody who joined, newest first."""
-    people = {
-        row[0]: PersonReport(
-            row[0], row[1], row[2], row[3] is not None, bool(row[4]), bool(row[5]), row[6], row[7]
-        )
-        for row in db.execute(
-            "SELECT p.id, p.pseudonym, p.joined, p.finished, p.excluded, p.withdrawn,"
-            " coalesce(i.panel, ''), coalesce(i.external, '')"
-            " FROM persons p LEFT JOIN identities i ON i.person = p.id ORDER BY p.id DESC"
-        )
+def people_report(db: sqlite3.Connection) -> list[SimpleNamespace]:
+    """Everybody who joined, newest first: their answers in numbers, None where there is nothing.
+
+    Attributes
+    ----------
+    median_ms, fastest_ms, median_elapsed_ms, false_times
+        Response times by the browser's clock, by the server's, and how many are longer than the
+        question was out.
+    catch_failed, catch_total
+        Questions with an answer that a careful person gives.
+    repeats_agreed, repeats_total, repeats_by_chance, agreement, agreement_interval
+        Of what was chosen on repeated screens: how much both times, how much would be by chance,
+        and the share with its interval of 95 %.
+    left_share
+        How often the left of two was chosen.
+    warnings
+        The flags that fire.
+    """
+    people = pd.read_sql_query(
+        "SELECT p.id, p.pseudonym, p.joined, p.finished IS NOT NULL AS finished, p.excluded,"
+        " p.withdrawn, coalesce(i.panel, '') AS panel, coalesce(i.external, '') AS external"
+        " FROM persons p LEFT JOIN identities i ON i.person = p.id ORDER BY p.id DESC",
+        db,
+        dtype={"finished": bool, "excluded": bool, "withdrawn": bool},
+    ).set_index("id", drop=False)
+    table = stored_answers(db)
+    taken_back = table.groupby("id").taken_back.sum()
+    table = table[table.taken_back == 0]
+    chose = table.chosen.map(len) > 0
+    sides = table[chose & (table.purpose != "catch") & (table.shown.map(len) == 2)]
+    by, catch = table.groupby("id"), _catch(table)
+    counts = {
+        "answered": by.size(),
+        "false_times": by.false_time.sum(),
+        "undecided": (table.choice == "undecided").groupby(table.id).sum(),
+        "skipped": (table.choice == "skip").groupby(table.id).sum(),
+        "taken_back": taken_back,
+        "catch_total": catch.groupby(level=0).size(),
+        "catch_failed": catch.groupby(level=0).sum(),
+        **_repeats(table[chose]),
     }
-    times: dict[int, list[float]] = defaultdict(list)
-    elapsed: dict[int, list[float]] = defaultdict(list)
-    lefts: dict[int, list[bool]] = defaultdict(list)
-    first: dict[tuple[int, int], set[int]] = {}
-    for row in db.execute(
-        """SELECT a.person, a.question, q.purpose, q.repeats, q.expected, q.task, a.choice,
-                  a.chosen, l.shown, a.response_ms, a.elapsed_ms, a.received - l.issued
-           FROM standing a JOIN posed q ON q.id = a.question JOIN leases l ON l.id = a.lease
-           ORDER BY a.id"""
-    ):
-        person, question, purpose, repeats, expected, task, choice, picked, seen, *rest = row
-        ms, took, out = rest
-        report, chosen, shown = people[person], decode(picked or "[]"), decode(seen)
-        report.answered += 1
-        report.undecided += choice == "undecided"
-        report.skipped += choice == "skip"
-        report.false_times += is_false(ms, 0.0, out)
-        if ms is not None:
-            times[person].append(ms)
-        if took is not None:
-            elapsed[person].append(took)
-        if chosen and purpose != "catch" and len(shown) == 2:
-            lefts[person].append(chosen[0] == shown[0])
-        if expected is not None:
-            report.catch_total += 1
-            report.catch_failed += expected not in (chosen[:1] if task == "rank" else chosen)
-        if purpose == "repeat" and chosen and (person, repeats) in first:
-            report.repeats_total += len(chosen)
-            report.repeats_agreed += len(first[person, repeats].intersection(chosen))
-            report.repeats_by_chance += len(chosen) ** 2 / len(shown)
-        elif chosen:
-            first[person, question] = set(chosen)
-    for person, count in db.execute(
-        "SELECT person, count(*) FROM answers WHERE supersedes IS NOT NULL GROUP BY person"
-    ):
-        people[person].taken_back = count
-    for person, report in people.items():
-        _summarise(report, times[person], elapsed[person], lefts[person])
-    return list(people.values())
+    shares = {
+        "median_ms": by.response_ms.median(),
+        "fastest_ms": by.response_ms.min(),
+        "median_elapsed_ms": by.elapsed_ms.median(),
+        "left_share": (sides.chosen.str[0] == sides.shown.str[0]).groupby(sides.id).mean(),
+    }
+    for name, found in counts.items():
+        people[name] = (
+            found.reindex(people.index)
+            .fillna(0)
+            .astype(float if name == "repeats_by_chance" else int)
+        )
+    for name, found in shares.items():
+        shown = found.reindex(people.index).astype(object)
+        people[name] = shown.where(shown.notna(), None)
+    return [_judged(SimpleNamespace(**row)) for row in people.to_dict("records")]
 
 
-def _summarise(
-    report: PersonReport, times: list[float], elapsed: list[float], lefts: list[bool]
-) -> None:
-    if times:
-        report.median_ms, report.fastest_ms = median(times), min(times)
-    if elapsed:
-        report.median_elapsed_ms = median(elapsed)
-    if lefts:
-        report.left_share = sum(lefts) / len(lefts)
-    if report.repeats_total:
-        report.agreement = report.repeats_agreed / report.repeats_total
-        report.agreement_interval = share_interval(report.agreement, report.repeats_total)
-    report.warnings = [f.name for f in _FLAGS if f.judges(report) and f.fires(report)]
+def _catch(table: pd.DataFrame) -> pd.Series:
+    """Whether each answer to a question with a right answer was wrong, by person."""
+    asked = table[table.expected.notna()]
+    wrong = [
+        right not in (chosen[:1] if task == "rank" else chosen)
+        for right, chosen, task in zip(asked.expected, asked.chosen, asked.task, strict=True)
+    ]
+    return pd.Series(wrong, index=asked.id, dtype=bool)
+
+
+def _repeats(table: pd.DataFrame) -> dict[str, pd.Series]:
+    """How much of what was chosen on repeated screens was chosen before."""
+    first = table[table.purpose != "repeat"].set_index(["id", "question"]).chosen
+    again = table[table.purpose == "repeat"]
+    again = again.join(
+        first[~first.index.duplicated(keep="last")].rename("before"), on=["id", "repeats"]
+    )
+    again = again[again.before.notna()]
+    both = [len({*a} & {*b}) for a, b in zip(again.chosen, again.before, strict=True)]
+    size, shown = again.chosen.map(len), again.shown.map(len)
+    found = {
+        "agreed": pd.Series(both, again.index, int),
+        "total": size,
+        "by_chance": size**2 / shown,
+    }
+    return {f"repeats_{k}": column.groupby(again.id).sum() for k, column in found.items()}
+
+
+def _judged(person: SimpleNamespace) -> SimpleNamespace:
+    person.agreement = person.agreement_interval = None
+    if person.repeats_total:
+        person.agreement = person.repeats_agreed / person.repeats_total
+        person.agreement_interval = share_interval(person.agreement, person.repeats_total)
+    person.warnings = [f.name for f in _FLAGS if f.judges(person) and f.fires(person)]
+    return person
 
 
 def overview(
-    db: sqlite3.Connection, board: dict[str, Any], now: float, people: list[PersonReport]
+    db: sqlite3.Connection, board: dict[str, Any], now: float, people: list[SimpleNamespace]
 ) -> dict[str, Any]:
     """The study in numbers, as the dashboard and ``nearer study status`` show it.
 
     `board` is the board's `summary`.
     """
-    counted, quota = board["answers"], board["quota"]
+    counted, quota = board.pop("answers"), board["quota"]
     kinds = dict(
         db.execute(
             "SELECT q.purpose, count(*) FROM standing a JOIN posed q ON q.id = a.question"
             " GROUP BY q.purpose"
         ).fetchall()
     )
-    recent, oldest = db.execute(
-        "SELECT count(*), min(received) FROM standing WHERE received > ?", (now - 3600,)
-    ).fetchone()
-    hours = max((now - oldest) / 3600, 1 / 60) if recent else 1.0
-    per_hour = recent / hours
+    stored = sum(kinds.values())
+    recent = "SELECT count(*) FROM standing WHERE received > ?"
+    per_hour = db.execute(recent, (now - 3600,)).fetchone()[0]
     left = max(quota - counted, 0) if quota else None
-    share = counted / max(sum(kinds.values()), 1)
+    hours = (
+        left * stored / (per_hour * counted) if left is not None and per_hour * counted else None
+    )
     return {
-        "state": board["state"],
-        "quota": quota,
-        "enough": board["enough"],
-        "exhausted": board["exhausted"],
-        "quality": board["quality"],
-        "answers": {"counted": counted, "all": sum(kinds.values()), **kinds},
-        "questions": board["questions"],
-        "answers_per_hour": round(per_hour, 1),
-        "remaining": {
-            "answers": left,
-            "hours": round(left / (per_hour * share), 2)
-            if left is not None and per_hour and share
-            else None,
-        },
+        **{key: value for key, value in board.items() if key != "active"},
+        "answers": {"counted": counted, "all": stored, **kinds},
+        "answers_per_hour": per_hour,
+        "remaining": {"answers": left, "hours": None if hours is None else round(hours, 2)},
         "people": {
             "joined": len(people),
             "now": board["active"],
             "finished": sum(p.finished for p in people),
-            "excluded": sum(p.excluded for p in people),
+            "excluded": sum(p.excluded and not p.withdrawn for p in people),
             "withdrawn": sum(p.withdrawn for p in people),
         },
         "flags": {

@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import lru_cache
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -33,7 +34,6 @@ from nearer.study.auth import Rate, Signer
 from nearer.study.conductor import Conductor
 from nearer.study.items import Faces, Media
 from nearer.study.rows import Refusal, StoreTrouble
-from nearer.study.statistics import PersonReport, people_report
 from nearer.study.store import Change, Facts, Store
 from nearer.study.words import read_words
 
@@ -82,12 +82,14 @@ class Study:
     #: the path below which it is served, as /flowers; empty at the top
     prefix: str = ""
     _faces: Faces | None = None
-    _people: tuple[float, list[PersonReport]] = (-_REPORT_SECONDS, [])
+    _people: tuple[float, list[SimpleNamespace]] = (-_REPORT_SECONDS, [])
 
-    def people(self, db: sqlite3.Connection) -> list[PersonReport]:
+    def people(self, db: sqlite3.Connection) -> list[SimpleNamespace]:
         """How people do, counted at most every half minute, as an overview needs it."""
         now = time.monotonic()
         if now - self._people[0] >= _REPORT_SECONDS or len(self._people[1]) < _FEW:
+            from nearer.study.statistics import people_report  # noqa: PLC0415 - loads pandas
+
             self._people = (now, people_report(db))
         return self._people[1]
 

@@ -26,7 +26,7 @@ from nearer.asking.memory import Memory
 from nearer.asking.session import Session
 from nearer.questions import Answers, Questions, answered, find, pack, weighted
 from nearer.study.config import Config
-from nearer.study.exports import asked_facts, collected, comparisons, last_answer, triplets
+from nearer.study.maps import asked_facts, collected, draw_map, last_answer, triplets
 from nearer.study.store import connect, read_config, replay
 
 if TYPE_CHECKING:
@@ -168,11 +168,11 @@ class Worker:
         if person not in self._choosings:
             seed = config.seed + (person or 0)
             self._choosings[person] = Choosing(config.method, n, config.n_components, seed)
-        rows, _, _, unsure = comparisons(self._db, person=person)
+        answers = collected(self._db, person=person).answers
         asked = asked_facts(self._db, person)
         self._end_reading()
-        near = np.ma.MaskedArray(np.ones(len(rows), dtype=np.bool_), mask=unsure)
-        rows, weights = weighted(rows, near)
+        near = np.ma.MaskedArray(answers.chosen[:, 0] > 0, mask=~answers.decided)
+        rows, weights = weighted(answers.questions, near)
         questions, odds = self._choosings[person].choose(
             rows,
             *asked,
@@ -218,8 +218,6 @@ class Worker:
         }
 
     def _map(self, config: Config, n: int) -> dict[str, Any]:
-        from nearer.study.maps import draw_map  # noqa: PLC0415 - slow to load, and not for choosing
-
         d, holdout = config.n_components, triplets(self._db, ["holdout"])
         answers = collected(self._db)
         self._end_reading()
