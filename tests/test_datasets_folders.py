@@ -1,12 +1,12 @@
 import hashlib
-import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from nearer.datasets import CATALOGUE, load_digits_mnist, load_human
-from nearer.datasets.catalogue import DataFile, Entry, entry, fetch, find, folders, locate, missing
+from nearer.datasets.catalogue import DataFile, Entry, entry, fetch, find, folders, locate
 from nearer.errors import InvalidInput, MissingData
 
 CONTENT = b"0,1,2\n"
@@ -24,8 +24,8 @@ def data_and_cache(tmp_path, monkeypatch):
 
 
 def test_data_folder_before_cache(data_and_cache):
-    assert find(DATA) is None
-    assert re.search(r"put small\.csv \(here; .* into .*data or .*cache", str(missing(DATA)))
+    with pytest.raises(MissingData, match=r"put small\.csv \(here; .* into .*data or .*cache"):
+        find(DATA)
     (data_and_cache / "cache" / "small.csv").write_bytes(CONTENT)
     assert find(DATA) == [data_and_cache / "cache" / "small.csv"]
     (data_and_cache / "data" / "small.csv").write_bytes(CONTENT)
@@ -50,16 +50,18 @@ def test_folders_by_default(monkeypatch, tmp_path):
 
 
 def test_downloads(data_and_cache):
-    assert fetch(DATA, True, lambda home: home) == str(data_and_cache / "cache" / "scikit-learn")
+    assert fetch(DATA, True, Path.read_text, lambda home: home) == str(
+        data_and_cache / "cache" / "scikit-learn"
+    )
     with pytest.raises(MissingData, match="or pass download=True"):
-        fetch(DATA, False, lambda home: home)
+        fetch(DATA, False, Path.read_text, lambda home: home)
 
     def offline(home):
         warnings.warn("trying once more", RuntimeWarning, stacklevel=1)
         raise OSError("Name or service not known")
 
     with pytest.raises(MissingData, match=r"fetch_it of scikit-learn could not .*Name or service"):
-        fetch(DATA, True, offline)
+        fetch(DATA, True, Path.read_text, offline)
 
 
 def test_loaders_say_what_to_put_where(monkeypatch):

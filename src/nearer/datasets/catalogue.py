@@ -12,25 +12,15 @@ import json
 import os
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from nearer.errors import InvalidInput, MissingData
 from nearer.files import sha256
 
-__all__ = [
-    "CATALOGUE",
-    "DataFile",
-    "Entry",
-    "entry",
-    "fetch",
-    "find",
-    "folders",
-    "locate",
-    "missing",
-]
+__all__ = ["CATALOGUE", "DataFile", "Entry", "entry", "fetch", "find", "folders", "locate"]
 
 T = TypeVar("T")
 
@@ -50,10 +40,8 @@ class Entry:
 
     Attributes
     ----------
-    name
-        What the loaders and ``nearer data`` call it.
-    what
-        One line about it.
+    name, what
+        What the loaders and ``nearer data`` call it, and one line about it.
     objects
         How many objects it has, or how many a loader takes by default.
     holds
@@ -64,8 +52,10 @@ class Entry:
         The function of `nearer.datasets` that returns it.
     files
         The files it is read from; none where it comes with the package.
-    download
-        The scikit-learn function that can get it, or None.
+    download, downloaded_sha256
+        The scikit-learn function that can get it, or None, and the checksum of what that returns.
+    read_options
+        How `nearer.read_triplets` reads its first file.
     """
 
     name: str
@@ -77,6 +67,8 @@ class Entry:
     loader: str
     files: tuple[DataFile, ...] = ()
     download: str | None = None
+    downloaded_sha256: str = ""
+    read_options: dict[str, Any] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -84,15 +76,11 @@ class Entry:
         return sum(file.size for file in self.files)
 
 
-def _read() -> tuple[Entry, ...]:
-    rows = json.loads((files("nearer.datasets") / "catalogue.json").read_text("utf-8"))
-    return tuple(
-        Entry(**row | {"files": tuple(DataFile(**file) for file in row["files"])}) for row in rows
-    )
-
-
 #: every data set, with its files and where they come from
-CATALOGUE = _read()
+CATALOGUE = tuple(
+    Entry(**row | {"files": tuple(DataFile(**file) for file in row["files"])})
+    for row in json.loads((files("nearer.datasets") / "catalogue.json").read_text("utf-8"))
+)
 
 
 def entry(name: str, holds: str = "") -> Entry:
@@ -124,16 +112,21 @@ def locate(file: DataFile) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
-def find(data: Entry) -> list[Path] | None:
-    """The paths of the files of a data set, or None where one is missing.
+def find(data: Entry) -> list[Path]:
+    """The paths of the files of a data set.
 
-    A file with another content than the catalogue says is refused.
+    `MissingData` says which file to put where; a file with another content than the catalogue says
+    is refused.
     """
     paths = []
     for file in data.files:
         path = locate(file)
         if path is None:
-            return None
+            raise MissingData(
+                f"{data.name} is missing: put {file.name} ({data.source}; SHA-256 "
+                f"{file.sha256[:12]}…) into {' or '.join(map(str, folders()))}, or name its folder "
+                "in NEARER_DATA"
+            )
         if (digest := sha256(path)) != file.sha256:
             raise InvalidInput(
                 f"{path}: SHA-256 {digest[:12]}… is not {file.sha256[:12]}… of {data.name}; "
@@ -143,33 +136,32 @@ def find(data: Entry) -> list[Path] | None:
     return paths
 
 
-def fetch(data: Entry, download: bool, load: Callable[[str], T]) -> T:
-    """Download a data set by scikit-learn, or read it from scikit-learn's part of the cache.
+def fetch(data: Entry, download: bool, read: Callable[[Path], T], load: Callable[[str], T]) -> T:
+    """What the file of a data set holds, or what scikit-learn downloads or has in its cache.
 
     Parameters
     ----------
     data
         The data set.
     download
-        Whether the network may be used.
+        Whether the network may be used where there is no file.
+    read
+        Reads the file.
     load
         Loads the data, given scikit-learn's ``data_home``.
     """
+    try:
+        return read(find(data)[0])
+    except MissingData as error:
+        missing = error
     if not download:
-        raise missing(data, ", or pass download=True")
+        raise MissingData(f"{missing}, or pass download=True")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # retries and stale caches
             return load(str(folders()[-1] / "scikit-learn"))
+    except InvalidInput:  # it is not the data that the catalogue means
+        raise
     except (OSError, ValueError) as error:  # no network, no such host, a broken answer
-        reason = f"; {data.download} of scikit-learn could not download it ({error})"
-        raise missing(data, reason) from error
-
-
-def missing(data: Entry, remark: str = "") -> MissingData:
-    """The error that says which file to put where."""
-    file = next((file for file in data.files if locate(file) is None), data.files[0])
-    return MissingData(
-        f"{data.name} is missing: put {file.name} ({data.source}; SHA-256 {file.sha256[:12]}…) "
-        f"into {' or '.join(map(str, folders()))}, or name its folder in NEARER_DATA{remark}"
-    )
+        reason = f"{data.download} of scikit-learn could not download it ({error})"
+        raise MissingData(f"{missing}; {reason}") from error

@@ -143,58 +143,67 @@ def read_points(path: str | Path, *, names: str = "auto") -> Points:
 
 
 def _read(path: Path, names: str) -> NamedPoints:
-    is_numpy = content_suffix(path) in (".npy", ".npz")
-    values, columns, texts = _read_numpy(path) if is_numpy else _read_table(path)
-    named_by, numbering = _name_columns(path, values, columns, texts, names)
-    if numbering is not None:
-        j = columns.index(numbering)
-        texts[numbering] = [np.format_float_positional(x, trim="-") for x in values[:, j]]
-        values = np.delete(values, j, axis=1)
+    """Points of a file; `names` as in `read_points`."""
+    is_array = content_suffix(path) in (".npy", ".npz")
+    columns = {} if is_array else _columns(path)
+    numbers = {name: column for name, column in columns.items() if column.dtype.kind == "f"}
+    texts = {name: column for name, column in columns.items() if name not in numbers}
+    named_by = next((name for name, column in texts.items() if _is_distinct(column)), None)
+    numbering = None  # the column of numbers that is no coordinate
+    if names == "auto" and len(numbers) > 1:
+        found = (name for j, name in enumerate(numbers) if _numbers_objects(j, name, numbers[name]))
+        numbering = next(found, None)
+        named_by = named_by or numbering
+    elif names not in ("auto", "none"):
+        if names not in columns:
+            there = ", ".join([*columns][:8]) or "none, as an array has no columns"
+            raise InvalidInput(f"{path}: no column is called {names!r}; there are {there}")
+        if not _is_distinct(columns[names]):
+            raise InvalidInput(f"{path}: {names!r} has the same name twice: each needs its own")
+        named_by, numbering = names, names
+    used = [column for name, column in numbers.items() if name != numbering]
+    if not used and not is_array:
+        raise InvalidInput(f"{path}: has no column of numbers")
     try:
-        points: Points = as_points(values)
+        points: Points = as_points(_array(path) if is_array else np.stack(used, axis=1))
     except InvalidInput as error:
         raise InvalidInput(f"{path}: {error}") from error
-    unread = tuple(column for column in texts if column not in (named_by, numbering))
-    assumed = numbering if names == "auto" else None
-    called = None if named_by is None else tuple(texts[named_by])
-    return NamedPoints(points, called, unread, assumed)
+    called = None
+    if named_by is not None:
+        called = tuple(
+            np.format_float_positional(x, trim="-") if named_by in numbers else x
+            for x in columns[named_by].tolist()
+        )
+    unread = tuple(name for name in texts if name != named_by)
+    return NamedPoints(points, called, unread, numbering if names == "auto" else None)
 
 
-Texts = dict[str, list[str]]  # columns that hold no numbers
-
-
-def _read_numpy(path: Path) -> tuple[Any, list[str], Texts]:
+def _array(path: Path) -> NDArray[Any]:
     arrays = read_numpy(path)
     if len(arrays) != 1 and "X" not in arrays:
         raise InvalidInput(f"{path}: holds {', '.join(arrays)}; name the array of points X")
-    return arrays.get("X", next(iter(arrays.values()))), [], {}
+    return arrays.get("X", next(iter(arrays.values())))
 
 
-def _read_table(path: Path) -> tuple[Any, list[str], Texts]:
+def _columns(path: Path) -> dict[str, NDArray[Any]]:
+    """The columns of a table by name: floats, or texts."""
     table = load_table(path)
     table.refuse_ragged()
     if table.has_header is None and len(table) > 1 and not any(map(_is_number, table.first_row())):
         table = table.with_header()
-    blank = [f"column {j + 1}" for j in range(table.width)]
-    header = [name or b for name, b in zip(table.header or blank, blank, strict=True)]
-    cells = [table.column(j) for j in range(table.width)]
-    numbers: dict[str, list[float]] = {}
-    texts: Texts = {}
-    for j, (name, column) in enumerate(zip(header, cells, strict=True)):
-        wrong = [i for i, cell in enumerate(column) if not _is_number(cell)]
-        if len(wrong) == len(column) and not all(map(_DECIMAL_COMMA.fullmatch, column)):
-            texts[name] = column
-        elif wrong:
+    columns: dict[str, NDArray[Any]] = {}
+    for j, name in enumerate(table.header or [""] * table.width):
+        cells = table.column(j)
+        wrong = [i for i, cell in enumerate(cells) if not _is_number(cell)]
+        is_text = len(wrong) == len(cells) and not all(map(_DECIMAL_COMMA.fullmatch, cells))
+        if wrong and not is_text:
             raise table.fault(
                 wrong[0],
-                f"column {j + 1}: {column[wrong[0]]!r} is not a number; fill it in, write decimals "
+                f"column {j + 1}: {cells[wrong[0]]!r} is not a number; fill it in, write decimals "
                 "with a point, or take the row out",
             )
-        else:
-            numbers[name] = [float(cell) for cell in column]
-    if not numbers:
-        raise InvalidInput(f"{path}: has no column of numbers")
-    return np.stack([*numbers.values()], axis=1), [*numbers], texts
+        columns[name or f"column {j + 1}"] = np.array(cells, dtype=object if is_text else float)
+    return columns
 
 
 def _is_number(cell: str) -> bool:
@@ -205,30 +214,22 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _name_columns(
-    path: Path, values: Any, columns: list[str], texts: Texts, names: str
-) -> tuple[str | None, str | None]:
-    """The column that names the objects, and the column of numbers that is no coordinate."""
-    if names not in ("auto", "none"):
-        if names not in (*texts, *columns):
-            there = ", ".join([*texts, *columns][:8]) or "none, as an array has no columns"
-            raise InvalidInput(f"{path}: no column is called {names!r}; there are {there}")
-        named = texts[names] if names in texts else values[:, columns.index(names)].tolist()
-        if len(set(named)) < len(named):
-            raise InvalidInput(f"{path}: {names!r} has the same name twice: each needs its own")
-        return names, names if names in columns else None
-    named_by = next((c for c, v in texts.items() if all(v) and len(set(v)) == len(v)), None)
-    if names == "none" or len(columns) < 2:
-        return named_by, None
-    for j, column in enumerate(columns):
-        numbers = values[:, j]
-        distinct = np.array_equal(np.unique(numbers), np.sort(np.round(numbers)))
-        counts = j == 0 and len(numbers) > 2 and numbers[0] in (0, 1)
-        if (distinct and column.strip().lower() in _IDENTIFIERS) or (
-            counts and np.array_equal(numbers, numbers[0] + np.arange(len(numbers)))
-        ):
-            return named_by or column, column
-    return named_by, None
+def _is_distinct(column: NDArray[Any]) -> bool:
+    return len(set(column.tolist()) - {""}) == len(column)
+
+
+def _numbers_objects(place: int, name: str, column: NDArray[np.float64]) -> bool:
+    """Whether a column numbers the objects: by its name, or as the first one by its values."""
+    if name.strip().lower() in _IDENTIFIERS and (column == np.round(column)).all():
+        return _is_distinct(column)
+    is_count = np.array_equal(column, column[0] + np.arange(len(column)))
+    return place == 0 and len(column) > 2 and column[0] in (0, 1) and is_count
+
+
+def _generator(n_objects: int, dimension: int, random_state: Seed) -> np.random.Generator:
+    checks.whole("n_objects", n_objects)
+    checks.whole("dimension", dimension)
+    return checks.generator(random_state)
 
 
 def make_ball(n_objects: int, dimension: int, *, random_state: Seed = None) -> Points:
@@ -240,8 +241,7 @@ def make_ball(n_objects: int, dimension: int, *, random_state: Seed = None) -> P
     >>> X.shape, bool((X**2).sum(axis=1).max() <= 1)
     ((100, 3), True)
     """
-    _check(n_objects, dimension)
-    rng = checks.generator(random_state)
+    rng = _generator(n_objects, dimension, random_state)
     radius = rng.random((n_objects, 1)) ** (1 / dimension)
     return make_sphere(n_objects, dimension, random_state=rng) * radius
 
@@ -254,8 +254,7 @@ def make_cube(n_objects: int, dimension: int, *, random_state: Seed = None) -> P
     >>> make_cube(100, 5, random_state=0).shape
     (100, 5)
     """
-    _check(n_objects, dimension)
-    return checks.generator(random_state).random((n_objects, dimension))
+    return _generator(n_objects, dimension, random_state).random((n_objects, dimension))
 
 
 def make_gaussian(n_objects: int, dimension: int, *, random_state: Seed = None) -> Points:
@@ -266,8 +265,7 @@ def make_gaussian(n_objects: int, dimension: int, *, random_state: Seed = None) 
     >>> make_gaussian(100, 2, random_state=0).shape
     (100, 2)
     """
-    _check(n_objects, dimension)
-    return checks.generator(random_state).normal(size=(n_objects, dimension))
+    return _generator(n_objects, dimension, random_state).normal(size=(n_objects, dimension))
 
 
 def make_sphere(n_objects: int, dimension: int, *, random_state: Seed = None) -> Points:
@@ -279,8 +277,7 @@ def make_sphere(n_objects: int, dimension: int, *, random_state: Seed = None) ->
     >>> bool(abs((X**2).sum(axis=1) - 1).max() < 1e-12)
     True
     """
-    _check(n_objects, dimension)
-    X: Points = checks.generator(random_state).normal(size=(n_objects, dimension))
+    X = make_gaussian(n_objects, dimension, random_state=random_state)
     return np.asarray(X / np.linalg.norm(X, axis=1, keepdims=True))
 
 
@@ -294,14 +291,7 @@ def make_mixture(
     >>> make_mixture(500, 3, random_state=0).shape
     (500, 3)
     """
-    _check(n_objects, dimension)
-    rng = checks.generator(random_state)
+    rng = _generator(n_objects, dimension, random_state)
     centres = rng.normal(size=(n_centres, dimension))
-    return centres[rng.integers(n_centres, size=n_objects)] + rng.normal(
-        size=(n_objects, dimension)
-    )
-
-
-def _check(n_objects: int, dimension: int) -> None:
-    checks.whole("n_objects", n_objects)
-    checks.whole("dimension", dimension)
+    around = centres[rng.integers(n_centres, size=n_objects)]
+    return np.asarray(around + rng.normal(size=(n_objects, dimension)))

