@@ -93,7 +93,7 @@ def fitted(n: int, m: int, d: int, init: str, seed: int) -> dict[str, float]:
     with using("cuda"):
         from nearer.scale.gpu import GpuPasses
 
-        wrong = GpuPasses(test, None, n).disobeyed(model.embedding_).mean()
+        wrong = GpuPasses(test, None, n).violated(model.embedding_).mean()
     return {
         "seconds": seconds,
         "steps": model.n_iter_,
@@ -148,7 +148,7 @@ def door(n: int, m: int, d: int) -> dict[str, float]:
     with using("cuda"):
         from nearer.scale.gpu import GpuPasses
 
-        wrong = GpuPasses(test, None, n).disobeyed(found.positions).mean()
+        wrong = GpuPasses(test, None, n).violated(found.positions).mean()
     return {"seconds": seconds, "held_out_error": float(wrong)}
 
 

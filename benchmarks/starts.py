@@ -14,7 +14,7 @@ import numpy as np
 
 import nearer
 from benchmarks.harness import Cell, Rows, distinct, grid, pick, table
-from nearer.fitting.solver import Fit, disobeyed, fit_positions
+from nearer.fitting.solver import Fit, fit_positions, violated
 from nearer.fitting.starts import fit_from_above, ranking_start
 
 SETS = {"3dgmm": 3, "5dgmm": 5, "5dcube": 5, "cities": 3}
@@ -71,7 +71,7 @@ def fitted(data: str, seed: int) -> dict[str, list[float]]:
         begin = time.process_time()
         fit = start(basis, SETS[data], np.random.default_rng(seed))
         seconds = time.process_time() - begin
-        obeyed = not disobeyed(fit.positions, basis.triplets).any()
+        obeyed = not violated(fit.positions, basis.triplets).any()
         tau = nearer.metrics.mean_kendall_tau(X, fit.positions, n_heads=50, random_state=0)
         figures[name] = [float(fit.loss < 1e-3), float(obeyed), tau, seconds]
     return figures

@@ -186,7 +186,7 @@ def test_a_pass_in_blocks_is_a_pass(small, name):
     there, slope = whole.sums(Loss(name), X)
     assert value == pytest.approx(there)
     np.testing.assert_allclose(gradient, slope, rtol=1e-9, atol=1e-9)
-    assert every.share_disobeyed(X) == pytest.approx(whole.share_disobeyed(X))
+    assert every.share_violated(X) == pytest.approx(whole.share_violated(X))
     np.testing.assert_allclose(every.information(X, 0.1, 0.0), whole.information(X, 0.1, 0.0))
     assert told[-1] == 1.0
     assert len(told) > 6

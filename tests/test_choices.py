@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nearer._kernels import margins as triplet_kernel
+from nearer._kernels import comparisons as triplet_kernel
 from nearer.fitting.choices import as_choices
 from nearer.fitting.losses import Loss
 from nearer.fitting.posterior import Noise, Posterior

@@ -177,7 +177,7 @@ def test_few_answers_determine_nothing(seed):
 def test_an_interruption_passes(monkeypatch, fit):
     from nearer.fitting.solver import Passes
 
-    real, calls = Passes.descend, []
+    real, calls = Passes.fit, []
 
     def interrupted(self, *arguments, **how):
         calls.append(1)
@@ -185,7 +185,7 @@ def test_an_interruption_passes(monkeypatch, fit):
             raise KeyboardInterrupt
         return real(self, *arguments, **how)
 
-    monkeypatch.setattr(Passes, "descend", interrupted)
+    monkeypatch.setattr(Passes, "fit", interrupted)
     with pytest.raises(KeyboardInterrupt):
         fit(answers(600, 0.1))
     assert len(calls) == 30

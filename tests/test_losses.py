@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nearer._kernels import comparisons as kernel
 from nearer._kernels import compiling
-from nearer._kernels import gradients as kernel
 from nearer.errors import InvalidInput
 from nearer.fitting.losses import LOSSES, Loss, as_loss
 
@@ -75,7 +75,6 @@ def test_many_chunks_give_the_sum_of_one_pass(name, monkeypatch):
     X, triplets, weights = problem(1, n=20, d=3, m=200)
     alone = Loss(name).value_and_gradient(X, triplets, weights)
     monkeypatch.setattr(kernel, "_CHUNK", 20)
-    monkeypatch.setattr(kernel, "_SLOW_CHUNK", 20)
     chunked = Loss(name).value_and_gradient(X, triplets, weights)
     assert chunked[0] == pytest.approx(alone[0], rel=1e-12)
     np.testing.assert_allclose(chunked[1], alone[1], rtol=1e-9, atol=1e-14)

@@ -9,7 +9,7 @@ import nearer
 from nearer.errors import InvalidInput
 from nearer.fitting.bootstrap import bootstrap_covariances
 from nearer.fitting.misplaced import mirrored, relocate
-from nearer.fitting.solver import disobeyed, fit_positions
+from nearer.fitting.solver import fit_positions, violated
 from nearer.fitting.starts import fit_from_above
 from nearer.questions import answered, balanced_questions
 
@@ -25,7 +25,7 @@ def test_the_place_taken_is_the_one_with_the_smallest_loss():
     X = 10 * rng.normal(size=(12, 2))
     T = answers(X, 200)
     X[4] = [40.0, 40.0]
-    moved = relocate(X, T, disobeyed(X, T), np.random.default_rng(0))
+    moved = relocate(X, T, violated(X, T), np.random.default_rng(0))
     mine = T[(T == 4).any(axis=1)]
 
     def loss(place):
@@ -59,9 +59,9 @@ def test_an_object_thrown_far_away_is_brought_back():
     T = answers(X, 3000)
     wrong_place = X.copy()
     wrong_place[7] = -3 * X[7]
-    moved = relocate(wrong_place, T, disobeyed(wrong_place, T), np.random.default_rng(0))
+    moved = relocate(wrong_place, T, violated(wrong_place, T), np.random.default_rng(0))
     assert np.linalg.norm(moved[7] - X[7]) < 0.5 * np.linalg.norm(wrong_place[7] - X[7])
-    assert disobeyed(moved, T).sum() < disobeyed(wrong_place, T).sum()
+    assert violated(moved, T).sum() < violated(wrong_place, T).sum()
 
 
 def test_mirror_images_keep_the_distances_to_the_heads_of_the_plane():
@@ -84,7 +84,7 @@ def test_positions_that_obey_everything_have_loss_zero():
     X = np.random.default_rng(3).normal(size=(60, 2))
     T = answers(X, 6000)
     fit = fit_from_above(T, 60, 2, rng=np.random.default_rng(0))
-    assert not disobeyed(fit.positions, T).any()
+    assert not violated(fit.positions, T).any()
     assert fit.loss == 0
 
 

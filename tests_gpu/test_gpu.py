@@ -133,7 +133,7 @@ class Missing:
     def find_spec(self, name, path=None, target=None):
         if name.split('.')[0] in missing:
             raise ModuleNotFoundError(name)
-missing = {'numba', 'moocore', 'rich', 'pyarrow', 'sklearn', 'threadpoolctl'}
+missing = {'numba', 'moocore', 'rich', 'pyarrow', 'sklearn'}
 sys.meta_path.insert(0, Missing())
 import numpy as np, nearer
 rng = np.random.default_rng(0)

@@ -115,7 +115,7 @@ def test_one_pass_is_the_sum_over_the_shares(file):
             told = every.information(X, 0.1, 0.0)
             few = every.few(2000, np.random.default_rng(0))
             some = few.mean_loss(Loss("soe"), X)
-            print(json.dumps([value, gradient.tolist(), every.share_disobeyed(X), told.tolist(),
+            print(json.dumps([value, gradient.tolist(), every.share_violated(X), told.tolist(),
                               [len(seen), len(every), len(few)], some]))
             crew.dismiss()
     """)
@@ -140,7 +140,7 @@ def test_one_pass_is_the_sum_over_the_shares(file):
     there, slope = whole.sums(Loss("logistic", 0.1), X)
     assert value == pytest.approx(there)
     np.testing.assert_allclose(gradient, slope, rtol=1e-9, atol=1e-9)
-    assert wrong == pytest.approx(whole.share_disobeyed(X))
+    assert wrong == pytest.approx(whole.share_violated(X))
     np.testing.assert_allclose(told, whole.information(X, 0.1, 0.0), rtol=1e-9, atol=1e-9)
     assert sizes[1] == 12000
     assert sizes[0] < 12000

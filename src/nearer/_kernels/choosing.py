@@ -1,7 +1,7 @@
 """A choice among alternatives: its likelihood and the gradient of that.
 
 *Utilities.* A trial shows m items. An item is a set of pairs that should be near; its utility is
-minus the sum of f(distance) over its pairs, f as in `nearer._kernels.margins`. With a query the
+minus the sum of f(distance) over its pairs, f as in `nearer._kernels.comparisons`. With a query the
 items are the objects shown, one pair each; of an odd one out the pairs that stay.
 
 *Choices.* k of m without order are chosen with probability exp(Σ utilities of the chosen)/e_k,
@@ -27,8 +27,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from nearer._kernels.comparisons import counted
 from nearer._kernels.compiling import helper, kernel
-from nearer._kernels.margins import counted
 
 __all__ = ["agreement", "along_curve", "utilities", "value_and_gradient"]
 

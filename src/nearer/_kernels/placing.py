@@ -38,8 +38,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from nearer._kernels.comparisons import counted
 from nearer._kernels.compiling import helper, kernel
-from nearer._kernels.margins import counted
 
 __all__ = ["ANCHOR_HEAD", "LOGISTIC", "OWN_HEAD", "STEPS", "Scene", "choose", "learn"]
 

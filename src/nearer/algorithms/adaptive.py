@@ -43,7 +43,7 @@ from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent
 from nearer.fitting.belief import Belief
 from nearer.fitting.posterior import Posterior, expected_tau
-from nearer.fitting.solver import disobeyed
+from nearer.fitting.solver import violated
 from nearer.questions import Objects, answered
 from nearer.trials import Task
 
@@ -283,7 +283,7 @@ def _all_of(core: Embedding, placed: Placed, places: Objects, objects: Objects) 
     )
     triplets = objects[np.concatenate([core.triplets, placed.triplets])]
     never = np.concatenate([core.details["never_asked"], placed.never_asked])
-    wrong = float(disobeyed(fit.positions, triplets).mean()) if len(triplets) else 0.5
+    wrong = float(violated(fit.positions, triplets).mean()) if len(triplets) else 0.5
     tau = core.details["expected_tau"]
     if not core.details["exact"]:  # others are placed no better than the core is
         tau = min(tau, expected_tau(fit, fit.curve.sharpness))

@@ -22,7 +22,7 @@ from nearer import checks
 from nearer._fit import load_answers
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.fitting.device import gpu, is_tensor, using
-from nearer.fitting.solver import Fit, Passes, disobeyed, prepare
+from nearer.fitting.solver import Fit, Passes, prepare, violated
 from nearer.questions import Floats, pack
 from nearer.text import amount
 
@@ -208,7 +208,7 @@ class TripletEstimator(FramesOut, BaseEstimator):  # type: ignore[misc]
         """Answer questions (head, a, b) by the positions: True where a is nearer."""
         check_is_fitted(self, "embedding_")
         rows, _ = checks.triplets(number_questions(questions, self.objects_), len(self.embedding_))
-        return ~disobeyed(self.embedding_, rows)
+        return ~violated(self.embedding_, rows)
 
     def score(
         self,

@@ -102,15 +102,12 @@ class Choices:
 
     def climb(self, noise: Noise, start: Floats, max_iter: int, tol: float) -> Fit:
         """The most probable positions under this noise, from a start."""
-        how: Any = {
-            "ridge": noise.ridge(float(self.weights.sum())),
-            "max_iter": max_iter,
-            "tol": tol,
-        }
+        total = float(self.weights.sum())
+        how: Any = {"ridge": noise.ridge(total), "max_iter": max_iter, "tol": tol}
         if wants_gpu(len(self.pairs), self.n_objects):
             fit: Fit = self._on_gpu.fit(start, noise.lapse, noise.tail, **how)
             return fit
-        return minimise(lambda X: self.value_and_gradient(X, noise), start, **how)
+        return minimise(lambda X: self.sums(X, noise), total, start, **how)
 
     @cached_property
     def _on_gpu(self) -> Any:

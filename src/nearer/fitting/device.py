@@ -102,7 +102,7 @@ def margins(
     if wants_gpu(len(questions), len(X), X.shape[1] ** 2):
         mean, variance = gpu().margins(X, covariances, questions, tail)
     else:
-        from nearer._kernels.margins import margins as on_processor  # noqa: PLC0415 - needs Numba
+        from nearer._kernels.comparisons import margins as on_processor  # noqa: PLC0415 - needs Numba
 
         mean, variance = on_processor(X, covariances, questions, tail)
     return np.asarray(mean), np.asarray(variance)

@@ -38,7 +38,7 @@ from scipy.special import expit
 from nearer import checks
 from nearer.fitting.descent import HasPositions, descend, principal_axes
 from nearer.fitting.losses import Floats
-from nearer.fitting.solver import Fit, disobeyed, fit_positions
+from nearer.fitting.solver import Fit, fit_positions, violated
 from nearer.fitting.starts import come_down, random_start
 
 __all__ = [
@@ -103,7 +103,7 @@ def lowest(fits: Iterable[F], good: Callable[[F], bool]) -> F | None:
 
 def obeys(fit: HasPositions, rows: NDArray[np.integer]) -> bool:
     """Whether positions obey all answers."""
-    return not disobeyed(fit.positions, rows).any()
+    return not violated(fit.positions, rows).any()
 
 
 def is_exact(n_wrong: int, n_held_out: int, n_fitted: int, n_parameters: int) -> bool:
@@ -127,7 +127,7 @@ def is_exact(n_wrong: int, n_held_out: int, n_fitted: int, n_parameters: int) ->
 
 
 def _share(fit: HasPositions, rows: NDArray[np.integer]) -> float:
-    return float(disobeyed(fit.positions, rows).mean())
+    return float(violated(fit.positions, rows).mean())
 
 
 # --- answers held out are predicted --------------------------------------------------------------
@@ -312,7 +312,7 @@ def fit_smallest(
         d = found.positions.shape[1]
         if d > at_most:
             continue
-        fits[d], scores[d] = found, -disobeyed(found.positions, held).astype(np.float64)
+        fits[d], scores[d] = found, -violated(found.positions, held).astype(np.float64)
         worse = worse + 1 if judge.worse(d, _CLEARLY) else 0
         if worse == _PATIENCE:
             break

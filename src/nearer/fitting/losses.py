@@ -92,7 +92,7 @@ class Loss:
         self, X: Floats, triplets: NDArray[np.integer], weights: Floats | None = None
     ) -> tuple[float, Floats]:
         """Weighted sum of the loss over triplets, and its gradient in the positions."""
-        from nearer._kernels import gradients as kernel  # noqa: PLC0415 - a GPU needs no Numba
+        from nearer._kernels import comparisons as kernel  # noqa: PLC0415 - a GPU needs no Numba
 
         total, gradient = kernel.value_and_gradient(self.kind, self.number, X, triplets, weights)
         return float(total), gradient

@@ -35,7 +35,7 @@ from nearer.fitting.descent import principal_axes
 from nearer.fitting.device import margins
 from nearer.fitting.losses import Floats, Loss
 from nearer.fitting.misplaced import relocate
-from nearer.fitting.solver import Fit, Passes, fit_positions, prepare
+from nearer.fitting.solver import Fit, Passes, prepare
 from nearer.questions import pack, random_questions, scattered
 
 if TYPE_CHECKING:
@@ -171,8 +171,7 @@ class Evidence:
         """The most probable positions under this noise, from a start."""
         loss, passes = noise.loss, self.passes
         how: Any = {"ridge": noise.ridge(self.total), "max_iter": max_iter, "tol": tol}
-        fit = passes.descend(loss, start, **how) if isinstance(passes, Passes) else None
-        return fit_positions(passes, loss=loss, start=start, **how) if fit is None else fit
+        return passes.fit(loss, start, **how)
 
     def loss(self, X: Floats, noise: Noise) -> float:
         """Mean negative log-likelihood."""
@@ -364,7 +363,7 @@ def _rescued(evidence: Evidence, fit: Fit, noise: Noise, max_iter: int, tol: flo
     """Look for better places of objects that violate many of their answers, and fit again."""
     rng = np.random.default_rng(0)
     for _ in range(3):
-        wrong = evidence.passes.disobeyed(fit.positions)
+        wrong = evidence.passes.violated(fit.positions)
         if not 0 < wrong.mean() < 0.1:
             break
         X = relocate(fit.positions, evidence.triplets, wrong, rng, logistic=True)

@@ -221,7 +221,7 @@ class _Search:
     ) -> Fit:
         """Come down, help what is misplaced; then to the middle, if asked, and apart."""
         best = self.down(X, d, rng)
-        wrong = self._passes.disobeyed(best.positions)
+        wrong = self._passes.violated(best.positions)
         for _ in range(rescues if len(self._passes) <= _MOST_SEARCHED else 0):
             if not 0 < wrong.mean() < _RESCUE_BELOW:
                 break
@@ -231,11 +231,11 @@ class _Search:
             lift = rng.standard_normal((len(X), 1)) * 0.3 * best.positions.std()
             again = self.down(np.hstack([best.positions, lift]), d, rng)
             best = min(best, again, key=lambda f: f.loss)
-            wrong = self._passes.disobeyed(best.positions)
+            wrong = self._passes.violated(best.positions)
         if self.loss.name == "soe" and not wrong.any():
             if middle:
                 centred = self.centre(best)
-                if not self._passes.disobeyed(centred.positions).any():
+                if not self._passes.violated(centred.positions).any():
                     best = centred
             best = apart(best, self._passes)
         return replace(best, n_iter=self.steps)
@@ -251,9 +251,9 @@ class _Search:
             again = self.fit(places, self._max_iter, ROUGH)
             if again.loss < best.loss:
                 best = self.fit(again.positions, self._max_iter, self._tol)
-                if not self._passes.disobeyed(best.positions).any():
+                if not self._passes.violated(best.positions).any():
                     break
-        return best, self._passes.disobeyed(best.positions)
+        return best, self._passes.violated(best.positions)
 
     def centre(self, fit: Fit) -> Fit:
         """Move to the middle of what the answers allow."""

@@ -40,7 +40,7 @@ from nearer.fitting.dimension import is_exact
 from nearer.fitting.heldout import as_noise, fit_curve
 from nearer.fitting.losses import Floats, Loss
 from nearer.fitting.posterior import Curve, MarginForecast, Noise, Posterior, moderate
-from nearer.fitting.solver import Fit, Passes, disobeyed, fit_positions
+from nearer.fitting.solver import Fit, Passes, fit_positions, violated
 from nearer.fitting.starts import ENOUGH, EXTRA, ROUGH, random_start
 from nearer.metrics import share_interval
 from nearer.scale.blocks import Stored, as_source, store
@@ -116,9 +116,9 @@ class BlockPasses(Passes):
             gradient += slope
         return value, gradient
 
-    def share_disobeyed(self, X: Floats) -> float:
+    def share_violated(self, X: Floats) -> float:
         """Share of the answers that the positions violate."""
-        wrong = sum(int(disobeyed(X, rows).sum()) for rows in self._blocks())
+        wrong = sum(int(violated(X, rows).sum()) for rows in self._blocks())
         return wrong / max(self.total, 1.0)
 
     def information(self, X: Floats, lapse: float, tail: float) -> Floats:
@@ -327,8 +327,8 @@ class _ManyAnswers:
         posterior = Posterior(
             fit.positions, covariances, noise, curve, fit.loss, self._kept.steps, fit.converged
         )
-        violated = self._every.share_disobeyed(fit.positions)
-        return _embedding(self._answers, method, posterior, estimate, right, violated, call)
+        wrong = self._every.share_violated(fit.positions)
+        return _embedding(self._answers, method, posterior, estimate, right, wrong, call)
 
     def _reduced(self, loss: Loss) -> Floats:
         """Positions from some of the answers, in one dimension fewer after the other."""

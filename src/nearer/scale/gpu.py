@@ -1,6 +1,6 @@
 """Fits on a GPU: answers that lie there, passes over them, and the optimiser.
 
-*Triplets.* One Triton kernel computes the six losses of `nearer._kernels.gradients`. One program
+*Triplets.* One Triton kernel computes the six losses of `nearer._kernels.comparisons`. One program
 takes a block of triplets: it loads three positions each, computes loss and slopes, and adds to the
 gradient by atomic operations. A pass costs 12 bytes a triplet and what the positions cost in cache.
 Atomic additions come in any order, so that results agree with the processor's up to rounding.
@@ -37,9 +37,8 @@ from numpy.typing import NDArray
 
 from nearer import checks
 from nearer.errors import InvalidInput
-from nearer.fitting.fit import Fit
 from nearer.fitting.losses import Floats, Loss
-from nearer.fitting.solver import Passes
+from nearer.fitting.solver import Fit, Passes
 
 __all__ = ["DEVICE", "GpuChoices", "GpuPasses", "free_memory", "is_available", "margins"]
 
@@ -238,9 +237,6 @@ class GpuPasses(Passes):
         """Minimise a loss from one start."""
         start = torch.as_tensor(X, dtype=torch.float32, device=DEVICE).contiguous()
         return _fit(lambda Z: self.sums(loss, Z), self.total, start, **how)
-
-    def descend(self, *_: Any, **__: Any) -> None:
-        """There is no compiled loop for few answers."""
 
     def sums(self, loss: Loss, X: Any) -> tuple[float, Any]:
         """One pass: the sum of the losses, and its gradient."""

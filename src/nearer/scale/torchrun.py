@@ -39,7 +39,7 @@ _BEAT = 1.0  # seconds between two signs of life
 # What each process adds to the sums of a pass over its own share: a number and an array.
 _WORK: dict[str, Callable[..., tuple[float, Any]]] = {
     "sums": lambda mine, X, loss: mine.sums(loss, X),
-    "violated": lambda mine, X: (mine.share_disobeyed(X) * len(mine), np.zeros(0)),
+    "violated": lambda mine, X: (mine.share_violated(X) * len(mine), np.zeros(0)),
     "information": lambda mine, X, lapse, tail: (0.0, mine.information(X, lapse, tail)),
 }
 
@@ -251,7 +251,7 @@ class _Shared(Passes):
         value, gradient = self._processes.pass_over(self._which, "sums", X, loss)
         return value, gradient if self.on_gpu else gradient.numpy()
 
-    def share_disobeyed(self, X: Floats) -> float:
+    def share_violated(self, X: Floats) -> float:
         """Share of the answers that the positions violate."""
         return self._processes.pass_over(self._which, "violated", X)[0] / self.total
 
