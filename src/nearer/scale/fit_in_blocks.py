@@ -327,8 +327,8 @@ class _ManyAnswers:
         posterior = Posterior(
             fit.positions, covariances, noise, curve, fit.loss, self._kept.steps, fit.converged
         )
-        wrong = self._every.share_violated(fit.positions)
-        return _embedding(self._answers, method, posterior, estimate, right, wrong, call)
+        error_rate = self._every.share_violated(fit.positions)
+        return _embedding(self._answers, method, posterior, estimate, right, error_rate, call)
 
     def _reduced(self, loss: Loss) -> Floats:
         """Positions from some of the answers, in one dimension fewer after the other."""
