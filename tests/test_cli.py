@@ -140,7 +140,6 @@ def test_ctrl_c_keeps_the_answers_and_the_same_command_goes_on(tmp_path):
     X = np.random.default_rng(0).normal(size=(6_000, 3))
     np.save(tmp_path / "x.npy", X)
     arguments = [NEARER, "embed", "x.npy", "--method", "basis", "--seed", "1", "--json"]
-    arguments += ["--journal", "answers.db"]
     process = subprocess.Popen(
         arguments, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -158,6 +157,8 @@ def test_ctrl_c_keeps_the_answers_and_the_same_command_goes_on(tmp_path):
     assert not out
     again = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert again.returncode == 0, again.stderr
+    assert "going on from" in again.stderr
+    assert not (folder / "interrupted.db").exists()
     basis = nearer.run(nearer.choose_basis(6_000, random_state=1), nearer.PointOracle(X))
     assert json.loads(again.stdout)["n_comparisons"] == basis.n_comparisons
 
@@ -267,6 +268,44 @@ def test_nowhere_to_keep_compiled_code_is_one_line(call, tmp_path, monkeypatch):
     assert result.exit_code == 2
     assert result.stderr.count("\n") == 1
     assert "set NUMBA_CACHE_DIR to a folder" in result.stderr
+
+
+def test_an_interrupted_run_is_kept_in_its_folder_until_the_same_command_ends(
+    call, points, tmp_path, monkeypatch
+):
+    from nearer.cli import running
+
+    arguments = ["embed", points, "--method", "basis", "--out", "o", "--json"]
+    with monkeypatch.context() as patch:
+        patch.setattr(running, "PointOracle", lambda X, m: _CtrlC(nearer.PointOracle(X, m), 99))
+        stopped = call(*arguments)
+    assert stopped.exit_code == 130
+    assert "kept in o/interrupted.db, and the same command goes on" in stopped.stderr
+    kept = len(nearer.load_journal(tmp_path / "o" / "interrupted.db"))
+    other = call(*arguments, "--seed", 2, "--out", "other")
+    assert "going on" not in other.stderr
+    again = call(*arguments)
+    assert f"going on from {kept} answers" in again.stderr
+    assert [file.name for file in (tmp_path / "o").glob("interrupted*")] == []
+
+
+def test_answers_of_another_run_are_not_taken_up(call, points, tmp_path):
+    (tmp_path / "o").mkdir()
+    strategy = nearer.choose_basis(24, random_state=0)
+    X = np.random.default_rng(0).normal(size=(24, 2))
+    nearer.run(strategy, nearer.PointOracle(X), journal=tmp_path / "o" / "interrupted.db")
+    result = call("embed", points, "--method", "basis", "--out", "o", "--seed", "2", "--json")
+    assert result.exit_code == 0
+    assert "going on" not in result.stderr
+
+
+@pytest.mark.parametrize("content", [b"nonsense", b"nonsense" * 100])
+def test_a_broken_file_of_answers_is_left_aside(call, points, tmp_path, content):
+    (tmp_path / "o").mkdir()
+    (tmp_path / "o" / "interrupted.db").write_bytes(content)
+    result = call("embed", points, "--method", "basis", "--out", "o", "--json")
+    assert result.exit_code == 0
+    assert "left aside" in result.stderr
 
 
 def test_help_and_import_are_quick_because_heavy_parts_stay_out():

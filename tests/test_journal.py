@@ -147,7 +147,6 @@ def test_a_journal_is_read_as_answers_with_names_and_weights(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"budget": 90}, "budget was 80 and is 90"),
         ({"random_state": 1}, "seed was 0 and is 1"),
         ({"noise": 0.2}, 'noise was "auto" and is 0.2'),
     ],
@@ -159,6 +158,32 @@ def test_a_journal_of_another_run_is_refused_with_what_differs(change, message, 
     oracle = Counting()
     with pytest.raises(InvalidInput, match=rf"another run: .*{message}"):
         nearer.embed(oracle, 24, **{**call, **change})
+    assert not oracle.asked
+
+
+@pytest.mark.parametrize("first", [80, 130])
+def test_a_journal_goes_on_with_a_larger_budget_and_other_workers(first, tmp_path):
+    journal = tmp_path / "answers.db"
+    call = {"random_state": 0, "progress": False, "journal": journal}
+    before = nearer.embed(EXACT, 24, budget=first, **call)
+    oracle = Counting()
+    longer = nearer.embed(oracle, 24, budget=250, workers=3, quality=1, **call)
+    assert len(oracle.asked) == 250 - first
+    assert longer.n_comparisons == 250
+    np.testing.assert_array_equal(longer.triplets[:first], before.triplets)
+    again = nearer.embed(Counting(leave_after=0), 24, budget=250, quality=1, **call)
+    np.testing.assert_array_equal(again.positions, longer.positions)
+    without = nearer.embed(EXACT, 24, quality=0.9, **call)
+    np.testing.assert_array_equal(without.triplets[:first], before.triplets)
+
+
+def test_another_budget_that_changes_the_questions_is_refused_and_said(tmp_path):
+    journal = tmp_path / "answers.db"
+    make = nearer.algorithms.crowd_kernel
+    nearer.run(make(24, budget=300, random_state=0), EXACT, journal=journal)
+    oracle = Counting()
+    with pytest.raises(InvalidInput, match=r"another run: .*since budget was 300 and is 200"):
+        nearer.run(make(24, budget=200, random_state=0), oracle, journal=journal)
     assert not oracle.asked
 
 

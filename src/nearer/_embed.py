@@ -13,10 +13,9 @@ import numpy as np
 
 from nearer import checks
 from nearer.algorithms.adaptive import Expected, adaptive
-from nearer.asking.names import as_names
 from nearer.asking.progress import asking_progress
 from nearer.asking.protocol import Oracle
-from nearer.asking.run import Dispatch, refuse_unknown, run
+from nearer.asking.run import Dispatch, as_names, refuse_unknown, run
 from nearer.embedding import Embedding
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.text import amount, as_called

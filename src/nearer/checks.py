@@ -23,6 +23,7 @@ __all__ = [
     "head",
     "n_components",
     "n_objects",
+    "not_negative",
     "odds",
     "one_of",
     "oracle",
@@ -95,6 +96,11 @@ def _number(name: str, value: Any, is_good: Callable[[Any], bool], rule: str) ->
 def positive(name: str, value: Any) -> float:
     """A number above 0."""
     return _number(name, value, lambda x: x > 0, "a number above 0")
+
+
+def not_negative(name: str, value: Any) -> float:
+    """A number from 0."""
+    return _number(name, value, lambda x: x >= 0, "a number from 0")
 
 
 def probability(name: str, value: Any) -> float:

@@ -19,6 +19,7 @@ it, side by side.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -75,6 +76,7 @@ def adaptive(
     known: ArrayLike | None = None,
     round_size: int | None = None,
     keep_triplets: bool = True,
+    begun_with: Sequence[int | None] = (),
     random_state: int | np.random.Generator | None = None,
 ) -> Strategy[Embedding]:
     """Find the dimension and the positions of objects: `nearer.embed` as a strategy.
@@ -110,6 +112,9 @@ def adaptive(
         two objects.
     keep_triplets
         False: where objects are placed among a core, the answers about them are not kept.
+    begun_with
+        The budgets that a run had before, where `budget` is another one now. They set the size of
+        rounds, so that the run goes on with the questions that were asked.
     random_state
         Seed or generator.
 
@@ -140,14 +145,14 @@ def adaptive(
     task, rng = Task.parse(task), checks.generator(random_state)
     if not task.is_comparison:
         budget = int(_BITS * n * np.log2(n)) if budget is None else budget
-        size = round_size or max(5, min(n // 2, budget // 20))
+        size = round_size or max(5, min(n // 2, min(filter(None, (*begun_with, budget))) // 20))
         belief = Belief(n, n_components, rng, noise=rate)
         screens = ScreenSource(n, task, askable)
         return ask_screens(belief, screens, Limits(budget, size, quality), known, rng)
     told = np.empty((0, 3), dtype=np.int64)
     if known is not None and len(np.asarray(known)):
         told = checks.triplets(known, n)[0].astype(np.int64)
-    how = _How(n_components, rate, quality, askable, round_size, rng)
+    how = _How(n_components, rate, quality, askable, round_size, begun_with, rng)
     if n > TOGETHER and askable is None and n_components is None:
         return _core_and_others(n, budget, told, how, keep_triplets)
     return _together(n, budget, told, how)
@@ -162,15 +167,18 @@ class _How:
     quality: float
     askable: Askable | None
     round_size: int | None
+    begun_with: Sequence[int | None]
     rng: np.random.Generator
 
     def size(self, n: int, asked: int, budget: int | None) -> int:
-        """How many questions the next round has."""
-        if self.round_size is not None:
-            return self.round_size
-        if budget is None:
-            return max(n, int(_GROWTH * asked)) if asked else FIRST * n
-        return max(20, min(max(n, int(_GROWTH * asked)), budget // 20))
+        """How many questions the next round has; as many as before while earlier budgets last."""
+        begun = [most for most in self.begun_with if most is None or most > asked]
+        paced = begun[0] if begun else budget
+        grown = max(n, int(_GROWTH * asked))
+        if paced is None:
+            return self.round_size or (grown if asked else FIRST * n)
+        size = self.round_size or max(20, min(grown, paced // 20))
+        return min(size, paced - asked) if begun else size
 
 
 def _limit(belief: Belief) -> int:
@@ -255,8 +263,10 @@ def _core_and_others(
     places = np.argsort(objects)
     inside = places[known]
     inside = inside[(inside < _CORE).all(axis=1)]
-    half = None if budget is None else max(1, budget // 2)
-    core = yield from renumbered(_together(_CORE, half, inside, how), objects)
+    first = how.begun_with[0] if how.begun_with else budget
+    half = None if first is None else max(1, first // 2)
+    paced = replace(how, begun_with=())  # half of it is the core's whole budget
+    core = yield from renumbered(_together(_CORE, half, inside, paced), objects)
     if budget is None:
         held_out = None if core.details["exact"] else core.held_out
         wrong = 0.0 if held_out is None else 1 - held_out.accuracy

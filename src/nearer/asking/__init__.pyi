@@ -1,4 +1,4 @@
-from .memory import Memory as Memory
+from .record import Memory as Memory
 from .simulated_people import CrowdOracle as CrowdOracle
 from .simulated_people import Person as Person
 from .simulated_people import PsychometricOracle as PsychometricOracle

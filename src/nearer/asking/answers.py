@@ -19,7 +19,7 @@ import numpy as np
 
 from nearer import checks
 from nearer.errors import InvalidInput, OracleError
-from nearer.questions import Answers, Objects, Questions, Said
+from nearer.questions import Answers, Questions, Said
 
 __all__ = [
     "OptionOrder",
@@ -72,8 +72,10 @@ class RoundAnswers:
         self._values = np.full((len(questions), width - 1)[: 1 + (width > 3)], np.nan)
         self.known = np.zeros(len(questions), dtype=np.bool_)
 
-    def fill(self, rows: Objects, answers: Said) -> None:
+    def fill(self, rows: Questions, answers: Said) -> None:
         """Put in the answers of these rows."""
+        if not len(rows):
+            return
         self._values[rows] = np.ma.filled(np.ma.asarray(answers).astype(np.float64), np.nan)
         self.known[rows] = True
 
@@ -98,35 +100,30 @@ def as_answers(said: Any, questions: Questions) -> Said:
                  mask=[False,  True],
            fill_value=True)
     """
-    width = questions.shape[1]
-    shape = (len(questions),) if width == 3 else (len(questions), width - 1)
-    answers = said if isinstance(said, np.ma.MaskedArray) else _as_array(said)
-    if answers.shape != shape and answers.size:
-        answers = _rows_of_none(said, shape)
-    if answers.shape != shape:
-        if answers.ndim == 0:  # most often a forgotten `return`
-            raise OracleError(
-                f"the oracle returned {said!r:.80} for {len(questions)} questions: it must return "
-                f"one answer for each, a list or an array of shape {shape}"
-            )
+    array: Said = _as_array(said, questions)
+    if array.dtype == np.bool_ and not isinstance(said, np.ma.MaskedArray):
+        return array
+    if array.dtype.kind not in "bfO":
+        example = array.ravel()[0].item() if array.size else None
         raise OracleError(
-            f"answers of shape {answers.shape} for {len(questions)} questions: there must be one "
-            f"answer for each, an array of shape {shape}"
-        )
-    if answers.dtype == object:
-        answers = _from_objects(answers)
-    if answers.dtype.kind == "f":
-        answers = _graded(answers)
-    if answers.dtype != np.bool_ and answers.dtype.kind != "f":
-        example = answers.ravel()[0].item() if answers.size else None
-        raise OracleError(
-            f"answers are {answers.dtype} ({example!r}, …): they must be booleans, True where a is "
+            f"answers are {array.dtype} ({example!r}, …): they must be booleans, True where a is "
             "nearer; None for don't know; or numbers with a point from 0.0 to 1.0, how much speaks "
             "for a. Convert 0 and 1 with .astype(bool)"
         )
-    if isinstance(answers, np.ma.MaskedArray) and not np.ma.getmaskarray(answers).any():
-        return np.asarray(answers.data)
-    return answers
+    if array.dtype == object:
+        array = np.array([_as_number(x) for x in array.ravel()]).reshape(array.shape)
+    p = array.astype(np.float64)
+    unsure = np.ma.getmaskarray(said) if isinstance(said, np.ma.MaskedArray) else np.False_
+    unsure = unsure | np.isnan(p)
+    p[unsure] = 0.5
+    if ((p < 0) | (p > 1)).any():
+        raise OracleError(
+            f"an answer is {p[(p < 0) | (p > 1)][0]}: a graded answer must be from 0.0 to 1.0, how "
+            "much speaks for a"
+        )
+    certain = ((p == 0) | (p == 1) | unsure).all()
+    data = p > 0 if certain else p
+    return np.ma.MaskedArray(data, mask=unsure) if unsure.any() else data
 
 
 def partly_known(answers: Said, known: Answers) -> Said:
@@ -137,56 +134,39 @@ def partly_known(answers: Said, known: Answers) -> Said:
     return np.ma.MaskedArray(answers, mask=mask)
 
 
-def _as_array(said: Any) -> Any:
+def _as_array(said: Any, questions: Questions) -> Said:
+    """One element for each comparison, one row for each screen; None stands for a whole row."""
+    m, width = questions.shape
+    shape = (m,) if width == 3 else (m, width - 1)
+    if width > 3 and isinstance(said, Sequence) and any(row is None for row in said):
+        said = [[None] * (width - 1) if row is None else list(row) for row in said]
     try:
-        return np.asarray(said)
-    except ValueError:  # rows of different lengths, None among them
-        return np.array([None, *said], dtype=object)[1:]
-
-
-def _rows_of_none(said: Any, shape: tuple[int, ...]) -> Any:
-    """Screens where "don't know" stands for a whole row."""
-    if len(shape) < 2 or not np.iterable(said) or len(rows := list(said)) != shape[0]:
-        return _as_array(said)
-    return np.array([[None] * shape[1] if row is None else list(row) for row in rows], dtype=object)
-
-
-def _from_objects(answers: Any) -> Any:
-    """Booleans, numbers and None, mixed."""
-    data = np.asarray(answers)
-    flat = data.ravel()
-    unsure = np.array([x is None or x is np.ma.masked or _is_nan(x) for x in flat], dtype=np.bool_)
-    values = [0.5 if gone else x for x, gone in zip(flat, unsure, strict=True)]
-    known = [x for x, gone in zip(flat, unsure, strict=True) if not gone]
-    for x in known:
-        if not isinstance(x, bool | np.bool_ | float | np.floating):
-            raise OracleError(
-                f"an answer is {x!r}: answers must be booleans, None for don't know, or numbers "
-                "with a point from 0.0 to 1.0"
-            )
-    kind = np.bool_ if all(isinstance(x, bool | np.bool_) for x in known) else np.float64
-    mask = unsure.reshape(data.shape)
-    if isinstance(answers, np.ma.MaskedArray):
-        mask = mask | np.ma.getmaskarray(answers)
-    return np.ma.MaskedArray(np.array(values).astype(kind).reshape(data.shape), mask=mask)
-
-
-def _is_nan(x: Any) -> bool:
-    return isinstance(x, float | np.floating) and bool(np.isnan(x))
-
-
-def _graded(answers: Any) -> Any:
-    """Numbers from 0 to 1; NaN is "don't know"; where all are certain, booleans."""
-    mask = np.ma.getmaskarray(answers) | np.isnan(np.ma.getdata(answers))
-    p = np.where(mask, 0.5, np.ma.getdata(answers)).astype(np.float64)
-    if ((p < 0) | (p > 1)).any():
-        worst = p[(p < 0) | (p > 1)].ravel()[0]
+        array = np.asarray(said)
+    except ValueError:  # rows of different lengths
+        array = np.array([*said, None], dtype=object)[:-1]
+    if array.ndim == 0:  # most often a forgotten `return`
         raise OracleError(
-            f"an answer is {worst}: a graded answer must be from 0.0 to 1.0, how much speaks for a"
+            f"the oracle returned {said!r:.80} for {m} questions: it must return one answer for "
+            f"each, a list or an array of shape {shape}"
         )
-    certain = ((p == 0) | (p == 1) | mask).all()
-    data = (p == 1) if certain else p
-    return np.ma.MaskedArray(data, mask=mask) if mask.any() else data
+    if array.shape != shape:
+        raise OracleError(
+            f"answers of shape {array.shape} for {m} questions: there must be one answer for each, "
+            f"an array of shape {shape}"
+        )
+    return array
+
+
+def _as_number(answer: Any) -> float:
+    """One answer as a number, NaN for don't know."""
+    if answer is None or answer is np.ma.masked:
+        return np.nan
+    if isinstance(answer, bool | np.bool_ | float | np.floating):
+        return float(answer)
+    raise OracleError(
+        f"an answer is {answer!r}: answers must be booleans, None for don't know, or numbers "
+        "with a point from 0.0 to 1.0"
+    )
 
 
 def turned(answers: Said, swapped: Answers) -> Said:

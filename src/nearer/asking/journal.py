@@ -1,16 +1,17 @@
-"""The journal: every answer that was paid for, on disk before the next question is asked.
+"""The journal: every answer that was paid for, before the next question is asked.
 
-A journal is one SQLite file. Answers are stored by their *place in the run*, the round and the row
-in it, and not by question, because a strategy may ask a question twice on purpose. The journal also
-stores the seed, the method, its options and the version, so that the same call makes the same
-strategy again, which asks the same questions in the same places. Those in the journal are answered
-from it and the others by the oracle: the call gives the result that it would have given without an
-interruption, and nothing is paid for twice.
+Answers are kept by their *place in the run*, the round and the row in it, and not by question,
+because a strategy may ask a question twice on purpose. The journal also holds the seed, the method,
+its options and the version, so that the same call makes the same strategy again, which asks the
+same questions in the same places. Those in the journal are answered from it and the others by the
+oracle: the call gives the result that it would have given without an interruption, and nothing is
+paid for twice. What changes no question, such as a larger budget, may change from call to call.
 
-All answers that have arrived by the time of writing go into one transaction, which ends when the
-disk is synchronised. A process killed at any moment loses only the answers in flight. During a run
-SQLite keeps the latest answers in a second file (``-wal``), which takes one synchronisation instead
-of four and lets other processes read meanwhile; it disappears when the run ends.
+A journal without a file lives as long as its process and can be saved. One with a file writes to
+SQLite: all answers that have arrived by the time of writing go into one transaction, which ends
+when the disk is synchronised, so that a process killed at any moment loses only the answers in
+flight. During a run SQLite keeps the latest answers in a second file (``-wal``), which takes one
+synchronisation instead of four and lets other processes read meanwhile; it disappears in the end.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nearer.asking.answers import as_answers
 from nearer.errors import InvalidInput, JournalError
@@ -38,10 +39,12 @@ from nearer.trials import Trials
 if TYPE_CHECKING:
     from nearer.triplets import Triplets
 
-__all__ = ["Call", "Journal", "journal_seed", "load_journal"]
+__all__ = ["FREE", "Call", "Journal", "load_journal"]
 
 FORMAT = 1
 _MARK = 0x6E656172  # "near": how an SQLite file says whose it is
+#: options that may differ from call to call: they say when to stop, or what to keep
+FREE = ("budget", "quality", "keep_triplets", "begun_with")
 
 _SCHEMA = f"""
 PRAGMA application_id = {_MARK};
@@ -61,147 +64,231 @@ CREATE TABLE answers (
 class Call:
     """The answers of one call of an oracle, with the rows of the round that they belong to."""
 
-    rows: Objects
+    rows: Questions
     questions: Questions
     answers: Said
     by: list[Any] | None = None
     tries: int = 1
     cost: float = 0.0
 
+    def values(self) -> list[Any]:
+        """The answers as numbers, lists of them for screens, None for don't know."""
+        data = np.ma.getdata(self.answers)
+        values: list[Any] = (data.astype(np.int64) if data.dtype == np.bool_ else data).tolist()
+        for row in unsure_rows(self.answers).tolist():
+            values[row] = None
+        return values
+
+    def ballots(self) -> Iterator[tuple[int, list[int], Any, Any]]:
+        """The row, the question, the answer and the judge of each."""
+        who = self.by or [None] * len(self.rows)
+        columns = (self.rows.tolist(), self.questions.tolist(), self.values(), who)
+        return zip(*columns, strict=True)
+
 
 class Journal:
-    """An open journal of one run.
+    """The answers of one run.
 
     Parameters
     ----------
     path
-        The file; it is made if there is none.
-    run
-        What identifies the run, in values that JSON can hold.
-    names
-        The names of the objects, if they have any.
+        The file; it is made if there is none. None: the journal is kept in memory.
     """
 
-    def __init__(
-        self, path: str | os.PathLike[str], run: Mapping[str, Any], names: Iterable[Any] = ()
-    ) -> None:
-        self.path = Path(path)
+    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        self.path = None if path is None else Path(path)
+        self.header: dict[str, Any] = {}
+        self.spent = 0.0
+        self.calls = 0
+        self._length = 0
+        self._rounds: defaultdict[int, list[Call]] = defaultdict(list)
+        self._db: sqlite3.Connection | None = None
+        if self.path is None:
+            return
         self._lock = _lock(self.path)
         try:
             self._db = _connect(self.path)
-            if not _tables(self._db):
-                self._create(run, names)
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._run = _read_header(self.path, self._db)
+            if _tables(self._db):
+                self.header, stored = _read(self.path, self._db)
+                for number, call in stored.items():
+                    self._keep(number, call)
+                costs = "SELECT coalesce(sum(cost), 0.0), coalesce(sum(tries), 0) FROM calls"
+                self.spent, self.calls = self._db.execute(costs).fetchone()
+                self._db.execute("PRAGMA journal_mode = WAL")
         except BaseException:
-            self._lock.close()
+            self.close()
             raise
+
+    def __len__(self) -> int:
+        return self._length
 
     def close(self) -> None:
         """Close the file; all answers are then in it alone, unless another process reads it."""
-        with suppress(sqlite3.Error):
-            self._db.execute("PRAGMA journal_mode = DELETE")
-        self._db.close()
-        self._lock.close()
+        if self._db is not None:
+            with suppress(sqlite3.Error):
+                self._db.execute("PRAGMA journal_mode = DELETE")
+            self._db.close()
+        if self.path is not None:
+            self._lock.close()
 
-    def check(self, run: Mapping[str, Any]) -> None:
-        """Refuse the journal of another run, with what differs."""
-        differs = [
-            f"{name} was {_short(kept)} and is {_short(value)}"
-            for name, value in run.items()
-            if (kept := self._run.get(name)) != json.loads(json.dumps(value))
-        ]
-        if differs:
+    def begin(self, run: Mapping[str, Any], drawn: Mapping[str, Any], names: Iterable[Any]) -> None:
+        """Begin a run, or go on with the one that is there.
+
+        Parameters
+        ----------
+        run
+            What identifies the run, in values that JSON can hold. A journal of another run is
+            refused, with what differs; options that change no question may differ.
+        drawn
+            What a new journal stores besides, such as the seed.
+        names
+            The names of the objects, if they have any.
+        """
+        now = json.loads(json.dumps(dict(run)))
+        if not self.header:
+            things = [str(name) for name in names]
+            self.header = {"format": FORMAT, **drawn, **now, "names": things}
+            if self._db is not None and self.path is not None:
+                _create(self.path, self._db, self.header)
+        elif differs := [text for name, text in self._differing(now) if name not in FREE]:
             raise InvalidInput(
-                f"{self.path}: is the journal of another run: {'; '.join(differs)}. Make the call "
-                "it was begun with to go on, or name another file; nearer.load_journal reads the "
-                "answers in it"
+                f"{self._name}: is the journal of another run: {'; '.join(differs)}, which changes "
+                f"the questions. A budget, limits, workers and progress may change; make the call "
+                "it was begun with, or name another file; nearer.load_journal reads the answers "
+                "in it"
             )
+        self._note_budget(now.get("budget"))
+        self._changed = [text for name, text in self._differing(now) if name in FREE]
 
     @property
     def seed(self) -> int | None:
         """The seed of the run."""
-        seed: int | None = self._run.get("seed")
+        seed: int | None = self.header.get("seed")
         return seed
 
     @property
-    def spent(self) -> float:
-        """What all answers in the journal have cost."""
-        return float(self._db.execute("SELECT coalesce(sum(cost), 0) FROM calls").fetchone()[0])
+    def budgets(self) -> list[int | None]:
+        """The budgets of the run, each larger than the one before; None is no limit."""
+        budgets: list[int | None] = self.header.get("budgets", [])
+        return budgets
 
-    @property
-    def calls(self) -> int:
-        """How many calls of the oracle they took."""
-        return int(self._db.execute("SELECT coalesce(sum(tries), 0) FROM calls").fetchone()[0])
+    def _note_budget(self, budget: int | None) -> None:
+        before = self.budgets
+        if not before or (before[-1] is not None and (budget is None or budget > before[-1])):
+            self.header["budgets"] = [*before, budget]
+            if self._db is not None:
+                text = json.dumps(self.header["budgets"])
+                self._db.execute("INSERT OR REPLACE INTO header VALUES ('budgets', ?)", (text,))
 
-    def __len__(self) -> int:
-        return int(self._db.execute("SELECT count(*) FROM answers").fetchone()[0])
-
-    def known(self, number: int, questions: Questions) -> tuple[Objects, Said]:
+    def known(self, number: int, questions: Questions) -> tuple[Questions, Said]:
         """The rows of a round that have answers in the journal, and these answers."""
-        found = self._db.execute(
-            "SELECT row, question, answer FROM answers WHERE round = ? ORDER BY row", (number,)
-        ).fetchall()
-        rows = np.array([row for row, _, _ in found], dtype=np.int64)
-        for row, question, _ in found:
-            now = questions[row].tolist() if row < len(questions) else "nothing"
-            if now != json.loads(question):
-                raise InvalidInput(
-                    f"{self.path}: is the journal of another run: question {row} of round {number} "
-                    f"was {question} and is {now}. Make the strategy from the seed and with the "
-                    "options it was begun with, or name another file"
-                )
-        said = [json.loads(answer) for _, _, answer in found]
-        if not len(rows):
-            return rows, np.empty(0, dtype=np.bool_)
-        return rows, as_answers(_from_json(said, questions.shape[1]), questions[rows])
+        calls = self._rounds.get(number, [])
+        if not calls:
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_)
+        rows = np.concatenate([call.rows for call in calls])
+        asked = np.concatenate([call.questions for call in calls])
+        here = rows < len(questions)
+        same = np.zeros(len(rows), dtype=np.bool_)
+        if asked.shape[1] == questions.shape[1]:
+            same[here] = (questions[rows[here]] == asked[here]).all(axis=1)
+        ended = number + 1 in self._rounds  # every question of the round was answered
+        if not same.all():
+            i = int(np.argmin(same))
+            now = questions[rows[i]].tolist() if here[i] else "nothing"
+            raise self._refused(
+                f"question {rows[i]} of round {number} was {asked[i].tolist()} and is {now}"
+            )
+        if ended and len(rows) < len(questions):
+            raise self._refused(
+                f"round {number} had {len(rows)} questions and has {len(questions)}"
+            )
+        said = [value for call in calls for value in call.values()]
+        return rows, _read_answers(said, asked)
 
     def write(self, number: int, calls: list[Call]) -> None:
-        """Write answers of a round; they are on the disk when this returns."""
-        try:
-            self._db.execute("BEGIN IMMEDIATE")
-            for call in calls:
-                number_of_call = self._db.execute(
-                    "INSERT INTO calls (at, tries, cost) VALUES (?, ?, ?)",
-                    (time.time(), call.tries, call.cost),
-                ).lastrowid
-                self._db.executemany(
-                    "INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)",
-                    (
-                        (number, row, json.dumps(question), json.dumps(answer), by, number_of_call)
-                        for row, question, answer, by in zip(
-                            call.rows.tolist(),
-                            call.questions.tolist(),
-                            _to_json(call.answers),
-                            map(json.dumps, call.by) if call.by else [None] * len(call.rows),
-                            strict=True,
-                        )
-                    ),
-                )
-            self._db.execute("COMMIT")
-        except sqlite3.Error as error:
-            with suppress(sqlite3.Error):
-                self._db.execute("ROLLBACK")
-            raise JournalError(
-                f"{self.path}: cannot be written ({error}); the answers before are safe in it. "
-                "Make room or mend the disk, then make the same call again"
-            ) from error
+        """Keep answers of a round; those of a file are on the disk when this returns."""
+        if self._db is not None:
+            try:
+                self._db.execute("BEGIN IMMEDIATE")
+                for call in calls:
+                    _insert(self._db, number, call)
+                self._db.execute("COMMIT")
+            except sqlite3.Error as error:
+                with suppress(sqlite3.Error):
+                    self._db.execute("ROLLBACK")
+                raise JournalError(
+                    f"{self.path}: cannot be written ({error}); the answers before are safe in it. "
+                    "Make room or mend the disk, then make the same call again"
+                ) from error
+        for call in calls:
+            self._keep(number, call)
 
-    def _create(self, run: Mapping[str, Any], names: Iterable[Any]) -> None:
-        header = {"format": FORMAT, **run}
-        try:
-            self._db.execute("BEGIN EXCLUSIVE")
-            for statement in _SCHEMA.split(";"):
-                self._db.execute(statement)
-            self._db.executemany(
-                "INSERT INTO header VALUES (?, ?)", ((k, json.dumps(v)) for k, v in header.items())
-            )
-            self._db.executemany("INSERT INTO objects VALUES (?, ?)", enumerate(map(str, names)))
-            self._db.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise JournalError(
-                f"{self.path}: a journal cannot be begun there ({error}); nothing was asked"
-            ) from error
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a journal that is kept in memory to a new file."""
+        with closing(Journal(path)) as copy:
+            assert copy.path is not None
+            assert copy._db is not None
+            _create(copy.path, copy._db, self.header)
+            copy._db.execute("BEGIN IMMEDIATE")
+            for number, calls in self._rounds.items():
+                for call in calls:
+                    _insert(copy._db, number, call)
+            copy._db.execute("COMMIT")
+
+    @property
+    def _name(self) -> str:
+        return "the journal" if self.path is None else str(self.path)
+
+    def _keep(self, number: int, call: Call) -> None:
+        rows, questions = call.rows.astype(np.int32), call.questions.astype(np.int32)
+        self._rounds[number].append(replace(call, rows=rows, questions=questions))
+        self.spent += call.cost
+        self.calls += call.tries
+        self._length += len(call.rows)
+
+    def _differing(self, now: dict[str, Any]) -> list[tuple[str, str]]:
+        pairs = ((name, self.header.get(name), value) for name, value in now.items())
+        return [
+            (name, f"{name} was {_short(kept)} and is {_short(value)}")
+            for name, kept, value in pairs
+            if kept != value
+        ]
+
+    def _refused(self, what: str) -> InvalidInput:
+        why = "".join(f", since {text}" for text in self._changed[:1])
+        return InvalidInput(
+            f"{self._name}: is the journal of another run: {what}{why}. Make the strategy from the "
+            "seed and with the options it was begun with, or name another file"
+        )
+
+
+def _insert(db: sqlite3.Connection, number: int, call: Call) -> None:
+    stored = db.execute(
+        "INSERT INTO calls (at, tries, cost) VALUES (?, ?, ?)", (time.time(), call.tries, call.cost)
+    ).lastrowid
+    db.executemany(
+        "INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)",
+        (
+            (number, row, *map(json.dumps, said), None if by is None else json.dumps(by), stored)
+            for row, *said, by in call.ballots()
+        ),
+    )
+
+
+def _create(path: Path, db: sqlite3.Connection, header: Mapping[str, Any]) -> None:
+    stored = ((key, json.dumps(value)) for key, value in header.items() if key != "names")
+    try:
+        db.execute("BEGIN EXCLUSIVE")
+        for statement in _SCHEMA.split(";"):
+            db.execute(statement)
+        db.executemany("INSERT INTO header VALUES (?, ?)", stored)
+        db.executemany("INSERT INTO objects VALUES (?, ?)", enumerate(header["names"]))
+        db.execute("COMMIT")
+        db.execute("PRAGMA journal_mode = WAL")
+    except sqlite3.Error as error:
+        raise JournalError(
+            f"{path}: a journal cannot be begun there ({error}); nothing was asked"
+        ) from error
 
 
 def _lock(path: Path) -> IO[bytes]:
@@ -246,37 +333,43 @@ def _connect(path: Path) -> sqlite3.Connection:
     return db
 
 
-def _read_header(path: Path, db: sqlite3.Connection) -> dict[str, Any]:
-    """What a journal says about its run."""
-    rows = db.execute("SELECT key, value FROM header").fetchall() if _tables(db) else []
-    header = {key: json.loads(value) for key, value in rows}
-    if header.get("format") != FORMAT:
-        raise InvalidInput(
-            f"{path}: has journal format {header.get('format')}; this version reads {FORMAT}"
-        )
-    return header
-
-
 def _tables(db: sqlite3.Connection) -> int:
     return int(db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
 
 
-def _to_json(answers: Said) -> list[Any]:
-    """Answers as numbers, lists of them for screens, None for don't know."""
-    masked: NDArray[np.bool_] = np.ma.getmaskarray(answers)
-    data = np.ma.getdata(answers)
-    values = data.astype(np.int64) if data.dtype == np.bool_ else data
-    if masked.ndim == 2:
-        masked = np.asarray(masked.any(axis=1))
-    pairs = zip(values.tolist(), masked.tolist(), strict=True)
-    return [None if gone else value for value, gone in pairs]
+def _read(path: Path, db: sqlite3.Connection) -> tuple[dict[str, Any], dict[int, Call]]:
+    """What a journal says about its run, and the answers of each round."""
+    try:
+        stored = db.execute("SELECT key, value FROM header").fetchall() if _tables(db) else []
+        header = {key: json.loads(value) for key, value in stored}
+        if header.get("format") != FORMAT:
+            raise InvalidInput(
+                f"{path}: has journal format {header.get('format')}; this version reads {FORMAT}"
+            )
+        names = db.execute("SELECT name FROM objects ORDER BY id").fetchall()
+        header["names"] = [name for (name,) in names]
+        answers = db.execute(
+            "SELECT round, row, question, answer, said_by FROM answers ORDER BY round, row"
+        )
+        rounds = groupby(answers.fetchall(), key=lambda answer: answer[0])
+        return header, {number: _as_call(list(some)) for number, some in rounds}
+    except sqlite3.Error as error:
+        raise InvalidInput(f"{path}: is not a whole journal ({error})") from error
 
 
-def _from_json(said: list[Any], width: int) -> Any:
-    if width == 3:
-        return np.array([np.nan if x is None else x for x in said], dtype=np.float64)
-    unsure = [np.nan] * (width - 1)
-    return np.array([unsure if x is None else x for x in said], dtype=np.float64)
+def _as_call(stored: list[tuple[Any, ...]]) -> Call:
+    rows = np.array([row for _, row, *_ in stored], dtype=np.int64)
+    questions = np.array([json.loads(text) for _, _, text, *_ in stored], dtype=np.int64)
+    answers = _read_answers([json.loads(text) for *_, text, _ in stored], questions)
+    by = [None if text is None else json.loads(text) for *_, text in stored]
+    return Call(rows, questions, answers, by)
+
+
+def _read_answers(said: list[Any], questions: Questions) -> Said:
+    """Stored answers in the form used inside."""
+    unsure = np.nan if questions.shape[1] == 3 else [np.nan] * (questions.shape[1] - 1)
+    values = np.array([unsure if x is None else x for x in said], dtype=np.float64)
+    return as_answers(values, questions)
 
 
 def _short(value: Any) -> str:
@@ -313,50 +406,35 @@ def load_journal(path: str | os.PathLike[str]) -> Triplets:
 
     file = Path(path)
     with closing(_connect(file)) as db:
-        header = _read_header(file, db)
-        try:
-            names = [name for (name,) in db.execute("SELECT name FROM objects ORDER BY id")]
-            kept = db.execute(
-                "SELECT question, answer, said_by FROM answers ORDER BY round, row"
-            ).fetchall()
-        except sqlite3.Error as error:
-            raise InvalidInput(f"{file}: is not a whole journal ({error})") from error
-    rows, weights, people = _votes(kept)
+        header, rounds = _read(file, db)
+    rows, weights, people = _votes(rounds.values())
+    names = header["names"]
     n = len(names) or header.get("n_objects") or int(rows.max(initial=-1)) + 1
-    named = any(person is not None for person in people)
     trials = Trials.from_triplets(
         rows,
         names=tuple(names) or tuple(map(str, range(n))),
-        people=[person or "" for person in people] if named else None,
+        people=[person or "" for person in people] if any(people) else None,
         weights=None if (weights == 1).all() else weights,
     )
     return Triplets.of(trials)
 
 
-def journal_seed(path: str | os.PathLike[str]) -> int | None:
-    """The seed of a journal's run, given or drawn."""
-    with closing(_connect(Path(path))) as db:
-        seed: int | None = _read_header(Path(path), db).get("seed")
-        return seed
-
-
-def _votes(kept: list[tuple[str, str, str | None]]) -> tuple[Objects, Floats, list[str | None]]:
+def _votes(calls: Iterable[Call]) -> tuple[Objects, Floats, list[str | None]]:
     """Triplets, their weights and the judge of each; every vote on a question is one triplet."""
-    ballots = [
-        (json.loads(question), person, said)
-        for question, answer, by in kept
-        for person, said in _ballots(answer, by)
+    votes = [
+        (question, person, said)
+        for call in calls
+        for _, question, answer, by in call.ballots()
+        for person, said in (by.items() if isinstance(by, dict) else [(by, answer)])
     ]
     rows: list[Objects] = [np.empty((0, 3), dtype=np.int64)]
     weights: list[Floats] = [np.empty(0)]
     people: list[str | None] = []
     # neighbours of one width and one person are taken together, in the order they were given
-    for (width, person), some in groupby(ballots, key=lambda ballot: (len(ballot[0]), ballot[1])):
+    for (_, person), some in groupby(votes, key=lambda vote: (len(vote[0]), vote[1])):
         group = list(some)
-        unsure = np.nan if width == 3 else [np.nan] * (width - 1)
-        said = np.array([unsure if x is None else x for *_, x in group], dtype=np.float64)
         questions = np.array([question for question, *_ in group], dtype=np.int64)
-        answers = as_answers(said, questions)
+        answers = _read_answers([said for *_, said in group], questions)
         if answers.dtype == np.bool_ and not len(unsure_rows(answers)):
             triplets = answered(questions, answers)  # in the order they were given
             count = np.ones(len(triplets))
@@ -366,8 +444,3 @@ def _votes(kept: list[tuple[str, str, str | None]]) -> tuple[Objects, Floats, li
         weights.append(count)
         people.extend([person] * len(count))
     return np.concatenate(rows), np.concatenate(weights), people
-
-
-def _ballots(answer: str, by: str | None) -> list[tuple[str | None, Any]]:
-    who = None if by is None else json.loads(by)
-    return list(who.items()) if isinstance(who, dict) else [(who, json.loads(answer))]

@@ -14,9 +14,9 @@ A strategy may also yield *screens*, wider rows, see `nearer.questions`.
 Strategies compose by ``yield from``; independent ones run side by side with `together`. Whatever
 an algorithm should not know about is a wrapper around it, itself a strategy: `recorded` notes
 what was answered, `remembered` asks nothing twice, `limited` keeps a budget, `renumbered` speaks of
-other objects, `in_order` puts questions one way round, `forced_choice` asks again where the answer
-was "don't know". Each of them says only how one round is answered; `wrapped` drives them all.
-`nearer.run` puts a wrapped strategy and an oracle together.
+other objects, `forced_choice` asks again where the answer was "don't know". Each of them says only
+how one round is answered; `wrapped` drives them all. `nearer.run` puts a wrapped strategy and an
+oracle together.
 
 *Budgets.* A wrapper that cannot answer a whole round raises `BudgetSpent` with the answers to the
 first part of it. The driver throws it into the strategy inside: so an algorithm that ran out of
@@ -36,15 +36,15 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from nearer import checks
-from nearer.asking.answers import partly_known, turned
-from nearer.asking.memory import Memory
-from nearer.asking.record import Record
+from nearer.asking.answers import partly_known
+from nearer.asking.record import Memory, Record
 from nearer.errors import BudgetSpent
 from nearer.questions import Answers, Objects, Questions, unsure_rows
 from nearer.trials import Task
@@ -57,7 +57,6 @@ __all__ = [
     "accepts_uncertain",
     "describe",
     "forced_choice",
-    "in_order",
     "limited",
     "recorded",
     "remembered",
@@ -82,10 +81,9 @@ _AGAIN = 2  # times that a question answered by "don't know" is asked again
 class _Strategy(Generator[Questions, Answers, T]):
     """A generator with attributes, which generators themselves cannot have."""
 
-    takes_uncertain = False
-
-    def __init__(self, strategy: Strategy[T]) -> None:
+    def __init__(self, strategy: Strategy[T], *, takes_uncertain: bool = True) -> None:
         self._strategy = strategy
+        self.takes_uncertain = takes_uncertain
 
     def send(self, answers: Any) -> Questions:
         """Continue with answers."""
@@ -94,12 +92,6 @@ class _Strategy(Generator[Questions, Answers, T]):
     def throw(self, *error: Any) -> Questions:
         """Continue without answers."""
         return self._strategy.throw(*error)
-
-
-class _Uncertain(_Strategy[T]):
-    """A strategy that can use "don't know" and graded answers."""
-
-    takes_uncertain = True
 
 
 def accepts_uncertain(make: Callable[P, Strategy[T]]) -> Callable[P, Strategy[T]]:
@@ -117,7 +109,7 @@ def accepts_uncertain(make: Callable[P, Strategy[T]]) -> Callable[P, Strategy[T]
 
     @wraps(make)
     def marked(*args: P.args, **options: P.kwargs) -> Strategy[T]:
-        return _Uncertain(make(*args, **options))
+        return _Strategy(make(*args, **options))
 
     return marked
 
@@ -139,7 +131,7 @@ def wrapped(strategy: Strategy[T], answer: Callable[[Questions], Strategy[Answer
         `BudgetSpent` with those to the first of them.
     """
     driven = _drive(strategy, answer)
-    return _Uncertain(driven) if takes_uncertain(strategy) else driven
+    return _Strategy(driven, takes_uncertain=takes_uncertain(strategy))
 
 
 def _drive(strategy: Strategy[T], answer: Callable[[Questions], Strategy[Answers]]) -> Strategy[T]:
@@ -174,7 +166,8 @@ def together(*strategies: Strategy[T]) -> Strategy[list[T]]:
     [array([0, 2, 1, 3]), array([3, 1, 2, 0])]
     """
     merged = _together(strategies)
-    return _Uncertain(merged) if strategies and all(map(takes_uncertain, strategies)) else merged
+    every = bool(strategies) and all(map(takes_uncertain, strategies))
+    return _Strategy(merged, takes_uncertain=every)
 
 
 def _together(strategies: tuple[Strategy[T], ...]) -> Strategy[list[T]]:
@@ -280,38 +273,12 @@ def renumbered(strategy: Strategy[T], objects: Objects) -> Strategy[T]:
     return wrapped(strategy, answer)
 
 
-def in_order(strategy: Strategy[T]) -> Strategy[T]:
-    """Ask every question with the lower number first.
-
-    An oracle that answers ``distance[a] < distance[b]`` decides between equal distances by the
-    order of a and b, which this wrapper makes the order of their numbers.
-
-    Examples
-    --------
-    >>> import nearer, numpy as np
-    >>> equal = lambda questions: np.zeros(len(questions), dtype=bool)
-    >>> nearer.run(in_order(nearer.rank_objects(0, 4)), equal)
-    array([0, 3, 2, 1])
-    """
-
-    def answer(questions: Questions) -> Strategy[Answers]:
-        swapped = questions[:, 1] > questions[:, 2]
-        asked = np.where(swapped[:, None], questions[:, [0, 2, 1]], questions)
-        try:
-            return turned((yield asked), swapped)
-        except BudgetSpent as spent:
-            answers = turned(spent.answers, swapped[: len(spent.answers)])
-            raise BudgetSpent(spent.budget, answers) from None
-
-    return wrapped(strategy, answer)
-
-
+@dataclass
 class Ties:
     """Counts of "don't know": questions asked again, and those decided by number."""
 
-    def __init__(self) -> None:
-        self.n_again = 0
-        self.n_broken = 0
+    n_again: int = 0
+    n_broken: int = 0
 
     def __str__(self) -> str:
         return (
@@ -320,9 +287,7 @@ class Ties:
         )
 
 
-def forced_choice(
-    strategy: Strategy[T], ties: Ties | None = None, *, again: int = _AGAIN
-) -> Strategy[T]:
+def forced_choice(strategy: Strategy[T], ties: Ties | None = None) -> Strategy[T]:
     """Give a strategy plain booleans: "don't know" is asked again, then decided by number.
 
     Parameters
@@ -331,8 +296,6 @@ def forced_choice(
         A strategy that needs every answer, such as a sort.
     ties
         Counts what was asked again and what stayed open.
-    again
-        How often a question may be put again.
 
     Examples
     --------
@@ -351,7 +314,7 @@ def forced_choice(
         except BudgetSpent as spent:
             known = _settled(questions[: len(spent.answers)], spent.answers, ties)
             raise BudgetSpent(spent.budget, known) from None
-        for _ in range(again):
+        for _ in range(_AGAIN):
             unsure = unsure_rows(answers)
             if not len(unsure):
                 break
@@ -363,7 +326,7 @@ def forced_choice(
                 break
         return _settled(questions, answers, ties)
 
-    return _Uncertain(_drive(strategy, answer))
+    return _Strategy(_drive(strategy, answer))
 
 
 def _settled(questions: Questions, answers: Answers, ties: Ties) -> Answers:
@@ -385,14 +348,11 @@ class Repeatable(_Strategy[T]):
     """A strategy that knows how it was made."""
 
     def __init__(
-        self,
-        make: Callable[..., Strategy[T]],
-        args: tuple[Any, ...],
-        options: dict[str, Any],
+        self, make: Callable[..., Strategy[T]], args: tuple[Any, ...], options: dict[str, Any]
     ) -> None:
         self._make, self._args, self._options = make, args, options
-        super().__init__(make(*args, **options))
-        self.takes_uncertain = takes_uncertain(self._strategy)
+        strategy = make(*args, **options)
+        super().__init__(strategy, takes_uncertain=takes_uncertain(strategy))
 
     @property
     def method(self) -> str:
@@ -409,11 +369,11 @@ class Repeatable(_Strategy[T]):
         """Every other argument, in words that can be written down and compared."""
         return {name: describe(value) for name, value in self._given().items() if name != _SEED}
 
-    def seeded(self, seed: int) -> Repeatable[T]:
-        """The same strategy made from another seed; itself if it uses none."""
-        if _SEED not in inspect.signature(self._make).parameters:
-            return self
-        return Repeatable(self._make, self._args, {**self._options, _SEED: seed})
+    def remade(self, **options: Any) -> Repeatable[T]:
+        """The same strategy made anew with other values of the options that its function has."""
+        known = inspect.signature(self._make).parameters
+        changed = {name: value for name, value in options.items() if name in known}
+        return Repeatable(self._make, self._args, {**self._options, **changed})
 
     def _given(self) -> dict[str, Any]:
         bound = inspect.signature(self._make).bind(*self._args, **self._options)
@@ -421,9 +381,7 @@ class Repeatable(_Strategy[T]):
         return dict(bound.arguments)
 
 
-def repeatable(
-    make: Callable[P, Strategy[T]],
-) -> Callable[P, Strategy[T]]:
+def repeatable(make: Callable[P, Strategy[T]]) -> Callable[P, Strategy[T]]:
     """Mark a function whose strategies know how they were made.
 
     Examples

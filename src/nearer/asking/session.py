@@ -6,32 +6,26 @@ strategy cannot be pickled and need not be: its state is the same strategy, made
 seed, with the answers so far. A new session that is told the answers of an old one is in the same
 state, wherever the old one was interrupted.
 
-A `Batch` is the same with a journal on disk, for endpoints that take a day: `open_batch` makes the
-strategy again, answers it from the journal and stops at the first round that is not complete;
-`add_answers` puts answers into the journal. No process runs in between.
+With a journal, answers are kept as they are told, and no process needs to run in between: that is
+how endpoints are asked that take a day.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from nearer.asking.answers import RoundAnswers, as_answers, partly_known
+from nearer.asking.answers import RoundAnswers, as_answers
 from nearer.asking.journal import Call, Journal
-from nearer.asking.memory import Memory
-from nearer.asking.names import as_names
 from nearer.asking.protocol import Strategy, Ties, forced_choice, takes_uncertain
-from nearer.asking.run import open_journal
+from nearer.asking.record import Memory
 from nearer.errors import InvalidInput
 from nearer.questions import Objects, Questions, unsure_rows
 
-__all__ = ["Batch", "Session", "add_answers", "open_batch"]
+__all__ = ["Session"]
 
 T = TypeVar("T")
 
@@ -45,6 +39,8 @@ class Session(Generic[T]):
         The algorithm, made from its seed.
     triplets
         Answers of an earlier session, rows ``(head, near, far)``; the new one goes on from there.
+    journal
+        A journal that `nearer.asking.run.open_journal` has opened for the strategy.
 
     Examples
     --------
@@ -61,14 +57,20 @@ class Session(Generic[T]):
     True
     """
 
-    def __init__(self, strategy: Strategy[T], triplets: Questions | None = None) -> None:
+    def __init__(
+        self,
+        strategy: Strategy[T],
+        triplets: Questions | None = None,
+        *,
+        journal: Journal | None = None,
+    ) -> None:
         self.ties: Ties = Ties()
         self._strategy = (
             strategy if takes_uncertain(strategy) else forced_choice(strategy, self.ties)
         )
         self._memory = Memory(triplets)
-        self._unsure = Memory()  # questions of this round answered "don't know"
-        self._round: Questions = np.empty((0, 3), dtype=np.int64)
+        self._journal = journal
+        self._sheet = RoundAnswers(np.empty((0, 3), dtype=np.int64))
         self._result: list[T] = []
         self.n_rounds: int = 0
         self._advance(partial(next, self._strategy))
@@ -90,7 +92,7 @@ class Session(Generic[T]):
     @property
     def open(self) -> Questions:
         """The questions of this round that have no answer yet."""
-        return self._unsure.unknown(self._memory.unknown(self._round))
+        return Memory().unknown(self._sheet.questions[~self._sheet.known])
 
     @property
     def triplets(self) -> Objects:
@@ -110,90 +112,45 @@ class Session(Generic[T]):
                 f"questions of shape {questions.shape}: tell (m, 3) questions with (m,) booleans"
             )
         answers = as_answers(answers, questions)
-        unsure = unsure_rows(answers)
+        unsure = Memory()  # questions answered by "don't know", whatever side stands here for that
+        shrugs = unsure_rows(answers)
+        unsure.add(questions[shrugs], np.zeros_like(np.ma.getdata(answers)[shrugs]))
         self._memory.add(questions, answers)
-        self._unsure.add(questions[unsure], np.zeros_like(np.asarray(answers)[unsure]))
-        self._settle()
+        self._fill(unsure)
+        if not self._result and self._sheet.known.all():
+            self._advance(partial(self._strategy.send, self._sheet.first()))
 
-    def _settle(self) -> None:
-        while not self._result and not len(self.open):
-            answers, known = self._memory.recall(self._round)
-            self._unsure = Memory()
-            self._advance(partial(self._strategy.send, partly_known(answers, known)))
+    def _fill(self, unsure: Memory) -> None:
+        """Answer the open questions of the round that are known, or known to be uncertain."""
+        rows = np.flatnonzero(~self._sheet.known)
+        asked = self._sheet.questions[rows]
+        if not len(rows):
+            return
+        answers, known = self._memory.recall(asked)
+        told = known | unsure.recall(asked)[1]
+        if not told.any():
+            return
+        said = np.ma.masked_array(answers[told].astype(np.float64))
+        said[~known[told]] = np.ma.masked
+        self._sheet.fill(rows[told], said)
+        if self._journal is not None:
+            call = Call(rows[told], asked[told], as_answers(said, asked[told]))
+            self._journal.write(self.n_rounds - 1, [call])
 
     def _advance(self, step: Callable[[], Questions]) -> None:
-        try:
-            self._round = step()
+        """Go on to the next round that is not complete."""
+        while True:
+            try:
+                self._sheet = RoundAnswers(step())
+            except StopIteration as stop:
+                self._sheet = RoundAnswers(self._sheet.questions[:0])
+                self._result.append(stop.value)
+                return
+            if self._journal is not None:
+                rows, answers = self._journal.known(self.n_rounds, self._sheet.questions)
+                self._sheet.fill(rows, answers)
             self.n_rounds += 1
-        except StopIteration as stop:
-            self._round = self._round[:0]
-            self._result.append(stop.value)
-            return
-        self._settle()
-
-
-@dataclass(frozen=True)
-class Batch(Generic[T]):
-    """The questions that are open now; none if the run is complete.
-
-    Attributes
-    ----------
-    number
-        The round they belong to.
-    rows, questions
-        Their rows in it, and what they are.
-    result
-        What the strategy returned; None while questions are open.
-    """
-
-    number: int
-    rows: Objects
-    questions: Questions
-    result: T | None = None
-
-
-def open_batch(
-    strategy: Strategy[T],
-    journal: str | os.PathLike[str],
-    objects: Sequence[Any] | None = None,
-    about: Mapping[str, Any] | None = None,
-) -> Batch[T]:
-    """The open questions of the first round that is not complete in the journal."""
-    names = None if objects is None else as_names(list(objects))[1]
-    with open_journal(strategy, journal, names, dict(about or {})) as (made, book):
-        assert book is not None
-        inner = made if takes_uncertain(made) else forced_choice(made, Ties())
-        number = 0
-        try:
-            questions = next(inner)
-            while True:
-                answers = RoundAnswers(questions)
-                answers.fill(*book.known(number, questions))
-                if not answers.known.all():
-                    missing = np.flatnonzero(~answers.known)
-                    return Batch(number, missing, questions[missing])
-                number += 1
-                questions = inner.send(answers.first())
-        except StopIteration as done:
-            none = np.empty(0, dtype=np.int64)
-            return Batch(number, none, none.reshape(0, 3), done.value)
-
-
-def add_answers(
-    journal: str | os.PathLike[str], batch: Batch[Any], answers: dict[int, Any], cost: float = 0.0
-) -> None:
-    """Put answers to questions of a batch into the journal, by their row."""
-    place = {int(row): i for i, row in enumerate(batch.rows)}
-    foreign = sorted(set(answers) - set(place))
-    if foreign:
-        raise InvalidInput(
-            f"row {foreign[0]} of round {batch.number} is not open: answers must be to questions "
-            "of the batch that was asked for last"
-        )
-    if not answers:
-        return
-    chosen = np.array([place[row] for row in answers], dtype=np.int64)
-    questions = batch.questions[chosen]
-    said = as_answers(list(answers.values()), questions)
-    with closing(Journal(journal, {})) as book:
-        book.write(batch.number, [Call(batch.rows[chosen], questions, said, cost=cost)])
+            self._fill(Memory())
+            if not self._sheet.known.all():
+                return
+            step = partial(self._strategy.send, self._sheet.first())

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from nearer.cli.output import check_file, say, stopped_by_ctrl_c
 from nearer.text import amount
@@ -76,33 +77,31 @@ def export(
     out: str,
 ) -> None:
     """Write the open questions about OBJECTS as requests for a batch endpoint."""
-    from nearer.asking.session import open_batch
     from nearer.files import write_bytes
     from nearer.judges.chat import ChatJudge
 
-    names = _objects(objects)
-    file = _journal(objects, journal)
+    names, file = _objects(objects), _journal(objects, journal)
     _check_out(out, objects, file)
     about = {"judge": "batches", "model": model, "question": question}
-    batch = open_batch(_strategy(names, budget, seed), file, names, about)
-    if batch.result is not None:
-        _finish(batch.result, names, file, None)
-        return
-    judge = ChatJudge(model, question=question, key=None, random_state=seed)
-    lines = []
-    for row, (head, a, b) in zip(batch.rows.tolist(), batch.questions.tolist(), strict=True):
-        shown = judge.option_order.show((names[head], names[a], names[b]))
-        lines.append(
+    with _session(names, file, budget, seed, about) as session:
+        if session.done:
+            _finish(session.result, names, file, None)
+            return
+        judge = ChatJudge(model, question=question, key=None, random_state=seed)
+        number = {name: i for i, name in enumerate(names)}
+        shown = [judge.option_order.show([names[i] for i in row]) for row in session.open.tolist()]
+        lines = [
             {
-                "custom_id": f"{batch.number}-{row}-{'ba' if shown.swapped else 'ab'}",
+                "custom_id": "-".join(str(number[x]) for x in (one.head, one.first, one.second)),
                 "method": "POST",
                 "url": "/v1/chat/completions",
-                "body": judge.request([shown]),
+                "body": judge.request([one]),
             }
-        )
-    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-    write_bytes(out, text.encode())
-    say(f"{amount(len(lines), 'question')} of round {batch.number + 1} in {out}")
+            for one in shown
+        ]
+        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+        write_bytes(out, text.encode())
+        say(f"{amount(len(lines), 'question')} of round {session.n_rounds} in {out}")
 
 
 @command.command("import")
@@ -119,53 +118,54 @@ def import_(
     out: str | None,
 ) -> None:
     """Take in REPLIES, the file that a batch endpoint gave back for OBJECTS."""
-    from nearer.asking.session import add_answers, open_batch
-
-    names = _objects(objects)
-    file = _journal(objects, journal)
+    names, file = _objects(objects), _journal(objects, journal)
     _check_out(out, objects, file, replies)
-    about = {"judge": "batches", "question": question}
-    batch = open_batch(_strategy(names, budget, seed), file, names, about)
-    answers = _replies(replies, batch.number, set(batch.rows.tolist()))
-    add_answers(file, batch, answers)
-    unsure = sum(answer is None for answer in answers.values())
-    say(f"{amount(len(answers), 'answer')} taken in, {unsure:,} of them don't know")
-    batch = open_batch(_strategy(names, budget, seed), file, names, about)
-    if batch.result is not None:
-        _finish(batch.result, names, file, out)
-    else:
-        say(f"{amount(len(batch.rows), 'question is', 'questions are')} open: export")
+    with _session(names, file, budget, seed, {"judge": "batches", "question": question}) as session:
+        answers = _replies(replies, session.open)
+        if answers:
+            session.tell(np.array(list(answers)), list(answers.values()))
+        if session.done:
+            _finish(session.result, names, file, out)
+        else:
+            say(f"{amount(len(session.open), 'question is', 'questions are')} open: export")
 
 
-def _replies(path: str, number: int, open_rows: set[int]) -> dict[int, Any]:
-    """Answers by row; what cannot be read is don't know, what is not open is left out."""
-    from nearer.asking.answers import Shown
+@contextmanager
+def _session(
+    names: list[str], file: Path, budget: int | None, seed: int, about: dict[str, Any]
+) -> Iterator[Any]:
+    """The run as far as the journal knows it."""
+    from nearer.asking.run import Names, open_journal
+    from nearer.asking.session import Session
+
+    strategy = _strategy(names, budget, seed)
+    with open_journal(strategy, file, Names(names), about) as (made, book):
+        yield Session(made, journal=book)
+
+
+def _replies(path: str, questions: Any) -> dict[tuple[int, ...], Any]:
+    """Answers by question; what cannot be read is don't know, what is not open is left out."""
     from nearer.errors import InvalidInput
     from nearer.files import read_bytes
     from nearer.judges.chat import first_options
 
-    answers: dict[int, Any] = {}
+    answers: dict[tuple[int, ...], Any] = {}
+    are_open = {(head, *sorted(pair)) for head, *pair in questions.tolist()}
     for line_number, line in enumerate(read_bytes(path).decode("utf-8").splitlines(), 1):
         if not line.strip():
             continue
         try:
             reply = json.loads(line)
-            round_number, row, order = reply["custom_id"].split("-")
-            place = int(round_number), int(row)
+            head, *pair = map(int, reply["custom_id"].split("-"))
+            is_open = (head, *sorted(pair)) in are_open
         except (ValueError, KeyError, TypeError, AttributeError):
             raise InvalidInput(
                 f"{path}, line {line_number}: is no reply to an exported question; give the file "
                 "that the endpoint wrote, JSON lines with custom_id"
             ) from None
-        if place[0] != number or place[1] not in open_rows:
-            continue
-        body = (reply.get("response") or {}).get("body")
-        (first,) = first_options(body, 1)
-        if first is None or math.isnan(first):
-            answers[place[1]] = None
-        else:
-            shown = Shown(None, None, None, swapped=order == "ba")
-            answers[place[1]] = shown.answer(first)
+        if is_open:
+            (first,) = first_options((reply.get("response") or {}).get("body"), 1)
+            answers[head, *pair] = None if first is None else float(first)
     return answers
 
 

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import json
-import secrets
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from nearer import __version__
 from nearer.algorithms.methods import make_strategy, makers
-from nearer.asking.journal import journal_seed
+from nearer.asking.journal import Journal
 from nearer.asking.oracles import PointOracle
 from nearer.asking.progress import asking_progress
 from nearer.asking.run import run
 from nearer.cli.embed import WRITTEN, MethodRun, write_run
 from nearer.cli.output import check_folder, make_folder, say, stopped_by_ctrl_c
 from nearer.datasets.points import load_named_points
-from nearer.errors import InvalidInput
+from nearer.errors import InvalidInput, NearerError
+from nearer.text import amount
 
 __all__ = ["run_method"]
+
+KEPT = "interrupted.db"  # the answers of an interrupted run, until it is complete
 
 
 def run_method(
@@ -60,32 +63,54 @@ def run_method(
         raise InvalidInput(f"--dim {d}: {n} objects span at most {n - 1} dimensions; lower --dim")
     makers()  # compiled code is loaded before the folder is made and the clock starts
     folder = make_folder(out)
-    if journal is None and seed is None:
-        seed = secrets.randbits(32)
-    with stopped_by_ctrl_c(lambda: _interrupted(journal)), asking_progress(method) as progress:
+    about = {"data": _digest(points, metric)}
+    kept = folder / KEPT
+    command = {"command": str([seed, method, metric, budget, sorted(options.items())]), **about}
+    book = Journal(journal) if journal else _taken_up(kept, command)
+    with stopped_by_ctrl_c(lambda: _interrupted(book, kept)), asking_progress(method) as progress:
         start = time.perf_counter()
         embedding = run(
             make_strategy(method, points.shape[0], random_state=seed, budget=budget, **options),
             PointOracle(points, metric),
             progress=progress,
-            journal=journal,
-            about={"data": _digest(points, metric)},
+            journal=book,
+            about=about if journal else command,
             budget=budget,
         )
         seconds = time.perf_counter() - start
-        if journal is not None:
-            seed = journal_seed(journal)
+        used = int(book.seed or 0)
         done = MethodRun(
-            data, method, folder, points, metric, embedding, seconds, int(seed or 0), given.names
+            data, method, folder, points, metric, embedding, seconds, used, given.names
         )
         write_run(done)
+    if not journal:
+        kept.unlink(missing_ok=True)
     return done
 
 
-def _interrupted(journal: str | None) -> str:
-    if journal is None:
-        return "interrupted; with --journal FILE the same command would go on from here"
-    return f"interrupted; the answers are kept in {journal}, and the same command goes on"
+def _taken_up(file: Path, command: dict[str, str]) -> Journal:
+    """The journal that an interrupted run of the same command has left, or one in memory."""
+    if file.exists():
+        try:
+            book = Journal(file)
+        except NearerError:
+            say(f"{file} cannot be read and is left aside", err=True)
+            return Journal()
+        same = {"version": __version__, **command}.items() <= book.header.items()
+        if same:
+            say(f"going on from {amount(len(book), 'answer')} of an interrupted run", err=True)
+            return book
+        book.close()
+    return Journal()
+
+
+def _interrupted(book: Journal, kept: Path) -> str:
+    if not len(book):
+        return "interrupted; nothing was answered yet, and the same command begins anew"
+    if book.path is None:
+        kept.unlink(missing_ok=True)
+        book.save(kept)
+    return f"interrupted; the answers are kept in {book.path or kept}, and the same command goes on"
 
 
 def _digest(points: Any, metric: str) -> str:

@@ -19,7 +19,7 @@ import numpy as np
 
 from nearer import checks
 from nearer.asking.answers import PricedAnswers
-from nearer.asking.dispatch import is_async
+from nearer.asking.run import is_async
 from nearer.errors import InvalidInput
 from nearer.fitting.belief import Belief
 
