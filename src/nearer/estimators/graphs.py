@@ -12,24 +12,26 @@ so a step from x counts ε(x)² of time.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
-from sklearn.base import BaseEstimator
+from sklearn.decomposition import KernelPCA
 
 from nearer import checks
 from nearer.errors import InvalidInput
-from nearer.estimators.base import FramesOut, as_generator
+from nearer.estimators.embedders import PositionsEstimator, as_generator
 from nearer.fitting.losses import Floats
 from nearer.fitting.starts import fit_from_above
 
 __all__ = ["LOE", "KNNGraphEmbedding"]
 
 
-class LOE(FramesOut, BaseEstimator):  # type: ignore[misc]
+@dataclass(eq=False, repr=False)
+class LOE(PositionsEstimator):
     """Local ordinal embedding: positions in which the given neighbours are the nearest.
 
     Parameters
@@ -57,20 +59,12 @@ class LOE(FramesOut, BaseEstimator):  # type: ignore[misc]
     (6, 1)
     """
 
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        n_far: int | None = 50,
-        max_iter: int = 1000,
-        tol: float = 1e-7,
-        random_state: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.n_far = n_far
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
+    n_components: int = 2
+    _: KW_ONLY
+    n_far: int | None = 50
+    max_iter: int = 1000
+    tol: float = 1e-7
+    random_state: Any = None
 
     def fit(self, neighbours: ArrayLike | Any, y: object = None) -> Self:
         """Find positions from ``(n, k)`` lists of neighbours, or an adjacency matrix."""
@@ -83,15 +77,7 @@ class LOE(FramesOut, BaseEstimator):  # type: ignore[misc]
         rng = as_generator(self.random_state)
         rows = self._triplets(graph, rng)
         fit = fit_from_above(rows, n, d, max_iter=max_iter, tol=tol, rng=rng)
-        self.embedding_: Floats = fit.positions
-        self.stress_: float = fit.loss
-        self.n_iter_: int = fit.n_iter
-        self.converged_: bool = fit.converged
-        return self
-
-    def fit_transform(self, neighbours: ArrayLike | Any, y: object = None) -> Any:
-        """Find positions and return them: an array, or a frame after ``set_output``."""
-        return self.fit(neighbours)._returned()
+        return self._keep(fit)
 
     def _triplets(self, graph: Any, rng: np.random.Generator) -> NDArray[np.int64]:
         n = graph.shape[0]
@@ -111,7 +97,8 @@ class LOE(FramesOut, BaseEstimator):  # type: ignore[misc]
         return np.concatenate(parts)
 
 
-class KNNGraphEmbedding(FramesOut, BaseEstimator):  # type: ignore[misc]
+@dataclass(eq=False, repr=False)
+class KNNGraphEmbedding(PositionsEstimator):
     """Metric recovery from a directed neighbour graph by random walks, then classical scaling.
 
     Parameters
@@ -138,9 +125,9 @@ class KNNGraphEmbedding(FramesOut, BaseEstimator):  # type: ignore[misc]
     True
     """
 
-    def __init__(self, n_components: int = 2, *, reach: float = 1.0) -> None:
-        self.n_components = n_components
-        self.reach = reach
+    n_components: int = 2
+    _: KW_ONLY
+    reach: float = 1.0
 
     def fit(self, neighbours: ArrayLike | Any, y: object = None) -> Self:
         """Find positions from ``(n, k)`` lists of neighbours, or an adjacency matrix."""
@@ -158,12 +145,10 @@ class KNNGraphEmbedding(FramesOut, BaseEstimator):  # type: ignore[misc]
                 "give longer lists, or drop these objects"
             )
         self.distances_: Floats = _hitting_distances(graph, d, self.reach)
-        self.embedding_: Floats = _classical_scaling(self.distances_, d)
+        # classical scaling: KernelPCA centres the rows and the columns of a precomputed kernel
+        scaling = KernelPCA(d, kernel="precomputed", eigen_solver="dense")
+        self.embedding_ = scaling.fit_transform(-0.5 * self.distances_**2)
         return self
-
-    def fit_transform(self, neighbours: ArrayLike | Any, y: object = None) -> Any:
-        """Find positions and return them: an array, or a frame after ``set_output``."""
-        return self.fit(neighbours)._returned()
 
 
 def as_graph(neighbours: ArrayLike | Any) -> Any:
@@ -206,24 +191,11 @@ def _hitting_distances(graph: Any, d: int, reach: float) -> Floats:
     n = graph.shape[0]
     walk = graph.toarray()
     walk /= walk.sum(axis=1, keepdims=True)
-    stationary = np.full(n, 1 / n)
-    for _ in range(10_000):
-        # half a step in two leaves the same distribution stationary and cannot oscillate
-        after = 0.5 * (stationary + stationary @ walk)
-        if np.abs(after - stationary).sum() < 1e-12:
-            break
-        stationary = after
+    # π = πP and Σπ = 1 in one equation, whose solution is unique if the graph is connected
+    stationary = np.linalg.solve(np.eye(n) - walk.T + 1, np.ones(n))
     width = stationary ** (-2 / (d + 2))
     discount = np.exp(-(width / width.mean()) / reach**2)
     green = np.linalg.inv(np.eye(n) - discount[:, None] * walk)
     transform = np.maximum(green / np.diag(green), np.finfo(float).tiny)
     distances = -np.log(np.minimum(transform, 1.0))
     return np.asarray(0.5 * (distances + distances.T))
-
-
-def _classical_scaling(distances: Floats, d: int) -> Floats:
-    squared = distances**2
-    centred = squared - squared.mean(axis=0) - squared.mean(axis=1)[:, None] + squared.mean()
-    values, vectors = np.linalg.eigh(-0.5 * centred)
-    largest = np.argsort(values)[::-1][:d]
-    return np.asarray(vectors[:, largest] * np.sqrt(np.maximum(values[largest], 0.0)))

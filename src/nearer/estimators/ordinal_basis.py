@@ -16,7 +16,7 @@ from nearer.asking.protocol import Oracle
 from nearer.asking.run import run
 from nearer.asking.sort import Order
 from nearer.errors import InvalidInput
-from nearer.estimators.base import as_generator
+from nearer.estimators.embedders import as_generator
 
 __all__ = ["OrdinalBasis"]
 
