@@ -5,7 +5,8 @@ from studykit import picture, zipped
 
 from nearer.errors import InvalidInput
 from nearer.study.config import Config
-from nearer.study.items import read_files, read_items, read_zip
+from nearer.study.imports import read_items
+from nearer.study.items import read_files, read_zip
 
 
 def test_a_folder_of_pictures(tmp_path):
@@ -13,7 +14,7 @@ def test_a_folder_of_pictures(tmp_path):
         (tmp_path / f"red_{k}.png").write_bytes(picture((k, 0, 0)))
     (tmp_path / "notes.txt").write_text("not an item")
     (tmp_path / ".hidden.png").write_bytes(b"not looked at")
-    items, settings = read_items(tmp_path)
+    items, settings, *_ = read_items(tmp_path)
     assert [(i.name, i.kind, i.alt) for i in items] == [(f"red_{k}", "image", "") for k in range(3)]
     assert settings == {}
 
@@ -34,7 +35,7 @@ def test_paths_that_leave_the_zip_are_refused(name):
 
 def test_a_csv_of_texts(tmp_path):
     (tmp_path / "w.csv").write_text('label,alt\nhouse,a house\ntree,\n"a, b",x\n', encoding="utf-8")
-    items, _ = read_items(tmp_path / "w.csv")
+    items, *_ = read_items(tmp_path / "w.csv")
     assert [(i.kind, i.text, i.alt) for i in items] == [
         ("text", "house", "a house"),
         ("text", "tree", ""),
@@ -46,7 +47,7 @@ def test_a_csv_of_files(tmp_path):
     for k in range(3):
         (tmp_path / f"{k}.png").write_bytes(picture((k, 0, 0)))
     (tmp_path / "w.csv").write_text("file,name\n0.png,zero\n1.png,one\n2.png,two\n")
-    items, _ = read_items(tmp_path / "w.csv")
+    items, *_ = read_items(tmp_path / "w.csv")
     assert [(i.name, i.kind) for i in items] == [
         ("zero", "image"),
         ("one", "image"),
@@ -65,7 +66,7 @@ def test_salmons_file_is_imported_as_it_is(tmp_path):
         "html:\n  instructions: Which is <i>more</i> similar?\n  max_queries: 25\n"
         "  skip_button: true\n  debrief: <b>Thanks!</b>\n"
     )
-    items, settings = read_items(tmp_path / "init.yaml")
+    items, settings, *_ = read_items(tmp_path / "init.yaml")
     assert [i.text for i in items] == ["zero", "one", "two & three", "x"]
     config = Config.of(settings)
     assert config.question == "Which is more similar?"
@@ -80,7 +81,7 @@ def test_salmons_older_file_with_pictures(tmp_path):
     (tmp_path / "init.yaml").write_text(
         f"targets:\n{lines}max_queries: -1\nd: 2\ninstructions: Pick\n"
     )
-    items, settings = read_items(tmp_path / "init.yaml")
+    items, settings, *_ = read_items(tmp_path / "init.yaml")
     assert [i.kind for i in items] == ["image"] * 3
     assert settings == {"question": "Pick", "can_skip": False, "n_components": 2}
     (tmp_path / "init.yaml").write_text(

@@ -7,8 +7,7 @@ import pytest
 from studykit import Web
 
 from nearer.study.actions import change_settings
-from nearer.study.auth import Rate, Signer
-from nearer.study.login import Guesses
+from nearer.study.auth import Guesses, Rate, Signer
 
 WHO = {"name": "ada", "password": "correct horse"}
 

@@ -17,10 +17,9 @@ from nearer.study.imports import (
     OwnQuestion,
     import_answers,
     read_answers,
+    read_items,
     read_questions,
-    read_salmon_questions,
 )
-from nearer.study.items import read_items
 from nearer.study.maps import triplets
 from nearer.study.statistics import people_report
 from nearer.study.store import connect, new_study
@@ -112,9 +111,9 @@ sampling:
 theme: dark
 """
     )
-    questions, settings, notes = read_salmon_questions(path, 5)
+    _, settings, questions, notes = read_items(path)
     assert questions == [OwnQuestion(2, 3, 4, 1), OwnQuestion(0, 1, 2), OwnQuestion(3, 4, 0)]
-    assert settings == {"own_share": 0.2}
+    assert settings == {"own_share": 0.2, "questions": 50, "can_skip": False}
     assert notes == ["sampling.samplers_per_user: is not read", "theme: is not read"]
     result = CliRunner().invoke(
         main, ["study", "new", str(tmp_path / "s.db"), "--items", str(path)]

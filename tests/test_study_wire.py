@@ -10,7 +10,7 @@ import pytest
 from studykit import make_study
 
 from benchmarks.study_people import served
-from nearer.study import web
+from nearer.study import app as server_app
 from nearer.study.app import create_app, open_study
 from nearer.study.auth import Signer
 
@@ -110,11 +110,11 @@ class Cycle:
 
 
 def watched(monkeypatch, connections, most=100, seconds=1.2):
-    monkeypatch.setattr(web, "_HEAD_SECONDS", 0.3)
+    monkeypatch.setattr(server_app, "_HEAD_SECONDS", 0.3)
 
     async def watch():
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(web.hang_up_on_silent(connections, most), seconds)
+            await asyncio.wait_for(server_app.hang_up_on_silent(connections, most), seconds)
 
     asyncio.run(watch())
     return [c.ended for c in connections]
@@ -136,7 +136,7 @@ def test_connections_without_a_request_in_work_make_room(monkeypatch):
 
 
 def test_a_body_that_never_ends_is_given_up(tmp_path, monkeypatch):
-    monkeypatch.setattr(web, "_BODY_SECONDS", 0.3)
+    monkeypatch.setattr(server_app, "_BODY_SECONDS", 0.3)
     study = open_study(make_study(tmp_path / "s.db"), work=False)
     app, said = create_app(study), []
 

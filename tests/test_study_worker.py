@@ -135,7 +135,7 @@ def test_the_conductor_keeps_a_stock_and_reports_a_method_that_fails(bench, monk
 
     failing = Conductor(bench.store)
     monkeypatch.setattr(
-        failing._chooser, "ask", lambda job: (_ for _ in ()).throw(RuntimeError("no"))
+        failing._chooser.process, "ask", lambda job: (_ for _ in ()).throw(RuntimeError("no"))
     )
     bench.write(lambda ledger: ledger.event("close", questions=list(ledger.board.questions)))
     failing.start()

@@ -66,17 +66,15 @@ def new(study: Path, items: Path, config: Path | None, questions: Path | None,
         settings: tuple[str, ...]) -> None:  # fmt: skip
     """Make the file STUDY from things to compare."""
     from nearer.study.config import Config, read_yaml
-    from nearer.study.imports import read_questions, read_salmon_questions
-    from nearer.study.items import SUFFIXES, left_out, read_items
+    from nearer.study.imports import read_items, read_questions
+    from nearer.study.items import SUFFIXES, left_out
     from nearer.study.store import new_study
 
-    found, given = read_items(items)
-    own = read_questions(questions, [item.name for item in found]) if questions else []
-    if items.suffix.lower() in (".yaml", ".yml"):
-        asked, sampling, notes = read_salmon_questions(items, len(found))
-        own, given = own or asked, {**given, **sampling}
-        for note in notes:
-            say(f"{items}: {note}", err=True)
+    found, given, own, notes = read_items(items)
+    for note in notes:
+        say(f"{items}: {note}", err=True)
+    if questions:
+        own = read_questions(questions, [item.name for item in found])
     given = {**given, **(read_yaml(config) if config else {}), **read_settings(settings, "--set ")}
     checked = Config.of(given)
     new_study(study, found, checked, own)

@@ -2,6 +2,12 @@
 
 Nothing is fetched from elsewhere: scripts, styles and fonts come from the package, media from the
 study's file.
+
+Sizes and times of everything that precedes a login are bounded. uvicorn with h11 bounds the head of
+a request and the trailers of a body by ``h11_max_incomplete_event_size``, and the system gives up a
+reply that nobody reads (``TCP_USER_TIMEOUT``). Bodies are bounded by `Guard`. No server bounds the
+time that a head or a body takes, nor makes room when too many connections say nothing: that is
+`hang_up_on_silent`.
 """
 
 from __future__ import annotations
@@ -11,10 +17,11 @@ import contextlib
 import secrets
 import socket
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Collection
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import h11
 import uvicorn
@@ -22,30 +29,37 @@ from fastapi import FastAPI, Request
 from fastapi.responses import FileResponse, JSONResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import nearer
-from nearer.study import login, participants, researchers
-from nearer.study.auth import Signer
+from nearer.study import participants, researchers
+from nearer.study.auth import Guesses, Signer
 from nearer.study.conductor import Conductor
-from nearer.study.items import Media
-from nearer.study.login import Guesses
 from nearer.study.researchers import form_token, login_of
-from nearer.study.rows import Ledger, StoreTrouble
+from nearer.study.rows import StoreTrouble
 from nearer.study.store import Store, read_header
-from nearer.study.web import (
-    HEAD_BYTES,
-    Guard,
-    Here,
-    Study,
-    add_error_handlers,
-    bound_replies,
-    hang_up_on_silent,
-    page,
-)
+from nearer.study.web import Here, Media, Study, add_error_handlers, page
 from nearer.study.words import read_words
 
 _TABS = {"overview": "Overview", "map": "Map", "people": "People", "items": "Items", "data": "Data"}
+_HEADERS = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "permissions-policy": "camera=(), microphone=(), geolocation=()",
+}
+_PAGES_MAY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
+    "media-src 'self' blob:; connect-src 'self'; form-action 'self'; base-uri 'self'"
+)
+#: a drawing draws: it runs no script and fetches nothing, also when it is opened by itself
+_MEDIA_MAY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
+_UPLOADS = "/api/researcher/items"  # where long bodies are expected, after a login
+_BODY, _UPLOAD = 256 * 1024, 512 * 1024 * 1024  # bytes
+_BODY_SECONDS, _UPLOAD_SECONDS = 30.0, 3600.0
+_HEAD_BYTES, _HEAD_SECONDS = 32 * 1024, 10.0
+_UNREAD_SECONDS = 60
 _RESERVE = 128  # files that the server itself needs: study, workers, pages
 _MANY = 8192  # connections at most
 
@@ -86,14 +100,13 @@ def open_study(
 def create_app(study: Study) -> FastAPI:
     """The app that serves an open study."""
 
-    @asynccontextmanager
+    @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         if study.conductor is not None:
             study.conductor.start()
             # Rather a moment now than chance for the first; people who were here do not wait.
-            if study.facts.state == "running" and not await study.write(
-                lambda ledger: ledger.board.answers
-            ):
+            answers = await study.write(lambda ledger: ledger.board.answers)
+            if study.facts.state == "running" and not answers:
                 await asyncio.to_thread(study.conductor.stocked.wait, 10)
         yield
         if study.conductor is not None:
@@ -114,16 +127,15 @@ def create_app(study: Study) -> FastAPI:
     app.add_middleware(researchers.Gate)
     app.add_middleware(Guard)  # the outermost: every reply gets its headers
     add_error_handlers(app)
-    for part in (participants, researchers, login):
-        app.include_router(part.router)
+    for router in (participants.router, researchers.router, researchers.doors):
+        app.include_router(router)
     static = files("nearer.study") / "pages" / "static"
     app.mount("/static", StaticFiles(directory=str(static)), name="static")
-    _add_public(app)
-    _add_dashboard(app)
+    _add_pages(app)
     return app
 
 
-def _add_public(app: FastAPI) -> None:
+def _add_pages(app: FastAPI) -> None:
     @app.get("/", include_in_schema=False)
     def participant_page(request: Request, study: Here) -> Response:
         config = study.facts.config
@@ -132,16 +144,9 @@ def _add_public(app: FastAPI) -> None:
     @app.get("/healthz", tags=["service"], responses={503: {"description": "cannot store answers"}})
     async def healthz(study: Here) -> JSONResponse:
         """Whether answers can be stored: something is stored to find out."""
-
-        def check(ledger: Ledger) -> None:
-            ledger.db.execute(
-                "INSERT INTO header VALUES ('checked', ?) ON CONFLICT (key)"
-                " DO UPDATE SET value = excluded.value",
-                (str(study.clock()),),
-            )
-
+        sql = "INSERT OR REPLACE INTO header VALUES ('checked', ?)"
         try:
-            await study.write(check)
+            await study.write(lambda ledger: ledger.db.execute(sql, (str(study.clock()),)).rowcount)
         except StoreTrouble as error:
             return JSONResponse({"status": "trouble", "detail": str(error)}, 503)
         return JSONResponse({"status": "ok", "detail": None})
@@ -149,14 +154,12 @@ def _add_public(app: FastAPI) -> None:
     @app.get("/media/{address}", tags=["service"], response_class=Response)
     def media(study: Here, address: str) -> Response:
         """A picture, sound or film of the study; parts of it where a player asks for them."""
-        found = study.media.file(study.faces.sha(address))
+        found = study.media.file(study.tokens.sha(address))
         if found is None:
             raise HTTPException(404, "there is no such file")
         headers = {"cache-control": "private, max-age=31536000"}
         return FileResponse(found[0], headers=headers, media_type=found[1])
 
-
-def _add_dashboard(app: FastAPI) -> None:
     @app.get("/dashboard", include_in_schema=False)
     @app.get("/dashboard/{tab}", include_in_schema=False)
     def dashboard(request: Request, study: Here, tab: str = "overview") -> Response:
@@ -176,6 +179,96 @@ def _add_dashboard(app: FastAPI) -> None:
             items=study.items,
             link=str(request.base_url),
         )
+
+
+class Guard:
+    """Adds the security headers to every reply and refuses bodies that are too long or too slow.
+
+    A HEAD request is answered as GET would be, without the body; and what is served below a path
+    answers there, whether or not a proxy took the path away.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        uploads = scope["path"].endswith(_UPLOADS)
+        left = limit = _UPLOAD if uploads else _BODY
+        ends = time.monotonic() + (_UPLOAD_SECONDS if uploads else _BODY_SECONDS)
+        asked_for_head = scope["method"] == "HEAD"
+        more = any(k in (b"content-length", b"transfer-encoding") for k, _ in scope["headers"])
+        study: Study = scope["app"].state.study
+        headers = _headers(study.facts.config.frame_ancestors, "/media/" in scope["path"])
+
+        async def guarded_receive() -> Message:
+            nonlocal left, more
+            if not more:  # the body is here; what may still come is that the person goes away
+                return await receive()
+            try:
+                async with asyncio.timeout(ends - time.monotonic()):
+                    message = await receive()
+            except TimeoutError:
+                raise HTTPException(408, "the request took too long; send it again") from None
+            left -= len(message.get("body", b""))
+            more = message.get("more_body", False)
+            if left < 0:
+                raise HTTPException(413, f"the request is longer than {limit} bytes")
+            return message
+
+        async def guarded_send(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", []), *headers]
+                if more and message["status"] >= 400:  # a body that is refused is not waited for
+                    message["headers"].append((b"connection", b"close"))
+            elif asked_for_head:
+                message = {**message, "body": b""}
+            await send(message)
+
+        if study.prefix:  # the path may come with it or without
+            path = study.prefix + scope["path"].removeprefix(study.prefix)
+            scope = {**scope, "root_path": study.prefix, "path": path}
+        if asked_for_head:
+            scope = {**scope, "method": "GET"}
+        await self._app(scope, guarded_receive, guarded_send)
+
+
+@lru_cache(maxsize=8)
+def _headers(ancestors: str, media: bool) -> list[tuple[bytes, bytes]]:
+    """The headers of every reply; `ancestors` are sites that may show it in a frame."""
+    allowed = ancestors or "'none'"
+    policy = f"{_MEDIA_MAY if media else _PAGES_MAY}; frame-ancestors {allowed}"
+    found = {**_HEADERS, "content-security-policy": policy}
+    if not ancestors:
+        found["x-frame-options"] = "DENY"
+    return [(k.encode(), v.encode()) for k, v in found.items()]
+
+
+async def hang_up_on_silent(connections: Collection[Any], most: int) -> None:
+    """Close connections without a whole request: after some seconds, or at once to make room.
+
+    Parameters
+    ----------
+    connections
+        uvicorn's open connections, which it adds to and takes from.
+    most
+        Connections to hold; above it, those are closed that have been silent longest.
+    """
+    since: dict[tuple[Any, bool], float] = {}
+    while True:
+        await asyncio.sleep(0.2 if len(connections) < most // 2 else 0.02)
+        now = time.monotonic()
+        idle = [c for c in connections if c.cycle is None or c.cycle.response_complete]
+        # uvicorn itself ends the pause after a reply; where it does not, a head has begun
+        keys = [(c, c.timeout_keep_alive_task is None) for c in idle]
+        since = {key: since.get(key, now) for key in keys}
+        late = [c for c, in_head in keys if in_head and now - since[c, True] > _HEAD_SECONDS]
+        longest = sorted(keys, key=since.__getitem__)[: max(len(connections) - most, 0)]
+        for connection in {*late, *(c for c, _ in longest)}:
+            connection.transport.abort()
 
 
 class Protocol(H11Protocol):
@@ -203,11 +296,12 @@ def run_server(study: Study, listener: socket.socket, ready: Callable[[], None])
     ready
         Called when the server takes requests.
     """
-    bound_replies(listener)
+    with contextlib.suppress(AttributeError, OSError):  # Linux alone has it
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * _UNREAD_SECONDS)
     config = uvicorn.Config(
         create_app(study),
         http=Protocol,
-        h11_max_incomplete_event_size=HEAD_BYTES,
+        h11_max_incomplete_event_size=_HEAD_BYTES,
         ws="none",
         log_level="error",
         access_log=False,

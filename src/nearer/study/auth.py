@@ -1,26 +1,43 @@
-"""Who sends a request: signed tokens, passwords, and how often one may try.
+"""Who sends a request: signed tokens, passwords, sessions, and how often one may try.
 
 Tokens are signed under a key that each study file makes for itself; nothing else is needed to check
-one, and nothing that a stranger sends is kept. Passwords are kept as scrypt hashes (RFC 7914).
+one, and nothing that a stranger sends is kept. Passwords are kept as scrypt hashes (RFC 7914). A
+session is a random word in a cookie and its hash in the file: logging out deletes it there, and a
+new password deletes them all.
+
+Guessing is limited by address and by name: some tries at once, then one a minute. From a browser in
+which the researcher has logged in before, only its own tries count, so nobody can lock a researcher
+out by guessing wrong. A name counts the same however it is written. Checking a password costs 16 MB
+and a tenth of a second, so two are checked at a time and few may wait.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import ipaddress
 import secrets
+import sqlite3
 import threading
 import time
+import unicodedata
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
 
 import itsdangerous
 
+from nearer.study.rows import Ledger
+
 _SCRYPT = {"n": 1 << 14, "r": 8, "p": 1}
 MIN_PASSWORD = 10
+SESSION_SECONDS, BROWSER_SECONDS = 7 * 24 * 3600, 365 * 24 * 3600
 _REMEMBERED = 10_000  # addresses and names whose tries are remembered
+_AT_ONCE = 5  # wrong passwords of one address, or of a known browser, before it must wait
+_BY_NAME = 30  # guesses at one name from all other addresses
+_WAITING = 16  # logins that may wait for their turn
 
 
 class Signer:
@@ -139,3 +156,97 @@ def network_of(address: str) -> str:
     if found.version == 6:
         return str(ipaddress.ip_network((found, 64), strict=False))
     return str(found)
+
+
+class Login(NamedTuple):
+    """Who is logged in."""
+
+    account: int
+    name: str
+    key: str
+
+
+def plain_name(name: str) -> str:
+    """A name as it is compared: without surrounding space, in one way of writing."""
+    return unicodedata.normalize("NFKC", name).strip()
+
+
+def set_password(ledger: Ledger, name: str, password_hash: str) -> None:
+    """Make an account, or give it another password, which ends its sessions."""
+    ledger.db.execute(
+        "INSERT INTO accounts (name, password) VALUES (?, ?)"
+        " ON CONFLICT (name) DO UPDATE SET password = excluded.password",
+        (plain_name(name), password_hash),
+    )
+    ledger.db.execute(
+        "DELETE FROM sessions WHERE account = (SELECT id FROM accounts WHERE name = ?)",
+        (plain_name(name),),
+    )
+
+
+def begin_session(ledger: Ledger, account: int) -> str:
+    """Begin a session; the word for the cookie."""
+    word = secrets.token_urlsafe(32)
+    ledger.db.execute("DELETE FROM sessions WHERE until < ?", (ledger.now,))
+    ledger.db.execute(
+        "INSERT INTO sessions VALUES (?, ?, ?)",
+        (hashed(word), account, ledger.now + SESSION_SECONDS),
+    )
+    return word
+
+
+def session_of(db: sqlite3.Connection, word: str, now: float) -> Login | None:
+    """The session of a cookie."""
+    row = db.execute(
+        "SELECT a.id, a.name, s.key FROM sessions s JOIN accounts a ON a.id = s.account"
+        " WHERE s.key = ? AND s.until > ?",
+        (hashed(word), now),
+    ).fetchone()
+    return None if row is None else Login(*row)
+
+
+class Guesses:
+    """Checks passwords, and not too many of them."""
+
+    def __init__(self, signer: Signer) -> None:
+        self._signer = signer
+        self._near = Rate(_AT_ONCE)
+        self._names = Rate(_BY_NAME)
+        self._checkers = ThreadPoolExecutor(2, thread_name_prefix="passwords")
+        self._waiting = 0
+
+    def known_as(self, name: str) -> str:
+        """What a browser keeps in which somebody has logged in."""
+        return self._signer.tag("browser", plain_name(name))
+
+    def wait(self, name: str, address: str, known: str) -> float:
+        """Seconds to wait before this try may be made; 0.0 and it counts."""
+        name = plain_name(name)
+        if self._waiting >= _WAITING:
+            return 1.0
+        if secrets.compare_digest(known.encode(), self.known_as(name).encode()):
+            return self._near.wait(f"known {name}", 1)
+        # The address first: a stranger who is held back there cannot fill the memory with names.
+        return self._near.wait(address, 1) or self._names.wait(name, _BY_NAME)
+
+    async def check(self, name: str, password: str, stored: str | None, address: str) -> bool:
+        """Whether a password is right."""
+        self._waiting += 1
+        try:
+            loop = asyncio.get_running_loop()
+            good = await loop.run_in_executor(self._checkers, check_password, password, stored)
+        finally:
+            self._waiting -= 1
+        if good:
+            self._near.forget(address)
+            self._near.forget(f"known {plain_name(name)}")
+        return good
+
+    async def hash(self, password: str) -> str:
+        """A hash to keep."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._checkers, hash_password, password)
+
+    def close(self) -> None:
+        """End the threads."""
+        self._checkers.shutdown(wait=False, cancel_futures=True)

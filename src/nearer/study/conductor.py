@@ -22,7 +22,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 from nearer.errors import NearerError
 from nearer.study.actions import add_map
@@ -33,14 +33,7 @@ from nearer.study.store import Store
 
 _AFTER_NOTHING = 0.5  # a study of few objects runs out of questions to choose
 _AFTER_FAILURE = 5.0
-
-
-class Job(TypedDict, total=False):
-    """What a worker is asked to do."""
-
-    job: str
-    person: int | None
-    n_questions: int
+Job = dict[str, Any]
 
 
 def questions_due(board: Board, sorted_at: Mapping[int | None, int], taken: int = 0) -> Job | None:
@@ -85,112 +78,118 @@ class Conductor:
     def __init__(self, store: Store) -> None:
         self.stocked = threading.Event()  # the first questions are there
         self._store = store
-        self._stopped = False
-        self._troubles: dict[str, str | None] = {}
-        self._chooser = _Process(store.path, nice=5)
-        self._drawer = _Process(store.path, nice=10)
-        # What the writer found due, guarded by `_news`, which wakes the threads.
-        self._news = threading.Condition()
-        self._job: Job | None = None
-        self._answers = self._board_news = 0
-        self._map_due = False
         self._mapped = 0
+        # Read and written in the writer's thread alone.
         self._sorted_at: dict[int | None, int] = {}
         self._taken = 0
-        self._threads = [
-            threading.Thread(target=self._run, args=(name, turn), name=name, daemon=True)
-            for name, turn in (("choosing questions", self._stock), ("drawing the map", self._draw))
-        ]
+        self._chooser = _Loop("choosing questions", store.path, 5, self._choice, self._stock)
+        self._drawer = _Loop("drawing the map", store.path, 10, self._drawing, self._draw)
 
     @property
     def trouble(self) -> str | None:
         """What fails at the moment."""
-        return next((text for text in self._troubles.values() if text), None)
+        return self._chooser.trouble or self._drawer.trouble
 
     def start(self) -> None:
         """Begin."""
-        self._store.watch(self._look)
+        for loop in (self._chooser, self._drawer):
+            self._store.watch(loop.look)
+            loop.start()
         self._store.write(lambda _: None)  # so that the board is looked at once
-        for thread in self._threads:
-            thread.start()
 
     def close(self) -> None:
         """End the workers."""
-        with self._news:
-            self._stopped = True
-            self._news.notify_all()
-        self._chooser.close()
-        self._drawer.close()
-        for thread in self._threads:
-            thread.join(timeout=5)
+        for loop in (self._chooser, self._drawer):
+            loop.close()
 
-    def _look(self, board: Board) -> None:
-        """After a commit, in the writer's thread: note what is due and wake who is to do it."""
-        with self._news:
-            self._answers, self._board_news = board.answers, board.news
-            before = (self._job is not None, self._map_due)
-            self._job = questions_due(board, self._sorted_at, self._taken)
-            self._map_due = map_is_due(board, self._mapped)
-            if self._job is None:
-                self.stocked.set()
-            now = (self._job is not None, self._map_due)
-            if any(now) and now != before:  # woken once, not at every commit
-                self._news.notify_all()
-
-    def _run(self, name: str, turn: Callable[[], float]) -> None:
-        while not self._stopped:
-            try:
-                pause = turn()
-                self._troubles[name] = None
-            except (NearerError, OSError, RuntimeError, ValueError) as error:
-                if self._closing():
-                    return
-                self._troubles[name] = f"{name} failed: {error}"
-                pause = _AFTER_FAILURE
-            with self._news:
-                if pause:
-                    self._news.wait_for(lambda: self._stopped, pause)
-
-    def _closing(self) -> bool:
-        return self._stopped
-
-    def _has_job(self) -> bool:
-        return self._stopped or self._job is not None
-
-    def _stock(self) -> float:
-        """Wait until questions are due and have them chosen; how long to pause then."""
-        with self._news:
-            self._news.wait_for(self._has_job)
-            job, answers, news = self._job, self._answers, self._board_news
-            self._job = None
+    def _choice(self, board: Board) -> Job | None:
+        job = questions_due(board, self._sorted_at, self._taken)
         if job is None:
-            return 0.0
-        reply = self._chooser.ask(job)
+            self.stocked.set()
+            return None
+        return {**job, "answers": board.answers, "news": board.news}
 
+    def _stock(self, job: Job, reply: dict[str, Any]) -> bool:
         def keep(ledger: Ledger) -> int:
-            with self._news:
-                self._sorted_at[job.get("person")] = news
-                self._taken = max(ledger.board.answers - answers, self._taken * 3 // 4)
+            self._sorted_at[job["person"]] = job["news"]
+            self._taken = max(ledger.board.answers - job["answers"], self._taken * 3 // 4)
             return pose(ledger, **reply)
 
         new = self._store.write(keep)
         self.stocked.set()
-        return 0.0 if new else _AFTER_NOTHING
+        return bool(new)
 
-    def _draw(self) -> float:
-        """Wait until a map is due and have it drawn."""
+    def _drawing(self, board: Board) -> Job | None:
+        due = map_is_due(board, self._mapped)
+        return {"job": "map", "answers": board.answers} if due else None
+
+    def _draw(self, job: Job, reply: dict[str, Any]) -> bool:
+        found = reply["map"]
+        self._mapped = found["n_triplets"] if found else job["answers"]
+        self._store.write(lambda ledger: add_map(ledger, found) if found else None)
+        return found is not None
+
+
+class _Loop(threading.Thread):
+    """Has a worker process do what is due, one job after the other.
+
+    Parameters
+    ----------
+    due
+        What is to be done with a board as it is; called in the writer's thread.
+    keep
+        Takes a job and its reply; whether that brought something.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        path: Path,
+        nice: int,
+        due: Callable[[Board], Job | None],
+        keep: Callable[[Job, dict[str, Any]], bool],
+    ) -> None:
+        super().__init__(name=name, daemon=True)
+        self.trouble: str | None = None
+        self.process = _Process(path, nice)
+        self._due, self._keep = due, keep
+        self._news = threading.Condition()
+        self._job: Job | None = None
+        self._stopped = False
+
+    def look(self, board: Board) -> None:
+        """After a commit, in the writer's thread: note what is due."""
+        job = self._due(board)
         with self._news:
-            self._news.wait_for(lambda: self._stopped or self._map_due)
-            answers = self._answers
-        if self._closing():
-            return 0.0
-        found = self._drawer.ask({"job": "map"})["map"]
+            woken = job is not None and self._job is None
+            self._job = job
+            if woken:  # once, not at every commit
+                self._news.notify_all()
+
+    def run(self) -> None:
+        """Work until closed."""
+        while True:
+            with self._news:
+                self._news.wait_for(lambda: self._stopped or self._job is not None)
+                job, self._job = self._job, None
+            if self._stopped or job is None:
+                return
+            try:
+                pause = 0.0 if self._keep(job, self.process.ask(job)) else _AFTER_NOTHING
+                self.trouble = None
+            except (NearerError, OSError, RuntimeError, ValueError) as error:
+                self.trouble = None if self._stopped else f"{self.name} failed: {error}"
+                pause = _AFTER_FAILURE
+            with self._news:
+                self._news.wait_for(lambda: self._stopped, pause)
+
+    def close(self) -> None:
+        """End it; what it was doing is of no use any more."""
         with self._news:
-            self._mapped = found["n_triplets"] if found else answers
-            self._map_due = False
-        if found is not None:
-            self._store.write(lambda ledger: add_map(ledger, found))
-        return 0.0 if found else _AFTER_NOTHING
+            self._stopped = True
+            self._news.notify_all()
+        self.process.close()
+        self.join(timeout=5)
 
 
 class _Process:
@@ -211,8 +210,7 @@ class _Process:
                 env={**os.environ, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"},
             )
         stdin, stdout = self._process.stdin, self._process.stdout
-        if stdin is None or stdout is None:  # pragma: no cover - both are pipes
-            raise RuntimeError("the worker has no pipes")
+        assert stdin is not None and stdout is not None  # noqa: PT018 - both are pipes
         stdin.write(json.dumps(job) + "\n")
         stdin.flush()
         line = stdout.readline()
@@ -224,7 +222,7 @@ class _Process:
         return reply
 
     def close(self) -> None:
-        """End it; what it was doing is of no use any more."""
+        """End it, whatever it is doing."""
         if self._process is None:
             return
         self._process.kill()

@@ -1,24 +1,25 @@
 """What a researcher decides about a study, read from YAML and kept in the study's header.
 
 Every setting has a default that suits a first study with people; an unknown name is refused with
-the nearest known one, so that a misspelt setting is never silently ignored.
+the nearest known one, so that a misspelt setting is never silently ignored. Among the settings are
+pages with questions about the person, before and after the comparisons.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, Strict, model_validator
 
 from nearer.algorithms import methods
 from nearer.errors import InvalidInput
-from nearer.study.questionnaire import QuestionnairePage
-from nearer.study.words import Checked, Line, Text, default_texts, parse, read_words
+from nearer.study.words import Checked, Line, Text, default_texts, parse, read_words, to_html
 from nearer.trials import Task
 
 #: the library's methods that suit people who come and go; and none, questions drawn at random
@@ -38,6 +39,170 @@ AtLeastOne = Annotated[int, Strict(), Field(ge=1, le=1_000_000_000)]
 Share = Annotated[float, Strict(), Field(ge=0, le=0.5)]
 Probability = Annotated[float, Strict(), Field(ge=0, le=1)]
 Switch = Annotated[bool, Strict()]
+Number = Annotated[float, Strict(), Field(ge=-1e15, le=1e15)]
+_MAX_POINTS = 11
+
+
+class _Field(Checked):
+    """One question about the person."""
+
+    name: Annotated[Line, Field(max_length=60)]
+    label: Annotated[Text, Field(min_length=1)]
+    required: Switch = True
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not self.name.isidentifier():
+            raise ValueError(f"name={self.name!r}: must be one word of letters, digits and _")
+        return self
+
+    def fits(self, value: Any) -> str | None:
+        """What a reply must be, where it is something else."""
+        raise NotImplementedError
+
+    def screens_out(self, value: Any) -> bool:
+        """Whether a person who replies this is not asked further."""
+        return False
+
+
+class Choice(_Field):
+    """One of several options."""
+
+    kind: Literal["choice"]
+    options: Annotated[tuple[Line, ...], Field(min_length=2, max_length=200)]
+    screen_out: tuple[Line, ...] = ()
+
+    @model_validator(mode="after")
+    def _check_options(self) -> Self:
+        if len(set(self.options)) < len(self.options):
+            raise ValueError(f"options={self.options}: must be different texts")
+        if not set(self.screen_out) <= set(self.options):
+            raise ValueError(f"screen_out={self.screen_out}: must be among the options")
+        return self
+
+    def fits(self, value: Any) -> str | None:
+        """One of the options."""
+        return None if value in self.options else f"one of {', '.join(self.options)}"
+
+    def screens_out(self, value: Any) -> bool:
+        """Whether the option screens out."""
+        return value in self.screen_out
+
+
+class Outside(Checked):
+    """Numbers below or above which a person is screened out."""
+
+    below: Number | None = None
+    above: Number | None = None
+
+
+class Ranged(_Field):
+    """A number that is typed, between two limits."""
+
+    kind: Literal["number"]
+    least: Number | None = None
+    most: Number | None = None
+    screen_out: Outside = Outside()
+
+    @model_validator(mode="after")
+    def _check_range(self) -> Self:
+        if self.least is not None and self.most is not None and self.least >= self.most:
+            raise ValueError(f"most={self.most}: must be above least={self.least}")
+        return self
+
+    def fits(self, value: Any) -> str | None:
+        """A number between the limits."""
+        low = -math.inf if self.least is None else self.least
+        high = math.inf if self.most is None else self.most
+        if not isinstance(value, bool | str) and low <= value <= high:
+            return None
+        limits = ("any" if k is None else f"{k:g}" for k in (self.least, self.most))
+        return "a number from {} to {}".format(*limits)
+
+    def screens_out(self, value: Any) -> bool:
+        """Whether the number lies outside what is wanted."""
+        low, high = self.screen_out.below, self.screen_out.above
+        return (low is not None and value < low) or (high is not None and value > high)
+
+
+class Scale(Ranged):
+    """Points between two ends."""
+
+    kind: Literal["scale"]  # type: ignore[assignment]
+    least: Annotated[int, Strict()] = 1
+    most: Annotated[int, Strict()] = 7
+    ends: tuple[Line, ...] = ()
+
+    @model_validator(mode="after")
+    def _check_points(self) -> Self:
+        if self.most - self.least >= _MAX_POINTS:
+            raise ValueError(f"most={self.most}: must make at most {_MAX_POINTS} points")
+        if len(self.ends) not in (0, 2):
+            raise ValueError(f"ends={self.ends}: must be two texts, for the two ends")
+        return self
+
+    def fits(self, value: Any) -> str | None:
+        """One of the points."""
+        return super().fits(value) or (None if value == int(value) else "a whole number")
+
+
+class Written(_Field):
+    """A text: one line, or several."""
+
+    kind: Literal["text", "long"]
+    most: Annotated[int, Strict(), Field(ge=1, le=20_000)] | None = None
+
+    @model_validator(mode="after")
+    def _set_most(self) -> Self:
+        if self.most is None:
+            object.__setattr__(self, "most", 200 if self.kind == "text" else 5_000)
+        return self
+
+    def fits(self, value: Any) -> str | None:
+        """A text that is not too long."""
+        good = isinstance(value, str) and len(value) <= (self.most or 0)
+        return None if good else f"a text of at most {self.most} characters"
+
+
+class QuestionnairePage(Checked):
+    """Fields that are shown together, before or after the comparisons.
+
+    A person who gives an answer that screens out is thanked, gets the code for that, and compares
+    nothing. Pages follow each other and never branch: what needs more is done better by a survey
+    tool, to which a link is enough.
+    """
+
+    title: Annotated[Line, Field(min_length=1)]
+    text: Text = ""
+    ask: tuple[Annotated[Choice | Ranged | Scale | Written, Field(discriminator="kind")], ...] = ()
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not self.text and not self.ask:
+            raise ValueError("ask=(): must ask something, or `text` say something")
+        return self
+
+    def shown(self, number: str) -> dict[str, Any]:
+        """What the participant's page gets: everything but the answers that screen out."""
+        fields = [field.model_dump(exclude={"screen_out"}) for field in self.ask]
+        return {"id": number, "title": self.title, "html": to_html(self.text), "fields": fields}
+
+    def check(self, replies: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+        """The replies to keep, and whether the person is screened out."""
+        known = {field.name: field for field in self.ask}
+        for name in replies:
+            if name not in known:
+                raise InvalidInput(f"reply {name[:60]!r}: this page asks {', '.join(known)}")
+        kept: dict[str, Any] = {}
+        for name, field in known.items():
+            value = replies.get(name)
+            if value is not None and str(value).strip():
+                if rule := field.fits(value):
+                    raise InvalidInput(f"{name}={str(value)[:60]!r}: must be {rule}")
+                kept[name] = value
+            elif field.required:
+                raise InvalidInput(f"reply {name!r}: is missing; it must be given")
+        return kept, any(known[name].screens_out(value) for name, value in kept.items())
 
 
 class Config(Checked):
@@ -119,7 +284,7 @@ class Config(Checked):
     completion_code: Line = ""
     #: where a person is sent at the end; {code} and {id} are filled in
     completion_redirect: Line = ""
-    #: pages of a questionnaire, see `nearer.study.questionnaire`
+    #: pages of a questionnaire
     before: tuple[QuestionnairePage, ...] = ()
     after: tuple[QuestionnairePage, ...] = ()
     #: what those see and get who are screened out; the text is Markdown
@@ -129,7 +294,7 @@ class Config(Checked):
     seed: Count = 0
 
     @model_validator(mode="after")
-    def _check(self) -> Config:
+    def _check_settings(self) -> Self:
         words = read_words(self.language, self.words)
         for name, text in default_texts(words, self.task, self.choose).items():
             if not getattr(self, name):
@@ -171,9 +336,9 @@ class Config(Checked):
             twice = next((name for name in names if names.count(name) > 1), None)
             if twice is not None:
                 raise ValueError(f"{when}: name={twice!r}: is taken; names differ")
-        late = next((f.name for page in self.after for f in page.ask if f.can_screen_out), None)
-        if late is not None:
-            raise ValueError(f"after: screen_out of {late!r}: comes too late; ask that before")
+        for field in (field for page in self.after for field in page.ask):
+            if getattr(field, "screen_out", ()) not in ((), Outside()):
+                raise ValueError(f"after: screen_out of {field.name!r}: comes too late; ask before")
 
     def _insist(self, good: object, name: str, rule: str) -> None:
         if not good:

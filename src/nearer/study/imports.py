@@ -1,30 +1,38 @@
-"""Lists that a researcher brings: questions to ask, and answers that were given before.
+"""What a researcher brings: things to compare, questions to ask, answers that were given before.
 
-A table of questions has the columns ``head``, ``a``, ``b``, with names or numbers of items. A
+*Items.* A folder or a ZIP of pictures, sound or film; a CSV with a column of texts or of file
+names; a text file with one item a line; or the ``init.yaml`` of Salmon (Sievert, Nowak and Rogers
+2023), whose targets, texts, ``max_queries``, skip button and sampling are taken over.
+
+*Questions.* A table with the columns ``head``, ``a``, ``b``, with names or numbers of items. A
 column ``position`` fixes the trial in which everybody is asked a question; those without one are
 mixed in by the setting ``own_share``, in the order of the list. A column ``answer`` says what a
 careful person chooses, which makes the question a check that no program can tell from the others.
 
-A table of answers is what `nearer study export` writes, Salmon's responses, or tripletTools' file.
-Lines that choose none of two things, or that the study does not count, are left out, and said so.
+*Answers.* What `nearer study export` writes, Salmon's responses, or tripletTools' file. Lines that
+choose none of two things, or that the study does not count, are left out, and said so.
 """
 
 from __future__ import annotations
 
-import sqlite3
+import html
+import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from nearer.errors import DroppedRows, InvalidInput
+from nearer.files import decoded, read_bytes
 from nearer.study.config import part, read_yaml
+from nearer.study.items import Item, check_items, is_hidden, is_media, read_files, read_zip
 from nearer.study.rows import (
     Answer,
     Batch,
     Lease,
     Ledger,
+    OwnQuestion,
     Participant,
     Question,
     Refusal,
@@ -32,6 +40,9 @@ from nearer.study.rows import (
 )
 from nearer.text import amount
 
+_TEXT_COLUMNS = ("text", "label", "name", "item", "target", "word")
+_FILE_COLUMNS = ("file", "filename", "path", "image", "audio", "video")
+_ALT_COLUMNS = ("alt", "description")
 _HEAD = ("head", "query", "center")
 _NEAR = ("winner", "near", "answer")
 _FAR = ("loser", "far")
@@ -41,14 +52,14 @@ _UNDECIDED = "nobody chose between two"
 _NOT_COUNTED = "taken back, or of people who do not count"
 
 
-class OwnQuestion(NamedTuple):
-    """A question of the researcher's."""
+class Brought(NamedTuple):
+    """Items and what came with them; only Salmon's file has more than items."""
 
-    head: int
-    a: int
-    b: int
-    position: int | None = None
-    expected: int | None = None
+    items: list[Item]
+    settings: dict[str, Any]
+    questions: list[OwnQuestion]
+    #: what of the file is not taken over, in words
+    notes: list[str]
 
 
 class EarlierAnswer(NamedTuple):
@@ -61,7 +72,78 @@ class EarlierAnswer(NamedTuple):
     response_ms: float | None = None
 
 
-def table_rows(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
+def read_items(source: Path) -> Brought:
+    """The items at a path, and what comes with them."""
+    suffix = source.suffix.lower()
+    if source.is_dir():
+        files = (p for p in sorted(source.rglob("*")) if p.is_file() and not is_hidden(p.name))
+        items = read_files(
+            (p.relative_to(source).as_posix(), p.read_bytes()) for p in files if is_media(p.name)
+        )
+    elif not source.is_file():
+        raise InvalidInput(f"{source}: no such file or folder")
+    elif suffix == ".zip":
+        items = read_zip(source.read_bytes(), source.name)
+    elif suffix in (".csv", ".tsv"):
+        items = _read_table(source)
+    elif suffix == ".txt":
+        items = [Item(line, "text", line) for line in _lines(source)]
+    elif suffix in (".yaml", ".yml"):
+        return _read_salmon(source)
+    else:
+        raise InvalidInput(
+            f"{source}: must be a folder or ZIP of pictures, sound or film, a CSV, "
+            "a text file with one item a line, or Salmon's init.yaml"
+        )
+    return Brought(check_items(items, source), {}, [], [])
+
+
+def _lines(path: Path) -> list[str]:
+    """The lines of a text file that hold something."""
+    text = decoded(read_bytes(path), path, "cp1252")
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _read_table(source: Path) -> list[Item]:
+    lines = _lines(source)
+    if lines and not set(lines[0]) & set(",;\t"):  # one column, whose texts may have spaces
+        name, *texts = (line.strip('"') for line in lines)
+        columns, rows = [name.lower()], [(0, {name.lower(): text}) for text in texts]
+    else:
+        columns, rows = _table(source)
+    file_column = _column(columns, _FILE_COLUMNS)
+    text_column = _column(columns, _TEXT_COLUMNS)
+    alt_column = _column(columns, _ALT_COLUMNS)
+    if file_column is None and text_column is None:
+        raise InvalidInput(
+            f"{source}: has columns {columns}; one must be called "
+            f"{' or '.join(_TEXT_COLUMNS[:2])} (a text) or {_FILE_COLUMNS[0]} (a file name)"
+        )
+    items = []
+    for _, row in rows:
+        alt = row.get(alt_column or "") or ""
+        label = (row.get(text_column or "") or "").strip()
+        if file_column is None:
+            items.append(Item(label, "text", label, alt))
+            continue
+        path = _beside(source, row.get(file_column) or "")
+        (item,) = read_files([(path.name, path.read_bytes())])
+        items.append(Item(label or item.name, item.kind, label, alt, item.mime, item.content))
+    return items
+
+
+def _beside(source: Path, name: str) -> Path:
+    """A file in the folder of a table, or below it; another one is refused."""
+    folder = source.parent.resolve()
+    path = (folder / PurePosixPath(name)).resolve()
+    if not path.is_file() or folder not in path.parents:
+        raise InvalidInput(
+            f"{source}: names {name!r}, which is not a file beside it; put the file there"
+        )
+    return path
+
+
+def _table(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
     """The columns of a table, in lower case, and its rows, each with the line that it begins on."""
     from nearer.triplets import read_table  # noqa: PLC0415 - loads pandas; serving needs none
 
@@ -71,94 +153,67 @@ def table_rows(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]
     return columns, list(zip(frame.index.tolist(), records, strict=True))
 
 
-def column(columns: Sequence[str], wanted: Sequence[str]) -> str | None:
+def _column(columns: Sequence[str], wanted: Sequence[str]) -> str | None:
     """The first of the wanted columns that a table has."""
     return next((name for name in wanted if name in columns), None)
 
 
-def _finder(path: Path, names: Sequence[str]) -> Callable[[str, int], int]:
-    """Finds items by name, or by number where no item has that name."""
-    numbers = {str(k): k for k in range(len(names))} | {name: k for k, name in enumerate(names)}
-
-    def find(text: str, line: int) -> int:
-        if text not in numbers:
-            raise InvalidInput(
-                f"{path}: line {line} names {text!r}; must be an item's name, or a number from 0 "
-                f"to {len(names) - 1}"
-            )
-        return numbers[text]
-
-    return find
-
-
-def read_questions(path: Path, names: Sequence[str]) -> list[OwnQuestion]:
-    """A table of questions to ask."""
-    columns, rows = table_rows(path)
-    head = column(columns, _HEAD)
-    if head is None or not {"a", "b"} <= set(columns):
-        raise InvalidInput(f"{path}: has columns {columns}; must have head, a and b")
-    find = _finder(path, names)
-    found = []
-    for line, row in rows:
-        place, right = row.get("position", ""), row.get("answer", "")
-        if place and (not place.isdecimal() or int(place) < 1):
-            raise InvalidInput(f"{path}: line {line}: position={place!r}: must be 1, 2, …")
-        found.append(
-            OwnQuestion(
-                find(row[head], line),
-                find(row["a"], line),
-                find(row["b"], line),
-                position=int(place) if place else None,
-                expected=find(right, line) if right else None,
-            )
-        )
-    return _checked(found, str(path))
-
-
-def _checked(questions: list[OwnQuestion], where: str) -> list[OwnQuestion]:
-    seen: set[Any] = set()
-    for q in questions:
-        if len({q.head, q.a, q.b}) < 3:
-            raise InvalidInput(f"{where}: {q[:3]} compares a thing with itself")
-        if q.expected is not None and q.expected not in (q.a, q.b):
-            raise InvalidInput(f"{where}: {q[:3]}: the answer must be one of the two")
-        if fact(q.head, (q.a, q.b)) in seen:
-            raise InvalidInput(f"{where}: {q[:3]} is listed twice")
-        seen.add(fact(q.head, (q.a, q.b)))
-    return questions
-
-
-def check_positions(questions: Sequence[OwnQuestion], last: int) -> None:
-    """Refuse questions that nobody would be asked: of a place that is taken, or after the last."""
-    places = Counter(q.position for q in questions if q.position is not None)
-    for place, count in places.items():
-        if count > 1:
-            raise InvalidInput(f"position={place}: two own questions have it; change one")
-        if place > last:
-            raise InvalidInput(
-                f"position={place} of an own question: a person answers {last} questions; "
-                "raise `questions` or choose an earlier one"
-            )
-
-
-def insert_questions(db: sqlite3.Connection, questions: Iterable[OwnQuestion]) -> None:
-    """Put own questions into a new study."""
-    db.executemany(
-        "INSERT INTO questions (task, query, shown, purpose, position, expected)"
-        " VALUES ('two', ?, json_array(?, ?), 'own', ?, ?)",
-        questions,
-    )
-
-
-def read_salmon_questions(
-    path: Path, n_items: int
-) -> tuple[list[OwnQuestion], dict[str, Any], list[str]]:
-    """What Salmon's file says about sampling: questions, settings, and what is left out, in words.
+def _read_salmon(path: Path) -> Brought:
+    """Salmon's file: targets, texts, and how questions are sampled.
 
     ``details`` fix questions at places, queries of ``Validation`` are asked of everybody, ``probs``
     say in which shares; every sampler that learns becomes `informative`.
     """
     given = read_yaml(path)
+    options = {**given, **part(path, given, "html")}  # older files keep these at the top
+    settings: dict[str, Any] = {}
+    for theirs, ours in (("title", "title"), ("instructions", "question"), ("debrief", "debrief")):
+        if options.get(theirs):
+            settings[ours] = _plain(str(options[theirs]))
+    queries = options.get("max_queries", 50)
+    if isinstance(queries, int) and queries > 0:
+        settings["questions"] = queries
+    settings["can_skip"] = bool(options.get("skip_button", False))
+    sampling = part(path, given, "sampling")
+    dimension = given.get("d", part(path, sampling, "common").get("d"))
+    if isinstance(dimension, int) and dimension >= 1:
+        settings["n_components"] = dimension
+    targets = given.get("targets")
+    if isinstance(targets, str):
+        items = read_items(path.parent / targets).items
+    elif isinstance(targets, list):
+        items = check_items([_salmon_target(path, str(target)) for target in targets], path)
+    else:
+        raise InvalidInput(
+            f"{path}: targets={targets!r}: must be a list of texts, or the name of a ZIP or "
+            "folder beside it; a ZIP given apart from the file goes to --items, "
+            "and this file to --config"
+        )
+    questions, sampled, notes = _salmon_sampling(path, given, len(items))
+    return Brought(items, {**settings, **sampled}, questions, notes)
+
+
+def _salmon_target(source: Path, target: str) -> Item:
+    """A target is a text, or HTML that shows one file."""
+    shown = re.fullmatch(
+        r"\s*<(?:img|video|audio)\b[^>]*?\bsrc=[\"']?([^\"'\s>]+)[^>]*>.*", target, re.S
+    )
+    if shown is None:
+        text = _plain(target)
+        return Item(text, "text", text)
+    path = _beside(source, shown[1].replace("/static/targets/", ""))
+    return read_files([(path.name, path.read_bytes())])[0]
+
+
+def _plain(markup: str) -> str:
+    """HTML as text: tags go, entities are resolved."""
+    return html.unescape(re.sub(r"</?[a-zA-Z][^>]*>", "", markup)).strip()
+
+
+def _salmon_sampling(
+    path: Path, given: dict[Any, Any], n_items: int
+) -> tuple[list[OwnQuestion], dict[str, Any], list[str]]:
+    """The questions and settings that Salmon's sampling comes to, and what is not taken over."""
     sampling, samplers = part(path, given, "sampling"), part(path, given, "samplers")
     questions: list[OwnQuestion] = []
     settings: dict[str, Any] = {}
@@ -194,7 +249,7 @@ def read_salmon_questions(
     notes += [f"sampling.{key}: is not read" for key in sampling if key not in known]
     read = "targets html sampling samplers d title instructions debrief max_queries skip_button"
     notes += [f"{key}: is not read" for key in sorted(set(given) - set(read.split()))]
-    return _checked(questions, str(path)), settings, notes
+    return _checked(questions, path), settings, notes
 
 
 def _share(path: Path, name: Any, value: Any) -> float:
@@ -213,14 +268,66 @@ def _three(path: Path, query: Any, n_items: int) -> tuple[int, int, int]:
     return head, a, b
 
 
+def _finder(path: Path, names: Sequence[str]) -> Callable[[str, int], int]:
+    """Finds items by name, or by number where no item has that name."""
+    numbers = {str(k): k for k in range(len(names))} | {name: k for k, name in enumerate(names)}
+
+    def find(text: str, line: int) -> int:
+        if text not in numbers:
+            raise InvalidInput(
+                f"{path}: line {line} names {text!r}; must be an item's name, or a number from 0 "
+                f"to {len(names) - 1}"
+            )
+        return numbers[text]
+
+    return find
+
+
+def read_questions(path: Path, names: Sequence[str]) -> list[OwnQuestion]:
+    """A table of questions to ask."""
+    columns, rows = _table(path)
+    head = _column(columns, _HEAD)
+    if head is None or not {"a", "b"} <= set(columns):
+        raise InvalidInput(f"{path}: has columns {columns}; must have head, a and b")
+    find = _finder(path, names)
+    found = []
+    for line, row in rows:
+        place, right = row.get("position", ""), row.get("answer", "")
+        if place and (not place.isdecimal() or int(place) < 1):
+            raise InvalidInput(f"{path}: line {line}: position={place!r}: must be 1, 2, …")
+        found.append(
+            OwnQuestion(
+                find(row[head], line),
+                find(row["a"], line),
+                find(row["b"], line),
+                position=int(place) if place else None,
+                expected=find(right, line) if right else None,
+            )
+        )
+    return _checked(found, path)
+
+
+def _checked(questions: list[OwnQuestion], where: Path) -> list[OwnQuestion]:
+    seen: set[Any] = set()
+    for q in questions:
+        if len({q.head, q.a, q.b}) < 3:
+            raise InvalidInput(f"{where}: {q[:3]} compares a thing with itself")
+        if q.expected is not None and q.expected not in (q.a, q.b):
+            raise InvalidInput(f"{where}: {q[:3]}: the answer must be one of the two")
+        if fact(q.head, (q.a, q.b)) in seen:
+            raise InvalidInput(f"{where}: {q[:3]} is listed twice")
+        seen.add(fact(q.head, (q.a, q.b)))
+    return questions
+
+
 def read_answers(path: Path, names: Sequence[str]) -> list[EarlierAnswer]:
     """A table of answers: head, winner, loser; or tripletTools' Center, Left, Right, Answer."""
-    columns, rows = table_rows(path)
-    head, near, far = (column(columns, names) for names in (_HEAD, _NEAR, _FAR))
+    columns, rows = _table(path)
+    head, near, far = (_column(columns, names) for names in (_HEAD, _NEAR, _FAR))
     sides = {"left", "right"} <= set(columns)
     if head is None or near is None or (far is None and not sides):
         raise InvalidInput(f"{path}: has columns {columns}; must have head, winner and loser")
-    person = column(columns, _PERSON) or ""
+    person = _column(columns, _PERSON) or ""
     find = _finder(path, names)
     found = []
     left_out: Counter[str] = Counter()

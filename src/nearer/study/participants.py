@@ -7,6 +7,7 @@ after a pause without network, and sending one again changes nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
@@ -21,10 +22,9 @@ from nearer.study import actions, posing
 from nearer.study.actions import PANELS, Admission, GivenAnswer, Identity
 from nearer.study.auth import network_of
 from nearer.study.config import Config
-from nearer.study.items import Faces
 from nearer.study.posing import Trial
 from nearer.study.rows import Ledger, Refusal
-from nearer.study.web import Here, Study
+from nearer.study.web import Here, ItemTokens, Study
 from nearer.study.words import Checked, Line, Text, to_html
 
 router = APIRouter(prefix="/api", tags=["participant"])
@@ -104,7 +104,7 @@ def about(study: Here) -> JSONResponse:
             "html": {key: to_html(getattr(config, key)) for key in long},
             "open": study.facts.state == "running" and not study.facts.full,
             "panels": {name: parameter for name, (parameter, _) in PANELS.items()},
-            "practice": _practice(study.faces, config),
+            "practice": _practice(study.tokens, config),
         }
     )
 
@@ -143,32 +143,36 @@ async def join(request: Request, study: Here, body: Join) -> JSONResponse:
     return JSONResponse(await study.write(change))
 
 
+async def _change(
+    study: Study, me: Admission, change: Callable[[Ledger], dict[str, Any] | None]
+) -> JSONResponse:
+    """Make a change; where the person stands then."""
+
+    def then(ledger: Ledger) -> dict[str, Any]:
+        more = change(ledger) or {}
+        return {**_standing(study, ledger, me), **more}
+
+    return JSONResponse(await study.write(then))
+
+
 @router.get("/me")
 async def me(study: Here, me: Me) -> JSONResponse:
     """Where I stand, with the questions in my hands."""
-    return JSONResponse(await study.write(lambda ledger: _standing(study, ledger, me)))
+    return await _change(study, me, lambda _: None)
 
 
 @router.post("/consent")
 async def consent(study: Here, me: Me, body: Join) -> JSONResponse:
     """Agree again, after the consent text changed."""
-
-    def change(ledger: Ledger) -> dict[str, Any]:
-        actions.agree(ledger, me.person, body.consent_version)
-        return _standing(study, ledger, me)
-
-    return JSONResponse(await study.write(change))
+    return await _change(
+        study, me, lambda ledger: actions.agree(ledger, me.person, body.consent_version)
+    )
 
 
 @router.post("/ready")
 async def ready(study: Here, me: Me) -> JSONResponse:
     """The instructions are read and the practice is done."""
-
-    def change(ledger: Ledger) -> dict[str, Any]:
-        actions.get_ready(ledger, me.person)
-        return _standing(study, ledger, me)
-
-    return JSONResponse(await study.write(change))
+    return await _change(study, me, lambda ledger: actions.get_ready(ledger, me.person))
 
 
 @router.post("/page")
@@ -177,19 +181,16 @@ async def page(study: Here, me: Me, body: Filled) -> JSONResponse:
     filled = study.facts.config.pages.get(body.page)
     if filled is None:
         raise Refusal(404, f"page {body.page[:60]!r}: this study has none of that name")
-    replies, out = filled.check(body.replies)
-
-    def change(ledger: Ledger) -> dict[str, Any]:
-        actions.fill_in(ledger, me.person, body.page, replies, out)
-        return _standing(study, ledger, me)
-
-    return JSONResponse(await study.write(change))
+    kept = filled.check(body.replies)
+    return await _change(
+        study, me, lambda ledger: actions.fill_in(ledger, me.person, body.page, *kept)
+    )
 
 
 @router.post("/answers")
 async def answers(study: Here, me: Me, body: Answers) -> JSONResponse:
     """Store answers. The reply comes after they are on the disk, and brings the next questions."""
-    given = [_given(study.faces, answer) for answer in body.answers]
+    given = [_given(study.tokens, answer) for answer in body.answers]
 
     def change(ledger: Ledger) -> dict[str, Any]:
         stored, refused = [], {}
@@ -204,9 +205,9 @@ async def answers(study: Here, me: Me, body: Answers) -> JSONResponse:
                 if len(given) == 1 or refusal.status == 429:  # too fast, all of them alike
                     raise
                 refused[one.lease] = str(refusal)
-        return {**_standing(study, ledger, me), "stored": stored, "refused": refused}
+        return {"stored": stored, "refused": refused}
 
-    return JSONResponse(await study.write(change))
+    return await _change(study, me, change)
 
 
 @router.post("/withdraw")
@@ -219,10 +220,10 @@ async def withdraw(study: Here, me: Me) -> dict[str, int]:
     return {"erased": await study.write(lambda ledger: actions.withdraw(ledger, me.person))}
 
 
-def _given(faces: Faces, answer: Answer) -> GivenAnswer:
+def _given(tokens: ItemTokens, answer: Answer) -> GivenAnswer:
     chosen = None
     if answer.chosen is not None:
-        found = [faces.item(number) for number in answer.chosen]
+        found = [tokens.item(number) for number in answer.chosen]
         if None in found:
             raise Refusal(422, f"chosen={answer.chosen}: must be ids of things that were shown")
         chosen = tuple(k for k in found if k is not None)
@@ -234,7 +235,7 @@ def _given(faces: Faces, answer: Answer) -> GivenAnswer:
 
 def _standing(study: Study, ledger: Ledger, admission: Admission) -> dict[str, Any]:
     """Where a person stands. Runs in the writer's thread, after what was just stored."""
-    board, faces = ledger.board, study.faces
+    board, tokens = ledger.board, study.tokens
     trials: list[Trial] = []
     stage, due = actions.stage(ledger, admission.person)
     if stage == "trials":
@@ -245,13 +246,13 @@ def _standing(study: Study, ledger: Ledger, admission: Admission) -> dict[str, A
     last = None
     if admission.proved and not ended and actions.may_take_back(ledger, person) and person.last:
         lease = board.leases[person.last.lease]
-        last = _shown(faces, posing.trial_of(ledger, lease, person.answered))
+        last = _shown(tokens, posing.trial_of(ledger, lease, person.answered))
     return {
         "stage": stage,
         "page": board.config.pages[due].shown(due) if due else None,
         "answered": person.answered,
         "questions": board.config.questions,
-        "trials": [_shown(faces, t) for t in trials],
+        "trials": [_shown(tokens, t) for t in trials],
         "completion": _completion(study, ledger, admission.person, stage) if ended else None,
         "last": last,
         "enough": stage == "finished" and person.answered < board.config.questions,
@@ -260,13 +261,13 @@ def _standing(study: Study, ledger: Ledger, admission: Admission) -> dict[str, A
     }
 
 
-def _shown(faces: Faces, trial: Trial) -> dict[str, Any]:
-    shown = [faces.choices[i] for i in trial.shown]
+def _shown(tokens: ItemTokens, trial: Trial) -> dict[str, Any]:
+    shown = [tokens.choices[i] for i in trial.shown]
     found = {
         "lease": trial.lease,
         "number": trial.number,
         "task": trial.task,
-        "head": None if trial.query is None else faces.queries[trial.query],
+        "head": None if trial.query is None else tokens.queries[trial.query],
         "left": None,
         "right": None,
     }
@@ -275,12 +276,12 @@ def _shown(faces: Faces, trial: Trial) -> dict[str, Any]:
     return {**found, "shown": shown, "choose": trial.choose}
 
 
-def _practice(faces: Faces, config: Config) -> list[dict[str, Any]]:
+def _practice(tokens: ItemTokens, config: Config) -> list[dict[str, Any]]:
     """Questions of the study's task with a plain answer.
 
     One of the choices is the head itself; where there is no head, all but one are the same thing.
     """
-    n, m, odd = len(faces.items), config.things, config.task == "odd"
+    n, m, odd = len(tokens.items), config.things, config.task == "odd"
     if n < m + (not odd):  # too few to ask anything
         return []
     made = []
@@ -291,10 +292,10 @@ def _practice(faces: Faces, config: Config) -> list[dict[str, Any]]:
         place = (k + 1) % m
         shown = (*rest[:place], plain, *rest[place:])
         query = None if odd else head
-        trial = _shown(faces, Trial(0, k + 1, config.task, query, shown, config.choose))
+        trial = _shown(tokens, Trial(0, k + 1, config.task, query, shown, config.choose))
         # here everybody may see that it is the same
-        same = None if odd else faces.choices[head]
-        made.append({**trial, "head": same, "expected": faces.choices[plain]["id"]})
+        same = None if odd else tokens.choices[head]
+        made.append({**trial, "head": same, "expected": tokens.choices[plain]["id"]})
     return made
 
 

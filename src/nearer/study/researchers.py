@@ -1,41 +1,51 @@
-"""What the dashboard calls. Every path here asks for a login; every change for a form token too."""
+"""What researchers call: set-up and login, and the dashboard's own requests.
+
+There is no account until the one-time set-up link was used. Every path of `router` asks for a
+login, every change for a form token, too.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import math
 import secrets
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, File, Path, Query, Request, UploadFile
-from fastapi.responses import JSONResponse, Response
+from fastapi import APIRouter, Depends, File, Form, Path, Query, Request, UploadFile
+from fastapi.responses import JSONResponse, RedirectResponse, Response
 from fastapi.security import APIKeyCookie, APIKeyHeader
 from pydantic import Field
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from nearer.study import actions
+from nearer.study import actions, auth
+from nearer.study.auth import Login
 from nearer.study.config import CHANGEABLE
 from nearer.study.exports import completions_csv, export_csv, positions_csv, replies_csv
 from nearer.study.items import read_files, read_zip
-from nearer.study.login import Login, session_of
 from nearer.study.participants import completion_code, resume_link
 from nearer.study.rows import Refusal, StoreTrouble
 from nearer.study.statistics import latest_map, overview, people_report
-from nearer.study.web import Here, Study, current, problem
+from nearer.study.web import Here, Study, current, page, problem, same_site
 from nearer.study.words import Checked, Text
 
 router = APIRouter(prefix="/api/researcher", tags=["researcher"])
+doors = APIRouter(tags=["service"])
 _cookie = APIKeyCookie(name="nearer_…", auto_error=False, description="what logging in sets")
 _header = APIKeyHeader(name="X-Form-Token", auto_error=False, description="from the page's head")
 
 PersonId = Annotated[int, Path(ge=0, le=1 << 53)]
+Name = Annotated[str, Form(max_length=100)]
+Password = Annotated[str, Form(max_length=1000)]
 
 
 def login_of(request: Request) -> Login | None:
     """The login of a request's cookie."""
     study = current(request)
-    return session_of(study.store.reader(), request.cookies.get(study.cookie, ""), study.clock())
+    return auth.session_of(
+        study.store.reader(), request.cookies.get(study.cookie, ""), study.clock()
+    )
 
 
 class Gate:
@@ -233,3 +243,94 @@ async def export(
         media_type="text/csv; charset=utf-8",
         headers={"content-disposition": f'attachment; filename="{name}.csv"'},
     )
+
+
+# Set-up and login ------------------------------------------------------------------------------
+
+
+@doors.get("/setup/{token}", include_in_schema=False)
+def setup_page(request: Request, study: Here, token: str) -> Response:
+    """Where the account is made."""
+    _check_setup(study, token)
+    return page(request, "setup.html", error=None, least=auth.MIN_PASSWORD)
+
+
+@doors.post("/setup/{token}", response_class=Response)
+async def set_up(
+    request: Request, study: Here, token: str, name: Name, password: Password
+) -> Response:
+    """Make the account, once; the link is used up by it."""
+    same_site(request)
+    _check_setup(study, token)
+    if not auth.plain_name(name) or len(password) < auth.MIN_PASSWORD:
+        error = f"Choose a name, and a password of at least {auth.MIN_PASSWORD} characters."
+        return page(request, "setup.html", status=422, error=error, least=auth.MIN_PASSWORD)
+    study.setup = None  # before anything is waited for: a second use finds it gone
+    try:
+        password_hash = await study.guesses.hash(password)
+        await study.write(lambda ledger: auth.set_password(ledger, name, password_hash))
+    except Exception:
+        study.setup = token  # no account was made, as on a full disk
+        raise
+    return RedirectResponse(f"{study.prefix}/login?new=1", 303)
+
+
+@doors.get("/login", include_in_schema=False)
+def login_page(request: Request, new: str = "") -> Response:
+    """Where one logs in."""
+    return page(request, "login.html", error=None, new=bool(new))
+
+
+@doors.post("/login", response_class=Response)
+async def log_in(request: Request, study: Here, name: Name, password: Password) -> Response:
+    """Log in; after some wrong passwords, each further try has to wait."""
+    same_site(request)
+    address = auth.network_of(request.client.host if request.client else "")
+    known = request.cookies.get(f"{study.cookie}_known", "")
+    wait = math.ceil(study.guesses.wait(name, address, known))
+    if wait:
+        error = f"Too many wrong passwords. Try again in {wait} seconds."
+        refused = page(request, "login.html", status=429, error=error, new=False)
+        refused.headers["retry-after"] = str(wait)
+        return refused
+    db = study.store.reader()
+    row = db.execute(
+        "SELECT id, password FROM accounts WHERE name = ?", (auth.plain_name(name),)
+    ).fetchone()
+    if not await study.guesses.check(name, password, row[1] if row else None, address):
+        error = "Name or password is wrong."
+        return page(request, "login.html", status=401, error=error, new=False)
+    word = await study.write(lambda ledger: auth.begin_session(ledger, row[0]))
+    reply = RedirectResponse(f"{study.prefix}/dashboard", 303)
+    for key, value, seconds in (
+        (study.cookie, word, auth.SESSION_SECONDS),
+        (f"{study.cookie}_known", study.guesses.known_as(name), auth.BROWSER_SECONDS),
+    ):
+        reply.set_cookie(
+            key,
+            value,
+            max_age=seconds,
+            path=f"{study.prefix}/",
+            httponly=True,
+            samesite="lax",
+            secure=request.url.scheme == "https",
+        )
+    return reply
+
+
+@doors.post("/logout", response_class=Response)
+async def log_out(request: Request, study: Here) -> Response:
+    """End the session, on the server and in this browser."""
+    same_site(request)
+    key = auth.hashed(request.cookies.get(study.cookie, ""))
+    await study.write(
+        lambda ledger: ledger.db.execute("DELETE FROM sessions WHERE key = ?", (key,)).rowcount
+    )
+    reply = RedirectResponse(f"{study.prefix}/login", 303)
+    reply.delete_cookie(study.cookie, path=f"{study.prefix}/")
+    return reply
+
+
+def _check_setup(study: Study, token: str) -> None:
+    if study.setup is None or not secrets.compare_digest(study.setup.encode(), token.encode()):
+        raise HTTPException(404, "this set-up link is used up or wrong")

@@ -68,6 +68,16 @@ def fact(query: int | None, shown: Sequence[int]) -> Hashable:
     return (query, *sorted(shown))
 
 
+class OwnQuestion(NamedTuple):
+    """A question of the researcher's."""
+
+    head: int
+    a: int
+    b: int
+    position: int | None = None
+    expected: int | None = None
+
+
 @dataclass(slots=True)
 class Participant:
     """Somebody who takes part."""

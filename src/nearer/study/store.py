@@ -31,6 +31,7 @@ import secrets
 import sqlite3
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import closing, contextmanager
@@ -44,8 +45,7 @@ import nearer
 from nearer.errors import InvalidInput
 from nearer.study.board import Board
 from nearer.study.config import Config
-from nearer.study.imports import OwnQuestion, check_positions, insert_questions
-from nearer.study.rows import Ledger, Refusal, StoreTrouble, read_rows
+from nearer.study.rows import Ledger, OwnQuestion, Refusal, StoreTrouble, read_rows
 from nearer.study.schema import FORMAT, SCHEMA
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def new_study(
 ) -> None:
     """Write a study file; it appears whole or not at all, and replaces nothing."""
     config.check_items(len(items))
-    check_positions(questions, config.questions)
+    _check_positions(questions, config.questions)
     header = {
         "format": str(FORMAT),
         "study": secrets.token_hex(8),
@@ -117,9 +117,26 @@ def new_study(
         db.executemany("INSERT INTO header VALUES (?, ?)", header.items())
         db.execute("INSERT INTO secrets VALUES ('sign', ?)", (secrets.token_bytes(32),))
         insert_items(db, items)
-        insert_questions(db, questions)
+        db.executemany(
+            "INSERT INTO questions (task, query, shown, purpose, position, expected)"
+            " VALUES ('two', ?, json_array(?, ?), 'own', ?, ?)",
+            questions,
+        )
         db.execute("COMMIT")
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _check_positions(questions: Sequence[OwnQuestion], last: int) -> None:
+    """Refuse questions that nobody would be asked: of a place that is taken, or after the last."""
+    places = Counter(q.position for q in questions if q.position is not None)
+    for place, count in places.items():
+        if count > 1:
+            raise InvalidInput(f"position={place}: two own questions have it; change one")
+        if place > last:
+            raise InvalidInput(
+                f"position={place} of an own question: a person answers {last} questions; "
+                "raise `questions` or choose an earlier one"
+            )
 
 
 @contextmanager

@@ -1,25 +1,19 @@
-"""What every page and every reply has in common: headers, limits, errors, templates.
-
-Sizes and times of everything that precedes a login are bounded. uvicorn with h11 bounds the head of
-a request and the trailers of a body by ``h11_max_incomplete_event_size``, and the system gives up a
-reply that nobody reads (``TCP_USER_TIMEOUT``). Bodies are bounded by `Guard`. No server bounds the
-time that a head or a body takes, nor makes room when too many connections say nothing: that is
-`hang_up_on_silent`.
-"""
+"""The study that is being served, and what its pages have in common: items, errors, templates."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-import socket
 import sqlite3
+import tempfile
+import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
-from functools import lru_cache
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 from urllib.parse import urlsplit
 
 import jinja2
@@ -27,41 +21,18 @@ from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse
 from starlette.exceptions import HTTPException
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from nearer.errors import InvalidInput
-from nearer.study.auth import Rate, Signer
+from nearer.study.auth import Guesses, Rate, Signer
 from nearer.study.conductor import Conductor
-from nearer.study.items import Faces, Media
 from nearer.study.rows import Refusal, StoreTrouble
-from nearer.study.store import Change, Facts, Store
+from nearer.study.store import Change, Facts, Store, connect
 from nearer.study.words import read_words
 
-if TYPE_CHECKING:
-    from nearer.study.login import Guesses
-
-
 T = TypeVar("T")
-_HEADERS = {
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cross-origin-opener-policy": "same-origin",
-    "permissions-policy": "camera=(), microphone=(), geolocation=()",
-}
-_PAGES_MAY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
-    "media-src 'self' blob:; connect-src 'self'; form-action 'self'; base-uri 'self'"
-)
-#: a drawing draws: it runs no script and fetches nothing, also when it is opened by itself
-_MEDIA_MAY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
-_UPLOADS = "/api/researcher/items"  # where long bodies are expected, after a login
-_BODY, _UPLOAD = 256 * 1024, 512 * 1024 * 1024  # bytes
-_BODY_SECONDS, _UPLOAD_SECONDS = 30.0, 3600.0
-HEAD_BYTES = 32 * 1024
-_HEAD_SECONDS = 10.0
-_UNREAD_SECONDS = 60
 _REPORT_SECONDS = 30.0  # counting over 100,000 answers takes a second
 _FEW = 50  # people of whom a report costs nothing
+_PIECE = 1024 * 1024  # bytes of a file that are copied at a time
 
 
 @dataclass
@@ -81,7 +52,7 @@ class Study:
     setup: str | None = None
     #: the path below which it is served, as /flowers; empty at the top
     prefix: str = ""
-    _faces: Faces | None = None
+    _tokens: ItemTokens | None = None
     _people: tuple[float, list[SimpleNamespace]] = (-_REPORT_SECONDS, [])
 
     def people(self, db: sqlite3.Connection) -> list[SimpleNamespace]:
@@ -103,12 +74,12 @@ class Study:
         return self.store.facts
 
     @property
-    def faces(self) -> Faces:
+    def tokens(self) -> ItemTokens:
         """How the items look from outside."""
         items, names = self.facts.items, self.facts.config.show_names
-        found = self._faces
+        found = self._tokens
         if found is None or found.items is not items or found.names != names:
-            found = self._faces = Faces(items, self.signer, prefix=self.prefix, names=names)
+            found = self._tokens = ItemTokens(items, self.signer, self.prefix, names)
         return found
 
     @property
@@ -136,101 +107,100 @@ async def _current(request: Request) -> Study:
 Here = Annotated[Study, Depends(_current)]
 
 
-class Guard:
-    """Adds the security headers to every reply and refuses bodies that are too long or too slow.
+class Media:
+    """The files of a study on their way to people.
 
-    A HEAD request is answered as GET would be, without the body; and what is served below a path
-    answers there, whether or not a proxy took the path away.
+    A file inside SQLite can be read in pieces only while a read transaction is open, and a slow
+    reader would keep the log from being emptied. So each file that somebody asks for is copied
+    once, out of the study into a folder that is gone with the server, and served from there.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    def __init__(self, study: Path) -> None:
+        self._study = study
+        self._lock = threading.Lock()
+        self._folder = tempfile.TemporaryDirectory(prefix="nearer-media-")
+        self._mime: dict[str, str] = {}
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        uploads = scope["path"].endswith(_UPLOADS)
-        left = limit = _UPLOAD if uploads else _BODY
-        ends = time.monotonic() + (_UPLOAD_SECONDS if uploads else _BODY_SECONDS)
-        asked_for_head = scope["method"] == "HEAD"
-        more = any(k in (b"content-length", b"transfer-encoding") for k, _ in scope["headers"])
-        study: Study = scope["app"].state.study
-        media = "/media/" in scope["path"]
-        headers = _headers(study.facts.config.frame_ancestors, media)
+    def file(self, sha: str) -> tuple[Path, str] | None:
+        """Where a file is, and its MIME type; None where there is none."""
+        path = Path(self._folder.name) / sha
+        with self._lock:
+            if sha not in self._mime:
+                with closing(connect(self._study, read_only=True)) as db:
+                    sql = "SELECT rowid, mime FROM media WHERE sha = ?"
+                    row = db.execute(sql, (sha,)).fetchone()
+                    if row is None:
+                        return None
+                    with (
+                        db.blobopen("media", "bytes", row[0], readonly=True) as blob,
+                        path.open("wb") as out,
+                    ):
+                        while piece := blob.read(_PIECE):
+                            out.write(piece)
+                self._mime[sha] = row[1]
+        return path, self._mime[sha]
 
-        async def guarded_receive() -> Message:
-            nonlocal left, more
-            if not more:  # the body is here; what may still come is that the person goes away
-                return await receive()
-            try:
-                async with asyncio.timeout(ends - time.monotonic()):
-                    message = await receive()
-            except TimeoutError:
-                raise HTTPException(408, "the request took too long; send it again") from None
-            left -= len(message.get("body", b""))
-            more = message.get("more_body", False)
-            if left < 0:
-                raise HTTPException(413, f"the request is longer than {limit} bytes")
-            return message
-
-        async def guarded_send(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", []), *headers]
-                if more and message["status"] >= 400:  # a body that is refused is not waited for
-                    message["headers"].append((b"connection", b"close"))
-            elif asked_for_head:
-                message = {**message, "body": b""}
-            await send(message)
-
-        if study.prefix:  # the path may come with it or without
-            path = study.prefix + scope["path"].removeprefix(study.prefix)
-            scope = {**scope, "root_path": study.prefix, "path": path}
-        if asked_for_head:
-            scope = {**scope, "method": "GET"}
-        await self._app(scope, guarded_receive, guarded_send)
+    def close(self) -> None:
+        """Give the disk back."""
+        self._folder.cleanup()
 
 
-@lru_cache(maxsize=8)
-def _headers(ancestors: str, media: bool) -> list[tuple[bytes, bytes]]:
-    """The headers of every reply; `ancestors` are sites that may show it in a frame."""
-    allowed = ancestors or "'none'"
-    policy = f"{_MEDIA_MAY if media else _PAGES_MAY}; frame-ancestors {allowed}"
-    found = {**_HEADERS, "content-security-policy": policy}
-    if not ancestors:
-        found["x-frame-options"] = "DENY"
-    return [(k.encode(), v.encode()) for k, v in found.items()]
+class ItemTokens:
+    """How an item looks from outside: under one number as the query, under another as a choice.
 
-
-def bound_replies(listener: socket.socket) -> None:
-    """Have the system give up connections on which nobody reads what was sent."""
-    with contextlib.suppress(AttributeError, OSError):  # Linux alone has it
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * _UNREAD_SECONDS)
-
-
-async def hang_up_on_silent(connections: Collection[Any], most: int) -> None:
-    """Close connections without a whole request: after some seconds, or at once to make room.
+    In a catch trial one of the choices is the query itself. If it carried the same number or the
+    same address, a program could tell a catch trial without looking. So every item has two tokens,
+    each with a number and a media address of its own that only this study can connect; they are
+    the same in every trial, so that a browser fetches each picture at most twice. A program that
+    compares the pictures or texts themselves still finds out: against that help checks of the
+    researcher's own.
 
     Parameters
     ----------
-    connections
-        uvicorn's open connections, which it adds to and takes from.
-    most
-        Connections to hold; above it, those are closed that have been silent longest.
+    items
+        What is compared, see `nearer.study.store.stored_items`.
+    signer
+        Its key makes the numbers.
+    prefix
+        The path below which the study is served.
+    names
+        Whether people may know what the items are called.
     """
-    since: dict[tuple[Any, bool], float] = {}
-    while True:
-        await asyncio.sleep(0.2 if len(connections) < most // 2 else 0.02)
-        now = time.monotonic()
-        idle = [c for c in connections if c.cycle is None or c.cycle.response_complete]
-        # uvicorn itself ends the pause after a reply; where it does not, a head has begun
-        keys = [(c, c.timeout_keep_alive_task is None) for c in idle]
-        since = {key: since.get(key, now) for key in keys}
-        late = [c for c, in_head in keys if in_head and now - since[c, True] > _HEAD_SECONDS]
-        longest = sorted(keys, key=since.__getitem__)[: max(len(connections) - most, 0)]
-        for connection in {*late, *(c for c, _ in longest)}:
-            connection.transport.abort()
+
+    def __init__(
+        self, items: list[dict[str, Any]], signer: Signer, prefix: str, names: bool
+    ) -> None:
+        self.items = items
+        self.names = names
+        self._prefix = prefix
+        self._sha: dict[str, str] = {}
+        self._signer = signer
+        self.queries = [self._token(item, "query") for item in items]
+        self.choices = [self._token(item, "choice") for item in items]
+        self._item = {token["id"]: k for k, token in enumerate(self.choices)}
+
+    def item(self, number: int) -> int | None:
+        """Which item is shown under this number as a choice."""
+        return self._item.get(number)
+
+    def sha(self, address: str) -> str:
+        """The file behind a media address; researchers' pages have the file's own."""
+        return self._sha.get(address, address)
+
+    def _token(self, item: dict[str, Any], role: str) -> dict[str, Any]:
+        """An item as people see it: without its name, often a file's, which tells too much."""
+        word = self._signer.tag(role, str(item["id"]))
+        number = int.from_bytes(word[:6].encode(), "big")  # fits what JavaScript counts exactly
+        seen = {**item, "id": number}
+        if not self.names and item["kind"] != "text":
+            alt = "" if item["alt"] == item["name"] else item["alt"]
+            seen.update(name="", text="", alt=alt)
+        if item["src"] is not None:
+            sha = item["src"].removeprefix("/media/")
+            address = self._signer.tag(f"media {role}", sha)
+            self._sha[address] = sha
+            seen["src"] = f"{self._prefix}/media/{address}"
+        return seen
 
 
 def problem(status: int, detail: str, headers: dict[str, str] | None = None) -> JSONResponse:
@@ -241,21 +211,19 @@ def problem(status: int, detail: str, headers: dict[str, str] | None = None) -> 
 def add_error_handlers(app: FastAPI) -> None:
     """Turn what is raised into replies that show the value, the rule and the remedy."""
 
-    async def refused(request: Request, error: Exception) -> JSONResponse:
-        status = error.status if isinstance(error, Refusal) else 422
+    async def refused(request: Request, error: Any) -> JSONResponse:
+        status = getattr(error, "status", 422)
         return problem(status, str(error), {"retry-after": "1"} if status == 429 else None)
 
-    async def troubled(request: Request, error: Exception) -> JSONResponse:
+    async def troubled(request: Request, error: Any) -> JSONResponse:
         said = f"{error}. Nothing is lost: answers wait and are sent again"
         return problem(503, said, {"retry-after": "5"})
 
-    async def invalid(request: Request, error: Exception) -> JSONResponse:
-        found = error.errors() if isinstance(error, RequestValidationError) else []
-        lines = [f"{'.'.join(str(x) for x in e['loc'])}: {e['msg']}" for e in found]
+    async def invalid(request: Request, error: Any) -> JSONResponse:
+        lines = [f"{'.'.join(str(x) for x in e['loc'])}: {e['msg']}" for e in error.errors()]
         return problem(422, "; ".join(lines).encode(errors="replace").decode())
 
-    async def http(request: Request, error: Exception) -> Any:
-        assert isinstance(error, HTTPException)
+    async def http(request: Request, error: Any) -> Any:
         wants_page = "text/html" in request.headers.get("accept", "")
         if wants_page and not request.url.path.startswith("/api/"):
             config = current(request).facts.config
@@ -264,11 +232,9 @@ def add_error_handlers(app: FastAPI) -> None:
             return page(request, "error.html", status=status, detail=detail, words=words)
         return problem(error.status_code, str(error.detail), dict(error.headers or {}))
 
-    app.add_exception_handler(Refusal, refused)
-    app.add_exception_handler(InvalidInput, refused)
-    app.add_exception_handler(StoreTrouble, troubled)
-    app.add_exception_handler(RequestValidationError, invalid)
-    app.add_exception_handler(HTTPException, http)
+    handlers = {Refusal: refused, InvalidInput: refused, StoreTrouble: troubled}
+    for kind, handler in {**handlers, RequestValidationError: invalid, HTTPException: http}.items():
+        app.add_exception_handler(kind, handler)
 
 
 _TEMPLATES = jinja2.Environment(
@@ -284,20 +250,14 @@ _TEMPLATES.filters["json"] = lambda value: json.dumps(value, ensure_ascii=False)
 def page(request: Request, name: str, *, status: int = 200, **values: Any) -> HTMLResponse:
     """A page from a template; everything put into it is shown as text."""
     study = current(request)
-    text = _TEMPLATES.get_template(name).render(
-        title=study.facts.config.title,
-        base=study.prefix,
-        status=status,
-        trouble=study.trouble,
-        **values,
-    )
+    values |= {"title": study.facts.config.title, "base": study.prefix, "trouble": study.trouble}
+    text = _TEMPLATES.get_template(name).render(status=status, **values)
     return HTMLResponse(text, status, {"cache-control": "no-store"})
 
 
 def same_site(request: Request) -> None:
     """Refuse a form that another site sent."""
     origin = request.headers.get("origin")
-    host = request.headers.get("host")
-    foreign = origin not in (None, "null") and urlsplit(origin).netloc != host
+    foreign = origin not in (None, "null") and urlsplit(origin).netloc != request.headers["host"]
     if foreign or request.headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
         raise HTTPException(403, "this form came from another site; open the page and try again")
