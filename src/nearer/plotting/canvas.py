@@ -158,14 +158,14 @@ def _letters(families: tuple[str, ...]) -> frozenset[int]:
     return frozenset().union(*(get_font(file).get_charmap() for file in files))
 
 
-def drawable(texts: Sequence[str]) -> list[str]:
-    """The texts with boxes for letters that no font has, and one warning that names such texts.
+def drawable(texts: Sequence[str]) -> dict[str, str]:
+    """Each text with boxes for letters that no font has; one warning names such texts.
 
     Matplotlib would warn of each letter at every drawing.
     """
     known = _letters(_families())
-    drawn = ["".join(x if ord(x) in known or x.isspace() else "□" for x in t) for t in texts]
-    lost = [text for text, shown in zip(texts, drawn, strict=True) if text != shown]
+    drawn = {t: "".join(x if ord(x) in known or x.isspace() else "□" for x in t) for t in texts}
+    lost = [text for text, shown in drawn.items() if text != shown]
     if lost:
         some = ", ".join(map(repr, lost[:3])) + (", …" if len(lost) > 3 else "")
         warnings.warn(
@@ -173,6 +173,6 @@ def drawable(texts: Sequence[str]) -> list[str]:
             "boxes; install one, such as Noto Sans CJK, or make a map to explore "
             "(interactive=True, --map map.html)",
             AnswersWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
     return drawn

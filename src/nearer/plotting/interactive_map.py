@@ -21,15 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nearer.plotting.canvas import COLOURS
-from nearer.plotting.map_inputs import (
-    as_data_url,
-    check_lengths,
-    check_title,
-    project,
-    read_colours,
-    read_covariances,
-    read_thumbnail,
-)
+from nearer.plotting.map_inputs import as_data_url, read_inputs, read_thumbnail
 
 __all__ = ["InteractiveMap", "explore_positions"]
 
@@ -82,19 +74,28 @@ def explore_positions(
     >>> "cat" in page.html, "http" in page.html
     (True, False)
     """
-    seen = project(positions, most=None)
-    n = len(seen.places)
-    d = len(seen.directions)
-    check_lengths(n, labels=labels, pictures=pictures)
-    covariances = read_covariances(covariances, n, d)
-    check_title(title)
+    shown = read_inputs(
+        positions,
+        labels=labels,
+        covariances=covariances,
+        pictures=pictures,
+        colour=colour,
+        title=title,
+    )
+    colours = None
+    if shown.colours is not None and shown.classes is None:
+        colours = _rounded(shown.colours)
+    elif shown.colours is not None:
+        colours = [None if i < 0 else i for i in shown.colours.tolist()]
     data: dict[str, Any] = {
-        "names": [str(x) for x in (range(n) if labels is None else labels)],
-        "places": _rounded(seen.places),
-        "axes": seen.names,
-        "regions": None if covariances is None else _rounded(seen.seen(covariances)),
+        "names": shown.labels or [str(i) for i in range(len(shown.places))],
+        "places": _rounded(shown.places),
+        "axes": shown.axes,
+        "regions": None if shown.covariances is None else _rounded(shown.covariances),
         "pictures": None if pictures is None else [_embedded(file) for file in pictures],
-        **_coloured(colour, n),
+        "colour": colours,
+        "classes": shown.classes,
+        "palette": COLOURS,
     }
     text = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
     page = files("nearer.plotting").joinpath("explore.html").read_text(encoding="utf-8")
@@ -102,22 +103,11 @@ def explore_positions(
     return InteractiveMap(re.sub(r"{{(title|data)}}", lambda mark: parts[mark[1]], page))
 
 
-def _coloured(colour: ArrayLike | None, n: int) -> dict[str, Any]:
-    """A number for each object, of its class or as it is; and what classes there are."""
-    if colour is None:
-        return {"colour": None, "classes": None, "palette": COLOURS}
-    values, classes = read_colours(colour, n)
-    if classes is None:
-        return {"colour": _rounded(values), "classes": None, "palette": COLOURS}
-    which = [None if i < 0 else i for i in values.tolist()]
-    return {"colour": which, "classes": classes, "palette": COLOURS}
-
-
 def _embedded(file: str | os.PathLike[str] | None) -> str | None:
     return None if file is None else as_data_url(read_thumbnail(file, _PIXELS))
 
 
-def _rounded(values: NDArray[np.float64]) -> Any:
+def _rounded(values: NDArray[Any]) -> Any:
     """Numbers with five digits, which no screen can tell from more; null where there is none."""
     if values.ndim > 1:
         return [_rounded(part) for part in values]

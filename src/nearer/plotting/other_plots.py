@@ -14,7 +14,7 @@ from nearer.distances import as_points
 from nearer.errors import InvalidInput
 from nearer.metrics import procrustes
 from nearer.plotting.canvas import COLOURS, GREY, bare, check_axes, new_axes
-from nearer.plotting.map_inputs import project
+from nearer.plotting.map_inputs import read_inputs
 
 if TYPE_CHECKING:
     from nearer.dimension import DimensionEstimate
@@ -64,7 +64,7 @@ def plot_basis(basis: Basis, positions: ArrayLike, *, ax: Axes | None = None) ->
     """
     check_axes(ax)
     ax = new_axes() if ax is None else ax
-    flat = project(positions, most=2).places
+    flat = read_inputs(positions, most=2).places
     if flat.shape[1] == 1:
         flat = np.pad(flat, [(0, 0), (0, 1)])
     ax.scatter(flat[:, 0], flat[:, 1], s=10, color=GREY, linewidths=0)

@@ -9,12 +9,14 @@ with ``<`` or ``|`` in them stay names.
 from __future__ import annotations
 
 import base64
+import json
 import os
 import platform
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -38,36 +40,6 @@ __all__ = ["methods_text", "references", "write_report"]
 _MOST_ROWS = 100  # of a table; of more rows the first and the last are shown
 _MOST_VECTORS = 300  # objects up to which a map is an SVG, which prints sharp
 
-_REFERENCES = {
-    "wilson": "Wilson, E. B. (1927). Probable inference, the law of succession, and statistical "
-    "inference. Journal of the American Statistical Association, 22, 209–212.",
-    "soe": "Terada, Y., and von Luxburg, U. (2014). Local ordinal embedding. Proceedings of the "
-    "31st International Conference on Machine Learning, 847–855.",
-    "ckl": "Tamuz, O., Liu, C., Belongie, S., Shamir, O., and Kalai, A. T. (2011). Adaptively "
-    "learning the crowd kernel. Proceedings of the 28th International Conference on Machine "
-    "Learning, 673–680.",
-    "gnmds": "Agarwal, S., Wills, J., Cayton, L., Lanckriet, G., Kriegman, D., and Belongie, S. "
-    "(2007). Generalized non-metric multidimensional scaling. Proceedings of the Eleventh "
-    "International Conference on Artificial Intelligence and Statistics, 11–18.",
-    "ste": "van der Maaten, L., and Weinberger, K. (2012). Stochastic triplet embedding. IEEE "
-    "International Workshop on Machine Learning for Signal Processing, 1–6.",
-    "basis": "Anderton, J., Pavlu, V., and Aslam, J. (2018). Revealing the basis: Ordinal "
-    "embedding through geometry.",
-    "luce": "Luce, R. D. (1959). Individual choice behavior: A theoretical analysis. Wiley.",
-}
-_REFERENCES["tste"] = _REFERENCES["ste"]
-_LOSSES = {
-    "soe": "soft ordinal embedding (Terada and von Luxburg, 2014)",
-    "ckl": "the crowd kernel's likelihood (Tamuz et al., 2011)",
-    "gnmds": "generalised non-metric multidimensional scaling (Agarwal et al., 2007)",
-    "ste": "stochastic triplet embedding (van der Maaten and Weinberger, 2012)",
-    "tste": "stochastic triplet embedding with Student's t (van der Maaten and Weinberger, 2012)",
-}
-_UNCERTAINTIES = {
-    "the posterior": "its posterior covariance, given the other objects' positions",
-    "answers drawn again": "its covariance over fits to answers drawn again (a bootstrap)",
-    "other maps that obey": "its covariance over other maps that satisfy all answers",
-}
 _PREDICTORS = {
     "same": "the same person, asked again",
     "others": "two different people",
@@ -94,19 +66,16 @@ def write_report(
         raise InvalidInput(f"{path}: a report is written to .html or .md; end the name so")
     _check_texts(title, command, source)
     figures = _figures(embedding, pictures, stem=Path(path).stem + "-")
-    layout = "html.jinja" if suffix == ".html" else "markdown.jinja"
-    text = (
-        _environment(suffix == ".html")
-        .get_template("report.jinja")
-        .render(
-            layout=layout,
-            title=title,
-            command=command,
-            call=command or embedding.details.get("call"),
-            facts=[*(source or {}).items(), *_versions().items()],
-            **figures,
-            **_values(embedding),
-        )
+    text = _rendered(
+        "report.jinja",
+        autoescape=suffix == ".html",
+        layout="html.jinja" if suffix == ".html" else "markdown.jinja",
+        title=title,
+        command=command,
+        call=command or embedding.details.get("call"),
+        facts=[*(source or {}).items(), *_versions().items()],
+        **figures,
+        **_values(embedding),
     )
     if suffix == ".md":
         for figure in figures.values():
@@ -117,36 +86,27 @@ def write_report(
 
 def methods_text(embedding: Embedding) -> str:
     """A paragraph for a methods section."""
-    method = _method(embedding)
-    known = "" if embedding.covariances is None else _uncertainty_by(embedding)
-    text = (
-        _environment(False)
-        .get_template("methods.jinja")
-        .render(
-            e=embedding,
-            n=len(embedding.positions),
-            version=__version__,
-            method=method,
-            loss=_LOSSES.get(method),
-            tail=_tail(embedding),
-            at_random=all(phase.name == "random" for phase in embedding.history),
-            has_probabilities=_has_probabilities(embedding),
-            uncertainty=_UNCERTAINTIES.get(known),
-        )
+    text = _rendered(
+        "methods.jinja",
+        e=embedding,
+        n=len(embedding.positions),
+        version=__version__,
+        method=_method(embedding),
+        tail=_tail(embedding),
+        at_random=all(phase.name == "random" for phase in embedding.history),
+        has_probabilities=_has_probabilities(embedding),
+        uncertainty_by=None if embedding.covariances is None else _uncertainty_by(embedding),
     )
     return " ".join(text.split())
 
 
 def references(embedding: Embedding) -> list[str]:
     """The works that the methods text cites, in order of their authors."""
-    method = _method(embedding)
-    cited = {method} & _REFERENCES.keys()
-    if method == "noisy":
-        cited |= {"luce", "tste"} if _tail(embedding) else {"luce"}
-    if embedding.held_out is not None or embedding.people is not None:
-        cited.add("wilson")
+    works = json.loads((files("nearer.plotting") / "templates/references.json").read_text("utf-8"))
+    text = methods_text(embedding)
     own = f"The nearer developers. nearer, version {__version__} [computer software]."
-    return sorted([own, *(_REFERENCES[key] for key in cited)], key=str.casefold)
+    cited = (work for short, work in works.items() if short in text)
+    return sorted([own, *cited], key=str.casefold)
 
 
 @dataclass(frozen=True)
@@ -162,7 +122,7 @@ class _Figure:
         return f"data:image/{kind};base64,{base64.b64encode(self.content).decode('ascii')}"
 
 
-def _environment(autoescape: bool) -> jinja2.Environment:
+def _rendered(template: str, *, autoescape: bool = False, **values: Any) -> str:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("nearer.plotting"),
         autoescape=autoescape,
@@ -177,7 +137,7 @@ def _environment(autoescape: bool) -> jinja2.Environment:
         "plain": _plain,
         "fenced": _fenced,
     }
-    return environment
+    return environment.get_template(template).render(values)
 
 
 def _plain(text: str) -> str:
