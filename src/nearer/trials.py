@@ -26,6 +26,7 @@ from nearer.questions import Answers, Floats, Objects, Questions, Said, unsure_r
 __all__ = ["TASKS", "Task", "Trials"]
 
 TASKS = ("near", "odd-one-out", "most-central", "pairs")
+_EACH = ("query", "shown", "chosen", "wanted", "people", "seconds", "weights")  # one a trial
 _WRITTEN = re.compile(r"(?P<ranked>rank )?(?P<k>\d+) of (?P<m>\d+)")
 _ODD = re.compile(r"odd-one-out(?: of (?P<m>\d+))?")
 
@@ -227,28 +228,20 @@ class Trials:
                 "trials of different tasks or names: only those of one can be joined"
             )
 
-        def stacked(name: str, fill: int) -> Objects:
-            width = max(getattr(part, name).shape[1] for part in parts)
-            rows = [getattr(part, name) for part in parts]
-            wide = [((0, 0), (0, width - row.shape[1])) for row in rows]
-            return np.concatenate(
-                [np.pad(row, w, constant_values=fill) for row, w in zip(rows, wide, strict=True)]
-            )
-
-        def along(name: str) -> Any:
+        def stacked(name: str, fill: int = 0) -> Any:
             values = [getattr(part, name) for part in parts]
-            return None if any(v is None for v in values) else np.concatenate(values)
+            if any(value is None for value in values):
+                return None
+            if values[0].ndim == 2:
+                width = max(value.shape[1] for value in values)
+                wide = [((0, 0), (0, width - value.shape[1])) for value in values]
+                values = [
+                    np.pad(v, w, constant_values=fill) for v, w in zip(values, wide, strict=True)
+                ]
+            return np.concatenate(values)
 
-        return replace(
-            first,
-            query=along("query"),
-            shown=stacked("shown", -1),
-            chosen=stacked("chosen", 0),
-            wanted=along("wanted"),
-            people=along("people"),
-            seconds=along("seconds"),
-            weights=along("weights"),
-        )
+        each = {name: stacked(name) for name in _EACH if name != "shown"}
+        return replace(first, shown=stacked("shown", -1), **each)
 
     @classmethod
     def _alone(
@@ -337,17 +330,14 @@ class Trials:
         """Some of the trials, by a slice, numbers or booleans."""
         part: dict[str, Any] = {
             name: None if value is None else value[rows]
-            for name in ("query", "shown", "chosen", "wanted", "people", "seconds", "weights")
+            for name in _EACH
             for value in [getattr(self, name)]
         }
         return replace(self, **part)
 
     def renumbered(self, objects: Objects) -> Trials:
         """The same trials about objects 0, 1, … instead of these, which are sorted."""
-        if self.names is not None:
-            names: tuple[Any, ...] | None = tuple(self.names[i] for i in objects.tolist())
-        else:
-            names = None
+        names = None if self.names is None else tuple(self.names[i] for i in objects.tolist())
         query = np.where(self.query >= 0, np.searchsorted(objects, self.query), -1)
         shown = np.where(self.shown >= 0, np.searchsorted(objects, self.shown), -1)
         return replace(self, query=query, shown=shown, names=names)
@@ -361,35 +351,21 @@ class Trials:
         where they share an object. Each trial becomes several triplets that are not independent:
         a fit of the trials themselves knows that.
         """
-        make = {
-            "near": self._near,
-            "odd-one-out": self._odd,
-            "most-central": self._central,
-            "pairs": self._sharing,
-        }[self.kind]
-        return make()
-
-    def _near(self) -> tuple[Objects, Objects]:
-        place = np.where(self.chosen > 0, self.chosen, np.iinfo(np.int64).max)
-        before = (place[:, :, None] < place[:, None, :]) & (self.shown[:, None, :] >= 0)
-        trial, near, far = np.nonzero(before)
-        columns = [self.query[trial], self.shown[trial, near], self.shown[trial, far]]
-        return np.stack(columns, axis=1), trial
-
-    def _odd(self) -> tuple[Objects, Objects]:
-        stays = (self.chosen == 0) & (self.shown >= 0) & self.decided[:, None]
-        odd = self.shown[np.arange(len(self)), self.chosen.argmax(axis=1)]
-        together = stays[:, :, None] & stays[:, None, :] & ~np.eye(stays.shape[1], dtype=np.bool_)
-        trial, one, other = np.nonzero(together)
-        columns = [self.shown[trial, one], self.shown[trial, other], odd[trial]]
-        return np.stack(columns, axis=1), trial
-
-    def _central(self) -> tuple[Objects, Objects]:
-        rest = (self.chosen == 0) & (self.shown >= 0) & self.decided[:, None]
-        central = self.shown[np.arange(len(self)), self.chosen.argmax(axis=1)]
-        apart = rest[:, :, None] & rest[:, None, :] & ~np.eye(rest.shape[1], dtype=np.bool_)
-        trial, one, other = np.nonzero(apart)
-        columns = [self.shown[trial, one], central[trial], self.shown[trial, other]]
+        if self.kind == "pairs":
+            return self._sharing()
+        there = self.shown >= 0
+        if self.kind == "near":
+            place = np.where(self.chosen > 0, self.chosen, np.iinfo(np.int64).max)
+            before = (place[:, :, None] < place[:, None, :]) & there[:, None, :]
+            trial, near, far = np.nonzero(before)
+            columns = [self.query[trial], self.shown[trial, near], self.shown[trial, far]]
+            return np.stack(columns, axis=1), trial
+        rest = (self.chosen == 0) & there & self.decided[:, None]
+        two = rest[:, :, None] & rest[:, None, :] & ~np.eye(rest.shape[1], dtype=np.bool_)
+        trial, one, other = np.nonzero(two)
+        chosen = self.shown[trial, self.chosen[trial].argmax(axis=1)]
+        columns = [self.shown[trial, one], self.shown[trial, other]]
+        columns.insert(2 if self.kind == "odd-one-out" else 1, chosen)
         return np.stack(columns, axis=1), trial
 
     def _sharing(self) -> tuple[Objects, Objects]:

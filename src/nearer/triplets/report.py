@@ -117,22 +117,19 @@ class Report:
             f"{amount(self.rows, 'answer')}{people}, {amount(self.triplets, 'triplet')} over "
             f"{amount(self.objects, 'object')}"
         ]
-        if self.duplicates:
-            lines.append(
-                f"{amount(self.duplicates, 'triplet repeats', 'triplets repeat')} an earlier one"
-            )
-        if self.contradictions:
-            lines.append(
-                f"{amount(self.contradictions, 'question is', 'questions are')} answered both ways"
-            )
+        for count, one, many, what in (
+            (self.duplicates, "triplet repeats", "triplets repeat", "an earlier one"),
+            (self.contradictions, "question is", "questions are", "answered both ways"),
+            (self.nameless, "answer names nobody and rates", "answers name nobody and rate",
+             "no participant"),
+        ):  # fmt: skip
+            if count:
+                lines.append(f"{amount(count, one, many)} {what}")
         if self.disagreement is not None:
             lines.append(
                 f"{100 * self.disagreement:.1f} % of the answers to repeated questions are against "
                 "the majority"
             )
-        if self.nameless:
-            said = ("answer names nobody and rates", "answers name nobody and rate")
-            lines.append(f"{amount(self.nameless, *said)} no participant")
         for what, where in (
             ("left out, an object twice in the question", self.degenerate),
             ("left out, nobody decided", self.undecided),
@@ -308,13 +305,12 @@ def _groups(
     head, near, far = triplets.T
     links = (np.ones(2 * len(triplets), dtype=np.bool_), (np.r_[head, head], np.r_[near, far]))
     _, component = connected_components(coo_array(links, shape=(n, n)), directed=False)
-    compared = np.zeros(n, dtype=np.bool_)
-    compared[triplets] = True
+    compared = np.bincount(triplets.ravel(), minlength=n) > 0
     members: dict[int, list[int]] = {}
     for i in np.flatnonzero(compared).tolist():
         members.setdefault(int(component[i]), []).append(i)
-    groups = sorted(members.values(), key=lambda group: (-len(group), group[0]))
-    return tuple(np.flatnonzero(~compared).tolist()), tuple(tuple(group) for group in groups)
+    groups = sorted(map(tuple, members.values()), key=lambda group: (-len(group), group[0]))
+    return tuple(np.flatnonzero(~compared).tolist()), tuple(groups)
 
 
 def _some(names: Sequence[str]) -> str:

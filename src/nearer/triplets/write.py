@@ -7,7 +7,6 @@ all of it but the seconds, objects that no triplet names included; ``.npy`` hold
 
 *Trials* are written in one of several forms.
 
-
 ============  ================================  ====================================================
 form          files                             what is kept
 ============  ================================  ====================================================
@@ -25,10 +24,10 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -45,10 +44,6 @@ __all__ = ["write_trials", "write_triplets"]
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": " "}
 _LINES = (".jsonl", ".ndjson")
 _HDF5 = (".h5", ".hdf5")
-_36 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-
-
-# --- triplets ------------------------------------------------------------------------------------
 
 
 def write_triplets(
@@ -85,16 +80,15 @@ def write_triplets(
         if "\0" in label:
             raise InvalidInput(f"label {label!r}: holds a NUL, which no file keeps; take it out")
     suffix = content_suffix(path)
-    if suffix in _SEPARATORS:
-        data = _text(answers, _SEPARATORS[suffix]).encode()
-    elif suffix in (".npy", ".npz"):
-        data = _numpy(answers, suffix)
-    else:
+    if suffix not in (*_SEPARATORS, ".npy", ".npz"):
         raise InvalidInput(
             f"{os.fspath(path)}: cannot write {suffix or 'a file without suffix'}; use "
             f"{', '.join(_SEPARATORS)}, .npy or .npz"
         )
-    write_bytes(path, data)
+    content: Any = answers.triplets
+    if suffix != ".npy":
+        content = _arrays(answers) if suffix == ".npz" else _columns(answers)
+    write_bytes(path, _encoded(path, content, suffix))
 
 
 def _collected(triplets: Triplets | ArrayLike, labels: Sequence[str] | None) -> Triplets:
@@ -124,39 +118,52 @@ def _collected(triplets: Triplets | ArrayLike, labels: Sequence[str] | None) -> 
     return Triplets.of(Trials.from_triplets(rows, names=called))
 
 
-def _text(answers: Triplets, separator: str) -> str:
-    header = ["head", "winner", "loser"]
-    columns: list[Iterable[Any]] = [column.tolist() for column in answers.triplets.T]
-    if answers.labels != tuple(map(str, range(answers.n_objects))):
-        header += ["head_name", "winner_name", "loser_name"]
-        columns += [[answers.labels[i] for i in column] for column in answers.triplets.T]
-    beside = {
-        "weight": answers.weights,
-        "participant": answers.people,
-        "seconds": answers.seconds,
-    }
-    known = {name: values.tolist() for name, values in beside.items() if values is not None}
-    header += known
-    columns += known.values()
-    return table_text(header, zip(*columns, strict=True), separator)
+def _columns(answers: Triplets) -> dict[str, list[Any]]:
+    """The columns of a table of triplets."""
+    three, labels = answers.triplets.T.tolist(), answers.labels
+    columns = dict(zip(("head", "winner", "loser"), three, strict=True))
+    if labels != tuple(map(str, range(answers.n_objects))):
+        columns |= {f"{part}_name": [labels[i] for i in own] for part, own in columns.items()}
+    beside = {"weight": answers.weights, "participant": answers.people, "seconds": answers.seconds}
+    return columns | {part: own.tolist() for part, own in beside.items() if own is not None}
 
 
-def _numpy(answers: Triplets, suffix: str) -> bytes:
-    sink = io.BytesIO()
-    if suffix == ".npy":
-        np.save(sink, answers.triplets)
-        return sink.getvalue()
-    held: dict[str, Any] = {
-        "triplets": answers.triplets,
-        "labels": np.array(answers.labels, dtype=np.str_),
-    }
+def _arrays(answers: Triplets) -> dict[str, Any]:
+    held: dict[str, Any] = {"triplets": answers.triplets, "labels": np.array(answers.labels)}
     if answers.weights is not None:
         held["weights"] = answers.weights
     if answers.people is not None:
         who, persons = np.unique(answers.people.astype(np.str_), return_inverse=True)
         nobody = int(who[0] == "")  # sorts first
         held |= {"persons": persons - nobody, "person_labels": who[nobody:]}
-    np.savez_compressed(sink, **held)
+    return held
+
+
+def _encoded(path: str | os.PathLike[str], content: Any, suffix: str) -> bytes:
+    """What a file with this suffix holds: records, columns by name, or arrays."""
+    if suffix in _LINES:
+        return "".join(json.dumps(record) + "\n" for record in content).encode()
+    if suffix == ".json":
+        return (json.dumps(content, indent=1) + "\n").encode()
+    sink = io.BytesIO()
+    if suffix == ".npy":
+        np.save(sink, content)
+    elif suffix == ".npz":
+        np.savez_compressed(sink, **content)
+    elif suffix in _HDF5:
+        try:
+            import h5py  # noqa: PLC0415 - an extra
+        except ImportError as error:
+            name = os.fspath(path)
+            raise InvalidInput(f"{name}: HDF5 needs h5py; pip install 'nearer[hdf5]'") from error
+        with h5py.File(sink, "w") as file:
+            for key, value in content.items():
+                file.create_dataset(key, data=value)
+    elif isinstance(content, np.ndarray):
+        np.savetxt(sink, content, fmt="%d")
+    else:
+        rows = zip(*content.values(), strict=True)
+        return table_text(list(content), rows, _SEPARATORS[suffix]).encode()
     return sink.getvalue()
 
 
@@ -189,28 +196,29 @@ def write_trials(path: str | os.PathLike[str], trials: Trials, *, form: str = "a
     """
     checks.one_of("form", form, ("auto", *_FORMS))
     suffix = content_suffix(path)
+    what = suffix or "a file without suffix"
     if form == "auto":
-        form = next((name for name in ("screens", "things", "psiz") if suffix in _ALONE[name]), "")
+        form = _OF_SUFFIX.get(suffix, "")
         if not form:
             raise InvalidInput(
-                f"{os.fspath(path)}: cannot write {suffix or 'a file without suffix'} without "
-                "form=; use .jsonl, which keeps everything, or name one of "
-                + "; ".join(f"{name}: {', '.join(known)}" for name, (known, *_) in _FORMS.items())
+                f"{os.fspath(path)}: cannot write {what} without form=; use .jsonl, which keeps "
+                "everything, or name one of "
+                + "; ".join(f"{name}: {', '.join(f.suffixes)}" for name, f in _FORMS.items())
             )
-    suffixes, takes, rule, write = _FORMS[form]
-    if suffix not in suffixes:
+    chosen = _FORMS[form]
+    if suffix not in chosen.suffixes:
         raise InvalidInput(
-            f"{os.fspath(path)}: the form {form!r} is written to {', '.join(suffixes)}, not to "
-            f"{suffix or 'a file without suffix'}; use one of these"
+            f"{os.fspath(path)}: the form {form!r} is written to {', '.join(chosen.suffixes)}, not "
+            f"to {what}; use one of these"
         )
-    if not takes(trials):
+    if not chosen.takes(trials):
         raise InvalidInput(
-            f"trials of the task {trials.kind!r}: {form} takes {rule}; use another form, or "
+            f"trials of the task {trials.kind!r}: {form} takes {chosen.rule}; use another form, or "
             "write trials.triplets()[0] with write_triplets"
         )
     if form != "screens":
         trials = _without_weights(trials)
-    write_bytes(path, write(os.fspath(path), trials, suffix))
+    write_bytes(path, _encoded(path, chosen.content(trials, suffix), suffix))
 
 
 def _without_weights(trials: Trials) -> Trials:
@@ -226,40 +234,30 @@ def _without_weights(trials: Trials) -> Trials:
     return replace(trials, weights=None)[copies]
 
 
-def _chosen(trials: Trials) -> Iterator[tuple[int, list[int], list[int]]]:
-    """Number of each trial, the objects shown, and the chosen of them in order."""
-    for t in range(len(trials)):
-        shown = trials.shown[t, : trials.n_shown[t]].tolist()
-        place = trials.chosen[t, : trials.n_shown[t]]
+def _each(
+    trials: Trials, person: str, time: str, unit: float
+) -> Iterator[tuple[int, int, list[int], list[int], dict[str, Any]]]:
+    """Number, query, the shown, the chosen in order, and who and when under a form's names."""
+    for t, count in enumerate(trials.n_shown.tolist()):
+        shown, place = trials.shown[t, :count].tolist(), trials.chosen[t, :count]
         order = np.argsort(place, kind="stable").tolist()
-        yield t, shown, [shown[i] for i in order if place[i] > 0]
+        beside: dict[str, Any] = {}
+        if trials.people is not None:
+            beside[person] = trials.people[t].item()
+        if trials.seconds is not None:
+            seconds = float(trials.seconds[t])
+            beside[time] = unit * seconds if np.isfinite(seconds) else None
+        chosen = [shown[i] for i in order if place[i] > 0]
+        yield t, int(trials.query[t]), shown, chosen, beside
 
 
-def _beside(trials: Trials, t: int, **fields: str) -> dict[str, Any]:
-    """Who and when, under the names that a form has for them; others have milliseconds."""
-    found: dict[str, Any] = {}
-    if trials.people is not None:
-        found[fields["person"]] = trials.people[t].item()
-    if trials.seconds is not None:
-        seconds = float(trials.seconds[t])
-        unit = 1.0 if fields["time"] == "seconds" else 1e3
-        found[fields["time"]] = unit * seconds if np.isfinite(seconds) else None
-    return found
-
-
-def _json(records: list[dict[str, Any]], suffix: str) -> bytes:
-    if suffix in _LINES:
-        return "".join(json.dumps(record) + "\n" for record in records).encode()
-    return (json.dumps(records, indent=1) + "\n").encode()
-
-
-def _screens(path: str, trials: Trials, suffix: str) -> bytes:
+def _screens(trials: Trials, suffix: str) -> list[dict[str, Any]]:
     names = trials.names or range(trials.n_objects)
     records = []
-    for t, shown, chosen in _chosen(trials):
+    for t, query, shown, chosen, beside in _each(trials, "person", "seconds", 1.0):
         if trials.kind == "near":
             record: dict[str, Any] = {
-                "query": names[trials.query[t]],
+                "query": names[query],
                 "shown": [names[i] for i in shown],
                 "chosen": [names[i] for i in chosen] or None,
             }
@@ -270,57 +268,55 @@ def _screens(path: str, trials: Trials, suffix: str) -> bytes:
             record["odd"] = names[chosen[0]] if chosen else None
         if trials.weights is not None:
             record["weight"] = float(trials.weights[t])
-        records.append(record | _beside(trials, t, person="person", time="seconds"))
-    return _json(records, suffix)
+        records.append(record | beside)
+    return records
 
 
-def _jspsych(path: str, trials: Trials, suffix: str) -> bytes:
+def _jspsych(trials: Trials, suffix: str) -> Any:
     names = trials.names or range(trials.n_objects)
     records = [
         {
-            "stimulus": names[trials.query[t]],
+            "stimulus": names[query],
             "choices": [names[i] for i in shown],
             "response": shown.index(chosen[0]) if chosen else None,
-            **_beside(trials, t, person="subject", time="rt"),
+            **beside,
         }
-        for t, shown, chosen in _chosen(trials)
+        for _, query, shown, chosen, beside in _each(trials, "subject", "rt", 1e3)
     ]
     if suffix != ".csv":
-        return _json(records, suffix)
-    rows = [[json.dumps(v) if isinstance(v, list) else v for v in r.values()] for r in records]
-    return table_text(list(records[0]), rows).encode()
+        return records
+    columns: dict[str, Any] = {field: [r[field] for r in records] for field in records[0]}
+    return columns | {"choices": map(json.dumps, columns["choices"])}
 
 
-def _psiz(path: str, trials: Trials, suffix: str) -> bytes:
+def _psiz(trials: Trials, suffix: str) -> dict[str, Any]:
     if suffix in _HDF5:
-        return _hdf5(path, trials)
+        return _psiz_arrays(trials)
     steps = []
-    for t, shown, chosen in _chosen(trials):
-        said = [("content:query", int(trials.query[t]))]
+    for t, query, shown, chosen, beside in _each(trials, "who", "response_time_ms", 1e3):
+        said = [("content:query", query)]
         said += [(f"content:reference_{k}", x) for k, x in enumerate(shown)]
         said += [(f"behavior:rank_{k}", x) for k, x in enumerate(chosen)]
         word = "rank" if trials.ranked or trials.wanted[t] == 1 else "choose"
         step = {
             "kind": f"rank:{len(shown)}{word}{trials.wanted[t]}",
-            "interactions": [{"kind": kind, "detail": _asset(x)} for kind, x in said],
-            "response_time_ms": None,
+            # psiz calls a stimulus by its set, here 000, and its number in base 36
+            "interactions": [
+                {"kind": kind, "detail": "PZ000" + np.base_repr(x, 36).zfill(7)} for kind, x in said
+            ],
+            "response_time_ms": beside.pop("response_time_ms", None),
         }
-        steps.append(step | _beside(trials, t, person="anonymous_id", time="response_time_ms"))
+        steps.append((beside.get("who"), step))
     data = [
-        {
-            "anonymous_id": who,
-            "sequence": [{k: s[k] for k in s if k != "anonymous_id"} for s in own],
-        }
-        for who, own in groupby(steps, key=lambda s: s.get("anonymous_id"))
+        {"anonymous_id": who, "sequence": [step for _, step in own]}
+        for who, own in groupby(steps, key=lambda step: step[0])
     ]
     whole: dict[str, Any] = {"version": "1.0", "data": data}
-    if trials.names is not None:
-        whole["stimuli"] = [str(name) for name in trials.names]
-    return (json.dumps(whole, indent=1) + "\n").encode()
+    return whole if trials.names is None else whole | {"stimuli": list(map(str, trials.names))}
 
 
-def _hdf5(name: str, trials: Trials) -> bytes:
-    """A file with these trials; what nobody could decide is left out."""
+def _psiz_arrays(trials: Trials) -> dict[str, Any]:
+    """The arrays of psiz up to version 0.4.1; what nobody could decide is left out."""
     kept = trials[trials.decided]
     late = np.where(kept.shown < 0, 2, kept.chosen == 0)  # the chosen, the others, none
     order = np.lexsort((kept.chosen, late))
@@ -344,50 +340,25 @@ def _hdf5(name: str, trials: Trials) -> bytes:
     }
     if kept.names is not None:
         held["stimuli"] = [str(n).encode() for n in kept.names]
-    try:
-        import h5py  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise InvalidInput(f"{name}: HDF5 needs h5py; pip install 'nearer[hdf5]'") from error
-    sink = io.BytesIO()
-    with h5py.File(sink, "w") as file:
-        for key, value in held.items():
-            file.create_dataset(key, data=value)
-    return sink.getvalue()
+    return held
 
 
-def _asset(number: int) -> str:
-    """A stimulus as psiz calls it: its set, here 000, and its number in base 36."""
-    digits = ""
-    for _ in range(7):
-        number, digit = divmod(number, 36)
-        digits = _36[digit] + digits
-    return "PZ000" + digits
-
-
-def _votes(path: str, trials: Trials, suffix: str) -> bytes:
+def _votes(trials: Trials, suffix: str) -> dict[str, Any]:
     names = trials.names or range(trials.n_objects)
     counts: dict[tuple[int, int, int], list[int]] = {}
-    for t, (a, b), chosen in _chosen(trials):
-        head = int(trials.query[t])
+    for _, head, (a, b), chosen, _ in _each(trials, "", "", 1.0):
         key = (head, b, a) if (head, b, a) in counts else (head, a, b)
         votes = counts.setdefault(key, [0, 0])
         for x in chosen:
             votes[key.index(x) - 1] += 1
     answers = [[names[x] for x in key] for key in counts]
-    whole = {"answers": answers, "agreement": list(counts.values())}
-    return (json.dumps(whole, indent=1) + "\n").encode()
+    return {"answers": answers, "agreement": list(counts.values())}
 
 
-def _things(path: str, trials: Trials, suffix: str) -> bytes:
+def _things(trials: Trials, suffix: str) -> Any:
     kept = trials[trials.decided]
     order = np.argsort(kept.chosen, axis=1, kind="stable")
-    rows = np.take_along_axis(kept.shown, order, axis=1)
-    sink = io.BytesIO()
-    if suffix == ".npy":
-        np.save(sink, rows)
-    else:
-        np.savetxt(sink, rows, fmt="%d")
-    return sink.getvalue()
+    return np.take_along_axis(kept.shown, order, axis=1)
 
 
 def _three(trials: Trials) -> bool:
@@ -402,23 +373,31 @@ def _one(trials: Trials) -> bool:
     return _with_query(trials) and len(trials) > 0 and bool((trials.wanted == 1).all())
 
 
-# form: the suffixes, which trials it takes, the same in words, and how they are written
-_Form = tuple[tuple[str, ...], Callable[[Trials], bool], str, Callable[[str, Trials, str], bytes]]
-_FORMS: dict[str, _Form] = {
-    "screens": (
+class _Form(NamedTuple):
+    """Suffixes, which trials are taken, the same in words, and what the file holds."""
+
+    suffixes: tuple[str, ...]
+    takes: Callable[[Trials], bool]
+    rule: str
+    content: Callable[[Trials, str], Any]
+
+
+_FORMS = {
+    "screens": _Form(
         _LINES,
         lambda t: _with_query(t) or _three(t),
         "choices with a query, and odd one out of three",
         _screens,
     ),
-    "jspsych": ((".json", ".csv", *_LINES), _one, "choices of one, with a query", _jspsych),
-    "psiz": ((".json", *_HDF5), _with_query, "choices with a query", _psiz),
-    "votes": (
+    "jspsych": _Form((".json", ".csv", *_LINES), _one, "choices of one, with a query", _jspsych),
+    "psiz": _Form((".json", *_HDF5), _with_query, "choices with a query", _psiz),
+    "votes": _Form(
         (".json",),
         lambda t: _one(t) and bool((t.n_shown == 2).all()),
         "comparisons, 1 of 2",
         _votes,
     ),
-    "things": ((".txt", ".npy"), _three, "odd one out of three", _things),
+    "things": _Form((".txt", ".npy"), _three, "odd one out of three", _things),
 }
-_ALONE = {"screens": _LINES, "things": (".txt", ".npy"), "psiz": _HDF5}
+_OF_SUFFIX = dict.fromkeys(_LINES, "screens") | dict.fromkeys(_HDF5, "psiz")
+_OF_SUFFIX |= dict.fromkeys((".txt", ".npy"), "things")
