@@ -16,9 +16,9 @@ from nearer.algorithms.adaptive import Expected, adaptive
 from nearer.asking.progress import asking_progress
 from nearer.asking.protocol import Oracle
 from nearer.asking.run import Dispatch, as_names, refuse_unknown, run
+from nearer.checks import amount, as_called
 from nearer.embedding import Embedding
 from nearer.errors import AnswersWarning, InvalidInput
-from nearer.text import amount, as_called
 
 __all__ = ["embed"]
 

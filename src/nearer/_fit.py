@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nearer import checks
 from nearer.agreement import Calibration, calibrated, measure_agreement
+from nearer.checks import amount, as_called
 from nearer.dimension import SETTLED, DimensionEstimate, learn_answers
 from nearer.embedding import Embedding, HeldOutAccuracy, Phase
 from nearer.errors import AnswersWarning, InvalidInput
@@ -38,7 +39,6 @@ from nearer.fitting.solver import Fit, fit_positions, margins
 from nearer.fitting.starts import fit_from_above
 from nearer.metrics import share_interval
 from nearer.questions import MAX_OBJECTS, Objects
-from nearer.text import amount, as_called
 from nearer.trials import Trials
 from nearer.triplets import Report, Triplets, read_triplets
 

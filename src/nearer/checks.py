@@ -1,4 +1,4 @@
-"""One rule and one message for each kind of argument.
+"""One rule and one message for each kind of argument, and texts that messages share.
 
 Arguments are checked once, where they enter the package. Every function returns the argument in
 the form that the package works with, or raises `InvalidInput` with the value, the rule and the
@@ -7,7 +7,7 @@ remedy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -18,6 +18,8 @@ from nearer.errors import InvalidInput
 from nearer.questions import Floats, Objects
 
 __all__ = [
+    "amount",
+    "as_called",
     "budget",
     "generator",
     "head",
@@ -305,3 +307,35 @@ def _one_each(name: str, value: ArrayLike, m: int) -> Floats:
             f"{name} of shape {values.shape}: must be ({m},), one for each of the {m} triplets"
         )
     return values
+
+
+# --- texts of messages ---------------------------------------------------------------------------
+
+
+def amount(n: int, noun: str, plural: str = "") -> str:
+    """A number with its noun.
+
+    Examples
+    --------
+    >>> amount(1, "answer"), amount(2000, "answer"), amount(0, "person", "people")
+    ('1 answer', '2,000 answers', '0 people')
+    """
+    return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
+
+
+def as_called(
+    function: str, *places: str, given: Mapping[str, Any], defaults: Mapping[str, Any]
+) -> str:
+    """A call as the user could write it again: without defaults, and "…" for values that are long.
+
+    Examples
+    --------
+    >>> as_called("nearer.fit", "answers", given={"n": 2, "m": 1}, defaults={"n": 0, "m": 1})
+    'nearer.fit(answers, n=2)'
+    """
+    arguments = list(places)
+    for name, value in given.items():
+        plain = isinstance(value, str | int | float)
+        if value is not defaults[name] and not (plain and value == defaults[name]):
+            arguments.append(f"{name}={value!r}" if plain else f"{name}=…")
+    return f"{function}({', '.join(arguments)})"

@@ -33,11 +33,11 @@ from scipy.spatial.distance import cdist, pdist, squareform
 from scipy.stats import chi2, f
 
 from nearer import checks
+from nearer.checks import amount
 from nearer.distances import as_points
 from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
 from nearer.metrics import Procrustes, procrustes
-from nearer.text import amount
 
 __all__ = ["Aligned", "Comparison", "align", "compare"]
 

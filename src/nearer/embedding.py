@@ -16,11 +16,11 @@ from scipy.spatial.distance import pdist
 from nearer import checks
 from nearer.asking.protocol import Oracle
 from nearer.asking.run import run
+from nearer.checks import amount
 from nearer.distances import Distances
 from nearer.errors import InvalidInput
 from nearer.fitting.drawing import draw_positions
 from nearer.questions import Answers
-from nearer.text import amount
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,10 +13,10 @@ import numpy as np
 from nearer import metrics
 from nearer.algorithms.basis import Basis
 from nearer.algorithms.methods import METHODS
+from nearer.checks import amount
 from nearer.cli.output import print_lines, print_table
 from nearer.embedding import Embedding
 from nearer.files import json_text, positions_text, table_text, write_files
-from nearer.text import amount
 
 __all__ = ["WRITTEN", "MethodRun", "command", "print_run", "undetermined", "write_run"]
 

@@ -19,6 +19,7 @@ import numpy as np
 from nearer import __version__
 from nearer._fit import fit
 from nearer.asking.progress import step_progress
+from nearer.checks import amount
 from nearer.cli.embed import undetermined
 from nearer.cli.output import (
     check_files,
@@ -34,7 +35,6 @@ from nearer.files import json_text, parquet_files, positions_text, sha256, table
 from nearer.fitting.device import using
 from nearer.fitting.posterior import MarginForecast
 from nearer.fitting.solver import margins
-from nearer.text import amount
 from nearer.triplets import Triplets
 from nearer.triplets.report import Report
 

@@ -21,6 +21,7 @@ from rich.markup import escape
 from nearer import _fit
 from nearer._fit import Goal
 from nearer.asking.progress import bar_progress
+from nearer.checks import amount
 from nearer.cli.fitted import Fitted, wanted_dimension
 from nearer.cli.output import INTERRUPTED, make_folder, say, stopped_by_ctrl_c, visible
 from nearer.errors import InvalidInput
@@ -28,7 +29,6 @@ from nearer.fitting.device import using
 from nearer.scale.blocks import BlockSource, Stored, as_source, store
 from nearer.scale.fit_in_blocks import Checkpoint, fit_many, lay_out
 from nearer.scale.torchrun import Processes, is_one_of_many
-from nearer.text import amount
 
 __all__ = ["fit_blocks", "in_blocks"]
 

@@ -11,8 +11,8 @@ from typing import Any
 import click
 import numpy as np
 
+from nearer.checks import amount
 from nearer.cli.output import check_file, say, stopped_by_ctrl_c
-from nearer.text import amount
 
 __all__ = ["command"]
 

@@ -6,8 +6,8 @@ import json
 
 import click
 
+from nearer.checks import amount
 from nearer.cli.output import print_lines, print_table, scheduler_option
-from nearer.text import amount
 
 __all__ = ["command"]
 

@@ -16,11 +16,11 @@ from nearer.asking.journal import Journal
 from nearer.asking.oracles import PointOracle
 from nearer.asking.progress import asking_progress
 from nearer.asking.run import run
+from nearer.checks import amount
 from nearer.cli.embed import WRITTEN, MethodRun, write_run
 from nearer.cli.output import check_folder, make_folder, say, stopped_by_ctrl_c
 from nearer.datasets.points import load_named_points
 from nearer.errors import InvalidInput, NearerError
-from nearer.text import amount
 
 __all__ = ["run_method"]
 

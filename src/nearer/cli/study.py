@@ -13,11 +13,11 @@ from typing import Any
 
 import click
 
+from nearer.checks import amount
 from nearer.cli.output import GivenPath, check_file, say
 from nearer.cli.study_changes import COMMANDS, STUDY, read_settings
 from nearer.errors import InvalidInput
 from nearer.files import write_bytes
-from nearer.text import amount
 
 __all__ = ["command"]
 

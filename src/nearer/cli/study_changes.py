@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
+from nearer.checks import amount
 from nearer.cli.output import GivenPath, say
 from nearer.errors import InvalidInput
-from nearer.text import amount
 
 __all__ = ["COMMANDS", "STUDY", "read_settings"]
 

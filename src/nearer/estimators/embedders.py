@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from nearer import checks
 from nearer._fit import fit, load_answers
+from nearer.checks import amount
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.fitting.device import Device, gpu, is_tensor, using
 from nearer.fitting.losses import Loss
@@ -31,7 +32,6 @@ from nearer.fitting.solver import Fit, Passes, fit_positions, prepare, violated
 from nearer.fitting.starts import fit_from_above, random_start, ranking_start, triplet_ranks
 from nearer.parallel import parallel_map
 from nearer.questions import Floats
-from nearer.text import amount
 from nearer.triplets import examine
 
 __all__ = [

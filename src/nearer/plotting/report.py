@@ -26,13 +26,13 @@ import scipy
 
 from nearer import __version__
 from nearer.agreement import Agreement, Calibration
+from nearer.checks import amount
 from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
 from nearer.files import content_suffix, write_bytes
 from nearer.plotting.canvas import as_picture
 from nearer.plotting.other_plots import plot_dimension
 from nearer.plotting.printed_map import plot_positions
-from nearer.text import amount
 from nearer.triplets.report import examine
 
 __all__ = ["methods_text", "references", "write_report"]

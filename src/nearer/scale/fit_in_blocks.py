@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from nearer import _fit
 from nearer._fit import Goal
+from nearer.checks import amount
 from nearer.dimension import SETTLED, DimensionEstimate, learn_answers
 from nearer.embedding import Embedding, HeldOutAccuracy, Phase
 from nearer.errors import InvalidInput
@@ -44,7 +45,6 @@ from nearer.fitting.solver import Fit, Passes, fit_positions, violated
 from nearer.fitting.starts import ENOUGH, EXTRA, ROUGH, random_start
 from nearer.metrics import share_interval
 from nearer.scale.blocks import Stored, as_source, store
-from nearer.text import amount
 
 __all__ = ["BlockPasses", "Checkpoint", "fit_many", "in_blocks", "lay_out"]
 

@@ -23,6 +23,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
+from nearer.checks import amount
 from nearer.errors import DroppedRows, InvalidInput
 from nearer.files import decoded, read_bytes
 from nearer.study.config import part, read_yaml
@@ -38,7 +39,6 @@ from nearer.study.rows import (
     Refusal,
     fact,
 )
-from nearer.text import amount
 
 _TEXT_COLUMNS = ("text", "label", "name", "item", "target", "word")
 _FILE_COLUMNS = ("file", "filename", "path", "image", "audio", "video")

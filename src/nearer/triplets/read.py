@@ -27,9 +27,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from nearer import checks
+from nearer.checks import amount
 from nearer.errors import BadRow, DroppedRows, InvalidInput
 from nearer.questions import MAX_OBJECTS, Floats, Objects
-from nearer.text import amount
 from nearer.trials import Trials
 from nearer.triplets.forms import (
     BESIDE,

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from nearer.checks import amount
 from nearer.questions import Floats, Objects, pack
-from nearer.text import amount
 from nearer.trials import Trials
 
 __all__ = ["Report", "Triplets", "examine"]
