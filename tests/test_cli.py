@@ -191,7 +191,7 @@ class _CtrlC:
 def test_a_budget_counts_what_was_paid_before_an_interruption(
     call, points, tmp_path, monkeypatch, method
 ):
-    from nearer.cli import running
+    from nearer.cli import embed
 
     arguments = ["embed", points, "--method", method, "--seed", 3, "--budget", 600, "--out", "o"]
     arguments += ["--journal", "answers.db"]
@@ -202,7 +202,7 @@ def test_a_budget_counts_what_was_paid_before_an_interruption(
     (tmp_path / "o" / "embedding.csv").unlink()
     (tmp_path / "answers.db").unlink()
     with monkeypatch.context() as patch:
-        patch.setattr(running, "PointOracle", lambda X, m: _CtrlC(nearer.PointOracle(X, m), 299))
+        patch.setattr(embed, "PointOracle", lambda X, m: _CtrlC(nearer.PointOracle(X, m), 299))
         stopped = call(*arguments, "--json")
     assert stopped.exit_code == 130
     assert stopped.stdout == ""
@@ -273,11 +273,11 @@ def test_nowhere_to_keep_compiled_code_is_one_line(call, tmp_path, monkeypatch):
 def test_an_interrupted_run_is_kept_in_its_folder_until_the_same_command_ends(
     call, points, tmp_path, monkeypatch
 ):
-    from nearer.cli import running
+    from nearer.cli import embed
 
     arguments = ["embed", points, "--method", "basis", "--out", "o", "--json"]
     with monkeypatch.context() as patch:
-        patch.setattr(running, "PointOracle", lambda X, m: _CtrlC(nearer.PointOracle(X, m), 99))
+        patch.setattr(embed, "PointOracle", lambda X, m: _CtrlC(nearer.PointOracle(X, m), 99))
         stopped = call(*arguments)
     assert stopped.exit_code == 130
     assert "kept in o/interrupted.db, and the same command goes on" in stopped.stderr

@@ -9,8 +9,8 @@ from scipy.special import expit
 
 import nearer
 from nearer.algorithms.planning import plan_study
-from nearer.asking.noisy_sort import repeated
 from nearer.asking.simulated_people import CrowdOracle, Person, PsychometricOracle
+from nearer.asking.sort import repeated
 from nearer.cli.main import main
 from nearer.errors import InvalidInput
 from nearer.questions import random_questions

@@ -1,7 +1,7 @@
-"""Rank all objects from one head: the paper's SortForHead, in two ways.
+"""Rank all objects from one head: the paper's SortForHead, for exact and for noisy answers.
 
-Sorting N objects takes at least log2(N!) comparisons. Both ways keep a *chain*, the objects sorted
-so far, and find the gap of the chain where an object belongs.
+Sorting N objects takes at least log2(N!) comparisons. Every way keeps a *chain*, the objects sorted
+so far, and finds the gap of the chain where an object belongs.
 
 *Fewest comparisons.* Binary insertion in random order, whose average is within 0.06 N comparisons
 of the bound. Inserting one object at a time takes O(N log N) rounds, so a part of the chain's
@@ -12,25 +12,54 @@ all of the rounds. (Merge insertion, Ford and Johnson 1959, asks 1 % less, in th
 *Fewest rounds.* A quicksort with several pivots. Each group takes a small sample, compares all
 pairs of it in one round, and takes evenly spaced members of it as pivots, which the others pass by
 binary search: three rounds for two bits. All groups move side by side.
+
+*Noisy answers*, each wrong with a known probability p, are sorted by insertion too, but the search
+believes no single answer. It keeps the probability of every gap of the chain, asks about the
+chain's object at the median, multiplies the gaps on the side of the answer by 1 − p and the
+others by p, and stops when one gap is certain enough (Burnashev and Zigangirov 1974; Ben-Or and
+Hassidim 2008). Questions near the true gap are thereby asked again, others hardly ever. The
+expected cost is about log2(n)/I(p) + log2(1/δ)/((1 − 2p) log2((1 − p)/p)) comparisons an object,
+I(p) the capacity of the channel: with the n log2 n objects of a sort this is the bound of Gu and Xu
+(2023) when δ is about 1/n. Here δ = 0.001/n, so that a whole ranking is right with probability
+99.9 % and the ten or so of a basis with 99 %. Asking again helps only when each answer is a fresh
+draw: a file, an oracle with fixed errors, or a memory answers the same every time, and the
+certainty computed here is then false.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import Literal
+from functools import partial
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nearer import checks
-from nearer.asking.noisy_sort import check_noise, noisy_sort
-from nearer.asking.protocol import Strategy
-from nearer.errors import InvalidInput
+from nearer.asking.protocol import Strategy, wrapped
+from nearer.errors import BudgetSpent, InvalidInput
+from nearer.questions import Answers, Floats, Objects, Questions
 
-__all__ = ["Order", "bisect", "check_objects", "rank_objects", "sort_lists", "sort_objects"]
+__all__ = [
+    "Order",
+    "bisect",
+    "check_objects",
+    "rank_objects",
+    "repeated",
+    "sort_lists",
+    "sort_objects",
+]
 
+T = TypeVar("T")
 Order = Literal["fewest-comparisons", "fewest-rounds"]
-Objects = NDArray[np.int64]
+# From a head, items, a chain and perhaps the gap before or behind which each item belongs, a search
+# for the gap of each item.
+Search = Callable[[int, Objects, Objects, Objects | None], Strategy[Objects]]
+
+_FAILURE = 0.001  # how often a whole noisy ranking may be wrong
+_CELLS = 1 << 22  # gap probabilities held at a time
+_ASTRAY = 1e-4  # probability that an object belongs elsewhere than where a search put it
 
 
 def rank_objects(
@@ -55,7 +84,7 @@ def rank_objects(
     noise
         Probability that an answer is wrong, below 0.5. Above 0 questions are asked again where it
         matters, until the ranking is right with probability 99 %; every answer must be a fresh
-        draw, see `nearer.asking.noisy_sort`.
+        draw, see `nearer.asking.sort`.
     random_state
         Seed or generator for the order of insertion. It changes the cost, never the result.
 
@@ -74,13 +103,14 @@ def rank_objects(
     head, n_objects = check_objects(head, n_objects)
     others = np.delete(np.arange(n_objects), head)
     rng = checks.generator(random_state)
-    if check_noise(noise):
+    if checks.rate("noise", noise):
         if order != "fewest-comparisons":
             raise InvalidInput(
                 f"noise={noise} with order={order!r}: wrong answers are only overcome by "
                 "order='fewest-comparisons'"
             )
-        return _rank(noisy_sort(head, rng.permutation(others), noise), n_objects)
+        search = partial(_noisy_gaps, noise=noise, doubt=_FAILURE / max(2, len(others)))
+        return _rank(_insert_all(head, rng.permutation(others), search, _few), n_objects)
     return _rank(sort_objects(head, others, order=order, random_state=rng), n_objects)
 
 
@@ -113,7 +143,7 @@ def sort_objects(
     items = np.asarray(objects, dtype=np.int64)
     checks.one_of("order", order, ("fewest-comparisons", "fewest-rounds"))
     if order == "fewest-comparisons":
-        return _insert_in_batches(head, rng.permutation(items))
+        return _insert_all(head, rng.permutation(items), _exact_gaps, _share)
     return _split_by_samples(head, rng.permutation(items))
 
 
@@ -123,41 +153,115 @@ def check_objects(head: int, n_objects: int) -> tuple[int, int]:
     return checks.head(head, n), n
 
 
-def _insert_in_batches(head: int, items: Objects) -> Strategy[Objects]:
+def _insert_all(
+    head: int, items: Objects, search: Search, size: Callable[[int], int]
+) -> Strategy[Objects]:
+    """Sort by insertion, `size` objects at a time into a chain of a given length."""
     chain = items[:1]
     while len(chain) < len(items):
-        batch = items[len(chain) :][: max(1, len(chain) // (8 if len(chain) < 256 else 4))]
-        low = np.zeros(len(batch), dtype=np.int64)
-        high = np.full(len(batch), len(chain))
-        chain = yield from _insert(head, chain, batch, low, high)
+        batch, near = items[len(chain) :][: size(len(chain))], None
+        while len(batch):
+            gap = yield from search(head, batch, chain, near)
+            order = np.argsort(gap, kind="stable")
+            batch, gap = batch[order], gap[order]
+            placed = np.diff(gap, prepend=-1) > 0  # one object for each gap; the others go on
+            chain = np.insert(chain, gap[placed], batch[placed])
+            batch = batch[~placed]
+            near = (gap + np.cumsum(placed) - 1)[~placed]  # before the one placed in the same gap
     return chain
 
 
-def _insert(
-    head: int, chain: Objects, items: Objects, low: Objects, high: Objects
+def _share(length: int) -> int:
+    """How many objects are inserted at a time by exact answers."""
+    return max(1, length // (8 if length < 256 else 4))
+
+
+def _few(length: int) -> int:
+    """The same by noisy answers: the probabilities of their gaps take memory."""
+    return min(max(1, length // 4), max(1, _CELLS // (length + 1)))
+
+
+def _exact_gaps(
+    head: int, items: Objects, chain: Objects, near: Objects | None
 ) -> Strategy[Objects]:
-    """Put items into a chain, each known to belong between the positions low and high."""
-    while len(items):
-        gap = yield from _find_gap(head, items, chain, low, high)
-        order = np.argsort(gap, kind="stable")
-        items, gap = items[order], gap[order]
-        placed = np.diff(gap, prepend=-1) > 0  # one object for each gap; the others go on
-        chain = np.insert(chain, gap[placed], items[placed])
-        items = items[~placed]
-        low = (gap + np.cumsum(placed) - 1)[~placed]  # before the one placed in the same gap
-        high = low + 1
-    return chain
+    """How many objects of the chain are nearer than each item, by binary search."""
+    low = np.zeros(len(items), dtype=np.int64) if near is None else near
+    high = np.full(len(items), len(chain)) if near is None else near + 1
+    return _find_gap(head, items, chain, low, high)
+
+
+def _noisy_gaps(
+    head: int,
+    items: Objects,
+    chain: Objects,
+    near: Objects | None,
+    *,
+    noise: float,
+    doubt: float,
+) -> Strategy[Objects]:
+    """The same where answers are wrong with probability `noise`, until one gap is certain."""
+    rows, places = np.arange(len(items)), np.arange(len(chain) + 1)
+    weight: Floats = np.full((len(items), len(places)), 1 / len(places))
+    if near is not None:
+        weight *= _ASTRAY
+        weight[rows, near] += 0.5 - _ASTRAY / 2  # beside the one that was placed in its gap
+        weight[rows, near + 1] += 0.5 - _ASTRAY / 2
+    found = np.zeros(len(items), dtype=np.int64)
+    active = rows
+    while len(active):
+        rows = np.arange(len(active))
+        below = np.cumsum(weight, axis=1)  # of the gaps up to and including each
+        middle = np.minimum((below < 0.5).sum(axis=1), len(chain) - 1)
+        before = np.maximum(middle - 1, 0)
+        closer = np.abs(below[rows, before] - 0.5) < np.abs(below[rows, middle] - 0.5)
+        middle = np.where(closer, before, middle)
+        nearer = yield _questions(head, items[active], chain[middle])
+        agrees = (places <= middle[:, None]) == nearer[:, None]
+        weight = weight * np.where(agrees, 1 - noise, noise)
+        weight /= weight.sum(axis=1, keepdims=True)
+        best = np.argmax(weight, axis=1)
+        sure = weight[rows, best] >= 1 - doubt
+        found[active[sure]] = best[sure]
+        active, weight = active[~sure], weight[~sure]
+    return found
+
+
+def repeated(strategy: Strategy[T], noise: float, doubt: float) -> Strategy[T]:
+    """Put every question of a strategy several times and believe the majority.
+
+    How often: so that a majority is wrong with probability at most `doubt` (Hoeffding's bound).
+
+    Examples
+    --------
+    >>> import nearer, numpy as np
+    >>> exact = nearer.PointOracle(np.arange(30.0))
+    >>> people = nearer.NoisyOracle(exact, flip=0.2, noise="fresh", random_state=0)
+    >>> nearer.run(repeated(nearer.asking.farthest_object(0, 30), noise=0.2, doubt=1e-4), people)
+    29
+    """
+    times = 1
+    if noise > 0:
+        times += 2 * math.ceil(math.log(1 / doubt) / (1 - 2 * noise) ** 2 / 4)
+
+    def majority(votes: Answers) -> Answers:
+        whole = votes[: len(votes) // times * times]
+        return np.asarray(whole.reshape(-1, times).mean(axis=1) > 0.5)
+
+    def answer(questions: Questions) -> Strategy[Answers]:
+        try:
+            votes = yield np.repeat(questions, times, axis=0)
+        except BudgetSpent as spent:
+            raise BudgetSpent(spent.budget, majority(spent.answers)) from None
+        return majority(votes)
+
+    return wrapped(strategy, answer)
 
 
 def _find_gap(
     head: int, items: Objects, chain: Objects, low: Objects, high: Objects
 ) -> Strategy[Objects]:
-    """How many objects of the chain are nearer than each item."""
-
-    def questions(search: Objects, middle: Objects) -> Objects:
-        return _questions(head, items[search], chain[middle])
-
-    return bisect(low, high, questions)
+    """How many objects of the chain are nearer than each item, known to be from low to high."""
+    return bisect(low, high, lambda search, at: _questions(head, items[search], chain[at]))
 
 
 def bisect(

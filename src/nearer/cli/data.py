@@ -36,10 +36,9 @@ def command(as_json: bool) -> None:
     }
     widths = {name: max(len(name), *map(len, cells)) for name, cells in columns.items()}
     for line in [list(columns), *zip(*columns.values(), strict=True)]:
-        cells = zip(line, columns, strict=True)
         padded = (
-            cell.rjust(widths[name]) if name in ("objects", "size") else cell.ljust(widths[name])
-            for cell, name in cells
+            cell.rjust(width) if name in ("objects", "size") else cell.ljust(width)
+            for cell, (name, width) in zip(line, widths.items(), strict=True)
         )
         say("  ".join(padded).rstrip())
     places = " and ".join(str(folder) for folder in folders())

@@ -21,15 +21,21 @@ from nearer.errors import AnswersWarning, DroppedRows, NearerError
 
 __all__ = ["main"]
 
-# command: (the module that defines it as `command`, its line in `nearer --help`)
+# command: (the function that it is, its line in `nearer --help`)
 _COMMANDS = {
-    "demo": ("nearer.cli.demo", "Re-draw the map of the world from comparisons alone."),
-    "fit": ("nearer.cli.fit", "Find positions from a file of answers."),
-    "embed": ("nearer.cli.embed", "Embed points or a built-in data set from comparisons alone."),
-    "plan": ("nearer.cli.plan", "Say how many answers a study needs, from simulation."),
-    "data": ("nearer.cli.data", "List the data sets and whether their files are here."),
-    "judge": ("nearer.cli.judge", "Ask a person at this terminal, or a language model in batches."),
-    "study": ("nearer.cli.study", "Ask people: make a study, serve it, read it out."),
+    "demo": ("nearer.cli.embed.demo", "Re-draw the map of the world from comparisons alone."),
+    "fit": ("nearer.cli.fit.command", "Find positions from a file of answers."),
+    "embed": (
+        "nearer.cli.embed.command",
+        "Embed points or a built-in data set from comparisons alone.",
+    ),
+    "plan": ("nearer.cli.plan.command", "Say how many answers a study needs, from simulation."),
+    "data": ("nearer.cli.data.command", "List the data sets and whether their files are here."),
+    "judge": (
+        "nearer.cli.judge.command",
+        "Ask a person at this terminal, or a language model in batches.",
+    ),
+    "study": ("nearer.cli.study.command", "Ask people: make a study, serve it, read it out."),
 }
 
 # Errors of the device that output goes to: it is full or broken.
@@ -45,7 +51,8 @@ class _OnDemand(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        command: click.Command = import_module(_COMMANDS[cmd_name][0]).command
+        module, _, function = _COMMANDS[cmd_name][0].rpartition(".")
+        command: click.Command = getattr(import_module(module), function)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -17,11 +17,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from nearer.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from nearer.embedding import Embedding
 
 __all__ = [
     "INTERRUPTED",
@@ -32,10 +35,12 @@ __all__ = [
     "check_folder",
     "make_folder",
     "print_lines",
+    "print_summary",
     "print_table",
     "say",
     "scheduler_option",
     "stopped_by_ctrl_c",
+    "undetermined",
     "visible",
 ]
 
@@ -99,11 +104,33 @@ def print_table(
     _console().print(table)
 
 
+def print_summary(
+    title: str, cells: Mapping[str, Any], lines: Iterable[str], *, boxed: bool = True
+) -> None:
+    """Print a table of one row, and lines below it; numbers have three digits."""
+
+    def shown(value: Any) -> str:
+        if isinstance(value, str):
+            return value
+        return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
+
+    print_table(title, {name: [shown(value)] for name, value in cells.items()}, boxed=boxed)
+    print_lines(lines)
+
+
 def print_lines(lines: Iterable[str]) -> None:
     """Print lines below a table; long ones are not broken."""
     console = _console()
     for line in lines:
         console.print(line, soft_wrap=True, highlight=False)
+
+
+def undetermined(embedding: Embedding) -> list[str]:
+    """The line about a dimension that the answers do not determine."""
+    if embedding.determined is not False:
+        return []
+    span = f"{embedding.dimension_low} to {embedding.dimension_high}"
+    return [f"dimension not determined: these answers do not distinguish {span}"]
 
 
 def _console() -> Any:
