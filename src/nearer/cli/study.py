@@ -6,38 +6,35 @@ import json
 import socket
 import tempfile
 import time
-from collections.abc import Callable
-from functools import wraps
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
 from nearer.checks import amount
-from nearer.cli.output import GivenPath, check_file, say
-from nearer.cli.study_changes import COMMANDS, STUDY, read_settings
+from nearer.cli.output import GivenPath, check_file, print_table, say
 from nearer.errors import InvalidInput
 from nearer.files import write_bytes
 
 __all__ = ["command"]
 
-
-@click.group("study")
-def command() -> None:
-    """Ask people: make a study, serve it, read it out."""
-
-
-for _made in COMMANDS:
-    command.add_command(_made)
+STUDY = GivenPath(dir_okay=False)
+_study = click.argument("study", type=STUDY)
+_option = partial(click.option, show_default=True)
+_out = click.option("--out", type=STUDY, help="CSV; without it, standard output.")
+_json = click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+_EXPORTS = click.Choice(["triplets", "answers", "salmon", "triplettools", "replies"])
 
 
-def _needs_extra(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Say what to install when the web parts are missing."""
+class _NeedsExtra(click.Group):
+    """A group that says what to install when the web parts are missing."""
 
-    @wraps(function)
-    def wrapped(*args: Any, **options: Any) -> Any:
+    def invoke(self, ctx: click.Context) -> Any:
         try:
-            return function(*args, **options)
+            return super().invoke(ctx)
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] == "nearer":
                 raise
@@ -45,26 +42,31 @@ def _needs_extra(function: Callable[..., Any]) -> Callable[..., Any]:
                 f"the package {error.name!r} is missing: studies need `pip install 'nearer[study]'`"
             ) from error
 
-    return wrapped
+
+@click.group("study", cls=_NeedsExtra)
+def command() -> None:
+    """Ask people: make a study, serve it, read it out."""
 
 
 @command.command()
-@click.argument("study", type=STUDY)
-@click.option("--items", required=True, type=GivenPath(),
-              help="Folder or ZIP of pictures, sound or film; CSV with a text or file column; "
-                   "Salmon's init.yaml.")  # fmt: skip
+@_study
+@click.option("--items", required=True, type=GivenPath(), help="Folder, ZIP, CSV or init.yaml.")
 @click.option("--config", type=GivenPath(), help="YAML with the study's settings.")
-@click.option(
-    "--questions",
-    type=GivenPath(),
-    help="CSV of own questions: head, a, b, and if you like position, answer.",
-)
-@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
-              help="One setting, over those of --config; can be repeated.")  # fmt: skip
-@_needs_extra
-def new(study: Path, items: Path, config: Path | None, questions: Path | None,
-        settings: tuple[str, ...]) -> None:  # fmt: skip
-    """Make the file STUDY from things to compare."""
+@click.option("--questions", type=GivenPath(), help="CSV of own questions: head, a, b.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="One setting.")
+def new(
+    study: Path,
+    items: Path,
+    config: Path | None,
+    questions: Path | None,
+    settings: tuple[str, ...],
+) -> None:
+    """Make the file STUDY from things to compare.
+
+    The items are a folder or ZIP of pictures, sound or film, a CSV with a text or file column, a
+    text file, or Salmon's init.yaml. Own questions may have a position and an answer. A setting
+    goes over those of --config.
+    """
     from nearer.study.config import Config, read_yaml
     from nearer.study.imports import read_items, read_questions
     from nearer.study.items import SUFFIXES, left_out
@@ -75,32 +77,29 @@ def new(study: Path, items: Path, config: Path | None, questions: Path | None,
         say(f"{items}: {note}", err=True)
     if questions:
         own = read_questions(questions, [item.name for item in found])
-    given = {**given, **(read_yaml(config) if config else {}), **read_settings(settings, "--set ")}
-    checked = Config.of(given)
+    stated = read_yaml(config) if config else {}
+    checked = Config.of({**given, **stated, **_read_settings(settings, "--set ")})
     new_study(study, found, checked, own)
-    say(f"{study}: {len(found)} items, method {checked.method}, "
-        f"{amount(checked.questions, 'question')} a person.")  # fmt: skip
+    each = amount(checked.questions, "question")
+    say(f"{study}: {len(found)} items, method {checked.method}, {each} a person.")
     if skipped := left_out(items):
         named = ", ".join(skipped[:10]) + (" …" if len(skipped) > 10 else "")
-        say(f"Left out {amount(len(skipped), 'file')}, no pictures, sound or film of a kind "
-            f"that is taken ({' '.join(SUFFIXES)}): {named}", err=True)  # fmt: skip
+        kinds = f"no pictures, sound or film of a kind that is taken ({' '.join(SUFFIXES)})"
+        say(f"Left out {amount(len(skipped), 'file')}, {kinds}: {named}", err=True)
     say(f"Serve it: nearer study serve {study}")
 
 
 @command.command()
-@click.argument("study", type=STUDY)
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65535),
-              help="Port; 0 takes a free one.")  # fmt: skip
+@_study
+@_option("--host", default="127.0.0.1", help="Address to listen on.")
+@_option("--port", default=8000, type=click.IntRange(0, 65535), help="Port; 0 takes a free one.")
 @click.option("--start", is_flag=True, help="Let people take part at once.")
 @click.option("--new-login", is_flag=True, help="Print a set-up link although an account exists.")
-@click.option(
-    "--prefix", default="", metavar="PATH", help="Path below which a proxy serves it, as /flowers."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the addresses as one line of JSON.")
-@_needs_extra
-def serve(study: Path, host: str, port: int, start: bool, new_login: bool, prefix: str,
-          as_json: bool) -> None:  # fmt: skip
+@click.option("--prefix", default="", metavar="PATH", help="Path below which a proxy serves it.")
+@_json
+def serve(
+    study: Path, host: str, port: int, start: bool, new_login: bool, prefix: str, as_json: bool
+) -> None:
     """Serve STUDY: the participants' page and the dashboard."""
     from nearer.study.actions import set_state
     from nearer.study.app import open_study, run_server
@@ -133,98 +132,72 @@ def serve(study: Path, host: str, port: int, start: bool, new_login: bool, prefi
 
 
 @command.command()
-@click.argument("study", type=STUDY)
+@_study
 @click.option("--people", "show_people", is_flag=True, help="One line for each person, too.")
-@click.option("--json", "as_json", is_flag=True, help="Everything as JSON.")
+@_json
 def status(study: Path, show_people: bool, as_json: bool) -> None:
     """How a study stands; also while it is being served."""
+    import jinja2
+
     from nearer.study.statistics import overview, people_report
     from nearer.study.store import connect, replay
 
-    db = connect(study, read_only=True)
-    now = time.time()
-    people = people_report(db)
-    found = overview(db, replay(db).summary(now), now, people)
+    with closing(connect(study, read_only=True)) as db:
+        now, people = time.time(), people_report(db)
+        found = overview(db, replay(db).summary(now), now, people)
+    found["participants"] = [vars(p) for p in people] if show_people or as_json else []
     if as_json:
-        click.echo(json.dumps({**found, "participants": [vars(p) for p in people]}))
+        click.echo(json.dumps(found))
         return
-    answers, questions, who = found["answers"], found["questions"], found["people"]
-    say(f"{study} is {found['state']}")
-    say(f"  answers    {answers['counted']} counted, {answers['all']} stored"
-        + (f", {found['quota']} wanted" if found["quota"] else ""))  # fmt: skip
-    say("  questions  " + ", ".join(f"{count} {name}" for name, count in questions.items()))
-    say("  people     " + ", ".join(f"{count} {name}" for name, count in who.items()))
-    if found["enough"] or found["exhausted"]:
-        met = found["quota"] and answers["counted"] >= found["quota"]
-        good = found["quality"]["expected"] >= found["quality"]["wanted"]
-        say("  enough     " + ("the quota is met" if met else "the map is good enough"
-            if good else "every question has its votes"))  # fmt: skip
-    flags = (f"{name}: {flag['flagged']} of {flag['judged']}"
-             for name, flag in found["flags"].items())  # fmt: skip
-    say("  flags      " + ", ".join(flags) + " people it can judge")
-    if found["map"]:
-        share = found["map"]["accuracy"]
-        shown = "unknown" if share is None else f"{share:.1%} of {found['map']['n_holdout']}"
-        space = amount(found["map"]["dimension"], "dimension")
-        say(f"  map        {space}, hold-out accuracy {shown}")
-    for person in people if show_people else []:
-        median = "-" if person.median_ms is None else f"{person.median_ms / 1000:.1f} s"
-        say(f"  {person.pseudonym}  {amount(person.answered, 'answer')}, {median}, "
-            f"catch failed {person.catch_failed}/{person.catch_total}, repeats agree "
-            f"{person.repeats_agreed}/{person.repeats_total}"
-            + (f"  [{'; '.join(person.warnings)}]" if person.warnings else ""))  # fmt: skip
+    pages = jinja2.PackageLoader("nearer.study", "pages")
+    texts = jinja2.Environment(loader=pages, trim_blocks=True, lstrip_blocks=True, autoescape=False)
+    say(texts.get_template("status.txt").render(study=study, **found))
 
 
 @command.command()
-@click.argument("study", type=STUDY)
-@click.option("--format", "name", default="triplets", show_default=True,
-              type=click.Choice(["triplets", "answers", "salmon", "triplettools",
-                                 "replies"]))  # fmt: skip
+@_study
+@_option("--format", "name", default="triplets", type=_EXPORTS)
 @click.option("--identities", is_flag=True, help="Panel names instead of pseudonyms.")
-@click.option("--out", type=STUDY, help="File; without it, standard output.")
+@_out
 def export(study: Path, name: str, identities: bool, out: Path | None) -> None:
     """Write the answers as CSV."""
     from nearer.study.exports import export_csv, replies_csv
     from nearer.study.store import connect
 
-    _check_out(out, study)
-    db = connect(study, read_only=True)
-    if name == "replies":
-        _write(out, replies_csv(db, identities=identities))
-    else:
-        _write(out, export_csv(db, name, identities=identities))
+    make = replies_csv if name == "replies" else partial(export_csv, name=name)
+    with closing(connect(study, read_only=True)) as db:
+        _write(out, study, make(db, identities=identities))
 
 
 @command.command()
-@click.argument("study", type=STUDY)
+@_study
 @click.option("--dim", type=click.IntRange(1), help="Dimensions; without it, estimated.")
-@click.option("--seed", default=0, show_default=True)
-@click.option("--out", type=STUDY, help="CSV; without it, standard output.")
-@click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON.")
+@_option("--seed", default=0)
+@_out
+@_json
 def embed(study: Path, dim: int | None, seed: int, out: Path | None, as_json: bool) -> None:
     """Fit positions to the answers and write them as CSV."""
     from nearer.study.exports import positions_csv
     from nearer.study.maps import EVERY_KIND, FEWEST, collected, draw_map
     from nearer.study.store import connect, read_config, stored_items
 
-    _check_out(out, study)
-    db = connect(study, read_only=True)
-    items = stored_items(db)
-    answers = collected(db, EVERY_KIND)
-    d = dim or read_config(db).n_components
-    found = draw_map(answers, len(items), n_components=d, seed=seed)
+    with closing(connect(study, read_only=True)) as db:
+        names = [item["name"] for item in stored_items(db)]
+        answers, d = collected(db, EVERY_KIND), dim or read_config(db).n_components
+    found = draw_map(answers, len(names), n_components=d, seed=seed)
     if found is None:
-        some = answers.decided
-        raise InvalidInput(f"{study}: has {amount(some, 'answer')}; a map needs at least {FEWEST}")
-    _write(out, positions_csv([item["name"] for item in items], found["positions"]), quiet=as_json)
-    summary = {"n_objects": len(items), "out": str(out) if out else None,
-               **{k: v for k, v in found.items() if k != "positions"}}  # fmt: skip
+        some = amount(answers.decided, "answer")
+        raise InvalidInput(f"{study}: has {some}; a map needs at least {FEWEST}")
+    positions = found.pop("positions")
+    if out is not None or not as_json:
+        _write(out, study, positions_csv(names, positions))
     if as_json:
-        click.echo(json.dumps(summary))
+        written = str(out) if out else None
+        click.echo(json.dumps({"n_objects": len(names), "out": written, **found}))
 
 
 @command.command()
-@click.argument("study", type=STUDY)
+@_study
 @click.argument("copy", type=STUDY)
 def backup(study: Path, copy: Path) -> None:
     """Copy STUDY to COPY, consistently, also while it is being served."""
@@ -235,63 +208,154 @@ def backup(study: Path, copy: Path) -> None:
 
 
 @command.command()
-@click.argument("study", type=STUDY)
-@click.option("--answers", "n_answers", default=1000, show_default=True, type=click.IntRange(10),
-              help="Answers to collect, one a screen.")  # fmt: skip
-@click.option("--people", "n_people", default=10, show_default=True, type=click.IntRange(1, 1000),
-              help="People at a time.")  # fmt: skip
-@click.option("--positions", type=GivenPath(),
-              help="Known positions, .csv, .npy or .parquet; without it, random ones.")  # fmt: skip
-@click.option("--dim", default=2, show_default=True, type=click.IntRange(1),
-              help="Dimensions of random positions.")  # fmt: skip
-@click.option(
-    "--error", default=0.2, show_default=True, help="Share of comparisons answered wrongly."
-)
-@click.option("--seconds", default=0.0, show_default=True,
-              help="Mean thinking time; 0: that of recorded people.")  # fmt: skip
-@click.option("--dropout", default=0.1, show_default=True, help="Share who leave before the end.")
-@click.option("--seed", default=0, show_default=True)
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@_needs_extra
-def simulate(study: Path, n_answers: int, n_people: int, positions: Path | None, dim: int,
-             error: float, seconds: float, dropout: float, seed: int,
-             as_json: bool) -> None:  # fmt: skip
+@_study
+@_option("--answers", "n_answers", default=1000, type=click.IntRange(10), help="Screens in all.")
+@_option("--people", "n_people", default=10, type=click.IntRange(1, 1000), help="At a time.")
+@click.option("--positions", type=GivenPath(), help="Known positions; without it, random ones.")
+@_option("--dim", default=2, type=click.IntRange(1), help="Dimensions of random positions.")
+@_option("--error", default=0.2, help="Share of comparisons answered wrongly.")
+@_option("--seconds", default=0.0, help="Mean thinking time; 0: that of recorded people.")
+@_option("--dropout", default=0.1, help="Share who leave before the end.")
+@_option("--seed", default=0)
+@_json
+def simulate(study: Path, positions: Path | None, as_json: bool, **how: Any) -> None:
     """Try STUDY out on simulated people, to plan how many answers it needs.
 
     People come, answer and go in simulated time, in a copy without answers; STUDY is not changed.
+    Positions are read from .csv, .npy or .parquet.
     """
     from nearer.datasets.points import read_points
     from nearer.study.simulate import plan
 
+    known = None if positions is None else read_points(positions)
     with tempfile.TemporaryDirectory() as folder:
-        found = plan(
-            study, Path(folder), n_answers=n_answers, n_people=n_people,
-            positions=None if positions is None else read_points(positions),
-            dim=dim, error=error, seconds=seconds, dropout=dropout, seed=seed,
-        )  # fmt: skip
+        found = plan(study, Path(folder), positions=known, **how)
     if as_json:
         click.echo(json.dumps(found))
         return
-    say(f"{found['stored']} screens of {found['task']!r}, "
-        f"{amount(found['people'], 'person', 'people')}")  # fmt: skip
-    say(f"{found['counted']} of them count; the others are hold-outs, repeats and checks. "
-        f"Hours are people's, at {found['seconds_an_answer']:.1f} s a screen.")  # fmt: skip
-    say(f"{'counted':>8}  {'screens':>8}  {'people':>7}  {'hours':>6}  "
-        f"{'agrees with the truth':>22}  {'agrees with people':>19}")  # fmt: skip
-    for row in found["curve"]:
-        held = "-" if row["holdout"] is None else f"{row['holdout']:.1%}"
-        say(f"{row['n_triplets']:>8}  {row['answers']:>8}  {row['people']:>7}  "
-            f"{row['hours']:>6.1f}  {row['truth']:>22.1%}  {held:>19}")  # fmt: skip
+    columns = {
+        "counted": [f"{row['n_triplets']}" for row in found["curve"]],
+        "screens": [f"{row['answers']}" for row in found["curve"]],
+        "people": [f"{row['people']}" for row in found["curve"]],
+        "hours": [f"{row['hours']:.1f}" for row in found["curve"]],
+        "agrees with the truth": [_share(row["truth"]) for row in found["curve"]],
+        "agrees with people": [_share(row["holdout"]) for row in found["curve"]],
+    }
+    people = amount(found["people"], "person", "people")
+    print_table(f"{found['stored']} screens of {found['task']!r}, {people}", columns, boxed=False)
+    say(f"{found['counted']} screens count; the others are hold-outs, repeats and checks. Hours "
+        f"are people's, at {found['seconds_an_answer']:.1f} s a screen.")  # fmt: skip
 
 
-def _check_out(out: Path | None, study: Path) -> None:
-    """Refuse to write a table over the study that it is made from."""
-    if out is not None:
-        check_file("--out", out, [study])
+@command.command()
+@_study
+@click.argument("person")
+@click.confirmation_option(prompt="Delete this person's identity and answers for good?")
+def withdraw(study: Path, person: str) -> None:
+    """Erase a PERSON, named by pseudonym or by the panel's name, and all their answers."""
+    from nearer.study.actions import withdraw as erase
+
+    with _writer(study) as store:
+        number = _person(store.reader(), study, person)
+        erased = store.write(lambda ledger: erase(ledger, number))
+    say(f"{person}: {amount(erased, 'answer')} erased. Older backups still hold them.")
 
 
-def _write(out: Path | None, text: str, *, quiet: bool = False) -> None:
-    if out is not None:
-        write_bytes(out, text.encode())
-    elif not quiet:
+@command.command("set")
+@_study
+@click.argument("settings", nargs=-1, required=True, metavar="NAME=VALUE...")
+def set_settings(study: Path, settings: tuple[str, ...]) -> None:
+    """Change settings of STUDY, also while it is being served; every change is recorded."""
+    from nearer.study.actions import change_settings
+
+    given = _read_settings(settings)
+    with _writer(study) as store:
+        changes = store.write(lambda ledger: change_settings(ledger, given))
+    for name, value in changes.items():
+        say(f"{name}: {value!r}")
+    if not changes:
+        say("Nothing changed: the study has these settings already.")
+
+
+@command.command("import")
+@_study
+@click.argument("answers", type=GivenPath())
+def import_(study: Path, answers: Path) -> None:
+    """Add earlier ANSWERS to STUDY: a CSV with head, winner, loser, and if you like person."""
+    from nearer.study.imports import import_answers, read_answers
+
+    with _writer(study) as store:
+        found = read_answers(answers, [item["name"] for item in store.facts.items])
+        added = store.write(lambda ledger: import_answers(ledger, found))
+    say(f"{study}: {amount(added, 'answer')} added")
+
+
+@command.command()
+@_study
+@click.argument("person")
+def link(study: Path, person: str) -> None:
+    """Print the end of a personal link, with which a PERSON goes on from another browser.
+
+    Put it after the study's address. It is like a key: send it to that person only.
+    """
+    from nearer.study.auth import Signer
+    from nearer.study.store import connect
+
+    with closing(connect(study, read_only=True)) as db:
+        number = _person(db, study, person)
+        key = db.execute("SELECT value FROM secrets WHERE name = 'sign'").fetchone()[0]
+    say(f"?resume={Signer(key).sign('resume', {'id': number})}")
+
+
+def _share(share: float | None) -> str:
+    return "-" if share is None else f"{share:.1%}"
+
+
+@contextmanager
+def _writer(study: Path) -> Iterator[Any]:
+    """The study's writer, closed at the end."""
+    from nearer.study.store import Store
+
+    with closing(Store(study)) as store:
+        yield store
+
+
+def _read_settings(given: tuple[str, ...], where: str = "") -> dict[str, Any]:
+    """NAME=VALUE, the value as YAML reads it."""
+    from nearer.study.config import parse_yaml
+
+    found = {}
+    for setting in given:
+        name, equals, value = setting.partition("=")
+        if not equals:
+            raise InvalidInput(f"{where}{setting!r}: must be NAME=VALUE")
+        shown = setting if len(setting) <= 80 else f"{setting[:80]}…"
+        try:
+            found[name] = parse_yaml(shown, value)
+        except InvalidInput as error:
+            rule = "the value cannot be read as YAML; put it in quotes"
+            raise InvalidInput(f"{where}{shown!r}: {rule}") from error
+    return found
+
+
+def _person(db: Any, study: Path, name: str) -> int:
+    """The number of the person of a name."""
+    rows = db.execute(
+        "SELECT p.id FROM people p LEFT JOIN identities i ON i.person = p.id"
+        " WHERE p.pseudonym = ? OR i.external = ?",
+        (name, name),
+    ).fetchall()
+    if not rows:
+        raise InvalidInput(f"{name!r}: nobody of that name takes part in {study}")
+    if len(rows) > 1:
+        raise InvalidInput(f"{name!r}: {len(rows)} people have that name; use the pseudonym")
+    return int(rows[0][0])
+
+
+def _write(out: Path | None, study: Path, text: str) -> None:
+    """Write or print a table; never over the study that it is made from."""
+    if out is None:
         click.echo(text, nl=False)
+        return
+    check_file("--out", out, [study])
+    write_bytes(out, text.encode())

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from math import comb
 
 import numpy as np
@@ -23,13 +22,9 @@ from nearer.study.rows import Batch, Lease, Ledger, Promotion, Question, fact
 
 FEWEST_CATCH = 2  # catch trials that the flag needs
 FEWEST_REPEATS = 4  # repeats that both times were decided, which the flag needs
-_PLANNED_REPEATS = 5  # one may meet an answer that was skipped
 _LONG_ENOUGH = 20  # questions below which there is no room for so many checks
-_BLOCK = 50
+_BLOCK = 50  # questions in which so many checks are wanted
 GAP = 5  # questions between one and its repeat, at least
-
-#: what is due first where two kinds are due
-_KINDS = ("catch", "repeat", "holdout", "own")
 
 
 def checks_due(
@@ -38,7 +33,8 @@ def checks_due(
     """The kinds of check of which one should be a person's question of this number (from 0).
 
     What comes first is due first; another one is where there can be none of that kind, as no catch
-    trial among odd ones out. Without any, it should be a real one.
+    trial among odd ones out. Without any, it should be a real one. A person's questions are cut
+    into as many pieces as there are checks of a kind, and one is due at a random place of each.
 
     Parameters
     ----------
@@ -47,52 +43,27 @@ def checks_due(
     own
         Whether the researcher brought questions.
     """
-    block, place = divmod(number, _length(config.questions))
-    counts = _counts(config, own)
-    so_far = _plan(counts, _length(config.questions), config.seed, person, block)[place]
-    return [
-        kind
-        for kind, count, here in zip(_KINDS, counts, so_far, strict=True)
-        if block * count + here > given.get(kind, 0)
-    ]
-
-
-def _length(questions: int) -> int:
-    """Blocks of about fifty, all of the same length."""
-    return -(-questions // max(round(questions / _BLOCK), 1))
-
-
-def _counts(config: Config, own: bool) -> tuple[int, int, int, int]:
-    """Checks of each kind in a block."""
-    length = _length(config.questions)
-    room = length >= _LONG_ENOUGH
-    catch, repeat = round(config.catch_share * length), round(config.repeat_share * length)
-    if room and config.catch_share:
-        catch = max(catch, FEWEST_CATCH)
-    if room and config.repeat_share:
-        repeat = max(repeat, _PLANNED_REPEATS)
-    share = config.own_share if own else 0.0
-    return catch, repeat, round(config.holdout_share * length), round(share * length)
-
-
-@lru_cache(maxsize=4096)
-def _plan(
-    counts: tuple[int, ...], length: int, seed: int, person: int, block: int
-) -> tuple[tuple[int, ...], ...]:
-    """How many checks of each kind should have come, up to every place of a block."""
-    rng = np.random.default_rng([seed, person, block])
-    kind_at = np.full(length, -1)
-    for kind, count in enumerate(counts):
-        # A repeat needs something to repeat, in the first block.
-        first = min(2 * GAP, length // 2) if kind == 1 and not block else 0
-        edges = np.linspace(first, length, count + 1)
-        for k in range(count):
-            at = int(rng.uniform(edges[k], edges[k + 1]))
-            free = np.flatnonzero(kind_at < 0)
-            if len(free):
-                kind_at[free[np.argmin(np.abs(free - at))]] = kind
-    met = np.cumsum(kind_at[:, None] == np.arange(len(counts)), axis=0)
-    return tuple(tuple(row) for row in met.tolist())
+    # One repeat more than the flag needs, since it may meet an answer that was skipped.
+    kinds = {
+        "catch": (config.catch_share, FEWEST_CATCH, 0),
+        "repeat": (config.repeat_share, FEWEST_REPEATS + 1, 2 * GAP),
+        "holdout": (config.holdout_share, 0, 0),
+        "own": (config.own_share if own else 0.0, 0, 0),
+    }
+    blocks = max(round(config.questions / _BLOCK), 1)
+    due = []
+    for k, (kind, (share, fewest, earliest)) in enumerate(kinds.items()):
+        least = fewest if share and config.questions >= _LONG_ENOUGH else 0
+        count = blocks * max(round(share * config.questions / blocks), least)
+        j = given.get(kind, 0)
+        if j < count:
+            first = min(earliest, config.questions // 2)
+            # Nothing is planned for the last places, where checks that are due together still fit.
+            piece = (config.questions - len(kinds) - first) / count
+            place = np.random.default_rng([config.seed, person, k, j]).random()
+            if number >= first + (j + place) * piece:
+                due.append(kind)
+    return due
 
 
 #: questions a person holds at a time: the one on the page and the one that is being loaded

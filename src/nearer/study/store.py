@@ -36,6 +36,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -46,10 +47,11 @@ from nearer.errors import InvalidInput
 from nearer.study.board import Board
 from nearer.study.config import Config
 from nearer.study.rows import Ledger, OwnQuestion, Refusal, StoreTrouble, read_rows
-from nearer.study.schema import FORMAT, SCHEMA
 
 if TYPE_CHECKING:
     from nearer.study.items import Item
+
+FORMAT = 3  # of the tables, which `schema.sql` describes
 
 
 def read_header(db: sqlite3.Connection) -> dict[str, str]:
@@ -112,7 +114,7 @@ def new_study(
     }
     with _drafted(Path(path)) as draft, closing(sqlite3.connect(draft, isolation_level=None)) as db:
         db.execute("PRAGMA journal_mode = WAL")
-        db.executescript(SCHEMA)
+        db.executescript((files("nearer.study") / "schema.sql").read_text(encoding="utf-8"))
         db.execute("BEGIN")
         db.executemany("INSERT INTO header VALUES (?, ?)", header.items())
         db.execute("INSERT INTO secrets VALUES ('sign', ?)", (secrets.token_bytes(32),))

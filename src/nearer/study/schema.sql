@@ -1,32 +1,19 @@
-"""The tables of a study file, and the rules that the file itself keeps.
+-- The tables of a study file, and the rules that the file itself keeps.
+--
+-- A study is a log. `people`, `batches`, `questions`, `promoted`, `leases`, `answers` and `events`
+-- get rows in order; a row never changes. What the server knows is these rows applied one after the
+-- other (see rows.py and board.py). Whatever is decided later about an earlier row is a row of its
+-- own: a person who is excluded, a setting that was changed, an answer that takes the place of the
+-- one before it (`supersedes`).
+--
+-- A question is a *task* with what is shown: the query, if the task has one, and two or more things
+-- of which some are chosen. An answer is the list of those chosen, best first. That holds "which of
+-- the two", "choose k of m" and "the odd one out" alike, see board.py.
+--
+-- There is one exception to rows that stay, which the law knows too: a person who withdrew. Their
+-- answers, leases, replies, browser keys and identity are deleted and overwritten. `identities`
+-- alone knows who somebody is outside the study; without its row the answers are pseudonymous.
 
-A study is a log. `people`, `batches`, `questions`, `promoted`, `leases`, `answers` and `events`
-get rows in order; a row never changes. What the server knows is these rows applied one after the
-other (see `nearer.study.rows` and `nearer.study.board`). Whatever is decided later about an
-earlier row is a row of its own: a person who is excluded, a setting that was changed, an answer
-that takes the place of the one before it (`supersedes`).
-
-A question is a *task* with what is shown: the query, if the task has one, and two or more things
-of which some are chosen. An answer is the list of those chosen, best first. That holds "which of
-the two", "choose k of m" and "the odd one out" alike, see `nearer.study.board`.
-
-There is one exception to rows that stay, which the law knows too: a person who withdrew. Their
-answers, leases, replies, browser keys and identity are deleted and overwritten. `identities` alone
-knows who somebody is outside the study; without its row the answers are pseudonymous.
-"""
-
-FORMAT = 3
-
-#: questions as they stand now
-POSED = """
-CREATE VIEW posed AS
-  SELECT q.id, q.task, q.query, q.shown, q.choose, q.person, q.repeats, q.position, q.expected,
-         q.odds, coalesce(q.batch, p.batch) AS batch,
-         CASE WHEN p.question IS NULL THEN q.purpose ELSE 'main' END AS purpose
-  FROM questions q LEFT JOIN promoted p ON p.question = q.id;
-"""
-
-SCHEMA = """
 CREATE TABLE header (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
 CREATE TABLE media (
@@ -134,24 +121,42 @@ CREATE TABLE sessions (
   key TEXT PRIMARY KEY, account INTEGER NOT NULL REFERENCES accounts (id), until REAL NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
-"""
 
-_LOGS = ("people", "batches", "questions", "promoted", "leases", "answers", "events")
-_ERASED = ("leases", "answers")
+-- Questions as they stand now.
+CREATE VIEW posed AS
+  SELECT q.id, q.task, q.query, q.shown, q.choose, q.person, q.repeats, q.position, q.expected,
+         q.odds, coalesce(q.batch, p.batch) AS batch,
+         CASE WHEN p.question IS NULL THEN q.purpose ELSE 'main' END AS purpose
+  FROM questions q LEFT JOIN promoted p ON p.question = q.id;
 
-
-def _keeps(table: str) -> str:
-    """Triggers: rows of a log stay as they are; only somebody who withdrew is deleted."""
-    allowed = ""
-    if table in _ERASED:
-        allowed = (
-            "WHEN NOT EXISTS (SELECT 1 FROM events WHERE person = OLD.person AND kind = 'withdraw')"
-        )
-    said = f"BEGIN SELECT RAISE (ABORT, '{table} are append-only'); END;"
-    return (
-        f"CREATE TRIGGER {table}_keep BEFORE UPDATE ON {table} {said}\n"
-        f"CREATE TRIGGER {table}_stay BEFORE DELETE ON {table} {allowed} {said}\n"
-    )
-
-
-SCHEMA += POSED + "".join(_keeps(table) for table in _LOGS)
+-- Rows of a log stay as they are; only of somebody who withdrew are they deleted.
+CREATE TRIGGER people_keep BEFORE UPDATE ON people
+  BEGIN SELECT RAISE (ABORT, 'people are append-only'); END;
+CREATE TRIGGER people_stay BEFORE DELETE ON people
+  BEGIN SELECT RAISE (ABORT, 'people are append-only'); END;
+CREATE TRIGGER batches_keep BEFORE UPDATE ON batches
+  BEGIN SELECT RAISE (ABORT, 'batches are append-only'); END;
+CREATE TRIGGER batches_stay BEFORE DELETE ON batches
+  BEGIN SELECT RAISE (ABORT, 'batches are append-only'); END;
+CREATE TRIGGER questions_keep BEFORE UPDATE ON questions
+  BEGIN SELECT RAISE (ABORT, 'questions are append-only'); END;
+CREATE TRIGGER questions_stay BEFORE DELETE ON questions
+  BEGIN SELECT RAISE (ABORT, 'questions are append-only'); END;
+CREATE TRIGGER promoted_keep BEFORE UPDATE ON promoted
+  BEGIN SELECT RAISE (ABORT, 'promoted are append-only'); END;
+CREATE TRIGGER promoted_stay BEFORE DELETE ON promoted
+  BEGIN SELECT RAISE (ABORT, 'promoted are append-only'); END;
+CREATE TRIGGER leases_keep BEFORE UPDATE ON leases
+  BEGIN SELECT RAISE (ABORT, 'leases are append-only'); END;
+CREATE TRIGGER leases_stay BEFORE DELETE ON leases
+  WHEN NOT EXISTS (SELECT 1 FROM events WHERE person = OLD.person AND kind = 'withdraw')
+  BEGIN SELECT RAISE (ABORT, 'leases are append-only'); END;
+CREATE TRIGGER answers_keep BEFORE UPDATE ON answers
+  BEGIN SELECT RAISE (ABORT, 'answers are append-only'); END;
+CREATE TRIGGER answers_stay BEFORE DELETE ON answers
+  WHEN NOT EXISTS (SELECT 1 FROM events WHERE person = OLD.person AND kind = 'withdraw')
+  BEGIN SELECT RAISE (ABORT, 'answers are append-only'); END;
+CREATE TRIGGER events_keep BEFORE UPDATE ON events
+  BEGIN SELECT RAISE (ABORT, 'events are append-only'); END;
+CREATE TRIGGER events_stay BEFORE DELETE ON events
+  BEGIN SELECT RAISE (ABORT, 'events are append-only'); END;
