@@ -33,9 +33,9 @@ NUMBERS = {
             "_GROWTH": "a round as a share of the answers",
             "_BITS": "comparisons for each bit that positions hold",
         },
-        "fitting.misplaced": {
-            "_SHARE": "of an object's answers violated, that makes it suspect",
-            "_MIRRORS": "planes at which a suspect is mirrored",
+        "fitting.initial": {
+            "_MISPLACED": "share of an object's answers violated that makes it suspect",
+            "_PLANES": "at which a suspect is mirrored",
         },
     },
     "doubtful": {
@@ -67,9 +67,10 @@ NUMBERS = {
         },
     },
     "given": {
-        "fitting.starts": {
+        "fitting.initial": {
             "EXTRA": "dimensions too many at the start",
             "_TINY": "spread of the random cloud",
+            "_EXACT_PRIOR": "width of the prior for exact answers",
         },
     },
     "few": {"fitting.dimension": {"MANY": "answers a coordinate that may be exact"}},

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 import nearer
 from benchmarks.harness import Cell, Rows, counted, distinct, grid, median, pick, summary, table
-from nearer.fitting.starts import fit_from_above
+from nearer.fitting.initial import fit_from_more_dimensions
 from nearer.metrics import knn_precision, mean_kendall_tau
 from nearer.questions import answered, balanced_questions
 
@@ -88,7 +88,7 @@ def measured(d: int, n: int, family: str, seed: int) -> dict[str, float]:
     most = n * (n - 1) * (n - 2) // 2
     questions = balanced_questions(n, min(int(figures["comparisons"]), most), rng)
     answers = nearer.PointOracle(X)(questions)
-    Y = fit_from_above(answered(questions, answers), n, d, rng=rng).positions
+    Y = fit_from_more_dimensions(answered(questions, answers), n, d, rng=rng).positions
     return figures | {"random_tau": mean_kendall_tau(X, Y), "random_knn": knn_precision(X, Y)}
 
 

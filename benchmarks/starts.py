@@ -14,8 +14,8 @@ import numpy as np
 
 import nearer
 from benchmarks.harness import Cell, Rows, distinct, grid, pick, table
+from nearer.fitting.initial import fit_from_more_dimensions, ranking_start
 from nearer.fitting.solver import Fit, fit_positions, violated
-from nearer.fitting.starts import fit_from_above, ranking_start
 
 SETS = {"3dgmm": 3, "5dgmm": 5, "5dcube": 5, "cities": 3}
 DOCS = "starts.md"
@@ -45,7 +45,7 @@ def _rankings(basis: nearer.algorithms.Basis, d: int, rng: np.random.Generator) 
 
 
 def _above(basis: nearer.algorithms.Basis, d: int, rng: np.random.Generator) -> Fit:
-    return fit_from_above(basis.triplets, basis.n_objects, d, rng=rng)
+    return fit_from_more_dimensions(basis.triplets, basis.n_objects, d, rng=rng)
 
 
 STARTS: dict[str, Callable[[nearer.algorithms.Basis, int, np.random.Generator], Fit]] = {
@@ -85,7 +85,7 @@ Soft ordinal embedding has bad optima, and the start decides in which one a fit 
 often one start reaches loss zero (below 10⁻³), over {seeds} seeds; in brackets how
 often every answer is obeyed, the median τ, processor seconds. Answers are those of
 `choose_basis`, n = 500, fitted at the true dimension. Made by
-`python -m benchmarks starts --full`; what each start is, `nearer.fitting.starts` says.
+`python -m benchmarks starts --full`; what each start is, `nearer.fitting.initial` says.
 
 """
     sets = distinct(rows, "data")

@@ -25,7 +25,7 @@ RETURNED = (
     "fitting.posterior.Posterior",
     "fitting.posterior.Noise",
     "fitting.posterior.Curve",
-    "fitting.reliability.Reliability",
+    "fitting.people.Reliability",
     "triplets.report.Report",
 )
 

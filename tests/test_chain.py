@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from nearer import Trials
-from nearer.fitting.chain import draw_maps
 from nearer.fitting.choices import as_choices
+from nearer.fitting.draws import draw_maps
 from nearer.fitting.posterior import Noise, as_evidence, fit_posterior
 
 ANSWERS = np.array([[0, 1, 2]] * 6 + [[1, 0, 2]] * 3 + [[0, 2, 1]] + [[3, 2, 0]] * 5 + [[2, 0, 3]])

@@ -7,10 +7,9 @@ import pytest
 
 import nearer
 from nearer.errors import InvalidInput
-from nearer.fitting.bootstrap import bootstrap_covariances
-from nearer.fitting.misplaced import mirrored, relocate
+from nearer.fitting.draws import bootstrap_covariances
+from nearer.fitting.initial import fit_from_more_dimensions, mirrored, relocate
 from nearer.fitting.solver import fit_positions, violated
-from nearer.fitting.starts import fit_from_above
 from nearer.questions import answered, balanced_questions
 
 
@@ -83,7 +82,7 @@ def test_mirror_images_keep_the_distances_to_the_heads_of_the_plane():
 def test_positions_that_obey_everything_have_loss_zero():
     X = np.random.default_rng(3).normal(size=(60, 2))
     T = answers(X, 6000)
-    fit = fit_from_above(T, 60, 2, rng=np.random.default_rng(0))
+    fit = fit_from_more_dimensions(T, 60, 2, rng=np.random.default_rng(0))
     assert not violated(fit.positions, T).any()
     assert fit.loss == 0
 

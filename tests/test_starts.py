@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 import nearer
-from nearer.fitting import starts
-from nearer.fitting.descent import principal_axes
-from nearer.fitting.solver import Passes, violated
-from nearer.fitting.starts import (
-    fit_from_above,
+from nearer.fitting import initial
+from nearer.fitting.initial import (
+    fit_from_more_dimensions,
+    principal_axes,
     random_start,
     ranking_start,
     triplet_ranks,
 )
+from nearer.fitting.solver import violated
 from nearer.questions import answered, random_questions
 
 
@@ -20,7 +20,7 @@ from nearer.questions import answered, random_questions
 def test_exact_rankings_are_obeyed_from_one_start(seed):
     X = nearer.datasets.make_cube(200, 3, random_state=seed)
     basis = nearer.run(nearer.choose_basis(200, random_state=seed), nearer.PointOracle(X))
-    fit = fit_from_above(basis.triplets, 200, 3, rng=np.random.default_rng(seed))
+    fit = fit_from_more_dimensions(basis.triplets, 200, 3, rng=np.random.default_rng(seed))
     assert not violated(fit.positions, basis.triplets).any()
     assert nearer.metrics.mean_kendall_tau(X, fit.positions) > 0.9
 
@@ -62,34 +62,38 @@ def test_interruption_ends_the_whole_descent():
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        fit_from_above(rows, 30, 2, rng=np.random.default_rng(0), callback=callback)
+        fit_from_more_dimensions(rows, 30, 2, rng=np.random.default_rng(0), callback=callback)
     assert len(calls) == 4
 
 
-def test_many_answers_take_fewer_steps_to_the_middle_and_are_satisfied(monkeypatch):
-    steps, real = [], Passes.fit
-
-    def fit(self, loss, X, **how):
-        done = real(self, loss, X, **how)
-        if loss.name == "logistic":
-            steps.append(done.n_iter)
-        return done
-
-    monkeypatch.setattr(Passes, "fit", fit)
+def test_some_of_many_answers_are_enough_on_the_way_down(monkeypatch):
     X = nearer.datasets.make_cube(300, 2, random_state=0)
     rng = np.random.default_rng(0)
-    rows, unseen = random_questions(300, 30_000, rng), random_questions(300, 10_000, rng)
+    rows, unseen = random_questions(300, 60_000, rng), random_questions(300, 10_000, rng)
     rows = answered(rows, nearer.PointOracle(X)(rows))
     unseen = answered(unseen, nearer.PointOracle(X)(unseen))
-    long = fit_from_above(rows, 300, 2, rng=np.random.default_rng(1))
-    monkeypatch.setattr(starts, "_MANY", 20_000)
-    monkeypatch.setattr(starts, "_SLOW", 0.02)  # so few slow down late
-    monkeypatch.setattr(starts, "ENOUGH", 1000)  # the way down takes all of them, as before
-    short = fit_from_above(rows, 300, 2, rng=np.random.default_rng(1))
-    assert steps[1] < steps[0]
-    assert not violated(short.positions, rows).any()
-    wrong = [violated(fit.positions, unseen).mean() for fit in (short, long)]
+    every = fit_from_more_dimensions(rows, 300, 2, rng=np.random.default_rng(1))
+    monkeypatch.setattr(initial, "_MANY", 20_000)
+    some = fit_from_more_dimensions(rows, 300, 2, rng=np.random.default_rng(1))
+    assert not violated(some.positions, rows).any()
+    wrong = [violated(fit.positions, unseen).mean() for fit in (some, every)]
     assert wrong[0] < 1.1 * wrong[1]
+
+
+@pytest.mark.parametrize("m", [800, 5000])
+def test_the_most_probable_positions_predict_exact_answers_better(m):
+    wrong = {True: [], False: []}
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(60, 2))
+        rows, unseen = random_questions(60, m, rng), random_questions(60, 5000, rng)
+        rows = answered(rows, nearer.PointOracle(X)(rows))
+        unseen = answered(unseen, nearer.PointOracle(X)(unseen))
+        for centre, shares in wrong.items():
+            how = {"rng": np.random.default_rng(seed), "centre": centre}
+            fit = fit_from_more_dimensions(rows, 60, 2, **how)
+            shares.append(violated(fit.positions, unseen).mean())
+    assert np.mean(wrong[True]) < 0.95 * np.mean(wrong[False])
 
 
 def test_no_misplaced_objects_are_looked_for_where_many_answers_are_wrong(monkeypatch):
@@ -97,9 +101,9 @@ def test_no_misplaced_objects_are_looked_for_where_many_answers_are_wrong(monkey
     X = rng.laplace(size=(60, 2))
     rows = random_questions(60, 3600, rng)
     rows = answered(rows, nearer.PointOracle(X)(rows) ^ (rng.random(3600) < 0.1))
-    plain = fit_from_above(rows, 60, 2, rng=np.random.default_rng(1))
-    monkeypatch.setattr(starts, "_RESCUE_BELOW", 1.0)
-    looked = fit_from_above(rows, 60, 2, rng=np.random.default_rng(1))
+    plain = fit_from_more_dimensions(rows, 60, 2, rng=np.random.default_rng(1))
+    monkeypatch.setattr(initial, "_FEW_VIOLATED", 1.0)
+    looked = fit_from_more_dimensions(rows, 60, 2, rng=np.random.default_rng(1))
     assert plain.n_iter < looked.n_iter / 3
     tau = [nearer.metrics.mean_kendall_tau(X, fit.positions) for fit in (plain, looked)]
     assert tau[0] > tau[1] - 0.01

@@ -10,7 +10,7 @@ from studykit import Bench, Web, only_real, words
 
 from nearer.cli import main
 from nearer.errors import InvalidInput
-from nearer.fitting.pace import Pace
+from nearer.fitting.people import Pace
 from nearer.study.config import Config
 from nearer.study.exports import export_csv
 from nearer.study.imports import (

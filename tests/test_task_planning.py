@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from nearer.algorithms.task_planning import TaskPlan, plan_tasks
 from nearer.cli import main
 from nearer.errors import InvalidInput
-from nearer.fitting.pace import Pace
+from nearer.fitting.people import Pace
 
 
 @pytest.mark.slow

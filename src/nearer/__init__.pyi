@@ -18,7 +18,7 @@ from .triplets import write_trials as write_trials
 from .triplets import Triplets as Triplets
 from .trials import Trials as Trials
 from .trials import Task as Task
-from .fitting.pace import Pace as Pace
+from .fitting.people import Pace as Pace
 
 # Strategies, and how they are run
 from .algorithms.adaptive import adaptive as adaptive

@@ -2,7 +2,7 @@
 
 Answers in any form are loaded as `Trials`. One posterior of them (`nearer.fitting.belief`) gives
 positions, their dimension and covariances, how reliable each person is, and how well held-out
-answers are predicted. Exact answers are satisfied instead (`nearer.fitting.starts`), and other
+answers are predicted. Exact answers are satisfied instead (`nearer.fitting.initial`), and other
 losses can be chosen; covariances then come from a bootstrap, or from other maps that satisfy all
 answers.
 """
@@ -28,15 +28,14 @@ from nearer.embedding import Embedding, HeldOutAccuracy, Phase
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.files import content_suffix
 from nearer.fitting.belief import Belief
-from nearer.fitting.bootstrap import bootstrap_covariances
 from nearer.fitting.device import Device, using
-from nearer.fitting.drawing import draw_positions
+from nearer.fitting.draws import bootstrap_covariances, draw_positions
 from nearer.fitting.heldout import HeldOut, hold_out_once
+from nearer.fitting.initial import fit_from_more_dimensions
 from nearer.fitting.losses import LOSSES, Floats, Loss
+from nearer.fitting.people import Reliability
 from nearer.fitting.posterior import Curve, MarginForecast, Noise, Posterior
-from nearer.fitting.reliability import Reliability
 from nearer.fitting.solver import Fit, fit_positions, margins
-from nearer.fitting.starts import fit_from_above
 from nearer.metrics import share_interval
 from nearer.questions import MAX_OBJECTS, Objects
 from nearer.trials import Trials
@@ -259,7 +258,7 @@ def _fit_answers(loaded: LoadedAnswers, goal: Goal, rng: np.random.Generator) ->
 def _fit_loss(loaded: LoadedAnswers, goal: Goal, rng: np.random.Generator) -> _Result:
     d, loss, weights = goal.d or 1, Loss(goal.method), loaded.weights
     how: dict[str, Any] = {"max_iter": goal.max_iter, "tol": goal.tol, "rng": rng}
-    found = fit_from_above(loaded.rows, loaded.n, d, loss=loss, weights=weights, **how)
+    found = fit_from_more_dimensions(loaded.rows, loaded.n, d, loss=loss, weights=weights, **how)
     held = hold_out_once(loaded.rows, weights, loaded.n, d, loss, rng)
     return _plain_result(loaded, goal.method, found, held)
 

@@ -18,12 +18,15 @@ from numpy.typing import ArrayLike, NDArray
 from nearer import checks
 from nearer.errors import InvalidInput
 from nearer.fitting.belief import Belief
-from nearer.fitting.descent import descend, principal_axes
 from nearer.fitting.dimension import MANY, HeldOutJudge, is_exact, lowest, obeys
 from nearer.fitting.heldout import HeldOut, hold_out_once
+from nearer.fitting.initial import (
+    fit_from_more_dimensions,
+    principal_axes,
+    reduce_dimensions,
+)
 from nearer.fitting.losses import Floats, Loss
 from nearer.fitting.solver import Fit
-from nearer.fitting.starts import come_down, fit_from_above
 from nearer.questions import pack
 from nearer.trials import Trials
 
@@ -201,7 +204,7 @@ def _fit_exactly(
     for e in range(d, belief.judge.span(chances)[1] + 1) if chances else (d,):
         if len(rows) < MANY * n * e:
             break
-        fit = fit_from_above(rows, n, e, weights=weights, rng=rng, max_iter=1000)
+        fit = fit_from_more_dimensions(rows, n, e, weights=weights, rng=rng, max_iter=1000)
         if not obeys(fit, rows):
             continue
         if chances:  # chosen, so fewer may do as well
@@ -226,9 +229,9 @@ def _lowered(fit: Fit, rows: NDArray[np.int32], rng: np.random.Generator) -> Fit
         return fit
 
     def fewer(X: Floats) -> Fit:
-        return come_down(rows, n, X, X.shape[1], rng=rng)
+        return fit_from_more_dimensions(rows, n, X.shape[1], start=X, rng=rng)
 
-    way = descend(fewer, principal_axes(fit.positions, d - 1), 1)
+    way = reduce_dimensions(fewer, principal_axes(fit.positions, d - 1), 1)
     return lowest(way, partial(obeys, rows=rows)) or fit
 
 

@@ -19,7 +19,7 @@ from nearer.asking.run import run
 from nearer.checks import amount
 from nearer.distances import Distances
 from nearer.errors import InvalidInput
-from nearer.fitting.drawing import draw_positions
+from nearer.fitting.draws import draw_positions
 from nearer.questions import Answers
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ class Embedding:
         What is not known of the positions shows in how the maps differ: of any figure that is
         computed from a map (a distance, an order), the middle 95 % of its values over the draws is
         an interval for it. Every map is laid over the positions by the best motion and scale, since
-        the answers tell of neither. `nearer.fitting.drawing` says how they are found, and
+        the answers tell of neither. `nearer.fitting.draws` says how they are found, and
         ``python -m benchmarks coverage`` how often they are right.
 
         Parameters

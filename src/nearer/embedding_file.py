@@ -26,8 +26,8 @@ from nearer.embedding import Embedding, HeldOutAccuracy, Phase
 from nearer.errors import InvalidInput
 from nearer.files import as_path, read_numpy, write_bytes
 from nearer.fitting.choices import Choices
+from nearer.fitting.people import Reliability
 from nearer.fitting.posterior import Curve, Noise, Posterior
-from nearer.fitting.reliability import Reliability
 from nearer.triplets.report import Report
 
 __all__ = ["load", "save"]

@@ -26,9 +26,9 @@ from nearer.asking.record import Record
 from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent
 from nearer.fitting.dimension import fit_smallest
+from nearer.fitting.initial import fit_from_more_dimensions
 from nearer.fitting.losses import Loss
 from nearer.fitting.solver import Fit, fit_positions
-from nearer.fitting.starts import fit_from_above
 from nearer.questions import balanced_questions, pack
 
 __all__ = ["crowd_kernel"]
@@ -149,7 +149,9 @@ class _Fits:
             tol=1e-5,
         )
         if last:
-            above = fit_from_above(triplets, self._n, self._d, loss=_LOSS, max_iter=300, rng=rng)
+            above = fit_from_more_dimensions(
+                triplets, self._n, self._d, loss=_LOSS, max_iter=300, rng=rng
+            )
             fit = min(fit, above, key=lambda f: f.loss)
         self._positions = fit.positions
         self.count += 1

@@ -9,7 +9,7 @@
 * ``paper``: the paper's own protocol of restarts: 20 random starts in d̂ dimensions and, if the best
   loss is above 10⁻³, 20 in 2·d̂.
 
-All but the last fit from one start (`nearer.fitting.starts`), in the number of dimensions that the
+All but the last fit from one start (`nearer.fitting.initial`), in the number of dimensions that the
 answers call for.
 """
 
@@ -32,8 +32,8 @@ from nearer.asking.sort import Order, sort_lists
 from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent
 from nearer.fitting.dimension import fit_onwards, fit_smallest
+from nearer.fitting.initial import fit_from_more_dimensions
 from nearer.fitting.solver import Fit, fit_positions
-from nearer.fitting.starts import fit_from_above
 from nearer.questions import balanced_questions
 
 __all__ = ["basis_soe", "extra_soe", "paper_protocol", "rand_soe"]
@@ -275,7 +275,7 @@ def _fit(
     if not len(triplets):
         return Fit(np.zeros((n, d or 1)), 0.0, 0, False), {}
     if d is not None:
-        fit = fit_from_above(triplets, n, d, rng=rng)
+        fit = fit_from_more_dimensions(triplets, n, d, rng=rng)
         return fit, {d: {"loss": fit.loss}}
     return fit_smallest(triplets, n, at_least=at_least, rng=rng)
 

@@ -23,7 +23,7 @@ from nearer.asking.simulated_people import PsychometricOracle
 from nearer.distances import Distances
 from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
-from nearer.fitting.pace import Pace
+from nearer.fitting.people import Pace
 from nearer.metrics import mean_kendall_tau
 from nearer.parallel import parallel_map
 from nearer.questions import random_questions

@@ -27,9 +27,14 @@ from nearer._fit import fit, load_answers
 from nearer.checks import amount
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.fitting.device import Device, gpu, is_tensor, using
+from nearer.fitting.initial import (
+    fit_from_more_dimensions,
+    random_start,
+    ranking_start,
+    triplet_ranks,
+)
 from nearer.fitting.losses import Loss
 from nearer.fitting.solver import Fit, Passes, fit_positions, prepare, violated
-from nearer.fitting.starts import fit_from_above, random_start, ranking_start, triplet_ranks
 from nearer.parallel import parallel_map
 from nearer.questions import Floats
 from nearer.triplets import examine
@@ -320,7 +325,7 @@ class _LossEstimator(_TripletEstimator):
 
         def once(start_rng: np.random.Generator) -> Fit:
             if above:
-                return fit_from_above(passes, n_components=d, rng=start_rng, **options)
+                return fit_from_more_dimensions(passes, n_components=d, rng=start_rng, **options)
             return fit_positions(passes, start=_start(init, passes, d, start_rng), **options)
 
         starts = rng.spawn(checks.whole("n_init", self.n_init))

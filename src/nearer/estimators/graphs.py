@@ -24,8 +24,8 @@ from sklearn.decomposition import KernelPCA
 from nearer import checks
 from nearer.errors import InvalidInput
 from nearer.estimators.embedders import PositionsEstimator, as_generator
+from nearer.fitting.initial import fit_from_more_dimensions
 from nearer.fitting.losses import Floats
-from nearer.fitting.starts import fit_from_above
 
 __all__ = ["LOE", "KNNGraphEmbedding"]
 
@@ -76,7 +76,7 @@ class LOE(PositionsEstimator):
         max_iter, tol = checks.whole("max_iter", self.max_iter), checks.positive("tol", self.tol)
         rng = as_generator(self.random_state)
         rows = self._triplets(graph, rng)
-        fit = fit_from_above(rows, n, d, max_iter=max_iter, tol=tol, rng=rng)
+        fit = fit_from_more_dimensions(rows, n, d, max_iter=max_iter, tol=tol, rng=rng)
         return self._keep(fit)
 
     def _triplets(self, graph: Any, rng: np.random.Generator) -> NDArray[np.int64]:

@@ -31,10 +31,11 @@ from numpy.typing import ArrayLike, NDArray
 from nearer import checks
 from nearer.fitting import heldout
 from nearer.fitting.choices import Choices, as_choices
-from nearer.fitting.descent import principal_axes
 from nearer.fitting.dimension import MANY, HeldOutJudge, settle
 from nearer.fitting.heldout import HeldOut, Tuned, hold_out, predicted_tau, refine, tied_share
+from nearer.fitting.initial import principal_axes
 from nearer.fitting.losses import Floats
+from nearer.fitting.people import Reliability, rate_people
 from nearer.fitting.posterior import (
     Evidence,
     MarginForecast,
@@ -47,7 +48,6 @@ from nearer.fitting.posterior import (
     log_posterior,
     moderate,
 )
-from nearer.fitting.reliability import Reliability, rate_people
 from nearer.questions import Objects, Questions, find, pack, unpack
 from nearer.trials import Trials
 

@@ -1,7 +1,7 @@
 """How many dimensions answers need: one search, two judges.
 
 *All answers can be obeyed.* In too few dimensions no positions obey all answers; in enough, soe
-loss zero is reached. So come down (`nearer.fitting.descent`) and stop at the first dimension whose
+loss zero is reached. So come down (`nearer.fitting.initial`) and stop at the first dimension whose
 fit disobeys; the one before is the smallest. With few answers anything can be obeyed, so this
 counts only with several answers a coordinate, and only where answers that no fit has seen are
 obeyed, too (`is_exact`).
@@ -29,17 +29,22 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
 from nearer import checks
-from nearer.fitting.descent import HasPositions, descend, principal_axes
+from nearer.fitting.initial import (
+    HasPositions,
+    fit_from_more_dimensions,
+    principal_axes,
+    random_start,
+    reduce_dimensions,
+)
 from nearer.fitting.losses import Floats
 from nearer.fitting.solver import Fit, fit_positions, violated
-from nearer.fitting.starts import come_down, random_start
 
 __all__ = [
     "MANY",
@@ -308,7 +313,7 @@ def fit_smallest(
     scores, fits, worse = dict[int, Floats](), dict[int, Fit](), 0
     judge = HeldOutJudge(scores)
     start = principal_axes(random_start(n, at_most + _EXTRA, rng), at_most + _EXTRA)
-    for found in descend(fit, start, at_least):
+    for found in reduce_dimensions(fit, start, at_least):
         d = found.positions.shape[1]
         if d > at_most:
             continue
@@ -350,11 +355,13 @@ def fit_onwards(
 
     def fit(start: Floats) -> Fit:
         e = start.shape[1]
-        steps = {"max_iter": _MOST_STEPS} if e == d else {}
-        return come_down(rows, n, start, e, rng=rng, middle=False, **steps)
+        steps = _MOST_STEPS if e == d else _MORE_STEPS
+        how: Any = {"max_iter": steps, "rng": rng, "centre": False}
+        return fit_from_more_dimensions(rows, n, e, start=start, **how)
 
-    fits = descend(fit, first.positions, at_least)
+    fits = reduce_dimensions(fit, first.positions, at_least)
     found = next(fits)
     if obeys(found, rows):
         found = lowest(fits, lambda fit: obeys(fit, rows)) or found
-    return come_down(rows, n, found.positions, found.positions.shape[1], rng=rng, rescues=0)
+    X = found.positions
+    return fit_from_more_dimensions(rows, n, X.shape[1], start=X, rng=rng, rescues=0)

@@ -38,6 +38,7 @@ from scipy.optimize import minimize
 from nearer.fitting.choices import ChoiceForecast, Choices
 from nearer.fitting.device import wants_gpu
 from nearer.fitting.dimension import advantage
+from nearer.fitting.initial import fit_from_more_dimensions
 from nearer.fitting.losses import Floats, Loss
 from nearer.fitting.posterior import (
     QUESTIONS,
@@ -54,7 +55,6 @@ from nearer.fitting.posterior import (
     spread_out,
 )
 from nearer.fitting.solver import margins
-from nearer.fitting.starts import fit_from_above
 from nearer.parallel import is_parallel, parallel_map
 from nearer.questions import random_questions, scattered
 
@@ -282,7 +282,7 @@ def hold_out_once(
     out = _fold_of(group) == 0
     if not out.any() or out.all():
         return None
-    fit = fit_from_above(
+    fit = fit_from_more_dimensions(
         rows[~out], n, n_components, loss=loss, weights=weights[~out], rng=rng, max_iter=1000
     )
     forecast = MarginForecast(margins(fit.positions, rows[out]))

@@ -31,10 +31,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, ndtr
 
 from nearer import checks
-from nearer.fitting.descent import principal_axes
 from nearer.fitting.device import margins
+from nearer.fitting.initial import principal_axes, relocate
 from nearer.fitting.losses import Floats, Loss
-from nearer.fitting.misplaced import relocate
 from nearer.fitting.solver import Fit, Passes, prepare
 from nearer.questions import pack, random_questions, scattered
 
@@ -366,7 +365,7 @@ def _rescued(evidence: Evidence, fit: Fit, noise: Noise, max_iter: int, tol: flo
         wrong = evidence.passes.violated(fit.positions)
         if not 0 < wrong.mean() < 0.1:
             break
-        X = relocate(fit.positions, evidence.triplets, wrong, rng, logistic=True)
+        X = relocate(fit.positions, evidence.triplets, wrong, rng)
         if np.array_equal(X, fit.positions):
             break
         other = evidence.climb(noise, X, max_iter, tol)

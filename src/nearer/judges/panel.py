@@ -1,7 +1,7 @@
 """A panel of judges: models, prompts or people, each question answered by some of them.
 
 The judges of a question are drawn; a question that is asked again goes to other judges. Judges are
-rated as people are (`nearer.fitting.reliability`): by how well their answers agree with a fit that
+rated as people are (`nearer.fitting.people`): by how well their answers agree with a fit that
 has not seen them. A judge of reliability r, at most 1 here, has weight r: a single vote counts as a
 graded answer of (1 + r)/2 for its side. Ratings are computed again whenever the number of votes has
 grown by half.

@@ -35,14 +35,13 @@ from nearer.dimension import SETTLED, DimensionEstimate, learn_answers
 from nearer.embedding import Embedding, HeldOutAccuracy, Phase
 from nearer.errors import InvalidInput
 from nearer.files import read_numpy, write_bytes
-from nearer.fitting.descent import principal_axes
 from nearer.fitting.device import as_array, gpu, wants_gpu
 from nearer.fitting.dimension import is_exact
 from nearer.fitting.heldout import as_noise, fit_curve
+from nearer.fitting.initial import ENOUGH, EXTRA, ROUGH, principal_axes, random_start
 from nearer.fitting.losses import Floats, Loss
 from nearer.fitting.posterior import Curve, MarginForecast, Noise, Posterior, moderate
 from nearer.fitting.solver import Fit, Passes, fit_positions, violated
-from nearer.fitting.starts import ENOUGH, EXTRA, ROUGH, random_start
 from nearer.metrics import share_interval
 from nearer.scale.blocks import Stored, as_source, store
 

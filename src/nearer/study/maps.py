@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 import nearer
 from nearer.embedding import Embedding
 from nearer.errors import AnswersWarning
-from nearer.fitting.descent import principal_axes
+from nearer.fitting.initial import principal_axes
 from nearer.metrics import triplet_accuracy
 from nearer.study.board import COUNTED
 from nearer.study.rows import decode

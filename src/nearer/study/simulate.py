@@ -29,7 +29,7 @@ from nearer.algorithms.planning import scale_of
 from nearer.asking.oracles import PointOracle
 from nearer.asking.simulated_people import PsychometricOracle
 from nearer.errors import InvalidInput
-from nearer.fitting.pace import Pace
+from nearer.fitting.people import Pace
 from nearer.metrics import triplet_accuracy
 from nearer.questions import answered, random_questions
 from nearer.study import actions, posing
