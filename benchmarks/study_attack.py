@@ -30,8 +30,7 @@ from benchmarks.harness import Cell, Rows, cell, table
 from benchmarks.study_people import Outcome, Server, crowd
 from nearer.study.config import Config
 from nearer.study.exports import completions_csv
-from nearer.study.imports import EarlierAnswer, import_answers
-from nearer.study.items import Item
+from nearer.study.items import EarlierAnswer, Item, import_answers
 from nearer.study.simulate import Crowd
 from nearer.study.statistics import people_report
 from nearer.study.store import Store, connect, new_study

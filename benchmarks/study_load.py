@@ -20,8 +20,7 @@ from benchmarks.harness import Cell, Rows, cell, distinct, pick, summary, table
 from benchmarks.study_people import answer_all, served
 from nearer.study.actions import GivenAnswer, answer, join, set_state
 from nearer.study.config import Config
-from nearer.study.imports import EarlierAnswer, import_answers
-from nearer.study.items import Item
+from nearer.study.items import EarlierAnswer, Item, import_answers
 from nearer.study.posing import hand_out, pose
 from nearer.study.simulate import Crowd
 from nearer.study.store import Store, new_study

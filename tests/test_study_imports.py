@@ -5,8 +5,7 @@ from studykit import picture, zipped
 
 from nearer.errors import InvalidInput
 from nearer.study.config import Config
-from nearer.study.imports import read_items
-from nearer.study.items import read_files, read_zip
+from nearer.study.items import read_files, read_items, read_zip
 
 
 def test_a_folder_of_pictures(tmp_path):

@@ -13,7 +13,7 @@ from nearer.errors import InvalidInput
 from nearer.fitting.people import Pace
 from nearer.study.config import Config
 from nearer.study.exports import export_csv
-from nearer.study.imports import (
+from nearer.study.items import (
     OwnQuestion,
     import_answers,
     read_answers,

@@ -68,8 +68,7 @@ def new(
     goes over those of --config.
     """
     from nearer.study.config import Config, read_yaml
-    from nearer.study.imports import read_items, read_questions
-    from nearer.study.items import SUFFIXES, left_out
+    from nearer.study.items import SUFFIXES, left_out, read_items, read_questions
     from nearer.study.store import new_study
 
     found, given, own, notes = read_items(items)
@@ -282,7 +281,7 @@ def set_settings(study: Path, settings: tuple[str, ...]) -> None:
 @click.argument("answers", type=GivenPath())
 def import_(study: Path, answers: Path) -> None:
     """Add earlier ANSWERS to STUDY: a CSV with head, winner, loser, and if you like person."""
-    from nearer.study.imports import import_answers, read_answers
+    from nearer.study.items import import_answers, read_answers
 
     with _writer(study) as store:
         found = read_answers(answers, [item["name"] for item in store.facts.items])

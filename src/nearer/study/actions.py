@@ -86,12 +86,8 @@ def join(
 ) -> Admission:
     """A person agrees and takes part, or goes on as who they are.
 
-    Parameters
-    ----------
-    browser
-        A secret of the browser; whoever has it is the person who began there.
-    proved
-        The person whose personal link was used.
+    `browser` is a secret of the browser: whoever has it is the person who began there. `proved` is
+    the person whose personal link was used.
     """
     board, identity = ledger.board, identity or Identity()
     _check_consent(ledger, consent)

@@ -69,16 +69,9 @@ def open_study(
 ) -> Study:
     """Open a study for serving.
 
-    Parameters
-    ----------
-    path
-        The study's file.
-    work
-        Whether to start the process that chooses questions and draws maps.
-    new_login
-        Make a set-up link although an account exists, for a forgotten password.
-    prefix
-        The path below which a proxy serves it.
+    With `work` it has the processes that choose questions and draw maps. With `new_login` there is
+    a set-up link although an account exists, for a forgotten password. `prefix` is the path below
+    which a proxy serves it.
     """
     store = Store(path)
     db = store.reader()
@@ -250,12 +243,8 @@ def _headers(ancestors: str, media: bool) -> list[tuple[bytes, bytes]]:
 async def hang_up_on_silent(connections: Collection[Any], most: int) -> None:
     """Close connections without a whole request: after some seconds, or at once to make room.
 
-    Parameters
-    ----------
-    connections
-        uvicorn's open connections, which it adds to and takes from.
-    most
-        Connections to hold; above it, those are closed that have been silent longest.
+    `connections` are uvicorn's open ones, which it adds to and takes from; of more than `most`
+    those are closed that have been silent longest.
     """
     since: dict[tuple[Any, bool], float] = {}
     while True:
@@ -289,13 +278,7 @@ class Protocol(H11Protocol):
 
 
 def run_server(study: Study, listener: socket.socket, ready: Callable[[], None]) -> None:
-    """Serve a study until the process is told to stop.
-
-    Parameters
-    ----------
-    ready
-        Called when the server takes requests.
-    """
+    """Serve a study until the process is told to stop; `ready` is called when it takes requests."""
     with contextlib.suppress(AttributeError, OSError):  # Linux alone has it
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * _UNREAD_SECONDS)
     config = uvicorn.Config(

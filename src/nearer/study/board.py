@@ -80,15 +80,7 @@ def tally(rule: str, votes: Iterable[bool | None]) -> Verdict:
 
 
 class Board:
-    """The state of a study.
-
-    Parameters
-    ----------
-    config
-        The settings it was made with; later changes are rows.
-    items
-        What is compared, as pages show it.
-    """
+    """The state of a study, from the settings that it was made with; later changes are rows."""
 
     def __init__(self, config: Config, items: list[dict[str, Any]]) -> None:
         self.config = config

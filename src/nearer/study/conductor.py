@@ -39,13 +39,9 @@ Job = dict[str, Any]
 def questions_due(board: Board, sorted_at: Mapping[int | None, int], taken: int = 0) -> Job | None:
     """Which questions should be chosen now, if any.
 
-    Parameters
-    ----------
-    sorted_at
-        The board's `news` when a sort, everybody's or one person's, was last asked; it has nothing
-        to add before there are further ones.
-    taken
-        Questions that were taken while the last batch was being chosen.
+    `sorted_at` has the board's `news` when a sort, everybody's or one person's, was last asked,
+    which has nothing to add before there are further ones; `taken` says how many questions were
+    taken while the last batch was being chosen.
     """
     config = board.config
 
@@ -133,12 +129,8 @@ class Conductor:
 class _Loop(threading.Thread):
     """Has a worker process do what is due, one job after the other.
 
-    Parameters
-    ----------
-    due
-        What is to be done with a board as it is; called in the writer's thread.
-    keep
-        Takes a job and its reply; whether that brought something.
+    `due` says, in the writer's thread, what is to be done with a board as it is; `keep` takes a job
+    and its reply, and says whether that brought something.
     """
 
     def __init__(

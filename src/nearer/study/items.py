@@ -1,25 +1,65 @@
-"""What is compared: texts, and files that are checked to be what their names say.
+"""What a researcher brings: things to compare, questions to ask, answers that were given before.
+
+*Items.* A folder or a ZIP of pictures, sound or film; a CSV with a column of texts or of file
+names; a text file with one item a line; or the ``init.yaml`` of Salmon (Sievert, Nowak and Rogers
+2023), whose targets, texts, ``max_queries``, skip button and sampling are taken over.
 
 A file is taken only when its name, its first bytes and, for pictures, a full decoding agree. TIFF,
 which browsers do not show, becomes PNG. A drawing (SVG) is kept as it is, since the headers of its
 reply let it run and fetch nothing (see `nearer.study.app`).
+
+*Questions.* A table with the columns ``head``, ``a``, ``b``, with names or numbers of items. A
+column ``position`` fixes the trial in which everybody is asked a question; those without one are
+mixed in by the setting ``own_share``, in the order of the list. A column ``answer`` says what a
+careful person chooses, which makes the question a check that no program can tell from the others.
+
+*Answers.* What `nearer study export` writes, Salmon's responses, or tripletTools' file. Lines that
+choose none of two things, or that the study does not count, are left out, and said so.
 """
 
 from __future__ import annotations
 
+import html
 import io
 import re
+import warnings
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from nearer.errors import InvalidInput
+from nearer.checks import amount
+from nearer.errors import DroppedRows, InvalidInput
+from nearer.files import decoded, read_bytes
+from nearer.study.config import part, read_yaml
+from nearer.study.rows import (
+    Answer,
+    Batch,
+    Lease,
+    Ledger,
+    OwnQuestion,
+    Participant,
+    Question,
+    Refusal,
+    fact,
+)
 
+_TEXT_COLUMNS = ("text", "label", "name", "item", "target", "word")
+_FILE_COLUMNS = ("file", "filename", "path", "image", "audio", "video")
+_ALT_COLUMNS = ("alt", "description")
+_HEAD = ("head", "query", "center")
+_NEAR = ("winner", "near", "answer")
+_FAR = ("loser", "far")
+_PERSON = ("person", "puid", "worker_id", "participant")
+_TWICE = "an item named twice, as in checks"
+_UNDECIDED = "nobody chose between two"
+_NOT_COUNTED = "taken back, or of people who do not count"
 _MAX_ITEMS = 10_000
 _MAX_TEXT = 2_000
 _MAX_BYTES = 64 * 1024 * 1024
@@ -57,6 +97,225 @@ class Item:
     content: bytes = b""
 
 
+class Brought(NamedTuple):
+    """Items and what came with them; only Salmon's file has more than items."""
+
+    items: list[Item]
+    settings: dict[str, Any]
+    questions: list[OwnQuestion]
+    #: what of the file is not taken over, in words
+    notes: list[str]
+
+
+class EarlierAnswer(NamedTuple):
+    """An answer from another study."""
+
+    head: int
+    near: int
+    far: int
+    person: str = ""
+    response_ms: float | None = None
+
+
+def read_items(source: Path) -> Brought:
+    """The items at a path, and what comes with them."""
+    suffix = source.suffix.lower()
+    if source.is_dir():
+        files = (p for p in sorted(source.rglob("*")) if p.is_file() and not _is_hidden(p.name))
+        items = read_files(
+            (p.relative_to(source).as_posix(), p.read_bytes()) for p in files if _is_media(p.name)
+        )
+    elif not source.is_file():
+        raise InvalidInput(f"{source}: no such file or folder")
+    elif suffix == ".zip":
+        items = read_zip(source.read_bytes(), source.name)
+    elif suffix in (".csv", ".tsv"):
+        items = _read_table(source)
+    elif suffix == ".txt":
+        items = [Item(line, "text", line) for line in _lines(source)]
+    elif suffix in (".yaml", ".yml"):
+        return _read_salmon(source)
+    else:
+        raise InvalidInput(
+            f"{source}: must be a folder or ZIP of pictures, sound or film, a CSV, "
+            "a text file with one item a line, or Salmon's init.yaml"
+        )
+    return Brought(_check_items(items, source), {}, [], [])
+
+
+def _lines(path: Path) -> list[str]:
+    """The lines of a text file that hold something."""
+    text = decoded(read_bytes(path), path, "cp1252")
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _read_table(source: Path) -> list[Item]:
+    lines = _lines(source)
+    if lines and not set(lines[0]) & set(",;\t"):  # one column, whose texts may have spaces
+        name, *texts = (line.strip('"') for line in lines)
+        columns, rows = [name.lower()], [(0, {name.lower(): text}) for text in texts]
+    else:
+        columns, rows = _table(source)
+    file_column = _column(columns, _FILE_COLUMNS)
+    text_column = _column(columns, _TEXT_COLUMNS)
+    alt_column = _column(columns, _ALT_COLUMNS)
+    if file_column is None and text_column is None:
+        raise InvalidInput(
+            f"{source}: has columns {columns}; one must be called "
+            f"{' or '.join(_TEXT_COLUMNS[:2])} (a text) or {_FILE_COLUMNS[0]} (a file name)"
+        )
+    items = []
+    for _, row in rows:
+        alt = row.get(alt_column or "") or ""
+        label = (row.get(text_column or "") or "").strip()
+        if file_column is None:
+            items.append(Item(label, "text", label, alt))
+            continue
+        path = _beside(source, row.get(file_column) or "")
+        (item,) = read_files([(path.name, path.read_bytes())])
+        items.append(Item(label or item.name, item.kind, label, alt, item.mime, item.content))
+    return items
+
+
+def _beside(source: Path, name: str) -> Path:
+    """A file in the folder of a table, or below it; another one is refused."""
+    folder = source.parent.resolve()
+    path = (folder / PurePosixPath(name)).resolve()
+    if not path.is_file() or folder not in path.parents:
+        raise InvalidInput(
+            f"{source}: names {name!r}, which is not a file beside it; put the file there"
+        )
+    return path
+
+
+def _table(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
+    """The columns of a table, in lower case, and its rows, each with the line that it begins on."""
+    from nearer.triplets import read_table  # noqa: PLC0415 - loads pandas; serving needs none
+
+    frame = read_table(path, encoding="cp1252")
+    columns = [str(name).strip().lower() for name in frame.columns]
+    records = frame.set_axis(columns, axis=1).to_dict("records")
+    return columns, list(zip(frame.index.tolist(), records, strict=True))
+
+
+def _column(columns: Sequence[str], wanted: Sequence[str]) -> str | None:
+    """The first of the wanted columns that a table has."""
+    return next((name for name in wanted if name in columns), None)
+
+
+def _read_salmon(path: Path) -> Brought:
+    """Salmon's file: targets, texts, and how questions are sampled.
+
+    ``details`` fix questions at places, queries of ``Validation`` are asked of everybody, ``probs``
+    say in which shares; every sampler that learns becomes `informative`.
+    """
+    given = read_yaml(path)
+    options = {**given, **part(path, given, "html")}  # older files keep these at the top
+    settings: dict[str, Any] = {}
+    for theirs, ours in (("title", "title"), ("instructions", "question"), ("debrief", "debrief")):
+        if options.get(theirs):
+            settings[ours] = _plain(str(options[theirs]))
+    queries = options.get("max_queries", 50)
+    if isinstance(queries, int) and queries > 0:
+        settings["questions"] = queries
+    settings["can_skip"] = bool(options.get("skip_button", False))
+    sampling = part(path, given, "sampling")
+    dimension = given.get("d", part(path, sampling, "common").get("d"))
+    if isinstance(dimension, int) and dimension >= 1:
+        settings["n_components"] = dimension
+    targets = given.get("targets")
+    if isinstance(targets, str):
+        items = read_items(path.parent / targets).items
+    elif isinstance(targets, list):
+        items = _check_items([_salmon_target(path, str(target)) for target in targets], path)
+    else:
+        raise InvalidInput(
+            f"{path}: targets={targets!r}: must be a list of texts, or the name of a ZIP or "
+            "folder beside it; a ZIP given apart from the file goes to --items, "
+            "and this file to --config"
+        )
+    questions, sampled, notes = _salmon_sampling(path, given, len(items))
+    return Brought(items, {**settings, **sampled}, questions, notes)
+
+
+def _salmon_target(source: Path, target: str) -> Item:
+    """A target is a text, or HTML that shows one file."""
+    shown = re.fullmatch(
+        r"\s*<(?:img|video|audio)\b[^>]*?\bsrc=[\"']?([^\"'\s>]+)[^>]*>.*", target, re.S
+    )
+    if shown is None:
+        text = _plain(target)
+        return Item(text, "text", text)
+    path = _beside(source, shown[1].replace("/static/targets/", ""))
+    return read_files([(path.name, path.read_bytes())])[0]
+
+
+def _plain(markup: str) -> str:
+    """HTML as text: tags go, entities are resolved."""
+    return html.unescape(re.sub(r"</?[a-zA-Z][^>]*>", "", markup)).strip()
+
+
+def _salmon_sampling(
+    path: Path, given: dict[Any, Any], n_items: int
+) -> tuple[list[OwnQuestion], dict[str, Any], list[str]]:
+    """The questions and settings that Salmon's sampling comes to, and what is not taken over."""
+    sampling, samplers = part(path, given, "sampling"), part(path, given, "samplers")
+    questions: list[OwnQuestion] = []
+    settings: dict[str, Any] = {}
+    notes: list[str] = []
+    for place, detail in part(path, sampling, "details").items():
+        query = detail.get("query") if isinstance(detail, dict) else None
+        if query is None or not str(place).isdecimal():
+            notes.append(f"sampling.details.{place}: has no query of its own at a place 1, 2, …")
+            continue
+        questions.append(OwnQuestion(*_three(path, query, n_items), position=int(place)))
+    probs = {str(k): _share(path, k, v) for k, v in part(path, sampling, "probs").items()}
+    total = sum(probs.values()) or 1.0
+    for name in samplers:
+        options = part(path, samplers, name)
+        if "validation" not in f"{name} {options.get('class', '')}".lower():
+            continue
+        listed = [OwnQuestion(*_three(path, q, n_items)) for q in options.get("queries") or ()]
+        share = probs.get(str(name), 0.0) / total
+        if listed:
+            questions += [q for q in listed if q not in questions]
+            settings["own_share"] = round(share, 4) or 0.2
+        elif share:
+            settings["holdout_share"] = min(round(share, 4), 0.5)
+        if "n_queries" in options:
+            notes.append(f"samplers.{name}.n_queries: hold-outs are drawn anew for everybody")
+    others = [n for n in samplers if "validation" not in f"{n}".lower()]
+    learning = [n for n in others if "random" not in n.lower() and "roundrobin" not in n.lower()]
+    if others and not learning:
+        settings["method"] = "random"
+    if len(others) > 1:
+        notes.append(f"samplers {', '.join(others)}: asked as one method, not side by side")
+    known = {"probs", "details", "common"}
+    notes += [f"sampling.{key}: is not read" for key in sampling if key not in known]
+    read = "targets html sampling samplers d title instructions debrief max_queries skip_button"
+    notes += [f"{key}: is not read" for key in sorted(set(given) - set(read.split()))]
+    return _checked(questions, path), settings, notes
+
+
+def _share(path: Path, name: Any, value: Any) -> float:
+    if isinstance(value, int | float) and 0 <= value < float("inf"):
+        return float(value)
+    raise InvalidInput(f"{path}: sampling.probs.{name}={value!r}: must be a number from 0")
+
+
+def _three(path: Path, query: Any, n_items: int) -> tuple[int, int, int]:
+    good = isinstance(query, list) and len(query) == 3 and all(isinstance(i, int) for i in query)
+    if not good or not all(0 <= i < n_items for i in query):
+        raise InvalidInput(
+            f"{path}: query {query!r}: must be three numbers from 0 to {n_items - 1}"
+        )
+    head, a, b = query
+    return head, a, b
+
+
+# Files -----------------------------------------------------------------------------------------
+
+
 def left_out(source: Path) -> list[str]:
     """Files in a folder or ZIP that are not taken, since they are no media of a known kind."""
     if source.is_dir():
@@ -67,16 +326,14 @@ def left_out(source: Path) -> list[str]:
             names = sorted(info.filename for info in archive.infolist() if not info.is_dir())
     else:
         return []
-    return [name for name in names if not is_media(name) and not is_hidden(name)]
+    return [name for name in names if not _is_media(name) and not _is_hidden(name)]
 
 
-def is_media(name: str) -> bool:
-    """Whether a file is of a kind that is taken, by its name."""
+def _is_media(name: str) -> bool:
     return PurePath(name).suffix.lower() in SUFFIXES
 
 
-def is_hidden(path: str) -> bool:
-    """Whether a file or its folder is hidden."""
+def _is_hidden(path: str) -> bool:
     return any(part.startswith((".", "__MACOSX")) for part in PurePosixPath(path).parts)
 
 
@@ -102,8 +359,8 @@ def read_zip(content: bytes, name: str) -> list[Item]:
                     raise InvalidInput(f"{name}: the path {info.filename!r} leaves the archive")
             if sum(info.file_size for info in infos) > _MAX_TOTAL:
                 raise InvalidInput(f"{name}: unpacks to more than {_MAX_TOTAL} bytes")
-            names = sorted(i.filename for i in infos if is_media(i.filename))
-            return read_files((n, _unpack(archive, n)) for n in names if not is_hidden(n))
+            names = sorted(i.filename for i in infos if _is_media(i.filename))
+            return read_files((n, _unpack(archive, n)) for n in names if not _is_hidden(n))
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
         raise InvalidInput(f"{name}: is no ZIP that can be unpacked: {error}") from error
 
@@ -114,7 +371,7 @@ def _unpack(archive: zipfile.ZipFile, name: str) -> bytes:
         return member.read(_MAX_BYTES + 1)
 
 
-def check_items(items: list[Item], source: Path) -> list[Item]:
+def _check_items(items: list[Item], source: Path) -> list[Item]:
     """Refuse too few or too many items, and names that cannot be shown or told apart."""
     if not 3 <= len(items) <= _MAX_ITEMS:
         raise InvalidInput(
@@ -223,3 +480,136 @@ def _opened(name: str, content: bytes) -> Iterator[Image.Image]:
         UnidentifiedImageError, OSError, SyntaxError, ValueError, Image.DecompressionBombError,
     ) as error:  # fmt: skip
         raise InvalidInput(f"{name}: the picture is damaged: {error}") from error
+
+
+# Questions and answers -------------------------------------------------------------------------
+
+
+def _finder(path: Path, names: Sequence[str]) -> Callable[[str, int], int]:
+    """Finds items by name, or by number where no item has that name."""
+    numbers = {str(k): k for k in range(len(names))} | {name: k for k, name in enumerate(names)}
+
+    def find(text: str, line: int) -> int:
+        if text not in numbers:
+            raise InvalidInput(
+                f"{path}: line {line} names {text!r}; must be an item's name, or a number from 0 "
+                f"to {len(names) - 1}"
+            )
+        return numbers[text]
+
+    return find
+
+
+def read_questions(path: Path, names: Sequence[str]) -> list[OwnQuestion]:
+    """A table of questions to ask."""
+    columns, rows = _table(path)
+    head = _column(columns, _HEAD)
+    if head is None or not {"a", "b"} <= set(columns):
+        raise InvalidInput(f"{path}: has columns {columns}; must have head, a and b")
+    find = _finder(path, names)
+    found = []
+    for line, row in rows:
+        place, right = row.get("position", ""), row.get("answer", "")
+        if place and (not place.isdecimal() or int(place) < 1):
+            raise InvalidInput(f"{path}: line {line}: position={place!r}: must be 1, 2, …")
+        found.append(
+            OwnQuestion(
+                find(row[head], line),
+                find(row["a"], line),
+                find(row["b"], line),
+                position=int(place) if place else None,
+                expected=find(right, line) if right else None,
+            )
+        )
+    return _checked(found, path)
+
+
+def _checked(questions: list[OwnQuestion], where: Path) -> list[OwnQuestion]:
+    seen: set[Any] = set()
+    for q in questions:
+        if len({q.head, q.a, q.b}) < 3:
+            raise InvalidInput(f"{where}: {q[:3]} compares a thing with itself")
+        if q.expected is not None and q.expected not in (q.a, q.b):
+            raise InvalidInput(f"{where}: {q[:3]}: the answer must be one of the two")
+        if fact(q.head, (q.a, q.b)) in seen:
+            raise InvalidInput(f"{where}: {q[:3]} is listed twice")
+        seen.add(fact(q.head, (q.a, q.b)))
+    return questions
+
+
+def read_answers(path: Path, names: Sequence[str]) -> list[EarlierAnswer]:
+    """A table of answers: head, winner, loser; or tripletTools' Center, Left, Right, Answer."""
+    columns, rows = _table(path)
+    head, near, far = (_column(columns, names) for names in (_HEAD, _NEAR, _FAR))
+    sides = {"left", "right"} <= set(columns)
+    if head is None or near is None or (far is None and not sides):
+        raise InvalidInput(f"{path}: has columns {columns}; must have head, winner and loser")
+    person = _column(columns, _PERSON) or ""
+    find = _finder(path, names)
+    found = []
+    left_out: Counter[str] = Counter()
+    for line, row in rows:
+        if "1" in (row.get("taken_back"), row.get("excluded")):
+            left_out[_NOT_COUNTED] += 1
+            continue
+        if not row[near] and not row.get(far or ""):
+            left_out[_UNDECIDED] += 1
+            continue
+        h, winner = find(row[head], line), find(row[near], line)
+        if far is not None:
+            loser = find(row[far], line)
+        else:
+            left, right = find(row["left"], line), find(row["right"], line)
+            if winner not in (left, right):
+                raise InvalidInput(
+                    f"{path}: line {line}: the answer {row[near]!r} is neither left nor right; "
+                    "mend it, or take the line out"
+                )
+            loser = right if winner == left else left
+        if len({h, winner, loser}) < 3:  # a catch trial says nothing about the items
+            left_out[_TWICE] += 1
+            continue
+        found.append(EarlierAnswer(h, winner, loser, row.get(person, ""), _milliseconds(row)))
+    why = "; ".join(f"{reason}: {count:,}" for reason, count in left_out.items())
+    if not found:
+        raise InvalidInput(
+            f"{path}: holds no answer{f' ({why})' if why else ''}; each needs a line with three "
+            "items that differ"
+        )
+    if why:
+        lines = amount(len(rows), "line")
+        warnings.warn(f"{path}: left out of {lines}, {why}", DroppedRows, stacklevel=2)
+    return found
+
+
+def _milliseconds(row: dict[str, str]) -> float | None:
+    for name, unit in (("response_ms", 1.0), ("rt", 1.0), ("response_time", 1000.0)):
+        try:
+            return float(row[name]) * unit
+        except (KeyError, TypeError, ValueError):
+            continue
+    return None
+
+
+def import_answers(ledger: Ledger, answers: Sequence[EarlierAnswer]) -> int:
+    """Add earlier answers, under people of their own; they count like all others."""
+    board, now = ledger.board, ledger.now
+    if board.config.scope == "person":
+        raise Refusal(409, "in this study everybody has questions of their own; nothing to add to")
+    people: dict[str, int] = {}
+    batch = ledger.add(Batch(0, now, None, "import", 0, 0.0)).id
+    for answer in answers:
+        if answer.person not in people:
+            pseudonym = f"i{ledger.rng.integers(1 << 40):010x}"
+            people[answer.person] = ledger.add(Participant(0, pseudonym, now)).id
+        person = people[answer.person]
+        pair = (answer.near, answer.far)
+        there = board.asked[None].get(fact(answer.head, pair))
+        if there is None:
+            there = ledger.add(Question(0, "two", answer.head, pair, "extra", 1, None, batch)).id
+        lease = ledger.add(Lease(0, there, person, pair, now, now)).id
+        ms = answer.response_ms
+        ledger.add(Answer(0, lease, there, person, "chosen", (answer.near,), ms, None, now))
+    for person in people.values():
+        ledger.event("finish", person, imported=True)
+    return len(answers)

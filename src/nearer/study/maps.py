@@ -143,14 +143,8 @@ def draw_map(
 ) -> dict[str, Any] | None:
     """What the dashboard shows; None while there are too few answers.
 
-    Parameters
-    ----------
-    collected
-        The answers to fit.
-    n_components
-        Dimension of the map; None estimates it.
-    holdout
-        Triplets that are not among them, to judge it by; None: the folds of the fit judge it.
+    Where `n_components` is None the dimension is estimated. `holdout` are triplets that are not
+    among the answers, to judge the map by; where it is None the folds of the fit judge it.
     """
     if collected.decided < FEWEST:
         return None

@@ -35,13 +35,7 @@ def checks_due(
     What comes first is due first; another one is where there can be none of that kind, as no catch
     trial among odd ones out. Without any, it should be a real one. A person's questions are cut
     into as many pieces as there are checks of a kind, and one is due at a random place of each.
-
-    Parameters
-    ----------
-    given
-        How many of each kind the person has had.
-    own
-        Whether the researcher brought questions.
+    `given` counts what the person has had of each kind; `own`: the researcher brought questions.
     """
     # One repeat more than the flag needs, since it may meet an answer that was skipped.
     kinds = {

@@ -22,11 +22,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from nearer.study import actions, auth
 from nearer.study.auth import Login
 from nearer.study.config import CHANGEABLE
-from nearer.study.exports import completions_csv, export_csv, positions_csv, replies_csv
 from nearer.study.items import read_files, read_zip
 from nearer.study.participants import completion_code, resume_link
 from nearer.study.rows import Refusal, StoreTrouble
-from nearer.study.statistics import latest_map, overview, people_report
+from nearer.study.store import latest_map
 from nearer.study.web import Here, Study, current, page, problem, same_site
 from nearer.study.words import Checked, Text
 
@@ -72,8 +71,7 @@ def form_token(study: Study, login: Login) -> str:
 def logged_in(request: Request, _: Annotated[str | None, Depends(_cookie)]) -> Login:
     """Insist on a login."""
     login = login_of(request)
-    if login is None:
-        raise HTTPException(401, "log in first, at /login")
+    assert login is not None  # the gate has seen it
     return login
 
 
@@ -117,6 +115,8 @@ async def status(study: Here, login: Reader) -> JSONResponse:
     now = study.clock()
 
     def read(board: dict[str, Any]) -> dict[str, Any]:
+        from nearer.study.statistics import overview  # noqa: PLC0415 - loads pandas
+
         db = study.store.reader()
         return overview(db, board, now, study.people(db))
 
@@ -134,6 +134,8 @@ async def status(study: Here, login: Reader) -> JSONResponse:
 @router.get("/people")
 def people(study: Here, login: Reader) -> list[dict[str, Any]]:
     """Everybody who joined, with the numbers that show how carefully they answer."""
+    from nearer.study.statistics import people_report  # noqa: PLC0415 - loads pandas
+
     return [vars(report) for report in people_report(study.store.reader())]
 
 
@@ -226,17 +228,20 @@ async def export(
     """A table, see the export page for what is in it."""
 
     def make() -> str:
+        from nearer.study import exports  # noqa: PLC0415 - loads pandas
+
         db = study.store.reader()
         if name == "completions":
-            return completions_csv(db, lambda person: completion_code(study, person))
+            return exports.completions_csv(db, lambda person: completion_code(study, person))
         if name == "replies":
-            return replies_csv(db, identities=identities)
+            return exports.replies_csv(db, identities=identities)
         if name == "positions":
             found = latest_map(db)
             if found is None:
                 raise Refusal(409, "there is no map yet; it is drawn from the first answers on")
-            return positions_csv([item["name"] for item in study.facts.items], found["positions"])
-        return export_csv(db, name, identities=identities)
+            names = [item["name"] for item in study.facts.items]
+            return exports.positions_csv(names, found["positions"])
+        return exports.export_csv(db, name, identities=identities)
 
     return Response(
         await asyncio.to_thread(make),

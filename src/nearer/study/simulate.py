@@ -49,26 +49,16 @@ _SIMULATED: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Crowd:
-    """How simulated people answer.
-
-    Parameters
-    ----------
-    positions
-        Where the objects are in everybody's mind.
-    error
-        Share of answers that differ from the truth, 0 to 0.5, over all comparisons of two.
-    seconds
-        Mean thinking time; each time is drawn from an exponential distribution.
-    dropout
-        Probability that a person leaves for good before finishing.
-    undecided
-        Probability of "can't decide".
-    """
+    """How simulated people answer, who have positions of the objects in mind."""
 
     positions: NDArray[np.float64]
+    #: share of answers that differ from the truth, 0 to 0.5, over all comparisons of two
     error: float = 0.2
+    #: mean thinking time; each time is drawn from an exponential distribution
     seconds: float = 0.0
+    #: probability that a person leaves for good before finishing
     dropout: float = 0.0
+    #: probability of "can't decide"
     undecided: float = 0.0
     oracle: Callable[[NDArray[np.int64]], NDArray[np.bool_]] = field(init=False, repr=False)
 
@@ -116,20 +106,14 @@ class _Visit:
 
 @dataclass
 class Simulation:
-    """Simulated people in a study, `n_people` at a time.
-
-    Attributes
-    ----------
-    people, left, answers
-        How many joined, how many of them left before the end, and what they answered in all.
-    """
+    """Simulated people in a study, `n_people` at a time."""
 
     study: Path
     crowd: Crowd
     n_people: int
     seed: int = 0
-    people: int = 0
-    left: int = 0
+    people: int = 0  # who joined
+    left: int = 0  # of these, who left before the end
     answers: int = 0
     now: float = 0.0
 

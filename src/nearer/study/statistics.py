@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -13,6 +12,7 @@ import pandas as pd
 from nearer.metrics import share_interval
 from nearer.study.exports import stored_answers
 from nearer.study.posing import FEWEST_CATCH, FEWEST_REPEATS
+from nearer.study.store import latest_map
 
 
 class Flag(NamedTuple):
@@ -191,27 +191,3 @@ def overview(
         },
         "map": latest_map(db, positions=False),
     }
-
-
-def latest_map(db: sqlite3.Connection, *, positions: bool = True) -> dict[str, Any] | None:
-    """The newest map, and how its accuracy developed."""
-    row = db.execute(
-        "SELECT at, seen, n_triplets, dimension, accuracy, n_holdout, seconds, positions FROM maps"
-        " ORDER BY id DESC LIMIT 1"
-    ).fetchone()
-    if row is None:
-        return None
-    names = ("at", "seen", "n_triplets", "dimension", "accuracy", "n_holdout", "seconds")
-    found = dict(zip(names, row, strict=False))
-    found["accuracy_interval"] = None
-    if found["n_holdout"]:
-        found["accuracy_interval"] = share_interval(found["accuracy"], found["n_holdout"])
-    if positions:
-        found["positions"] = json.loads(row[7])
-        found["history"] = [
-            {"n_triplets": n, "accuracy": a, "n_holdout": h, "dimension": d}
-            for n, a, h, d in db.execute(
-                "SELECT n_triplets, accuracy, n_holdout, dimension FROM maps ORDER BY id"
-            )
-        ]
-    return found

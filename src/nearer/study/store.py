@@ -44,6 +44,8 @@ import numpy as np
 
 import nearer
 from nearer.errors import InvalidInput
+from nearer.files import lock_file
+from nearer.metrics import share_interval
 from nearer.study.board import Board
 from nearer.study.config import Config
 from nearer.study.rows import Ledger, OwnQuestion, Refusal, StoreTrouble, read_rows
@@ -70,32 +72,41 @@ def read_config(db: sqlite3.Connection) -> Config:
 def replay(db: sqlite3.Connection) -> Board:
     """Build the board that the file's rows describe."""
     board = Board(Config.from_json(read_header(db)["config"]), stored_items(db))
-    collects = gc.isenabled()
     gc.disable()  # nothing here becomes garbage, and looking for it takes most of the time
     try:
         for row in read_rows(db):
             board.apply(row)
     finally:
-        if collects:
-            gc.enable()
+        gc.enable()
     return board
 
 
 def stored_items(db: sqlite3.Connection) -> list[dict[str, Any]]:
     """The things that are compared, as a page shows them."""
-    return [
-        {
-            "id": i,
-            "kind": kind,
-            "name": name,
-            "text": text,
-            "alt": alt or name,
-            "src": None if media is None else f"/media/{media}",
-        }
-        for i, name, kind, text, alt, media in db.execute(
-            "SELECT id, name, kind, text, alt, media FROM items ORDER BY id"
-        )
-    ]
+    rows = db.execute(
+        "SELECT id, kind, name, text, iif(alt = '', name, alt), '/media/' || media"
+        " FROM items ORDER BY id"
+    )
+    names = ("id", "kind", "name", "text", "alt", "src")
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def latest_map(db: sqlite3.Connection, *, positions: bool = True) -> dict[str, Any] | None:
+    """The newest map, and how its accuracy developed."""
+    names = ("at", "seen", "n_triplets", "dimension", "accuracy", "n_holdout", "seconds")
+    rows = db.execute(f"SELECT {', '.join(names)} FROM maps ORDER BY id").fetchall()
+    if not rows:
+        return None
+    history = [dict(zip(names, row, strict=True)) for row in rows]
+    found: dict[str, Any] = {**history[-1], "accuracy_interval": None}
+    if found["n_holdout"]:
+        found["accuracy_interval"] = share_interval(found["accuracy"], found["n_holdout"])
+    if positions:
+        newest = "SELECT positions FROM maps ORDER BY id DESC LIMIT 1"
+        found["positions"] = json.loads(db.execute(newest).fetchone()[0])
+        shown = ("n_triplets", "accuracy", "n_holdout", "dimension")
+        found["history"] = [{name: row[name] for name in shown} for row in history]
+    return found
 
 
 def new_study(
@@ -104,14 +115,8 @@ def new_study(
     """Write a study file; it appears whole or not at all, and replaces nothing."""
     config.check_items(len(items))
     _check_positions(questions, config.questions)
-    header = {
-        "format": str(FORMAT),
-        "study": secrets.token_hex(8),
-        "version": nearer.__version__,
-        "seed": str(config.seed),
-        "method": config.method,
-        "config": config.to_json(),
-    }
+    header = {"format": str(FORMAT), "study": secrets.token_hex(8), "config": config.to_json()}
+    header |= {"version": nearer.__version__, "seed": str(config.seed), "method": config.method}
     with _drafted(Path(path)) as draft, closing(sqlite3.connect(draft, isolation_level=None)) as db:
         db.execute("PRAGMA journal_mode = WAL")
         db.executescript((files("nearer.study") / "schema.sql").read_text(encoding="utf-8"))
@@ -207,16 +212,8 @@ class Facts:
 class Store:
     """An open study file with its writer.
 
-    Parameters
-    ----------
-    path
-        A file that `new_study` made.
-    clock
-        Seconds since the epoch.
-    rng
-        Sides, hold-out questions and catch trials are drawn from it.
-    durable
-        Whether a change waits for the disk; a study that is only simulated need not.
+    `clock` gives seconds since the epoch; sides, hold-out questions and catch trials are drawn from
+    `rng`; a study that is only simulated need not be `durable`, that is wait for the disk.
     """
 
     facts: Facts
@@ -401,8 +398,7 @@ def connect(
 ) -> sqlite3.Connection:
     """Open a study file; one that is missing, no study, or of another format is refused."""
     path = Path(path)
-    if not path.is_file():
-        raise InvalidInput(f"{path}: there is no such study; make one with `nearer study new`")
+    _check_there(path)
     try:
         db = sqlite3.connect(
             f"{path.resolve().as_uri()}?mode={'ro' if read_only else 'rw'}",
@@ -433,17 +429,17 @@ def serving(path: Path) -> Iterator[None]:
     The file itself is locked, so that another name of it is no way round. Nothing else may open
     and close the file meanwhile but SQLite, whose own locks would end with that.
     """
-    if not Path(path).is_file():
-        raise InvalidInput(f"{path}: there is no such study; make one with `nearer study new`")
-    with Path(path).open("rb") as held:
-        try:
-            import fcntl  # noqa: PLC0415 - not on every system
-
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except ImportError:
-            pass
-        except OSError as error:
-            raise InvalidInput(
-                f"{path}: another server is already serving this study; stop it first"
-            ) from error
+    _check_there(path)
+    try:
+        held = lock_file(path)
+    except OSError as error:
+        raise InvalidInput(
+            f"{path}: another server is already serving this study; stop it first"
+        ) from error
+    with held:
         yield
+
+
+def _check_there(path: Path) -> None:
+    if not path.is_file():
+        raise InvalidInput(f"{path}: there is no such study; make one with `nearer study new`")

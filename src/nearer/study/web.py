@@ -153,18 +153,7 @@ class ItemTokens:
     each with a number and a media address of its own that only this study can connect; they are
     the same in every trial, so that a browser fetches each picture at most twice. A program that
     compares the pictures or texts themselves still finds out: against that help checks of the
-    researcher's own.
-
-    Parameters
-    ----------
-    items
-        What is compared, see `nearer.study.store.stored_items`.
-    signer
-        Its key makes the numbers.
-    prefix
-        The path below which the study is served.
-    names
-        Whether people may know what the items are called.
+    researcher's own. With `names` people may know what the items are called.
     """
 
     def __init__(

@@ -65,14 +65,8 @@ class Choosing:
     ) -> tuple[Questions, NDArray[np.float64] | None]:
         """Up to so many questions that are not among those asked, and with what odds.
 
-        Parameters
-        ----------
-        triplets
-            All answers so far.
-        asked, odds
-            All questions so far, and how much likelier than at random each was; nan: not at all.
-        weights
-            How much each answer counts; a near tie is two of one half each.
+        `odds` says how much likelier than at random each of the questions so far was; nan: it was
+        not chosen. A near tie among the answers is two triplets of weight one half each.
         """
         known = np.unique(pack(asked)[0])
 
