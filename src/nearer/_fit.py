@@ -368,19 +368,19 @@ class LoadedAnswers:
         The answers, with weights, and with people where these are known.
     n
         How many objects there are.
-    ids
-        One number an answer, the same for triplets that are one answer.
     odds
         How much likelier than at random each answer's question was.
     report
         What was read and left out, where there was a file.
+    split_from
+        The trial that each answer was a part of, where trials were split into triplets.
     """
 
     trials: Trials
     n: int
-    ids: Objects
     odds: Floats | None = None
     report: Report | None = None
+    split_from: Objects | None = None
 
     @property
     def weights(self) -> Floats:
@@ -391,12 +391,27 @@ class LoadedAnswers:
     @cached_property
     def rows(self) -> NDArray[np.int32]:
         """The triplets of the answers."""
-        return self.trials.triplets()[0].astype(np.int32)
+        return self.trials.triplets()[0].astype(np.int32, copy=False)
 
     @cached_property
     def are_choices(self) -> bool:
         """Whether some answers are more than comparisons, or undecided."""
         return not (self.trials.are_comparisons and bool(self.trials.decided.all()))
+
+    @cached_property
+    def ids(self) -> Objects:
+        """One number an answer, the same for triplets that are one answer.
+
+        Triplets two by two may be odd-one-out or most-central choices. Files of such choices hold
+        nothing else, so it is all of them or none.
+        """
+        numbers = np.arange(len(self.trials))
+        if self.split_from is not None or self.are_choices or len(numbers) % 2:
+            return numbers if self.split_from is None else self.split_from
+        (h, a, b), (h2, a2, b2) = self.rows[::2].T, self.rows[1::2].T
+        odd = (h == a2) & (a == h2) & (b == b2)
+        central = (h == b2) & (a == a2) & (b == h2)
+        return numbers // 2 if odd.all() or central.all() else numbers
 
     @property
     def fitted(self) -> Trials | NDArray[np.int32]:
@@ -417,7 +432,7 @@ class LoadedAnswers:
         own = {name: None if value is None else value[trial] for name, value in each.items()}
         odds = own.pop("odds")
         trials = Trials.from_triplets(rows, names=self.trials.names, **own)
-        return replace(self, trials=trials, ids=trial, odds=odds)
+        return replace(self, trials=trials, odds=odds, split_from=trial)
 
     def _by_trial(self, right: Floats) -> tuple[Objects, Floats, Floats]:
         """First answer, weight and share predicted rightly of each trial that was held out.
@@ -504,8 +519,7 @@ def load_answers(
         answers = _trials_of(getattr(answers, "triplets", answers), n_objects)
     trials, n = _renumbered(answers, n_objects, objects == "numbers" or n_objects is not None)
     m = len(trials)
-    trials = replace(
-        trials,
+    trials = trials.with_fields(
         weights=checks.weights(trials.weights if weights is None else weights, m, _HEAVIEST),
         people=checks.people(trials.people if people is None else people, m),
     )
@@ -513,9 +527,7 @@ def load_answers(
         raise InvalidInput(
             "odds with trials that are no comparisons: they are known of those; leave them out"
         )
-    checked = None if odds is None else checks.odds(odds, m)
-    loaded = LoadedAnswers(trials, n, np.arange(m), checked, report)
-    return loaded if loaded.are_choices else replace(loaded, ids=_ids(loaded.rows))
+    return LoadedAnswers(trials, n, None if odds is None else checks.odds(odds, m), report)
 
 
 def _trials_of(answers: Any, n_objects: int | None) -> Trials:
@@ -543,15 +555,18 @@ def _renumbered(answers: Trials, n_objects: int | None, keep: bool) -> tuple[Tri
             "objects are; at least one choice is needed"
         )
     n = answers.n_objects if n_objects is None else n_objects
-    asked = answers.questions[answers.questions >= 0]
-    dense = n <= len(asked)  # then counting is quicker than sorting
-    seen = np.flatnonzero(np.bincount(asked)) if dense else np.unique(asked)
-    if seen[-1] >= n:
-        raise InvalidInput(f"object {seen[-1]} of the trials: objects are from 0 to {n - 1}")
-    if keep or len(seen) == n:
+    asked = answers.questions
+    if asked.max() >= n:
+        raise InvalidInput(f"object {asked.max()} of the trials: objects are from 0 to {n - 1}")
+    if keep:
+        return answers, n
+    dense = n <= asked.size  # then counting is quicker than sorting
+    seen = np.flatnonzero(np.bincount(asked.ravel() + 1)[1:]) if dense else np.unique(asked)
+    seen = seen[seen >= 0]
+    if len(seen) == n:
         return answers, n
     found = answers.renumbered(seen)
-    return replace(found, names=found.names or tuple(seen.tolist())), len(seen)
+    return found.with_fields(names=found.names or tuple(seen.tolist())), len(seen)
 
 
 def _may_be_very_many(answers: Any) -> bool:
@@ -619,17 +634,3 @@ def _read(source: Any) -> Triplets:
         what = f"{name}: {assumed} (fit what nearer.read_triplets returns, and this is not said)"
         warnings.warn(what, AnswersWarning, stacklevel=4)
     return read
-
-
-def _ids(rows: NDArray[np.int32]) -> Objects:
-    """Which rows are one answer: the two triplets of an odd-one-out or a most-central choice.
-
-    Files of such choices hold nothing else, so it is all rows, two by two, or none.
-    """
-    numbers = np.arange(len(rows))
-    if len(rows) % 2:
-        return numbers
-    (h, a, b), (h2, a2, b2) = rows[::2].T, rows[1::2].T
-    odd = (h == a2) & (a == h2) & (b == b2)
-    central = (h == b2) & (a == a2) & (b == h2)
-    return numbers // 2 if odd.all() or central.all() else numbers

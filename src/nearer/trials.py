@@ -9,6 +9,7 @@ A trial in which nobody could decide has nothing chosen: it says that what was s
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
 import re
@@ -184,9 +185,13 @@ class Trials:
     @classmethod
     def from_triplets(cls, triplets: ArrayLike, **also: Any) -> Trials:
         """Answered comparisons, rows (head, near, far)."""
-        rows = np.asarray(triplets, dtype=np.int64)
-        first = np.tile([1, 0], (len(rows), 1))
-        return cls.from_places("near", rows[:, 0], rows[:, 1:], first, **also)
+        rows = np.asarray(triplets)
+        if rows.dtype.kind != "i":
+            rows = rows.astype(np.int64)
+        # the same for all, so that very many triplets take no memory for it
+        first = np.broadcast_to(np.array([1, 0]), (len(rows), 2))
+        one = np.broadcast_to(np.int64(1), len(rows))
+        return cls.from_places("near", rows[:, 0], rows[:, 1:], first, wanted=one, **also)
 
     @classmethod
     def from_screens(cls, questions: Questions, answers: Said, **also: Any) -> Trials:
@@ -267,8 +272,8 @@ class Trials:
         weights: ArrayLike | None = None,
     ) -> Trials:
         """Trials from their arrays; where `wanted` is None, as many as were chosen."""
-        count = (chosen > 0).sum(axis=1)
         if wanted is None:
+            count = (chosen > 0).sum(axis=1)
             known = count[count > 0]
             usual = int(np.bincount(known).argmax()) if len(known) else 1
             wanted = np.where(count > 0, count, usual)
@@ -277,7 +282,7 @@ class Trials:
             query,
             shown,
             chosen,
-            np.broadcast_to(np.asarray(wanted, dtype=np.int64), count.shape).copy(),
+            np.broadcast_to(np.asarray(wanted, dtype=np.int64), len(query)),
             ranked,
             None if people is None else np.asarray(people),
             None if seconds is None else np.asarray(seconds, dtype=np.float64),
@@ -306,12 +311,13 @@ class Trials:
     @property
     def decided(self) -> Answers:
         """Which trials have a choice; the others are undecided."""
-        return np.asarray((self.chosen > 0).any(axis=1))
+        return np.asarray(self.chosen.any(axis=1))
 
     @property
     def are_comparisons(self) -> bool:
         """Whether each asks which of two objects is nearer to the query."""
-        return self.kind == "near" and bool((self.n_shown == 2).all())
+        shown = self.shown >= 0
+        return self.kind == "near" and bool(shown[:, :2].all() and not shown[:, 2:].any())
 
     @property
     def task(self) -> Task | None:
@@ -333,14 +339,20 @@ class Trials:
             for name in _EACH
             for value in [getattr(self, name)]
         }
-        return replace(self, **part)
+        return self.with_fields(**part)
+
+    def with_fields(self, **fields: Any) -> Trials:
+        """The same trials with other fields, which are known to be sound and not checked again."""
+        other = copy.copy(self)
+        other.__dict__.update(fields)
+        return other
 
     def renumbered(self, objects: Objects) -> Trials:
         """The same trials about objects 0, 1, … instead of these, which are sorted."""
         names = None if self.names is None else tuple(self.names[i] for i in objects.tolist())
         query = np.where(self.query >= 0, np.searchsorted(objects, self.query), -1)
         shown = np.where(self.shown >= 0, np.searchsorted(objects, self.shown), -1)
-        return replace(self, query=query, shown=shown, names=names)
+        return self.with_fields(query=query, shown=shown, names=names)
 
     def triplets(self) -> tuple[Objects, Objects]:
         """Everything that can be said by triplets, and the trial that each comes from.
@@ -353,6 +365,11 @@ class Trials:
         """
         if self.kind == "pairs":
             return self._sharing()
+        if self.are_comparisons:
+            rows, second, decided = self.questions[:, :3], self.chosen[:, 1] > 0, self.decided
+            if second.any():
+                rows = np.where(second[:, None], rows[:, [0, 2, 1]], rows)
+            return rows if decided.all() else rows[decided], np.flatnonzero(decided)
         there = self.shown >= 0
         if self.kind == "near":
             place = np.where(self.chosen > 0, self.chosen, np.iinfo(np.int64).max)
