@@ -129,13 +129,8 @@ def test_a_careful_and_a_careless_person_can_be_told_apart(tmp_path):
     for _ in range(60):
         bench.clock.now += 1.0
         trial = bench.hand_out(careful)[0]
-        bench.answer(
-            careful,
-            trial.lease,
-            "left"
-            if abs(trial.shown[0] - trial.query) < abs(trial.shown[1] - trial.query)
-            else "right",
-        )
+        near = min(trial.shown, key=lambda k: (abs(k - trial.query), k))
+        bench.answer(careful, trial.lease, "left" if near == trial.shown[0] else "right")
         bench.answer(careless, bench.hand_out(careless)[0].lease, "left", 120.0)
     bad, good = people_report(bench.store.reader())
     assert good.warnings == []
