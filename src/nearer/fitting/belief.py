@@ -27,12 +27,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
 
 from nearer import checks
 from nearer.fitting import heldout
 from nearer.fitting.choices import Choices, as_choices
 from nearer.fitting.dimension import MANY, HeldOutJudge, settle
-from nearer.fitting.heldout import HeldOut, Tuned, hold_out, predicted_tau, refine, tied_share
+from nearer.fitting.heldout import HeldOut, Tuned, hold_out, predicted_tau, refine
 from nearer.fitting.initial import principal_axes
 from nearer.fitting.losses import Floats
 from nearer.fitting.people import Reliability, rate_people
@@ -68,6 +69,7 @@ _ANSWERS = 3.0  # a coordinate; with fewer, one dimension more is not tried
 # as well as any noise and violates at most this share of the answers; the widest: time
 _EXACT_PRIOR, _WIDEST_PRIOR, _EXACT_ERRORS = 32.0, 4096.0, 0.02
 _STUCK = 0.001  # share of violated answers that a few misplaced objects explain
+_BIAS = 1.0  # of an object, in units of an answer's doubt: it decides between equal distances alone
 _FEW_OBJECTS = 4  # for each dimension; fewer may fit in too few dimensions by chance
 _ROUNDS = 3  # whose predictions give the expected τ: more are steadier, and out of date
 
@@ -133,7 +135,7 @@ class Belief:
         self._keys, self._odds = np.empty(0, dtype=np.int64), np.empty(0)
         self._tried: dict[int, Tuned] = {}
         self._rival: Tuned | None = None  # the best of the other curve
-        self._exact = self._ties = False
+        self._exact = False
         self._predicted: deque[tuple[Floats, Floats]] = deque(maxlen=_ROUNDS)
         self.held_out: HeldOut | None = None
         self.fit: Posterior = fit_posterior(self._answers, d, self._plain)
@@ -154,7 +156,7 @@ class Belief:
         total = float(self._answers.weights.sum())
         guessed = np.log(2) * (self._answers.total / total if total else 1.0)
         return HeldOutJudge(
-            {d: self._pieces(tried.best) for d, tried in self._tried.items()},
+            {d: tried.best.pieces for d, tried in self._tried.items()},
             {d: total * (guessed + tried.best.score) for d, tried in self._tried.items()},
         )
 
@@ -216,17 +218,12 @@ class Belief:
             return 0.0
         fit = self.fit
         if self._exact and self._predicted:
-            return predicted_tau(fit, *self._prediction())
+            margins, weights = map(np.concatenate, zip(*self._predicted, strict=True))
+            return predicted_tau(fit, margins, weights)
         if fit.noise.tail:
             noise = replace(fit.noise, lapse=held.curve.lapse)
             fit = replace(fit, covariances=covariances_at(fit.positions, self._answers, noise))
         return expected_tau(fit, held.curve.sharpness)
-
-    def _prediction(self) -> tuple[Floats, Floats, Floats]:
-        """Margins of the last answers before they were learned, moderated ones, and weights."""
-        units, weights = zip(*self._predicted, strict=True)
-        mean, moderated = np.concatenate(units, axis=1) * self.fit.noise.prior
-        return mean, moderated, np.concatenate(weights)
 
     @property
     def choices(self) -> Choices | None:
@@ -284,9 +281,8 @@ class Belief:
         the last rounds give the curve by which the expected τ of exact answers is computed.
         """
         if len(triplets):
-            mean, variance = self.fit.margins(triplets)
-            unit = np.stack([mean, moderate(mean, variance)]) / self.fit.noise.prior
-            self._predicted.append((unit, 1 / self.odds(triplets)))
+            margins = moderate(*self.fit.margins(triplets))
+            self._predicted.append((margins, 1 / self.odds(triplets)))
 
     def learn(
         self,
@@ -356,42 +352,30 @@ class Belief:
         if self._exact and self._satisfied() and self._review_exact(self.held_out, None):
             return
         self._review_noisy()
-        held = self.held_out
         self._exact = False
-        if held is not None and isinstance(self._answers, Evidence) and held.noise.tail == 0:
-            self._review_exact(held, self._tried[self.dimension].best)
+        if self.held_out is not None and isinstance(self._answers, Evidence):
+            self._review_exact(self.held_out, self._tried[self.dimension].best)
 
     def _review_exact(self, known: HeldOut | None, rival: HeldOut | None) -> bool:
         """Review as if answers had no errors; False where noise predicts better by `_SAME`.
 
-        The prior is as wide as held-out answers ask for, and no answer is a lapse, so only the
-        dimension is left to compare.
+        The prior is as wide as held-out answers ask for, no answer is a lapse, and what distances
+        do not decide a bias may, so only the dimension is left to compare.
         """
         assert known is not None
-        d, prior = self.dimension, max(known.noise.prior, _EXACT_PRIOR)
-        starts = tuple(X * (prior / known.noise.prior) for X in known.fits)
-        held = hold_out(self._answers, d, Noise(prior), starts=starts, rng=self._rng, rescue=True)
-        for factor in (2.0, 0.5):
-            began = held
-            while _EXACT_PRIOR <= (wider := held.noise.prior * factor) <= _WIDEST_PRIOR:
-                starts = tuple(X * factor for X in held.fits)
-                other = hold_out(self._answers, d, Noise(wider), starts=starts, rng=self._rng)
-                if other.score <= held.score:
-                    break
-                held = other
-            if held is not began:
-                break
+        d, noise = self.dimension, Noise(max(known.noise.prior, _EXACT_PRIOR), bias=_BIAS)
+        held = self._widest(self._hold_out_exactly(d, noise, known))
+        if self._free and self._in_one_place(held, rival):
+            return True
         if rival is None and held.own_curve.lapse > heldout._SAME_LAPSE:
-            noise = replace(held.noise, lapse=held.own_curve.lapse)
-            rival = hold_out(self._answers, d, noise, starts=held.fits, rng=self._rng)
+            lapsing = replace(held.noise, lapse=held.own_curve.lapse)
+            rival = hold_out(self._answers, d, lapsing, starts=held.fits, rng=self._rng)
         self._exact = _beats_a_coin(held) and (rival is None or rival.advantage(held) <= 1.0)
         if not self._exact:
             return False
-        noise = held.noise
+        before, noise = self.fit, held.noise
         self._tried = {d: Tuned({noise.prior: held})}
-        before = self.fit
         self.fit = self._fit_anew(d, noise, ())
-        self._ties = tied_share(self.fit) > 0
         if self._free and (e := self._settle_exact(d, noise)) != d:
             d, self.fit = e, self._fit_anew(e, noise, ())
         held = self._tried[d].best
@@ -402,35 +386,64 @@ class Belief:
         self.held_out = held
         return True
 
-    def _pieces(self, held: HeldOut) -> Floats:
-        """What dimensions are compared by: without tied distances, where exact answers show any."""
-        return held.clear_pieces if self._exact and self._ties else held.pieces
+    def _in_one_place(self, *rivals: HeldOut | None) -> bool:
+        """Whether positions predict no better than the bias of the objects alone does.
+
+        Then answers do not depend on the head: as far as they tell, all objects are in one place.
+        """
+        noise, nowhere = Noise(_EXACT_PRIOR, bias=_BIAS), np.zeros((self._answers.n_objects, 1))
+        held = hold_out(self._answers, 1, noise, starts=(nowhere,) * heldout.FOLDS)
+        better = any(rival.advantage(held) > 1.0 for rival in rivals if rival is not None)
+        if better or not _beats_a_coin(held):
+            return False
+        fit = fit_posterior(self._answers, 1, noise, start=nowhere)
+        self.fit, self.held_out, self._exact = replace(fit, curve=held.curve), held, True
+        self._tried = {1: Tuned({noise.prior: held})}
+        return True
+
+    def _hold_out_exactly(self, d: int, noise: Noise, known: HeldOut) -> HeldOut:
+        """Predictions by fits from those that are known, in as many dimensions and as wide."""
+        scale = noise.prior / known.noise.prior
+        starts = tuple(self._reshaped(X, d) * scale for X in known.fits if X.any())
+        return hold_out(self._answers, d, noise, starts=starts, rng=self._rng, rescue=True)
+
+    def _widest(self, held: HeldOut) -> HeldOut:
+        """Predictions under a prior twice or half as wide, for as long as they become better."""
+        for factor in (2.0, 0.5):
+            began = held
+            while _EXACT_PRIOR <= (wider := held.noise.prior * factor) <= _WIDEST_PRIOR:
+                starts, noise = (
+                    tuple(X * factor for X in held.fits),
+                    replace(held.noise, prior=wider),
+                )
+                other = hold_out(self._answers, self.dimension, noise, starts=starts, rng=self._rng)
+                if other.score <= held.score:
+                    break
+                held = other
+            if held is not began:
+                break
+        return held
 
     def _satisfied(self) -> bool:
-        return self._violated() <= _EXACT_ERRORS
+        return self._less_probable_than(0.05) <= _EXACT_ERRORS
 
-    def _violated(self) -> float:
-        """Share of answers that the positions violate, but for those about tied distances."""
+    def _less_probable_than(self, p: float) -> float:
+        """Share of the answers that the fit calls less probable than p."""
         forecast = self._answers.forecast(self.fit)
         assert isinstance(forecast, MarginForecast)
-        wrong = forecast.margins < 0
-        if self._ties:
-            wrong &= ~np.asarray(forecast.tied)
-        return float(np.average(wrong, weights=self._answers.weights))
+        return float(np.average(expit(forecast.margins) < p, weights=self._answers.weights))
 
     def _settle_exact(self, d: int, noise: Noise) -> int:
         def attempt(e: int, neighbour: int) -> Floats | None:
-            if e > d and not self._violated() > _STUCK:
+            if e > d and not self._less_probable_than(0.5) > _STUCK:
                 return None  # what satisfies all answers needs no further dimension
-            known = self._tried[neighbour].best
-            starts = tuple(self._reshaped(X, e) for X in known.fits)
-            held = hold_out(self._answers, e, noise, starts=starts, rng=self._rng, rescue=True)
+            held = self._hold_out_exactly(e, noise, self._tried[neighbour].best)
             self._tried[e] = Tuned({noise.prior: held})
-            return self._pieces(held)
+            return held.pieces
 
         carried = int(self._answers.total // (_ANSWERS * len(self.fit.positions)))
         most = max(d, min(self._most, carried))
-        return settle(d, attempt, {d: self._pieces(self._tried[d].best)}, most)
+        return settle(d, attempt, {d: self._tried[d].best.pieces}, most)
 
     def _review_noisy(self) -> None:
         before, noise, d = self.held_out, self.fit.noise, self.dimension

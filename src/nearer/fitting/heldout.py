@@ -34,6 +34,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from scipy.special import ndtr
 
 from nearer.fitting.choices import ChoiceForecast, Choices
 from nearer.fitting.device import wants_gpu
@@ -42,7 +43,6 @@ from nearer.fitting.initial import fit_from_more_dimensions
 from nearer.fitting.losses import Floats, Loss
 from nearer.fitting.posterior import (
     QUESTIONS,
-    REACH,
     WEAK_PRIOR,
     Curve,
     Evidence,
@@ -59,6 +59,7 @@ from nearer.parallel import is_parallel, parallel_map
 from nearer.questions import random_questions, scattered
 
 __all__ = [
+    "FOLDS",
     "HeldOut",
     "Tuned",
     "as_noise",
@@ -71,11 +72,10 @@ __all__ = [
     "survey",
     "survey_curves",
     "survey_from",
-    "tied_share",
 ]
 
 # `python -m benchmarks sensitivity` halves and doubles those of chosen questions.
-_FOLDS = 5  # a fit to four fifths predicts nearly as well as one to all; more take more time
+FOLDS = 5  # a fit to four fifths predicts nearly as well as one to all; more take more time
 _ENOUGH = 4000  # held-out answers that settle a comparison of priors: time
 _FOR_CURVE = 4  # times as many settle a curve, to half a hundredth
 _LARGE_STEPS, _SMALL_STEPS = (0.25, 4.0), (0.5, 2.0)  # by which priors are changed: time
@@ -89,7 +89,6 @@ _FLATTEST = 0.05  # sharpness of predictions that are all but guesses
 _SAME_LAPSE = 0.01  # difference below which the fits are not made again: time
 _MOST_LAPSE = 0.45  # a rate that leaves nothing to fit
 _FEWEST = 20  # answers below which nothing can be held out
-_EXCESS = 3.0  # times as many small margins as a smooth density has show that distances are tied
 _SHARPEST = 2.0  # few answers that are all predicted rightly would ask for any sharpness
 _FAR = 1 << 16  # terms that make a fold worth sending elsewhere: about a second of passes
 
@@ -137,17 +136,6 @@ class HeldOut:
     def pieces(self) -> Floats:
         """Log-likelihood of the answers about the same three objects, which tell the same."""
         return np.asarray(np.bincount(self.piece, self.counts * self.log_likelihood), np.float64)
-
-    @cached_property
-    def clear_pieces(self) -> Floats:
-        """The same where an answer about tied distances is a coin's, whatever was predicted.
-
-        An exact oracle may answer ties by a rule, which further dimensions can imitate.
-        """
-        assert isinstance(self.forecast, MarginForecast)
-        assert self.forecast.tied is not None
-        logs = np.where(self.forecast.tied, -np.log(2), self.log_likelihood)
-        return np.asarray(np.bincount(self.piece, self.counts * logs), np.float64)
 
     def advantage(self, other: HeldOut) -> float:
         """By how many standard errors the same answers are more likely here."""
@@ -236,7 +224,7 @@ def hold_out(
     """
     work: list[Any] = []
     held, enough = 0.0, _ENOUGH * (_FOR_CURVE if for_curve else 1)
-    for k in range(_FOLDS):
+    for k in range(FOLDS):
         seen, unseen, _ = _dealt(evidence, k)
         begin = starts[k] if k < len(starts) else cloud(evidence.n_objects, n_components, rng)
         work.append((seen, unseen, begin))
@@ -419,41 +407,22 @@ def _dealt(evidence: Any, k: int) -> Any:
 
 
 def _fold_of(group: NDArray[np.uint64]) -> NDArray[np.int64]:
-    return np.asarray((group >> np.uint64(33)) % np.uint64(_FOLDS), dtype=np.int64)
+    return np.asarray((group >> np.uint64(33)) % np.uint64(FOLDS), dtype=np.int64)
 
 
-def predicted_tau(fit: Posterior, mean: Floats, moderated: Floats, weights: Floats) -> float:
+def predicted_tau(fit: Posterior, predicted: Floats, weights: Floats) -> float:
     """Kendall's τ expected where answers are exact: what predicts answers, predicts distances.
 
-    `mean` and `moderated` are margins of answers that were predicted before they were learned; the
-    curve that fits them best says how right the predictions of random questions are. Tied
-    distances count for neither side.
+    `predicted` are moderated margins of answers that were predicted before they were learned; the
+    curve that fits them best says how right the predictions of random questions are. Distances
+    that differ by no more than a bias may decide are tied: any order of them is right.
     """
     questions = random_questions(len(fit.positions), QUESTIONS, np.random.default_rng(0))
-    t, variance = fit.margins(questions)
-    ties = _excess(t / fit.noise.prior)
-    if ties:
-        clear = np.abs(mean) > REACH * fit.noise.prior
-        moderated, weights = moderated[clear], weights[clear]
-    if not len(moderated):
-        return 0.0
-    curve, _ = fit_curve(MarginForecast(moderated), weights)
+    curve, _ = fit_curve(MarginForecast(predicted), weights)
     curve = replace(curve, sharpness=min(curve.sharpness, _SHARPEST))
-    p = curve.probability(moderate(t, variance))
-    return min(1.0, float(np.mean(np.abs(2 * p - 1))) / max(1 - ties, 1e-9))
-
-
-def tied_share(fit: Posterior) -> float:
-    """Share of random questions about tied distances, 0 where there are no more than by chance."""
-    questions = random_questions(len(fit.positions), QUESTIONS, np.random.default_rng(0))
-    return _excess(fit.margins(questions)[0] / fit.noise.prior)
-
-
-def _excess(margins: Floats) -> float:
-    """How many more margins are near zero than a tenth of those in a band ten times as wide.
-
-    That is what a smooth density has; only a multiple of it shows ties.
-    """
-    size = np.abs(margins)
-    close, around = float(np.mean(size < REACH)), float(np.mean(size < 10 * REACH)) / 10
-    return close - around if close > _EXCESS * around else 0.0
+    mean, variance = fit.margins(questions)
+    known = np.abs(2 * curve.probability(moderate(mean, variance)) - 1)
+    reach = 0.0 if fit.bias is None else np.sqrt(2) * float(fit.bias.std())
+    doubt = np.sqrt(np.maximum(variance, 1e-12))
+    tied = ndtr((reach - mean) / doubt) - ndtr((-reach - mean) / doubt)
+    return float(np.mean(tied + (1 - tied) * known))

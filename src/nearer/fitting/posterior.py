@@ -28,7 +28,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, ndtr
+from scipy.optimize import minimize
+from scipy.special import expit, log_expit, ndtr
 
 from nearer import checks
 from nearer.fitting.device import margins
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "QUESTIONS",
-    "REACH",
     "WEAK_PRIOR",
     "Curve",
     "Evidence",
@@ -53,6 +53,7 @@ __all__ = [
     "cloud",
     "covariances_at",
     "expected_tau",
+    "fit_bias",
     "fit_posterior",
     "log_posterior",
     "moderate",
@@ -62,7 +63,6 @@ __all__ = [
 # `python -m benchmarks sensitivity` halves and doubles the first two.
 _MORE = 2  # dimensions a fit from nothing begins with beyond those asked for
 WEAK_PRIOR = 16.0  # a prior that hardly shrinks: a margin of this size is answered without doubt
-REACH = 0.05  # share of the prior's width within which distances count as tied
 QUESTIONS = 4000  # random ones that the expected quality is a mean over: to .002 where it is .99
 
 
@@ -79,11 +79,16 @@ class Noise:
     tail
         0: the logistic curve. Otherwise the degrees of freedom of the t curve, in which a distance
         counts less the greater it is; fits by it take no lapses, predictions do.
+    bias
+        Standard deviation of the bias of an object, in the same units; 0: no object has one. An
+        object with a bias is called nearer than the distances say, whatever the head is. Where
+        distances are equal, a bias is what an oracle's rule for ties comes to.
     """
 
     prior: float = 1.0
     lapse: float = 0.0
     tail: float = 0.0
+    bias: float = 0.0
 
     @property
     def loss(self) -> Loss:
@@ -186,8 +191,7 @@ class Evidence:
 
     def forecast(self, fit: Posterior) -> MarginForecast:
         """What a fit says about the answers."""
-        mean, variance = fit.margins(self.triplets)
-        return MarginForecast(moderate(mean, variance), np.abs(mean) < REACH * fit.noise.prior)
+        return MarginForecast(moderate(*fit.margins(self.triplets)))
 
     def part(self, rows: NDArray[np.bool_]) -> Evidence:
         """Some of the rows."""
@@ -236,6 +240,8 @@ class Posterior:
         How its predictions are curved.
     loss, n_iter, converged
         Mean negative log-likelihood of the answers, and how the optimiser fared.
+    bias
+        How much nearer than its distance each object is called; None: not at all.
     """
 
     positions: Floats
@@ -245,10 +251,14 @@ class Posterior:
     loss: float = np.nan
     n_iter: int = 0
     converged: bool = True
+    bias: Floats | None = None
 
     def margins(self, questions: NDArray[np.integer]) -> tuple[Floats, Floats]:
         """How much farther b is from the head than a is: mean and variance, for each question."""
-        return margins(self.positions, self.covariances, questions, self.noise.tail)
+        mean, variance = margins(self.positions, self.covariances, questions, self.noise.tail)
+        if self.bias is not None:
+            mean = mean + self.bias[questions[:, 1]] - self.bias[questions[:, 2]]
+        return mean, variance
 
     def probability(self, questions: NDArray[np.integer]) -> Floats:
         """How likely it is that people say a is nearer to head than b is."""
@@ -259,21 +269,15 @@ class Posterior:
 class MarginForecast:
     """Predicted margins of comparisons, positive where the prediction agrees with the answer.
 
-    They are smaller where they are unsure, see `moderate`. Distances that are predicted to differ
-    by less than `REACH` of the prior's width are `tied`; None: not known.
+    They are smaller where they are unsure, see `moderate`.
     """
 
     margins: Floats
-    tied: NDArray[np.bool_] | None = None
 
     @classmethod
     def joined(cls, parts: Sequence[MarginForecast]) -> MarginForecast:
         """Several as one."""
-        tied = [part.tied for part in parts if part.tied is not None]
-        return cls(
-            np.concatenate([part.margins for part in parts]),
-            np.concatenate(tied) if len(tied) == len(parts) else None,
-        )
+        return cls(np.concatenate([part.margins for part in parts]))
 
     def scaled(self, factor: float) -> MarginForecast:
         """The same in another unit of distance."""
@@ -353,9 +357,37 @@ def fit_posterior(
         fit = _rescued(evidence, fit, noise, max_iter, tol)
     X = fit.positions
     covariances = covariances_at(X, evidence, noise)
-    return Posterior(
+    found = Posterior(
         X, covariances, noise, loss=fit.loss, n_iter=fit.n_iter, converged=fit.converged
     )
+    if noise.bias and isinstance(evidence, Evidence):
+        found = replace(found, bias=fit_bias(evidence, found))
+    return found
+
+
+def fit_bias(evidence: Evidence, fit: Posterior) -> Floats:
+    """The most probable bias of each object, the positions held fixed (Bradley and Terry 1952).
+
+    Examples
+    --------
+    >>> answers = as_evidence([[0, 1, 2], [3, 1, 2], [4, 1, 2]], n_objects=5)
+    >>> at_one_place = Posterior(np.zeros((5, 1)), np.zeros((5, 1, 1)), Noise(bias=1.0))
+    >>> fit_bias(answers, at_one_place).round(2).tolist()
+    [0.0, 0.7, -0.7, 0.0, 0.0]
+    """
+    rows, weights, n = evidence.triplets, evidence.weights, evidence.n_objects
+    known = moderate(*replace(fit, bias=None).margins(rows))
+    near, far = rows[:, 1], rows[:, 2]
+
+    def cost(bias: Floats) -> tuple[float, Floats]:
+        margin = known + bias[near] - bias[far]
+        surprise = weights * expit(-margin)
+        gradient = np.bincount(far, surprise, n) - np.bincount(near, surprise, n)
+        spread = bias / fit.noise.bias
+        loss = -float(np.sum(weights * log_expit(margin))) + 0.5 * float(np.sum(spread**2))
+        return loss, gradient + spread / fit.noise.bias
+
+    return np.asarray(minimize(cost, np.zeros(n), jac=True, method="L-BFGS-B").x)
 
 
 def _rescued(evidence: Evidence, fit: Fit, noise: Noise, max_iter: int, tol: float) -> Fit:
