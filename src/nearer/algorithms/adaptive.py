@@ -208,6 +208,9 @@ def _together(
     while not spent:
         asked = record.n_comparisons
         limit = _limit(belief) if budget is None else budget
+        if budget is None and asked >= limit:
+            belief.review()  # the dimension may have been too small, and the limit with it
+            limit = _limit(belief)
         if asked >= limit:
             stopped = "the budget is spent" if budget is not None else "the limit is reached"
             break

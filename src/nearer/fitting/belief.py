@@ -27,6 +27,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
 
 from nearer import checks
@@ -338,10 +340,14 @@ class Belief:
 
     def conclude(self, *, max_iter: int = 1000, tol: float = 1e-8) -> None:
         """Look at everything once more, after the last answer, and fit to the end."""
+        self.review()
+        self.fit = self._refit(self.fit, max_iter=max_iter, tol=tol)
+
+    def review(self) -> None:
+        """Look at noise and dimension again, if answers have come since that was done."""
         if len(self._answers.row) > self._reviewed:
             self._review()
             self._reviewed = len(self._answers.row)
-        self.fit = self._refit(self.fit, max_iter=max_iter, tol=tol)
 
     def _refit(self, fit: Posterior, **how: Any) -> Posterior:
         d = fit.positions.shape[1]
@@ -387,10 +393,13 @@ class Belief:
         return True
 
     def _in_one_place(self, *rivals: HeldOut | None) -> bool:
-        """Whether positions predict no better than the bias of the objects alone does.
+        """Whether one order of the objects, whatever the head, is all that the answers tell.
 
-        Then answers do not depend on the head: as far as they tell, all objects are in one place.
+        No answers then contradict it, and positions predict no better than the objects' bias does:
+        an oracle that answers so finds all distances equal.
         """
+        if not isinstance(self._answers, Evidence) or not _agree_on_one_order(self._answers):
+            return False
         noise, nowhere = Noise(_EXACT_PRIOR, bias=_BIAS), np.zeros((self._answers.n_objects, 1))
         held = hold_out(self._answers, 1, noise, starts=(nowhere,) * heldout.FOLDS)
         better = any(rival.advantage(held) > 1.0 for rival in rivals if rival is not None)
@@ -434,16 +443,22 @@ class Belief:
         return float(np.average(expit(forecast.margins) < p, weights=self._answers.weights))
 
     def _settle_exact(self, d: int, noise: Noise) -> int:
+        scores = {d: self._tried[d].best.pieces}
+
         def attempt(e: int, neighbour: int) -> Floats | None:
             if e > d and not self._less_probable_than(0.5) > _STUCK:
                 return None  # what satisfies all answers needs no further dimension
             held = self._hold_out_exactly(e, noise, self._tried[neighbour].best)
             self._tried[e] = Tuned({noise.prior: held})
+            if e > neighbour:  # misplaced objects pass each other where there is room, so come back
+                again = self._hold_out_exactly(neighbour, noise, held)
+                if again.score > self._tried[neighbour].best.score:
+                    self._tried[neighbour] = Tuned({noise.prior: again})
+                    scores[neighbour] = again.pieces
             return held.pieces
 
         carried = int(self._answers.total // (_ANSWERS * len(self.fit.positions)))
-        most = max(d, min(self._most, carried))
-        return settle(d, attempt, {d: self._tried[d].best.pieces}, most)
+        return settle(d, attempt, scores, max(d, min(self._most, carried)))
 
     def _review_noisy(self) -> None:
         before, noise, d = self.held_out, self.fit.noise, self.dimension
@@ -528,6 +543,13 @@ class Belief:
             return principal_axes(X, d)
         column = self._rng.normal(scale=0.1 * np.std(X), size=(len(X), d - X.shape[1]))
         return np.hstack([X, column])
+
+
+def _agree_on_one_order(answers: Evidence) -> bool:
+    """Whether no answers, whatever their heads, lead from an object to a nearer one and back."""
+    n, (_, near, far) = answers.n_objects, answers.triplets.T
+    farther = coo_array((np.ones(len(near)), (near, far)), shape=(n, n))
+    return int(connected_components(farther, connection="strong")[0]) == n
 
 
 def _beats_a_coin(held: HeldOut) -> bool:
