@@ -176,7 +176,8 @@ class Belief:
         low, high = self.judge.span(self.probabilities)
         # exact answers that are many for the next dimension, too, and satisfied without it
         enough = self._answers.total >= MANY * n * (d + 1) and n >= _FEW_OBJECTS * (d + 1)
-        return (low, d) if self._exact and enough else (low, high)
+        satisfied = self._exact and self._less_probable_than(0.5) <= _EXACT_ERRORS
+        return (low, d) if satisfied and enough else (low, high)
 
     @property
     def evidence(self) -> dict[int, Any]:
