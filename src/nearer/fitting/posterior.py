@@ -373,7 +373,7 @@ def fit_bias(evidence: Evidence, fit: Posterior) -> Floats:
     >>> answers = as_evidence([[0, 1, 2], [3, 1, 2], [4, 1, 2]], n_objects=5)
     >>> at_one_place = Posterior(np.zeros((5, 1)), np.zeros((5, 1, 1)), Noise(bias=1.0))
     >>> fit_bias(answers, at_one_place).round(2).tolist()
-    [0.0, 0.7, -0.7, 0.0, 0.0]
+    [0.0, 0.65, -0.65, 0.0, 0.0]
     """
     rows, weights, n = evidence.triplets, evidence.weights, evidence.n_objects
     known = moderate(*replace(fit, bias=None).margins(rows))
