@@ -189,45 +189,6 @@ def test_few_places_keep_apart(n, n_places):
     assert np.median(distance[~same]) > 5 * np.median(distance[same])
 
 
-def grid(n, k, d, seed=0):
-    return np.random.default_rng([n, k, seed]).integers(k, size=(n, d)).astype(float)
-
-
-def test_the_range_of_dimensions_says_what_answers_leave_possible():
-    rng = np.random.default_rng(3)
-    enough = embed(rng.normal(size=(40, 2)))
-    assert (enough.dimension_low, enough.dimension_high, enough.determined) == (2, 2, True)
-    for n, d in ((5, 3), (8, 4), (10, 4)):  # few objects may fit in fewer dimensions
-        few = embed(rng.normal(size=(n, d)))
-        assert few.dimension_low <= d <= few.dimension_high
-        assert not few.determined
-    unknown = embed(rng.normal(size=(60, 2)), budget=100)
-    assert unknown.dimension_low == 1
-    assert unknown.dimension_high > 5
-    assert not unknown.determined
-
-
-@pytest.mark.parametrize("n", [12, 60, 300])
-def test_objects_in_one_place_are_found_there(n):
-    found = embed(np.ones((n, 2)))
-    assert np.ptp(found.positions) == 0
-    assert found.dimension == 1
-    assert found.n_comparisons <= 15 * n
-
-
-@pytest.mark.parametrize(("n", "n_places"), [(14, 2), (40, 2), (20, 3), (60, 6)])
-def test_few_places_keep_apart(n, n_places):
-    rng = np.random.default_rng([n, n_places])
-    at = rng.permutation(np.arange(n) % n_places)
-    found = embed(rng.normal(size=(n_places, 2))[at])
-    assert found.dimension <= 2
-    assert apart(found.positions, at) > 3
-
-
-def grid(n, k, d, seed=0):
-    return np.random.default_rng([n, k, seed]).integers(k, size=(n, d)).astype(float)
-
-
 LATTICE = np.stack(np.meshgrid(np.arange(15.0), np.arange(15.0)), -1).reshape(-1, 2)
 
 
