@@ -23,13 +23,10 @@ import math
 import os
 import secrets
 import shutil
-import struct
 import tempfile
-import tokenize
-import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -49,32 +46,12 @@ __all__ = [
     "positions_text",
     "read_bytes",
     "read_numpy",
-    "read_text",
     "sha256",
     "table_text",
     "unpacked",
     "write_bytes",
     "write_files",
-    "written_whole",
 ]
-
-# What NumPy and the libraries below it raise for a damaged ``.npz`` or ``.npy`` file.
-_NUMPY_FAULTS = (
-    ValueError,
-    TypeError,
-    LookupError,
-    OSError,
-    EOFError,
-    MemoryError,  # a damaged header can name a huge size
-    OverflowError,
-    RuntimeError,  # a damaged member can look encrypted, or packed in an unknown way
-    SyntaxError,
-    tokenize.TokenError,
-    struct.error,
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-)
 
 _UNPACK: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.decompress,
@@ -87,20 +64,15 @@ _PACK: dict[str, Callable[[bytes], bytes]] = {
     ".bz2": bz2.compress,
 }
 _PACKED = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\0": ".xz", b"BZh": ".bz2"}
-# How a file that is no text begins, what it holds, what it is, and the remedy.
-_NO_TEXT = (
-    (b"PK\3\4", b"xl/workbook", "an Excel workbook", "save it as CSV (UTF-8) and read that"),
-    (b"PK\3\4", b".npy", "a NumPy archive", "name it .npz"),
-    (b"PK\3\4", b"", "a zip archive", "unpack it and read a file of it"),
-    (b"\xd0\xcf\x11\xe0", b"", "an Excel workbook", "save it as CSV (UTF-8) and read that"),
-    (b"\x93NUMPY", b"", "a NumPy file", "name it .npy"),
-    (b"\x89HDF", b"", "an HDF5 file", "name it .h5"),
-    (b"PAR1", b"", "a Parquet file", "read it with pandas and pass the frame"),
-    (b"SQLite format 3", b"", "an SQLite file", "export its answers; `nearer study export` does"),
-    (b"%PDF", b"", "a PDF", "save its table as CSV"),
-    (b"<!DOCTYPE", b"", "a web page", "get the file that it shows or links to"),
-    (b"<html", b"", "a web page", "get the file that it shows or links to"),
-)
+# How a file that is neither text nor a table begins, what it is, and the remedy.
+_NO_TEXT = {
+    b"PK\3\4": ("a zip archive", "unpack it and read a file of it"),
+    b"\xd0\xcf\x11\xe0": ("an Excel workbook", "save it as CSV (UTF-8) and read that"),
+    b"SQLite format 3": ("an SQLite file", "export its answers; `nearer study export` does"),
+    b"%PDF": ("a PDF", "save its table as CSV"),
+    b"<!DOCTYPE": ("a web page", "get the file that it shows or links to"),
+    b"<html": ("a web page", "get the file that it shows or links to"),
+}
 
 
 def as_path(path: Any) -> Path:
@@ -162,15 +134,10 @@ def unpacked(data: bytes, path: str | os.PathLike[str]) -> bytes:
         ) from error
 
 
-def read_text(path: str | os.PathLike[str]) -> str:
-    """The text of a file: UTF-8, or UTF-16 where it says so, as spreadsheets save it."""
-    return decoded(read_bytes(path), path)
-
-
 def decoded(data: bytes, path: str | os.PathLike[str], encoding: str | None = None) -> str:
     """Bytes as text: UTF-8, or UTF-16 where they say so; `encoding` is tried where both fail."""
-    for begins, holds, what, remedy in _NO_TEXT:
-        if data.startswith(begins) and holds in data:
+    for begins, (what, remedy) in _NO_TEXT.items():
+        if data.startswith(begins):
             raise InvalidInput(f"{os.fspath(path)}: is {what}, no table or JSON; {remedy}")
     wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
@@ -207,7 +174,7 @@ def numpy_arrays(
         found = np.load(io.BytesIO(data), allow_pickle=False)
         held = {"X": found} if isinstance(found, np.ndarray) else dict(found)
         return {name: array for name, array in held.items() if isinstance(array, np.ndarray)}
-    except _NUMPY_FAULTS as error:
+    except Exception as error:  # a damaged file makes NumPy, zipfile and zlib raise all kinds
         why = f"damaged: {error}"
         if not data.startswith((b"PK", b"\x93NUMPY")):
             why = "it does not begin like one"
@@ -250,22 +217,6 @@ def _cannot_be_written(path: str | os.PathLike[str], error: OSError) -> InvalidI
     return InvalidInput(f"{path}: cannot be written ({error.strerror}); {remedy}")
 
 
-@contextmanager
-def written_whole(folder: str | os.PathLike[str]) -> Iterator[Path]:
-    """A folder to write files into; they are moved to `folder` when all of them are there."""
-    part: Path | None = None
-    try:
-        part = Path(tempfile.mkdtemp(prefix=".part-", dir=folder))
-        yield part
-        for file in part.iterdir():
-            file.replace(Path(folder, file.name))
-    except OSError as error:
-        raise _cannot_be_written(folder, error) from error
-    finally:
-        if part is not None:
-            shutil.rmtree(part, ignore_errors=True)
-
-
 def write_files(folder: str | os.PathLike[str], contents: Mapping[str, str | bytes]) -> list[Path]:
     r"""Write files that belong together, name → content: all of them or none.
 
@@ -276,11 +227,14 @@ def write_files(folder: str | os.PathLike[str], contents: Mapping[str, str | byt
     >>> file.read_text()
     'object,label,x1,x2\n0,0,0.5,2.0\n'
     """
-    with written_whole(folder) as part:
-        for name, content in contents.items():
-            data = content.encode() if isinstance(content, str) else content
-            (part / name).write_bytes(data)
-    return [Path(folder, name) for name in contents]
+    try:
+        with tempfile.TemporaryDirectory(prefix=".part-", dir=folder) as part:
+            for name, content in contents.items():
+                data = content.encode() if isinstance(content, str) else content
+                Path(part, name).write_bytes(data)
+            return [Path(part, name).replace(Path(folder, name)) for name in contents]
+    except OSError as error:
+        raise _cannot_be_written(folder, error) from error
 
 
 def table_text(header: Sequence[str], rows: Iterable[Iterable[Any]], separator: str = ",") -> str:

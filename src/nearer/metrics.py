@@ -7,12 +7,13 @@ instead of all; ``return_error=True`` gives the standard error of the estimate.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import orthogonal_procrustes
 
 from nearer import checks
 from nearer.distances import Distances, as_points
@@ -35,26 +36,6 @@ _ALL_HEADS = 5_000  # up to so many objects every one is a head
 _BLOCK = 1 << 21  # distances held at a time
 
 
-@overload
-def mean_kendall_tau(
-    truth: Any,
-    embedding: ArrayLike,
-    *,
-    metric: Any = ...,
-    n_heads: int | None = ...,
-    random_state: Seed = ...,
-    return_error: Literal[False] = ...,
-) -> float: ...
-@overload
-def mean_kendall_tau(
-    truth: Any,
-    embedding: ArrayLike,
-    *,
-    metric: Any = ...,
-    n_heads: int | None = ...,
-    random_state: Seed = ...,
-    return_error: Literal[True],
-) -> tuple[float, float]: ...
 def mean_kendall_tau(
     truth: Any,
     embedding: ArrayLike,
@@ -63,7 +44,7 @@ def mean_kendall_tau(
     n_heads: int | None = None,
     random_state: Seed = None,
     return_error: bool = False,
-) -> float | tuple[float, float]:
+) -> Any:
     """Kendall's τ between true and embedded distances from a head, averaged over heads.
 
     Parameters
@@ -93,35 +74,13 @@ def mean_kendall_tau(
     >>> mean_kendall_tau(X, 3 * X)
     1.0
     """
-    blocks = _blocks(truth, embedding, metric, n_heads, random_state)
     from nearer._kernels.kendall import kendall_tau_rows  # noqa: PLC0415 - a GPU needs no Numba
 
-    values = np.concatenate([kendall_tau_rows(x, y) for x, y in blocks])
-    return _summary(np.nan_to_num(values), len(as_points(embedding)), return_error)
+    heads = _Heads(truth, embedding, metric, n_heads, random_state)
+    taus = np.concatenate([kendall_tau_rows(x, y) for x, y in heads.distances()])
+    return heads.mean(np.nan_to_num(taus), return_error)
 
 
-@overload
-def knn_precision(
-    truth: Any,
-    embedding: ArrayLike,
-    k: int | None = ...,
-    *,
-    metric: Any = ...,
-    n_heads: int | None = ...,
-    random_state: Seed = ...,
-    return_error: Literal[False] = ...,
-) -> float: ...
-@overload
-def knn_precision(
-    truth: Any,
-    embedding: ArrayLike,
-    k: int | None = ...,
-    *,
-    metric: Any = ...,
-    n_heads: int | None = ...,
-    random_state: Seed = ...,
-    return_error: Literal[True],
-) -> tuple[float, float]: ...
 def knn_precision(
     truth: Any,
     embedding: ArrayLike,
@@ -131,7 +90,7 @@ def knn_precision(
     n_heads: int | None = None,
     random_state: Seed = None,
     return_error: bool = False,
-) -> float | tuple[float, float]:
+) -> Any:
     """The share of an object's k nearest neighbours in the embedding that truly are.
 
     Parameters
@@ -152,17 +111,16 @@ def knn_precision(
     >>> knn_precision(X, 2 * X)
     1.0
     """
-    n = len(as_points(embedding))
-    if k is None:
-        k = int(np.ceil(np.log2(n)))
-    k = checks.whole("k", k, most=n - 1, rule="so many other objects there are")
+    heads = _Heads(truth, embedding, metric, n_heads, random_state)
+    k = int(np.ceil(np.log2(heads.n))) if k is None else k
+    k = checks.whole("k", k, most=heads.n - 1, rule="so many other objects there are")
     shares = []
-    for x, y in _blocks(truth, embedding, metric, n_heads, random_state):
+    for x, y in heads.distances():
         reach = np.partition(x, k - 1, axis=1)[:, k - 1]
         chosen = np.argpartition(y, k - 1, axis=1)[:, :k]
         hits = np.take_along_axis(x, chosen, axis=1) <= reach[:, None]
         shares.append(hits.mean(axis=1))
-    return _summary(np.concatenate(shares), n, return_error)
+    return heads.mean(np.concatenate(shares), return_error)
 
 
 def distance_rmse(
@@ -188,17 +146,12 @@ def distance_rmse(
     >>> bool(distance_rmse(X, 3 * X) < 1e-9)
     True
     """
-    rng = checks.generator(random_state)
-    heads = list(_head_blocks(len(as_points(embedding)), n_heads, rng))
-    xy = yy = error = 0.0
-    count = 0
-    for x, y in _distance_blocks(truth, embedding, metric, heads):
-        xy += float(np.vdot(x, y))
-        yy += float(np.vdot(y, y))
-        count += x.size
+    heads = _Heads(truth, embedding, metric, n_heads, random_state)
+    sums = sum(np.array([np.vdot(x, y), np.vdot(y, y), x.size]) for x, y in heads.distances())
+    xy, yy, count = np.asarray(sums).tolist()
     scale = xy / yy if yy > 0 else 0.0
-    for x, y in _distance_blocks(truth, embedding, metric, heads):  # again: x² − y² would cancel
-        error += float(np.square(x - scale * y).sum())
+    # a second pass, since the difference of sums of squares would cancel
+    error = sum(float(np.square(x - scale * y).sum()) for x, y in heads.distances())
     return float(np.sqrt(error / count))
 
 
@@ -277,61 +230,50 @@ def procrustes(truth: ArrayLike, embedding: ArrayLike) -> Procrustes:
     x, y = (np.pad(p, [(0, 0), (0, width - p.shape[1])]) for p in (x, y))
     onto, centre = x.mean(axis=0), y.mean(axis=0)
     x, y = x - onto, y - centre
-    u, s, vt = np.linalg.svd(y.T @ x)
-    spread = float(np.vdot(y, y))
-    scale = s.sum() / spread if spread > 0 else 0.0
-    turn = u @ vt
+    turn, size = orthogonal_procrustes(y, x)
+    spread, total = float(np.vdot(y, y)), float(np.vdot(x, x))
+    scale = float(size) / spread if spread > 0 else 0.0
     aligned = scale * y @ turn
-    total = float(np.vdot(x, x))
-    left = float(np.vdot(x - aligned, x - aligned))
-    left = left / total if total > 0 else 0.0
-    return Procrustes(aligned + onto, left, float(scale), turn, centre, onto)
+    left = float(np.vdot(x - aligned, x - aligned)) / total if total > 0 else 0.0
+    return Procrustes(aligned + onto, left, scale, turn, centre, onto)
 
 
-def _summary(values: Rows, n: int, return_error: bool) -> float | tuple[float, float]:
-    mean = float(values.mean())
-    if not return_error:
-        return mean
-    if len(values) >= n:
-        return mean, 0.0
-    return mean, float(values.std(ddof=1) / np.sqrt(len(values)))
+class _Heads:
+    """Some objects, and their distances to all others in the truth and in the embedding."""
 
+    def __init__(
+        self, truth: Any, embedding: ArrayLike, metric: Any, n_heads: int | None, seed: Seed
+    ) -> None:
+        self._both = Distances(truth, metric), Distances(embedding)
+        self.n, embedded = (distances.n_objects for distances in self._both)
+        if self.n != embedded:
+            raise InvalidInput(
+                f"{self.n} true objects and {embedded} embedded ones: must be as many"
+            )
+        if self.n < 3:
+            raise InvalidInput(f"{self.n} objects: at least 3 are needed to compare rankings")
+        if n_heads is None:
+            n_heads = self.n if self.n <= _ALL_HEADS else max(100, _ALL_HEADS**2 // self.n)
+        self._heads = np.arange(self.n)
+        if checks.whole("n_heads", n_heads) < self.n:
+            rng = checks.generator(seed)
+            self._heads = np.sort(rng.choice(self.n, n_heads, replace=False))
 
-def _blocks(
-    truth: Any, embedding: ArrayLike, metric: Any, n_heads: int | None, random_state: Seed
-) -> Iterator[tuple[Rows, Rows]]:
-    heads = _head_blocks(len(as_points(embedding)), n_heads, random_state)
-    return _distance_blocks(truth, embedding, metric, heads)
+    def distances(self) -> Iterator[tuple[Rows, Rows]]:
+        """From a block of heads to all other objects."""
+        size = max(1, _BLOCK // self.n)
+        for start in range(0, len(self._heads), size):
+            heads = self._heads[start : start + size]
+            others = heads[:, None] != np.arange(self.n)
+            x, y = (
+                np.stack([d.fresh_row(head) for head in heads.tolist()])[others] for d in self._both
+            )
+            yield x.reshape(-1, self.n - 1), y.reshape(-1, self.n - 1)
 
-
-def _distance_blocks(
-    truth: Any, embedding: ArrayLike, metric: Any, blocks: Iterable[NDArray[np.int64]]
-) -> Iterator[tuple[Rows, Rows]]:
-    """Distances from heads to all others, in the truth and in the embedding, block by block."""
-    true, embedded = Distances(truth, metric), Distances(embedding)
-    n = true.n_objects
-    if n != embedded.n_objects:
-        raise InvalidInput(
-            f"{n} true objects and {embedded.n_objects} embedded ones: must be as many"
-        )
-    if n < 3:
-        raise InvalidInput(f"{n} objects: at least 3 are needed to compare rankings")
-    for heads in blocks:
-        others = ~(heads[:, None] == np.arange(n))
-        x, y = (
-            np.stack([d.fresh_row(head) for head in heads.tolist()])[others].reshape(-1, n - 1)
-            for d in (true, embedded)
-        )
-        yield x, y
-
-
-def _head_blocks(n: int, n_heads: int | None, random_state: Seed) -> Iterator[NDArray[np.int64]]:
-    if n_heads is None:
-        n_heads = n if n <= _ALL_HEADS else max(100, _ALL_HEADS**2 // n)
-    checks.whole("n_heads", n_heads)
-    heads = np.arange(n)
-    if n_heads < n:
-        heads = np.sort(checks.generator(random_state).choice(n, n_heads, replace=False))
-    size = max(1, _BLOCK // n)
-    for start in range(0, len(heads), size):
-        yield heads[start : start + size]
+    def mean(self, values: Rows, return_error: bool) -> float | tuple[float, float]:
+        """The mean over heads, and its standard error, which is 0 where all objects are heads."""
+        mean = float(values.mean())
+        if not return_error:
+            return mean
+        error = 0.0 if len(values) == self.n else values.std(ddof=1) / np.sqrt(len(values))
+        return mean, float(error)
