@@ -14,11 +14,10 @@ from click.testing import CliRunner
 
 import nearer
 from benchmarks.cells import FinishedCells, compute_cells
-from nearer.algorithms.place import place_among
 from nearer.cli import main
 from nearer.errors import InvalidInput
 from nearer.fitting.heldout import hold_out
-from nearer.fitting.posterior import Noise, Posterior, as_evidence
+from nearer.fitting.posterior import Noise, as_evidence
 from nearer.parallel import parallel_map
 from nearer.scale.cluster import scheduler
 from paper.experiments import Experiment
@@ -99,26 +98,6 @@ def test_folds_are_sent_out_and_predict_the_same(cluster):
         assert len(sent.data) >= len(here.fits)
     assert np.array_equal(here.log_likelihood, there.log_likelihood)
     assert all(map(np.array_equal, here.fits, there.fits))
-
-
-@pytest.mark.slow
-def test_blocks_of_new_objects_are_sent_out_and_end_in_the_same_places(cluster):
-    n, new = 300, 10_100
-    X = np.random.default_rng(2).normal(size=(n + new, 1))
-    old = Posterior(4 * X[:n], np.full((n, 1, 1), 0.05), Noise(4.0))
-    oracle = nearer.PointOracle(X)
-
-    def placed():
-        rng = np.random.default_rng(0)
-        return nearer.run(place_among(old, np.arange(n, n + new), budget=40 * new, rng=rng), oracle)
-
-    here = placed()
-    with distributed.Client(cluster) as client, joblib.parallel_config("dask"):
-        with distributed.get_task_stream(client) as sent:
-            there = placed()
-        assert len(sent.data) >= 2
-    assert np.array_equal(here.positions, there.positions)
-    assert np.array_equal(here.covariances, there.covariances)
 
 
 @pytest.mark.slow

@@ -8,17 +8,20 @@ of `nearer.fitting.posterior`, written with the normal distribution function Φ 
 normal margins have a closed form. Exact answers are the case of a great sharpness and ε ≈ 0.
 
 *Posterior.* It is approximated by a normal distribution, found by expectation propagation (Minka
-2001). Each answer has a *site*, a normal factor in t with its precision and target. A sweep gives
-each site the value under which t has the first two moments that the answer asks for, the other
-sites being as they are, and takes one Gauss–Newton step to where prior and sites agree.
+2001). Each answer has a *site*, a normal factor in t. New answers are taken in one by one. Then a
+sweep gives each site the value under which t has the first two moments that the answer asks for,
+the other sites being as they are, and takes one Gauss–Newton step to where prior and sites agree.
 
-*Restart.* Sweeps may settle where most answers have to be taken for wrong, and a posterior that is
-too narrow asks about nothing else. So an object that moves farther than its posterior expects, or
-whose answers are much less likely than it expects, starts again: from the most probable of some
-points, the anchors and others beyond them, each of which stands for its surroundings. Before an
-object counts as certain, its answers must be about as likely around it as around those points:
-questions that halve what is left of a wrong region are never contradicted by their own answers, but
-each of them halves the rest of the space, too.
+*Restart.* Sweeps may settle where many answers have to be taken for wrong. An object whose answers
+are much less likely than its posterior expects starts again, from the most probable of some points:
+the anchors, which are a sample of where objects are, and others beyond them. Each stands for its
+surroundings, which flatten the curve.
+
+*Elsewhere.* Questions that halve what is left of a wrong region are never contradicted by their own
+answers. So an object is placed when its posterior is narrow and holds nearly all of the
+probability. The logarithm of what it holds is, by Laplace's approximation, that of the answers at
+its mean and of the prior there, and half of log|C|; the rest is a sum over the anchors. Until then
+the questions are those that the most probable other point answers differently.
 
 *Questions.* Candidates are near ties: with a random anchor as head and the anchor that is about as
 far from it as x is; and with x as head and two anchors that are about equally far from it. A
@@ -41,58 +44,64 @@ from numpy.typing import NDArray
 from nearer._kernels.comparisons import counted
 from nearer._kernels.compiling import helper, kernel
 
-__all__ = ["ANCHOR_HEAD", "LOGISTIC", "OWN_HEAD", "STEPS", "Scene", "choose", "learn"]
+__all__ = ["ANCHOR_HEAD", "LOGISTIC", "OWN_HEAD", "PLACED", "STEPS", "Scene", "choose", "learn"]
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Ints = NDArray[np.int64]
 Shorts = NDArray[np.int16]
+Curve = tuple[float, float]  # sharpness and tail
 Normal = tuple[Floats, Floats]  # mean (d,) and covariance (d, d); of q objects with one more axis
 # Of each answer the two anchors and which way it was asked (3,), −1: none; the share that says yes;
-# precision and target of its site (2,); of q objects with one more axis.
+# precision of its site, and precision times target (2,); of q objects with one more axis.
 Answered = tuple[Shorts, Singles, Singles]
-Work = tuple[Floats, Floats, Floats, Floats]  # gradient (d,), two directions (d,), matrix (d, d)
+Work = tuple[Floats, Floats, Floats]  # two directions (d,), a system of equations (d + 1, d)
 
 ANCHOR_HEAD, OWN_HEAD = 0, 1  # whose distances a question compares: an anchor's or the object's
+# Of an object: its answers contradict its posterior; they agree; it is narrow, too, and nowhere
+# else; RIVAL + p: it is narrow, but may be at point p
+CONTRADICTED, OPEN, PLACED, RIVAL = range(4)
+LOG, PULL, EXPECTED, VARIABILITY, WORTH = range(5)  # rows of the tables, see `Scene`
 STEPS = 64  # a unit of z in the tables
 LOGISTIC = 8.0 / math.pi  # the variance at which Φ is closest to the logistic curve
 
-_PEAK = 1.0 / math.sqrt(2.0 * math.pi)  # of the normal density
-_DAMPING = 0.7  # share of a site that a sweep replaces
-_SURPRISE = 2.0  # standard deviations by which answers and moves may be other than expected
-_CLEAR = 6.0  # standard deviations from a tie, where an answer that agrees teaches nothing
-_FRESH = 4  # times as many sweeps after a restart
-_EVERY = 4  # so many points one is looked at before an object counts as certain: time
+_SURPRISE = 2.0  # standard deviations by which answers may be less likely than expected
+_ELSEWHERE = 1e-3  # probability of other points at which an object is placed: errors or questions
+_NEGLIGIBLE = 10.0  # logarithm of how much less probable a point is that does not count
+_FRESH = 4  # sweeps after a restart
+_WIDTHS = 5  # how wide restarts begin, in turn
 
 
 class Scene(NamedTuple):
     """All that the kernels need to know of m anchors in d dimensions."""
 
-    anchors: Floats  # (m, d)
-    variances: Floats  # (m,) of each of their coordinates
+    anchors: Floats  # (m, d + 1) their positions, and the variance of each of their coordinates
     order: Shorts  # (m, m − 1) the other anchors by distance from each
     distances: Floats  # (m, m − 1) those distances
     points: Floats  # (p, d) where a search may start: the anchors, and points beyond them
     reach: Floats  # (p, m) what their distances from the anchors count
+    around: Floats  # (p,) squared size of their surroundings
+    rarity: Floats  # (p,) logarithm of the share of objects around each, relative to an anchor's
     slopes: Floats  # (p,) z for each unit of a margin: the surroundings flatten the curve
-    rarity: Floats  # (p,) their log-probabilities before any answer
-    logs: Floats  # log-probability of "yes", for z in steps
-    worth: Floats  # (1 − 2ε)² φ(z)² / (Z(1 − Z)), for z ≥ 0 in steps
-    sharpness: float
-    lapse: float
-    tail: float
+    steep: float  # the same without surroundings
+    # For z in steps, 0 in the middle: log-probability of "yes", its derivative, the log-probability
+    # that an answer is expected to have, its variance, and (1 − 2ε)² φ(z)² / (Z(1 − Z))
+    tables: Floats
+    curve: Curve
     centre: Floats  # (d,) the prior's mean
     precision: Floats  # (d, d) and precision
+    volume: float  # logarithm of the precision's determinant
 
 
 # small matrices
 
 
 @helper
-def _invert(A: Floats) -> None:
-    """Replace a positive definite matrix by its inverse (Gauss–Jordan, no pivoting needed)."""
-    d = len(A)
-    for i in range(d):
+def _invert(A: Floats, d: int) -> float:
+    """Invert d rows, positive definite, in place; the logarithm of the inverse's determinant."""
+    log = 0.0
+    for i in range(d):  # Gauss–Jordan needs no pivoting here
+        log -= math.log(A[i, i])
         pivot, A[i, i] = 1.0 / A[i, i], 1.0
         for c in range(d):
             A[i, c] *= pivot
@@ -101,45 +110,55 @@ def _invert(A: Floats) -> None:
                 factor, A[r, i] = A[r, i], 0.0
                 for c in range(d):
                     A[r, c] -= factor * A[i, c]
+    return log
 
 
 @helper
-def _along(covariance: Floats, direction: Floats) -> float:
-    """Variance of a position along a direction."""
-    total = 0.0
-    for i in range(len(direction)):
-        row = 0.0
-        for j in range(len(direction)):
-            row += direction[j] * covariance[i, j]
-        total += direction[i] * row
-    return max(total, 1e-300)
-
-
-# the model
+def _along(covariance: Floats, direction: Floats, towards: Floats) -> float:
+    """Variance of a position along a direction g; `towards` becomes Cg."""
+    total, d = 1e-300, len(direction)
+    for i in range(d):
+        towards[i] = 0.0
+        for j in range(d):
+            towards[i] += covariance[i, j] * direction[j]
+        total += direction[i] * towards[i]
+    return total
 
 
 @helper
-def _margin(x: Floats, scene: Scene, asked: Shorts, work: Work) -> tuple[float, float]:
+def _narrow(covariance: Floats, towards: Floats, factor: float) -> None:
+    """Take variance along a direction g away: C − factor · Cg(Cg)ᵀ."""
+    for i in range(len(towards)):
+        for j in range(len(towards)):
+            covariance[i, j] -= factor * towards[i] * towards[j]
+
+
+# the posterior
+
+
+@helper
+def _margin(
+    x: Floats, anchors: Floats, curve: Curve, asked: Shorts, q: int, gradient: Floats
+) -> tuple[float, float]:
     """The margin of a question and its variance because of the anchors; its gradient in x."""
-    X, variance, (gradient, u, w, _) = scene.anchors, scene.variances, work
-    i, j, own = asked[0], asked[1], asked[2] == OWN_HEAD
+    d, (sharpness, tail) = len(x), curve
+    i, j, own = asked[q, 0], asked[q, 1], asked[q, 2] == OWN_HEAD
     to_i = to_j = 0.0
-    for k in range(len(x)):
-        u[k], w[k] = x[k] - X[i, k], (x[k] if own else X[i, k]) - X[j, k]
-        to_i += u[k] * u[k]
-        to_j += w[k] * w[k]
-    near, by_near = counted(to_i, scene.tail)
-    far, by_far = counted(to_j, scene.tail)
+    for k in range(d):
+        u, w = x[k] - anchors[i, k], (x[k] if own else anchors[i, k]) - anchors[j, k]
+        to_i += u * u
+        to_j += w * w
+    near, by_near = counted(to_i, tail)
+    far, by_far = counted(to_j, tail)
     by_i = by_j = 0.0
-    for k in range(len(x)):
-        u[k] *= by_near
-        w[k] *= by_far
-        gradient[k] = scene.sharpness * ((w[k] if own else 0.0) - u[k])
-        in_i = u[k] if own else w[k] + u[k]
+    for k in range(d):
+        u = sharpness * by_near * (x[k] - anchors[i, k])
+        w = sharpness * by_far * ((x[k] if own else anchors[i, k]) - anchors[j, k])
+        gradient[k] = (w if own else 0.0) - u
+        in_i = u if own else w + u
         by_i += in_i * in_i
-        by_j += w[k] * w[k]
-    noise = scene.sharpness * scene.sharpness * (by_i * variance[i] + by_j * variance[j])
-    return scene.sharpness * (far - near), noise
+        by_j += w * w
+    return sharpness * (far - near), by_i * anchors[i, d] + by_j * anchors[j, d]
 
 
 @helper
@@ -149,263 +168,270 @@ def _step(z: float, middle: int) -> int:
 
 
 @helper
-def _likelihood(
-    x: Floats, scene: Scene, answered: Answered, n: int, work: Work
-) -> tuple[float, float]:
-    """Log-likelihood of the answers at a point, and by how much it is less than expected there.
-
-    The latter is in standard deviations.
-    """
-    asked, said, _ = answered
-    total, expected, variance, middle = 0.0, 0.0, 1e-300, len(scene.logs) // 2
-    for q in range(n):
-        if asked[q, 2] < 0:
-            continue
-        t, noise = _margin(x, scene, asked[q], work)
-        step = _step(t / math.sqrt(LOGISTIC + noise), middle)
-        yes, no = scene.logs[middle + step], scene.logs[middle - step]
-        total += said[q] * yes + (1.0 - said[q]) * no
-        p = math.exp(yes)
-        expected += p * yes + (1.0 - p) * no
-        variance += p * (1.0 - p) * (yes - no) * (yes - no)
-    return total, (expected - total) / math.sqrt(variance)
-
-
-# expectation propagation
+def _site(mean: float, variance: float, noise: float, tables: Floats) -> tuple[float, float]:
+    """Precision of the site of the answer "yes", and its precision times its target."""
+    k, middle = 1.0 / math.sqrt(LOGISTIC + noise + variance), tables.shape[1] // 2
+    z = mean * k
+    step = min(max(math.floor(z * STEPS), -middle), middle - 1)
+    at = middle + int(step)
+    # beyond the table, where the curve is all tail or lapses, the derivative is a straight line
+    low, high = tables[PULL, at], tables[PULL, at + 1]
+    first = k * (low + (z * STEPS - step) * (high - low))
+    second = first * (first + z * k)
+    if variance * second <= 1e-12:  # the answer would widen the posterior, as a wrong one may
+        return 0.0, 0.0
+    share = 1.0 / max(1.0 - variance * second, 1e-3)
+    return second * share, (second * mean + first) * share
 
 
 @helper
-def _site(mean: float, variance: float, noise: float, lapse: float) -> tuple[float, float]:
-    """Precision of the site of the answer "yes", and its precision times its target."""
-    k = 1.0 / math.sqrt(LOGISTIC + noise + variance)
-    z = mean * k
-    if z > _CLEAR:
-        return 0.0, 0.0
-    p = lapse + (0.5 - lapse) * math.erfc(-z * math.sqrt(0.5))
-    if p < 1e-12:  # where the curve is all tail, its logarithm falls like a parabola
-        first, second = -z * k, k * k
-    else:
-        first = (1.0 - 2.0 * lapse) * _PEAK * math.exp(-0.5 * z * z) * k / p
-        second = first * (first + z * k)
-    if second <= 1e-12 / variance:  # the answer would widen the posterior, as a wrong one may
-        return 0.0, 0.0
-    precision = second / max(1.0 - variance * second, 1e-3)
-    return precision, precision * (mean + first / second)
+def _renew(
+    site: Singles, q: int, said: float, t: float, variance: float, noise: float, tables: Floats
+) -> None:
+    """Give the site of answer q the value under which t has the moments that the answer asks for.
+
+    t and its variance are those under the present posterior, which holds the old site.
+    """
+    left = 1.0 - site[q, 0] * variance
+    if left <= 1e-3:
+        return
+    mean, spread = (t - site[q, 1] * variance) / left, variance / left
+    precision = weight = 0.0
+    if said > 0.0:
+        p, pt = _site(mean, spread, noise, tables)
+        precision, weight = said * p, said * pt
+    if said < 1.0:
+        p, pt = _site(-mean, spread, noise, tables)
+        precision, weight = precision + (1.0 - said) * p, weight - (1.0 - said) * pt
+    site[q, 0], site[q, 1] = precision, weight
+
+
+@helper
+def _take_in(
+    normal: Normal, scene: Scene, answered: Answered, first: int, n: int, work: Work
+) -> None:
+    """Narrow a posterior by answers, one after the other, that have no sites yet."""
+    (mean, covariance), (asked, said, site), (gradient, towards, _) = normal, answered, work
+    anchors, curve, tables = scene.anchors, scene.curve, scene.tables
+    for q in range(first, n):
+        site[q, 0] = site[q, 1] = 0.0
+        if asked[q, 2] >= 0:
+            t, noise = _margin(mean, anchors, curve, asked, q, gradient)
+            variance = _along(covariance, gradient, towards)
+            _renew(site, q, said[q], t, variance, noise, tables)
+            share = 1.0 / (1.0 + site[q, 0] * variance)
+            for i in range(len(mean)):
+                mean[i] += share * (site[q, 1] - site[q, 0] * t) * towards[i]
+            _narrow(covariance, towards, share * site[q, 0])
 
 
 @helper
 def _sweep(
-    normal: Normal, scene: Scene, answered: Answered, n: int, work: Work, room: Floats
-) -> None:
+    normal: Normal, scene: Scene, answered: Answered, n: int, work: Work
+) -> tuple[float, float]:
     """Renew every site, then take one Gauss–Newton step to where prior and sites agree.
 
-    `room`: ``(d + 1, d)``.
+    Returns the logarithm of the probability of all answers and of being in this region, and by how
+    many standard deviations the answers are less likely at the mean than they are expected to be.
     """
-    (mean, covariance), (asked, said, site), gradient = normal, answered, work[0]
-    d = len(mean)
+    (mean, covariance), (asked, said, site), (gradient, towards, room) = normal, answered, work
+    anchors, curve, tables, prior = scene.anchors, scene.curve, scene.tables, scene.precision
+    centre, d, middle = scene.centre, len(mean), tables.shape[1] // 2
+    evidence, at_mean, expected, variability = 0.5 * scene.volume, 0.0, 0.0, 1e-300
     for i in range(d):
         room[d, i] = 0.0
         for j in range(d):
-            room[i, j] = scene.precision[i, j]
-            room[d, i] += scene.precision[i, j] * (scene.centre[j] - mean[j])
+            room[i, j] = prior[i, j]
+            room[d, i] += prior[i, j] * (centre[j] - mean[j])
+        evidence += 0.5 * room[d, i] * (mean[i] - centre[i])
     for q in range(n):
         if asked[q, 2] < 0:
             continue
-        t, noise = _margin(mean, scene, asked[q], work)
-        variance = _along(covariance, gradient)
-        others = 1.0 / variance - site[q, 0]
-        if others > 1e-3 / variance:
-            at, spread = (t / variance - site[q, 0] * site[q, 1]) / others, 1.0 / others
-            precision = weight = 0.0
-            if said[q] > 0.0:
-                p, pt = _site(at, spread, noise, scene.lapse)
-                precision, weight = said[q] * p, said[q] * pt
-            if said[q] < 1.0:
-                p, pt = _site(-at, spread, noise, scene.lapse)
-                precision += (1.0 - said[q]) * p
-                weight -= (1.0 - said[q]) * pt
-            old = (1.0 - _DAMPING) * site[q, 0]
-            blend = old + _DAMPING * precision
-            if blend > 0.0:
-                site[q, 1] = (old * site[q, 1] + _DAMPING * weight) / blend
-            site[q, 0] = blend
+        t, noise = _margin(mean, anchors, curve, asked, q, gradient)
+        step = _step(t / math.sqrt(LOGISTIC + noise), middle)
+        at_mean += said[q] * tables[LOG, middle + step]
+        at_mean += (1.0 - said[q]) * tables[LOG, middle - step]
+        expected += tables[EXPECTED, middle + step]
+        variability += tables[VARIABILITY, middle + step]
+        _renew(site, q, said[q], t, _along(covariance, gradient, towards), noise, tables)
         for i in range(d):
-            pull = site[q, 0] * gradient[i]
-            room[d, i] += pull * (site[q, 1] - t)
+            room[d, i] += gradient[i] * (site[q, 1] - site[q, 0] * t)
             for j in range(d):
-                room[i, j] += pull * gradient[j]
-    _invert(room[:d])
+                room[i, j] += site[q, 0] * gradient[i] * gradient[j]
+    evidence += at_mean + 0.5 * _invert(room, d)
     for i in range(d):
         for j in range(d):
             covariance[i, j] = room[i, j]
             mean[i] += room[i, j] * room[d, j]
+    return evidence, (expected - at_mean) / math.sqrt(variability)
 
 
-# restarts
-
-
-@helper
-def _restart(normal: Normal, scene: Scene, answered: Answered, n: int, weights: Floats) -> None:
-    """The most probable of the points given all answers, with its surroundings."""
-    asked, said, sites = answered
-    middle = len(scene.logs) // 2
-    for p in range(len(scene.points)):
-        weights[p] = scene.rarity[p]
-    for q in range(n):
-        sites[q, 0] = sites[q, 1] = 0.0
-        i, j, own = asked[q, 0], asked[q, 1], asked[q, 2] == OWN_HEAD
-        if asked[q, 2] < 0:
-            continue
-        for p in range(len(scene.points)):
-            # the anchors come first among the points
-            t = scene.reach[p, j] if own else scene.reach[i, j]
-            step = _step((t - scene.reach[p, i]) * scene.slopes[p], middle)
-            weights[p] += said[q] * scene.logs[middle + step]
-            weights[p] += (1.0 - said[q]) * scene.logs[middle - step]
-    at = 0
-    for p in range(len(scene.points)):
-        if weights[p] > weights[at]:
-            at = p
-    for i in range(len(normal[0])):
-        normal[0][i] = scene.points[at, i]
-        for j in range(len(normal[0])):
-            normal[1][i, j] = 0.0
-        normal[1][i, i] = 1.0 / (scene.slopes[at] * scene.slopes[at])
+# other places
 
 
 @helper
-def _holds(
-    normal: Normal, before: Normal, scene: Scene, answered: Answered, n: int, work: Work
-) -> bool:
-    """Whether a posterior has moved no farther than it expected, to where the answers are likely.
+def _log_probability(
+    p: int, slope: float, scene: Scene, asked: Shorts, q: int, said: float
+) -> float:
+    """Logarithm of the probability of an answer at a point; the anchors come first among them."""
+    reach, i, j = scene.reach, asked[q, 0], asked[q, 1]
+    t = reach[p if asked[q, 2] == OWN_HEAD else i, j] - reach[p, i]
+    middle = scene.tables.shape[1] // 2
+    step = _step(t * slope, middle)
+    yes, no = scene.tables[LOG, middle + step], scene.tables[LOG, middle - step]
+    return said * yes + (1.0 - said) * no
 
-    The squared Mahalanobis distance of the move has d degrees of freedom at most.
+
+@helper
+def _elsewhere(
+    x: Floats, variance: float, floor: float, scene: Scene, answered: Answered, n: int
+) -> tuple[int, float]:
+    """The most probable point that is not around x, and the probability of all of these.
+
+    Probabilities are divided by that of the floor; −1: none is worth mentioning.
     """
-    moved, precision = before
-    _invert(precision)
-    d = len(moved)
-    for i in range(d):
-        moved[i] -= normal[0][i]
-    if _along(precision, moved) > d + _SURPRISE * math.sqrt(2.0 * d):
-        return False
-    return _likelihood(normal[0], scene, answered, n, work)[1] < _SURPRISE
+    (asked, said, _), points, around, slope = answered, scene.points, scene.around, scene.steep
+    at, best, mass = -1, floor, 0.0
+    for p in range(len(points)):
+        away, total = 0.0, scene.rarity[p]
+        for k in range(len(x)):
+            away += (x[k] - points[p, k]) * (x[k] - points[p, k])
+        if away > 4.0 * (around[p] + variance):  # two standard deviations
+            for q in range(n):
+                if asked[q, 2] >= 0:
+                    total += _log_probability(p, slope, scene, asked, q, said[q])
+                    if total < floor - _NEGLIGIBLE:  # every further answer makes it less
+                        break
+            else:
+                mass += math.exp(min(total - floor, 1.0))
+                if at < 0 or total > best:
+                    at, best = p, total
+    return at, mass
 
 
 @helper
-def _is_likeliest(x: Floats, scene: Scene, answered: Answered, n: int, work: Work) -> bool:
-    """Whether the answers are about as likely around x as around any of some points."""
-    asked, said, _ = answered
-    middle, least = len(scene.logs) // 2, _SURPRISE
-    for q in range(n):
-        if asked[q, 2] >= 0:
-            t = _margin(x, scene, asked[q], work)[0] / scene.sharpness
-            step = _step(t * scene.slopes[0], middle)
-            least += said[q] * scene.logs[middle + step]
-            least += (1.0 - said[q]) * scene.logs[middle - step]
-    for p in range(0, len(scene.points), _EVERY):
-        total = 0.0
+def _restart(normal: Normal, scene: Scene, answered: Answered, n: int) -> None:
+    """The surroundings of the most probable of the points."""
+    (mean, covariance), (asked, said, _), d = normal, answered, len(normal[0])
+    at, best = 0, -math.inf
+    for p in range(len(scene.points)):
+        total = scene.rarity[p]
         for q in range(n):
             if asked[q, 2] >= 0:
-                i, j = asked[q, 0], asked[q, 1]
-                t = scene.reach[p if asked[q, 2] == OWN_HEAD else i, j] - scene.reach[p, i]
-                step = _step(t * scene.slopes[p], middle)
-                total += said[q] * scene.logs[middle + step]
-                total += (1.0 - said[q]) * scene.logs[middle - step]
-                if total < least:  # every further answer makes it less
+                total += _log_probability(p, scene.slopes[p], scene, asked, q, said[q])
+                if total < best:
                     break
-        if total > least:
-            return False
-    return True
+        if total > best:
+            at, best = p, total
+    # n answers that carry c nats each divide the space into at most exp(cn) regions; into how many
+    # is not known, so that restarts begin with more or less of the prior's variance
+    nats = n * (math.log(2.0) + scene.tables[EXPECTED, 0])
+    share = math.exp(-nats / d * (n % _WIDTHS) / _WIDTHS)
+    for i in range(d):
+        mean[i] = scene.points[at, i]
+        for j in range(d):
+            covariance[i, j] = scene.precision[i, j] / share
+    _invert(covariance, d)
+    for i in range(d):
+        covariance[i, i] += scene.around[at]
+
+
+@helper
+def _judge(
+    normal: Normal,
+    scene: Scene,
+    answered: Answered,
+    first: int,
+    n: int,
+    work: Work,
+    certain: float,
+) -> int:
+    """Sweep once, and say how far the object is placed."""
+    evidence, surprise = _sweep(normal, scene, answered, n, work)
+    if surprise > _SURPRISE:
+        return CONTRADICTED
+    variance, d = 0.0, len(normal[0])
+    for i in range(d):
+        variance += normal[1][i, i]
+    narrow = variance <= d * certain
+    if not narrow and (first ^ n) < first:  # looked at whenever the answers have doubled, too
+        return OPEN
+    # the anchors are a sample of the prior: each has its share
+    floor = evidence + math.log(len(scene.anchors))
+    at, mass = _elsewhere(normal[0], variance, floor, scene, answered, n)
+    if mass > 1.0:
+        return CONTRADICTED
+    if not narrow:
+        return OPEN
+    return RIVAL + at if mass > _ELSEWHERE else PLACED
 
 
 @kernel
 def learn(
-    normals: Normal,
-    fine: NDArray[np.bool_],
-    answered: Answered,
-    scene: Scene,
-    sweeps: int,
-    certain: float,
+    normals: Normal, states: Shorts, answered: Answered, first: int, scene: Scene, certain: float
 ) -> None:
-    """Bring the posteriors of objects up to date with all their answers.
+    """Bring the posteriors of objects up to date with their answers, new ones from `first` on.
 
-    `fine` says whose posterior agreed with the answers before these; the others start again.
-    `certain` is the variance of a coordinate at which objects are done.
+    `certain` is the variance of a coordinate at which a posterior is narrow.
     """
-    d, n = scene.anchors.shape[1], answered[0].shape[1]
-    work = (np.empty(d), np.empty(d), np.empty(d), np.empty((d, d)))
-    weights = np.empty(len(scene.points))
-    solved, before = np.empty((d + 1, d)), (np.empty(d), np.empty((d, d)))
-    for x in range(len(fine)):
+    d, n = len(scene.centre), answered[0].shape[1]
+    work = (np.empty(d), np.empty(d), np.empty((d + 1, d)))
+    for x in range(len(states)):
         normal = (normals[0][x], normals[1][x])
         own = (answered[0][x], answered[1][x], answered[2][x])
-        if fine[x]:
-            for i in range(d):
-                before[0][i] = normal[0][i]
-                for j in range(d):
-                    before[1][i, j] = normal[1][i, j]
-            for _ in range(sweeps):
-                _sweep(normal, scene, own, n, work, solved)
-            fine[x] = _holds(normal, before, scene, own, n, work)
-            variance = 0.0
-            for i in range(d):
-                variance += normal[1][i, i]
-            if fine[x] and variance <= d * certain:
-                fine[x] = _is_likeliest(normal[0], scene, own, n, work)
-        if not fine[x]:
-            _restart(normal, scene, own, n, weights)
-            for _ in range(_FRESH * sweeps):
-                _sweep(normal, scene, own, n, work, solved)
-            fine[x] = _likelihood(normal[0], scene, own, n, work)[1] < _SURPRISE
+        if states[x] != CONTRADICTED:
+            _take_in(normal, scene, own, first, n, work)
+            states[x] = _judge(normal, scene, own, first, n, work, certain)
+        if states[x] == CONTRADICTED:
+            _restart(normal, scene, own, n)
+            _take_in(normal, scene, own, 0, n, work)
+            surprise = 0.0
+            for _ in range(_FRESH):
+                _, surprise = _sweep(normal, scene, own, n, work)
+            states[x] = OPEN if surprise < _SURPRISE else CONTRADICTED
 
 
 # questions
 
 
 @helper
-def _tie(scene: Scene, i: int, r: float) -> int:
-    """The place, in the order of distances from anchor i, of the last that is nearer than r."""
-    first, last = 0, scene.distances.shape[1]
-    while first < last:
-        middle = (first + last) // 2
-        if scene.distances[i, middle] < r:
-            first = middle + 1
-        else:
-            last = middle
-    return max(first - 1, 0)
+def _list_candidates(
+    x: Floats, scene: Scene, seed: int, near: bool, listed: Shorts, away: Floats
+) -> None:
+    """Fill in candidates, the first half with anchors as heads, the others with the object.
 
-
-@helper
-def _near_ties(x: Floats, scene: Scene, state: int, asked: Shorts, away: Floats) -> None:
-    """Fill in near ties, the first half with anchors as heads, the others with the object.
-
-    `away`: (2, half + 1), of anchors that were drawn the distances, sorted, and which they are.
+    The former are near ties; so are the latter if `near`. `away`: (2, half + 1), of anchors that
+    were drawn the distances, sorted, and which they are.
     """
-    X, half = scene.anchors, len(asked) // 2
+    X, order, distances, half = scene.anchors, scene.order, scene.distances, len(listed) // 2
+    last = order.shape[1] - 1
     for s in range(half + 1):
-        state = state * 48271 % 2147483647  # Park and Miller (1988)
-        i, r = state % len(X), 0.0
+        seed = seed * 48271 % 2147483647  # Park and Miller (1988)
+        i, r = seed % len(X), 0.0
         for k in range(len(x)):
             r += (x[k] - X[i, k]) * (x[k] - X[i, k])
         r = math.sqrt(r)
         if s < half:
-            place = min(_tie(scene, i, r) + (state >> 16) % 2, scene.order.shape[1] - 1)
-            asked[s, 0], asked[s, 1], asked[s, 2] = i, scene.order[i, place], ANCHOR_HEAD
+            place = np.searchsorted(distances[i], r) - (seed >> 16) % 2
+            listed[s, 0], listed[s, 1] = i, order[i, min(max(place, 0), last)]
+            listed[s, 2] = ANCHOR_HEAD
         at = s
         while at > 0 and away[0, at - 1] > r:
             away[0, at], away[1, at] = away[0, at - 1], away[1, at - 1]
             at -= 1
         away[0, at], away[1, at] = r, i
     for s in range(half):
-        one, other = int(away[1, s]), int(away[1, s + 1])
-        asked[half + s, 0], asked[half + s, 1] = one, other
-        asked[half + s, 2] = OWN_HEAD if one != other else -1
+        seed = seed * 48271 % 2147483647
+        apart = 1 if near else 1 + seed % half
+        one, other = int(away[1, s]), int(away[1, (s + apart) % (half + 1)])
+        listed[half + s, 0], listed[half + s, 1] = one, other
+        listed[half + s, 2] = OWN_HEAD if one != other else -1
 
 
 @helper
-def _is_among(question: Shorts, asked: Shorts, n: int) -> bool:
+def _is_among(listed: Shorts, c: int, asked: Shorts, n: int) -> bool:
     """Whether a question, or the same with its anchors swapped, is among the first n."""
-    i, j, way = question[0], question[1], question[2]
+    i, j, way = listed[c, 0], listed[c, 1], listed[c, 2]
     for q in range(n):
         if asked[q, 2] == way:
             swapped = way == OWN_HEAD and asked[q, 0] == j and asked[q, 1] == i
@@ -415,68 +441,77 @@ def _is_among(question: Shorts, asked: Shorts, n: int) -> bool:
 
 
 @helper
-def _narrow(covariance: Floats, direction: Floats, factor: float, towards: Floats) -> None:
-    """Take variance along a direction away: C − factor · Cg(Cg)ᵀ; `towards` becomes Cg."""
-    d = len(direction)
-    for i in range(d):
-        towards[i] = 0.0
-        for j in range(d):
-            towards[i] += covariance[i, j] * direction[j]
-    for i in range(d):
-        for j in range(d):
-            covariance[i, j] -= factor * towards[i] * towards[j]
-
-
-@helper
-def _pick(listed: Shorts, figures: Floats, scene: Scene) -> tuple[int, float]:
+def _pick(listed: Shorts, rows: Floats, rival: int, tables: Floats) -> tuple[int, float]:
     """The candidate that is worth most, −1: there is none, and what it is worth.
 
-    `figures`: (3, c), of each candidate its squared margin, that margin's variance because of the
-    anchors, and because of the object.
+    The last columns of `rows` are, of each candidate, its margin, that margin's variance because of
+    the anchors, and because of the object; or first what it is worth, where there is a rival.
     """
-    best, at, last = -1.0, -1, len(scene.worth) - 1
+    best, at, middle, d = -1.0, -1, tables.shape[1] // 2, rows.shape[1] - 3
     for c in range(len(listed)):
         if listed[c, 2] >= 0:
-            share = 1.0 / (LOGISTIC + figures[1, c] + figures[2, c])
-            step = int(min(math.sqrt(figures[0, c] * share) * STEPS, last))
-            worth = scene.worth[step] * figures[2, c] * share
+            worth = rows[c, d]
+            if rival < 0:
+                share = 1.0 / (LOGISTIC + rows[c, d + 1] + rows[c, d + 2])
+                step = _step(worth * math.sqrt(share), middle)
+                worth = tables[WORTH, middle + step] * rows[c, d + 2] * share
             if worth > best:
                 best, at = worth, c
     return at, best
 
 
+@helper
+def _weigh(
+    mean: Floats, left: Floats, scene: Scene, rival: int, listed: Shorts, rows: Floats
+) -> None:
+    """Fill in what `_pick` needs of each candidate, one row each, and its gradient."""
+    anchors, curve, tables, d = scene.anchors, scene.curve, scene.tables, len(mean)
+    middle, towards = tables.shape[1] // 2, rows[len(listed), :d]
+    for c in range(len(listed)):
+        margin, noise = _margin(mean, anchors, curve, listed, c, rows[c, :d])
+        variance = _along(left, rows[c, :d], towards)
+        if rival >= 0:  # how far the probabilities of "yes" differ at the two places
+            step = _step(margin / math.sqrt(LOGISTIC + noise + variance), middle)
+            there = _log_probability(rival, scene.steep, scene, listed, c, 1.0)
+            margin = abs(math.exp(tables[LOG, middle + step]) - math.exp(there))
+        rows[c, d], rows[c, d + 1], rows[c, d + 2] = margin, noise, variance
+
+
 @kernel
 def choose(
-    seeds: Ints, normals: Normal, asked: Shorts, first: int, scene: Scene, n_candidates: int
+    seeds: Ints, normals: Normal, states: Shorts, asked: Shorts, first: int, scene: Scene, many: int
 ) -> None:
-    """Write questions for objects into `asked`, from `first` on; −1 where there are no more."""
-    d = scene.anchors.shape[1]
-    work = (np.empty(d), np.empty(d), np.empty(d), np.empty((d, d)))
-    listed, gradients = np.empty((n_candidates, 3), np.int16), np.empty((n_candidates, d))
-    figures, away = np.empty((3, n_candidates)), np.empty((2, n_candidates))
-    left, towards = np.empty((d, d)), np.empty(d)
+    """Write questions for objects into `asked`, from `first` on, of as many candidates each.
+
+    −1 is written where there are no more.
+    """
+    d, tables = len(scene.centre), scene.tables
+    listed, rows, away = (
+        np.empty((many, 3), np.int16),
+        np.empty((many + 1, d + 3)),
+        np.empty((2, many)),
+    )
+    left, towards = np.empty((d, d)), rows[many, :d]
     for x in range(len(seeds)):
-        mean, new = normals[0][x], first
+        mean, own, new, rival = normals[0][x], asked[x], first, states[x] - RIVAL
         left[:] = normals[1][x]
-        _near_ties(mean, scene, seeds[x], listed, away)
-        for c in range(n_candidates):
-            margin, figures[1, c] = _margin(mean, scene, listed[c], work)
-            figures[0, c], figures[2, c] = margin * margin, _along(left, work[0])
-            gradients[c] = work[0]
+        _list_candidates(mean, scene, seeds[x], rival < 0, listed, away)
+        _weigh(mean, left, scene, rival, listed, rows)
         while new < asked.shape[1]:
-            at, worth = _pick(listed, figures, scene)
+            at, worth = _pick(listed, rows, rival, tables)
             if at < 0:
                 break
-            if not _is_among(listed[at], asked[x], new):
-                asked[x, new] = listed[at]
-                factor = worth / figures[2, at]
-                _narrow(left, gradients[at], factor, towards)
-                for c in range(n_candidates):
+            if not _is_among(listed, at, own, new):
+                own[new] = listed[at]
+                new += 1
+                factor = worth / rows[at, d + 2] if rival < 0 else 0.0
+                _along(left, rows[at, :d], towards)
+                _narrow(left, towards, factor)
+                for c in range(many):
                     along = 0.0
                     for k in range(d):
-                        along += gradients[c, k] * towards[k]
-                    figures[2, c] -= factor * along * along
-                new += 1
+                        along += rows[c, k] * towards[k]
+                    rows[c, d + 2] -= factor * along * along
             listed[at, 2] = -1
         for rest in range(new, asked.shape[1]):
-            asked[x, rest, 2] = -1
+            own[rest, 2] = -1

@@ -11,7 +11,6 @@ different members of the core, whose errors cancel: it comes out about as accura
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,13 +21,21 @@ from scipy.special import ndtr
 
 from nearer import checks
 from nearer._kernels.compiling import side_by_side
-from nearer._kernels.placing import ANCHOR_HEAD, LOGISTIC, OWN_HEAD, STEPS, Scene, choose, learn
+from nearer._kernels.placing import (
+    ANCHOR_HEAD,
+    LOGISTIC,
+    OWN_HEAD,
+    PLACED,
+    STEPS,
+    Scene,
+    choose,
+    learn,
+)
 from nearer.asking.protocol import Strategy, accepts_uncertain, limited, recorded, repeatable
 from nearer.asking.record import Record
 from nearer.embedding import Embedding
 from nearer.errors import BudgetSpent, InvalidInput
 from nearer.fitting.posterior import Curve, Noise, Posterior
-from nearer.parallel import is_parallel, parallel_map
 from nearer.questions import Floats, Objects, Questions, Said, random_questions
 
 __all__ = ["Placed", "most_questions", "place_among", "place_objects"]
@@ -37,12 +44,13 @@ __all__ = ["Placed", "most_questions", "place_among", "place_objects"]
 _ANCHORS = 300  # members of the core that others are compared with: time against fine ties
 _CANDIDATES = 64  # questions that are compared for each that is asked: time against comparisons
 _OPENING = 2  # questions a coordinate, and for the object itself, that are the same for all
-_SWEEPS = 2  # of expectation propagation in a round: time against convergence
+_GROWTH = (
+    16  # answers of an object for each question that a round has more: rounds against questions
+)
 _MOST_WRONG = 0.35  # share of wrong answers that a default budget allows for
 _EXACT = 2.0  # tolerance where answers are exact, so that the core is better than is asked for
 _BEYOND = 1.75  # how far outside the core points lie where a search may start
 _PART = 200  # objects that make a second thread worth waking: some milliseconds
-_BLOCK = 5000  # objects that make a piece worth sending to another process: a second's work
 
 
 @dataclass(frozen=True)
@@ -249,7 +257,7 @@ def _ask(search: _Search, most: int, until_spent: bool) -> Strategy[None]:
         search.learn(count, answers)
         if not until_spent:
             search.close_certain()
-        count = d + 1  # the questions of a round narrow different directions
+        count = max(d + 1, asked // _GROWTH)
         asked += count
         if asked > most:
             return
@@ -299,7 +307,7 @@ class _Search:
         self.scene = _scene(core, rows, variances[rows])
         self._means = self.scene.centre[None]
         self._covariances: Floats = np.linalg.inv(self.scene.precision)[None].astype(np.float64)
-        self._fine = np.zeros(1, dtype=np.bool_)
+        self._states = np.zeros(1, dtype=np.int16)
         self._asked = np.empty((1, 0, 3), dtype=np.int16)
         self._said = np.empty((1, 0), dtype=np.float32)
         self._sites = np.empty((1, 0, 2), dtype=np.float32)
@@ -321,12 +329,13 @@ class _Search:
     def next_questions(self, count: int) -> Questions:
         """The next questions about the objects that are not done."""
         self._make_room(count)
-        seeds = self.rng.integers(1, (1 << 31) - 1, size=len(self._fine))
+        seeds = self.rng.integers(1, (1 << 31) - 1, size=len(self._states))
 
         def work(_: int, part: slice) -> None:
             normals = (self._means[part], self._covariances[part])
             first = self._asked.shape[1] - count
-            choose(seeds[part], normals, self._asked[part], first, self.scene, _CANDIDATES)
+            state, asked = self._states[part], self._asked[part]
+            choose(seeds[part], normals, state, asked, first, self.scene, _CANDIDATES)
 
         side_by_side(work, len(seeds), 1 + len(seeds) // _PART)
         return self._questions(count)
@@ -335,28 +344,25 @@ class _Search:
         """Take in answers to the questions handed out last, or to the first of them."""
         asked = self._asked[self.group, -count:, 2] >= 0
         shares = np.full(asked.shape, -1, dtype=np.float32)  # −1: not asked
-        row, place = np.nonzero(asked)
-        row, place = row[: len(answers)], place[: len(answers)]
+        place, row = (part[: len(answers)] for part in np.nonzero(asked.T))
         shares[row, place] = np.ma.filled(np.ma.asarray(answers).astype(np.float32), 0.5)
         self.asked[self.open[row]] = True
         self._split(shares)
-        _learn(
-            self._means,
-            self._covariances,
-            self._fine,
-            self._sites,
-            self._asked,
-            self._said,
-            self.scene,
-            self.certain,
-        )
+
+        def work(_: int, part: slice) -> None:
+            normals = (self._means[part], self._covariances[part])
+            answered = (self._asked[part], self._said[part], self._sites[part])
+            first = self._asked.shape[1] - count
+            learn(normals, self._states[part], answered, first, self.scene, self.certain)
+
+        side_by_side(work, len(self._states), 1 + len(self._states) // _PART)
         self.positions[self.open] = self._means[self.group]
         self.covariances[self.open] = self._covariances[self.group]
 
     def _split(self, shares: NDArray[np.float32]) -> None:
         """Split the groups by the answers of the last round, one row for each open object."""
         values, digits = np.unique(shares, return_inverse=True)
-        key, most = self.group, len(self._fine)
+        key, most = self.group, len(self._states)
         for column in digits.reshape(shares.shape).T:
             if most > (1 << 62) // len(values):
                 key = np.unique(key, return_inverse=True)[1]
@@ -364,26 +370,26 @@ class _Search:
             key, most = len(values) * key + column, len(values) * most
         old = self.group
         _, one, self.group = np.unique(key, return_index=True, return_inverse=True)
-        if len(one) > len(self._fine):  # otherwise each group has stayed as it was
+        if len(one) > len(self._states):  # otherwise each group has stayed as it was
             self._take(old[one])
         self._said[:, -shares.shape[1] :] = shares[one]
         self._asked[:, -shares.shape[1] :, 2][shares[one] < 0] = -1
 
     def close_certain(self) -> None:
         """Close the objects that are as certain as the core."""
-        variances = np.trace(self._covariances, axis1=1, axis2=2) / self._means.shape[1]
-        stay = ~self._fine | (variances > self.certain)
+        stay = self._states != PLACED
         keep = stay[self.group]
         self.open, self.group = self.open[keep], (np.cumsum(stay) - 1)[self.group[keep]]
         self._take(stay)
 
     def _take(self, rows: NDArray[Any]) -> None:
-        for name in ("_means", "_covariances", "_fine", "_asked", "_said", "_sites"):
+        for name in ("_means", "_covariances", "_states", "_asked", "_said", "_sites"):
             setattr(self, name, getattr(self, name)[rows])
 
     def _questions(self, count: int) -> Questions:
         asked = self._asked[self.group, -count:]
-        row, place = np.nonzero(asked[:, :, 2] >= 0)
+        # one question about every object before the next one: a budget may end within a round
+        place, row = np.nonzero(asked[:, :, 2].T >= 0)
         first, second, way = asked[row, place].T
         new, one = self.objects[self.open[row]], self.ids[first]
         own = way == OWN_HEAD
@@ -395,44 +401,6 @@ class _Search:
         self._asked = np.pad(self._asked, (*width, (0, 0)), constant_values=-1)
         self._said = np.pad(self._said, width)
         self._sites = np.pad(self._sites, (*width, (0, 0)))
-
-
-def _learn(
-    means: Floats,
-    covariances: Floats,
-    fine: NDArray[np.bool_],
-    sites: NDArray[np.float32],
-    asked: NDArray[np.int16],
-    said: NDArray[np.float32],
-    scene: Scene,
-    certain: float,
-) -> None:
-    """Bring posteriors up to date in place, large blocks in other processes where those are."""
-    q = len(means)
-    if is_parallel() and q >= 2 * _BLOCK:
-        ends = np.linspace(0, q, q // _BLOCK + 1).astype(int).tolist()
-        blocks = [slice(*pair) for pair in itertools.pairwise(ends)]
-        state: tuple[NDArray[Any], ...] = (means, covariances, fine, sites)
-        pieces = [(*(part[b] for part in state), asked[b], said[b], scene, certain) for b in blocks]
-        for block, learnt in zip(blocks, parallel_map(_learnt, pieces), strict=True):
-            for array, part in zip(state, learnt, strict=True):
-                array[block] = part
-        return
-
-    def work(_: int, part: slice) -> None:
-        answered = (asked[part], said[part], sites[part])
-        learn((means[part], covariances[part]), fine[part], answered, scene, _SWEEPS, certain)
-
-    side_by_side(work, q, 1 + q // _PART)
-
-
-def _learnt(
-    means: Any, covariances: Any, fine: Any, sites: Any, asked: Any, said: Any, *how: Any
-) -> tuple[Any, ...]:
-    """The posteriors of a block in another process, where arrays must not be written to."""
-    state = (means.copy(), covariances.copy(), fine.copy(), sites.copy())
-    _learn(*state, asked, said, *how)
-    return state
 
 
 def _scene(core: Posterior, rows: Objects, variances: Floats) -> Scene:
@@ -451,29 +419,37 @@ def _scene(core: Posterior, rows: Objects, variances: Floats) -> Scene:
     reach: Floats = np.linalg.norm(points[:, None] - X, axis=2)
     if tail:
         reach = (tail + 1) / 2 * np.log1p(reach**2 / tail)
-    around = float(np.median(distances[:, min(d, m - 1) - 1] ** 2))  # of the d nearest others
-    flat = LOGISTIC + sharpness**2 * np.maximum(around * np.array([1.0, _BEYOND**2]), 1e-12)
-    z = np.arange(-8 * STEPS, 8 * STEPS + 1) / STEPS
-    p = np.maximum(lapse + (1 - 2 * lapse) * ndtr(z), 1e-12)
-    density = np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
-    worth = ((1 - 2 * lapse) * density) ** 2 / (p * p[::-1])
+    around = np.maximum(distances[:, min(d, m - 1) - 1] ** 2, 1e-12)  # of the d nearest others
+    around = np.concatenate([around, _BEYOND**2 * around])
+    far = np.einsum("pi,ij,pj->p", X - centre, precision, X - centre)
+    beyond = d * np.log(_BEYOND) - 0.5 * (_BEYOND**2 - 1) * far
+    noise = 3 * float(np.median(variances))  # of a margin, from the object and two anchors
     return Scene(
-        anchors=X,
-        variances=variances,
+        anchors=np.column_stack([X, variances]),
         order=order.astype(np.int16),
         distances=distances,
         points=points,
         reach=reach,
-        slopes=np.repeat(sharpness / np.sqrt(flat), m),
-        rarity=-0.5 * np.einsum("pi,ij,pj->p", points - centre, precision, points - centre),
-        logs=np.log(p),
-        worth=np.ascontiguousarray(worth[len(z) // 2 :]),
-        sharpness=float(sharpness),
-        lapse=float(lapse),
-        tail=float(tail),
+        around=around,
+        rarity=np.concatenate([np.zeros(m), beyond]),
+        slopes=sharpness / np.sqrt(LOGISTIC + sharpness**2 * around),
+        steep=float(sharpness / np.sqrt(LOGISTIC + sharpness**2 * noise)),
+        tables=_tables(lapse),
+        curve=(float(sharpness), float(tail)),
         centre=centre,
         precision=np.ascontiguousarray(precision),
+        volume=float(np.linalg.slogdet(precision)[1]),
     )
+
+
+def _tables(lapse: float) -> Floats:
+    """What `Scene` says of them, up to eight standard deviations from a tie."""
+    z = np.arange(-8 * STEPS, 8 * STEPS + 1) / STEPS
+    p = lapse + (1 - 2 * lapse) * ndtr(z)
+    slope = (1 - 2 * lapse) * np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
+    yes, no, variance = np.log(p), np.log(p[::-1]), p * p[::-1]
+    expected = p * yes + p[::-1] * no
+    return np.stack([yes, slope / p, expected, variance * (yes - no) ** 2, slope**2 / variance])
 
 
 def _posterior_of(embedding: Embedding, rows: Objects) -> Posterior:
