@@ -2,7 +2,7 @@ r"""The position of one object among others that stay, and the next questions ab
 
 *Model.* The *anchors* have positions, each with a variance. A question compares the object x with
 two anchors i and j in one of two ways: is x nearer to i than j is, or is i nearer to x than j is?
-With t the margin (`margins`) times the sharpness of the curve, the answer "yes" has probability
+With t the margin (`comparisons`) times the sharpness of the curve, the answer "yes" has probability
 ε + (1 − 2ε)Φ(t/√(8/π + w)), where w is the variance of t because of the anchors: the logistic curve
 of `nearer.fitting.posterior`, written with the normal distribution function Φ so that averages over
 normal margins have a closed form. Exact answers are the case of a great sharpness and ε ≈ 0.
@@ -278,7 +278,8 @@ def _log_probability(
     t = reach[p if asked[q, 2] == OWN_HEAD else i, j] - reach[p, i]
     middle = scene.tables.shape[1] // 2
     step = _step(t * slope, middle)
-    yes, no = scene.tables[LOG, middle + step], scene.tables[LOG, middle - step]
+    yes: float = scene.tables[LOG, middle + step]
+    no: float = scene.tables[LOG, middle - step]
     return said * yes + (1.0 - said) * no
 
 
