@@ -255,7 +255,12 @@ def test_numbers_are_kept_names_are_closed_up(write):
     names = nearer.read_triplets(file, objects="names")
     assert names.labels == ("1", "2", "10")
     assert names.triplets.tolist() == [[0, 1, 2], [1, 2, 0]]
-    assert nearer.read_triplets(file, labels=["10", "2", "1"]).triplets[0].tolist() == [2, 1, 0]
+    for labels in (["10", "2", "1"], np.array(["10", "2", "1"])):
+        assert nearer.read_triplets(file, labels=labels).triplets[0].tolist() == [2, 1, 0]
+    numbers = nearer.read_triplets(file, labels=[10, 2, 1], objects="names")
+    assert numbers.triplets[0].tolist() == [2, 1, 0]
+    with pytest.raises(InvalidInput, match="is not among the 0 labels given"):
+        nearer.read_triplets(file, labels=[], objects="names")
     with pytest.raises(InvalidInput, match="object 10: numbers run from 0 and there are 3 labels"):
         nearer.read_triplets(file, labels=["a", "b", "c"])
 

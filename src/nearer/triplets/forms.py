@@ -68,7 +68,7 @@ __all__ = [
     "option",
     "read_rows",
     "read_screens",
-    "screen_fields",
+    "screen_form",
 ]
 
 # How R, pandas, SQL, Excel and JSON write a missing value. It is no object unless labels list it.
@@ -501,9 +501,10 @@ class _Screen(NamedTuple):
     ranked: bool = False
 
 
-def screen_fields(header: Sequence[str]) -> tuple[str, ...] | None:
-    """The fields by which a table is recognised as one of screens; None where it is none."""
-    return next((fields for fields in SCREENS if set(fields) <= set(header)), None)
+def screen_form(header: Sequence[str]) -> Form | None:
+    """The form of a table of screens, whose parts are the fields that tell it; None: it is none."""
+    fields = next((fields for fields in SCREENS if set(fields) <= set(header)), None)
+    return None if fields is None else Form("screens", fields, fields[-1])
 
 
 def is_page(record: Record, fields: tuple[str, ...]) -> bool:

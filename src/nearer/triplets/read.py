@@ -31,25 +31,8 @@ from nearer.checks import amount
 from nearer.errors import BadRow, DroppedRows, InvalidInput
 from nearer.questions import MAX_OBJECTS, Floats, Objects
 from nearer.trials import Trials
-from nearer.triplets.forms import (
-    BESIDE,
-    EMPTY,
-    FORMS,
-    KINDS,
-    Form,
-    Written,
-    assumed_of_letters,
-    by_choice,
-    by_name,
-    by_position,
-    form_of,
-    is_page,
-    name_columns,
-    option,
-    read_rows,
-    read_screens,
-    screen_fields,
-)
+from nearer.triplets import forms
+from nearer.triplets.forms import BESIDE, EMPTY, Form, Written, option
 from nearer.triplets.report import Triplets, examine
 from nearer.triplets.table import Table, load_table, text_of
 
@@ -85,7 +68,7 @@ class _Options:
     first: int | None = None
 
     def __post_init__(self) -> None:
-        checks.one_of("kind", self.kind, ("auto", *KINDS))
+        checks.one_of("kind", self.kind, ("auto", *forms.KINDS))
         checks.one_of("objects", self.objects, ("auto", "numbers", "names"))
         if not isinstance(self.header, bool) and self.header != "auto":
             raise InvalidInput(f"header={self.header!r}: must be True, False or 'auto'")
@@ -96,6 +79,8 @@ class _Options:
                 f"columns={self.columns!r}: must say which column is which part, for example "
                 '{"head": "ref", "near": "same", "far": "other"}'
             )
+        if self.labels is not None:
+            object.__setattr__(self, "labels", tuple(self.labels))
         if self.first is not None:
             checks.whole("first", self.first, least=0, most=1, rule="where places begin")
 
@@ -255,29 +240,29 @@ def _read(path: Any, options: _Options) -> Triplets:
 # --- which column is what ------------------------------------------------------------------------
 
 
-def _layout(table: Table, options: _Options) -> tuple[Table, dict[str, int], Form | None]:
-    """The table with its header split off, what its columns are, and their form; None: screens."""
+def _layout(table: Table, options: _Options) -> tuple[Table, dict[str, int], Form]:
+    """The table with its header split off, what its columns are, and their form."""
     if options.columns is None and options.header is not False:
         named = table.with_header() if table.has_header is None else table
-        if screen_fields(named.header) is not None:
-            known = by_name(named.header)
-            return named, {part: known[part] for part in BESIDE if part in known}, None
+        if (screens := forms.screen_form(named.header)) is not None:
+            known = forms.by_name(named.header)
+            return named, {part: known[part] for part in BESIDE if part in known}, screens
     if table.has_header is None and options.header is not False:
         table = _with_header(table, options)
     names = [name if isinstance(name, str) else "" for name in table.frame.columns]
-    known = by_name(names)
+    known = forms.by_name(names)
     beside = {part: i for part, i in known.items() if part in BESIDE}
     if options.columns is not None:
-        known = beside | by_choice(options.columns, table.header, table.width)
+        known = beside | forms.by_choice(options.columns, table.header, table.width)
     elif not table.header:
         try:
-            known = beside | by_position(options.kind, names.count(""))
+            known = beside | forms.by_position(options.kind, names.count(""))
         except InvalidInput as error:
             raise table.unclear(0, str(error)) from None
-    form = form_of(known, options.kind)
+    form = forms.form_of(known, options.kind)
     if form is None:
-        kinds = KINDS if options.kind == "auto" else (options.kind,)
-        wanted = [" + ".join(f.parts) for kind in kinds for f in FORMS if f.kind == kind]
+        kinds = forms.KINDS if options.kind == "auto" else (options.kind,)
+        wanted = [" + ".join(f.parts) for kind in kinds for f in forms.FORMS if f.kind == kind]
         raise InvalidInput(
             f"{table.name}: columns {', '.join(table.header[:12]) or list(range(table.width))} "
             f"make no answer; needed are {'; or '.join(dict.fromkeys(wanted))}; or the fields of "
@@ -288,12 +273,12 @@ def _layout(table: Table, options: _Options) -> tuple[Table, dict[str, int], For
 
 def _with_header(table: Table, options: _Options) -> Table:
     """The table with its first row, or the comment above it, as the header where it is one."""
-    first, known = table.first_row(), by_name(table.first_row())
+    first, known = table.first_row(), forms.by_name(table.first_row())
     below = {text_of(x).strip() for x in table.frame.iloc[1:, :3].to_numpy().ravel()}
     occurs = bool(set(first[:3]) & below)
     chosen = () if options.columns is None else options.columns.values()
     if options.header is not True and table.comment is not None:
-        if form_of(by_name(table.comment), options.kind) is None:
+        if forms.form_of(forms.by_name(table.comment), options.kind) is None:
             raise InvalidInput(
                 f"{table.name}: line '#{','.join(table.comment)}' may be a header, a comment or an "
                 "answer; take out the # and say which: "
@@ -302,7 +287,7 @@ def _with_header(table: Table, options: _Options) -> Table:
         named = table.with_header(table.comment)
     elif (
         options.header is True
-        or form_of(known, options.kind) is not None
+        or forms.form_of(known, options.kind) is not None
         or any(column in first for column in chosen)
         or (len(known) > 1 and not occurs)
     ):
@@ -338,48 +323,50 @@ def _refuse_late_header(table: Table) -> None:
     """Say so where a title stands above the header, as in many spreadsheets."""
     for line, row in table.ragged.items():
         words = " ".join(row)
-        if form_of(by_name(re.split(r"[,;\t]", words) if len(row) == 1 else row)) is not None:
+        if (
+            forms.form_of(forms.by_name(re.split(r"[,;\t]", words) if len(row) == 1 else row))
+            is not None
+        ):
             raise InvalidInput(
                 f"{table.name}, line {line}: '{words if len(row) == 1 else ','.join(row)}' is a "
                 "header; take out what stands above it"
             )
 
 
-def _assumed(table: Table, parts: Mapping[str, int], form: Form | None, options: _Options) -> str:
+def _assumed(table: Table, parts: Mapping[str, int], form: Form, options: _Options) -> str:
     """What was taken to be so where the source does not say."""
-    if options.kind != "auto" or options.columns is not None or form is None:
+    if options.kind != "auto" or options.columns is not None or form.kind == "screens":
         return ""
     if not table.header:
         plain = table.object_names is None and table.frame.columns[-1] in (2, 3)
         return _ASSUMED.get((form.kind, table.width), "") if plain else ""
     if form.kind == "odd-one-out" and form.said == "answer":
         return _ASSUMED_ODD
-    return assumed_of_letters(table.header, parts)
+    return forms.assumed_of_letters(table.header, parts)
 
 
-def _unread(
-    table: Table, parts: Mapping[str, int], form: Form | None, options: _Options
-) -> list[str]:
+def _unread(table: Table, parts: Mapping[str, int], form: Form, options: _Options) -> list[str]:
     """The columns that were not used; screens have many, which are not listed."""
     used = {*parts.values(), *(_name_columns(table, form) if options.labels is None else ())}
-    return [name for i, name in enumerate(table.header) if form and name and i not in used]
+    names = [] if form.kind == "screens" else table.header
+    return [name for i, name in enumerate(names) if name and i not in used]
 
 
-def _name_columns(table: Table, form: Form | None) -> tuple[int, ...]:
+def _name_columns(table: Table, form: Form) -> tuple[int, ...]:
     """The columns with names of objects that others have as numbers; none where there are none."""
-    return name_columns(table.header) if form is not None and form.kind == "triplets" else ()
+    return forms.name_columns(table.header) if form.kind == "triplets" else ()
 
 
 # --- what the rows say ---------------------------------------------------------------------------
 
 
 def _without_others(
-    table: Table, parts: Mapping[str, int], form: Form | None, left_out: dict[str, list[int]]
+    table: Table, parts: Mapping[str, int], form: Form, left_out: dict[str, list[int]]
 ) -> Table:
     """The table without rows that are marked as excluded, and without pages that are no screens."""
-    fields = None if form else screen_fields(table.header)
-    if fields is not None:
-        pages = [row for row, record in enumerate(table.records()) if is_page(record, fields)]
+    if form.kind == "screens":
+        records = enumerate(table.records())
+        pages = [row for row, record in records if forms.is_page(record, form.parts)]
         if len(pages) == len(table):
             raise InvalidInput(f"{table.name}: none of its {len(pages)} records is an answer")
         left_out["others"] = table.lines[pages].tolist()
@@ -393,21 +380,21 @@ def _without_others(
 
 
 def _trials(
-    table: Table, parts: Mapping[str, int], form: Form | None, options: _Options
+    table: Table, parts: Mapping[str, int], form: Form, options: _Options
 ) -> tuple[Trials, dict[str, Any]]:
     """The trials of a table, and what the report says of them.
 
     What nobody decided is about a tie on a screen, and no answer in a table of triplets.
     """
-    if form is None:
-        fields = screen_fields(table.header) or ()
-        written = read_screens(table, fields, options.kind, first=options.first)
+    are_screens = form.kind == "screens"
+    if are_screens:
+        written = forms.read_screens(table, form.parts, options.kind, first=options.first)
     else:
         # a column without a name, or one that the user calls an answer, is yes or no and no object
         strict = not table.header or (options.columns is not None and "answer" in options.columns)
-        written = read_rows(table, parts, form, strict=strict, first=options.first)
+        written = forms.read_rows(table, parts, form, strict=strict, first=options.first)
     decided = np.asarray((written.chosen > 0).any(axis=1))
-    kept = decided | (form is None)
+    kept = decided | are_screens
     numbers, labels, are_numbers = _numbers(table, written, kept, options)
     ordered = np.sort(numbers, axis=1)
     twice = kept & ((np.diff(ordered, axis=1) == 0) & (ordered[:, 1:] >= 0)).any(axis=1)
@@ -418,7 +405,7 @@ def _trials(
         "undecided": lines[~kept].tolist(),
         "ties": lines[good & ~decided].tolist(),
     }
-    if form is None and not good.any():
+    if are_screens and not good.any():
         raise InvalidInput(f"{table.name}: every screen shows an object twice; there is no answer")
     objects, row = numbers[good], written.row[good]
     also, beside = _beside(table, parts, row)
@@ -495,11 +482,12 @@ def _numbered(
             )
         objects = "names" if all_listed or names else "numbers"
     if objects == "names":
-        place = {name: i for i, name in enumerate(labels or sorted_names([*whole, *names]))}
+        called = distinct_labels(sorted_names([*whole, *names]) if labels is None else labels)
+        place = {name: i for i, name in enumerate(called)}
         for name in (*whole, *names):
             if name not in place:
                 raise wrong(name, f"object {name!r} is not among the {len(place)} labels given")
-        return place, distinct_labels(labels or place), False
+        return place, called, False
     if names:
         raise wrong(names[0], f"object {names[0]!r}: numbers must be whole numbers")
     n = max(whole.values(), default=-1) + 1 if labels is None else len(labels)

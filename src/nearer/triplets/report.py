@@ -1,7 +1,7 @@
-"""What a set of triplets is like: repeats, contradictions, who is compared, what hangs together.
+"""What a set of triplets is like: repeats, contradictions, which objects are compared.
 
-Two objects hang together when a chain of triplets links them. Objects in different groups were
-never set against a common one, so their mutual distances are anybody's guess; an object in no
+Two objects are connected when a chain of triplets links them. Objects in different groups were
+never set against a common one, so their mutual distances are unknown; an object in no
 triplet at all can be anywhere.
 
 *Disagreement* is what repeated questions say about noise: of all answers to questions that were
@@ -62,7 +62,7 @@ class Report:
     never_compared
         Objects that occur in no triplet.
     groups
-        Objects by which of them hang together, the largest group first. One group is what a fit
+        Objects that triplets connect, the largest group first. One group is what a fit
         needs.
     untimed
         Lines with a time that is no number; it is taken as not known.
