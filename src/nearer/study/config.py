@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
@@ -299,50 +300,48 @@ class Config(Checked):
         for name, text in default_texts(words, self.task, self.choose).items():
             if not getattr(self, name):
                 object.__setattr__(self, name, text)  # written out, as every default is
-        colour = re.fullmatch("#[0-9a-f]{6}", self.surround)
-        self._insist(colour, "surround", "must be a colour like #808080, in small letters")
-        shares = self.catch_share + self.repeat_share + self.holdout_share
-        self._insist(shares <= 0.8, "holdout_share", "the shares must leave 0.2 for real questions")
-        self._insist(self.method in METHODS, "method", f"must be one of {', '.join(METHODS)}")
-        self._insist(
-            self.votes in ("", *RULES), "votes", f"must be one of {', '.join(RULES)}, in quotes"
-        )
-        alone = self.scope == "person"
-        self._insist(not alone or self.rule == "1", "votes", "must be 1 where scope is person")
-        odd = set(self.frame_ancestors) & set(";,'\"")
-        self._insist(not odd, "frame_ancestors", "must be addresses, with spaces between them")
-        for name in ("completion_redirect", "screen_out_redirect"):
-            self._insist(_is_address(getattr(self, name)), name, "must be an http(s) address")
-        self._check_task()
+        for good, name, rule in (*self._rules(), *self._task_rules()):
+            if not good:
+                raise ValueError(f"{name}={getattr(self, name)!r}: {rule}")
         self._check_pages()
         return self
 
-    def _check_task(self) -> None:
-        least = 3 if self.task == "odd" else 2
-        most = 2 if self.task == "two" else 20
-        self._insist(least <= self.things <= most, "things", f"must be {least} to {most}")
-        self._insist(self.choose < self.things, "choose", "must be fewer than things")
+    def _rules(self) -> Iterator[tuple[object, str, str]]:
+        """What must hold, of which setting, and the rule in words."""
+        colour = re.fullmatch("#[0-9a-f]{6}", self.surround)
+        yield colour, "surround", "must be a colour like #808080, in small letters"
+        shares = self.catch_share + self.repeat_share + self.holdout_share
+        yield shares <= 0.8, "holdout_share", "the shares must leave 0.2 for real questions"
+        yield self.method in METHODS, "method", f"must be one of {', '.join(METHODS)}"
+        known = self.votes in ("", *RULES)
+        yield known, "votes", f"must be one of {', '.join(RULES)}, in quotes"
+        alone = self.scope == "person"
+        yield not alone or self.rule == "1", "votes", "must be 1 where scope is person"
+        odd = set(self.frame_ancestors) & set(";,'\"")
+        yield not odd, "frame_ancestors", "must be addresses, with spaces between them"
+        for name in ("completion_redirect", "screen_out_redirect"):
+            yield _is_address(getattr(self, name)), name, "must be an http(s) address"
+
+    def _task_rules(self) -> Iterator[tuple[object, str, str]]:
+        least, most = 3 if self.task == "odd" else 2, 2 if self.task == "two" else 20
+        yield least <= self.things <= most, "things", f"must be {least} to {most}"
+        yield self.choose < self.things, "choose", "must be fewer than things"
         single = self.choose == 1 or self.task in ("choose", "rank")
-        self._insist(single, "choose", f"must be 1 where task is {self.task}")
-        two = self.task == "two"
-        rule = f"must be random where task is {self.task}"
-        self._insist(two or self.method == "random", "method", rule)
-        together = (self.scope, self.rule) == ("pooled", "1")
-        self._insist(two or together, "task", "needs scope pooled and one vote a question")
+        yield single, "choose", f"must be 1 where task is {self.task}"
+        if self.task != "two":
+            yield self.method == "random", "method", f"must be random where task is {self.task}"
+            together = (self.scope, self.rule) == ("pooled", "1")
+            yield together, "task", "needs scope pooled and one vote a question"
 
     def _check_pages(self) -> None:
         for when, pages in (("before", self.before), ("after", self.after)):
-            names = [field.name for page in pages for field in page.ask]
-            twice = next((name for name in names if names.count(name) > 1), None)
-            if twice is not None:
-                raise ValueError(f"{when}: name={twice!r}: is taken; names differ")
+            names = Counter(field.name for page in pages for field in page.ask)
+            for name, count in names.items():
+                if count > 1:
+                    raise ValueError(f"{when}: name={name!r}: is taken; names differ")
         for field in (field for page in self.after for field in page.ask):
             if getattr(field, "screen_out", ()) not in ((), Outside()):
                 raise ValueError(f"after: screen_out of {field.name!r}: comes too late; ask before")
-
-    def _insist(self, good: object, name: str, rule: str) -> None:
-        if not good:
-            raise ValueError(f"{name}={getattr(self, name)!r}: {rule}")
 
     @property
     def pages(self) -> dict[str, QuestionnairePage]:

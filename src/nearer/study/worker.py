@@ -24,7 +24,7 @@ from nearer.algorithms.candidates import Candidates
 from nearer.algorithms.methods import METHODS
 from nearer.asking.record import Memory
 from nearer.asking.session import Session
-from nearer.questions import Answers, Questions, answered, find, pack, weighted
+from nearer.questions import Answers, Questions, find, pack, weighted
 from nearer.study.config import Config
 from nearer.study.maps import asked_facts, collected, draw_map, last_answer, triplets
 from nearer.study.store import connect, read_config, replay
@@ -145,8 +145,20 @@ class Worker:
             config = read_config(self._db)
             n = int(self._db.execute("SELECT count(*) FROM items").fetchone()[0])
             if job["job"] == "map":
-                return self._map(config, n)
-            return (self._sort if config.in_rounds else self._choose)(job, config, n)
+                d, holdout = config.n_components, triplets(self._db, ["holdout"])
+                answers = collected(self._db)
+                self._end_reading()
+                fitted = draw_map(answers, n, n_components=d, seed=config.seed, holdout=holdout)
+                return {"map": fitted}
+            began, person, seen = time.perf_counter(), job.get("person"), last_answer(self._db)
+            choose = self._sort if config.in_rounds else self._choose
+            chosen = choose(config, n, person, job.get("n_questions", 0))
+            return {
+                **chosen,
+                "seen": seen,
+                "person": person,
+                "seconds": time.perf_counter() - began,
+            }
         finally:
             self._end_reading()
 
@@ -154,68 +166,40 @@ class Worker:
         if self._db.in_transaction:
             self._db.execute("COMMIT")
 
-    def _choose(self, job: dict[str, Any], config: Config, n: int) -> dict[str, Any]:
-        began = time.perf_counter()
-        person = job.get("person")
-        seen = last_answer(self._db)
+    def _choose(
+        self, config: Config, n: int, person: int | None, n_questions: int
+    ) -> dict[str, Any]:
+        """Questions that teach most, from all answers so far."""
         batch = int(self._db.execute("SELECT count(*) FROM batches").fetchone()[0])
-        if person not in self._choosings:
-            seed = config.seed + (person or 0)
-            self._choosings[person] = Choosing(config.method, n, config.n_components, seed)
         answers = collected(self._db, person=person).answers
         asked = asked_facts(self._db, person)
         self._end_reading()
+        if person not in self._choosings:
+            seed = config.seed + (person or 0)
+            self._choosings[person] = Choosing(config.method, n, config.n_components, seed)
         near = np.ma.MaskedArray(answers.chosen[:, 0] > 0, mask=~answers.decided)
         rows, weights = weighted(answers.questions, near)
-        questions, odds = self._choosings[person].choose(
-            rows,
-            *asked,
-            int(job["n_questions"]),
-            np.random.default_rng([config.seed, batch]),
-            weights=weights,
-        )
-        return {
-            "questions": np.asarray(questions).tolist(),
-            "odds": None if odds is None else odds.tolist(),
-            "done": not len(questions),
-            "seen": seen,
-            "person": person,
-            "whole_round": False,
-            "seconds": time.perf_counter() - began,
-        }
+        rng = np.random.default_rng([config.seed, batch])
+        chooser = self._choosings[person]
+        questions, odds = chooser.choose(rows, *asked, n_questions, rng, weights=weights)
+        known = None if odds is None else odds.tolist()
+        return {"questions": questions.tolist(), "odds": known, "done": not len(questions)}
 
-    def _sort(self, job: dict[str, Any], config: Config, n: int) -> dict[str, Any]:
-        began = time.perf_counter()
-        person = job.get("person")
+    def _sort(self, config: Config, n: int, person: int | None, n_questions: int) -> dict[str, Any]:
+        """The open questions of a sort, from what people decided."""
+        board = replay(self._db)
+        self._end_reading()
         decided = [
-            ((q.query, *q.shown), answer)
-            for q, answer in replay(self._db).decided()
+            (q.query, *(q.shown if answer else q.shown[::-1]))
+            for q, answer in board.decided()
             if q.person == person
         ]
-        seen = last_answer(self._db)
-        self._end_reading()
-        rows = answered(
-            np.array([row for row, _ in decided], dtype=np.int64).reshape(-1, 3),
-            np.array([answer for _, answer in decided], dtype=np.bool_),
-        )
         if person not in self._sortings:
-            seed = config.seed + (person or 0)
-            self._sortings[person] = Sorting(config.method, n, seed)
-        questions = self._sortings[person].open(rows)
-        return {
-            "questions": questions.tolist(),
-            "done": self._sortings[person].done,
-            "seen": seen,
-            "person": person,
-            "whole_round": person is None,
-            "seconds": time.perf_counter() - began,
-        }
-
-    def _map(self, config: Config, n: int) -> dict[str, Any]:
-        d, holdout = config.n_components, triplets(self._db, ["holdout"])
-        answers = collected(self._db)
-        self._end_reading()
-        return {"map": draw_map(answers, n, n_components=d, seed=config.seed, holdout=holdout)}
+            self._sortings[person] = Sorting(config.method, n, config.seed + (person or 0))
+        sorting = self._sortings[person]
+        questions = sorting.open(np.array(decided, dtype=np.int64).reshape(-1, 3))
+        whole = {"done": sorting.done, "whole_round": person is None}
+        return {"questions": questions.tolist(), **whole}
 
 
 def main() -> None:
