@@ -9,7 +9,7 @@ from scipy.special import expit
 import nearer
 from benchmarks._calibration import reliability_diagram
 from nearer.algorithms.choose_questions import choose_questions
-from nearer.asking.simulated_people import PsychometricOracle
+from nearer.asking.oracles import PsychometricOracle
 from nearer.fitting.belief import Belief
 from nearer.questions import answered, random_questions
 

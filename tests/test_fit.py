@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import nearer
-from nearer.asking.simulated_people import CrowdOracle, Person
+from nearer.asking.oracles import CrowdOracle, Person
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.questions import answered, balanced_questions, random_questions
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import nearer
-from nearer.asking.simulated_people import CrowdOracle, Person
+from nearer.asking.oracles import CrowdOracle, Person
 from nearer.errors import InvalidInput
 from nearer.fitting.choices import as_choices
 from nearer.questions import answered, random_questions

@@ -9,7 +9,7 @@ from scipy.special import expit
 
 import nearer
 from nearer.algorithms.planning import plan_study
-from nearer.asking.simulated_people import CrowdOracle, Person, PsychometricOracle
+from nearer.asking.oracles import CrowdOracle, Person, PsychometricOracle
 from nearer.asking.sort import repeated
 from nearer.cli.main import main
 from nearer.errors import InvalidInput

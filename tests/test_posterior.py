@@ -11,7 +11,7 @@ from scipy.special import expit
 import nearer
 from benchmarks._calibration import reliability_diagram
 from nearer._kernels import comparisons as kernel
-from nearer.asking.simulated_people import CrowdOracle, Person
+from nearer.asking.oracles import CrowdOracle, Person
 from nearer.fitting.belief import Belief
 from nearer.fitting.heldout import Tuned, fit_curve, hold_out, refine, survey
 from nearer.fitting.posterior import Curve, MarginForecast, Noise, as_evidence, fit_posterior

@@ -19,7 +19,7 @@ from nearer import checks
 from nearer.algorithms.adaptive import adaptive
 from nearer.algorithms.planning import scale_of
 from nearer.asking.answers import put
-from nearer.asking.simulated_people import PsychometricOracle
+from nearer.asking.oracles import PsychometricOracle
 from nearer.distances import Distances
 from nearer.embedding import Embedding
 from nearer.errors import InvalidInput

@@ -1,7 +1,7 @@
 from .record import Memory as Memory
-from .simulated_people import CrowdOracle as CrowdOracle
-from .simulated_people import Person as Person
-from .simulated_people import PsychometricOracle as PsychometricOracle
+from .oracles import CrowdOracle as CrowdOracle
+from .oracles import Person as Person
+from .oracles import PsychometricOracle as PsychometricOracle
 from .protocol import forced_choice as forced_choice
 from .protocol import accepts_uncertain as accepts_uncertain
 from .protocol import limited as limited

@@ -316,7 +316,11 @@ def _connect(path: Path) -> sqlite3.Connection:
     mode = "rw" if os.access(path, os.W_OK) else "ro"
     try:
         db = sqlite3.connect(
-            f"{path.resolve().as_uri()}?mode={mode}", uri=True, isolation_level=None, timeout=10
+            f"{path.resolve().as_uri()}?mode={mode}",
+            uri=True,
+            isolation_level=None,
+            timeout=10,
+            check_same_thread=False,  # the thread of the run waits while another one writes
         )
         db.execute("PRAGMA synchronous = FULL")
         mark = int(db.execute("PRAGMA application_id").fetchone()[0])

@@ -1,4 +1,4 @@
-"""Oracles: points, distances, recorded triplets, and noise over any of them.
+"""Oracles: points, distances, recorded triplets, noise over any of them, and simulated people.
 
 Any callable from ``(m, 3)`` questions to ``(m,)`` booleans is an oracle; these are the ones that
 come with the library. They answer screens, too, and choose the `choose` objects that cost least:
@@ -7,14 +7,28 @@ wanted, and an object costs minus the sum of its distances to the others shown.
 
 *Ties.* Two objects at the same distance from a head are put in the order of their numbers. That is
 a total order, so a sort never loops and never contradicts itself, whatever is duplicated.
+
+*People.* A person with reliability r who looks at the question says "a" with probability
+1/(1 + exp(−r (δ_b − δ_a)/scale)), δ the distances from the head: the psychometric curve. With
+probability `lapse` the person does not look and says "a" with probability `side`. A person of
+negative reliability answers the opposite question. On a screen a person chooses what costs least
+after each cost, over the scale and times r, has lost a Gumbel variable: with one to choose, a
+softmax. `NoisyOracle` is the other model, a wrong answer at a rate that does not depend on the
+question.
+
+*Noise* is ``"fixed"``, if a question gets the same answer whenever it is asked, mirrored or not, in
+any order and any round; or ``"fresh"``, if every asking of it is another draw.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
 
 from nearer import checks
 from nearer.asking.answers import put
@@ -22,18 +36,19 @@ from nearer.asking.protocol import Oracle
 from nearer.asking.record import Memory
 from nearer.distances import Distances
 from nearer.errors import ContradictoryAnswers, InvalidInput, MissingAnswer
-from nearer.questions import Answers, Floats, Questions, pack
+from nearer.questions import Answers, Floats, Objects, Questions, pack
 
 __all__ = [
+    "CrowdOracle",
     "DistanceOracle",
     "NoisyOracle",
+    "Person",
     "PointOracle",
+    "PsychometricOracle",
     "RecordedOracle",
-    "cheapest",
-    "costs",
-    "hash_to_unit",
-    "screen_chances",
 ]
+
+Noise = Literal["fixed", "fresh"]
 
 _CHUNK = 1 << 16  # questions answered at a time, so that memory stays small
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)  # an odd multiplier that scatters object numbers
@@ -68,7 +83,7 @@ class PointOracle:
         """Whether a is nearer to head than b is, for each row ``(head, a, b)``."""
         q = np.asarray(questions)
         if q.shape[1] > 3:
-            return cheapest(costs(self.distances, q), q, self._choose)
+            return _cheapest(_costs(self.distances, q), q, self._choose)
         answers = np.empty(len(q), dtype=np.bool_)
         for start in range(0, len(q), _CHUNK):
             head, a, b = q[start : start + _CHUNK].T
@@ -146,6 +161,35 @@ class RecordedOracle:
         return self._memory.recall(questions)[1]
 
 
+class _Draws:
+    """Numbers in [0, 1) for questions: the same whenever one is asked, or drawn each time."""
+
+    def __init__(self, noise: Noise, random_state: int | np.random.Generator | None) -> None:
+        self._fixed = checks.one_of("noise", noise, ("fixed", "fresh")) == "fixed"
+        self._rng = checks.generator(random_state)
+        self._salt = self._rng.integers(1 << 63, dtype=np.uint64)
+
+    def comparisons(self, questions: Questions, *, mirror: bool = False) -> Floats:
+        """One number for each; with `mirror`, u for a question and 1 − u for its mirror image."""
+        if not self._fixed:
+            return self._rng.random(len(questions))
+        keys, mirrored = pack(questions)
+        chance = _hash_to_unit(keys.astype(np.uint64) ^ self._salt)
+        return np.where(mirrored, 1 - chance, chance) if mirror else chance
+
+    def screens(self, screens: Questions, rate: float) -> tuple[Floats, Answers]:
+        """One number for each shown object, and on which screens something happens at a rate."""
+        rows = np.asarray(screens).astype(np.uint64)
+        if not self._fixed:
+            chance = self._rng.random((len(rows), rows.shape[1] - 1))
+            return chance, self._rng.random(len(rows)) < rate
+        code = rows[:, 0].copy()
+        for column in np.sort(rows[:, 1:], axis=1).T:
+            code = (code + column) * _SPREAD
+        chance = _hash_to_unit((code[:, None] + rows[:, 1:] * _SPREAD) ^ self._salt)
+        return chance, _hash_to_unit(code ^ ~self._salt) < rate
+
+
 class NoisyOracle:
     """Another oracle's answers, each wrong with a given probability.
 
@@ -175,68 +219,227 @@ class NoisyOracle:
         oracle: Oracle,
         flip: float,
         *,
-        noise: Literal["fixed", "fresh"] = "fixed",
+        noise: Noise = "fixed",
         random_state: int | np.random.Generator | None = None,
     ) -> None:
         self._oracle = checks.oracle(oracle)
         self._flip = checks.probability("flip", flip)
-        self._noise = checks.one_of("noise", noise, ("fixed", "fresh"))
-        self._rng = np.random.default_rng(random_state)
-        self._salt = self._rng.integers(1 << 63, dtype=np.uint64)
+        self._draws = _Draws(noise, random_state)
 
     def __call__(self, questions: Questions) -> Answers:
         """The oracle's answers, some of them wrong."""
         q = np.asarray(questions)
         truth = put(q, self._oracle)
-        if q.shape[1] > 3:
-            return self._confused(q, truth)
-        wrong = self._uniform(q) < self._flip
-        return np.logical_xor(truth, wrong)
-
-    def _confused(self, screens: Questions, truth: Answers) -> Answers:
-        """Some screens are answered by as many objects, drawn blindly."""
-        if self._noise == "fresh":
-            chance = self._rng.random(truth.shape)
-            wrong = self._rng.random(len(truth)) < self._flip
-        else:
-            chance = screen_chances(screens, self._salt)
-            wrong = screen_chances(screens, ~self._salt).min(axis=1) < self._share(truth.shape[1])
+        if q.shape[1] == 3:
+            return np.logical_xor(truth, self._draws.comparisons(q) < self._flip)
+        chance, wrong = self._draws.screens(q, self._flip)  # as many objects, drawn blindly
         blind = np.argsort(np.argsort(chance, axis=1), axis=1) < truth.sum(axis=1, keepdims=True)
         return np.where(wrong[:, None], blind, truth)
 
-    def _share(self, m: int) -> float:
-        """The least of m uniform numbers is below this as often as answers are wrong."""
-        return float(1 - (1 - self._flip) ** (1 / m))
 
-    def _uniform(self, questions: Questions) -> NDArray[np.float64]:
-        if self._noise == "fresh":
-            return self._rng.random(len(questions))
-        keys, _ = pack(questions)
-        return hash_to_unit(keys.astype(np.uint64) ^ self._salt)
+@dataclass(frozen=True)
+class Person:
+    """How a person answers.
+
+    Attributes
+    ----------
+    reliability
+        Steepness of the psychometric curve relative to others; 0 guesses, below 0 contradicts.
+    lapse
+        Probability of answering without looking at the question.
+    side
+        Probability of saying "a" then.
+
+    Examples
+    --------
+    >>> Person(reliability=0.5, lapse=0.1)
+    Person(reliability=0.5, lapse=0.1, side=0.5)
+    """
+
+    reliability: float = 1.0
+    lapse: float = 0.0
+    side: float = 0.5
+
+    def __post_init__(self) -> None:
+        checks.probability("lapse", self.lapse)
+        checks.probability("side", self.side)
+        if not np.isfinite(self.reliability):
+            raise InvalidInput(f"reliability={self.reliability}: must be a finite number")
 
 
-def costs(distances: Distances, screens: Questions) -> Floats:
+class _Margins:
+    """Differences of true distances in units of a scale."""
+
+    def __init__(self, X: ArrayLike | Any, scale: float, metric: Any) -> None:
+        if not scale > 0:
+            raise InvalidInput(
+                f"scale={scale}: must be above 0, the difference of distances that is told apart "
+                "with odds e : 1"
+            )
+        self._distances = Distances(X, metric)
+        self._scale = scale
+        self.n_objects = self._distances.n_objects
+
+    def __call__(self, questions: Questions) -> Floats:
+        head, a, b = np.asarray(questions).T
+        to_a, to_b = self._distances.between(head, a), self._distances.between(head, b)
+        return np.asarray((to_b - to_a) / self._scale)
+
+    def choices(
+        self, screens: Questions, choose: int, reliability: Floats, chance: Floats
+    ) -> Answers:
+        """What is chosen on screens by people of these reliabilities, from numbers in [0, 1)."""
+        cost = _costs(self._distances, screens) / self._scale
+        gumbel = -np.log(-np.log(np.clip(chance, 1e-300, 1 - 1e-16)))
+        return _cheapest(reliability[:, None] * cost - gumbel, screens, choose)
+
+
+class PsychometricOracle:
+    """Answers that are the more often right the more the two distances differ.
+
+    Parameters
+    ----------
+    X
+        ``(n, d)`` points, or distances with ``metric="precomputed"``.
+    scale
+        The difference of distances that is told apart with odds e : 1.
+    lapse
+        Probability of a guess, whatever the question.
+    noise
+        As in `NoisyOracle`.
+    metric, choose
+        As in `PointOracle`.
+    random_state
+        Seed or generator.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> oracle = PsychometricOracle(np.array([0.0, 1.0, 9.0]), scale=0.5, random_state=0)
+    >>> oracle(np.array([[0, 1, 2], [0, 2, 1]]))
+    array([ True, False])
+    """
+
+    def __init__(
+        self,
+        X: ArrayLike | Any,
+        *,
+        scale: float,
+        lapse: float = 0.0,
+        noise: Noise = "fixed",
+        metric: Any = "euclidean",
+        choose: int = 1,
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
+        self._margins = _Margins(X, scale, metric)
+        self._lapse = checks.probability("lapse", lapse)
+        self._choose = checks.whole("choose", choose)
+        self._draws = _Draws(noise, random_state)
+        self.n_objects: int = self._margins.n_objects
+
+    def probability(self, questions: Questions) -> Floats:
+        """How likely "a is nearer" is, for each question."""
+        return np.asarray(self._lapse / 2 + (1 - self._lapse) * expit(self._margins(questions)))
+
+    def __call__(self, questions: Questions) -> Answers:
+        """Whether a is nearer to head than b is, in this person's eyes."""
+        q = np.asarray(questions)
+        if q.shape[1] == 3:
+            return np.asarray(self._draws.comparisons(q, mirror=True) < self.probability(q))
+        chance, lapsed = self._draws.screens(q, self._lapse)
+        return self._margins.choices(q, self._choose, (~lapsed).astype(np.float64), chance)
+
+
+class CrowdOracle:
+    """Answers from several people, each question put to one of them at random.
+
+    Parameters
+    ----------
+    X
+        ``(n, d)`` points, or distances with ``metric="precomputed"``.
+    people
+        The people who answer.
+    scale
+        The difference of distances that a person of reliability 1 tells apart with odds e : 1.
+    metric, choose
+        As in `PointOracle`.
+    random_state
+        Seed or generator of the choice of people and of their answers.
+
+    Attributes
+    ----------
+    answered_by
+        For every question so far, in order, the number of the person who answered.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> crowd = CrowdOracle(np.arange(9.0), [Person(), Person(lapse=1, side=1)], scale=0.1,
+    ...                     random_state=0)
+    >>> answers = crowd(np.array([[0, 8, 1]] * 100))
+    >>> bool(answers[crowd.answered_by == 1].all()), bool(answers[crowd.answered_by == 0].any())
+    (True, False)
+    """
+
+    def __init__(
+        self,
+        X: ArrayLike | Any,
+        people: Sequence[Person],
+        *,
+        scale: float,
+        metric: Any = "euclidean",
+        choose: int = 1,
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
+        if not people:
+            raise InvalidInput("people is empty: pass at least one Person")
+        self.people: tuple[Person, ...] = tuple(people)
+        self._margins = _Margins(X, scale, metric)
+        self._choose = checks.whole("choose", choose)
+        self._rng = checks.generator(random_state)
+        self._log: list[Objects] = []
+        self.n_objects: int = self._margins.n_objects
+
+    @property
+    def answered_by(self) -> Objects:
+        """For every question so far, in order, the number of the person who answered."""
+        return np.concatenate([np.empty(0, dtype=np.int64), *self._log])
+
+    def __call__(self, questions: Questions) -> Answers:
+        """What the people who are asked say."""
+        who = self._rng.integers(len(self.people), size=len(questions))
+        self._log.append(who)
+        reliability, lapse, side = (
+            np.array([getattr(person, name) for person in self.people])[who]
+            for name in ("reliability", "lapse", "side")
+        )
+        if np.shape(questions)[1] > 3:
+            looks = self._rng.random(len(who)) >= lapse
+            chance = self._rng.random((len(who), np.shape(questions)[1] - 1))
+            return self._margins.choices(questions, self._choose, looks * reliability, chance)
+        p = lapse * side + (1 - lapse) * expit(reliability * self._margins(questions))
+        return np.asarray(self._rng.random(len(who)) < p)
+
+
+def _costs(distances: Distances, screens: Questions) -> Floats:
     """What choosing each shown object costs, one row a screen."""
     rows = np.asarray(screens)
-    shown = rows[:, 1:]
-    m = shown.shape[1]
-    out = np.empty(shown.shape)
+    shown, m = rows[:, 1:], rows.shape[1] - 1
+    out = np.zeros(shown.shape)
     with_query = rows[:, 0] >= 0
     heads = np.repeat(rows[with_query, 0], m)
     out[with_query] = distances.between(heads, shown[with_query].ravel()).reshape(-1, m)
     odd = shown[~with_query]
-    first, second = np.triu_indices(m, 1)
-    apart = distances.between(odd[:, first].ravel(), odd[:, second].ravel())
-    apart = apart.reshape(len(odd), len(first))
     sums = np.zeros(odd.shape)
-    for pair, (i, j) in enumerate(zip(first, second, strict=True)):
-        sums[:, i] += apart[:, pair]
-        sums[:, j] += apart[:, pair]
+    for i, j in zip(*np.triu_indices(m, 1), strict=True):
+        apart = distances.between(odd[:, i], odd[:, j])
+        sums[:, i] += apart
+        sums[:, j] += apart
     out[~with_query] = -sums
     return out
 
 
-def cheapest(cost: Floats, screens: Questions, choose: int) -> Answers:
+def _cheapest(cost: Floats, screens: Questions, choose: int) -> Answers:
     """Choose so many of the shown that cost least; ties go by object number."""
     order = np.lexsort((np.asarray(screens)[:, 1:], cost), axis=1)
     chosen = np.zeros(cost.shape, dtype=np.bool_)
@@ -244,16 +447,7 @@ def cheapest(cost: Floats, screens: Questions, choose: int) -> Answers:
     return chosen
 
 
-def screen_chances(screens: Questions, salt: np.uint64) -> Floats:
-    """A number in [0, 1) for each shown object, the same whenever that screen is shown."""
-    rows = np.asarray(screens).astype(np.uint64)
-    code = rows[:, 0].copy()
-    for column in np.sort(rows[:, 1:], axis=1).T:
-        code = (code + column) * _SPREAD
-    return hash_to_unit((code[:, None] + rows[:, 1:] * _SPREAD) ^ salt)
-
-
-def hash_to_unit(keys: NDArray[np.uint64]) -> Floats:
+def _hash_to_unit(keys: NDArray[np.uint64]) -> Floats:
     """Integers to numbers in [0, 1) that look independent (the finaliser of SplitMix64)."""
     z = keys + _SPREAD
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -1,10 +1,11 @@
 """Run a strategy with an oracle: carry questions to it and bring back the answers.
 
-A round is cut into blocks of questions, one call of the oracle for each. Workers make several calls
-at once: in threads, in an executor or on an event loop. Every answer that has arrived is written to
-the journal before another call is made. A call that failed with an exception named by the caller is
-made again after a pause, which doubles each time. The answers of a round are put together by row,
-so that neither their order of arrival nor the size of the blocks changes what a strategy sees.
+A round is cut into blocks of questions, one call of the oracle for each. As many tasks as calls may
+be in flight take blocks until none is left; a call is awaited in a thread, in an executor or on the
+event loop, or made here. Answers are written to the journal when they arrive, those that arrive
+together at once. A call that failed with an exception named by the caller is made again after a
+pause, which doubles each time. The answers of a round are put together by row, so that neither
+their order of arrival nor the size of the blocks changes what a strategy sees.
 
 *Ends.* A call that fails for good stops the sending. The calls in flight have been paid for: they
 are waited for and kept before the failure is raised. When the money is spent the same happens, and
@@ -31,11 +32,10 @@ import secrets
 import threading
 import time
 import warnings
-from collections import deque
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
+from collections.abc import Callable, Coroutine, Hashable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError, Executor, Future, InvalidStateError
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import is_dataclass, replace
 from typing import Any, TypedDict, TypeVar, Unpack
 
 import numpy as np
@@ -181,9 +181,9 @@ def run(
             inner = remembered(inner, memory)
         if budget is not None:
             inner = limited(inner, budget)
-        with closing(_Workers(oracle, how)) as workers:
+        with closing(_Caller(oracle, how)) as caller:
             spoken = None if hasattr(oracle, "n_objects") else names
-            dispatcher = _Dispatcher(workers, _Costs(how, book), spoken, book, progress, how)
+            dispatcher = _Dispatcher(caller, _Costs(how, book), spoken, book, progress, how)
             result = _drive(inner, dispatcher)
     if ties.n_broken:
         warnings.warn(str(ties), AnswersWarning, stacklevel=2)
@@ -327,7 +327,7 @@ def as_names(objects: Any) -> tuple[int, Names | None]:
     return len(things), Names(things)
 
 
-# --- workers -------------------------------------------------------------------------------------
+# --- calls ---------------------------------------------------------------------------------------
 
 
 def is_async(oracle: Any) -> bool:
@@ -337,56 +337,80 @@ def is_async(oracle: Any) -> bool:
     )
 
 
-class _Workers:
-    """Call an oracle: here, in a thread for each call, in an executor or on an event loop.
-
-    Threads are daemons, so that a call that hangs does not keep the process alive.
-    """
+class _Caller:
+    """Calls an oracle: here, in a thread for each call, in an executor or on an event loop."""
 
     def __init__(self, oracle: Callable[[Any], Any], how: Dispatch) -> None:
         workers, limit = how.get("workers"), how.get("max_in_flight")
         if limit is not None:
             checks.whole("max_in_flight", limit)
-        self.oracle = oracle
-        self._executor = workers if isinstance(workers, Executor) else None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        if is_async(oracle):
-            if workers is not None:
-                raise InvalidInput(
-                    f"workers={workers!r}: an async oracle needs none; say max_in_flight= for how "
-                    "many calls may be under way at once"
-                )
-            self._loop = asyncio.new_event_loop()
-            self._thread = self._start(self._loop.run_forever)
-        elif workers is not None and self._executor is None:
+        self.oracle, self._is_async = oracle, is_async(oracle)
+        self._executor = workers if isinstance(workers, Executor) else _DaemonThreads()
+        self._timeout = how.get("timeout")
+        if self._timeout is not None:
+            checks.positive("timeout", self._timeout)
+        if self._is_async and workers is not None:
+            raise InvalidInput(
+                f"workers={workers!r}: an async oracle needs none; say max_in_flight= for how "
+                "many calls may be under way at once"
+            )
+        if workers is not None and workers is not self._executor:
             if limit is not None:
                 raise InvalidInput(
                     f"workers={workers!r} and max_in_flight={limit}: each thread has one call "
                     "under way; give one of them"
                 )
             limit = checks.whole("workers", workers)
-        shared = self._loop is not None or self._executor is not None
+        shared = self._is_async or workers is self._executor
         # Only a call in another thread can be abandoned after its time is up.
-        self.inline = not shared and limit is None and how.get("timeout") is None
+        self.inline = not shared and limit is None and self._timeout is None
         self.limit = limit or (_IN_FLIGHT if shared else 1)
+        if not self.inline:
+            self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+            self._thread.start()
 
-    def submit(self, questions: Any) -> Future[Any]:
-        """Make one call; the future holds what the oracle returns."""
-        if self._loop is not None:
-            return asyncio.run_coroutine_threadsafe(self.oracle(questions), self._loop)
-        if self._executor is not None:
-            return self._executor.submit(self.oracle, questions)
-        future: Future[Any] = Future()
-        future.set_running_or_notify_cancel()
+    async def call(self, questions: Any, tries: int) -> Any:
+        """What the oracle returns."""
         if self.inline:
-            self._call(future, questions)
+            return self.oracle(questions)
+        if self._is_async:
+            reply = self.oracle(questions)
         else:
-            self._start(self._call, future, questions)
-        return future
+            reply = asyncio.wrap_future(self._executor.submit(self.oracle, questions))
+        try:
+            async with asyncio.timeout(self._timeout) as limit:
+                return await reply
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise TimeoutError(
+                f"the oracle has not answered within timeout={self._timeout} seconds, {tries} "
+                "times; allow more time, or more retries"
+            ) from error
+
+    async def pause(self, seconds: float) -> None:
+        """Wait before a call is made again."""
+        if self.inline:
+            time.sleep(seconds)
+        else:
+            await asyncio.sleep(seconds)
+
+    def finish(self, work: Coroutine[Any, Any, None]) -> None:
+        """Have work done that makes calls."""
+        if self.inline:
+            with suppress(StopIteration):
+                while True:
+                    work.send(None)
+            return
+        try:
+            asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        except CancelledError as error:  # by the executor
+            raise RuntimeError("the call was cancelled before it had an answer") from error
 
     def close(self) -> None:
         """Cancel the calls in flight. An executor stays open: it belongs to the caller."""
-        if self._loop is None:
+        if self.inline:
             return
         with suppress(TimeoutError):  # a call blocks the loop: its thread is left behind
             asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(_CLOSING)
@@ -394,17 +418,6 @@ class _Workers:
         self._thread.join(_CLOSING)
         if not self._thread.is_alive():
             self._loop.close()
-
-    def _start(self, target: Callable[..., Any], *args: Any) -> threading.Thread:
-        thread = threading.Thread(target=target, args=args, name="oracle", daemon=True)
-        thread.start()
-        return thread
-
-    def _call(self, future: Future[Any], questions: Any) -> None:
-        try:
-            future.set_result(self.oracle(questions))
-        except Exception as error:
-            future.set_exception(error)
 
     async def _end(self) -> None:
         others = asyncio.all_tasks() - {asyncio.current_task()}
@@ -415,6 +428,24 @@ class _Workers:
             await self.oracle.aclose()
         await asyncio.sleep(0)  # transports close in the next turn
         await asyncio.get_running_loop().shutdown_asyncgens()
+
+
+class _DaemonThreads(Executor):
+    """A thread for each call, which does not keep the process alive."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **options: Any) -> Future[Any]:
+        """Call a function."""
+        future: Future[Any] = Future()
+
+        def work() -> None:
+            with suppress(InvalidStateError):  # the call was abandoned
+                try:
+                    future.set_result(fn(*args, **options))
+                except Exception as error:
+                    future.set_exception(error)
+
+        threading.Thread(target=work, name="oracle", daemon=True).start()
+        return future
 
 
 class _Costs:
@@ -486,26 +517,13 @@ class _Costs:
 # --- rounds --------------------------------------------------------------------------------------
 
 
-@dataclass
-class _Block:
-    """Questions of one call."""
-
-    rows: Objects
-    questions: Any  # as the oracle gets them
-    price: float | None = None
-    cost: float = 0.0  # of all tries
-    tries: int = 0
-    due: float = 0.0  # the call is not made before this time
-    deadline: float = np.inf
-
-
 class _Dispatcher:
     """Has the rounds of a run answered by an oracle.
 
     Parameters
     ----------
-    workers, costs
-        They call the oracle; what that may cost.
+    caller, costs
+        It calls the oracle; what that may cost.
     names
         What the oracle calls the objects; None: by their numbers.
     journal, progress, how
@@ -514,53 +532,39 @@ class _Dispatcher:
 
     def __init__(
         self,
-        workers: _Workers,
+        caller: _Caller,
         costs: _Costs,
         names: Names | None,
         journal: Journal | None,
         progress: Callable[..., object] | None,
         how: Dispatch,
     ) -> None:
-        self.workers, self.costs, self.names, self.journal = workers, costs, names, journal
+        self.caller, self.costs, self.names, self.journal = caller, costs, names, journal
         self._progress = progress
         size = how.get("block_size")
         if size is None:
-            size = getattr(workers.oracle, "block_size", None if workers.inline else 1)
+            size = getattr(caller.oracle, "block_size", None if caller.inline else 1)
         self._block_size = None if size is None else checks.whole("block_size", size)
         self._retries = checks.whole("retries", how.get("retries", 5), least=0)
         self._pause = checks.not_negative("pause", how.get("pause", 1.0))
-        self._timeout = how.get("timeout")
         retry = how.get("retry", ())
-        self._retry = retry if isinstance(retry, tuple) else (retry,)
-        if not all(isinstance(kind, type) and issubclass(kind, Exception) for kind in self._retry):
+        kinds = retry if isinstance(retry, tuple) else (retry,)
+        if not all(isinstance(kind, type) and issubclass(kind, Exception) for kind in kinds):
             raise InvalidInput(
                 f"retry={retry!r}: must be exceptions, such as (ConnectionError, TimeoutError)"
             )
-        if self._timeout is not None:
-            checks.positive("timeout", self._timeout)
-            self._retry += (TimeoutError,)
+        self._retry = kinds if how.get("timeout") is None else (*kinds, TimeoutError)
         self.n_comparisons = self.n_rounds = self.n_unsure = 0
 
     def answer(self, questions: Questions) -> Said:
         """Have a round answered; `BudgetSpent` holds the first part if a limit is reached."""
-        sheet = RoundAnswers(questions)
+        sheet = self._sheet = RoundAnswers(questions)
+        self._arrived: list[Call] = []
+        self._failure: Exception | None = None
         if self.journal is not None:
-            rows, known = self.journal.known(self.n_rounds, questions)
-            self._take(sheet, rows, known)
+            self._take(*self.journal.known(self.n_rounds, questions))
         before = self.n_comparisons
-        self._begin(sheet)
-        try:
-            while True:
-                self._send()
-                if not self._in_flight and not self._again:
-                    break
-                self._collect(self._wait())
-        except BaseException:  # Ctrl-C among them: keep what has arrived, cancel the rest
-            arrived = {future for future in self._in_flight if future.done()}
-            for future in self._in_flight:
-                future.cancel()
-            self._collect(arrived)
-            raise
+        self.caller.finish(self._ask_all(np.flatnonzero(~sheet.known)))
         if self._failure is not None:
             raise self._failure
         self.n_rounds += 1
@@ -570,22 +574,74 @@ class _Dispatcher:
             raise BudgetSpent(self.costs.limit or "", sheet.first(int(np.argmin(sheet.known))))
         return sheet.first()
 
-    def _begin(self, sheet: RoundAnswers) -> None:
-        rows = np.flatnonzero(~sheet.known)
+    async def _ask_all(self, rows: Objects) -> None:
+        """Cut a round into blocks, which tasks take until there are no more."""
         size = self._block_size or max(1, len(rows))
-        cut = (rows[i : i + size] for i in range(0, len(rows), size))
-        self._sheet = sheet
-        self._failure: Exception | None = None
-        self._waiting = deque(_Block(some, self._named(sheet.questions[some])) for some in cut)
-        self._again: list[_Block] = []
-        self._in_flight: dict[Future[Any], _Block] = {}
+        starts = range(0, len(rows), size)
+        blocks = (rows[i : i + size] for i in starts)
+        try:
+            if self.caller.inline:
+                await self._take_blocks(blocks)
+            else:
+                tasks = min(self.caller.limit, len(starts))
+                await asyncio.gather(*(self._take_blocks(blocks) for _ in range(tasks)))
+        finally:
+            self._keep()
 
-    def _named(self, questions: Questions) -> Any:
-        return questions if self.names is None else self.names.tuples(questions)
+    async def _take_blocks(self, blocks: Iterator[Objects]) -> None:
+        """Ask one block after the other while there are blocks and money, and no call failed."""
+        for rows in blocks:
+            try:
+                call = await self._ask(rows)
+            except Exception as error:
+                self._failure = self._failure or error
+                return
+            if call is None:
+                return
+            self._arrived.append(call)
+            await asyncio.sleep(0)  # others may have arrived meanwhile, and are kept with it
+            self._keep()
 
-    def _take(self, sheet: RoundAnswers, rows: Questions, answers: Said) -> None:
+    async def _ask(self, rows: Objects) -> Call | None:
+        """The answers to some questions, after as many calls as may be; None: no money is left."""
+        questions = self._sheet.questions[rows]
+        named = questions if self.names is None else self.names.tuples(questions)
+        price, total = self.costs.price(named), 0.0
+        if self._failure is not None or not self.costs.allow(price):
+            return None
+        tries, failed = 0, True
+        while failed:
+            if tries:  # a random factor keeps calls that failed together from being made together
+                await self.caller.pause(self._pause * 2 ** (tries - 1) * random.uniform(0.5, 1.5))
+            tries, charged = tries + 1, None
+            self.costs.start(price)
+            try:
+                returned = await self.caller.call(named, tries)
+                charged = getattr(returned, "cost", None)
+                answers = as_answers(returned, questions)
+                failed = False
+            except Exception as error:
+                again = isinstance(error, self._retry) and tries <= self._retries
+                if not again or self._failure is not None:
+                    raise
+            finally:
+                total += self.costs.end(price, charged)
+        return Call(rows, questions, answers, getattr(returned, "by", None), tries, total)
+
+    def _keep(self) -> None:
+        """Keep the answers that have arrived: in the journal first, then for the strategy."""
+        calls, self._arrived = self._arrived, []
+        if not calls:
+            return
+        if self.journal is not None:
+            self.journal.write(self.n_rounds, calls)
+        for call in calls:
+            self._take(call.rows, call.answers)
+        self._show(self.n_rounds + 1)
+
+    def _take(self, rows: Questions, answers: Said) -> None:
         """Count answers that have arrived, and put them into their rows."""
-        sheet.fill(rows, answers)
+        self._sheet.fill(rows, answers)
         self.n_comparisons += len(rows)
         self.n_unsure += len(unsure_rows(answers))
 
@@ -593,91 +649,3 @@ class _Dispatcher:
         if self._progress is not None:
             paid = (self.costs.spent, self.costs.calls) if self.costs.counted else ()
             self._progress(self.n_comparisons, rounds, *paid)
-
-    def _send(self) -> None:
-        """Make calls while there are blocks, free workers and money."""
-        now = time.monotonic()
-        while len(self._in_flight) < self.workers.limit:
-            ready = next((block for block in self._again if block.due <= now), None)
-            if ready is not None:
-                self._again.remove(ready)
-            elif self._waiting and self._failure is None:
-                ready = self._waiting.popleft()
-                ready.price = self.costs.price(ready.questions)
-                if not self.costs.allow(ready.price):
-                    self._waiting.clear()
-                    return
-            else:
-                return
-            self.costs.start(ready.price)
-            ready.tries += 1
-            if self._timeout is not None:
-                ready.deadline = time.monotonic() + self._timeout
-            self._in_flight[self.workers.submit(ready.questions)] = ready
-
-    def _wait(self) -> set[Future[Any]]:
-        """The calls that have returned or are too late, once there are any or a block is due."""
-        free = len(self._in_flight) < self.workers.limit
-        moments = [block.due for block in self._again if free]
-        moments += [block.deadline for block in self._in_flight.values()]
-        until = min(moments, default=np.inf)
-        timeout = None if until == np.inf else max(0.0, until - time.monotonic())
-        if not self._in_flight:
-            time.sleep(timeout or 0.0)
-            return set()
-        arrived = wait(self._in_flight, timeout, return_when=FIRST_COMPLETED).done
-        now = time.monotonic()
-        late = {f for f, b in self._in_flight.items() if b.deadline <= now and f not in arrived}
-        for future in late:
-            future.cancel()
-        return arrived | late
-
-    def _collect(self, arrived: set[Future[Any]]) -> None:
-        """Keep the answers that have arrived: in the journal first, then for the strategy."""
-        calls = []
-        for future in [f for f in self._in_flight if f in arrived]:  # in the order of sending
-            block = self._in_flight.pop(future)
-            try:
-                calls.append(self._returned(future, block))
-            except Exception as error:
-                self._failed(block, error)
-        if not calls:
-            return
-        if self.journal is not None:
-            self.journal.write(self.n_rounds, calls)
-        for call in calls:
-            self._take(self._sheet, call.rows, call.answers)
-        self._show(self.n_rounds + 1)
-
-    def _returned(self, future: Future[Any], block: _Block) -> Call:
-        charged = None
-        try:
-            if future.cancelled() or not future.done():
-                raise TimeoutError(
-                    f"the oracle has not answered within timeout={self._timeout} seconds, "
-                    f"{block.tries} times; allow more time, or more retries"
-                )
-            try:
-                returned = future.result()
-            except CancelledError as error:  # by the executor
-                raise RuntimeError("the call was cancelled before it had an answer") from error
-            charged = getattr(returned, "cost", None)
-            questions = self._sheet.questions[block.rows]
-            answers = as_answers(returned, questions)
-        finally:
-            block.cost += self.costs.end(block.price, charged)
-        by = getattr(returned, "by", None)
-        return Call(block.rows, questions, answers, by, block.tries, block.cost)
-
-    def _failed(self, block: _Block, error: Exception) -> None:
-        """Make the call again after a pause, or end the round."""
-        if self._failure is not None:
-            return
-        if isinstance(error, self._retry) and block.tries <= self._retries:
-            # A random factor keeps calls that failed together from being repeated together.
-            pause = self._pause * 2 ** (block.tries - 1) * random.uniform(0.5, 1.5)
-            block.due = time.monotonic() + pause
-            self._again.append(block)
-        else:
-            self._failure = error
-            self._again.clear()

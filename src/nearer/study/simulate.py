@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 
 from nearer import checks
 from nearer.algorithms.planning import scale_of
-from nearer.asking.oracles import PointOracle
-from nearer.asking.simulated_people import PsychometricOracle
+from nearer.asking.oracles import PointOracle, PsychometricOracle
 from nearer.errors import InvalidInput
 from nearer.fitting.people import Pace
 from nearer.metrics import triplet_accuracy
