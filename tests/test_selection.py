@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nearer
-from nearer.asking.select import best_of
+from nearer.asking.sort import best_of
 from nearer.errors import InvalidInput
 
 

@@ -33,13 +33,13 @@ from nearer.algorithms.candidates import Askable, Candidates
 from nearer.algorithms.choose_questions import FIRST, draw_round
 from nearer.algorithms.chosen_screens import ScreenSource
 from nearer.algorithms.place import Placed, most_questions, place_among
+from nearer.asking.answers import Record
 from nearer.asking.protocol import (
     Strategy,
     accepts_uncertain,
     renumbered,
     repeatable,
 )
-from nearer.asking.record import Record
 from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent
 from nearer.fitting.belief import Belief

@@ -27,10 +27,9 @@ from numpy.typing import NDArray
 from nearer import checks
 from nearer.algorithms.axes import Axis, Ranking, find_axis, opposite_apex
 from nearer.algorithms.dominance import affinely_independent, hull_estimate, most_above
+from nearer.asking.answers import Record
 from nearer.asking.protocol import Strategy, recorded, repeatable
-from nearer.asking.record import Record
-from nearer.asking.select import farthest_object
-from nearer.asking.sort import Order, rank_objects, repeated
+from nearer.asking.sort import Order, farthest_object, rank_objects, repeated
 from nearer.errors import BudgetSpent, InvalidInput
 
 __all__ = ["Basis", "Endpoints", "choose_basis"]

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from nearer import checks
 from nearer._kernels.information import most_informative
 from nearer.algorithms.budgets import default_budget
+from nearer.asking.answers import Record
 from nearer.asking.protocol import Strategy, recorded, repeatable
-from nearer.asking.record import Record
 from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent
 from nearer.fitting.dimension import fit_smallest

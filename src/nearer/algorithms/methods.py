@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from nearer.asking.protocol import Strategy
     from nearer.embedding import Embedding
 
+_SET_BY_RUNS = ("n_objects", "random_state", "begun_with")
+
 __all__ = ["METHODS", "Method", "make_strategy", "makers"]
 
 
@@ -62,7 +64,7 @@ class Method:
 
     def _options(self) -> dict[str, inspect.Parameter]:
         options = dict(inspect.signature(self.make).parameters)
-        return {k: v for k, v in options.items() if k not in ("n_objects", "random_state")}
+        return {k: v for k, v in options.items() if k not in _SET_BY_RUNS}
 
 
 @cache

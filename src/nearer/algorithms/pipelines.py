@@ -25,10 +25,9 @@ from scipy.spatial import KDTree
 from nearer import checks
 from nearer.algorithms.basis import Basis, Endpoints, choose_basis
 from nearer.algorithms.budgets import default_budget
+from nearer.asking.answers import Record
 from nearer.asking.protocol import Strategy, recorded, repeatable, together
-from nearer.asking.record import Record
-from nearer.asking.select import nearest_objects
-from nearer.asking.sort import Order, sort_lists
+from nearer.asking.sort import Order, nearest_objects, sort_lists
 from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent
 from nearer.fitting.dimension import fit_onwards, fit_smallest

@@ -31,8 +31,8 @@ from nearer._kernels.placing import (
     choose,
     learn,
 )
+from nearer.asking.answers import Record
 from nearer.asking.protocol import Strategy, accepts_uncertain, limited, recorded, repeatable
-from nearer.asking.record import Record
 from nearer.embedding import Embedding
 from nearer.errors import BudgetSpent, InvalidInput
 from nearer.fitting.posterior import Curve, Noise, Posterior

@@ -18,8 +18,8 @@ from scipy.special import expit
 from nearer import checks
 from nearer.algorithms.candidates import Candidates
 from nearer.algorithms.choose_questions import draw_round
+from nearer.asking.answers import Record
 from nearer.asking.oracles import PsychometricOracle
-from nearer.asking.record import Record
 from nearer.distances import Distances
 from nearer.fitting.belief import Belief
 from nearer.metrics import mean_kendall_tau

@@ -31,9 +31,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from nearer import checks
-from nearer.asking.answers import put
+from nearer.asking.answers import Memory, put
 from nearer.asking.protocol import Oracle
-from nearer.asking.record import Memory
 from nearer.distances import Distances
 from nearer.errors import ContradictoryAnswers, InvalidInput, MissingAnswer
 from nearer.questions import Answers, Floats, Objects, Questions, pack

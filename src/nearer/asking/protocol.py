@@ -43,8 +43,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from nearer import checks
-from nearer.asking.answers import partly_known
-from nearer.asking.record import Memory, Record
+from nearer.asking.answers import Memory, Record, partly_known
 from nearer.errors import BudgetSpent
 from nearer.questions import Answers, Objects, Questions, unsure_rows
 from nearer.trials import Task

@@ -42,7 +42,7 @@ import numpy as np
 
 import nearer
 from nearer import checks
-from nearer.asking.answers import RoundAnswers, as_answers
+from nearer.asking.answers import Memory, RoundAnswers, as_answers
 from nearer.asking.journal import Call, Journal
 from nearer.asking.protocol import (
     Oracle,
@@ -55,7 +55,6 @@ from nearer.asking.protocol import (
     takes_uncertain,
     wrapped,
 )
-from nearer.asking.record import Memory
 from nearer.errors import AnswersWarning, BudgetSpent, InvalidInput
 from nearer.questions import Answers, Objects, Questions, Said, unsure_rows
 
@@ -182,8 +181,8 @@ def run(
         if budget is not None:
             inner = limited(inner, budget)
         with closing(_Caller(oracle, how)) as caller:
-            spoken = None if hasattr(oracle, "n_objects") else names
-            dispatcher = _Dispatcher(caller, _Costs(how, book), spoken, book, progress, how)
+            called = None if hasattr(oracle, "n_objects") else names
+            dispatcher = _Dispatcher(caller, _Costs(how, book), called, book, progress, how)
             result = _drive(inner, dispatcher)
     if ties.n_broken:
         warnings.warn(str(ties), AnswersWarning, stacklevel=2)

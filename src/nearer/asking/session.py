@@ -18,10 +18,9 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from nearer.asking.answers import RoundAnswers, as_answers
+from nearer.asking.answers import Memory, RoundAnswers, as_answers, partly_known
 from nearer.asking.journal import Call, Journal
 from nearer.asking.protocol import Strategy, Ties, forced_choice, takes_uncertain
-from nearer.asking.record import Memory
 from nearer.errors import InvalidInput
 from nearer.questions import Objects, Questions, unsure_rows
 
@@ -112,9 +111,9 @@ class Session(Generic[T]):
                 f"questions of shape {questions.shape}: tell (m, 3) questions with (m,) booleans"
             )
         answers = as_answers(answers, questions)
-        unsure = Memory()  # questions answered by "don't know", whatever side stands here for that
-        shrugs = unsure_rows(answers)
-        unsure.add(questions[shrugs], np.zeros_like(np.ma.getdata(answers)[shrugs]))
+        rows = unsure_rows(answers)
+        unsure = Memory()  # questions answered by "don't know"; the side noted here means nothing
+        unsure.add(questions[rows], np.zeros_like(np.ma.getdata(answers)[rows]))
         self._memory.add(questions, answers)
         self._fill(unsure)
         if not self._result and self._sheet.known.all():
@@ -127,15 +126,13 @@ class Session(Generic[T]):
         if not len(rows):
             return
         answers, known = self._memory.recall(asked)
-        told = known | unsure.recall(asked)[1]
-        if not told.any():
+        settled = known | unsure.recall(asked)[1]
+        if not settled.any():
             return
-        said = np.ma.masked_array(answers[told].astype(np.float64))
-        said[~known[told]] = np.ma.masked
-        self._sheet.fill(rows[told], said)
+        said = as_answers(partly_known(answers, known)[settled], asked[settled])
+        self._sheet.fill(rows[settled], said)
         if self._journal is not None:
-            call = Call(rows[told], asked[told], as_answers(said, asked[told]))
-            self._journal.write(self.n_rounds - 1, [call])
+            self._journal.write(self.n_rounds - 1, [Call(rows[settled], asked[settled], said)])
 
     def _advance(self, step: Callable[[], Questions]) -> None:
         """Go on to the next round that is not complete."""

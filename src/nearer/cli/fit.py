@@ -78,7 +78,7 @@ _FILES = ("dimension.png", "embedding.csv", "fit.json", "map.png", "people.csv")
     type=click.Choice(["auto", "noisy", "soe", "ckl", "gnmds", "ste", "tste"]),
     default="auto",
     show_default=True,
-    help="auto: soe where all answers can be obeyed, else a fit that expects wrong answers.",
+    help="auto: soe where positions satisfy all answers, else a fit that expects wrong answers.",
 )
 @click.option("--dim", default="auto", show_default=True, help="A number of dimensions, or auto.")
 @click.option(
@@ -303,7 +303,7 @@ class Fitted:
 
     @property
     def origin(self) -> dict[str, str]:
-        """Which file it was made from, such that it can be told from another."""
+        """Which file it was made from, so that another version of it is noticed."""
         files = parquet_files(self.source) or [self.source]
         sums = [sha256(file) for file in files]
         whole = sums[0] if len(sums) == 1 else hashlib.sha256("".join(sums).encode()).hexdigest()
@@ -543,8 +543,8 @@ def _report(
 def _earlier(folder: Path) -> set[str]:
     """The files that an earlier fit wrote there, by its fit.json; other files stay."""
     try:
-        told = json.loads((folder / "fit.json").read_text(encoding="utf-8"))["files"]
-        return {name for name in _FILES if name in told}
+        written = json.loads((folder / "fit.json").read_text(encoding="utf-8"))["files"]
+        return {name for name in _FILES if name in written}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return set()
 
