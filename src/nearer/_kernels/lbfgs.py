@@ -1,29 +1,20 @@
-"""L-BFGS on the processor: a loop around passes, with compiled vectors.
+"""Vectors of L-BFGS on the processor.
 
-The direction is the two-loop recursion (Nocedal and Wright 2006, algorithm 7.4). The step length
-satisfies the weak Wolfe conditions, by doubling and bisection (Lewis and Overton 2013), which also
-works for losses with kinks. Between two passes SciPy's optimiser takes 70 µs, as long as a pass
-over 1,500 answers takes, and this loop 20 µs.
+The direction is the two-loop recursion (Nocedal and Wright 2006, algorithm 7.4).
 """
 
 from __future__ import annotations
-
-import math
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearer._kernels.compiling import helper, kernel
 
-__all__ = ["minimise"]
+__all__ = ["StepMemory"]
 
 Floats = NDArray[np.float64]
-Sums = Callable[[Floats], tuple[float, Floats]]
 
 _STEPS = 10  # that are remembered, SciPy's default
-_DECREASE, _CURVATURE = 1e-4, 0.9  # of the Wolfe conditions (Nocedal and Wright 2006, chapter 3)
-_MOST_TRIALS = 20  # step lengths tried in one direction, the last a millionth of the first
 
 
 @helper
@@ -97,74 +88,22 @@ def _turn(
     return count, _dot(direction, new)
 
 
-def minimise(
-    sums: Sums,
-    total: float,
-    start: Floats,
-    ridge: float,
-    max_iter: int,
-    tol: float,
-    callback: Callable[[int, float, Floats], object] | None = None,
-) -> tuple[Floats, float, int, bool]:
-    """Minimise sums(X) / total + ridge · ‖X‖²/2: positions, mean loss, steps, whether it converged.
+class StepMemory:
+    """The past steps of `nearer.fitting.solver.minimise`, and the direction that they give."""
 
-    It ends with a step that gains less than `tol` times the larger of 1 and the objective, with
-    one that reaches 0, after `max_iter` steps, or by ``StopIteration`` from the callback, which is
-    given the number of each step, the objective and the positions.
-    """
-    shape = start.shape
+    def __init__(self, size: int) -> None:
+        self._steps, self._sizes = np.empty((2, _STEPS, size)), np.empty((2, _STEPS))
+        self.count, self.direction = 0, np.empty(size)
+        self.inner, self.penalise = _inner, _penalise
 
-    def objective(x: Floats) -> tuple[float, float, Floats]:
-        loss, gradient = sums(x.reshape(shape))
-        flat = gradient.ravel()
-        return loss / total + _penalise(x, flat, total, ridge), loss / total, flat
+    def turn(self, x: Floats, old: Floats, tried: Floats, new: Floats) -> float:
+        """Remember a step and the gradients at both ends; return the slope along the direction."""
+        self.count, slope = _turn(
+            x, old, tried, new, self._steps, self._sizes, self.count, self.direction
+        )
+        return slope
 
-    x = start.ravel().copy()
-    value, loss, gradient = objective(x)
-    steps, sizes, direction = np.empty((2, _STEPS, x.size)), np.empty((2, _STEPS)), np.empty_like(x)
-    count, slope = _turn(x, gradient, x, gradient, steps, sizes, 0, direction)
-    for step in range(1, max_iter + 1):
-        if not slope < 0.0:  # rounding has spoilt the memory
-            count, slope = _turn(x, gradient, x, gradient, steps, sizes, 0, direction)
-        if slope == 0.0:
-            return x.reshape(shape), loss, step - 1, True
-        length = 1.0 if count else 1.0 / math.sqrt(-slope)
-        tried, found = _search(objective, x, value, slope, direction, length)
-        if not found[0] < value:  # no step is better
-            if not count:
-                return x.reshape(shape), loss, step - 1, True
-            slope = 0.0
-            continue
-        count, slope = _turn(x, gradient, tried, found[2], steps, sizes, count, direction)
-        gain, x, (value, loss, gradient) = value - found[0], tried, found
-        try:
-            if callback is not None:
-                callback(step, value, x.reshape(shape))
-        except StopIteration:
-            return x.reshape(shape), loss, step, True
-        if value == 0.0 or gain <= tol * max(abs(value), abs(value + gain), 1.0):
-            return x.reshape(shape), loss, step, True
-    return x.reshape(shape), loss, max_iter, False
-
-
-def _search(
-    objective: Callable[[Floats], tuple[float, float, Floats]],
-    x: Floats,
-    value: float,
-    slope: float,
-    direction: Floats,
-    length: float,
-) -> tuple[Floats, tuple[float, float, Floats]]:
-    """Where a step of acceptable length leads, and the objective there."""
-    low, high = 0.0, math.inf
-    for _ in range(_MOST_TRIALS):
-        tried = x + length * direction
-        found = objective(tried)
-        if not found[0] <= value + _DECREASE * length * slope:
-            high = length
-        elif _inner(direction, found[2]) >= _CURVATURE * slope:
-            break
-        else:
-            low = length
-        length = 2.0 * low if high == math.inf else 0.5 * (low + high)
-    return tried, found
+    def forget(self, gradient: Floats) -> float:
+        """Go down the gradient."""
+        self.count = 0
+        return self.turn(gradient, gradient, gradient, gradient)

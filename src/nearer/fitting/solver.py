@@ -4,16 +4,20 @@ The objective is the weighted mean loss plus ridge · ‖X‖²/2 (per triplet, 
 variance s² on every coordinate of a likelihood over m answers is ridge = 1/(m s²)). It is not
 convex; the start decides which local minimum is reached (`nearer.fitting.initial`).
 
-The optimiser is L-BFGS: one evaluation is a pass over the answers, and a few dozen to a few hundred
-passes are enough. It stops early at loss zero, which soe reaches where positions satisfy all
-answers with a margin.
+The optimiser is L-BFGS, with the same loop on the processor and on a GPU: one evaluation is a pass
+over the answers, and a few dozen to a few hundred passes are enough. It stops early at loss zero,
+which soe reaches where positions satisfy all answers with a margin. The step length satisfies the
+weak Wolfe conditions, by doubling and bisection (Lewis and Overton 2013), which also works for
+losses with kinks. Between two passes SciPy's optimiser takes 70 µs, as long as a pass over 1,500
+answers takes, and this loop 20 µs.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,12 +32,16 @@ __all__ = [
     "Callback",
     "Fit",
     "Passes",
+    "StepMemory",
     "fit_positions",
     "margins",
     "minimise",
     "prepare",
     "violated",
 ]
+
+_DECREASE, _CURVATURE = 1e-4, 0.9  # of the Wolfe conditions (Nocedal and Wright 2006, chapter 3)
+_MOST_TRIALS = 20  # step lengths tried in one direction, the last a millionth of the first
 
 Sums = Callable[[Floats], tuple[float, Floats]]
 Callback = Callable[[int, float, Any], object]
@@ -227,18 +235,97 @@ def margins(X: Floats, triplets: NDArray[np.integer]) -> Floats:
     return np.asarray(to_far - to_near)
 
 
+class StepMemory(Protocol):
+    """Past steps of the optimiser, where its vectors are: on the processor or on a GPU."""
+
+    direction: Any
+
+    @property
+    def count(self) -> int:
+        """How many steps are remembered."""
+
+    def turn(self, x: Any, old: Any, tried: Any, new: Any) -> float:
+        """Remember a step and the gradients at both ends; return the slope along the direction."""
+
+    def forget(self, gradient: Any) -> float:
+        """Go down the gradient; return the slope."""
+
+    def inner(self, a: Any, b: Any) -> float:
+        """The product of two vectors."""
+
+    def penalise(self, x: Any, gradient: Any, total: float, ridge: float) -> float:
+        """Divide a gradient by the total and add that of the ridge; return the ridge's value."""
+
+
 def minimise(
     sums: Sums,
     total: float,
-    start: Floats,
+    start: Any,
     *,
     ridge: float = 0.0,
     max_iter: int = 2000,
     tol: float = 1e-7,
     callback: Callback | None = None,
+    memory: StepMemory | None = None,
 ) -> Fit:
-    """Minimise the mean of a loss, given its sum and the gradient of that; see `fit_positions`."""
-    from nearer._kernels import lbfgs  # noqa: PLC0415 - needs Numba
+    """Minimise sums(X) / total + ridge · ‖X‖²/2 from one start.
 
-    X = np.ascontiguousarray(start, dtype=np.float64)
-    return Fit(*lbfgs.minimise(sums, total, X, ridge, max_iter, tol, callback))
+    It ends with a step that gains less than `tol` times the larger of 1 and the objective, with
+    one that reaches 0, after `max_iter` steps, or by ``StopIteration`` from the callback, which is
+    given the number of each step, the objective and the positions.
+    """
+    if memory is None:
+        from nearer._kernels import lbfgs  # noqa: PLC0415 - needs Numba
+
+        start = np.array(start, dtype=np.float64)
+        memory = lbfgs.StepMemory(start.size)
+    shape, x = start.shape, start.reshape(-1)
+
+    def objective(x: Any) -> tuple[float, float, Any]:
+        loss, gradient = sums(x.reshape(shape))
+        flat = gradient.reshape(-1)
+        return loss / total + memory.penalise(x, flat, total, ridge), loss / total, flat
+
+    value, loss, gradient = objective(x)
+    slope, step, converged = 0.0, 0, False
+    while step < max_iter and not converged:
+        if not slope < 0.0:  # at the start, and where rounding has spoilt the memory
+            slope = memory.forget(gradient)
+        if slope == 0.0:
+            converged = True
+            break
+        tried, found = _search(objective, x, value, slope, memory)
+        if not found[0] < value:  # no step is better
+            converged, slope = not memory.count, 0.0
+            continue
+        slope, step = memory.turn(x, gradient, tried, found[2]), step + 1
+        gain, x, (value, loss, gradient) = value - found[0], tried, found
+        converged = value == 0.0 or gain <= tol * max(abs(value), abs(value + gain), 1.0)
+        try:
+            if callback is not None:
+                callback(step, value, x.reshape(shape))
+        except StopIteration:
+            converged = True
+    return Fit(x.reshape(shape), loss, step, converged)
+
+
+def _search(
+    objective: Callable[[Any], tuple[float, float, Any]],
+    x: Any,
+    value: float,
+    slope: float,
+    memory: StepMemory,
+) -> tuple[Any, tuple[float, float, Any]]:
+    """Where a step of acceptable length leads, and the objective there."""
+    low, high, length = 0.0, math.inf, 1.0 if memory.count else 1.0 / math.sqrt(-slope)
+    for _ in range(_MOST_TRIALS):
+        tried = x + length * memory.direction
+        found = objective(tried)
+        if not found[0] <= value + _DECREASE * length * slope:  # also if it is not a number
+            high = length
+        elif memory.inner(memory.direction, found[2]) >= _CURVATURE * slope:
+            break
+        else:
+            low = length
+        length = 2.0 * low if high == math.inf else 0.5 * (low + high)
+    return tried, found
