@@ -29,9 +29,9 @@ from nearer.algorithms.chosen_screens import ScreenSource
 from nearer.datasets.catalogue import folders
 from nearer.errors import MissingData
 from nearer.fitting.belief import Belief
-from nearer.fitting.choices import as_choices
 from nearer.fitting.heldout import fit_curve
-from nearer.fitting.posterior import Noise, Posterior, as_evidence
+from nearer.fitting.likelihood import Noise, as_answers
+from nearer.fitting.posterior import Posterior
 from nearer.questions import random_questions
 from nearer.trials import Task, Trials
 
@@ -125,7 +125,7 @@ def _people_apart(trials: Trials, seed: int) -> tuple[Trials, Trials]:
 
 def _judged(belief: Belief, test: Trials, n: int) -> dict[str, float]:
     """Accuracy and log-likelihood: with the fit's own curve, and with the one best for the test."""
-    choices = as_choices(test, n)
+    choices = as_answers(test, n)
     forecast, curve = choices.forecast(belief.fit), belief.fit.curve
     weights = choices.weights / choices.weights.sum()
     logs = forecast.along(curve.sharpness, curve.lapse)[0]
@@ -170,7 +170,7 @@ def alone(data: str, size: int, split: bool, seed: int) -> dict[str, Any]:
 
 def _calibration(fit: Posterior, test: Trials, n: int) -> float:
     """Mean distance of said from seen probabilities of each alternative, in ten bins."""
-    choices = as_choices(test, n)
+    choices = as_answers(test, n)
     u = choices.forecast(fit).utilities.reshape(-1, 3)
     lapse = fit.curve.lapse
     p = (2 * lapse / 3 + (1 - 2 * lapse) * softmax(fit.curve.sharpness * u, axis=1)).ravel()
@@ -257,13 +257,13 @@ def speed(n: int, m: int) -> dict[str, Any]:
     """Milliseconds for one look at m comparisons, as triplets and as choices."""
     rng = np.random.default_rng(0)
     X, rows = rng.normal(size=(n, 3)), random_questions(n, m, rng)
-    evidence, choices = as_evidence(rows, n), as_choices(Trials.from_triplets(rows), n)
+    evidence, choices = as_answers(rows, n), as_answers(Trials.from_triplets(rows), n)
     noise, out = Noise(1.0, 0.02), {}
     for name, answers in {"triplets": evidence, "choices": choices}.items():
-        answers.loss(X, noise)
+        answers.sums(X, noise)
         start = time.perf_counter()
         for _ in range(20):
-            answers.loss(X, noise)
+            answers.sums(X, noise)
         out[name] = 1e3 * (time.perf_counter() - start) / 20
     return out
 

@@ -23,8 +23,8 @@ RETURNED = (
     "agreement.Agreement",
     "agreement.Calibration",
     "fitting.posterior.Posterior",
-    "fitting.posterior.Noise",
-    "fitting.posterior.Curve",
+    "fitting.likelihood.Noise",
+    "fitting.likelihood.Curve",
     "fitting.people.Reliability",
     "triplets.report.Report",
 )

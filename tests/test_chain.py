@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from nearer import Trials
-from nearer.fitting.choices import as_choices
 from nearer.fitting.draws import draw_maps
-from nearer.fitting.posterior import Noise, as_evidence, fit_posterior
+from nearer.fitting.likelihood import Noise, as_answers
+from nearer.fitting.posterior import fit_posterior
 
 ANSWERS = np.array([[0, 1, 2]] * 6 + [[1, 0, 2]] * 3 + [[0, 2, 1]] + [[3, 2, 0]] * 5 + [[2, 0, 3]])
 
@@ -44,9 +44,9 @@ def test_draws_are_the_posterior_of_positions_and_noise(curve):
     expected = figures(X, right.prod(axis=1))
 
     if curve == "t":
-        answers = as_choices(Trials.from_triplets(ANSWERS), 4)
+        answers = as_answers(Trials.from_triplets(ANSWERS), 4)
     else:
-        answers = as_evidence(ANSWERS, 4)
+        answers = as_answers(ANSWERS, 4)
     fit = fit_posterior(answers, 1, Noise(tail=float(curve == "t")), rng=rng)
     drawn = draw_maps(fit, answers, 4000, rng)
     assert drawn.shape == (4000, 4, 1)
@@ -54,7 +54,7 @@ def test_draws_are_the_posterior_of_positions_and_noise(curve):
 
 
 def test_draws_come_from_the_generator_and_leave_the_fit_alone():
-    answers = as_evidence(ANSWERS, 4)
+    answers = as_answers(ANSWERS, 4)
     fit = fit_posterior(answers, 2, Noise(40.0, lapse=0.1), rng=np.random.default_rng(0))
     before = fit.positions.copy()
     first, again = (draw_maps(fit, answers, 3, np.random.default_rng(5)) for _ in range(2))

@@ -8,12 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nearer._kernels import comparisons as triplet_kernel
-from nearer.fitting.choices import as_choices
+from nearer.fitting.likelihood import Noise, as_answers
 from nearer.fitting.losses import Loss
-from nearer.fitting.posterior import Noise, Posterior
+from nearer.fitting.posterior import Posterior
 from nearer.trials import Trials
 
 N = 9
+
+
+def mean_loss(choices, X, noise):
+    value, gradient = choices.sums(X, noise)
+    return value / choices.total_weight, gradient / choices.total_weight
 
 
 def some(kind, k=1, m=4, count=6, seed=0, ranked=False):
@@ -100,7 +105,7 @@ def test_the_likelihood_is_that_of_all_answers_written_out(task, lapse, tail):
         p, given = twin_probabilities(trials, t, X, lapse, tail)
         assert p.sum() == pytest.approx(1)
         twin.append(-np.log(p[given]))
-    value, _ = as_choices(trials, N).value_and_gradient(X, Noise(1.0, lapse, tail=tail))
+    value, _ = mean_loss(as_answers(trials, N), X, Noise(1.0, lapse, tail=tail))
     assert value == pytest.approx(np.mean(twin), rel=1e-12)
 
 
@@ -108,12 +113,12 @@ def test_the_likelihood_is_that_of_all_answers_written_out(task, lapse, tail):
 @pytest.mark.parametrize("lapse", [0.0, 0.07])
 @pytest.mark.parametrize("task", EVERY)
 def test_the_gradient_is_that_of_small_steps(task, lapse, tail):
-    choices, rng = as_choices(EVERY[task], N), np.random.default_rng(2)
+    choices, rng = as_answers(EVERY[task], N), np.random.default_rng(2)
     X, noise = rng.normal(size=(N, 3)), Noise(1.0, lapse, tail=tail)
-    _, gradient = choices.value_and_gradient(X, noise)
+    _, gradient = mean_loss(choices, X, noise)
     for _ in range(3):
         step = rng.normal(size=X.shape)
-        ahead, behind = (choices.loss(X + e * step, noise) for e in (1e-5, -1e-5))
+        ahead, behind = (mean_loss(choices, X + e * step, noise)[0] for e in (1e-5, -1e-5))
         assert (ahead - behind) / 2e-5 == pytest.approx((gradient * step).sum(), abs=1e-7)
 
 
@@ -122,8 +127,8 @@ def test_with_two_alternatives_it_is_the_logistic_model(lapse):
     rng = np.random.default_rng(3)
     rows = np.array([rng.choice(N, 3, replace=False) for _ in range(40)])
     X, weights = rng.normal(size=(N, 2)), rng.random(40)
-    choices, noise = as_choices(Trials.from_triplets(rows), N, weights), Noise(1.0, lapse)
-    value, gradient = choices.value_and_gradient(X, noise)
+    choices, noise = as_answers(Trials.from_triplets(rows), N, weights), Noise(1.0, lapse)
+    value, gradient = mean_loss(choices, X, noise)
     want, slope = Loss("logistic", lapse).value_and_gradient(X, rows.astype(np.int32), weights)
     assert value == pytest.approx(want, rel=1e-12)
     np.testing.assert_allclose(gradient, slope, atol=1e-14)
@@ -131,8 +136,8 @@ def test_with_two_alternatives_it_is_the_logistic_model(lapse):
     np.testing.assert_allclose(choices.information(X, noise), told, atol=1e-12)
     spread = rng.normal(size=(N, 2, 2))
     spread = spread @ spread.transpose(0, 2, 1)
-    single = as_choices(Trials.from_triplets(rows[:1]), N)
-    _, variance = single.told(X, spread, 0.0, 1.0, lapse)
+    single = as_answers(Trials.from_triplets(rows[:1]), N)
+    _, variance = single.expected_information(X, spread, 0.0, 1.0, lapse)
     assert variance[0] == pytest.approx(triplet_kernel.margins(X, spread, rows[:1], 0.0)[1][0])
 
 
@@ -156,7 +161,7 @@ def twin_information(trials, t, X, lapse):
 def test_the_information_is_that_of_all_answers_written_out(task, lapse):
     trials, X = EVERY[task][:2], np.random.default_rng(4).normal(size=(N, 2))
     whole = sum(twin_information(trials, t, X, lapse) for t in range(2))
-    blocks = as_choices(trials, N).information(X, Noise(1.0, lapse))
+    blocks = as_answers(trials, N).information(X, Noise(1.0, lapse))
     for i in range(N):
         np.testing.assert_allclose(
             blocks[i], whole[2 * i : 2 * i + 2, 2 * i : 2 * i + 2], atol=1e-8
@@ -166,7 +171,7 @@ def test_the_information_is_that_of_all_answers_written_out(task, lapse):
 def test_lapses_take_from_the_information_of_a_set_about_what_they_take():
     trials, X = EVERY["2 of 5"][:1], np.random.default_rng(4).normal(size=(N, 2))
     exact = np.trace(twin_information(trials, 0, X, 0.1))
-    near = np.trace(as_choices(trials, N).information(X, Noise(1.0, 0.1)).sum(axis=0))
+    near = np.trace(as_answers(trials, N).information(X, Noise(1.0, 0.1)).sum(axis=0))
     assert near == pytest.approx(exact, rel=0.15)
 
 
@@ -175,8 +180,8 @@ def test_what_is_expected_is_half_the_trace_of_information_times_covariance(task
     trials, rng = EVERY[task], np.random.default_rng(5)
     X, root = rng.normal(size=(N, 2)), rng.normal(size=(N, 2, 2))
     spread = root @ root.transpose(0, 2, 1)
-    choices = as_choices(trials, N)
-    told, variance = choices.told(X, spread, 0.0, 1.3, 0.02)
+    choices = as_answers(trials, N)
+    told, variance = choices.expected_information(X, spread, 0.0, 1.3, 0.02)
     assert (variance > 0).all()
     for row in range(len(choices)):
         one = choices.part(np.arange(len(choices)) == row)
@@ -188,18 +193,18 @@ def test_what_is_expected_is_half_the_trace_of_information_times_covariance(task
 
 def test_a_tie_is_best_explained_by_equal_utilities():
     tie = Trials.near([0], [[1, 2, 3]], [None], wanted=2)
-    choices = as_choices(tie, 4)
+    choices = as_answers(tie, 4)
     even = np.array([[0.0, 0], [1, 0], [0, 1], [-1, 0]])
-    value, gradient = choices.value_and_gradient(even, Noise())
+    value, gradient = mean_loss(choices, even, Noise())
     assert value == pytest.approx(np.log(3))
     np.testing.assert_allclose(gradient, 0, atol=1e-12)
-    assert choices.loss(even * [[1], [1], [2], [1]], Noise()) > value
+    assert mean_loss(choices, even * [[1], [1], [2], [1]], Noise())[0] > value
 
 
 def test_far_away_objects_do_not_overflow():
     X = np.array([[0.0], [1.0], [5e3], [-1e4], [2e4], [1e5]])
     trials = Trials.near([0, 0], [[1, 2, 3, 4, 5]] * 2, [[1, 2, 3], [5, 4, 3]])
-    value, gradient = as_choices(trials, 6).value_and_gradient(X, Noise())
+    value, gradient = mean_loss(as_answers(trials, 6), X, Noise())
     assert np.isfinite(value)
     assert np.isfinite(gradient).all()
     # the first answer is certain, so the second one's odds are all there is
@@ -214,16 +219,16 @@ tasks = st.sampled_from(sorted(EVERY))
 def test_turning_moving_and_renumbering_change_nothing(task, seed):
     trials, rng = EVERY[task], np.random.default_rng(seed)
     X, noise = rng.normal(size=(N, 3)), Noise(1.0, 0.05)
-    value, gradient = as_choices(trials, N).value_and_gradient(X, noise)
+    value, gradient = mean_loss(as_answers(trials, N), X, noise)
     turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
-    moved, turned = as_choices(trials, N).value_and_gradient(X @ turn + rng.normal(size=3), noise)
+    moved, turned = mean_loss(as_answers(trials, N), X @ turn + rng.normal(size=3), noise)
     assert moved == pytest.approx(value)
     np.testing.assert_allclose(turned, gradient @ turn, atol=1e-10)
     new = rng.permutation(N)
     query = np.where(trials.query < 0, -1, new[trials.query])
     renamed = Trials(trials.kind, query, new[trials.shown], trials.chosen, trials.wanted,
                      trials.ranked)  # fmt: skip
-    assert as_choices(renamed, N).loss(X[np.argsort(new)], noise) == pytest.approx(value)
+    assert mean_loss(as_answers(renamed, N), X[np.argsort(new)], noise)[0] == pytest.approx(value)
     np.testing.assert_allclose(gradient.sum(axis=0), 0, atol=1e-10)
 
 
@@ -232,36 +237,38 @@ def test_turning_moving_and_renumbering_change_nothing(task, seed):
 def test_the_order_of_trials_and_of_what_is_shown_changes_nothing(task, seed):
     trials, rng = EVERY[task], np.random.default_rng(seed)
     X = rng.normal(size=(N, 2))
-    value = as_choices(trials, N).loss(X, Noise())
-    assert as_choices(trials[rng.permutation(len(trials))], N).loss(X, Noise()) == (
+    value = mean_loss(as_answers(trials, N), X, Noise())[0]
+    assert mean_loss(as_answers(trials[rng.permutation(len(trials))], N), X, Noise())[0] == (
         pytest.approx(value)
     )
     if trials.kind != "pairs":
         order = rng.permutation(trials.shown.shape[1])
         other = Trials(trials.kind, trials.query, trials.shown[:, order],
                        trials.chosen[:, order], trials.wanted, trials.ranked)  # fmt: skip
-        assert as_choices(other, N).loss(X, Noise()) == pytest.approx(value)
+        assert mean_loss(as_answers(other, N), X, Noise())[0] == pytest.approx(value)
 
 
 def test_equal_answers_are_one_row_and_parts_keep_what_belongs_together():
     trials = EVERY["2 of 5"]
     twice = trials[[*range(6), *range(6)]]
-    choices = as_choices(twice, N)
+    choices = as_answers(twice, N)
     assert len(choices) == 6
     assert choices.weights.tolist() == [2.0] * 6
     X = np.random.default_rng(6).normal(size=(N, 2))
-    assert choices.loss(X, Noise()) == pytest.approx(as_choices(trials, N).loss(X, Noise()))
+    assert mean_loss(choices, X, Noise())[0] == pytest.approx(
+        mean_loss(as_answers(trials, N), X, Noise())[0]
+    )
     some_rows = np.array([True, False, True, True, False, False])
     part, rest = choices.part(some_rows), choices.part(~some_rows)
-    both = (part.loss(X, Noise()) + rest.loss(X, Noise())) / 2
-    assert both == pytest.approx(choices.loss(X, Noise()))
+    both = (mean_loss(part, X, Noise())[0] + mean_loss(rest, X, Noise())[0]) / 2
+    assert both == pytest.approx(mean_loss(choices, X, Noise())[0])
 
 
 @pytest.mark.parametrize("task", EVERY)
 def test_a_forecast_knows_its_slopes_and_how_much_it_got_right(task):
     trials, rng = EVERY[task], np.random.default_rng(7)
     X = rng.normal(size=(N, 2))
-    forecast = as_choices(trials, N).forecast(Posterior(X, np.zeros((N, 2, 2)), Noise()))
+    forecast = as_answers(trials, N).forecast(Posterior(X, np.zeros((N, 2, 2)), Noise()))
     _, by_sharpness, by_lapse = forecast.along(1.2, 0.05)
     for slopes, step in ((by_sharpness, (1e-6, 0)), (by_lapse, (0, 1e-6))):
         ahead = forecast.along(1.2 + step[0], 0.05 + step[1])[0]
@@ -274,5 +281,5 @@ def test_a_forecast_knows_its_slopes_and_how_much_it_got_right(task):
         margin -= np.linalg.norm(X[rows[:, 0]] - X[rows[:, 1]], axis=1)
         if trials.shown.shape[1] == 3 or trials.kind == "near":
             share = np.bincount(trial, margin > 0) / np.bincount(trial)
-            choices = as_choices(trials, N)
+            choices = as_answers(trials, N)
             np.testing.assert_allclose(forecast.right[choices.row], share)

@@ -6,7 +6,8 @@ import pytest
 import nearer
 from nearer.algorithms.chosen_screens import ScreenSource, expected_information
 from nearer.errors import InvalidInput
-from nearer.fitting.posterior import Noise, Posterior
+from nearer.fitting.likelihood import Noise
+from nearer.fitting.posterior import Posterior
 from nearer.questions import answered
 from nearer.trials import Task
 

@@ -6,7 +6,7 @@ import pytest
 import nearer
 from nearer.asking.oracles import CrowdOracle, Person
 from nearer.errors import InvalidInput
-from nearer.fitting.choices import as_choices
+from nearer.fitting.likelihood import as_answers
 from nearer.questions import answered, random_questions
 from nearer.trials import Trials
 
@@ -59,7 +59,7 @@ def test_the_right_likelihood_predicts_no_worse_than_split_triplets(plane):
     split = nearer.fit(
         train.triplets()[0], n_components=2, n_objects=25, method="noisy", random_state=0
     )
-    choices = as_choices(test, 25)
+    choices = as_answers(test, 25)
     shares = [choices.forecast(e.details["posterior"]).right.mean() for e in (whole, split)]
     assert shares[0] > shares[1] - 0.005
 

@@ -17,7 +17,7 @@ from benchmarks.cells import FinishedCells, compute_cells
 from nearer.cli import main
 from nearer.errors import InvalidInput
 from nearer.fitting.heldout import hold_out
-from nearer.fitting.posterior import Noise, as_evidence
+from nearer.fitting.likelihood import Noise, as_answers
 from nearer.parallel import parallel_map
 from nearer.scale.cluster import scheduler
 from paper.experiments import Experiment
@@ -84,7 +84,7 @@ def asked_many(n, m, seed):
 
 @pytest.mark.slow
 def test_folds_are_sent_out_and_predict_the_same(cluster):
-    evidence = as_evidence(asked_many(150, 75_000, 0), 150)
+    evidence = as_answers(asked_many(150, 75_000, 0), 150)
 
     def folds():
         rng = np.random.default_rng(0)
@@ -102,7 +102,7 @@ def test_folds_are_sent_out_and_predict_the_same(cluster):
 
 @pytest.mark.slow
 def test_small_work_stays(cluster):
-    evidence = as_evidence(TRIPLETS, len(X))
+    evidence = as_answers(TRIPLETS, len(X))
     rng = np.random.default_rng(0)
     with distributed.Client(cluster) as client, joblib.parallel_config("dask"):
         with distributed.get_task_stream(client) as sent:

@@ -12,7 +12,8 @@ from nearer._kernels import compiling
 from nearer.algorithms.budgets import noisy_budget
 from nearer.algorithms.place import place_among
 from nearer.errors import InvalidInput
-from nearer.fitting.posterior import Curve, Noise, Posterior
+from nearer.fitting.likelihood import Curve, Noise
+from nearer.fitting.posterior import Posterior
 
 OLD = np.random.default_rng(3).normal(scale=10, size=(80, 2))
 LAPSE = 0.1

@@ -14,7 +14,8 @@ from nearer._kernels import comparisons as kernel
 from nearer.asking.oracles import CrowdOracle, Person
 from nearer.fitting.belief import Belief
 from nearer.fitting.heldout import Tuned, fit_curve, hold_out, refine, survey
-from nearer.fitting.posterior import Curve, MarginForecast, Noise, as_evidence, fit_posterior
+from nearer.fitting.likelihood import Curve, MarginForecast, Noise, as_answers
+from nearer.fitting.posterior import fit_posterior
 from nearer.questions import answered, random_questions
 
 
@@ -75,10 +76,10 @@ def test_kernels_against_their_slow_twins(seed, d, lapse, tail):
 
 
 def test_repeated_answers_become_weights():
-    evidence = as_evidence([[0, 1, 2], [0, 1, 2], [0, 2, 1]], 3)
+    evidence = as_answers([[0, 1, 2], [0, 1, 2], [0, 2, 1]], 3)
     assert sorted(evidence.weights) == [1, 2]
-    assert len(np.unique(evidence.question)) == 1
-    once = as_evidence([[0, 1, 2], [0, 2, 1]], 3, weights=[2, 1])
+    assert len(np.unique(evidence.group)) == 1
+    once = as_answers([[0, 1, 2], [0, 2, 1]], 3, weights=[2, 1])
     np.testing.assert_array_equal(once.triplets, evidence.triplets)
     np.testing.assert_array_equal(once.weights, evidence.weights)
 
@@ -87,8 +88,8 @@ def test_covariances_shrink_with_answers_and_stay_wide_without():
     X = np.random.default_rng(0).normal(size=(20, 2))
     triplets = answers(X[:19], 2000)
     noise = Noise(prior=1.5)
-    few = fit_posterior(as_evidence(triplets[:200], 20), 2, noise, rng=np.random.default_rng(0))
-    many = fit_posterior(as_evidence(triplets, 20), 2, noise, rng=np.random.default_rng(0))
+    few = fit_posterior(as_answers(triplets[:200], 20), 2, noise, rng=np.random.default_rng(0))
+    many = fit_posterior(as_answers(triplets, 20), 2, noise, rng=np.random.default_rng(0))
     spread = np.trace(many.covariances, axis1=1, axis2=2)
     assert spread[:19].max() < np.trace(few.covariances, axis1=1, axis2=2)[:19].min()
     np.testing.assert_allclose(many.covariances[19], 1.5**2 * np.eye(2))
@@ -97,7 +98,7 @@ def test_covariances_shrink_with_answers_and_stay_wide_without():
 def test_probabilities_of_mirrored_questions_add_to_one():
     X = np.random.default_rng(0).normal(size=(15, 2))
     fit = fit_posterior(
-        as_evidence(answers(X, 300), 15), 2, Noise(lapse=0.05), rng=np.random.default_rng(0)
+        as_answers(answers(X, 300), 15), 2, Noise(lapse=0.05), rng=np.random.default_rng(0)
     )
     fit = replace(fit, curve=Curve(1.7, 0.05))
     questions = random_questions(15, 50, np.random.default_rng(1))
@@ -145,7 +146,7 @@ def test_the_strongest_prior_is_taken_and_an_unusual_one_where_it_must_be(scores
 def test_the_rate_of_flips_is_estimated(flip):
     X = np.random.default_rng(1).normal(size=(60, 2))
     triplets = answers(X, 5000, nearer.NoisyOracle(nearer.PointOracle(X), flip, random_state=0))
-    evidence = as_evidence(triplets, 60)
+    evidence = as_answers(triplets, 60)
     held_out = refine(
         evidence, survey(evidence, 2, Noise(), rng=np.random.default_rng(0))
     ).strongest
@@ -159,7 +160,7 @@ def test_held_out_answers_of_one_question_share_a_fold():
     X = np.random.default_rng(1).normal(size=(10, 2))
     triplets = answers(X, 200)
     both = np.concatenate([triplets, triplets[:, [0, 2, 1]]])
-    held_out = hold_out(as_evidence(both, 10), 2, Noise(), rng=np.random.default_rng(0))
+    held_out = hold_out(as_answers(both, 10), 2, Noise(), rng=np.random.default_rng(0))
     assert held_out.score == pytest.approx(-np.log(2), abs=1e-3)  # nothing can be predicted
     assert held_out.accuracy == pytest.approx(0.5, abs=1e-9)
 

@@ -13,7 +13,8 @@ from embeddingkit import NAMES, N, fitted
 import nearer
 from nearer import embedding_file
 from nearer.errors import InvalidInput
-from nearer.fitting.posterior import Noise, Posterior
+from nearer.fitting.likelihood import Noise
+from nearer.fitting.posterior import Posterior
 
 
 @pytest.fixture(scope="module")

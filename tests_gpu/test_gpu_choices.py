@@ -5,9 +5,8 @@ import pytest
 import torch
 
 import nearer
-from nearer.fitting.choices import as_choices
 from nearer.fitting.device import using
-from nearer.fitting.posterior import Noise
+from nearer.fitting.likelihood import Noise, as_answers
 from nearer.scale import gpu
 
 N = 15
@@ -48,8 +47,8 @@ MIXED = nearer.Trials.joined([EVERY["1 of 5"], EVERY["2 of 5"], EVERY["3 of 7"]]
 def test_one_pass_is_the_processors(trials, noise, scale):
     X = scale * np.random.default_rng(1).normal(size=(N, 3))
     X[3] = X[4]  # no distance, no direction
-    choices = as_choices(trials, N, np.random.default_rng(2).random(len(trials)))
-    value, gradient = choices.value_and_gradient(X, noise)
+    choices = as_answers(trials, N, np.random.default_rng(2).random(len(trials)))
+    value, gradient = (part / choices.total_weight for part in choices.sums(X, noise))
     tables = gpu.GpuChoices(choices)
     Z = torch.tensor(X, dtype=torch.float64, device=gpu.DEVICE)
     total, slope = tables.sums(Z, noise.lapse, noise.tail)
@@ -58,11 +57,11 @@ def test_one_pass_is_the_processors(trials, noise, scale):
 
 
 def test_small_blocks_give_the_same(monkeypatch):
-    choices, X = as_choices(MIXED, N), np.random.default_rng(1).normal(size=(N, 2))
+    choices, X = as_answers(MIXED, N), np.random.default_rng(1).normal(size=(N, 2))
     monkeypatch.setattr(gpu, "_CELLS", 50)
     tables = gpu.GpuChoices(choices)
     total, _ = tables.sums(torch.tensor(X, device=gpu.DEVICE), 0.0, 0.0)
-    assert total / tables.total == pytest.approx(choices.value_and_gradient(X, Noise())[0])
+    assert total == pytest.approx(choices.sums(X, Noise())[0])
 
 
 @pytest.mark.parametrize("task", ["2 of 5", "odd-one-out"])
@@ -99,10 +98,10 @@ def test_choices_go_to_the_gpu_that_is_wanted(monkeypatch):
         return fit(self, *args, **how)
 
     monkeypatch.setattr(gpu.GpuChoices, "fit", watched)
-    choices, start = as_choices(MIXED, N), np.random.default_rng(0).normal(size=(N, 2))
+    choices, start = as_answers(MIXED, N), np.random.default_rng(0).normal(size=(N, 2))
     with using("auto"):
-        choices.climb(Noise(), start, 5, 1e-6)
+        choices.maximise(Noise(), start, 5, 1e-6)
     assert not fitted  # too few to gain
     with using("cuda"):
-        choices.climb(Noise(), start, 5, 1e-6)
+        choices.maximise(Noise(), start, 5, 1e-6)
     assert len(fitted) == 1

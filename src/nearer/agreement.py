@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearer.fitting.heldout import HeldOut
-from nearer.fitting.posterior import MarginForecast
+from nearer.fitting.likelihood import MarginForecast
 from nearer.metrics import share_interval
 from nearer.questions import pack
 from nearer.trials import Trials

@@ -25,9 +25,9 @@ from nearer.dimension import DimensionEstimate
 from nearer.embedding import Embedding, HeldOutAccuracy, Phase
 from nearer.errors import InvalidInput
 from nearer.files import as_path, read_numpy, write_bytes
-from nearer.fitting.choices import Choices
+from nearer.fitting.likelihood import Choices, Curve, Noise
 from nearer.fitting.people import Reliability
-from nearer.fitting.posterior import Curve, Noise, Posterior
+from nearer.fitting.posterior import Posterior
 from nearer.triplets.report import Report
 
 __all__ = ["load", "save"]
@@ -232,7 +232,7 @@ def _arrays(
 
 
 def _is_consistent(choices: Choices, n: int) -> bool:
-    """True if the arrays of choices, described in `nearer.fitting.choices`, index each other."""
+    """True if the arrays of choices, described in `nearer.fitting.likelihood`, index each other."""
     m, items = choices.wanted.size, choices.spans.size - 1
     sizes = {"credit": items, "starts": m + 1}
     sizes |= dict.fromkeys(("wanted", "ranked", "log_ways", "weights", "odds", "group"), m)

@@ -11,7 +11,7 @@ from nearer.asking.protocol import Strategy, accepts_uncertain
 from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent, InvalidInput
 from nearer.fitting.belief import Belief
-from nearer.fitting.choices import as_choices
+from nearer.fitting.likelihood import as_answers
 from nearer.trials import Trials
 
 __all__ = ["ask_screens"]
@@ -47,7 +47,7 @@ def ask_screens(
             break
         new = Trials.from_screens(screens, answers, wanted=source.task.choose)
         if asked and random.any():
-            forecast = as_choices(new[random], len(belief.fit.positions)).forecast(belief.fit)
+            forecast = as_answers(new[random], len(belief.fit.positions)).forecast(belief.fit)
             logs = forecast.along(belief.fit.curve.sharpness, belief.fit.curve.lapse)[0]
             curve.add(asked, np.nan_to_num(forecast.right, nan=0.5), logs)
         trials = new if trials is None else Trials.joined([trials, new])

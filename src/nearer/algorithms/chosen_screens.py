@@ -2,7 +2,7 @@
 
 With a query, a screen is built object by object from a pool drawn at random: each time the one
 that adds most to ½ tr(J·Cov(u)), the information in nats that the answer is expected to give
-(`nearer._kernels.telling`). Queries go round robin. Pools that differ, rather than the best of all
+(`nearer._kernels.screens`). Queries go round robin. Pools that differ, rather than the best of all
 screens, keep the screens of a round from all asking the same thing: for screens of 8 and of 16
 among 60 objects, trying several queries for each, or counting what the round before it will have
 told, was no better. Without a query, sets are drawn, scored in the same way, and drawn again with
@@ -20,10 +20,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from nearer._kernels.telling import grow
+from nearer._kernels.screens import grow
 from nearer.algorithms.candidates import Askable
 from nearer.errors import InvalidInput
-from nearer.fitting.choices import as_choices
+from nearer.fitting.likelihood import as_answers
 from nearer.fitting.posterior import Posterior
 from nearer.questions import Objects, Questions
 from nearer.trials import Task, Trials
@@ -44,11 +44,11 @@ def expected_information(fit: Posterior, screens: Questions, task: Task) -> NDAr
     said = np.zeros((len(rows), task.shown), dtype=np.bool_)
     said[:, : task.choose] = True
     trials = Trials.from_screens(rows, said if task.shown > 2 else said[:, 0])
-    choices = as_choices(trials, len(fit.positions))
-    told, _ = choices.told(
+    choices = as_answers(trials, len(fit.positions))
+    gain, _ = choices.expected_information(
         fit.positions, fit.covariances, fit.noise.tail, fit.curve.sharpness, fit.curve.lapse
     )
-    return told[choices.row]
+    return gain[choices.row]
 
 
 class ScreenSource:

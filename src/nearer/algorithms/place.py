@@ -35,7 +35,8 @@ from nearer.asking.answers import Record
 from nearer.asking.protocol import Strategy, accepts_uncertain, limited, recorded, repeatable
 from nearer.embedding import Embedding
 from nearer.errors import BudgetSpent, InvalidInput
-from nearer.fitting.posterior import Curve, Noise, Posterior
+from nearer.fitting.likelihood import Curve, Noise
+from nearer.fitting.posterior import Posterior
 from nearer.questions import Floats, Objects, Questions, Said, random_questions
 
 __all__ = ["Placed", "most_questions", "place_among", "place_objects"]

@@ -53,7 +53,7 @@ from nearer.files import (
     write_files,
 )
 from nearer.fitting.device import using
-from nearer.fitting.posterior import MarginForecast
+from nearer.fitting.likelihood import MarginForecast
 from nearer.fitting.solver import margins
 from nearer.triplets import Triplets, read_triplets
 from nearer.triplets.report import Report

@@ -33,23 +33,26 @@ from scipy.special import expit
 
 from nearer import checks
 from nearer.fitting import heldout
-from nearer.fitting.choices import Choices, as_choices
 from nearer.fitting.dimension import MANY, HeldOutJudge, settle
 from nearer.fitting.heldout import HeldOut, Tuned, hold_out, predicted_tau, refine
 from nearer.fitting.initial import principal_axes
+from nearer.fitting.likelihood import (
+    Answers,
+    Choices,
+    Comparisons,
+    MarginForecast,
+    Noise,
+    as_answers,
+    moderate,
+)
 from nearer.fitting.losses import Floats
 from nearer.fitting.people import Reliability, rate_people
 from nearer.fitting.posterior import (
-    Evidence,
-    MarginForecast,
-    Noise,
     Posterior,
-    as_evidence,
     covariances_at,
     expected_tau,
     fit_posterior,
     log_posterior,
-    moderate,
 )
 from nearer.questions import Objects, Questions, find, pack, unpack
 from nearer.trials import Trials
@@ -129,7 +132,7 @@ class Belief:
         self._most = n - 1 if max_components is None else checks.n_components(max_components, n)
         first = min(_FIRST_DIMENSION, self._most)
         d = first if n_components is None else checks.n_components(n_components, n)
-        self._answers: Evidence | Choices = as_evidence(np.empty((0, 3), dtype=np.int64), n)
+        self._answers: Answers = as_answers(np.empty((0, 3), dtype=np.int64), n)
         self._plain = Noise(lapse=checks.rate("noise", noise))
         self._reviewed = 0
         self._counts = np.empty(0)
@@ -326,7 +329,7 @@ class Belief:
 
     def _gather(
         self, answers: Trials | Questions, people: ArrayLike | None, weights: ArrayLike | None
-    ) -> Evidence | Choices:
+    ) -> Answers:
         """Answers with all that is known of them: who gave them, why they were asked for."""
         counts = None if weights is None else np.asarray(weights, dtype=np.float64)
         if self.reliability is not None and people is not None:
@@ -335,9 +338,7 @@ class Belief:
         self._counts = np.ones(len(answers)) if counts is None else counts
         asked = answers.questions if isinstance(answers, Trials) else answers
         odds = self.odds(asked) if len(self._keys) and asked.shape[1] == 3 else None
-        if isinstance(answers, Trials):
-            return as_choices(answers, len(self.fit.positions), counts, odds)
-        return as_evidence(answers, len(self.fit.positions), counts, odds)
+        return as_answers(answers, len(self.fit.positions), counts, odds)
 
     def conclude(self, *, max_iter: int = 1000, tol: float = 1e-8) -> None:
         """Look at everything once more, after the last answer, and fit to the end."""
@@ -360,7 +361,7 @@ class Belief:
             return
         self._review_noisy()
         self._exact = False
-        if self.held_out is not None and isinstance(self._answers, Evidence):
+        if self.held_out is not None and isinstance(self._answers, Comparisons):
             self._review_exact(self.held_out, self._tried[self.dimension].best)
 
     def _review_exact(self, known: HeldOut | None, rival: HeldOut | None) -> bool:
@@ -399,7 +400,7 @@ class Belief:
         No answers then contradict it, and positions predict no better than the objects' bias does:
         an oracle that answers so finds all distances equal.
         """
-        if not isinstance(self._answers, Evidence) or not _agree_on_one_order(self._answers):
+        if not isinstance(self._answers, Comparisons) or not _agree_on_one_order(self._answers):
             return False
         noise, nowhere = Noise(_EXACT_PRIOR, bias=_BIAS), np.zeros((self._answers.n_objects, 1))
         held = hold_out(self._answers, 1, noise, starts=(nowhere,) * heldout.FOLDS)
@@ -546,7 +547,7 @@ class Belief:
         return np.hstack([X, column])
 
 
-def _agree_on_one_order(answers: Evidence) -> bool:
+def _agree_on_one_order(answers: Comparisons) -> bool:
     """Whether no answers, whatever their heads, lead from an object to a nearer one and back."""
     n, (_, near, far) = answers.n_objects, answers.triplets.T
     farther = coo_array((np.ones(len(near)), (near, far)), shape=(n, n))

@@ -36,8 +36,8 @@ from numpy.typing import NDArray
 
 from nearer.distances import Distances
 from nearer.errors import AnswersWarning, InvalidInput
-from nearer.fitting.choices import Choices, as_choices
-from nearer.fitting.posterior import WEAK_PRIOR, Evidence, Noise, Posterior, as_evidence
+from nearer.fitting.likelihood import Answers, Choices, Noise, as_answers
+from nearer.fitting.posterior import WEAK_PRIOR, Posterior
 from nearer.metrics import procrustes
 from nearer.parallel import parallel_map
 from nearer.questions import Floats
@@ -105,13 +105,9 @@ def draw_positions(
             stacklevel=3,
         )
     elif posterior is not None:
-        answers: Evidence | Choices
-        if choices is not None:
-            answers = choices
-        elif posterior.noise.tail:  # fits by the t curve take no lapses, unless of choices
-            answers = as_choices(Trials.from_triplets(triplets), len(positions), weights)
-        else:
-            answers = as_evidence(triplets, len(positions), weights)
+        # fits by the t curve take no lapses, unless of choices
+        rows = Trials.from_triplets(triplets) if posterior.noise.tail else triplets
+        answers = choices or as_answers(rows, len(positions), weights)
         drawn = draw_maps(posterior, answers, k, rng)
         return np.array([procrustes(positions, X).aligned for X in drawn])
     head, near, far = triplets.T
@@ -151,9 +147,7 @@ def _satisfying(
     return np.array(draws)
 
 
-def draw_maps(
-    fit: Posterior, answers: Evidence | Choices, k: int, rng: np.random.Generator
-) -> Floats:
+def draw_maps(fit: Posterior, answers: Answers, k: int, rng: np.random.Generator) -> Floats:
     """Draw k maps around a fit, ``(k, n, d)``, in any orientation and scale."""
     chain = _Chain(fit, answers, rng)
     for move in range(_DISCARDED):
@@ -171,9 +165,7 @@ def draw_maps(
 class _Chain:
     """Where the chain is, and how large its steps are."""
 
-    def __init__(
-        self, fit: Posterior, answers: Evidence | Choices, rng: np.random.Generator
-    ) -> None:
+    def __init__(self, fit: Posterior, answers: Answers, rng: np.random.Generator) -> None:
         least = min(1.0, 0.99 * _PRIORS[1] / fit.noise.prior)
         self.X, self.noise = (
             least * fit.positions,

@@ -36,22 +36,24 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import ndtr
 
-from nearer.fitting.choices import ChoiceForecast, Choices
 from nearer.fitting.device import wants_gpu
 from nearer.fitting.dimension import advantage
 from nearer.fitting.initial import fit_from_more_dimensions
+from nearer.fitting.likelihood import (
+    Answers,
+    ChoiceForecast,
+    Curve,
+    MarginForecast,
+    Noise,
+    moderate,
+)
 from nearer.fitting.losses import Floats, Loss
 from nearer.fitting.posterior import (
     QUESTIONS,
     WEAK_PRIOR,
-    Curve,
-    Evidence,
-    MarginForecast,
-    Noise,
     Posterior,
     cloud,
     fit_posterior,
-    moderate,
     spread_out,
 )
 from nearer.fitting.solver import margins
@@ -206,7 +208,7 @@ def _told(noise: Noise, curve: Curve) -> Noise:
 
 
 def hold_out(
-    evidence: Evidence | Choices,
+    evidence: Answers,
     n_components: int,
     noise: Noise,
     *,
@@ -234,7 +236,7 @@ def hold_out(
 
     def predict(seen: Any, unseen: Any, start: Floats) -> tuple[Floats, Any]:
         fit = fit_posterior(seen, n_components, noise, start=start, rescue=rescue)
-        return fit.positions, unseen.forecast(fit)
+        return fit.positions, unseen.predict(fit)
 
     far = len(work) > 1 and evidence.terms >= _FAR and is_parallel()
     if far and not wants_gpu(evidence.terms, evidence.n_objects):  # go without what is laid out
@@ -244,8 +246,8 @@ def hold_out(
     else:
         done = [predict(*fold) for fold in work]
     fits, predicted = zip(*done, strict=True)
-    forecast = predicted[0].joined(predicted)
     at = np.concatenate([_dealt(evidence, k)[2] for k in range(len(work))])
+    forecast = evidence.part(at).beside(np.concatenate(predicted))
     asked, weights = evidence.weights[at], evidence.weights[at] / evidence.odds[at]
     own, logs = fit_curve(forecast, asked)
     curve = fit_curve(forecast, weights)[0] if (weights != asked).any() else own
@@ -282,7 +284,7 @@ def hold_out_once(
 
 
 def survey(
-    evidence: Evidence | Choices,
+    evidence: Answers,
     n_components: int,
     noise: Noise,
     *,
@@ -295,7 +297,7 @@ def survey(
     Parameters
     ----------
     evidence
-        Answers, from `as_evidence` or `nearer.fitting.choices.as_choices`.
+        From `nearer.fitting.likelihood.as_answers`.
     n_components
         Dimension of the positions.
     noise
@@ -310,8 +312,7 @@ def survey(
     tuned
         For `refine`; None where there are too few answers to hold any out.
     """
-    questions = evidence.group if isinstance(evidence, Choices) else evidence.question
-    if len(np.unique(questions)) < _FEWEST:
+    if len(np.unique(evidence.group)) < _FEWEST:
         return None
     if not near:
         noise = replace(noise, prior=WEAK_PRIOR)
@@ -324,13 +325,13 @@ def survey(
     return tuned if near else _walk(evidence, tuned, _LARGE_STEPS)
 
 
-def refine(evidence: Evidence | Choices, tuned: Tuned) -> Tuned:
+def refine(evidence: Answers, tuned: Tuned) -> Tuned:
     """Go on in small steps from the best prior so far."""
     return _walk(evidence, tuned, _SMALL_STEPS)
 
 
 def survey_curves(
-    evidence: Evidence | Choices, n_components: int, noise: Noise, rng: np.random.Generator
+    evidence: Answers, n_components: int, noise: Noise, rng: np.random.Generator
 ) -> tuple[Tuned | None, Tuned | None]:
     """`survey` for the t curve and, from its fits, for the logistic one with this lapse rate."""
     first = survey(evidence, n_components, Noise(tail=1.0), rng=rng)
@@ -339,20 +340,20 @@ def survey_curves(
     return first, survey_from(evidence, first.tried[WEAK_PRIOR], noise)
 
 
-def survey_from(evidence: Evidence | Choices, known: HeldOut, noise: Noise) -> Tuned | None:
+def survey_from(evidence: Answers, known: HeldOut, noise: Noise) -> Tuned | None:
     """`survey` for another curve, from the fits by one: they never saw their folds."""
     starts = tuple(spread_out(X) for X in known.fits)
     return survey(evidence, starts[0].shape[1], noise, starts=starts)
 
 
-def refine_curves(evidence: Evidence | Choices, *found: Tuned) -> tuple[Tuned, Tuned]:
+def refine_curves(evidence: Answers, *found: Tuned) -> tuple[Tuned, Tuned]:
     """The better of two curves and the other, both refined."""
     refined = [refine(evidence, tuned) for tuned in found]
     worse, better = sorted(refined, key=lambda tuned: tuned.best.score)
     return better, worse
 
 
-def _walk(evidence: Evidence | Choices, tuned: Tuned, steps: tuple[float, ...]) -> Tuned:
+def _walk(evidence: Answers, tuned: Tuned, steps: tuple[float, ...]) -> Tuned:
     """Change the prior by each factor for as long as predictions do not become clearly worse."""
     tried, best = dict(tuned.tried), tuned.best
     for factor in steps:
@@ -382,12 +383,11 @@ def fit_curve(forecast: MarginForecast | ChoiceForecast, weights: Floats) -> tup
     True
     """
     scale = 1 / max(forecast.size, 1e-9)
-    unit = forecast.scaled(scale)
 
     def cost(x: Floats) -> tuple[float, Floats]:
-        logs, by_sharpness, by_lapse = unit.along(x[0], x[1])
+        logs, by_sharpness, by_lapse = forecast.along(scale * x[0], x[1])
         # plain sums: a product of vectors wakes BLAS's threads, which costs more than it saves
-        gradient = np.array([np.sum(weights * by_sharpness), np.sum(weights * by_lapse)])
+        gradient = np.array([scale * np.sum(weights * by_sharpness), np.sum(weights * by_lapse)])
         return -float(np.sum(weights * logs)) / total, -gradient / total
 
     total = float(weights.sum())
@@ -402,7 +402,8 @@ def _dealt(evidence: Any, k: int) -> Any:
     """The answers of the other folds, those of this one, and which rows the latter are."""
     if k not in evidence.parts:
         out = _fold_of(evidence.group) == k
-        evidence.parts[k] = evidence.part(~out), evidence.part(out), np.flatnonzero(out)
+        seen, unseen = np.flatnonzero(~out), np.flatnonzero(out)
+        evidence.parts[k] = evidence.part(seen), evidence.part(unseen), unseen
     return evidence.parts[k]
 
 

@@ -31,9 +31,8 @@ from scipy.special import log_softmax, logsumexp, softmax
 
 from nearer import checks
 from nearer.errors import InvalidInput
-from nearer.fitting.choices import Choices
 from nearer.fitting.heldout import HeldOut
-from nearer.fitting.posterior import Evidence
+from nearer.fitting.likelihood import Answers
 from nearer.questions import Floats, find
 from nearer.trials import Task, Trials
 
@@ -86,7 +85,7 @@ class Reliability:
 
 
 def rate_people(
-    evidence: Evidence | Choices,
+    evidence: Answers,
     held_out: HeldOut,
     people: ArrayLike,
     weights: ArrayLike | None = None,
@@ -98,7 +97,7 @@ def rate_people(
     evidence, held_out
         All answers, and the predictions that `hold_out` made of them.
     people
-        Who gave each answer, in the order in which answers were given to `as_evidence`; "" is
+        Who gave each answer, in the order in which answers were given to `as_answers`; "" is
         not rated.
     weights
         How much each of them counts; None: all the same.
@@ -132,9 +131,9 @@ def _log_likelihood(
 ) -> Floats:
     """Of each person's answers, for every reliability of the grid."""
     table = np.empty((n_people, len(_GRID)))
-    forecast = held_out.forecast.scaled(max(held_out.curve.sharpness, 1e-9))
+    curve = held_out.curve
     for k, r in enumerate(_GRID):
-        logs = forecast.along(r, held_out.curve.lapse)[0]
+        logs = held_out.forecast.along(r * curve.sharpness, curve.lapse)[0]
         table[:, k] = np.bincount(index, counts * logs[place], n_people)
     return table
 

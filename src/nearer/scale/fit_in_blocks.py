@@ -39,8 +39,9 @@ from nearer.fitting.device import as_array, gpu, wants_gpu
 from nearer.fitting.dimension import is_exact
 from nearer.fitting.heldout import as_noise, fit_curve
 from nearer.fitting.initial import ENOUGH, EXTRA, ROUGH, principal_axes, random_start
+from nearer.fitting.likelihood import Curve, MarginForecast, Noise, moderate
 from nearer.fitting.losses import Floats, Loss
-from nearer.fitting.posterior import Curve, MarginForecast, Noise, Posterior, moderate
+from nearer.fitting.posterior import Posterior
 from nearer.fitting.solver import Fit, Passes, fit_positions, violated
 from nearer.metrics import share_interval
 from nearer.scale.blocks import Stored, as_source, store

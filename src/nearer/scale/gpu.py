@@ -352,7 +352,7 @@ class _Table:
 
 
 class GpuChoices:
-    """Choices of any task (`nearer.fitting.choices.Choices`) on a GPU."""
+    """Choices of any task (`nearer.fitting.likelihood.Choices`) on a GPU."""
 
     def __init__(self, choices: Any) -> None:
         items = np.diff(choices.starts)

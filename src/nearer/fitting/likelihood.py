@@ -1,0 +1,510 @@
+r"""The likelihood of answers: what fits assume about them, and what a fit predicts of them.
+
+*Model.* An answer about the margin t = f(‖head − far‖) − f(‖head − near‖) is right with
+probability ε + (1 − 2ε)/(1 + exp(−t)): doubt near a tie, and a lapse rate ε for wrong answers
+anywhere. A distance counts as it is, f(δ) = δ, or with a heavy tail, f(δ) = (α + 1)/2 ·
+log(1 + δ²/α), for people to whom far and very far are the same (van der Maaten and Weinberger
+2012). Other tasks are the same model with more alternatives (`nearer._kernels.screens`): with a
+query, an item is an object shown, its one pair (query, object). Of an odd one out, an item is the
+set of pairs among the others, of the most central the pairs with the others.
+
+*Two forms of answers*, one interface: `Comparisons` have a faster kernel than `Choices` of any task
+(0.75 ms instead of 3.10 ms a pass over 20,000). Equal answers are one row of greater weight.
+
+*Predictions.* Averaging the logistic curve over a margin of variance v flattens it by
+√(1 + πv/8) (MacKay 1992). Real answers are no exact logistic curve of distances in a few
+dimensions, and the prior that predicts best is then stronger than the one that explains best; so
+the flattened margin is multiplied by a *sharpness* β, fitted to held-out answers. What a fit
+assumes (`Noise`) and how its predictions are curved (`Curve`) are two things, each with a lapse
+rate of its own. See `nearer.fitting.heldout` for how they are estimated.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, gammaln
+
+from nearer import checks
+from nearer.fitting.device import gpu, wants_gpu
+from nearer.fitting.losses import Loss
+from nearer.fitting.solver import Fit, Passes, minimise, prepare
+from nearer.questions import Floats, Objects, pack, scattered
+from nearer.trials import Trials
+
+if TYPE_CHECKING:
+    from nearer._kernels.screens import Screens
+    from nearer.fitting.posterior import Posterior
+
+__all__ = [
+    "Answers",
+    "ChoiceForecast",
+    "Choices",
+    "Comparisons",
+    "Curve",
+    "MarginForecast",
+    "Noise",
+    "as_answers",
+    "moderate",
+]
+
+
+_LEAST = float(np.sqrt(np.finfo(float).tiny))  # probability; its inverse can be summed
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What a fit takes answers to be.
+
+    Attributes
+    ----------
+    prior
+        Standard deviation of a coordinate before any answer, in units of the answers' noise.
+    lapse
+        Probability of a wrong answer however clear the question is.
+    tail
+        0: the logistic curve. Otherwise the degrees of freedom of the t curve, in which a distance
+        counts less the greater it is; fits by it take no lapses, predictions do.
+    bias
+        Standard deviation of the bias of an object, in the same units; 0: no object has one. An
+        object with a bias is called nearer than the distances say, whatever the head is. Where
+        distances are equal, a bias is what an oracle's rule for ties comes to.
+    """
+
+    prior: float = 1.0
+    lapse: float = 0.0
+    tail: float = 0.0
+    bias: float = 0.0
+
+    @property
+    def loss(self) -> Loss:
+        """What an answer costs under this noise."""
+        return Loss("tste", self.tail) if self.tail else Loss("logistic", self.lapse)
+
+    def ridge(self, total: float) -> float:
+        """The prior as a ridge of the mean loss over answers of this total weight."""
+        return 1 / (total * self.prior**2)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """How margins become probabilities of what people say.
+
+    Attributes
+    ----------
+    sharpness
+        Factor of the margin.
+    lapse
+        Probability of the unlikely answer however clear the question is.
+    """
+
+    sharpness: float = 1.0
+    lapse: float = 0.0
+
+    def probability(self, margins: Floats) -> Floats:
+        """How likely it is that people say what the sign of the margin says."""
+        return np.asarray(self.lapse + (1 - 2 * self.lapse) * expit(self.sharpness * margins))
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Answers as fits take them, equal ones counted once.
+
+    Attributes
+    ----------
+    weights, odds
+        How much each row counts, and how many times likelier than at random it was to be asked.
+    row
+        For each answer that was given, its row.
+    n_objects
+        How many objects there are.
+    """
+
+    weights: Floats
+    odds: Floats
+    row: Objects
+    n_objects: int
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    @cached_property
+    def total_weight(self) -> float:
+        """The sum of the weights."""
+        return float(self.weights.sum())
+
+    @cached_property
+    def parts(self) -> dict[int, Any]:
+        """Room for the folds that predictions are made from, again and again."""
+        return {}
+
+
+@dataclass(frozen=True)
+class Comparisons(_Rows):
+    """Answers that name the nearer of two objects: distinct rows ``(head, near, far)``."""
+
+    triplets: NDArray[np.int32]
+
+    @cached_property
+    def passes(self) -> Passes:
+        """The answers, laid out for passes over them."""
+        return prepare(self.triplets, self.n_objects, self.weights)
+
+    @cached_property
+    def group(self) -> NDArray[np.uint64]:
+        """A scattered number for each row, the same for all about the same three objects."""
+        return scattered(np.sort(self.triplets, axis=1))
+
+    @property
+    def terms(self) -> int:
+        """How many terms a pass sums up."""
+        return len(self.triplets)
+
+    @property
+    def total(self) -> float:
+        """How many comparisons they are worth."""
+        return self.total_weight
+
+    def part(self, rows: NDArray[np.int64]) -> Comparisons:
+        """Some of the rows."""
+        kept = {name: getattr(self, name)[rows] for name in ("triplets", "weights", "odds")}
+        return replace(self, **kept)
+
+    def maximise(self, noise: Noise, start: Floats, max_iter: int, tol: float) -> Fit:
+        """The most probable positions under this noise, from a start."""
+        how: Any = {"ridge": noise.ridge(self.total_weight), "max_iter": max_iter, "tol": tol}
+        return self.passes.fit(noise.loss, start, **how)
+
+    def sums(self, X: Floats, noise: Noise) -> tuple[float, Floats]:
+        """Weighted sum of −log p, and its gradient in the positions."""
+        return self.passes.sums(noise.loss, X)
+
+    def information(self, X: Floats, noise: Noise) -> Floats:
+        """Fisher information of each object's position, one ``(d, d)`` block an object."""
+        return self.passes.information(X, noise.lapse, noise.tail)
+
+    def predict(self, fit: Posterior) -> Floats:
+        """Moderated margins."""
+        return moderate(*fit.margins(self.triplets))
+
+    def forecast(self, fit: Posterior) -> MarginForecast:
+        """What a fit says about the answers."""
+        return MarginForecast(self.predict(fit))
+
+    def beside(self, margins: Floats) -> MarginForecast:
+        """Predictions of these rows beside the answers."""
+        return MarginForecast(margins)
+
+
+@dataclass(frozen=True)
+class Choices(_Rows):
+    """Answers of any task, see `nearer._kernels.screens.Screens` for the first seven attributes.
+
+    Attributes
+    ----------
+    starts, spans, pairs, credit, wanted, ranked, log_ways
+        Items of each row, pairs of each item, objects of each pair, and how far each item was
+        chosen; how many were to be chosen, whether in order, and the log of how many answers there
+        were.
+    group
+        A number for each row, the same where rows are about the same objects.
+    """
+
+    starts: NDArray[np.int64]
+    spans: NDArray[np.int64]
+    pairs: NDArray[np.int32]
+    credit: Floats
+    wanted: NDArray[np.int64]
+    ranked: NDArray[np.bool_]
+    log_ways: Floats
+    group: NDArray[np.uint64]
+
+    @cached_property
+    def screens(self) -> Screens:
+        """The answers as kernels take them."""
+        from nearer._kernels.screens import Screens  # noqa: PLC0415 - needs Numba
+
+        return Screens(*(getattr(self, name) for name in Screens._fields))
+
+    @property
+    def terms(self) -> int:
+        """How many terms a pass sums up."""
+        return len(self.pairs)
+
+    @property
+    def total(self) -> float:
+        """How many comparisons they are worth: as many as have so many possible answers."""
+        return float(self.weights @ self.log_ways) / math.log(2)
+
+    def part(self, rows: NDArray[np.int64]) -> Choices:
+        """Some of the rows."""
+        items, starts = _gathered(self.starts, rows)
+        pairs, spans = _gathered(self.spans, items)
+        names = ("wanted", "ranked", "log_ways", "weights", "odds", "group")
+        some: dict[str, Any] = {name: getattr(self, name)[rows] for name in names}
+        some |= {"starts": starts, "spans": spans}
+        return replace(self, pairs=self.pairs[pairs], credit=self.credit[items], **some)
+
+    def maximise(self, noise: Noise, start: Floats, max_iter: int, tol: float) -> Fit:
+        """The most probable positions under this noise, from a start."""
+        how: Any = {"ridge": noise.ridge(self.total_weight), "max_iter": max_iter, "tol": tol}
+        if wants_gpu(len(self.pairs), self.n_objects):
+            fit: Fit = self._on_gpu.fit(start, noise.lapse, noise.tail, **how)
+            return fit
+        return minimise(lambda X: self.sums(X, noise), self.total_weight, start, **how)
+
+    @cached_property
+    def _on_gpu(self) -> Any:
+        return gpu().GpuChoices(self)
+
+    def sums(self, X: Floats, noise: Noise) -> tuple[float, Floats]:
+        """Weighted sum of −log p, and its gradient in the positions."""
+        from nearer._kernels import screens as kernel  # noqa: PLC0415 - needs Numba
+
+        total, gradient = kernel.value_and_gradient(
+            X, self.screens, self.weights, noise.lapse, noise.tail
+        )
+        return float(total), gradient
+
+    def information(self, X: Floats, noise: Noise) -> Floats:
+        """Fisher information of each object's position, one ``(d, d)`` block an object."""
+        from nearer._kernels import screens as kernel  # noqa: PLC0415 - needs Numba
+
+        return np.asarray(
+            kernel.information(X, self.screens, self.weights, noise.lapse, noise.tail)
+        )
+
+    def expected_information(
+        self, X: Floats, covariances: Floats, tail: float, sharpness: float, lapse: float
+    ) -> tuple[Floats, Floats]:
+        """Expected information of each row's answer, in nats, and how unsure its utilities are."""
+        from nearer._kernels import screens as kernel  # noqa: PLC0415 - needs Numba
+
+        gain, variance = kernel.expected_information(
+            X, covariances, self.screens, sharpness, lapse, tail
+        )
+        return gain, variance
+
+    def predict(self, fit: Posterior) -> Floats:
+        """Moderated utilities of the items."""
+        from nearer._kernels import screens as kernel  # noqa: PLC0415 - needs Numba
+
+        X, tail = fit.positions, fit.noise.tail
+        _, variance = self.expected_information(X, fit.covariances, tail, 1.0, 0.0)
+        utilities = kernel.utilities(X, self.screens, tail)
+        return moderate(utilities, np.repeat(variance, np.diff(self.starts)))
+
+    def forecast(self, fit: Posterior) -> ChoiceForecast:
+        """What a fit says about the answers."""
+        return ChoiceForecast(self, self.predict(fit))
+
+    def beside(self, utilities: Floats) -> ChoiceForecast:
+        """Predictions of these rows beside the answers."""
+        return ChoiceForecast(self, utilities)
+
+
+#: Answers in either form.
+Answers = Comparisons | Choices
+
+
+@dataclass(frozen=True)
+class MarginForecast:
+    """Predicted margins of comparisons, positive where the prediction agrees with the answer.
+
+    They are smaller where they are unsure, see `moderate`.
+    """
+
+    margins: Floats
+
+    def along(self, sharpness: float, lapse: float) -> tuple[Floats, Floats, Floats]:
+        """Log-probability of each answer, and its slopes in the two numbers of the curve."""
+        t = self.margins
+        right = expit(sharpness * t)
+        p = np.maximum(lapse + (1 - 2 * lapse) * right, _LEAST)
+        by_sharpness = (1 - 2 * lapse) * right * (1 - right) * t / p
+        return np.log(p), by_sharpness, (1 - 2 * right) / p
+
+    @property
+    def right(self) -> Floats:
+        """1 for each answer that was predicted, ½ at a tie, where a coin decides, else 0."""
+        return np.asarray((1 + np.sign(self.margins)) / 2)
+
+    @property
+    def size(self) -> float:
+        """A typical margin."""
+        return float(np.median(np.abs(self.margins)))
+
+
+@dataclass(frozen=True)
+class ChoiceForecast:
+    """Predicted utilities of the items, smaller where they are unsure, beside what was chosen."""
+
+    choices: Choices
+    utilities: Floats
+
+    def along(self, sharpness: float, lapse: float) -> tuple[Floats, Floats, Floats]:
+        """Log-probability of each answer, and its slopes in the two numbers of the curve."""
+        from nearer._kernels import screens as kernel  # noqa: PLC0415 - needs Numba
+
+        table = kernel.along_curve(self.utilities, self.choices.screens, sharpness, lapse)
+        return table[:, 0], table[:, 1], table[:, 2]
+
+    @property
+    def right(self) -> Floats:
+        """Share of each answer that was predicted: pairs of a chosen item and one that was not."""
+        from nearer._kernels import screens as kernel  # noqa: PLC0415 - needs Numba
+
+        return np.asarray(kernel.agreement(self.utilities, self.choices.screens))
+
+    @property
+    def size(self) -> float:
+        """A typical difference of two utilities."""
+        first = self.utilities[self.choices.starts[:-1]]
+        last = self.utilities[self.choices.starts[1:] - 1]
+        return float(np.median(np.abs(first - last)))
+
+
+def moderate(mean: Floats, variance: Floats) -> Floats:
+    """Margins, smaller where they are unsure, so that one curve turns them into probabilities."""
+    return np.asarray(mean / np.sqrt(1 + np.pi / 8 * variance))
+
+
+@overload
+def as_answers(
+    answers: Trials,
+    n_objects: int | None = ...,
+    weights: ArrayLike | None = ...,
+    odds: ArrayLike | None = ...,
+) -> Choices: ...
+
+
+@overload
+def as_answers(
+    answers: ArrayLike | Trials,
+    n_objects: int | None = ...,
+    weights: ArrayLike | None = ...,
+    odds: ArrayLike | None = ...,
+) -> Answers: ...
+
+
+def as_answers(
+    answers: ArrayLike | Trials,
+    n_objects: int | None = None,
+    weights: ArrayLike | None = None,
+    odds: ArrayLike | None = None,
+) -> Answers:
+    """Answers in the form that fits use: rows (head, near, far), or `Trials` of any task."""
+    if isinstance(answers, Trials):
+        return _as_choices(answers, n_objects, weights, odds)
+    if len(np.asarray(answers)) == 0 and n_objects is not None:
+        none = np.empty(0, dtype=np.int64)
+        return Comparisons(
+            np.empty(0), np.empty(0), none, n_objects, np.empty((0, 3), dtype=np.int32)
+        )
+    rows, n = checks.triplets(answers, n_objects)
+    keys, mirrored = pack(rows)
+    _, first, row = np.unique(2 * keys + mirrored, return_index=True, return_inverse=True)
+    counts = np.bincount(row, weights=checks.weights(weights, len(rows))).astype(np.float64)
+    return Comparisons(counts, checks.weights(odds, len(rows))[first], row, n, rows[first])
+
+
+def _as_choices(
+    trials: Trials, n_objects: int | None, weights: ArrayLike | None, odds: ArrayLike | None
+) -> Choices:
+    m = len(trials)
+    counts, asked = checks.weights(weights, m), checks.weights(odds, m)
+    order = _chosen_first(trials)
+    first, row = _distinct(trials, order)
+    counts = np.bincount(row, weights=counts, minlength=len(first)).astype(np.float64)
+    kept, order = trials[first], order[first]
+    starts, spans, pairs = _items(kept, order)
+    shown, wanted = kept.n_shown.astype(np.float64), kept.wanted.astype(np.float64)
+    place = np.arange(starts[-1]) - np.repeat(starts[:-1], kept.n_shown)
+    chosen = (place < np.repeat(wanted, kept.n_shown)).astype(np.float64)
+    even = np.repeat(wanted / np.maximum(shown, 1), kept.n_shown)
+    credit = np.where(np.repeat(kept.decided, kept.n_shown), chosen, even)
+    ranked = kept.decided & kept.ranked & (kept.wanted > 1)
+    ways = gammaln(shown + 1) - gammaln(shown - wanted + 1)
+    ways -= np.where(ranked, 0.0, gammaln(wanted + 1))
+    group = scattered(np.sort(kept.questions, axis=1))
+    n = trials.n_objects if n_objects is None else n_objects
+    screens = (starts, spans, pairs, credit, kept.wanted, ranked, ways)
+    return Choices(counts, asked[first], row, n, *screens, group)
+
+
+def _chosen_first(trials: Trials) -> NDArray[np.int64]:
+    """Positions of the items of each trial: the chosen in their order, the others by object."""
+    place = np.where(trials.chosen > 0, trials.chosen, np.iinfo(np.int64).max)
+    label = trials.shown[:, ::2] if trials.kind == "pairs" else trials.shown
+    empty = np.where(label >= 0, label, np.iinfo(np.int64).max)
+    return np.lexsort((empty, np.where(label >= 0, place, np.iinfo(np.int64).max)), axis=1)
+
+
+def _distinct(trials: Trials, order: NDArray[np.int64]) -> tuple[Objects, Objects]:
+    """The first of each set of equal answers, and for each answer its set."""
+    if not len(trials):
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    if trials.kind == "pairs":
+        return np.arange(len(trials)), np.arange(len(trials))
+    ordered = np.take_along_axis(trials.shown, order, axis=1)
+    state = np.take_along_axis(trials.chosen, order, axis=1)
+    rows = np.column_stack([trials.query, trials.wanted, ordered, state])
+    _, first, row = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    return first, row.ravel()
+
+
+def _items(
+    trials: Trials, order: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
+    """Items and pairs of each trial, items in this order."""
+    starts = np.concatenate([[0], np.cumsum(trials.n_shown)]).astype(np.int64)
+    if trials.kind == "near":
+        objects = np.take_along_axis(trials.shown, order, axis=1)
+        objects = objects[objects >= 0]
+        pairs = np.stack([np.repeat(trials.query, trials.n_shown), objects], axis=1)
+        return starts, np.arange(len(pairs) + 1), pairs.astype(np.int32)
+    rows = trials.shown
+    if trials.kind == "pairs":
+        wide = rows.reshape(len(rows), -1, 2)
+        pairs = np.take_along_axis(wide, order[:, :, None], axis=1)
+        pairs = pairs[pairs[:, :, 0] >= 0]
+        return starts, np.arange(len(pairs) + 1), pairs.astype(np.int32)
+    ordered = np.take_along_axis(rows, order, axis=1)
+    sizes = np.empty(len(trials), dtype=np.int64)
+    groups: list[tuple[NDArray[np.int64], Objects]] = []
+    for m in np.unique(trials.n_shown).tolist():
+        places = _places(trials.kind, m)
+        at = np.flatnonzero(trials.n_shown == m)
+        groups.append((at, ordered[at][:, places].reshape(len(at), -1, 2)))
+        sizes[at] = places.shape[1]
+    per_item = np.repeat(sizes, trials.n_shown)
+    spans = np.concatenate([[0], np.cumsum(per_item)]).astype(np.int64)
+    pairs = np.empty((spans[-1], 2), dtype=np.int32)
+    for at, own in groups:
+        begin = spans[starts[at]]
+        pairs[(begin[:, None] + np.arange(own.shape[1])).ravel()] = own.reshape(-1, 2)
+    return starts, spans, pairs
+
+
+def _places(kind: str, m: int) -> NDArray[np.int64]:
+    """Of m objects shown, the places of the pairs that should be near if each is chosen."""
+    if kind == "odd-one-out":
+        rest = [[j for j in range(m) if j != i] for i in range(m)]
+        return np.array([list(combinations(others, 2)) for others in rest])
+    return np.array([[(i, j) for j in range(m) if j != i] for i in range(m)])
+
+
+def _gathered(
+    starts: NDArray[np.int64], kept: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """All numbers from starts[i] to starts[i + 1] of the kept i, and where each i then begins."""
+    sizes = (starts[1:] - starts[:-1])[kept]
+    ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    shift = np.repeat(starts[:-1][kept] - ends[:-1], sizes)
+    return np.arange(ends[-1]) + shift, ends
