@@ -45,6 +45,7 @@ __all__ = [
     "RoundAnswers",
     "Shown",
     "as_answers",
+    "no_answers",
     "partly_known",
     "put",
     "turned",
@@ -86,20 +87,37 @@ class RoundAnswers:
 
     def __init__(self, questions: Questions) -> None:
         self.questions = questions
-        width = questions.shape[1]
-        self._values = np.full((len(questions), width - 1)[: 1 + (width > 3)], np.nan)
         self.known = np.zeros(len(questions), dtype=np.bool_)
+        self._values: Said | None = None
 
     def fill(self, rows: Questions, answers: Said) -> None:
         """Put in the answers of these rows."""
         if not len(rows):
             return
-        self._values[rows] = np.ma.filled(np.ma.asarray(answers).astype(np.float64), np.nan)
         self.known[rows] = True
+        if len(rows) == len(self.known) and (np.diff(rows) == 1).all():
+            self._values = answers
+            return
+        if self._values is None:
+            self._values = np.full((len(self.known), *answers.shape[1:]), np.nan)
+        self._values[rows] = np.ma.filled(np.ma.asarray(answers).astype(np.float64), np.nan)
+
+    def open_rows(self) -> tuple[Objects, Questions]:
+        """The rows that have no answer yet, and their questions."""
+        rows = np.flatnonzero(~self.known)
+        return rows, self.questions if len(rows) == len(self.known) else self.questions[rows]
 
     def first(self, count: int | None = None) -> Said:
         """The answers of the first `count` rows, in the form used inside."""
+        if self._values is None:
+            return no_answers(self.questions)
         return as_answers(self._values[:count], self.questions[:count])
+
+
+def no_answers(questions: Questions) -> Answers:
+    """Answers to none of these questions."""
+    width = questions.shape[1]
+    return np.empty(0 if width == 3 else (0, width - 1), dtype=np.bool_)
 
 
 def put(questions: Questions, oracle: Any) -> Said:

@@ -43,7 +43,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from nearer import checks
-from nearer.asking.answers import Memory, Record, partly_known
+from nearer.asking.answers import Memory, Record, no_answers, partly_known
 from nearer.errors import BudgetSpent
 from nearer.questions import Answers, Objects, Questions, unsure_rows
 from nearer.trials import Task
@@ -243,16 +243,10 @@ def limited(strategy: Strategy[T], budget: int) -> Strategy[T]:
             left -= len(questions)
             return (yield questions)
         part, left = questions[:left], 0
-        answers = (yield part) if len(part) else _no_answers(questions)
+        answers = (yield part) if len(part) else no_answers(questions)
         raise BudgetSpent(budget, answers)
 
     return wrapped(strategy, answer)
-
-
-def _no_answers(questions: Questions) -> Answers:
-    """Answers to none of these questions."""
-    width = questions.shape[1]
-    return np.empty(0 if width == 3 else (0, width - 1), dtype=np.bool_)
 
 
 def renumbered(strategy: Strategy[T], objects: Objects) -> Strategy[T]:

@@ -563,7 +563,7 @@ class _Dispatcher:
         if self.journal is not None:
             self._take(*self.journal.known(self.n_rounds, questions))
         before = self.n_comparisons
-        self.caller.finish(self._ask_all(np.flatnonzero(~sheet.known)))
+        self.caller.finish(self._ask_all(*sheet.open_rows()))
         if self._failure is not None:
             raise self._failure
         self.n_rounds += 1
@@ -573,11 +573,11 @@ class _Dispatcher:
             raise BudgetSpent(self.costs.limit or "", sheet.first(int(np.argmin(sheet.known))))
         return sheet.first()
 
-    async def _ask_all(self, rows: Objects) -> None:
+    async def _ask_all(self, rows: Objects, questions: Questions) -> None:
         """Cut a round into blocks, which tasks take until there are no more."""
         size = self._block_size or max(1, len(rows))
         starts = range(0, len(rows), size)
-        blocks = (rows[i : i + size] for i in starts)
+        blocks = ((rows[i : i + size], questions[i : i + size]) for i in starts)
         try:
             if self.caller.inline:
                 await self._take_blocks(blocks)
@@ -587,11 +587,11 @@ class _Dispatcher:
         finally:
             self._keep()
 
-    async def _take_blocks(self, blocks: Iterator[Objects]) -> None:
+    async def _take_blocks(self, blocks: Iterator[tuple[Objects, Questions]]) -> None:
         """Ask one block after the other while there are blocks and money, and no call failed."""
-        for rows in blocks:
+        for rows, questions in blocks:
             try:
-                call = await self._ask(rows)
+                call = await self._ask(rows, questions)
             except Exception as error:
                 self._failure = self._failure or error
                 return
@@ -601,9 +601,8 @@ class _Dispatcher:
             await asyncio.sleep(0)  # others may have arrived meanwhile, and are kept with it
             self._keep()
 
-    async def _ask(self, rows: Objects) -> Call | None:
+    async def _ask(self, rows: Objects, questions: Questions) -> Call | None:
         """The answers to some questions, after as many calls as may be; None: no money is left."""
-        questions = self._sheet.questions[rows]
         named = questions if self.names is None else self.names.tuples(questions)
         price, total = self.costs.price(named), 0.0
         if self._failure is not None or not self.costs.allow(price):

@@ -91,7 +91,7 @@ class Session(Generic[T]):
     @property
     def open(self) -> Questions:
         """The questions of this round that have no answer yet."""
-        return Memory().unknown(self._sheet.questions[~self._sheet.known])
+        return Memory().unknown(self._sheet.open_rows()[1])
 
     @property
     def triplets(self) -> Objects:
@@ -121,8 +121,7 @@ class Session(Generic[T]):
 
     def _fill(self, unsure: Memory) -> None:
         """Answer the open questions of the round that are known, or known to be uncertain."""
-        rows = np.flatnonzero(~self._sheet.known)
-        asked = self._sheet.questions[rows]
+        rows, asked = self._sheet.open_rows()
         if not len(rows):
             return
         answers, known = self._memory.recall(asked)
