@@ -78,15 +78,6 @@ def test_the_frame_has_names_places_and_doubt(noisy, exact):
     assert list(replace(exact, covariances=None).to_frame()) == ["name", "x1", "x2"]
 
 
-def test_without_pandas_frames_say_what_they_need(noisy, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(InvalidInput, match="to_frame needs pandas; pip install pandas"):
-        noisy.to_frame()
-    model = nearer.SOE(1, random_state=0).set_output(transform="pandas")
-    with pytest.raises(InvalidInput, match="needs pandas; pip install pandas, or take"):
-        model.fit_transform([[0, 1, 2], [1, 0, 2], [2, 1, 0]])
-
-
 def test_importing_asks_for_no_pandas():
     import subprocess
 

@@ -16,6 +16,7 @@ parameters, which were fitted to the same answers.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,22 +109,15 @@ def measure_agreement(
         return {}
     if people is not None and people.dtype.kind == "U":  # "" is not a person
         answers, people = answers[people != ""], people[people != ""]
-    question, answer = _coded(answers)
-    binary = not isinstance(answers, Trials)
-    if people is None:
-        pairs = {"unknown": _pairs(question, answer)}
-    else:
-        who = np.unique(people, return_inverse=True)[1].astype(np.int64)
-        every = _pairs(question, answer)
-        # Pairs of one person are counted by question and person, then summed by question.
-        _, own, where = np.unique(
-            np.stack([question, who]), axis=1, return_index=True, return_inverse=True
-        )
-        agreeing, number = _pairs(where.ravel(), answer)
-        asked, size = question[own], len(every[0])
-        same = _summed(asked, agreeing, size), _summed(asked, number, size)
-        pairs = {"same": same, "others": (every[0] - same[0], every[1] - same[1])}
-    found = {kind: _share(*counts, binary) for kind, counts in pairs.items()}
+    import pandas as pd  # noqa: PLC0415 - slow to import
+
+    frame = pd.DataFrame(dict(zip(("question", "answer"), _coded(answers), strict=True)))
+    pairs = _count_pairs(frame, ["question"])
+    by_kind = {"unknown": pairs}
+    if people is not None:
+        same = _count_pairs(frame.assign(person=people), ["question", "person"])
+        by_kind = {"same": same, "others": pairs - same}
+    found = {kind: _share(counts, answers) for kind, counts in by_kind.items()}
     return {kind: share for kind, share in found.items() if share is not None}
 
 
@@ -146,32 +140,31 @@ def _coded(
     return np.unique(keys, return_inverse=True)[1], mirrored.astype(np.int64)
 
 
-def _pairs(question: NDArray[np.int64], answer: NDArray[np.int64]) -> tuple[Floats, Floats]:
-    """How many pairs of answers to each question agree, and how many pairs there are."""
-    asked = np.bincount(question).astype(np.float64)
-    code = question * (int(answer.max(initial=0)) + 1) + answer
-    given, times = np.unique(code, return_counts=True)
-    kind = given // (int(answer.max(initial=0)) + 1)
-    return _summed(kind, times * (times - 1) / 2, len(asked)), asked * (asked - 1) / 2
+def _count_pairs(frame: Any, by: list[str]) -> Any:
+    """How many pairs of answers with the same values of `by` agree, by question, and how many are.
+
+    x answers make x(x − 1)/2 pairs.
+    """
+
+    def count(columns: list[str]) -> Any:
+        x = frame.groupby(columns).size()
+        return (x * (x - 1) / 2).groupby(level="question").sum()
+
+    return count([*by, "answer"]).to_frame("agree").assign(all=count(by))
 
 
-def _summed(where: NDArray[np.int64], values: Floats, size: int) -> Floats:
-    return np.bincount(where, values, size).astype(np.float64)
-
-
-def _share(agreeing: Floats, pairs: Floats, binary: bool) -> Agreement | None:
+def _share(pairs: Any, answers: NDArray[np.integer] | Trials) -> Agreement | None:
     """The share over all questions, each weighted by the number of answers in its pairs."""
-    known = pairs > 0
-    if not known.any():
+    pairs = pairs[pairs["all"] > 0]
+    if not len(pairs):
         return None
-    # x answers make x(x - 1)/2 pairs
-    weight = (1 + np.sqrt(1 + 8 * pairs[known])) / 2
-    share = float(np.average(agreeing[known] / pairs[known], weights=weight))
+    weight = (1 + np.sqrt(1 + 8 * pairs["all"].to_numpy())) / 2
+    share = float(np.average(pairs["agree"] / pairs["all"], weights=weight))
     low, high = share_interval(share, float(weight.sum() ** 2 / (weight**2).sum()))
-    if not binary:
-        return Agreement(share, low, high, int(known.sum()), None, None)
+    if isinstance(answers, Trials):
+        return Agreement(share, low, high, len(pairs), None, None)
     ceiling, *interval = ((1 + max(2 * x - 1, 0.0) ** 0.5) / 2 for x in (share, low, high))
-    return Agreement(share, low, high, int(known.sum()), ceiling, (interval[0], interval[1]))
+    return Agreement(share, low, high, len(pairs), ceiling, (interval[0], interval[1]))
 
 
 def calibrated(held_out: HeldOut | None, times: NDArray[np.int64]) -> Calibration | None:

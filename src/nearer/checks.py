@@ -203,17 +203,16 @@ def questions(value: Any, n: int, names: Sequence[Any] | None = None) -> Objects
 
 def _numbered(rows: NDArray[Any], n: int, names: Sequence[Any] | None) -> Objects:
     """The places of objects that are given by name."""
-    for thing in rows.flat if names is None else ():
-        if not isinstance(thing, Integral):
-            raise InvalidInput(
-                f"object {thing!r} of the questions: these objects have no names; give whole "
-                f"numbers from 0 to {n - 1}"
-            )
     known = range(n) if names is None else names
     places = {name: i for i, name in enumerate(known) if isinstance(name, Hashable)}
     found = np.empty(rows.shape, dtype=np.int64)
     for at, thing in np.ndenumerate(rows):
         place = places.get(thing) if isinstance(thing, Hashable) else None
+        if names is None and not isinstance(thing, Integral):
+            raise InvalidInput(
+                f"object {thing!r} of the questions: these objects have no names; give whole "
+                f"numbers from 0 to {n - 1}"
+            )
         if place is None:
             some = ", ".join(repr(name) for name in known[:3])
             raise InvalidInput(

@@ -236,10 +236,8 @@ class Embedding:
 
     def to_frame(self) -> Any:
         """A pandas frame, one row an object: ``name``, ``x1`` …, and ``sd1`` … where known."""
-        try:
-            import pandas as pd  # noqa: PLC0415 - needed only here
-        except ImportError as error:
-            raise InvalidInput("to_frame needs pandas; pip install pandas") from error
+        import pandas as pd  # noqa: PLC0415 - slow to import
+
         columns: dict[str, Any] = {"name": list(self.object_names)}
         columns |= {f"x{j + 1}": x for j, x in enumerate(self.positions.T)}
         if self.covariances is not None:
