@@ -57,6 +57,10 @@ def test_what_can_only_mean_one_thing_is_read(tmp_path, data):
 REFUSED = {
     "title": ("My study\nof May 2024\n" + table(), "line 3: 'head,winner,loser' is a header; take"),
     "a row too short": ("head,near,far\na,b,c\nb,c\n", "line 3: has 2 fields where line 1 has 3"),
+    "names like a header": (
+        table(rows=[*ROWS, ("ape", "left", "left", "bee"), ("left", "right", "right", "left")]),
+        "line 5: has 4 fields where line 1 has 3; every row needs the same columns",
+    ),
     "bars": (table("|"), "'head|winner|loser' is one field, and an answer needs three; separate"),
     "number": (
         table(rows=[*ROWS, ("3", "ape", "bee")]),

@@ -194,6 +194,12 @@ def test_psiz_sequences(tmp_path):
     assert named.names[0] == "PZ0010000001"
 
 
+def test_records_have_names_whatever_is_said_of_a_header(tmp_path):
+    record = {"query": "ape", "shown": ["bee", "cat"], "chosen": ["cat"]}
+    file = write(tmp_path, "t.json", json.dumps([record]))
+    assert nearer.read_trials(file, header=False).triplets()[0].tolist() == [[0, 2, 1]]
+
+
 def test_ranked_beside_unranked_is_refused(tmp_path):
     steps = [psiz("rank:3rank2", "a", "bcd", "bc"), psiz("rank:3choose2", "a", "bcd", "bc")]
     with pytest.raises(InvalidInput, match="some screens are ranked and some are not"):

@@ -198,7 +198,7 @@ def by_position(kind: str, width: int) -> dict[str, int]:
     """The parts of a table without header; ``kind`` may be ``"auto"``."""
     if kind == "auto":
         kind = "answers" if width == 4 else "triplets"
-    orders = [form.order for form in FORMS if form.kind == kind and form.order]
+    orders = sorted((f.order for f in FORMS if f.kind == kind and f.order), key=len)
     parts = next((order for order in orders if len(order) == width), None)
     if parts is None:
         raise InvalidInput(

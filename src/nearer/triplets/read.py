@@ -192,7 +192,7 @@ def read_trials(
 
 def _read(path: Any, options: _Options) -> Triplets:
     table = load_table(path)
-    if not options.drop_bad_rows:
+    if table.ragged and not options.drop_bad_rows:
         _refuse_late_header(table)
         table.refuse_ragged()
     if table.has_header is False and (options.columns is not None or options.header is False):
@@ -242,12 +242,13 @@ def _read(path: Any, options: _Options) -> Triplets:
 
 def _layout(table: Table, options: _Options) -> tuple[Table, dict[str, int], Form]:
     """The table with its header split off, what its columns are, and their form."""
-    if options.columns is None and options.header is not False:
-        named = table.with_header() if table.has_header is None else table
-        if (screens := forms.screen_form(named.header)) is not None:
-            known = forms.by_name(named.header)
-            return named, {part: known[part] for part in BESIDE if part in known}, screens
-    if table.has_header is None and options.header is not False:
+    may_be_named = table.has_header is None and options.header is not False
+    named = table.with_header() if may_be_named else table
+    screens = forms.screen_form(named.header) if options.columns is None else None
+    if screens is not None:
+        known = forms.by_name(named.header)
+        return named, {part: known[part] for part in BESIDE if part in known}, screens
+    if may_be_named:
         table = _with_header(table, options)
     names = [name if isinstance(name, str) else "" for name in table.frame.columns]
     known = forms.by_name(names)
@@ -321,16 +322,20 @@ def _refuse_strange_header(table: Table, first: Sequence[str], occurs: bool) -> 
 
 def _refuse_late_header(table: Table) -> None:
     """Say so where a title stands above the header, as in many spreadsheets."""
-    for line, row in table.ragged.items():
-        words = " ".join(row)
-        if (
-            forms.form_of(forms.by_name(re.split(r"[,;\t]", words) if len(row) == 1 else row))
-            is not None
-        ):
+    for line, row in ({0: table.first_row()} | table.ragged).items():
+        # a title has no separator, so that the rows below it may be one field
+        words = re.split(r"[,;\t]", row[0]) if len(row) == 1 else row
+        try:
+            is_header = forms.form_of(forms.by_name(words)) is not None
+        except InvalidInput:  # two of the same
+            is_header = False
+        if is_header and line:
             raise InvalidInput(
-                f"{table.name}, line {line}: '{words if len(row) == 1 else ','.join(row)}' is a "
-                "header; take out what stands above it"
+                f"{table.name}, line {line}: '{','.join(words)}' is a header; take out what stands "
+                "above it"
             )
+        if is_header:
+            return
 
 
 def _assumed(table: Table, parts: Mapping[str, int], form: Form, options: _Options) -> str:

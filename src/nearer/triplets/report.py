@@ -117,19 +117,18 @@ class Report:
             f"{amount(self.rows, 'answer')}{people}, {amount(self.triplets, 'triplet')} over "
             f"{amount(self.objects, 'object')}"
         ]
-        for count, one, many, what in (
-            (self.duplicates, "triplet repeats", "triplets repeat", "an earlier one"),
-            (self.contradictions, "question is", "questions are", "answered both ways"),
-            (self.nameless, "answer names nobody and rates", "answers name nobody and rate",
-             "no participant"),
-        ):  # fmt: skip
-            if count:
-                lines.append(f"{amount(count, one, many)} {what}")
+        if self.duplicates:
+            repeats = amount(self.duplicates, "triplet repeats", "triplets repeat")
+            lines.append(f"{repeats} an earlier one")
+        if self.contradictions:
+            both = amount(self.contradictions, "question is", "questions are")
+            lines.append(f"{both} answered both ways")
         if self.disagreement is not None:
-            lines.append(
-                f"{100 * self.disagreement:.1f} % of the answers to repeated questions are against "
-                "the majority"
-            )
+            share = f"{100 * self.disagreement:.1f} %"
+            lines.append(f"{share} of the answers to repeated questions are against the majority")
+        if self.nameless:
+            said = ("answer names nobody and rates", "answers name nobody and rate")
+            lines.append(f"{amount(self.nameless, *said)} no participant")
         for what, where in (
             ("left out, an object twice in the question", self.degenerate),
             ("left out, nobody decided", self.undecided),
