@@ -14,6 +14,7 @@ from nearer.fitting.people import Pace
 from nearer.study.config import Config
 from nearer.study.exports import export_csv
 from nearer.study.items import (
+    EarlierAnswer,
     OwnQuestion,
     import_answers,
     read_answers,
@@ -162,6 +163,17 @@ def test_a_method_goes_on_from_what_was_brought(tmp_path):
     rows = {(h, *sorted((a, b))) for h, a, b in reply["questions"]}
     assert len(rows) == 30 - 3
     assert rows.isdisjoint({(0, 1, 2), (0, 2, 3), (0, 3, 4)})
+    bench.close()
+
+
+@pytest.mark.parametrize("name", ["triplets", "salmon", "triplettools", "answers"])
+def test_answers_without_times_are_exported(tmp_path, name):
+    bench = Bench(tmp_path / "s.db")
+    bench.write(import_answers, [EarlierAnswer(0, 1, 2, "x"), EarlierAnswer(3, 1, 2, "x")])
+    db = bench.store.reader()
+    assert export_csv(db, name).count("\n") == 3
+    (person,) = people_report(db)
+    assert (person.answered, person.median_ms, person.false_times) == (2, None, 0)
     bench.close()
 
 

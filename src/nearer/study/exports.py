@@ -48,12 +48,13 @@ def stored_answers(db: sqlite3.Connection) -> pd.DataFrame:
     table = pd.read_sql_query(_ANSWERS, db)
     for name in ("posed", "shown", "chosen"):
         table[name] = pd.Series(
-            [decode(text) if text else () for text in table[name].fillna("")], dtype=object
+            [decode(text) if text else () for text in table[name].fillna("").tolist()], dtype=object
         )
     for name in ("head", "repeats", "expected"):
         table[name] = table[name].astype("Int64")
-    times = zip(table.response_ms, table.issued, table.received, strict=True)
-    table["false_time"] = pd.Series([is_false(*time) for time in times], dtype=bool)
+    for name in ("response_ms", "elapsed_ms"):  # None where an answer has none
+        table[name] = table[name].astype(float)
+    table["false_time"] = is_false(table.response_ms, table.issued, table.received)
     return table
 
 

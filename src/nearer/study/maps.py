@@ -90,6 +90,12 @@ def as_trials(rows: Sequence[tuple[Any, ...]]) -> tuple[Trials, NDArray[np.int64
         return Trials.from_triplets(np.empty((0, 3))), np.empty(0, dtype=np.int64)
     tasks, query, shown, chosen, wanted = (list(column) for column in zip(*rows, strict=True))
     kinds = set(tasks)
+    if kinds == {"two"}:  # ten times as fast as the way below
+        screens = np.array(shown, dtype=np.int64)
+        near = np.array([-1 if one is None else one[0] for one in chosen])
+        places = (screens == near[:, None]).astype(np.int64)
+        found = Trials.from_places("near", np.array(query), screens, places, wanted=wanted)
+        return found, np.arange(len(rows))
     if kinds == {"odd"}:
         odd = [None if one is None else one[0] for one in chosen]
         return Trials.odd_one_out(shown, odd), np.arange(len(rows))

@@ -15,6 +15,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -260,9 +261,12 @@ _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 def decode(text: str) -> Any:
     """What a column of JSON holds: mostly a list of numbers."""
-    if text[0] == "[":
-        return tuple(map(int, text[1:-1].split(","))) if len(text) > 2 else ()
-    return json.loads(text)
+    return _numbers(text) if text[0] == "[" else json.loads(text)
+
+
+@lru_cache(maxsize=1 << 16)  # the same screens come again and again
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text[1:-1].split(","))) if len(text) > 2 else ()
 
 
 def read_rows(db: sqlite3.Connection) -> Iterator[Row]:
