@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import nearer
-from nearer.algorithms.planning import scale_of
+from nearer.algorithms.plan import scale_of
 from nearer.fitting.belief import Belief
 from nearer.questions import random_questions
 from nearer.trials import Task, Trials

@@ -17,7 +17,7 @@ import numpy as np
 import nearer
 from benchmarks.dimension import points
 from benchmarks.harness import Cell, Rows, distinct, grid, pick, table
-from nearer.algorithms.budgets import noisy_budget
+from nearer.algorithms.budgets import most_questions
 
 FAMILIES = ("cube", "ball", "mixture")
 SIZES = ((30, 1), (60, 2), (60, 3), (150, 3))  # objects, dimensions
@@ -66,7 +66,7 @@ def _run(
     n, d = size
     X = points(family, n, d, np.random.default_rng(seed))
     people = nearer.NoisyOracle(nearer.PointOracle(X), rate, random_state=seed)
-    budget = round(share * noisy_budget(n, rate))
+    budget = round(share * n * most_questions(n, d, rate))
     strategy = nearer.adaptive(n, budget=budget, noise=rate, quality=quality, random_state=seed)
     found = nearer.run(strategy, people)
     return {

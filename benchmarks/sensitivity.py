@@ -30,8 +30,10 @@ from nearer.questions import answered, balanced_questions
 NUMBERS = {
     "asked": {
         "algorithms.adaptive": {
-            "_GROWTH": "a round as a share of the answers",
-            "_BITS": "comparisons for each bit that positions hold",
+            "GROWTH": "a round as a share of the answers",
+        },
+        "algorithms.budgets": {
+            "_MOST": "comparisons for each bit that positions hold",
         },
         "fitting.initial": {
             "_MISPLACED": "share of an object's answers violated that makes it suspect",

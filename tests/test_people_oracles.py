@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from scipy.special import expit
 
 import nearer
-from nearer.algorithms.planning import plan_study
+from nearer.algorithms.plan import plan_study
 from nearer.asking.oracles import CrowdOracle, Person, PsychometricOracle
 from nearer.asking.sort import repeated
 from nearer.cli.main import main

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, Unpack
@@ -13,14 +13,18 @@ import numpy as np
 
 from nearer import checks
 from nearer.algorithms.adaptive import Expected, adaptive
+from nearer.algorithms.plan import forecast
 from nearer.asking.progress import asking_progress
 from nearer.asking.protocol import Oracle
-from nearer.asking.run import Dispatch, as_names, refuse_unknown, run
+from nearer.asking.run import Dispatch, Names, as_names, refuse_unknown, run
 from nearer.checks import amount, as_called
 from nearer.embedding import Embedding
 from nearer.errors import AnswersWarning, InvalidInput
+from nearer.questions import random_questions
 
 __all__ = ["embed"]
+
+_DIMENSIONS = (2, 8)  # of which a forecast is given before anything is asked
 
 
 def embed(
@@ -65,8 +69,9 @@ def embed(
         False: the result is without its ``triplets``, which take 24 bytes a comparison; of many
         objects they are not kept on the way, either.
     progress
-        True: a line on the terminal, if there is one, that counts comparisons, rounds and money. A
-        callable gets the counts whenever answers have come. False: silence.
+        True: on the terminal, if there is one, how many comparisons, rounds and how much money (by
+        ``cost=``) are expected, then a line that counts them. A callable gets the counts whenever
+        answers have come. False: silence.
     how
         How questions are put: ``workers=16``, ``max_in_flight=``, ``retry=``, ``timeout=``,
         ``cost=``, ``max_cost=`` and the others of `nearer.run`.
@@ -101,8 +106,9 @@ def embed(
         keep_triplets=keep_triplets,
         random_state=random_state,
     )
-    shown = asking_progress("asking") if progress is True else nullcontext(progress or None)
-    with shown as count:
+    expected = _expected(n, names, asked, how) if progress is True else ""
+    line = asking_progress("asking", expected)
+    with line if progress is True else nullcontext(progress or None) as count:
         found = run(
             strategy,
             oracle,
@@ -119,6 +125,26 @@ def embed(
     kept = found.triplets if keep_triplets else found.triplets[:0].copy()
     details = found.details | {"call": call}
     return replace(found, positions=positions, triplets=kept, details=details)
+
+
+def _expected(n: int, names: Names | None, asked: Mapping[str, Any], how: Dispatch) -> str:
+    """How many questions, rounds and how much money it is expected to take, in words."""
+    wrong = 0.0 if asked["noise"] == "auto" else asked["noise"]
+    fixed = {"noise": wrong, "quality": asked["quality"], "budget": asked["budget"]}
+    few, many = (forecast(n, min(d, n - 1), **fixed) for d in _DIMENSIONS)
+    text = f"expected: about {_span(few.n_comparisons, many.n_comparisons)} comparisons in "
+    text += f"{_span(few.n_rounds, many.n_rounds)} rounds"
+    if (cost := how.get("cost")) is not None:
+        block = random_questions(n, how.get("block_size") or 1, np.random.default_rng(0))
+        price = cost(block if names is None else names.tuples(block)) / len(block)
+        text += f", at a cost of {_span(price * few.n_comparisons, price * many.n_comparisons, 2)}"
+    if few == many:
+        return text
+    return text + ", if the objects differ in {} to {} dimensions".format(*_DIMENSIONS)
+
+
+def _span(low: float, high: float, places: int = 0) -> str:
+    return f"{low:,.{places}f}" + (f" to {high:,.{places}f}" if low < high else "")
 
 
 def _doubt(found: Embedding, n_never: int) -> str | None:

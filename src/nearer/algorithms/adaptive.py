@@ -11,7 +11,7 @@ number of rounds grows with the logarithm of the number of answers.
 
 *The limit* without a budget. Positions in d dimensions hold about d·log2 n bits an object, and no
 answer carries more than the capacity of a channel with as many errors. So at most
-`_BITS`·(d + 1)·n·log2 n comparisons are asked for each bit of that capacity.
+2·(d + 1)·n·log2 n comparisons are asked for each bit of that capacity.
 
 *Many objects.* Of more than `TOGETHER` a random core is treated so, and the others are placed among
 it, side by side.
@@ -29,10 +29,11 @@ from numpy.typing import ArrayLike, NDArray
 from nearer import checks
 from nearer.algorithms.ask_screens import ask_screens
 from nearer.algorithms.believed import LearningCurve, Limits, believed
+from nearer.algorithms.budgets import GROWTH, MOST_WRONG, most_questions
 from nearer.algorithms.candidates import Askable, Candidates
 from nearer.algorithms.choose_questions import FIRST, draw_round
 from nearer.algorithms.chosen_screens import ScreenSource
-from nearer.algorithms.place import Placed, most_questions, place_among
+from nearer.algorithms.place import Placed, place_among
 from nearer.asking.answers import Record
 from nearer.asking.protocol import (
     Strategy,
@@ -53,13 +54,10 @@ __all__ = ["Expected", "adaptive"]
 Expected = float | Literal["auto"]
 
 # `python -m benchmarks sensitivity` halves and doubles these.
-_GROWTH = 0.06  # a round as a share of the answers so far: comparisons against rounds
-_BITS = 2.0  # comparisons for each bit that positions hold, see above
-_MOST_WRONG = 0.35  # a share of wrong answers for which the limit is 15 times that of exact ones
 # Up to so many objects are fitted together, so many of more: the time that a fit takes, against the
 # accuracy of what is placed among fewer. `python -m benchmarks scale` shows both.
 TOGETHER = 1000
-_CORE = 500
+CORE = 500
 
 
 @repeatable
@@ -139,12 +137,12 @@ def adaptive(
     if n_components is not None:
         n_components = checks.n_components(n_components, n)
     checks.probability("quality", quality)
-    rate = 0.0 if noise == "auto" else min(checks.rate("noise", noise), _MOST_WRONG)
+    rate = 0.0 if noise == "auto" else min(checks.rate("noise", noise), MOST_WRONG)
     if round_size is not None:
         checks.whole("round_size", round_size, rule="questions a round")
     task, rng = Task.parse(task), checks.generator(random_state)
     if not task.is_comparison:
-        budget = int(_BITS * n * np.log2(n)) if budget is None else budget
+        budget = int(n * most_questions(n, 0, 0.0)) if budget is None else budget
         size = round_size or max(5, min(n // 2, min(filter(None, (*begun_with, budget))) // 20))
         belief = Belief(n, n_components, rng, noise=rate)
         screens = ScreenSource(n, task, askable)
@@ -174,7 +172,7 @@ class _How:
         """How many questions the next round has; as many as before while earlier budgets last."""
         begun = [most for most in self.begun_with if most is None or most > asked]
         paced = begun[0] if begun else budget
-        grown = max(n, int(_GROWTH * asked))
+        grown = max(n, int(GROWTH * asked))
         if paced is None:
             return self.round_size or (grown if asked else FIRST * n)
         size = self.round_size or max(20, min(grown, paced // 20))
@@ -187,11 +185,9 @@ def _limit(belief: Belief) -> int:
     wrong = 0.0
     if belief.held_out is not None and not belief.is_exact:
         wrong = float(np.clip(1 - belief.held_out.accuracy, 1e-6, 0.5))
-    if wrong > _MOST_WRONG:  # hardly better than a coin: more answers would tell no more
+    if wrong > MOST_WRONG:  # hardly better than a coin: more answers would tell no more
         wrong = 0.0
-    p = np.array([wrong, 1 - wrong])
-    capacity = 1 + float(np.sum(p * np.log2(np.maximum(p, 1e-12))))
-    return int(_BITS * (d + 1) * n * np.log2(n) / capacity)
+    return int(n * most_questions(n, d, wrong))
 
 
 def _together(
@@ -265,18 +261,18 @@ def _core_and_others(
     objects = objects[np.argsort(~np.isin(objects, known), kind="stable")]  # the core first
     places = np.argsort(objects)
     inside = places[known]
-    inside = inside[(inside < _CORE).all(axis=1)]
+    inside = inside[(inside < CORE).all(axis=1)]
     first = how.begun_with[0] if how.begun_with else budget
     half = None if first is None else max(1, first // 2)
     paced = replace(how, begun_with=())  # half of it is the core's whole budget
-    core = yield from renumbered(_together(_CORE, half, inside, paced), objects)
+    core = yield from renumbered(_together(CORE, half, inside, paced), objects)
     if budget is None:
         held_out = None if core.details["exact"] else core.held_out
         wrong = 0.0 if held_out is None else 1 - held_out.accuracy
-        budget = core.n_comparisons + (n - _CORE) * most_questions(n, core.dimension, wrong)
+        budget = core.n_comparisons + int((n - CORE) * most_questions(n, core.dimension, wrong))
     placing = place_among(
         core.details["posterior"],
-        np.arange(_CORE, n),
+        np.arange(CORE, n),
         budget=max(1, budget - core.n_comparisons),
         until_spent=how.quality >= 1,
         keep_triplets=keep_triplets,

@@ -31,6 +31,7 @@ from nearer._kernels.placing import (
     choose,
     learn,
 )
+from nearer.algorithms.budgets import GROWTH, most_questions
 from nearer.asking.answers import Record
 from nearer.asking.protocol import Strategy, accepts_uncertain, limited, recorded, repeatable
 from nearer.embedding import Embedding
@@ -39,16 +40,12 @@ from nearer.fitting.likelihood import Curve, Noise
 from nearer.fitting.posterior import Posterior
 from nearer.questions import Floats, Objects, Questions, Said, random_questions
 
-__all__ = ["Placed", "most_questions", "place_among", "place_objects"]
+__all__ = ["OPENING", "Placed", "place_among", "place_objects"]
 
 # `python -m benchmarks scale` shows what comes of these.
 _ANCHORS = 300  # members of the core that others are compared with: time against fine ties
 _CANDIDATES = 64  # questions that are compared for each that is asked: time against comparisons
-_OPENING = 2  # questions a coordinate, and for the object itself, that are the same for all
-_GROWTH = (
-    16  # answers of an object for each question that a round has more: rounds against questions
-)
-_MOST_WRONG = 0.35  # share of wrong answers that a default budget allows for
+OPENING = 2  # questions a coordinate, and for the object itself, that are the same for all
 _EXACT = 2.0  # tolerance where answers are exact, so that the core is better than is asked for
 _BEYOND = 1.75  # how far outside the core points lie where a search may start
 _PART = 200  # objects that make a second thread worth waking: some milliseconds
@@ -149,7 +146,7 @@ def _place(
         held_out = embedding.held_out
         wrong = 0.0 if held_out is None else 1 - held_out.accuracy
         n, d = core.positions.shape
-        budget = max(1, len(new) * most_questions(n, d, wrong))
+        budget = max(1, int(len(new) * most_questions(n, d, wrong)))
     exact = core.curve.lapse == 0 and "posterior" not in embedding.details
     placed = yield from place_among(
         core,
@@ -162,29 +159,6 @@ def _place(
     )
     where = _laid_over(embedding.positions[old], core.positions, placed.positions)
     return replace(placed, positions=where)
-
-
-def most_questions(n: int, d: int, wrong: float) -> int:
-    """Comparisons that are enough for an object among n in d dimensions.
-
-    A position holds about d·log2 n bits. The factor of two and the one dimension more pay for
-    questions that are worth less than a bit.
-
-    Parameters
-    ----------
-    n, d
-        How many objects there are, and their dimension.
-    wrong
-        Share of wrong answers, which says how many bits an answer carries.
-
-    Examples
-    --------
-    >>> most_questions(1000, 2, 0.0), most_questions(1000, 2, 0.1)
-    (59, 112)
-    """
-    p = np.array([min(wrong, _MOST_WRONG), 1 - min(wrong, _MOST_WRONG)])
-    capacity = 1 + float(np.sum(p * np.log2(np.maximum(p, 1e-12))))
-    return int(2 * (d + 1) * np.log2(n) / capacity)
 
 
 @accepts_uncertain
@@ -247,7 +221,7 @@ def _place_among(
 
 def _ask(search: _Search, most: int, until_spent: bool) -> Strategy[None]:
     d = search.positions.shape[1]
-    asked = count = _OPENING * (d + 1)
+    asked = count = OPENING * (d + 1)
     questions = search.opening(count)
     while len(questions):
         try:
@@ -258,7 +232,7 @@ def _ask(search: _Search, most: int, until_spent: bool) -> Strategy[None]:
         search.learn(count, answers)
         if not until_spent:
             search.close_certain()
-        count = max(d + 1, asked // _GROWTH)
+        count = max(d + 1, int(GROWTH * asked))
         asked += count
         if asked > most:
             return

@@ -61,8 +61,14 @@ def bar_progress() -> Iterator[tuple[Callable[[str], None], Callable[[float], No
 
 
 @contextmanager
-def asking_progress(what: str) -> Iterator[Callable[..., None]]:
-    """Show how many comparisons were asked, on standard error; yields what `run` calls."""
+def asking_progress(what: str, expected: str = "") -> Iterator[Callable[..., None]]:
+    """Show how many comparisons were asked, on standard error; yields what `run` calls.
+
+    `expected` is said before, on a line that stays.
+    """
+    console = Console(stderr=True)
+    if expected and console.is_terminal:
+        console.print(expected, highlight=False)
     with step_progress(what) as step:
 
         def count(

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearer import checks
-from nearer.algorithms.planning import scale_of
+from nearer.algorithms.plan import scale_of
 from nearer.asking.oracles import PointOracle, PsychometricOracle
 from nearer.errors import InvalidInput
 from nearer.fitting.people import Pace

@@ -1,4 +1,4 @@
-"""Which task is best for so many hours."""
+"""What a map is expected to cost, and which task is best for so many hours."""
 
 import json
 
@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from nearer.algorithms.task_planning import TaskPlan, plan_tasks
+import nearer
+from nearer.algorithms.plan import TaskPlan, forecast, plan_tasks
 from nearer.cli import main
 from nearer.errors import InvalidInput
 from nearer.fitting.people import Pace
@@ -54,3 +55,24 @@ def test_the_command():
     assert "best:" in shown.stdout
     assert CliRunner().invoke(main, [*base, "--tasks", "1 of 2"]).exit_code == 2
     assert CliRunner().invoke(main, [*base, "--hours", "1", "--answers", "50"]).exit_code == 2
+
+
+def test_a_forecast_needs_no_simulation():
+    plain = ["plan", "--objects", "5000", "--json"]
+    rows = json.loads(CliRunner().invoke(main, plain).stdout)["forecast"]
+    assert len(rows) == 15
+    assert all(row["n_rounds"] <= 150 for row in rows)
+    paid = [*plain, "--dim", "3", "--noise", "0.1", "--cost", "0.01"]
+    (row,) = json.loads(CliRunner().invoke(main, paid).stdout)["forecast"]
+    assert row["cost"] == pytest.approx(0.01 * row["n_comparisons"], abs=0.01)
+    assert CliRunner().invoke(main, ["plan", "--objects", "50", "--answers", "90"]).exit_code == 2
+
+
+@pytest.mark.parametrize(("n", "d"), [(60, 2), (100, 1)])
+def test_a_forecast_is_about_right(n, d):
+    X = np.random.default_rng(0).normal(size=(n, d))
+    found = nearer.embed(nearer.PointOracle(X), n, random_state=0, progress=False)
+    expected = forecast(n, d)
+    assert expected.n_comparisons == pytest.approx(found.n_comparisons, rel=0.5)
+    assert expected.n_rounds == pytest.approx(found.n_rounds, rel=0.5)
+    assert forecast(n, d, budget=100).n_comparisons == 100
