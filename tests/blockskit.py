@@ -32,5 +32,5 @@ def shrink(monkeypatch):
     """Thousands are very many, and blocks are small."""
     monkeypatch.setattr(_fit, "MANY", 2000)
     monkeypatch.setattr(blocks, "BLOCK", 700)
-    monkeypatch.setattr(blocks, "_READ", 900)
+    monkeypatch.setattr(blocks, "READ", 900)
     monkeypatch.setattr(blocks, "HELD_OUT", 300)

@@ -69,7 +69,7 @@ def test_what_is_held_out_does_not_depend_on_the_order(small):
 
 
 def test_the_sample_is_bounded(small, monkeypatch):
-    monkeypatch.setattr(blocks, "SAMPLE", 1000)
+    monkeypatch.setattr(_fit, "MANY", 1000)
     sample = store(as_source(triplets())).sample
     assert 200 < len(sample) <= 1000
 
@@ -227,7 +227,7 @@ def test_the_dimension_comes_from_a_sample(small):
 
 
 def test_a_sample_that_tells_nothing_is_said(small, monkeypatch):
-    monkeypatch.setattr(blocks, "SAMPLE", 100)
+    monkeypatch.setattr(_fit, "MANY", 100)
     with pytest.raises(InvalidInput, match=r"n_components='auto': .* do not tell"):
         nearer.fit(triplets(), random_state=0)
 

@@ -52,7 +52,7 @@ SMALL = """
     from nearer.cli import main
     from nearer.scale import fit_in_blocks as _many
     blocks.BLOCK = 500
-    blocks._READ = 800
+    blocks.READ = 800
     _fit.MANY = 1000
 """
 

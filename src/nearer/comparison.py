@@ -64,9 +64,6 @@ class Aligned:
         dimensions are filled up with zeros.
     mean
         ``(n_objects, dimension)``, over the maps that have the object.
-    spread
-        For each object the root mean squared distance of its places from their mean; nan where
-        one map has it.
     """
 
     names: tuple[Any, ...]
@@ -75,7 +72,10 @@ class Aligned:
 
     @property
     def spread(self) -> Floats:
-        """Root mean squared distance of an object's positions from their mean."""
+        """Root mean squared distance of each object's positions from their mean.
+
+        It is nan where only one map has the object.
+        """
         away = np.square(self.positions - self.mean).sum(axis=2)
         there = ~np.isnan(away)
         squared = np.where(there, away, 0.0).sum(axis=0) / there.sum(axis=0)
@@ -122,16 +122,6 @@ class Comparison:
     low: Floats = field(repr=False)
     high: Floats = field(repr=False)
     moved: Floats = field(repr=False)
-
-
-@dataclass(frozen=True)
-class _Displaced:
-    """The alignment of the second map with the first, and the displacement of each object."""
-
-    laid: Procrustes
-    squared: Floats  # length of the displacement in units of its covariance
-    low: Floats
-    high: Floats
 
 
 def align(first: Map, *others: Map) -> Aligned:
@@ -257,34 +247,32 @@ def compare(
             f"the maps share {amount(len(rows), 'object')}, by name: at least {least} are needed "
             f"to compare {amount(X.shape[1], 'dimension')} with {Y.shape[1]}"
         )
-    names = tuple(called[i] for i in rows)
-    columns = np.array([number[name] for name in names])
-    X, Y = X[rows], Y[columns]
-    width = max(X.shape[1], Y.shape[1])
-    laid = procrustes(X, Y)
+    columns = np.array([number[called[i]] for i in rows])
+    X, Y, width = X[rows], Y[columns], max(X.shape[1], Y.shape[1])
+    best = procrustes(X, Y)
     X = np.pad(X, [(0, 0), (0, width - X.shape[1])])
     correlation, p_value = _agreement(X, Y, n_permutations, rng)
     draws = [_draws(m, which, n_draws, rng) for m, which in ((a, rows), (b, columns))]
-    aligned = laid.aligned
-    low, high, moved = (np.full(len(names), np.nan) for _ in range(3))
+    second = best.aligned
+    low, high, moved = (np.full(len(X), np.nan) for _ in range(3))
     if draws[0] is not None and draws[1] is not None:
-        found = _displaced(draws[0], draws[1])
+        motion, squared, (low, high) = _displaced(draws[0], draws[1])
         share = (n_draws - width) / (width * (n_draws - 1))
-        moved = np.asarray(f.sf(share * found.squared, width, n_draws - width))
-        low, high = np.where(moved > _LEVEL, 0.0, found.low), found.high
-        aligned = found.laid.move(Y)
-    away = np.linalg.norm(aligned - X, axis=1)
+        moved = np.asarray(f.sf(share * squared, width, n_draws - width))
+        low = np.where(moved > _LEVEL, 0.0, low)
+        second = motion.move(Y)
+    away = np.linalg.norm(second - X, axis=1)
     return Comparison(
-        names,
-        correlation,
-        p_value,
-        laid.disparity,
-        X,
-        aligned,
-        away,
-        np.minimum(low, away),  # draws have a mean of their own
-        np.maximum(high, away),
-        moved,
+        names=tuple(called[i] for i in rows),
+        correlation=correlation,
+        p_value=p_value,
+        disparity=best.disparity,
+        first=X,
+        second=second,
+        displacement=away,
+        low=np.minimum(low, away),  # draws have a mean of their own
+        high=np.maximum(high, away),
+        moved=moved,
     )
 
 
@@ -314,50 +302,47 @@ def _draws(m: Map, rows: NDArray[np.int64], k: int, rng: np.random.Generator) ->
         return None
 
 
-def _displaced(first: Floats, second: Floats) -> _Displaced:
-    """Displacements by draws of both maps, aligned by the objects that did not move."""
+def _displaced(first: Floats, second: Floats) -> tuple[Procrustes, Floats, Floats]:
+    """Displacements by draws of both maps, aligned by the objects that did not move.
+
+    Returned are the motion of the second map onto the first, the squared length of each object's
+    displacement in units of its covariance, and the middle 95 % of its length.
+    """
     n, width = first.shape[1], max(first.shape[2], second.shape[2])
     first = np.pad(first, [(0, 0), (0, 0), (0, width - first.shape[2])])
     half = (n + width + 2) // 2
-    still = _least(_strained(first.mean(axis=0), second.mean(axis=0)), half)
-    found = _seen_from(first, second, still)
+    # the median change of an object's distances is small if it and most others stayed
+    x, y = (cdist(X, X) for X in (first.mean(axis=0), second.mean(axis=0)))
+    scale = np.median(x[y > 0] / y[y > 0])
+    still = _least(np.median(np.abs(x - scale * y), axis=0), half)
+    found = _displaced_from(first, second, still)
     for _ in range(_MOST_STEPS):
-        before, still = still, _least(found.squared, half)
+        before, still = still, _least(found[1], half)
         if np.array_equal(before, still):
             break
-        found = _seen_from(first, second, still)
-    still = found.squared < chi2.ppf(_STAYED, width)
-    if still.sum() > half:
-        found = _seen_from(first, second, still)
-    return found
-
-
-def _strained(X: Floats, Y: Floats) -> Floats:
-    """The median change of an object's distances: small if it and most others stayed."""
-    x, y = cdist(X, X), cdist(Y, Y)
-    apart = y > 0
-    scale = np.median(x[apart] / y[apart])
-    return np.asarray(np.median(np.abs(x - scale * y), axis=0))
+        found = _displaced_from(first, second, still)
+    still = found[1] < chi2.ppf(_STAYED, width)
+    return _displaced_from(first, second, still) if still.sum() > half else found
 
 
 def _least(values: Floats, k: int) -> NDArray[np.bool_]:
-    """Which are the k least."""
-    chosen = np.zeros(len(values), dtype=np.bool_)
-    chosen[np.argsort(values, kind="stable")[:k]] = True
-    return chosen
+    """True for the k least."""
+    return np.asarray(np.argsort(np.argsort(values, kind="stable")) < k)
 
 
-def _seen_from(first: Floats, second: Floats, still: NDArray[np.bool_]) -> _Displaced:
-    """Displacements, assuming that these objects stayed."""
-    laid = procrustes(first.mean(axis=0)[still], second.mean(axis=0)[still])
-    mean = laid.move(second.mean(axis=0)) - first.mean(axis=0)
+def _displaced_from(
+    first: Floats, second: Floats, still: NDArray[np.bool_]
+) -> tuple[Procrustes, Floats, Floats]:
+    """The same, assuming that these objects stayed."""
+    motion = procrustes(first.mean(axis=0)[still], second.mean(axis=0)[still])
+    mean = motion.move(second.mean(axis=0)) - first.mean(axis=0)
     pairs = zip(first, second, strict=True)
     away = np.array([procrustes(x[still], y[still]).move(y) - x for x, y in pairs])
     away -= away.mean(axis=0)  # aligning draws with draws shrinks them: only their scatter counts
     covariances = np.einsum("kni,knj->nij", away, away) / (len(away) - 1)
     squared = np.einsum("ni,nij,nj->n", mean, np.linalg.pinv(covariances), mean)
-    low, high = np.quantile(np.linalg.norm(mean + away, axis=2), [0.025, 0.975], axis=0)
-    return _Displaced(laid, squared, low, high)
+    limits = np.quantile(np.linalg.norm(mean + away, axis=2), [0.025, 0.975], axis=0)
+    return motion, squared, limits
 
 
 def _named(m: Map) -> tuple[tuple[Any, ...], Floats]:

@@ -6,10 +6,11 @@ from a folder of them in the order of their names, from an ``.npy`` file, or fro
 *Stored* triplets are a temporary file of three int32 a row, which vanishes with the process. It is
 written as the blocks come, each of them checked, and arranged once all are there: objects are
 numbered from 0 to n − 1, and some answers, which are *held out*, are moved to the end, so that a
-fit to all but them is a fit to a shorter file. A *sample* is kept in memory besides. Both are
-chosen by a hash of the three objects of a question. So all answers to one question stay together,
-and the choice does not depend on the order of the answers. While blocks are read, answers are
-counted by the first bits of their hash, so that the parts can be made as large as they may be.
+fit to all but them is a fit to a shorter file. A *sample*, as large as what is fitted in memory, is
+kept there besides. Both are chosen by a hash of the three objects of a question. So all answers to
+one question stay together, and the choice does not depend on the order of the answers. While blocks
+are read, answers are counted by the first bits of their hash, so that the parts can be made as
+large as they may be.
 """
 
 from __future__ import annotations
@@ -27,8 +28,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearer import checks
-from nearer._fit import blocks_of
+from nearer import _fit, checks
 from nearer.errors import InvalidInput
 from nearer.files import as_path, parquet_files
 from nearer.triplets import forms as parts_of
@@ -41,8 +41,7 @@ Renumber = Callable[[Rows], Rows]
 
 BLOCK = 1 << 20  # rows read at a time: 24 MB as they are in most files
 HELD_OUT = 1 << 17  # answers; the standard error of their accuracy is below .0014
-SAMPLE = 1 << 22  # answers; what a fit makes of them takes 100 bytes each
-_READ = 1 << 22  # rows a block of a pass: two parts for two cores where there are 10⁶ objects
+READ = 1 << 22  # rows a block of a pass: two parts for two cores where there are 10⁶ objects
 _ROW = 12  # bytes
 _MOST_HELD = 1 / 32  # share of the answers, however few there are
 _BITS = 16  # of a hash: its values part 10⁹ answers into groups of 15,000
@@ -89,7 +88,7 @@ def as_source(answers: Any, columns: Mapping[str, str | int] | None = None) -> B
             return None
         cut = range(0, len(answers), BLOCK)
         return BlockSource("answers", (answers[i : i + BLOCK] for i in cut), len(answers))
-    blocks = blocks_of(answers)
+    blocks = _fit.blocks_of(answers)
     return None if blocks is None else BlockSource("the blocks", blocks)
 
 
@@ -251,8 +250,8 @@ class Stored:
         """The first rows, a block at a time; the next is read while one is worked on."""
         with ThreadPoolExecutor(1) as reader:
             ready = None
-            for start in range(0, n_rows, _READ):
-                coming = reader.submit(_read, self.file, start, min(_READ, n_rows - start))
+            for start in range(0, n_rows, READ):
+                coming = reader.submit(_read, self.file, start, min(READ, n_rows - start))
                 if ready is not None:
                     yield ready.result()
                 ready = coming
@@ -353,12 +352,12 @@ def _arranged(
     """
     most = min(HELD_OUT * n_shares, int(_MOST_HELD * counts.sum()))
     n_held = int(np.searchsorted(np.cumsum(counts), most, side="right"))
-    n_sampled = np.searchsorted(np.cumsum(counts[::-1]), SAMPLE * n_shares, side="right")
+    n_sampled = np.searchsorted(np.cumsum(counts[::-1]), _fit.MANY * n_shares, side="right")
     first_sampled = len(counts) - int(n_sampled) * sampled
     size = os.fstat(file.fileno()).st_size // _ROW
     held, sample, n_seen = [_NONE], [_NONE], 0
-    for start in range(0, size, _READ):
-        rows = _read(file, start, min(_READ, size - start))
+    for start in range(0, size, READ):
+        rows = _read(file, start, min(READ, size - start))
         hashes = _hashes(rows)
         rows = rows if new is None else new(rows)
         # np.compress takes a fifth of the time of rows[mask]

@@ -44,12 +44,11 @@ from nearer.fitting.losses import Floats, Loss
 from nearer.fitting.posterior import Posterior
 from nearer.fitting.solver import Fit, Passes, fit_positions, violated
 from nearer.metrics import share_interval
-from nearer.scale.blocks import Stored, as_source, store
+from nearer.scale.blocks import READ, Stored, as_source, store
 
 __all__ = ["BlockPasses", "Checkpoint", "fit_many", "in_blocks", "lay_out"]
 
 _MOST_DRAWN = 1 << 25  # answers in memory on the way to fewer dimensions: 384 MiB
-_BLOCK = 1 << 22  # … passed over at a time, which bounds the gradients held
 _SAMPLED = 30  # answers an object in the sample that settles the dimension
 _TELLING = 12  # … without which it settles nothing: three a coordinate of four dimensions
 _ATTEMPTS = 3  # fits to noisy answers, each in the unit that the one before has found
@@ -155,8 +154,8 @@ class _InMemory:
     n_objects: int
 
     def blocks(self, n_rows: int) -> Iterator[NDArray[np.int32]]:
-        for start in range(0, n_rows, _BLOCK):
-            yield self.rows[start : min(start + _BLOCK, n_rows)]
+        for start in range(0, n_rows, READ):  # which bounds the gradients held
+            yield self.rows[start : min(start + READ, n_rows)]
 
 
 class Checkpoint:
