@@ -218,28 +218,23 @@ class ChatJudge:
     def request(self, shown: Sequence[Shown], *, again: bool = False) -> dict[str, Any]:
         """The body of a request that asks these questions."""
         rule = _ONE if len(shown) == 1 else _SEVERAL
-        parts: list[dict[str, Any]] = []
+        parts: list[str | Path] = []
         for number, one in enumerate(shown, 1):
             parts += self._parts("" if len(shown) == 1 else f"{number}. ", one)
-        system = f"{self.system} {_AGAIN if again else ''}{rule}"
         messages = [
-            {"role": "system", "content": system},
-            {"role": "user", "content": _joined(parts)},
+            {"role": "system", "content": f"{self.system} {_AGAIN if again else ''}{rule}"},
+            {"role": "user", "content": _content(parts)},
         ]
         grades = {"logprobs": True, "top_logprobs": 5} if self._grades else {}
         return {"model": self.model, "messages": messages, **grades, **self._options}
 
-    def _parts(self, number: str, one: Shown) -> list[dict[str, Any]]:
-        """The parts of a message that show one question."""
+    def _parts(self, number: str, one: Shown) -> list[str | Path]:
+        """The words and pictures that show one question."""
         pictured = is_picture(one.head)
         asked = self.question.format(head="this picture" if pictured else one.head)
-        parts = [_text(f"{number}{asked}\n")]
-        parts += [_picture(one.head)] if pictured else []
+        parts: list[str | Path] = [f"{number}{asked}\n", *([one.head] if pictured else [])]
         for letter, thing in (("A", one.first), ("B", one.second)):
-            if is_picture(thing):
-                parts += [_text(f"{letter}:"), _picture(thing)]
-            else:
-                parts.append(_text(f"{letter}: {thing}\n"))
+            parts += [f"{letter}:", thing] if is_picture(thing) else [f"{letter}: {thing}\n"]
         return parts
 
     async def __call__(self, questions: Sequence[Sequence[Any]]) -> PricedAnswers:
@@ -269,18 +264,15 @@ class ChatJudge:
     async def _ask(self, shown: list[Shown], *, again: bool) -> tuple[list[float | None], float]:
         """For each question how much speaks for the first option, and what the call cost."""
         reply = await self._post(self.request(shown, again=again))
-        return first_options(reply, len(shown)), self._pay(reply)
-
-    def _pay(self, reply: Any) -> float:
         usage = reply.get("usage") if isinstance(reply, dict) else None
         used = usage if isinstance(usage, dict) else {}
         tokens = int(used.get("prompt_tokens") or 0), int(used.get("completion_tokens") or 0)
+        cost = (tokens[0] * self._price[0] + tokens[1] * self._price[1]) / 1e6
         self._counts.n_calls += 1
         self._counts.tokens_in += tokens[0]
         self._counts.tokens_out += tokens[1]
-        cost = (tokens[0] * self._price[0] + tokens[1] * self._price[1]) / 1e6
         self._counts.cost += cost
-        return cost
+        return first_options(reply, len(shown)), cost
 
     async def _post(self, body: dict[str, Any]) -> Any:
         """The reply to a request, which is repeated while the endpoint fails for a while."""
@@ -308,22 +300,20 @@ class ChatJudge:
 
     async def _post_once(self, httpx: Any, body: dict[str, Any]) -> Any:
         try:
-            reply = await self._connected(httpx).post(
-                f"{self._endpoint}/chat/completions", json=body
-            )
+            url = f"{self._endpoint}/chat/completions"
+            reply = await self._connected(httpx).post(url, json=body)
             if reply.status_code == 200:
                 return reply.json()
-        except httpx.TransportError as error:
-            trouble = f"{type(error).__name__}: {self._without_key(str(error))}".rstrip(": ")
-        except ValueError:
-            trouble = "its reply is no JSON"
-        else:
             if reply.status_code not in _TEMPORARY:
                 raise self._refused(reply)
-            self._counts.n_failed += 1
-            raise _Unavailable(f"HTTP {reply.status_code}", reply.headers.get("retry-after"))
+            failure = _Unavailable(f"HTTP {reply.status_code}", reply.headers.get("retry-after"))
+        except httpx.TransportError as error:
+            trouble = f"{type(error).__name__}: {self._without_key(str(error))}".rstrip(": ")
+            failure = _Unavailable(trouble)
+        except ValueError:
+            failure = _Unavailable("its reply is no JSON")
         self._counts.n_failed += 1
-        raise _Unavailable(trouble)
+        raise failure
 
     def _refused(self, reply: Any) -> JudgeError:
         said = self._without_key(" ".join(reply.text.split()))[:200]
@@ -433,8 +423,14 @@ def _check_question(question: str) -> str:
     return question
 
 
-def _text(words: str) -> dict[str, Any]:
-    return {"type": "text", "text": words}
+def _content(parts: list[str | Path]) -> Any:
+    """The content of a message: plain words where there are only words, for every endpoint."""
+    if all(isinstance(part, str) for part in parts):
+        return "".join(map(str, parts)).strip()
+    return [
+        {"type": "text", "text": part} if isinstance(part, str) else _picture(part)
+        for part in parts
+    ]
 
 
 def _picture(path: Path) -> dict[str, Any]:
@@ -444,13 +440,6 @@ def _picture(path: Path) -> dict[str, Any]:
         raise InvalidInput(f"{path}: cannot be read ({error.strerror}); check the path") from error
     mime = mimetypes.guess_type(path.name)[0]
     return {"type": "image_url", "image_url": {"url": f"data:{mime};base64,{data}"}}
-
-
-def _joined(parts: list[dict[str, Any]]) -> Any:
-    """Plain words where there are only words, which every endpoint takes."""
-    if all(part["type"] == "text" for part in parts):
-        return "".join(part["text"] for part in parts).strip()
-    return parts
 
 
 def _packages() -> tuple[Any, Any]:

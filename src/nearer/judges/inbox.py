@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +52,7 @@ class Inbox:
         self._read = 0  # bytes of the answers
         self._ids: dict[str, list[int]] = {}  # written before, not asked again yet
         self._next = 0
-        for row in _lines(self._out):
+        for row in _rows(self._out.read_bytes() if self._out.exists() else b"", self._out):
             key = json.dumps([row["head"], row["a"], row["b"]])
             self._ids.setdefault(key, []).append(row["id"])
             self._next = max(self._next, row["id"] + 1)
@@ -90,8 +90,7 @@ class Inbox:
             file.seek(self._read)
             added = file.read()
         whole = added[: added.rfind(b"\n") + 1]
-        for line in whole.decode("utf-8").splitlines():
-            row = _row(line, self._in) if line.strip() else {}
+        for row in _rows(whole, self._in):
             if {"id", "answer"} <= set(row):
                 answer = row["answer"]
                 number = isinstance(answer, int) and not isinstance(answer, bool)
@@ -104,21 +103,16 @@ def _plain(thing: Any) -> Any:
     return thing if isinstance(thing, int | float | str) else str(thing)
 
 
-def _lines(path: Path) -> list[dict[str, Any]]:
-    if not path.exists():
-        return []
-    text = path.read_text(encoding="utf-8")
-    return [_row(line, path) for line in text.splitlines() if line.strip()]
-
-
-def _row(line: str, path: Path) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except ValueError:
-        row = None
-    if not isinstance(row, dict):
-        raise InvalidInput(
-            f"{path}: the line {line[:80]!r} is no JSON object; every line must be one, such as "
-            '{"id": 7, "answer": true}'
-        )
-    return row
+def _rows(data: bytes, path: Path) -> Iterator[dict[str, Any]]:
+    """The JSON object of each line."""
+    for line in filter(str.strip, data.decode("utf-8").splitlines()):
+        try:
+            row = json.loads(line)
+        except ValueError:
+            row = None
+        if not isinstance(row, dict):
+            raise InvalidInput(
+                f"{path}: the line {line[:80]!r} is no JSON object; every line must be one, such "
+                'as {"id": 7, "answer": true}'
+            )
+        yield row
