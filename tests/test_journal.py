@@ -177,6 +177,17 @@ def test_a_journal_goes_on_with_a_larger_budget_and_other_workers(first, tmp_pat
     np.testing.assert_array_equal(without.triplets[:first], before.triplets)
 
 
+def test_screens_go_on_with_a_larger_budget(tmp_path):
+    oracle = nearer.PointOracle(X, choose=2)
+
+    def run(budget):
+        strategy = nearer.adaptive(24, budget=budget, task="2 of 5", quality=1, random_state=0)
+        return nearer.run(strategy, oracle, journal=tmp_path / "answers.db")
+
+    before, longer = run(53), run(90)  # the last round of 53 is not full
+    assert (before.n_comparisons, longer.n_comparisons) == (53, 90)
+
+
 def test_another_budget_that_changes_the_questions_is_refused_and_said(tmp_path):
     journal = tmp_path / "answers.db"
     make = nearer.algorithms.crowd_kernel

@@ -143,10 +143,12 @@ def adaptive(
     task, rng = Task.parse(task), checks.generator(random_state)
     if not task.is_comparison:
         budget = int(n * most_questions(n, 0, 0.0)) if budget is None else budget
-        size = round_size or max(5, min(n // 2, min(filter(None, (*begun_with, budget))) // 20))
+        before = tuple(filter(None, begun_with))
+        size = round_size or max(5, min(n // 2, (before[0] if before else budget) // 20))
         belief = Belief(n, n_components, rng, noise=rate)
         screens = ScreenSource(n, task, askable)
-        return ask_screens(belief, screens, Limits(budget, size, quality), known, rng)
+        limits = Limits(budget, size, quality, before)
+        return ask_screens(belief, screens, limits, known, rng)
     told = np.empty((0, 3), dtype=np.int64)
     if known is not None and len(np.asarray(known)):
         told = checks.triplets(known, n)[0].astype(np.int64)

@@ -33,8 +33,7 @@ def ask_screens(
         belief.learn(told)
     stopped, spent, asked = "the budget is spent", False, 0
     while asked < limits.budget and not spent:
-        size = min(limits.round_size, limits.budget - asked)
-        screens, random = source.draw(belief.fit, size, rng)
+        screens, random = source.draw(belief.fit, limits.next_size(asked), rng)
         if not len(screens):
             stopped = "no further screen that may be asked was found"
             break

@@ -23,6 +23,12 @@ class Limits:
     budget: int
     round_size: int
     quality: float
+    begun_with: tuple[int, ...] = ()  # earlier budgets of the run, in ascending order
+
+    def next_size(self, asked: int) -> int:
+        """How many are asked next; rounds end where an earlier budget ended."""
+        until = next((most for most in self.begun_with if most > asked), self.budget)
+        return min(self.round_size, until - asked, self.budget - asked)
 
     def good_enough(self, belief: Belief) -> bool:
         """Whether the expected τ is reached, in a dimension that is probably right."""
