@@ -75,7 +75,7 @@ def test_new_from_pictures(tmp_path):
     [
         (["--set", "questions"], "must be NAME=VALUE"),
         (["--set", "qestions=3"], "did you mean 'questions'?"),
-        (["--config", "none.yaml"], "none.yaml: cannot be read (No such file"),
+        (["--config", "none.yaml"], "none.yaml: there is no such file"),
     ],
 )
 def test_what_the_user_can_mend_ends_with_two_and_one_message(tmp_path, words, options, said):
@@ -263,7 +263,7 @@ def test_an_empty_path_is_not_the_current_folder(tmp_path, words):
         assert "'': is no path of a file; give one" in result.output
     result = run("new", tmp_path / "s.db", "--items", words, "--config", tmp_path / "no.yaml")
     assert result.exit_code == 2
-    assert "no.yaml: cannot be read (No such file or directory); check the path" in result.output
+    assert "no.yaml: there is no such file; check the path" in result.output
     assert not (tmp_path / "s.db").exists()
 
 

@@ -6,8 +6,7 @@ import json
 import socket
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -310,13 +309,11 @@ def _share(share: float | None) -> str:
     return "-" if share is None else f"{share:.1%}"
 
 
-@contextmanager
-def _writer(study: Path) -> Iterator[Any]:
-    """The study's writer, closed at the end."""
+def _writer(study: Path) -> Any:
+    """The study's writer, which is closed at the end of a with statement."""
     from nearer.study.store import Store
 
-    with closing(Store(study)) as store:
-        yield store
+    return closing(Store(study))
 
 
 def _read_settings(given: tuple[str, ...], where: str = "") -> dict[str, Any]:

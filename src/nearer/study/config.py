@@ -20,6 +20,7 @@ from pydantic import Field, Strict, model_validator
 
 from nearer.algorithms import methods
 from nearer.errors import InvalidInput
+from nearer.files import decoded, read_bytes
 from nearer.study.words import Checked, Line, Text, default_texts, parse, read_words, to_html
 from nearer.trials import Task
 
@@ -421,13 +422,7 @@ def _is_address(text: str) -> bool:
 
 def read_yaml(path: Path) -> dict[str, Any]:
     """A YAML file that holds a mapping; anything else is refused."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise InvalidInput(f"{path}: cannot be read ({error.strerror}); check the path") from error
-    except UnicodeDecodeError as error:
-        raise InvalidInput(f"{path}: is not UTF-8 ({error}); save it as UTF-8 text") from error
-    return part(path, {"file": parse_yaml(str(path), text)}, "file")
+    return part(path, {"file": parse_yaml(str(path), decoded(read_bytes(path), path))}, "file")
 
 
 def parse_yaml(name: str, text: str) -> Any:

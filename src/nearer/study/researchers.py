@@ -71,7 +71,8 @@ def form_token(study: Study, login: Login) -> str:
 def logged_in(request: Request, _: Annotated[str | None, Depends(_cookie)]) -> Login:
     """Insist on a login."""
     login = login_of(request)
-    assert login is not None  # the gate has seen it
+    if login is None:  # it may have ended since the gate
+        raise HTTPException(401, "log in first, at /login")
     return login
 
 
