@@ -373,15 +373,15 @@ class LoadedAnswers:
         How much likelier than at random each answer's question was.
     report
         What was read and left out, where there was a file.
-    split_from
-        The trial that each answer was a part of, where trials were split into triplets.
+    part_of
+        The trial that each answer is a part of, where trials were given or split as triplets.
     """
 
     trials: Trials
     n: int
     odds: Floats | None = None
     report: Report | None = None
-    split_from: Objects | None = None
+    part_of: Objects | None = None
 
     @property
     def weights(self) -> Floats:
@@ -399,20 +399,10 @@ class LoadedAnswers:
         """Whether some answers are more than comparisons, or undecided."""
         return not (self.trials.are_comparisons and bool(self.trials.decided.all()))
 
-    @cached_property
+    @property
     def ids(self) -> Objects:
-        """One number an answer, the same for triplets that are one answer.
-
-        Triplets two by two may be odd-one-out or most-central choices. Files of such choices hold
-        nothing else, so it is all of them or none.
-        """
-        numbers = np.arange(len(self.trials))
-        if self.split_from is not None or self.are_choices or len(numbers) % 2:
-            return numbers if self.split_from is None else self.split_from
-        (h, a, b), (h2, a2, b2) = self.rows[::2].T, self.rows[1::2].T
-        odd = (h == a2) & (a == h2) & (b == b2)
-        central = (h == b2) & (a == a2) & (b == h2)
-        return numbers // 2 if odd.all() or central.all() else numbers
+        """One number an answer, the same for triplets that are one answer."""
+        return np.arange(len(self.trials)) if self.part_of is None else self.part_of
 
     @property
     def fitted(self) -> Trials | NDArray[np.int32]:
@@ -433,7 +423,7 @@ class LoadedAnswers:
         own = {name: None if value is None else value[trial] for name, value in each.items()}
         odds = own.pop("odds")
         trials = Trials.from_triplets(rows, names=self.trials.names, **own)
-        return replace(self, trials=trials, odds=odds, split_from=trial)
+        return replace(self, trials=trials, odds=odds, part_of=trial)
 
     def _by_trial(self, right: Floats) -> tuple[Objects, Floats, Floats]:
         """First answer, weight and share predicted rightly of each trial that was held out.
@@ -500,7 +490,7 @@ def load_answers(
     *Objects* are the distinct ids in the answers, ascending; an id in no answer is no object.
     """
     checks.one_of("objects", objects, ("auto", "numbers"))
-    report = None
+    report = part_of = None
     is_frame = hasattr(answers, "columns") and not isinstance(answers, np.ndarray)
     if isinstance(answers, str | os.PathLike) or (
         is_frame and all(isinstance(name, str) for name in answers.columns)
@@ -512,12 +502,14 @@ def load_answers(
         checks.whole("n_objects", n_objects, most=MAX_OBJECTS, rule="or leave it out")
     if isinstance(answers, Triplets):
         read, report = answers, answers.report
-        answers = replace(read.trials, names=read.trials.names or read.labels)
+        answers = read.trials.with_fields(names=read.trials.names or read.labels)
         if people is not None or weights is not None:  # one for each triplet
             also = {"people": read.people, "weights": read.weights, "names": answers.names}
             answers = Trials.from_triplets(read.triplets, **also)
+            part_of = _two_by_two(answers.questions)
     elif not isinstance(answers, Trials):
         answers = _trials_of(getattr(answers, "triplets", answers), n_objects)
+        part_of = _two_by_two(answers.questions)
     trials, n = _renumbered(answers, n_objects, objects == "numbers" or n_objects is not None)
     m = len(trials)
     trials = trials.with_fields(
@@ -528,7 +520,21 @@ def load_answers(
         raise InvalidInput(
             "odds with trials that are no comparisons: they are known of those; leave them out"
         )
-    return LoadedAnswers(trials, n, None if odds is None else checks.odds(odds, m), report)
+    checked = None if odds is None else checks.odds(odds, m)
+    return LoadedAnswers(trials, n, checked, report, part_of)
+
+
+def _two_by_two(rows: Objects) -> Objects | None:
+    """The answer of each triplet, where all are odd-one-out or most-central choices, two by two.
+
+    Files of such choices hold nothing else, so it is all rows or none.
+    """
+    if len(rows) % 2:
+        return None
+    (h, a, b), (h2, a2, b2) = rows[::2].T, rows[1::2].T
+    odd = (h == a2) & (a == h2) & (b == b2)
+    central = (h == b2) & (a == a2) & (b == h2)
+    return np.arange(len(rows)) // 2 if odd.all() or central.all() else None
 
 
 def _trials_of(answers: Any, n_objects: int | None) -> Trials:
@@ -558,7 +564,10 @@ def _renumbered(answers: Trials, n_objects: int | None, keep: bool) -> tuple[Tri
     n = answers.n_objects if n_objects is None else n_objects
     asked = answers.questions
     if asked.max() >= n:
-        raise InvalidInput(f"object {asked.max()} of the trials: objects are from 0 to {n - 1}")
+        raise InvalidInput(
+            f"object {asked.max()} of the trials: objects are from 0 to {n - 1} (n_objects={n}); "
+            "raise n_objects"
+        )
     if keep:
         return answers, n
     dense = n <= asked.size  # then counting is quicker than sorting
