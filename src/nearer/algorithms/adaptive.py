@@ -11,7 +11,8 @@ number of rounds grows with the logarithm of the number of answers.
 
 *The limit* without a budget. Positions in d dimensions hold about d·log2 n bits an object, and no
 answer carries more than the capacity of a channel with as many errors. So at most
-2·(d + 1)·n·log2 n comparisons are asked for each bit of that capacity.
+2·(d + 1)·n·log2 n comparisons are asked for each bit of that capacity, with d counted up to seven:
+where answers ask for more and more dimensions, none may fit.
 
 *Many objects.* Of more than `TOGETHER` a random core is treated so, and the others are placed among
 it, side by side.

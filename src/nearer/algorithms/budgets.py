@@ -18,6 +18,7 @@ __all__ = ["GROWTH", "MOST_WRONG", "default_budget", "expected_questions", "most
 
 GROWTH = 0.06  # the next round as a share of the questions so far: comparisons against rounds
 MOST_WRONG = 0.35  # more errors count as so many: the limit is 15 times that without
+_COUNTED = 7  # dimensions that the limit grows with: time where no dimension fits
 _MOST = 2.0  # questions for each bit that positions hold in d + 1 dimensions: the limit
 # The same for what is expected: 1.1 where objects are fitted together, 1.5 where they are placed
 _EXPECTED = 1.2
@@ -31,7 +32,7 @@ def most_questions(n: int, d: int, wrong: float) -> float:
     >>> round(most_questions(1000, 2, 0.0)), round(most_questions(1000, 2, 0.1))
     (60, 113)
     """
-    return float(_MOST * (d + 1) * np.log2(n) / _capacity(wrong))
+    return float(_MOST * (min(d, _COUNTED) + 1) * np.log2(n) / _capacity(wrong))
 
 
 def expected_questions(n: int, d: int, wrong: float, quality: float) -> float:

@@ -556,4 +556,4 @@ def _agree_on_one_order(answers: Comparisons) -> bool:
 
 def _beats_a_coin(held: HeldOut) -> bool:
     """Four standard errors: the best of some ten settings exceeds three by chance."""
-    return bool(held.accuracy > 0.5 + 2 / np.sqrt(len(held.pieces)))
+    return bool(held.accuracy > 0.5 + 2 / np.sqrt(held.effective_share * len(held.pieces)))
