@@ -176,6 +176,8 @@ class Belief:
         d, n = self.dimension, len(self.fit.positions)
         if not self._free:
             return d, d
+        if not self.fit.positions.any():  # all in one place, or nothing known
+            return 1, self._most
         low, high = self.judge.span(self.probabilities)
         # exact answers that are many for the next dimension, too, and satisfied without it
         enough = self._answers.total >= MANY * n * (d + 1) and n >= _FEW_OBJECTS * (d + 1)
