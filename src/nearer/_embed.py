@@ -53,7 +53,8 @@ def embed(
         result carries them as ``names``.
     budget
         At most so many comparisons; the best embedding for them is returned. None: as many as it
-        takes, at most 2·(d + 1)·n·log2 n in d dimensions for each bit that an answer carries.
+        takes, at most 2·(d + 1)·n·log2 n in d dimensions, counted up to seven, for each bit that
+        an answer carries.
     noise
         ``"auto"``: how often answers are wrong is inferred from them. A rate between 0 and ½ is
         where the inference begins, for an oracle that is known to err.

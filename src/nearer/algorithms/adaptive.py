@@ -86,7 +86,8 @@ def adaptive(
         How many objects there are, at least 3.
     budget
         At most so many questions: comparisons, or screens. None: as many as it takes, at most
-        2·(d + 1)·n·log2 n comparisons in d dimensions for each bit that an answer carries.
+        2·(d + 1)·n·log2 n comparisons in d dimensions, counted up to seven, for each bit that an
+        answer carries.
     noise
         How often answers are thought to be wrong; where the search begins, the answers decide.
         ``"auto"``: never.
