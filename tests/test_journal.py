@@ -267,6 +267,18 @@ def test_files_that_are_no_journals_are_named_and_left_alone(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["notes.txt", "other.db"]
 
 
+def test_a_damaged_journal_is_one_message(tmp_path):
+    journal = tmp_path / "answers.db"
+    nearer.run(nearer.rank_objects(0, 24, random_state=0), EXACT, journal=journal)
+    with sqlite3.connect(journal) as db:
+        db.execute("UPDATE answers SET question = '[1,' WHERE row = 0")
+    db.close()
+    with pytest.raises(InvalidInput, match="is not a whole journal"):
+        nearer.load_journal(journal)
+    with pytest.raises(InvalidInput, match="is not a whole journal"):
+        nearer.run(nearer.rank_objects(0, 24, random_state=0), EXACT, journal=journal)
+
+
 def test_two_runs_do_not_write_one_journal(tmp_path):
     journal = tmp_path / "answers.db"
 

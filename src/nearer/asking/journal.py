@@ -153,7 +153,7 @@ class Journal:
         elif differs := [text for name, text in self._differing(now) if name not in FREE]:
             raise InvalidInput(
                 f"{self._name}: is the journal of another run: {'; '.join(differs)}, which changes "
-                f"the questions. A budget, limits, workers and progress may change; make the call "
+                "the questions. A budget, limits, workers and progress may change; make the call "
                 "it was begun with, or name another file; nearer.load_journal reads the answers "
                 "in it"
             )
@@ -357,7 +357,7 @@ def _read(path: Path, db: sqlite3.Connection) -> tuple[dict[str, Any], dict[int,
         )
         rounds = groupby(answers.fetchall(), key=lambda answer: answer[0])
         return header, {number: _as_call(list(some)) for number, some in rounds}
-    except sqlite3.Error as error:
+    except (sqlite3.Error, json.JSONDecodeError, TypeError, IndexError) as error:
         raise InvalidInput(f"{path}: is not a whole journal ({error})") from error
 
 
