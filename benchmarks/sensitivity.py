@@ -54,10 +54,9 @@ NUMBERS = {
             "_ANSWERS": "a coordinate for one dimension more",
         },
         "fitting.heldout": {
-            "_FOLDS": "of held-out answers",
+            "FOLDS": "of held-out answers",
             "_ENOUGH": "held-out answers",
             "_SAME": "standard errors between priors that are as good",
-            "_WORSE": "… that end the search",
             "_SAME_LAPSE": "difference of lapse rates that is none",
         },
         "fitting.dimension": {

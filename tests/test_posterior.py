@@ -13,7 +13,7 @@ from benchmarks._calibration import reliability_diagram
 from nearer._kernels import comparisons as kernel
 from nearer.asking.oracles import CrowdOracle, Person
 from nearer.fitting.belief import Belief
-from nearer.fitting.heldout import Tuned, fit_curve, hold_out, refine, survey
+from nearer.fitting.heldout import Tuned, fit_curve, hold_out, tune
 from nearer.fitting.likelihood import Curve, MarginForecast, Noise, as_answers
 from nearer.fitting.posterior import fit_posterior
 from nearer.questions import answered, random_questions
@@ -147,10 +147,8 @@ def test_the_rate_of_flips_is_estimated(flip):
     X = np.random.default_rng(1).normal(size=(60, 2))
     triplets = answers(X, 5000, nearer.NoisyOracle(nearer.PointOracle(X), flip, random_state=0))
     evidence = as_answers(triplets, 60)
-    held_out = refine(
-        evidence, survey(evidence, 2, Noise(), rng=np.random.default_rng(0))
-    ).strongest
-    fit = fit_posterior(evidence, 2, held_out.told, rng=np.random.default_rng(0))
+    held_out = tune(evidence, 2, Noise(16.0), rng=np.random.default_rng(0)).strongest
+    fit = fit_posterior(evidence, 2, held_out.fitted_noise, rng=np.random.default_rng(0))
     assert fit.noise.lapse == pytest.approx(flip, abs=0.03)
     assert held_out.accuracy > 0.9 * (1 - flip)
     assert nearer.metrics.mean_kendall_tau(X, fit.positions) > 0.85

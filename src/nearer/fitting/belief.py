@@ -34,7 +34,7 @@ from scipy.special import expit
 from nearer import checks
 from nearer.fitting import heldout
 from nearer.fitting.dimension import MANY, HeldOutJudge, settle
-from nearer.fitting.heldout import HeldOut, Tuned, hold_out, predicted_tau, refine
+from nearer.fitting.heldout import HeldOut, Tuned, hold_out, predicted_tau, tune, tune_from
 from nearer.fitting.initial import principal_axes
 from nearer.fitting.likelihood import (
     Answers,
@@ -48,6 +48,7 @@ from nearer.fitting.likelihood import (
 from nearer.fitting.losses import Floats
 from nearer.fitting.people import Reliability, rate_people
 from nearer.fitting.posterior import (
+    WEAK_PRIOR,
     Posterior,
     covariances_at,
     expected_tau,
@@ -477,7 +478,7 @@ class Belief:
                 if d != began and self._other_curve_is_better(d):
                     d = self._choose_dimension(d, self._tried[d])
                 tuned = self._tried[d]
-            noise, fits = tuned.strongest.told, tuned.strongest.fits
+            noise, fits = tuned.strongest.fitted_noise, tuned.strongest.fits
             held = hold_out(self._answers, d, noise, starts=fits, rng=self._rng, for_curve=True)
         best = self._fit_anew(d, noise, held.fits if held and before is None else ())
         self.fit = best if held is None else replace(best, curve=held.curve)
@@ -502,39 +503,41 @@ class Belief:
                 break
         return best
 
-    def _survey(self, d: int, like: HeldOut) -> Tuned | None:
+    def _tune(self, d: int, like: HeldOut) -> Tuned | None:
         """Where a search goes on from what was found before."""
         fits = like.fits if like.fits[0].shape[1] >= d else ()
         starts = tuple(principal_axes(X, d) for X in fits)
-        return heldout.survey(self._answers, d, like.noise, starts=starts, rng=self._rng, near=True)
+        return tune(self._answers, d, like.noise, starts=starts, rng=self._rng)
 
     def _choose_curve(self, d: int, before: HeldOut | None) -> Tuned | None:
         """The best noise of either kind."""
         if before is None or self._rival is None:
-            found = heldout.survey_curves(self._answers, d, self._plain, self._rng)
+            one = tune(self._answers, d, Noise(WEAK_PRIOR, tail=1.0), rng=self._rng)
+            known = None if one is None else one.tried[WEAK_PRIOR]
+            other = None if known is None else tune_from(self._answers, known, self._plain)
         else:
-            found = self._survey(d, before), self._survey(d, self._rival.best)
-        if found[0] is None or found[1] is None:
+            one, other = self._tune(d, before), self._tune(d, self._rival.best)
+        if one is None or other is None:
             return None
-        self._tried[d], self._rival = heldout.refine_curves(self._answers, found[0], found[1])
+        self._rival, self._tried[d] = sorted([one, other], key=lambda tuned: tuned.best.score)
         return self._tried[d]
 
     def _other_curve_is_better(self, d: int) -> bool:
         """Compare both curves again, where one was chosen in another dimension; keep the better."""
         known, rival = self._tried[d], self._rival
-        found = rival and heldout.survey_from(self._answers, known.best, rival.best.told)
+        found = rival and tune_from(self._answers, known.best, rival.best.fitted_noise)
         if found is None:
             return False
-        self._tried[d], self._rival = heldout.refine_curves(self._answers, known, found)
+        self._rival, self._tried[d] = sorted([known, found], key=lambda tuned: tuned.best.score)
         return self._tried[d].best.noise.tail != known.best.noise.tail
 
     def _choose_dimension(self, d: int, tuned: Tuned) -> int:
         def attempt(e: int, neighbour: int) -> Floats | None:
             known = self._tried[neighbour].best
-            tried = self._survey(e, known)
+            tried = self._tune(e, known)
             if tried is None:
                 return None
-            found = [refine(self._answers, tried), *filter(None, [self._tried.get(e)])]
+            found = [tried, *filter(None, [self._tried.get(e)])]
             self._tried[e] = max(found, key=lambda tuned: tuned.best.score)
             return self._tried[e].best.pieces
 

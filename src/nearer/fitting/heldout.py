@@ -14,12 +14,12 @@ question was to be asked (Horvitz and Thompson 1952). Where questions were rando
 nothing. The score counts all answers alike: such weights would waste most of them, and a fit that
 explains the questions that were hard explains the others too.
 
-*The prior* is looked for from weak to strong, in steps of four and then of two, for each curve: one
-that is refined beside one that is not would be taken for the better. Each fit starts where the
-weaker prior led, since under a strong one positions that questions do not keep apart collapse and
-stay so: with 6,000 questions about zappos85 that another program chose, such fits predicted random
-answers by .75, the others by .84. Of priors whose scores are within a standard error of the best,
-the strongest is taken, but none below `_USUAL_PRIOR` where one above is among them.
+*The prior* is searched from weak to strong, in steps of two, for each curve (`tune`). Each fit
+starts where the weaker prior led, since under a strong one positions that questions do not keep
+apart collapse and stay so: with 6,000 questions about zappos85 that another program chose, such
+fits predicted random answers by .75, the others by .84. Of priors whose scores are within a
+standard error of the best, the strongest is taken, but none below `_USUAL_PRIOR` where one above is
+among them.
 
 Each fit starts from the one of the same fold before, which never saw that fold. When there are
 many answers, a few folds hold enough of them and the others are not evaluated.
@@ -69,20 +69,18 @@ __all__ = [
     "hold_out",
     "hold_out_once",
     "predicted_tau",
-    "refine",
-    "refine_curves",
-    "survey",
-    "survey_curves",
-    "survey_from",
+    "tune",
+    "tune_from",
 ]
 
 # `python -m benchmarks sensitivity` halves and doubles those of chosen questions.
 FOLDS = 5  # a fit to four fifths predicts nearly as well as one to all; more take more time
 _ENOUGH = 4000  # held-out answers that settle a comparison of priors: time
 _FOR_CURVE = 4  # times as many settle a curve, to half a hundredth
-_LARGE_STEPS, _SMALL_STEPS = (0.25, 4.0), (0.5, 2.0)  # by which priors are changed: time
-_SAME = 1.0  # standard errors: of priors so close to the best, the strongest (Breiman et al. 1984)
-_WORSE = 1.0  # … after which a search goes no further that way
+_STEP = 2.0  # factor from one prior to the next: time
+# Standard errors: of priors so close to the best, the strongest (Breiman et al. 1984); a search
+# goes no further than to one that is worse by more.
+_SAME = 1.0
 _LEAST_PRIOR, _MOST_PRIOR = 0.25, 100.0  # at which all answers are guesses, and none: the ends
 # A prior below this is taken only where it is clearly better, as with five choices an object
 # (`python -m benchmarks choices --cells alone`): few answers about many objects hardly tell
@@ -149,9 +147,9 @@ class HeldOut:
         return float(np.average(self.log_likelihood, weights=self.counts))
 
     @property
-    def told(self) -> Noise:
+    def fitted_noise(self) -> Noise:
         """What fits then assume: not so many lapses that nothing is left."""
-        return _told(self.noise, self.own_curve)
+        return _with_lapses(self.noise, self.own_curve)
 
     @property
     def effective_share(self) -> float:
@@ -166,7 +164,7 @@ class HeldOut:
 
     @property
     def right(self) -> Floats:
-        """How far each answer was predicted, from 0 to 1; nan where nobody could decide."""
+        """How far each answer was predicted, from 0 to 1; nan for undecided trials."""
         return self.forecast.right
 
 
@@ -200,15 +198,15 @@ def as_noise(X: Floats, curve: Curve) -> Noise:
     positions then are.
     """
     prior = float(np.clip(curve.sharpness * X.std(), _LEAST_PRIOR, _MOST_PRIOR))
-    return _told(Noise(prior), curve)
+    return _with_lapses(Noise(prior), curve)
 
 
-def _told(noise: Noise, curve: Curve) -> Noise:
+def _with_lapses(noise: Noise, curve: Curve) -> Noise:
     return replace(noise, lapse=0.0 if noise.tail else min(curve.lapse, _MOST_LAPSE))
 
 
 def hold_out(
-    evidence: Answers,
+    answers: Answers,
     n_components: int,
     noise: Noise,
     *,
@@ -227,8 +225,8 @@ def hold_out(
     work: list[Any] = []
     held, enough = 0.0, _ENOUGH * (_FOR_CURVE if for_curve else 1)
     for k in range(FOLDS):
-        seen, unseen, _ = _dealt(evidence, k)
-        begin = starts[k] if k < len(starts) else cloud(evidence.n_objects, n_components, rng)
+        seen, unseen, _ = _dealt(answers, k)
+        begin = starts[k] if k < len(starts) else cloud(answers.n_objects, n_components, rng)
         work.append((seen, unseen, begin))
         held += float(unseen.weights.sum())
         if held >= enough:
@@ -238,20 +236,20 @@ def hold_out(
         fit = fit_posterior(seen, n_components, noise, start=start, rescue=rescue)
         return fit.positions, unseen.predict(fit)
 
-    far = len(work) > 1 and evidence.terms >= _FAR and is_parallel()
-    if far and not wants_gpu(evidence.terms, evidence.n_objects):  # go without what is laid out
+    far = len(work) > 1 and answers.terms >= _FAR and is_parallel()
+    if far and not wants_gpu(answers.terms, answers.n_objects):  # go without what is laid out
         done = parallel_map(
             predict, [(replace(seen), replace(unseen), X) for seen, unseen, X in work]
         )
     else:
         done = [predict(*fold) for fold in work]
     fits, predicted = zip(*done, strict=True)
-    at = np.concatenate([_dealt(evidence, k)[2] for k in range(len(work))])
-    forecast = evidence.part(at).beside(np.concatenate(predicted))
-    asked, weights = evidence.weights[at], evidence.weights[at] / evidence.odds[at]
+    at = np.concatenate([_dealt(answers, k)[2] for k in range(len(work))])
+    forecast = answers.part(at).beside(np.concatenate(predicted))
+    asked, weights = answers.weights[at], answers.weights[at] / answers.odds[at]
     own, logs = fit_curve(forecast, asked)
     curve = fit_curve(forecast, weights)[0] if (weights != asked).any() else own
-    piece = np.unique(evidence.group[at], return_inverse=True)[1]
+    piece = np.unique(answers.group[at], return_inverse=True)[1]
     counts, weights = asked / asked.mean(), weights / weights.mean()
     return HeldOut(at, forecast, logs, counts, weights, piece, noise, curve, own, fits)
 
@@ -283,92 +281,58 @@ def hold_out_once(
     return HeldOut(at, forecast, logs, counts, counts, piece, Noise(), curve, curve, fits)
 
 
-def survey(
-    evidence: Answers,
+def tune(
+    answers: Answers,
     n_components: int,
     noise: Noise,
     *,
     starts: tuple[Floats, ...] = (),
     rng: np.random.Generator | None = None,
-    near: bool = False,
 ) -> Tuned | None:
-    """Look for the prior and the lapse rate under which held-out answers are most likely, roughly.
+    """Search the prior and the lapse rate under which held-out answers are most likely.
+
+    From the prior of `noise`, priors become stronger and then weaker for as long as predictions do
+    not become clearly worse. Each fit starts where the one before ended, in its unit.
 
     Parameters
     ----------
-    evidence
-        From `nearer.fitting.likelihood.as_answers`.
-    n_components
-        Dimension of the positions.
+    answers, n_components
+        As in `hold_out`.
     noise
-        Where the search begins; its prior only if it is `near`.
+        Where the search begins; its tail is not changed.
     starts, rng
         As in `hold_out`.
-    near
-        Whether the prior is known to be close to the best; else the search begins at a weak one.
 
     Returns
     -------
     tuned
-        For `refine`; None where there are too few answers to hold any out.
+        Every prior that was tried; None where there are too few answers to hold any out.
     """
-    if len(np.unique(evidence.group)) < _FEWEST:
+    if len(np.unique(answers.group)) < _FEWEST:
         return None
-    if not near:
-        noise = replace(noise, prior=WEAK_PRIOR)
-    first = hold_out(evidence, n_components, noise, starts=starts, rng=rng)
-    told = first.told
-    if abs(told.lapse - noise.lapse) > _SAME_LAPSE:
-        again = hold_out(evidence, n_components, told, starts=first.fits)
-        first = max(first, again, key=lambda held: held.score)
-    tuned = Tuned({first.noise.prior: first})
-    return tuned if near else _walk(evidence, tuned, _LARGE_STEPS)
-
-
-def refine(evidence: Answers, tuned: Tuned) -> Tuned:
-    """Go on in small steps from the best prior so far."""
-    return _walk(evidence, tuned, _SMALL_STEPS)
-
-
-def survey_curves(
-    evidence: Answers, n_components: int, noise: Noise, rng: np.random.Generator
-) -> tuple[Tuned | None, Tuned | None]:
-    """`survey` for the t curve and, from its fits, for the logistic one with this lapse rate."""
-    first = survey(evidence, n_components, Noise(tail=1.0), rng=rng)
-    if first is None:
-        return None, None
-    return first, survey_from(evidence, first.tried[WEAK_PRIOR], noise)
-
-
-def survey_from(evidence: Answers, known: HeldOut, noise: Noise) -> Tuned | None:
-    """`survey` for another curve, from the fits by one: they never saw their folds."""
-    starts = tuple(spread_out(X) for X in known.fits)
-    return survey(evidence, starts[0].shape[1], noise, starts=starts)
-
-
-def refine_curves(evidence: Answers, *found: Tuned) -> tuple[Tuned, Tuned]:
-    """The better of two curves and the other, both refined."""
-    refined = [refine(evidence, tuned) for tuned in found]
-    worse, better = sorted(refined, key=lambda tuned: tuned.best.score)
-    return better, worse
-
-
-def _walk(evidence: Answers, tuned: Tuned, steps: tuple[float, ...]) -> Tuned:
-    """Change the prior by each factor for as long as predictions do not become clearly worse."""
-    tried, best = dict(tuned.tried), tuned.best
-    for factor in steps:
+    best = hold_out(answers, n_components, noise, starts=starts, rng=rng)
+    if abs(best.fitted_noise.lapse - noise.lapse) > _SAME_LAPSE:
+        again = hold_out(answers, n_components, best.fitted_noise, starts=best.fits)
+        best = max(best, again, key=lambda held: held.score)
+    tried = {best.noise.prior: best}
+    for factor in (1 / _STEP, _STEP):
         held = best
-        while True:
+        while best.advantage(held) <= _SAME:
             prior = held.noise.prior * factor
             if prior in tried or not _LEAST_PRIOR <= prior <= _MOST_PRIOR:
                 break
             fits = tuple(factor * X for X in held.fits)
-            noise = replace(held.told, prior=prior)
-            held = tried[prior] = hold_out(evidence, fits[0].shape[1], noise, starts=fits)
+            wider = replace(held.fitted_noise, prior=prior)
+            held = tried[prior] = hold_out(answers, n_components, wider, starts=fits)
             best = max(best, held, key=lambda held: held.score)
-            if best.advantage(held) > _WORSE:
-                break
     return Tuned(tried)
+
+
+def tune_from(answers: Answers, known: HeldOut, noise: Noise) -> Tuned | None:
+    """`tune` for another curve, from the fits of this one, which never saw their folds."""
+    starts = tuple(spread_out(X) for X in known.fits)
+    noise = replace(noise, prior=WEAK_PRIOR)
+    return tune(answers, starts[0].shape[1], noise, starts=starts)
 
 
 def fit_curve(forecast: MarginForecast | ChoiceForecast, weights: Floats) -> tuple[Curve, Floats]:
@@ -398,13 +362,13 @@ def fit_curve(forecast: MarginForecast | ChoiceForecast, weights: Floats) -> tup
     return curve, forecast.along(curve.sharpness, lapse)[0]
 
 
-def _dealt(evidence: Any, k: int) -> Any:
+def _dealt(answers: Any, k: int) -> Any:
     """The answers of the other folds, those of this one, and which rows the latter are."""
-    if k not in evidence.parts:
-        out = _fold_of(evidence.group) == k
+    if k not in answers.parts:
+        out = _fold_of(answers.group) == k
         seen, unseen = np.flatnonzero(~out), np.flatnonzero(out)
-        evidence.parts[k] = evidence.part(seen), evidence.part(unseen), unseen
-    return evidence.parts[k]
+        answers.parts[k] = answers.part(seen), answers.part(unseen), unseen
+    return answers.parts[k]
 
 
 def _fold_of(group: NDArray[np.uint64]) -> NDArray[np.int64]:
