@@ -19,12 +19,7 @@ from nearer.plotting.map_inputs import read_inputs
 if TYPE_CHECKING:
     from nearer.dimension import DimensionEstimate
 
-__all__ = ["SCORES", "plot_basis", "plot_dimension", "plot_world"]
-
-SCORES = {  # what the scores of a dimension estimate are, by its method
-    "exact": "log-loss of held-out answers",
-    "held-out": "log-loss of held-out answers",
-}
+__all__ = ["plot_basis", "plot_dimension", "plot_world"]
 
 _SHADE = "0.93"
 
@@ -90,12 +85,12 @@ def plot_dimension(estimate: DimensionEstimate, ax: Axes | None = None) -> Axes:
         ax = new_axes(5, 3.5)
     tried, d = estimate.dimensions, estimate.dimension
     low, high, last = estimate.dimension_low, estimate.dimension_high, max(int(tried[-1]), d)
-    ax.set(xlabel="dimensions", ylabel=SCORES[estimate.method])
+    ax.set(xlabel="dimensions", ylabel="log-loss of held-out answers")
     if np.isfinite(estimate.scores).any():
         ax.errorbar(tried, estimate.scores, 2 * estimate.errors, marker="o", capsize=3)
     else:
-        told = ax.text(0.5, 0.5, "nothing was held out", transform=ax.transAxes, ha="center")
-        told.set_backgroundcolor(_SHADE)
+        how: Any = {"transform": ax.transAxes, "ha": "center", "backgroundcolor": _SHADE}
+        ax.text(0.5, 0.5, "nothing was held out", **how)
         ax.set(yticks=[], ylabel="")
     ax.axvspan(low - 0.5, min(high, last) + 0.5, color=_SHADE, zorder=-1)
     ax.axvline(d, linestyle="--", color="0.5")

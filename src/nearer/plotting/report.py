@@ -302,14 +302,14 @@ def _evidence(e: Embedding) -> dict[str, Any] | None:
                 _percent(x["accuracy"]) if x.get("accuracy") is not None else "",
             ]
         )
-    if rows:
-        rows += [["others", _percent(rest), "not tried", ""]] if rest > 0 else []
-        heads = ["dimensions", "probability", "log-loss", "accuracy"]
-        return {"heads": heads, "rows": rows, "pooled": pooled, "violated": False}
-    shares = [[str(d), _percent(x["disobeyed"])] for d, x in known.items() if "disobeyed" in x]
-    if not (e.chosen and shares):
+    if not rows:
         return None
-    return {"heads": ["dimensions", "violated"], "rows": shares, "pooled": 0, "violated": True}
+    rows += [["others", _percent(rest), "not tried", ""]] if rest > 0 else []
+    return {
+        "heads": ["dimensions", "probability", "log-loss", "accuracy"],
+        "rows": rows,
+        "pooled": pooled,
+    }
 
 
 def _scores(estimate: Any) -> str:
