@@ -27,11 +27,11 @@ from nearer.metrics import share_interval
 from nearer.questions import pack
 from nearer.trials import Trials
 
-__all__ = ["Agreement", "Calibration", "calibrated", "measure_agreement"]
+__all__ = ["MOST_SORTED", "Agreement", "Calibration", "calibrated", "measure_agreement"]
 
 Floats = NDArray[np.float64]
 _BINS = 8
-_MOST_ANSWERS = 10_000_000  # sorting more would take longer than a fit on a GPU
+MOST_SORTED = 10_000_000  # sorting more would take longer than a fit on a GPU
 
 
 @dataclass(frozen=True)
@@ -101,11 +101,11 @@ def measure_agreement(
     if weights is not None and len(np.unique(weights[weights > 0])) == 1 and (weights % 1).any():
         weights = np.sign(weights)  # not counts, but all the same
     if weights is not None and (weights != 1).any():
-        if (weights % 1).any() or weights.sum() > _MOST_ANSWERS:
+        if (weights % 1).any() or weights.sum() > MOST_SORTED:
             return {}
         each = np.repeat(np.arange(len(answers)), weights.astype(np.int64))
         answers, people = answers[each], None if people is None else people[each]
-    if len(answers) > _MOST_ANSWERS:
+    if len(answers) > MOST_SORTED:
         return {}
     if people is not None and people.dtype.kind == "U":  # "" is not a person
         answers, people = answers[people != ""], people[people != ""]

@@ -12,6 +12,7 @@ loss with a number of its own adds that one field. The mathematics is in `nearer
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
@@ -24,6 +25,7 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from nearer import checks
 from nearer._fit import fit, load_answers
+from nearer.agreement import MOST_SORTED
 from nearer.checks import amount
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.fitting.device import Device, gpu, is_tensor, using
@@ -49,8 +51,6 @@ __all__ = [
     "PositionsEstimator",
     "as_generator",
 ]
-
-_MOST_SORTED = 10_000_000  # answers; sorting more would take longer than a fit on a GPU
 
 
 def as_generator(random_state: Any) -> np.random.Generator:
@@ -129,6 +129,7 @@ class _TripletEstimator(PositionsEstimator):
     _rates_people = False
     n_contradictions_: int | None
     device: str = "cpu"
+    _embed: Callable[..., Fit]  # passes, dimensions, generator, start, people
 
     def fit(
         self,
@@ -194,16 +195,6 @@ class _TripletEstimator(PositionsEstimator):
         self.n_contradictions_ = _warn_about(loaded.rows, loaded.n)
         weights = loaded.weights if sample_weight is None else sample_weight
         return prepare(loaded.rows, loaded.n, weights), loaded.trials.people
-
-    def _embed(
-        self,
-        passes: Passes,
-        d: int,
-        rng: np.random.Generator,
-        init: Any,
-        people: ArrayLike | None,
-    ) -> Fit:
-        raise NotImplementedError
 
     def transform(self, triplets: ArrayLike | None = None) -> Any:
         """Return the positions found; triplets are not looked at, pipelines pass them."""
@@ -271,7 +262,7 @@ def _warn_about(rows: NDArray[np.int32], n: int) -> int | None:
 
     Very many answers are not sorted just for that: None.
     """
-    if len(rows) > _MOST_SORTED:
+    if len(rows) > MOST_SORTED:
         return None
     report = examine(rows.astype(np.int64), tuple(map(str, range(n))))
     said = []
