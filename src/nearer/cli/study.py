@@ -179,6 +179,8 @@ def embed(study: Path, dim: int | None, seed: int, out: Path | None, as_json: bo
     from nearer.study.maps import EVERY_KIND, FEWEST, collected, draw_map
     from nearer.study.store import connect, read_config, stored_items
 
+    if out is not None:  # before the work of a fit
+        check_file("--out", out, [study])
     with closing(connect(study, read_only=True)) as db:
         names = [item["name"] for item in stored_items(db)]
         answers, d = collected(db, EVERY_KIND), dim or read_config(db).n_components
