@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nearer
-from nearer._kernels.information import most_informative
+from nearer._kernels.paper import most_informative
 from nearer.errors import InvalidInput
 from nearer.questions import balanced_questions, pack
 

@@ -11,7 +11,7 @@ from scipy.spatial.distance import squareform
 from scipy.stats import chi2
 
 import nearer
-from nearer._kernels.wandering import wander
+from nearer._kernels.walking import walk
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.metrics import procrustes
 from nearer.questions import answered, random_questions
@@ -220,7 +220,7 @@ def test_the_walk_steps_as_its_slow_twin_does():
         high = grid[bad[bad > 120_000].min()] if (bad > 120_000).any() else 6.0
         slow[i] = slow[i] + (low + chances[0, i, 0] * (high - low)) * directions[0, i]
     fast = X.copy()
-    wander(fast, rows, first, order, directions, chances, 1.0)
+    walk(fast, rows, first, order, directions, chances, 1.0)
     assert fast == pytest.approx(slow, abs=1e-3)
 
 

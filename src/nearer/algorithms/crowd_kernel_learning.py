@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearer import checks
-from nearer._kernels.information import most_informative
+from nearer._kernels.paper import most_informative
 from nearer.algorithms.budgets import default_budget
 from nearer.asking.answers import Record
 from nearer.asking.protocol import Strategy, recorded, repeatable

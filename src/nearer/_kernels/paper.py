@@ -1,4 +1,12 @@
-"""Which of some questions about a head tells most about where the head is (Tamuz et al. 2011)."""
+"""Two loops of the paper's methods: objects above others, and questions by expected information.
+
+*Dominance.* Inputs are prepared by `nearer.algorithms.dominance`: `ranks` is ``(n, k)``, one row an
+object; `short` and `bound` name, for each object, the ranking in which it has the fewest members
+below it, and their number. Only those members need be compared with it.
+
+*Information.* Of some questions about a head, the one expected to tell most about the position of
+the head (Tamuz et al. 2011).
+"""
 
 from __future__ import annotations
 
@@ -9,12 +17,59 @@ from numpy.typing import NDArray
 
 from nearer._kernels.compiling import helper, kernel, side_by_side
 
-__all__ = ["most_informative"]
+__all__ = ["count_below", "most_below", "most_informative"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _PART = 64  # heads that make a second thread worth waking: some milliseconds
+
+
+@helper
+def _count(ranks: Ints, members: Ints, x: int, column: int, bound: int, needed: int) -> int:
+    """How many of the first `bound` members, in the order of that column, x is above.
+
+    Gives up with less than `needed` as soon as that many are out of reach.
+    """
+    k = ranks.shape[1]
+    total = 0
+    for i in range(bound):
+        if total + bound - i < needed:
+            break
+        y = members[column, i]
+        below = True
+        for j in range(k):
+            if ranks[y, j] >= ranks[x, j]:
+                below = False
+                break
+        if below:
+            total += 1
+    return total
+
+
+@kernel
+def count_below(ranks: Ints, members: Ints, short: Ints, bound: Ints) -> Ints:
+    """For each object, how many members it is above."""
+    n = ranks.shape[0]
+    counts = np.zeros(n, dtype=np.int64)
+    for x in range(n):
+        counts[x] = _count(ranks, members, x, short[x], bound[x], 0)
+    return counts
+
+
+@kernel
+def most_below(
+    ranks: Ints, members: Ints, short: Ints, bound: Ints, order: Ints
+) -> tuple[int, int]:
+    """The first object, in `order` of falling bound, that is above most members; and how many."""
+    best, most = order[0], -1
+    for x in order:
+        if bound[x] <= most:
+            break
+        count = _count(ranks, members, x, short[x], bound[x], most + 1)
+        if count > most:
+            best, most = x, count
+    return best, most
 
 
 @helper

@@ -1,11 +1,11 @@
-"""Steps of a random walk among the positions that obey all answers.
+"""Steps of a random walk among the positions that satisfy all answers.
 
 One object moves at a time, along a line. On a line, an answer about the object allows an interval:
 between two roots of a quadratic where the object is the near one, outside of them where it is the
 far one, on one side of the mid-plane where it is the head. The step goes to a uniform place of the
 interval that all its answers allow around the present place, and is taken with the odds that a
 Gaussian of standard deviation `spread` around the origin gives (Metropolis), so that the walk
-visits obedient positions as often as that prior holds them likely.
+visits positions as often as that prior makes them probable.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from nearer._kernels.compiling import helper, kernel
 
-__all__ = ["wander"]
+__all__ = ["walk"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer]
@@ -57,7 +57,7 @@ def _narrowed(
 
 
 @kernel
-def wander(
+def walk(
     X: Floats,
     triplets: Ints,
     first: Ints,
