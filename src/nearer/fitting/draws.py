@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from nearer.distances import Distances
 from nearer.errors import AnswersWarning, InvalidInput
-from nearer.fitting.likelihood import Answers, Choices, Noise, as_answers
+from nearer.fitting.likelihood import MOST_LAPSE, Answers, Choices, Noise, as_answers
 from nearer.fitting.posterior import WEAK_PRIOR, Posterior
 from nearer.metrics import procrustes
 from nearer.parallel import parallel_map
@@ -55,7 +55,6 @@ _DISCARDED_DRAWS = 10  # of the walk before the first
 _ACCEPTED, _ACCEPTED_NOISE = 0.8, 0.4
 _PRIORS = (0.1, WEAK_PRIOR)  # widths; beyond, answers are no less noisy and moves small
 _TAILS = (0.1, 30.0)  # degrees of freedom, the latter all but Gaussian
-_MOST_LAPSE = 0.45
 # Share of answers that positions may violate and still count as exact: what runs without errors
 # leave (.1 to .3 %), against answers that are wrong
 _EXACT_VIOLATED = 0.01
@@ -225,7 +224,7 @@ class _Chain:
     def _lapse(self, by: float) -> float:
         """The lapse rate takes a step."""
         noise = replace(self.noise, lapse=abs(self.noise.lapse + by))
-        return self._take(self.X, noise) if noise.lapse < _MOST_LAPSE else 0.0
+        return self._take(self.X, noise) if noise.lapse < MOST_LAPSE else 0.0
 
     def _bend(self, by: float) -> float:
         """The tail grows by this logarithm."""

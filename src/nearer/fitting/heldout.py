@@ -40,6 +40,7 @@ from nearer.fitting.device import wants_gpu
 from nearer.fitting.dimension import advantage
 from nearer.fitting.initial import fit_from_more_dimensions
 from nearer.fitting.likelihood import (
+    MOST_LAPSE,
     Answers,
     ChoiceForecast,
     Curve,
@@ -87,7 +88,6 @@ _LEAST_PRIOR, _MOST_PRIOR = 0.25, 100.0  # at which all answers are guesses, and
 _USUAL_PRIOR = 0.5
 _FLATTEST = 0.05  # sharpness of predictions that are all but guesses
 _SAME_LAPSE = 0.01  # difference below which the fits are not made again: time
-_MOST_LAPSE = 0.45  # a rate that leaves nothing to fit
 _FEWEST = 20  # answers below which nothing can be held out
 _SHARPEST = 2.0  # few answers that are all predicted rightly would ask for any sharpness
 _FAR = 1 << 16  # terms that make a fold worth sending elsewhere: about a second of passes
@@ -202,7 +202,7 @@ def as_noise(X: Floats, curve: Curve) -> Noise:
 
 
 def _with_lapses(noise: Noise, curve: Curve) -> Noise:
-    return replace(noise, lapse=0.0 if noise.tail else min(curve.lapse, _MOST_LAPSE))
+    return replace(noise, lapse=0.0 if noise.tail else min(curve.lapse, MOST_LAPSE))
 
 
 def hold_out(

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from nearer.fitting.posterior import Posterior
 
 __all__ = [
+    "MOST_LAPSE",
     "Answers",
     "ChoiceForecast",
     "Choices",
@@ -55,6 +56,7 @@ __all__ = [
 ]
 
 
+MOST_LAPSE = 0.45  # a rate that leaves nothing to fit
 _LEAST = float(np.sqrt(np.finfo(float).tiny))  # probability; its inverse can be summed
 
 
