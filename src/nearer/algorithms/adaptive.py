@@ -268,7 +268,9 @@ def _core_and_others(
     inside = inside[(inside < CORE).all(axis=1)]
     first = how.begun_with[0] if how.begun_with else budget
     half = None if first is None else max(1, first // 2)
-    paced = replace(how, begun_with=())  # half of it is the core's whole budget
+    # Half of the budget is the core's whole one. Its errors and those of the objects placed among
+    # it add up, so that each gets half of what the quality allows.
+    paced = replace(how, begun_with=(), quality=(1 + how.quality) / 2)
     core = yield from renumbered(_together(CORE, half, inside, paced), objects)
     if budget is None:
         held_out = None if core.details["exact"] else core.held_out
