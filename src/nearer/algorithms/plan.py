@@ -92,6 +92,8 @@ def forecast(
     Forecast(n_comparisons=1436, n_rounds=19)
     """
     n, d = n_objects, n_components
+    if n > TOGETHER:  # as good as the core, see `nearer.algorithms.adaptive`
+        quality = (1 + quality) / 2
     each = expected_questions(n, d, noise, quality)
     if budget is not None and budget <= each * n:
         return Forecast(budget, min(20, budget))

@@ -127,7 +127,7 @@ def _forecast(
     }
     if cost is not None:
         columns["cost"] = [f"{row['cost']:,.2f}" for row in rows]
-    lines = ["expected by nearer embed without a budget, within about a third"]
+    lines = ["a rough estimate for nearer embed without a budget: a run may take half as many more"]
     return {"n_objects": n, "forecast": rows}, (f"{n:,} objects", columns, lines)
 
 
