@@ -26,8 +26,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks._study_people import Outcome, Server, crowd
 from benchmarks.harness import Cell, Rows, cell, table
-from benchmarks.study_people import Outcome, Server, crowd
 from nearer.study.config import Config
 from nearer.study.exports import completions_csv
 from nearer.study.items import EarlierAnswer, Item, import_answers

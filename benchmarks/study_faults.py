@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks._study_people import Outcome, Server, crowd
 from benchmarks.harness import Cell, Rows, grid, table
-from benchmarks.study_people import Outcome, Server, crowd
 from nearer.study.board import Board
 from nearer.study.config import Config
 from nearer.study.items import Item

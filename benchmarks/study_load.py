@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks._study_people import answer_all, served
 from benchmarks.harness import Cell, Rows, cell, distinct, pick, summary, table
-from benchmarks.study_people import answer_all, served
 from nearer.study.actions import GivenAnswer, answer, join, set_state
 from nearer.study.config import Config
 from nearer.study.items import EarlierAnswer, Item, import_answers

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 import nearer
+from benchmarks._study_people import Outcome, crowd, served
 from benchmarks.harness import Cell, Rows, distinct, grid, median, pick, table
-from benchmarks.study_people import Outcome, crowd, served
 from nearer.questions import pack
 from nearer.study.config import Config
 from nearer.study.items import Item

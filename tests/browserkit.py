@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.study_people import served
+from benchmarks._study_people import served
 from nearer.study.config import Config
 from nearer.study.store import new_study
 

@@ -23,7 +23,7 @@ from browserkit import (
     wait_for_question,
 )
 
-from benchmarks.study_people import answer_all, served
+from benchmarks._study_people import answer_all, served
 from nearer.study.config import Config
 from nearer.study.items import read_files
 from nearer.study.simulate import Crowd

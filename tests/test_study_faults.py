@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from studykit import make_study
 
+from benchmarks._study_people import Client, Server, answer_all, crowd, served
 from benchmarks.study_faults import drill
 from benchmarks.study_load import http_load
-from benchmarks.study_people import Client, Server, answer_all, crowd, served
 from nearer.study.simulate import Crowd
 from nearer.study.store import connect
 

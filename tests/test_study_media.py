@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from studykit import Web, picture
 
-from benchmarks.study_people import served
+from benchmarks._study_people import served
 from nearer.study.config import Config
 from nearer.study.items import Item, read_files
 from nearer.study.store import new_study

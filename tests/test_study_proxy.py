@@ -12,7 +12,7 @@ import httpx2 as httpx
 import pytest
 from studykit import make_study
 
-from benchmarks.study_people import served
+from benchmarks._study_people import served
 
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
 CADDY = shutil.which("caddy")

@@ -9,7 +9,7 @@ import time
 import pytest
 from studykit import make_study
 
-from benchmarks.study_people import served
+from benchmarks._study_people import served
 from nearer.study import app as server_app
 from nearer.study.app import create_app, open_study
 from nearer.study.auth import Signer

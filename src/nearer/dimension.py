@@ -240,15 +240,14 @@ def _find_dimension(belief: Belief, most: int, exact: ExactFit | None = None) ->
     n, held, judge = len(belief.fit.positions), belief.held_out, belief.judge
     positions = belief.fit.positions if exact is None else exact.fit.positions
     d = positions.shape[1]
-    chances = judge.probabilities(most, least=1 if exact is None else d)
+    possible = max(d, min(most, belief.most_possible))
+    chances = judge.probabilities(possible, least=1 if exact is None else d)
     low, high = judge.span(chances)
-    if belief.is_exact:  # then what satisfies many answers needs no further dimension
-        high = min(high, belief.span[1])
     low, high = min(low, d), max(high, d)
     # four standard errors above a coin: the best of some ten settings exceeds three by chance
     if held is None or held.accuracy <= 0.5 + 2 / np.sqrt(len(held.pieces)):
-        low, high = 1, most
-    if high == most:  # more cannot be excluded
+        low, high, possible = 1, most, most
+    if high == possible == most:  # more cannot be excluded
         high = n - 1
     evidence = belief.evidence
     for e, found in evidence.items():

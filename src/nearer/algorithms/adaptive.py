@@ -276,9 +276,12 @@ def _core_and_others(
         held_out = None if core.details["exact"] else core.held_out
         wrong = 0.0 if held_out is None else 1 - held_out.accuracy
         budget = core.n_comparisons + int((n - CORE) * most_questions(n, core.dimension, wrong))
+    fit: Posterior = core.details["posterior"]
+    asked = np.setdiff1d(np.arange(CORE), core.details["never_asked"])  # others have no position
     placing = place_among(
-        core.details["posterior"],
+        replace(fit, positions=fit.positions[asked], covariances=fit.covariances[asked], bias=None),
         np.arange(CORE, n),
+        ids=asked,
         budget=max(1, budget - core.n_comparisons),
         until_spent=how.quality >= 1,
         keep_triplets=keep_triplets,

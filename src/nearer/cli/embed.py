@@ -133,7 +133,7 @@ def _embed(
 ) -> None:
     """Load, ask, embed, write and print."""
     check_folder(out, (*_WRITTEN, _KEPT), map(Path, filter(None, (data, journal))))
-    given = _load(data, names, seed)
+    given = _load(data, names, seed, options.get("n_components"))
     points = given.points
     makers()  # compiled code is loaded before the folder is made and the clock starts
     folder = make_folder(out)
@@ -194,8 +194,8 @@ def _summary(method: str, found: Embedding, seconds: float, seed: int) -> dict[s
     }
 
 
-def _load(data: str, names: str, seed: int | None) -> NamedPoints:
-    """The points of a file or a built-in set, and what of the file is not used."""
+def _load(data: str, names: str, seed: int | None, dim: int | None) -> NamedPoints:
+    """The points of a file or a built-in set; it says what of the file is not used."""
     given = load_named_points(data, names=names, random_state=seed)
     if given.assumed is not None:
         say(
@@ -209,8 +209,10 @@ def _load(data: str, names: str, seed: int | None) -> NamedPoints:
         )
         why = "" if given.names is not None else unnamed
         say(f"{data}: columns not used: {', '.join(given.unread)}{why}", err=True)
-    if given.points.shape[0] < 3:
-        raise InvalidInput(f"{data}: has {given.points.shape[0]} objects; at least 3 are needed")
+    if (n := given.points.shape[0]) < 3:
+        raise InvalidInput(f"{data}: has {n} objects; at least 3 are needed")
+    if dim is not None and dim >= n:
+        raise InvalidInput(f"--dim {dim}: {n} objects span at most {n - 1} dimensions; lower --dim")
     return given
 
 

@@ -167,23 +167,30 @@ class Belief:
         )
 
     @property
+    def most_possible(self) -> int:
+        """The most dimensions that the answers leave possible.
+
+        Exact answers that are many even for one dimension more, and satisfied without it, need
+        no more than the present one.
+        """
+        d, n = self.dimension, len(self.fit.positions)
+        enough = self._answers.total >= MANY * n * (d + 1) and n >= _FEW_OBJECTS * (d + 1)
+        satisfied = self._exact and self._less_probable_than(0.5) <= _EXACT_ERRORS
+        return d if enough and satisfied and self.fit.positions.any() else self._most
+
+    @property
     def probabilities(self) -> dict[int, float]:
         """Dimension → how probable it is, where the belief chooses its dimension."""
-        return self.judge.probabilities(self._most) if self._free else {}
+        return self.judge.probabilities(self.most_possible) if self._free else {}
 
     @property
     def span(self) -> tuple[int, int]:
         """The dimensions that the answers cannot tell apart; the given one where it was given."""
-        d, n = self.dimension, len(self.fit.positions)
         if not self._free:
-            return d, d
+            return self.dimension, self.dimension
         if not self.fit.positions.any():  # all in one place, or nothing known
             return 1, self._most
-        low, high = self.judge.span(self.probabilities)
-        # exact answers that are many for the next dimension, too, and satisfied without it
-        enough = self._answers.total >= MANY * n * (d + 1) and n >= _FEW_OBJECTS * (d + 1)
-        satisfied = self._exact and self._less_probable_than(0.5) <= _EXACT_ERRORS
-        return (low, d) if satisfied and enough else (low, high)
+        return self.judge.span(self.probabilities)
 
     @property
     def evidence(self) -> dict[int, Any]:

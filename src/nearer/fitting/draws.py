@@ -95,7 +95,23 @@ def draw_positions(
     ... ).shape
     (5, 3, 1)
     """
-    if posterior is not None and not len(triplets):
+    head, near, far = triplets.T
+    distances = Distances(positions)
+    satisfied = distances.between(head, near) < distances.between(head, far)
+    wrong = 1 - float(satisfied.mean()) if len(triplets) else 1.0
+    if posterior is None:
+        exact = wrong <= (_EXACT_VIOLATED if covariances is None else 0)
+    else:
+        exact = posterior.noise.bias > 0 and wrong <= _EXACT_VIOLATED
+    if exact:
+        return _satisfying(positions, triplets[satisfied], k, rng)
+    if posterior is not None and len(triplets):
+        # fits by the t curve take no lapses, unless of choices
+        rows = Trials.from_triplets(triplets) if posterior.noise.tail else triplets
+        answers = choices or as_answers(rows, len(positions), weights)
+        drawn = draw_maps(posterior, answers, k, rng)
+        return np.array([procrustes(positions, X).aligned for X in drawn])
+    if posterior is not None:
         warnings.warn(
             "the answers were not kept: every object is drawn by itself, the others held fixed, "
             "and what is computed of several seems surer than it is; nearer.embed keeps them with "
@@ -103,18 +119,6 @@ def draw_positions(
             AnswersWarning,
             stacklevel=3,
         )
-    elif posterior is not None:
-        # fits by the t curve take no lapses, unless of choices
-        rows = Trials.from_triplets(triplets) if posterior.noise.tail else triplets
-        answers = choices or as_answers(rows, len(positions), weights)
-        drawn = draw_maps(posterior, answers, k, rng)
-        return np.array([procrustes(positions, X).aligned for X in drawn])
-    head, near, far = triplets.T
-    distances = Distances(positions)
-    satisfied = distances.between(head, near) < distances.between(head, far)
-    wrong = 1 - float(satisfied.mean()) if len(triplets) else 1.0
-    if wrong <= (_EXACT_VIOLATED if covariances is None else 0):
-        return _satisfying(positions, triplets[satisfied], k, rng)
     if covariances is None:
         remedy = "nearer.fit of their answers, fit(embedding.triplets, n_objects=…), finds it"
         if not len(triplets):
