@@ -474,6 +474,8 @@ class Belief:
 
     def _review_noisy(self) -> None:
         before, noise, d = self.held_out, self.fit.noise, self.dimension
+        if noise.bias:  # what exact answers would be like says nothing of noisy ones
+            before, noise = None, self._plain
         self._tried = {}
         carried = len(self._answers.row) // (_ANSWERS * len(self.fit.positions))
         if self._free and before is None and carried < d:

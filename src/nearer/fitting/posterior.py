@@ -14,12 +14,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 from scipy.special import expit, log_expit, ndtr
 
 from nearer.fitting.device import margins
 from nearer.fitting.initial import principal_axes, relocate
 from nearer.fitting.likelihood import Answers, Comparisons, Curve, Noise, moderate
-from nearer.fitting.solver import Fit, minimise
+from nearer.fitting.solver import Fit
 from nearer.questions import Floats, random_questions
 
 __all__ = [
@@ -156,13 +157,14 @@ def fit_bias(answers: Comparisons, fit: Posterior) -> Floats:
     known = moderate(*replace(fit, bias=None).margins(rows))
     near, far = rows[:, 1], rows[:, 2]
 
-    def sums(bias: Floats) -> tuple[float, Floats]:
-        margin = known + bias[near] - bias[far]
+    def cost(bias: Floats) -> tuple[float, Floats]:
+        margin, spread = known + bias[near] - bias[far], bias / fit.noise.bias
         surprise = weights * expit(-margin)
         gradient = np.bincount(far, surprise, n) - np.bincount(near, surprise, n)
-        return -float(np.sum(weights * log_expit(margin))), gradient.astype(np.float64)
+        loss = 0.5 * float(np.sum(spread**2)) - float(np.sum(weights * log_expit(margin)))
+        return loss, gradient + spread / fit.noise.bias
 
-    return minimise(sums, 1.0, np.zeros(n), ridge=1 / fit.noise.bias**2).positions
+    return np.asarray(minimize(cost, np.zeros(n), jac=True, method="L-BFGS-B").x)
 
 
 def _rescued(answers: Comparisons, fit: Fit, noise: Noise, max_iter: int, tol: float) -> Fit:
