@@ -35,7 +35,7 @@ PURE = ("asking", "fitting", "algorithms")
 IMPURE = {f"asking/{name}.py" for name in ("run", "journal", "progress")}
 
 # What the package may hold. Who adds beyond it takes away elsewhere, or argues in review.
-BUDGET = {"lines": 35_450, "modules": 159, "constants": 248, "one importer": 33}
+BUDGET = {"lines": 32_750, "modules": 126, "constants": 231, "one importer": 21}
 PAPER_LINES = 1_700
 
 MODULES = sorted(SOURCE.rglob("*.py"))
