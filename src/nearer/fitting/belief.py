@@ -75,7 +75,7 @@ _ANSWERS = 3.0  # a coordinate; with fewer, one dimension more is not tried
 # as well as any noise and violates at most this share of the answers; the widest: time
 _EXACT_PRIOR, _WIDEST_PRIOR, _EXACT_ERRORS = 32.0, 4096.0, 0.02
 _STUCK = 0.001  # share of violated answers that a few misplaced objects explain
-_BIAS = 1.0  # of an object, in units of an answer's doubt: it decides between equal distances alone
+_BIAS = 1.0  # standard deviation of an object's bias, in units of an answer's noise
 _FEW_OBJECTS = 4  # for each dimension; fewer may fit in too few dimensions by chance
 _ROUNDS = 3  # whose predictions give the expected τ: more are steadier, and out of date
 
@@ -433,10 +433,8 @@ class Belief:
         for factor in (2.0, 0.5):
             began = held
             while _EXACT_PRIOR <= (wider := held.noise.prior * factor) <= _WIDEST_PRIOR:
-                starts, noise = (
-                    tuple(X * factor for X in held.fits),
-                    replace(held.noise, prior=wider),
-                )
+                starts = tuple(X * factor for X in held.fits)
+                noise = replace(held.noise, prior=wider)
                 other = hold_out(self._answers, self.dimension, noise, starts=starts, rng=self._rng)
                 if other.score <= held.score:
                     break
@@ -446,6 +444,7 @@ class Belief:
         return held
 
     def _satisfied(self) -> bool:
+        """Whether hardly any answer is improbable (p < .05) under the fit."""
         return self._less_probable_than(0.05) <= _EXACT_ERRORS
 
     def _less_probable_than(self, p: float) -> float:
