@@ -13,7 +13,7 @@ from nearer._kernels.compiling import side_by_side
 FIRST = """
 import numpy as np
 from nearer._kernels.compiling import when_compiling
-from nearer._kernels.kendall import kendall_tau_rows
+from nearer._kernels.rankings import kendall_tau_rows
 with when_compiling(lambda: print("compiling")):
     kendall_tau_rows(np.arange(6.0).reshape(2, 3), np.arange(6.0).reshape(2, 3))
     kendall_tau_rows(np.arange(6).reshape(3, 2).T, np.ones((2, 3), dtype=np.float32))

@@ -11,7 +11,7 @@ from scipy.spatial.distance import squareform
 from scipy.stats import chi2
 
 import nearer
-from nearer._kernels.walking import walk
+from nearer._kernels.comparisons import walk
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.metrics import procrustes
 from nearer.questions import answered, random_questions

@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist
 from scipy.stats import kendalltau
 
 from nearer import metrics
-from nearer._kernels.kendall import kendall_tau_rows
+from nearer._kernels.rankings import kendall_tau_rows
 from nearer.errors import InvalidInput
 
 seeds = st.integers(0, 2**32 - 1)

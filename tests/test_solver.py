@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 from nearer import checks
-from nearer._kernels import lbfgs
+from nearer._kernels import comparisons as kernel
 from nearer.errors import InvalidInput
 from nearer.fitting.losses import LOSSES, Loss
 from nearer.fitting.solver import Passes, fit_positions, margins, prepare
@@ -181,14 +181,19 @@ def test_directions_are_those_of_the_dense_recursion():
     rng = np.random.default_rng(0)
     H = rng.normal(size=(7, 7))
     H = H @ H.T + np.eye(7)
-    steps, sizes = np.empty((2, lbfgs._STEPS, 7)), np.empty((2, lbfgs._STEPS))
-    moves, direction, gradient, count = rng.normal(size=(lbfgs._STEPS + 3, 7)), np.empty(7), None, 0
+    steps, sizes = np.empty((2, kernel._STEPS, 7)), np.empty((2, kernel._STEPS))
+    moves, direction, gradient, count = (
+        rng.normal(size=(kernel._STEPS + 3, 7)),
+        np.empty(7),
+        None,
+        0,
+    )
     for move in moves:
         x, gradient = rng.normal(size=(2, 7))
-        count, slope = lbfgs._turn(
+        count, slope = kernel._turn(
             x, gradient - H @ move, x + move, gradient, steps, sizes, count, direction
         )
-    moves, turns = moves[-lbfgs._STEPS :], moves[-lbfgs._STEPS :] @ H
+    moves, turns = moves[-kernel._STEPS :], moves[-kernel._STEPS :] @ H
     inverse = np.eye(7) * (moves[-1] @ turns[-1]) / (turns[-1] @ turns[-1])
     for s, y in zip(moves, turns, strict=True):
         turned = np.eye(7) - np.outer(y, s) / (s @ y)

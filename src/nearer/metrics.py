@@ -74,7 +74,7 @@ def mean_kendall_tau(
     >>> mean_kendall_tau(X, 3 * X)
     1.0
     """
-    from nearer._kernels.kendall import kendall_tau_rows  # noqa: PLC0415 - a GPU needs no Numba
+    from nearer._kernels.rankings import kendall_tau_rows  # noqa: PLC0415 - a GPU needs no Numba
 
     heads = _Heads(truth, embedding, metric, n_heads, random_state)
     taus = np.concatenate([kendall_tau_rows(x, y) for x, y in heads.distances()])

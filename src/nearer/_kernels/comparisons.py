@@ -1,4 +1,4 @@
-r"""Passes over comparisons: their losses and gradients, margins and information, and their order.
+r"""Loops of a fit to comparisons: passes over answers, steps of the optimiser, a random walk.
 
 *Losses.* Every loss of `nearer.fitting.losses` is a function of two squared distances, head to near
 and head to far. `_slopes` knows the six functions; a pass knows how a slope in a squared distance
@@ -17,6 +17,16 @@ more objects most of a pass is waiting for memory, so answers are grouped by blo
 far objects, two of which the cache holds with their gradients, and sorted by head inside a group.
 Of 10⁶ objects in the plane and 76 M random triplets a pass sorted by head takes 1.3 times as long
 (`python -m benchmarks scale`).
+
+*Steps.* `StepMemory` holds the vectors of L-BFGS; its direction is the two-loop recursion (Nocedal
+and Wright 2006, algorithm 7.4).
+
+*Walk.* `walk` visits positions that satisfy all answers, one object at a time, along a line. On a
+line, an answer about the object allows an interval: between two roots of a quadratic where the
+object is the near one, outside of them where it is the far one, on one side of the mid-plane where
+it is the head. The step goes to a uniform place of the interval that all its answers allow around
+the present place, and is taken with the odds of a Gaussian prior (Metropolis), so that the walk
+visits positions as often as the prior makes them probable.
 """
 
 # ruff: noqa: PLR0911 - a kernel is one loop with all it needs handed in
@@ -37,12 +47,14 @@ __all__ = [
     "SOE",
     "STE",
     "TSTE",
+    "StepMemory",
     "counted",
     "gaps",
     "in_cache_order",
     "information",
     "margins",
     "value_and_gradient",
+    "walk",
 ]
 
 Floats = NDArray[np.float64]
@@ -58,6 +70,7 @@ _SURE = 40.0  # units of margin; exp(−40) is below the last digit of 1: such a
 # Binary digits of the number of objects that all of the cache holds, and its nearest level.
 _CACHE, _NEAREST = 18, 10
 _ALL = np.iinfo(np.int32).bits - 1  # binary digits of a block that holds every object
+_STEPS = 10  # that are remembered, SciPy's default
 
 
 @helper
@@ -344,3 +357,168 @@ def _scatter(
             rows[place, column] = triplets[t, column]
         if len(weights) > 0:
             moved[place] = weights[t]
+
+
+# the optimiser
+
+
+@helper
+def _dot(a: Floats, b: Floats) -> float:
+    """Four sums side by side: an addition need not wait for the one before."""
+    s = t = u = v = 0.0
+    n = len(a)
+    for i in range(0, n - 3, 4):
+        s += a[i] * b[i]
+        t += a[i + 1] * b[i + 1]
+        u += a[i + 2] * b[i + 2]
+        v += a[i + 3] * b[i + 3]
+    for i in range(n - n % 4, n):
+        s += a[i] * b[i]
+    return (s + t) + (u + v)
+
+
+@helper
+def _add(a: Floats, factor: float, b: Floats) -> None:
+    for i in range(len(a)):
+        a[i] += factor * b[i]
+
+
+@kernel
+def _inner(a: Floats, b: Floats) -> float:
+    return _dot(a, b)
+
+
+@kernel
+def _penalise(x: Floats, gradient: Floats, total: float, ridge: float) -> float:
+    """Divide the gradient of a sum by its weight, add that of the ridge; return the ridge's value.
+
+    A product of NumPy's would wake BLAS's threads, which wait longer for each other than they work.
+    """
+    for i in range(len(x)):
+        gradient[i] = gradient[i] / total + ridge * x[i]
+    return 0.5 * ridge * _dot(x, x) if ridge else 0.0
+
+
+@kernel
+def _turn(
+    x: Floats, old: Floats, tried: Floats, new: Floats, steps: Floats, sizes: Floats, count: int,
+    direction: Floats,
+) -> tuple[int, float]:  # fmt: skip
+    """Remember the step from x to `tried`, with the gradients at both; find where to go from there.
+
+    Fill the direction; return how many steps are remembered, and the slope along the direction. A
+    step without curvature says nothing, and the oldest keeps its place.
+    """
+    moves, turns, s = steps[0], steps[1], count % _STEPS
+    curvature = 0.0
+    for i in range(len(x)):
+        curvature += (tried[i] - x[i]) * (new[i] - old[i])
+        direction[i] = -new[i]
+    if curvature > 0.0:
+        for i in range(len(x)):
+            moves[s, i], turns[s, i] = tried[i] - x[i], new[i] - old[i]
+        sizes[0, s] = curvature
+        count += 1
+    kept = min(count, _STEPS)
+    for back in range(kept):
+        s = (count - 1 - back) % _STEPS
+        sizes[1, s] = _dot(moves[s], direction) / sizes[0, s]
+        _add(direction, -sizes[1, s], turns[s])
+    if kept:
+        s = (count - 1) % _STEPS
+        _add(direction, sizes[0, s] / _dot(turns[s], turns[s]) - 1.0, direction)
+    for back in range(kept - 1, -1, -1):
+        s = (count - 1 - back) % _STEPS
+        _add(direction, sizes[1, s] - _dot(turns[s], direction) / sizes[0, s], moves[s])
+    return count, _dot(direction, new)
+
+
+class StepMemory:
+    """The past steps of `nearer.fitting.solver.minimise`, and the direction that they give."""
+
+    def __init__(self, size: int) -> None:
+        self._steps, self._sizes = np.empty((2, _STEPS, size)), np.empty((2, _STEPS))
+        self.count, self.direction = 0, np.empty(size)
+        self.inner, self.penalise = _inner, _penalise
+
+    def turn(self, x: Floats, old: Floats, tried: Floats, new: Floats) -> float:
+        """Remember a step and the gradients at both ends; return the slope along the direction."""
+        self.count, slope = _turn(
+            x, old, tried, new, self._steps, self._sizes, self.count, self.direction
+        )
+        return slope
+
+    def forget(self, gradient: Floats) -> float:
+        """Go down the gradient."""
+        self.count = 0
+        return self.turn(gradient, gradient, gradient, gradient)
+
+
+# positions that satisfy all answers
+
+
+@helper
+def _narrowed(
+    X: Floats, head: int, near: int, far: int, i: int, v: Floats, low: float, high: float
+) -> tuple[float, float]:
+    """The interval that is left by one more answer."""
+    to_near = to_far = along_near = along_far = 0.0
+    for k in range(X.shape[1]):
+        a, b = X[head, k] - X[near, k], X[head, k] - X[far, k]
+        to_near += a * a
+        to_far += b * b
+        along_near += v[k] * a
+        along_far += v[k] * b
+    slack = to_far - to_near
+    if i == head:  # slack + 2τ·(along_far − along_near) stays positive
+        slope = 2.0 * (along_far - along_near)
+        if slope < 0.0:
+            high = min(high, -slack / slope)
+        elif slope > 0.0:
+            low = max(low, -slack / slope)
+    elif i == near:  # τ² − 2τ·along_near − slack stays negative
+        root = math.sqrt(along_near * along_near + max(slack, 0.0))
+        low, high = max(low, along_near - root), min(high, along_near + root)
+    else:  # τ² − 2τ·along_far + slack stays positive
+        below = along_far * along_far - max(slack, 0.0)
+        if below > 0.0:
+            root = math.sqrt(below)
+            if along_far > 0.0:
+                high = min(high, along_far - root)
+            else:
+                low = max(low, along_far + root)
+    return low, high
+
+
+@kernel
+def walk(
+    X: Floats,
+    triplets: Ints,
+    first: Ints,
+    rows: Ints,
+    directions: Floats,
+    chances: Floats,
+    spread: float,
+) -> None:
+    """Move every object once for each ``(n, d)`` of directions, in place.
+
+    The answers about object i are ``rows[first[i]:first[i + 1]]``; `chances` holds two uniform
+    numbers for each step.
+    """
+    for sweep in range(len(directions)):
+        for i in range(X.shape[0]):
+            v = directions[sweep, i]
+            low, high = -6.0 * spread, 6.0 * spread
+            for at in range(first[i], first[i + 1]):
+                row = rows[at]
+                head, near, far = triplets[row, 0], triplets[row, 1], triplets[row, 2]
+                low, high = _narrowed(X, head, near, far, i, v, low, high)
+            low, high = min(low, 0.0), max(high, 0.0)
+            step = low + chances[sweep, i, 0] * (high - low)
+            along = 0.0
+            for k in range(X.shape[1]):
+                along += X[i, k] * v[k]
+            cost = step * (2.0 * along + step) / (2.0 * spread * spread)
+            if chances[sweep, i, 1] < math.exp(-max(cost, 0.0)):
+                for k in range(X.shape[1]):
+                    X[i, k] += step * v[k]

@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+from scipy.special import entr
 
 from nearer import checks
-from nearer._kernels.paper import most_informative
 from nearer.algorithms.budgets import default_budget
 from nearer.asking.answers import Record
 from nearer.asking.protocol import Strategy, recorded, repeatable
@@ -176,16 +177,45 @@ def _choose(
     candidates = candidates.reshape(len(heads), _CANDIDATES, 2)
     clash = (candidates == heads[:, None, None]).any(axis=2)
     candidates[clash] = _other_pairs(np.nonzero(clash)[0], heads, n, rng)
-    # the kernel wants each head's answers in one stretch
-    order = np.argsort(heads, kind="stable")
-    lengths = (first[1:] - first[:-1])[heads[order]]
-    starts = np.concatenate([[0], np.cumsum(lengths)])
-    rows = np.repeat(first[heads[order]] - starts[:-1], lengths) + np.arange(starts[-1])
-    answered = np.ascontiguousarray(triplets[rows, 1:])
-    best = most_informative(positions, _MU, places[order], starts, answered, candidates[order])
-    pairs = candidates[order][np.arange(len(heads)), best]
-    questions = np.concatenate([heads[order, None], pairs], axis=1)
+    questions = np.empty((len(heads), 3), dtype=np.int64)
+    for row, i in enumerate(np.argsort(heads, kind="stable")):
+        answered = triplets[first[heads[i]] : first[heads[i] + 1], 1:]
+        gains = expected_information(positions, places[i], answered, candidates[i])
+        questions[row] = heads[i], *candidates[i, np.argmax(gains)]
     return _replace_repeats(questions, triplets, n, rng)
+
+
+def expected_information(
+    positions: NDArray[np.float64],
+    places: NDArray[np.int64],
+    answered: NDArray[np.int64],
+    pairs: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """What the answer to each pair is expected to tell about the place of a head, in nats.
+
+    Parameters
+    ----------
+    positions
+        Of all objects.
+    places
+        Objects whose positions are where the head might be.
+    answered
+        ``(m, 2)`` the pairs (near, far) that the head has.
+    pairs
+        ``(c, 2)`` pairs that might be asked.
+    """
+
+    def probability(ends: NDArray[np.int64]) -> NDArray[np.float64]:
+        squares = cdist(positions[places], positions[ends.ravel()], "sqeuclidean")
+        near, far = squares[:, ::2], squares[:, 1::2]
+        return np.asarray((_MU + far) / (2 * _MU + near + far))
+
+    log = np.log(probability(answered)).sum(axis=1)
+    belief = np.exp(log - log.max())
+    belief /= belief.sum()
+    p = probability(pairs)
+    mean = belief @ p
+    return np.asarray(entr(mean) + entr(1 - mean) - belief @ (entr(p) + entr(1 - p)))
 
 
 def _other_pairs(

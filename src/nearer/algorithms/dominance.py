@@ -24,7 +24,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nearer._kernels.paper import count_below, most_below
+from nearer._kernels.rankings import count_below, most_below
 from nearer.errors import InvalidInput
 
 __all__ = ["above", "affinely_independent", "count_above", "hull_estimate", "lens", "most_above"]

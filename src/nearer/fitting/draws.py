@@ -14,7 +14,7 @@ of the chain is discarded; in it the sizes of the steps are adapted.
 
 *Exact answers*, all satisfied or all but a few. Positions that satisfy them are all equally likely
 but for the prior, a Gaussian as wide as the map. A random walk visits them, one object and one line
-at a time (`nearer._kernels.walking`), beginning at the positions. The few answers that these
+at a time (`nearer._kernels.comparisons`), beginning at the positions. The few answers that these
 violate are left out.
 
 *Other losses* (`bootstrap_covariances`): as many answers as there are, drawn with replacement, are
@@ -133,7 +133,7 @@ def _satisfying(
     positions: Floats, triplets: NDArray[np.integer], k: int, rng: np.random.Generator
 ) -> Floats:
     """Draws of positions that satisfy all answers."""
-    from nearer._kernels.walking import walk  # noqa: PLC0415 - compiled when it is needed
+    from nearer._kernels.comparisons import walk  # noqa: PLC0415 - compiled when it is needed
 
     n, d = positions.shape
     X = np.ascontiguousarray(positions - positions.mean(axis=0))

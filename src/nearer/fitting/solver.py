@@ -275,10 +275,10 @@ def minimise(
     given the number of each step, the objective and the positions.
     """
     if memory is None:
-        from nearer._kernels import lbfgs  # noqa: PLC0415 - needs Numba
+        from nearer._kernels.comparisons import StepMemory  # noqa: PLC0415 - needs Numba
 
         start = np.array(start, dtype=np.float64)
-        memory = lbfgs.StepMemory(start.size)
+        memory = StepMemory(start.size)
     shape, x = start.shape, start.reshape(-1)
 
     def objective(x: Any) -> tuple[float, float, Any]:

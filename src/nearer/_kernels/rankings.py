@@ -1,4 +1,9 @@
-"""Kendall's τ-b of many pairs of rankings at once."""
+"""Loops over rankings: Kendall's τ-b of many pairs at once, and how many objects one is above.
+
+*Above.* Inputs are prepared by `nearer.algorithms.dominance`: `ranks` is ``(n, k)``, one row an
+object; `short` and `bound` name, for each object, the ranking in which it has the fewest members
+below it, and their number. Only those members need be compared with it.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +14,12 @@ from numpy.typing import NDArray
 
 from nearer._kernels.compiling import helper, kernel, side_by_side
 
-__all__ = ["kendall_tau_rows"]
+__all__ = ["count_below", "kendall_tau_rows", "most_below"]
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
-_PART = 8  # rows that make a second thread worth waking, of a thousand objects a millisecond
+_PART = 1 << 15  # distances that make a second thread worth waking: some milliseconds
 
 
 @helper
@@ -94,7 +100,56 @@ def kendall_tau_rows(x: Floats, y: Floats) -> Floats:
     """τ-b between each row of x and the same row of y; NaN where a row is constant."""
     x, y = np.ascontiguousarray(x, np.float64), np.ascontiguousarray(y, np.float64)
     out = np.empty(len(x))
-    side_by_side(
-        lambda _, rows: _tau_rows(x[rows], y[rows], out[rows]), len(x), 1 + len(x) // _PART
-    )
+    if x.size <= _PART:
+        _tau_rows(x, y, out)
+        return out
+    parts = min(len(x), 1 + x.size // _PART)
+    side_by_side(lambda _, rows: _tau_rows(x[rows], y[rows], out[rows]), len(x), parts)
     return out
+
+
+@helper
+def _count(ranks: Ints, members: Ints, x: int, column: int, bound: int, needed: int) -> int:
+    """How many of the first `bound` members, in the order of that column, x is above.
+
+    Gives up with less than `needed` as soon as that many are out of reach.
+    """
+    k = ranks.shape[1]
+    total = 0
+    for i in range(bound):
+        if total + bound - i < needed:
+            break
+        y = members[column, i]
+        below = True
+        for j in range(k):
+            if ranks[y, j] >= ranks[x, j]:
+                below = False
+                break
+        if below:
+            total += 1
+    return total
+
+
+@kernel
+def count_below(ranks: Ints, members: Ints, short: Ints, bound: Ints) -> Ints:
+    """For each object, how many members it is above."""
+    n = ranks.shape[0]
+    counts = np.zeros(n, dtype=np.int64)
+    for x in range(n):
+        counts[x] = _count(ranks, members, x, short[x], bound[x], 0)
+    return counts
+
+
+@kernel
+def most_below(
+    ranks: Ints, members: Ints, short: Ints, bound: Ints, order: Ints
+) -> tuple[int, int]:
+    """The first object, in `order` of falling bound, that is above most members; and how many."""
+    best, most = order[0], -1
+    for x in order:
+        if bound[x] <= most:
+            break
+        count = _count(ranks, members, x, short[x], bound[x], most + 1)
+        if count > most:
+            best, most = x, count
+    return best, most
