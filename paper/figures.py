@@ -19,9 +19,8 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from numpy.typing import NDArray
 
 from nearer import PointOracle, choose_basis, rank_objects, run
-from nearer.algorithms.axes import find_axis
 from nearer.algorithms.basis import Basis
-from nearer.algorithms.dominance import count_above, hull_estimate, lens
+from nearer.algorithms.dominance import count_above, find_axis, hull_estimate, lens
 from nearer.datasets import make_ball, make_cube
 from nearer.metrics import mean_kendall_tau
 from nearer.plotting import plot_basis

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearer import PointOracle, metrics, run
-from nearer.algorithms.basis import Basis
-from nearer.algorithms.coordinates import locate_objects
+from nearer.algorithms.basis import Basis, locate_objects
 from nearer.distances import Distances
 
 __all__ = ["READINGS", "readings"]

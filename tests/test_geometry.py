@@ -7,14 +7,15 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 
-from nearer.algorithms.axes import find_axis, opposite_apex
 from nearer.algorithms.dominance import (
     above,
     affinely_independent,
     count_above,
+    find_axis,
     hull_estimate,
     lens,
     most_above,
+    opposite_apex,
 )
 from nearer.errors import InvalidInput
 

@@ -163,7 +163,6 @@ def test_wrong_types_are_named(options):
 
 def test_the_registry_says_what_each_method_takes():
     assert METHODS["crowd-kernel"].takes
-    assert not METHODS["rand+soe"].needs_budget
     assert "extra" in METHODS["extra+soe"].takes
     assert all(method.about and name == method.name for name, method in METHODS.items())
     with pytest.raises(InvalidInput, match=r"method='magic'.*'adaptive'"):

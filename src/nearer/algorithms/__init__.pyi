@@ -1,5 +1,5 @@
 from .basis import Basis as Basis
-from .coordinates import locate_objects as locate_objects
+from .basis import locate_objects as locate_objects
 from .crowd_kernel_learning import crowd_kernel as crowd_kernel
 from .choose_questions import choose_questions as choose_questions
 from .pipelines import basis_soe as basis_soe

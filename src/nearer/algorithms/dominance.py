@@ -1,4 +1,4 @@
-"""Above, lens and hull estimate: what the rankings of a set P of heads tell about a hull.
+"""Above, lens, hull estimate and axes: what the rankings of a set P of heads tell.
 
 Rankings are a ``(k, n)`` integer array, one row for each head in P: ``rankings[i, x]`` objects are
 nearer to head i than x. Ranks are free of ties.
@@ -17,9 +17,18 @@ algorithms of the multi-objective literature (`moocore`) for more.
 Counting how many objects each object is above is dominance counting. An object can be above no
 more members than lie below it in any single ranking. That bound makes the count cheap, and the
 search for the object above most is cut off when no bound left exceeds the best count.
+
+An *axis* is the hull estimate of its two endpoints. Non-dominated pairs of ranks form a staircase:
+sorted by rising distance from one endpoint, the distance from the other falls. That is the
+*order-consistent* property of the paper, and it makes every lens an interval: of an axis in order,
+the members no farther from the first endpoint than x are a beginning, those no farther from the
+last endpoint are an end, and the lens under x is where the two overlap. Its ends are found by two
+binary searches, its median is their mean.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,9 +36,20 @@ from numpy.typing import ArrayLike, NDArray
 from nearer._kernels.rankings import count_below, most_below
 from nearer.errors import InvalidInput
 
-__all__ = ["above", "affinely_independent", "count_above", "hull_estimate", "lens", "most_above"]
+__all__ = [
+    "Axis",
+    "above",
+    "affinely_independent",
+    "count_above",
+    "find_axis",
+    "hull_estimate",
+    "lens",
+    "most_above",
+    "opposite_apex",
+]
 
 Mask = NDArray[np.bool_]
+Ranking = NDArray[np.int64]
 
 
 def above(rankings: ArrayLike, p: int, q: int) -> bool:
@@ -168,3 +188,70 @@ def affinely_independent(rankings: ArrayLike) -> bool:
         if not inside.any():
             return False
     return True
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Objects near a line across the data, in order from one endpoint to the other.
+
+    Attributes
+    ----------
+    members
+        The objects on the axis; the endpoints are the first and the last.
+    """
+
+    members: NDArray[np.int64]
+
+    @property
+    def endpoints(self) -> tuple[int, int]:
+        """The first and the last member."""
+        return int(self.members[0]), int(self.members[-1])
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def intervals(self, from_first: Ranking, from_last: Ranking) -> tuple[Ranking, Ranking]:
+        """For each object, the first and the last place on the axis inside the lens under it.
+
+        Parameters
+        ----------
+        from_first, from_last
+            The rankings from the two endpoints.
+        """
+        last = np.searchsorted(from_first[self.members], from_first, side="right") - 1
+        first = np.searchsorted(-from_last[self.members], -from_last, side="left")
+        return first, last
+
+    def coordinates(self, from_first: Ranking, from_last: Ranking) -> NDArray[np.float64]:
+        """For each object, the median place on the axis of the members in the lens under it."""
+        first, last = self.intervals(from_first, from_last)
+        return np.asarray((first + last) / 2)
+
+
+def find_axis(from_first: Ranking, from_last: Ranking) -> Axis:
+    """The axis between two endpoints, from their rankings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> find_axis(np.array([0, 1, 2, 3, 4]), np.array([4, 2, 1, 0, 3])).members
+    array([0, 1, 2, 3])
+    """
+    members = np.flatnonzero(hull_estimate(np.stack([from_first, from_last])))
+    return Axis(members[np.argsort(from_first[members])])
+
+
+def opposite_apex(endpoint: int, from_endpoint: Ranking, earlier: list[Ranking]) -> int:
+    """The farthest object from an endpoint inside the lens under it (Algorithm 1, lines 7–8).
+
+    `earlier` holds the rankings of the endpoints before it; with none the lens is everything.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> opposite_apex(0, np.array([0, 2, 1]), [])
+    1
+    """
+    inside = lens(np.stack(earlier), endpoint) if earlier else np.ones(len(from_endpoint), bool)
+    inside[endpoint] = False
+    return int(np.argmax(np.where(inside, from_endpoint, -1)))

@@ -1,13 +1,9 @@
-"""Every way to embed by asking: its name, its maker, what it needs and takes, a line about it.
+"""Every way to embed by asking: its name, its maker, a line about it.
 
 The library, the command and the studies read this one list. A maker is called as
 ``make(n_objects, random_state=…, **options)`` and returns a strategy that gives an `Embedding`.
-Its signature says which options it takes and which of them it needs; an option that is given and
-not among them is an error, never ignored.
-
-People in a study answer when they like. Some methods work for them: those that go on *in rounds*,
-from decisions that several people voted on, and those that choose the next questions as *a stream*
-from whatever answers there are.
+Its signature says which options it takes; an option that is given and not among them is an error,
+never ignored.
 """
 
 from __future__ import annotations
@@ -16,10 +12,9 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from nearer import checks
-from nearer.algorithms.budgets import default_budget
 from nearer.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -43,8 +38,8 @@ class Method:
 
     name: str
     about: str
-    #: how people's answers in a study move it on; None: it is not for studies
-    in_studies: Literal["rounds", "stream"] | None = None
+    #: whether a study may go on in its rounds, from decisions that several people voted on
+    in_studies: bool = False
 
     @property
     def make(self) -> Callable[..., Strategy[Embedding]]:
@@ -54,50 +49,33 @@ class Method:
     @property
     def takes(self) -> tuple[str, ...]:
         """The options that may be given."""
-        return tuple(self._options())
-
-    @property
-    def needs_budget(self) -> bool:
-        """Whether it cannot do without a budget."""
-        option = self._options().get("budget")
-        return option is not None and option.default is inspect.Parameter.empty
-
-    def _options(self) -> dict[str, inspect.Parameter]:
-        options = dict(inspect.signature(self.make).parameters)
-        return {k: v for k, v in options.items() if k not in _SET_BY_RUNS}
+        return tuple(k for k in inspect.signature(self.make).parameters if k not in _SET_BY_RUNS)
 
 
 @cache
 def makers() -> dict[str, Callable[..., Strategy[Embedding]]]:
     """Loaded when one is made: kernels take a second and 80 MB, which a server can spare."""
+    from nearer.algorithms import pipelines  # noqa: PLC0415
     from nearer.algorithms.adaptive import adaptive  # noqa: PLC0415
-    from nearer.algorithms.coordinates import basis_embedding  # noqa: PLC0415
+    from nearer.algorithms.basis import basis_embedding  # noqa: PLC0415
     from nearer.algorithms.crowd_kernel_learning import crowd_kernel  # noqa: PLC0415
-    from nearer.algorithms.pipelines import (  # noqa: PLC0415
-        basis_soe,
-        extra_soe,
-        paper_protocol,
-        rand_soe,
-    )
 
     return {
         "adaptive": adaptive,
-        "informative": adaptive,
         "basis": basis_embedding,
-        "basis+soe": basis_soe,
-        "extra+soe": extra_soe,
-        "rand+soe": rand_soe,
+        "basis+soe": pipelines.basis_soe,
+        "extra+soe": pipelines.extra_soe,
+        "rand+soe": pipelines.rand_soe,
         "crowd-kernel": crowd_kernel,
-        "paper": paper_protocol,
+        "paper": pipelines.paper_protocol,
     }
 
 
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
-        Method("adaptive", "as few comparisons as positions and dimension take", "rounds"),
-        Method("informative", "answers may be wrong: asks what teaches most", "stream"),
-        Method("basis", "the paper's Basis: places on the axes found", "rounds"),
+        Method("adaptive", "as few comparisons as positions and dimension take", in_studies=True),
+        Method("basis", "the paper's Basis: places on the axes found", in_studies=True),
         Method("basis+soe", "Basis, then soft ordinal embedding of its answers"),
         Method("extra+soe", "the same, then every object's neighbourhood"),
         Method("rand+soe", "random comparisons, then soft ordinal embedding"),
@@ -113,7 +91,7 @@ def make_strategy(
     """Make a method's strategy from the options that were given; None means not given.
 
     `budget` may be given to any method: one that does not plan with it is simply cut off by
-    ``run(..., budget=)``. One that needs it and is given none gets `default_budget`.
+    ``run(..., budget=)``.
 
     Examples
     --------
@@ -123,15 +101,13 @@ def make_strategy(
     2
     """
     way = METHODS[checks.one_of("method", method, tuple(METHODS))]
-    given = {name: value for name, value in options.items() if value is not None}
-    foreign = sorted(set(given) - {"budget", *way.takes})
+    wanted = {name: value for name, value in options.items() if value is not None}
+    foreign = sorted(set(wanted) - {"budget", *way.takes})
     if foreign:
         fit = [other.name for other in METHODS.values() if set(foreign) <= set(other.takes)]
         raise InvalidInput(
-            f"{', '.join(f'{name}={given[name]!r}' for name in foreign)}: the method {method!r} "
+            f"{', '.join(f'{name}={wanted[name]!r}' for name in foreign)}: the method {method!r} "
             f"has no such option; {', '.join(fit) or 'none'} has"
         )
-    if way.needs_budget:
-        given.setdefault("budget", default_budget(checks.n_objects(n_objects)))
-    known = {name: value for name, value in given.items() if name in way.takes}
+    known = {name: value for name, value in wanted.items() if name in way.takes}
     return way.make(n_objects, random_state=random_state, **known)

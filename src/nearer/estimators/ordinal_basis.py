@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from nearer.algorithms.axes import Axis
 from nearer.algorithms.basis import Basis, Endpoints, choose_basis
+from nearer.algorithms.dominance import Axis
 from nearer.asking.oracles import DistanceOracle, PointOracle
 from nearer.asking.protocol import Oracle
 from nearer.asking.run import run

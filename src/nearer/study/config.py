@@ -24,8 +24,9 @@ from nearer.files import decoded, read_bytes
 from nearer.study.words import Checked, Line, Text, default_texts, parse, read_words, to_html
 from nearer.trials import Task
 
-#: the library's methods that suit people who come and go; and none, questions drawn at random
-METHODS = (*(name for name, way in methods.METHODS.items() if way.in_studies), "random")
+_IN_ROUNDS = tuple(name for name, way in methods.METHODS.items() if way.in_studies)
+#: what teaches most chosen from the answers there are; methods that go on in rounds; by chance
+METHODS = ("informative", *_IN_ROUNDS, "random")
 #: rule: (people asked at first, votes at most, votes that decide)
 RULES: dict[str, tuple[int, int, int]] = {
     "1": (1, 1, 1),
@@ -373,8 +374,7 @@ class Config(Checked):
     @property
     def in_rounds(self) -> bool:
         """Whether the method asks in rounds and takes decisions for true."""
-        way = methods.METHODS.get(self.method)
-        return way is not None and way.in_studies == "rounds"
+        return self.method in _IN_ROUNDS
 
     @property
     def rule(self) -> str:
