@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 from nearer import checks
 from nearer.algorithms.axes import Axis, Ranking, find_axis, opposite_apex
 from nearer.algorithms.dominance import affinely_independent, hull_estimate, most_above
-from nearer.asking.answers import Record
-from nearer.asking.protocol import Strategy, recorded, repeatable
+from nearer.asking.protocol import Record, Strategy, recorded, repeatable
 from nearer.asking.sort import Order, farthest_object, rank_objects, repeated
 from nearer.errors import BudgetSpent, InvalidInput
 

@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from nearer import checks
 from nearer.algorithms.axes import Axis
 from nearer.algorithms.basis import Basis, Endpoints, choose_basis
-from nearer.asking.answers import Record
-from nearer.asking.protocol import Strategy, recorded, repeatable, together
+from nearer.asking.protocol import Record, Strategy, recorded, repeatable, together
 from nearer.asking.sort import Order, best_of, bisect
 from nearer.embedding import Embedding, Phase
 from nearer.errors import InvalidInput

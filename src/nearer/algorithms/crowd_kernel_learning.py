@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from nearer import checks
 from nearer._kernels.paper import most_informative
 from nearer.algorithms.budgets import default_budget
-from nearer.asking.answers import Record
-from nearer.asking.protocol import Strategy, recorded, repeatable
+from nearer.asking.protocol import Record, Strategy, recorded, repeatable
 from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent
 from nearer.fitting.dimension import fit_smallest
