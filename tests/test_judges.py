@@ -12,7 +12,7 @@ import pytest
 
 import nearer
 from examples.stub_server import StubServer
-from nearer.asking.answers import OptionOrder
+from nearer.asking.protocol import OptionOrder
 from nearer.errors import InvalidInput, JudgeError, OracleError
 from nearer.judges import ChatJudge, Inbox, Panel, from_similarity
 from nearer.judges.chat import read_letters

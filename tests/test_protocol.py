@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nearer
-from nearer.asking.answers import put
+from nearer.asking.protocol import as_answers
 from nearer.errors import BudgetSpent, InvalidInput, OracleError
 from nearer.questions import answered
 
@@ -209,7 +209,7 @@ def test_an_oracle_that_answers_nonsense_is_named(oracle, message):
 
 
 def test_a_list_of_booleans_is_an_answer():
-    assert put(np.array([[0, 1, 2]]), lambda q: [True]).tolist() == [True]
+    assert as_answers([True], np.array([[0, 1, 2]])).tolist() == [True]
 
 
 def test_a_negative_budget_is_refused():

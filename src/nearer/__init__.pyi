@@ -32,7 +32,7 @@ from .asking.oracles import PointOracle as PointOracle
 from .asking.oracles import DistanceOracle as DistanceOracle
 from .asking.oracles import RecordedOracle as RecordedOracle
 from .asking.oracles import NoisyOracle as NoisyOracle
-from .asking.answers import PricedAnswers as PricedAnswers
+from .asking.protocol import PricedAnswers as PricedAnswers
 from .questions import UNSURE as UNSURE
 
 # Estimators with the methods of scikit-learn

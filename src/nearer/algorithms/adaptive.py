@@ -35,8 +35,8 @@ from nearer.algorithms.candidates import Askable, Candidates
 from nearer.algorithms.choose_questions import FIRST, draw_round
 from nearer.algorithms.chosen_screens import ScreenSource
 from nearer.algorithms.place import Placed, place_among
-from nearer.asking.answers import Record
 from nearer.asking.protocol import (
+    Record,
     Strategy,
     accepts_uncertain,
     renumbered,

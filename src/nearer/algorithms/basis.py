@@ -44,8 +44,7 @@ from nearer.algorithms.dominance import (
     most_above,
     opposite_apex,
 )
-from nearer.asking.answers import Record
-from nearer.asking.protocol import Strategy, recorded, repeatable, together
+from nearer.asking.protocol import Record, Strategy, recorded, repeatable, together
 from nearer.asking.sort import Order, best_of, bisect, farthest_object, rank_objects, repeated
 from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent, InvalidInput

@@ -22,8 +22,7 @@ from scipy.special import entr
 
 from nearer import checks
 from nearer.algorithms.budgets import default_budget
-from nearer.asking.answers import Record
-from nearer.asking.protocol import Strategy, recorded, repeatable
+from nearer.asking.protocol import Record, Strategy, recorded, repeatable
 from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent
 from nearer.fitting.dimension import fit_smallest

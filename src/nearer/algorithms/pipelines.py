@@ -25,8 +25,7 @@ from scipy.spatial import KDTree
 from nearer import checks
 from nearer.algorithms.basis import Basis, Endpoints, choose_basis
 from nearer.algorithms.budgets import default_budget
-from nearer.asking.answers import Record
-from nearer.asking.protocol import Strategy, recorded, repeatable, together
+from nearer.asking.protocol import Record, Strategy, recorded, repeatable, together
 from nearer.asking.sort import Order, nearest_objects, sort_lists
 from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent

@@ -32,8 +32,14 @@ from nearer._kernels.placing import (
     learn,
 )
 from nearer.algorithms.budgets import GROWTH, most_questions
-from nearer.asking.answers import Record
-from nearer.asking.protocol import Strategy, accepts_uncertain, limited, recorded, repeatable
+from nearer.asking.protocol import (
+    Record,
+    Strategy,
+    accepts_uncertain,
+    limited,
+    recorded,
+    repeatable,
+)
 from nearer.embedding import Embedding
 from nearer.errors import BudgetSpent, InvalidInput
 from nearer.fitting.likelihood import Curve, Noise

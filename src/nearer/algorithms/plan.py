@@ -28,8 +28,8 @@ from nearer.algorithms.budgets import GROWTH, expected_questions, most_questions
 from nearer.algorithms.candidates import Candidates
 from nearer.algorithms.choose_questions import FIRST, draw_round
 from nearer.algorithms.place import OPENING
-from nearer.asking.answers import Record, put
 from nearer.asking.oracles import PsychometricOracle
+from nearer.asking.protocol import Record, as_answers
 from nearer.distances import Distances
 from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
@@ -295,7 +295,7 @@ def _try(X: Floats, noise: float, task: Task, n_screens: int, seed: int) -> tupl
     try:
         questions = next(strategy)
         while True:
-            questions = strategy.send(put(questions, people))
+            questions = strategy.send(as_answers(people(questions), questions))
     except StopIteration as done:
         found = done.value
     accuracy = np.mean(found.predict(test) == truth)

@@ -1,4 +1,4 @@
-from .answers import Memory as Memory
+from .oracles import Memory as Memory
 from .oracles import CrowdOracle as CrowdOracle
 from .oracles import Person as Person
 from .oracles import PsychometricOracle as PsychometricOracle
@@ -9,7 +9,7 @@ from .protocol import recorded as recorded
 from .protocol import remembered as remembered
 from .protocol import renumbered as renumbered
 from .protocol import together as together
-from .answers import Record as Record
+from .protocol import Record as Record
 from .sort import farthest_object as farthest_object
 from .sort import nearest_objects as nearest_objects
 from .session import Session as Session

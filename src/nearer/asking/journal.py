@@ -7,8 +7,8 @@ same questions in the same places. Those in the journal are answered from it and
 oracle: the call gives the result that it would have given without an interruption, and nothing is
 paid for twice. What changes no question, such as a larger budget, may change from call to call.
 
-A journal without a file lives as long as its process and can be saved. One with a file writes to
-SQLite: all answers that have arrived by the time of writing go into one transaction, which ends
+A journal is an SQLite database. One without a file lives as long as its process and can be saved.
+All answers that have arrived by the time of writing go into one transaction, which ends
 when the disk is synchronised, so that a process killed at any moment loses only the answers in
 flight. During a run SQLite keeps the latest answers in a second file (``-wal``), which takes one
 synchronisation instead of four and lets other processes read meanwhile; it disappears in the end.
@@ -20,17 +20,16 @@ import json
 import os
 import sqlite3
 import time
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from nearer.asking.answers import as_answers
+from nearer.asking.protocol import as_answers
 from nearer.errors import InvalidInput, JournalError
 from nearer.files import lock_file
 from nearer.questions import Floats, Objects, Questions, Said, answered, unsure_rows, weighted
@@ -71,18 +70,14 @@ class Call:
     tries: int = 1
     cost: float = 0.0
 
-    def values(self) -> list[Any]:
-        """The answers as numbers, lists of them for screens, None for don't know."""
+    def ballots(self) -> Iterator[tuple[int, list[int], Any, Any]]:
+        """The row, the question, the answer (None for don't know) and the judge of each."""
         data = np.ma.getdata(self.answers)
         values: list[Any] = (data.astype(np.int64) if data.dtype == np.bool_ else data).tolist()
         for row in unsure_rows(self.answers).tolist():
             values[row] = None
-        return values
-
-    def ballots(self) -> Iterator[tuple[int, list[int], Any, Any]]:
-        """The row, the question, the answer and the judge of each."""
         who = self.by or [None] * len(self.rows)
-        columns = (self.rows.tolist(), self.questions.tolist(), self.values(), who)
+        columns = (self.rows.tolist(), self.questions.tolist(), values, who)
         return zip(*columns, strict=True)
 
 
@@ -101,17 +96,15 @@ class Journal:
         self.spent = 0.0
         self.calls = 0
         self._length = 0
-        self._rounds: defaultdict[int, list[Call]] = defaultdict(list)
-        self._db: sqlite3.Connection | None = None
         if self.path is None:
+            self._db = _connect()
             return
         self._lock = _lock(self.path)
         try:
             self._db = _connect(self.path)
             if _tables(self._db):
-                self.header, stored = _read(self.path, self._db)
-                for number, call in stored.items():
-                    self._keep(number, call)
+                self.header = _header(self._name, self._db)
+                self._length = sum(1 for _ in _stored(self._name, self._db))
                 costs = "SELECT coalesce(sum(cost), 0.0), coalesce(sum(tries), 0) FROM calls"
                 self.spent, self.calls = self._db.execute(costs).fetchone()
                 self._db.execute("PRAGMA journal_mode = WAL")
@@ -124,12 +117,13 @@ class Journal:
 
     def close(self) -> None:
         """Close the file; all answers are then in it alone, unless another process reads it."""
-        if self._db is not None:
+        if self.path is None:  # still to be saved
+            return
+        if hasattr(self, "_db"):
             with suppress(sqlite3.Error):
                 self._db.execute("PRAGMA journal_mode = DELETE")
             self._db.close()
-        if self.path is not None:
-            self._lock.close()
+        self._lock.close()
 
     def begin(self, run: Mapping[str, Any], drawn: Mapping[str, Any], names: Iterable[Any]) -> None:
         """Begin a run, or go on with the one that is there.
@@ -148,8 +142,7 @@ class Journal:
         if not self.header:
             things = [str(name) for name in names]
             self.header = {"format": FORMAT, **drawn, **now, "names": things}
-            if self._db is not None and self.path is not None:
-                _create(self.path, self._db, self.header)
+            _create(self._name, self._db, self.header)
         elif differs := [text for name, text in self._differing(now) if name not in FREE]:
             raise InvalidInput(
                 f"{self._name}: is the journal of another run: {'; '.join(differs)}, which changes "
@@ -176,22 +169,22 @@ class Journal:
         before = self.budgets
         if not before or (before[-1] is not None and (budget is None or budget > before[-1])):
             self.header["budgets"] = [*before, budget]
-            if self._db is not None:
-                text = json.dumps(self.header["budgets"])
-                self._db.execute("INSERT OR REPLACE INTO header VALUES ('budgets', ?)", (text,))
+            text = json.dumps(self.header["budgets"])
+            self._db.execute("INSERT OR REPLACE INTO header VALUES ('budgets', ?)", (text,))
 
     def known(self, number: int, questions: Questions) -> tuple[Questions, Said]:
         """The rows of a round that have answers in the journal, and these answers."""
-        calls = self._rounds.get(number, [])
-        if not calls:
+        stored = list(_stored(self._name, self._db, number))
+        if not stored:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_)
-        rows = np.concatenate([call.rows for call in calls])
-        asked = np.concatenate([call.questions for call in calls])
+        rows = np.array([row for row, *_ in stored], dtype=np.int64)
+        asked = np.array([question for _, question, *_ in stored], dtype=np.int64)
         here = rows < len(questions)
         same = np.zeros(len(rows), dtype=np.bool_)
         if asked.shape[1] == questions.shape[1]:
             same[here] = (questions[rows[here]] == asked[here]).all(axis=1)
-        ended = number + 1 in self._rounds  # every question of the round was answered
+        later = "SELECT EXISTS (SELECT 1 FROM answers WHERE round = ?)"
+        ended = self._db.execute(later, (number + 1,)).fetchone()[0]  # all questions were answered
         if not same.all():
             i = int(np.argmin(same))
             now = questions[rows[i]].tolist() if here[i] else "nothing"
@@ -202,49 +195,34 @@ class Journal:
             raise self._refused(
                 f"round {number} had {len(rows)} questions and has {len(questions)}"
             )
-        said = [value for call in calls for value in call.values()]
-        return rows, _read_answers(said, asked)
+        return rows, _read_answers([answer for _, _, answer, _ in stored], asked)
 
     def write(self, number: int, calls: list[Call]) -> None:
         """Keep answers of a round; those of a file are on the disk when this returns."""
-        if self._db is not None:
-            try:
-                self._db.execute("BEGIN IMMEDIATE")
-                for call in calls:
-                    _insert(self._db, number, call)
-                self._db.execute("COMMIT")
-            except sqlite3.Error as error:
-                with suppress(sqlite3.Error):
-                    self._db.execute("ROLLBACK")
-                raise JournalError(
-                    f"{self.path}: cannot be written ({error}); the answers before are safe in it. "
-                    "Make room or mend the disk, then make the same call again"
-                ) from error
-        for call in calls:
-            self._keep(number, call)
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            for call in calls:
+                _insert(self._db, number, call)
+            self._db.execute("COMMIT")
+        except sqlite3.Error as error:
+            with suppress(sqlite3.Error):
+                self._db.execute("ROLLBACK")
+            raise JournalError(
+                f"{self._name}: cannot be written ({error}); the answers before are safe in it. "
+                "Make room or mend the disk, then make the same call again"
+            ) from error
+        self.spent += sum(call.cost for call in calls)
+        self.calls += sum(call.tries for call in calls)
+        self._length += sum(len(call.rows) for call in calls)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a journal that is kept in memory to a new file."""
         with closing(Journal(path)) as copy:
-            assert copy.path is not None
-            assert copy._db is not None
-            _create(copy.path, copy._db, self.header)
-            copy._db.execute("BEGIN IMMEDIATE")
-            for number, calls in self._rounds.items():
-                for call in calls:
-                    _insert(copy._db, number, call)
-            copy._db.execute("COMMIT")
+            self._db.backup(copy._db)
 
     @property
     def _name(self) -> str:
         return "the journal" if self.path is None else str(self.path)
-
-    def _keep(self, number: int, call: Call) -> None:
-        rows, questions = call.rows.astype(np.int32), call.questions.astype(np.int32)
-        self._rounds[number].append(replace(call, rows=rows, questions=questions))
-        self.spent += call.cost
-        self.calls += call.tries
-        self._length += len(call.rows)
 
     def _differing(self, now: dict[str, Any]) -> list[tuple[str, str]]:
         pairs = ((name, self.header.get(name), value) for name, value in now.items())
@@ -275,7 +253,7 @@ def _insert(db: sqlite3.Connection, number: int, call: Call) -> None:
     )
 
 
-def _create(path: Path, db: sqlite3.Connection, header: Mapping[str, Any]) -> None:
+def _create(name: str, db: sqlite3.Connection, header: Mapping[str, Any]) -> None:
     stored = ((key, json.dumps(value)) for key, value in header.items() if key != "names")
     try:
         db.execute("BEGIN EXCLUSIVE")
@@ -287,7 +265,7 @@ def _create(path: Path, db: sqlite3.Connection, header: Mapping[str, Any]) -> No
         db.execute("PRAGMA journal_mode = WAL")
     except sqlite3.Error as error:
         raise JournalError(
-            f"{path}: a journal cannot be begun there ({error}); nothing was asked"
+            f"{name}: a journal cannot be begun there ({error}); nothing was asked"
         ) from error
 
 
@@ -307,20 +285,21 @@ def _lock(path: Path) -> IO[bytes]:
         ) from error
 
 
-def _connect(path: Path) -> sqlite3.Connection:
-    """Open the SQLite file of a journal; other files are refused."""
+def _connect(path: Path | None = None) -> sqlite3.Connection:
+    """Open the SQLite file of a journal, or one in memory; other files are refused."""
+    # The thread of the run waits while another one writes.
+    how: dict[str, Any] = {"isolation_level": None, "timeout": 10, "check_same_thread": False}
+    if path is None:
+        in_memory: sqlite3.Connection = sqlite3.connect(":memory:", **how)
+        return in_memory
     if not path.is_file():
         raise InvalidInput(f"{path}: there is no such journal; check the path")
     if 0 < path.stat().st_size < 100:  # SQLite takes a file this short for an empty one
         raise InvalidInput(f"{path}: is not a journal; name another file")
     mode = "rw" if os.access(path, os.W_OK) else "ro"
     try:
-        db = sqlite3.connect(
-            f"{path.resolve().as_uri()}?mode={mode}",
-            uri=True,
-            isolation_level=None,
-            timeout=10,
-            check_same_thread=False,  # the thread of the run waits while another one writes
+        db: sqlite3.Connection = sqlite3.connect(
+            f"{path.resolve().as_uri()}?mode={mode}", uri=True, **how
         )
         db.execute("PRAGMA synchronous = FULL")
         mark = int(db.execute("PRAGMA application_id").fetchone()[0])
@@ -341,32 +320,33 @@ def _tables(db: sqlite3.Connection) -> int:
     return int(db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
 
 
-def _read(path: Path, db: sqlite3.Connection) -> tuple[dict[str, Any], dict[int, Call]]:
-    """What a journal says about its run, and the answers of each round."""
+def _header(name: str, db: sqlite3.Connection) -> dict[str, Any]:
+    """What a journal says about its run."""
     try:
         stored = db.execute("SELECT key, value FROM header").fetchall() if _tables(db) else []
         header = {key: json.loads(value) for key, value in stored}
         if header.get("format") != FORMAT:
             raise InvalidInput(
-                f"{path}: has journal format {header.get('format')}; this version reads {FORMAT}"
+                f"{name}: has journal format {header.get('format')}; this version reads {FORMAT}"
             )
         names = db.execute("SELECT name FROM objects ORDER BY id").fetchall()
-        header["names"] = [name for (name,) in names]
-        answers = db.execute(
-            "SELECT round, row, question, answer, said_by FROM answers ORDER BY round, row"
-        )
-        rounds = groupby(answers.fetchall(), key=lambda answer: answer[0])
-        return header, {number: _as_call(list(some)) for number, some in rounds}
-    except (sqlite3.Error, json.JSONDecodeError, TypeError, IndexError) as error:
-        raise InvalidInput(f"{path}: is not a whole journal ({error})") from error
+    except (sqlite3.Error, json.JSONDecodeError) as error:
+        raise InvalidInput(f"{name}: is not a whole journal ({error})") from error
+    return {**header, "names": [thing for (thing,) in names]}
 
 
-def _as_call(stored: list[tuple[Any, ...]]) -> Call:
-    rows = np.array([row for _, row, *_ in stored], dtype=np.int64)
-    questions = np.array([json.loads(text) for _, _, text, *_ in stored], dtype=np.int64)
-    answers = _read_answers([json.loads(text) for *_, text, _ in stored], questions)
-    by = [None if text is None else json.loads(text) for *_, text in stored]
-    return Call(rows, questions, answers, by)
+def _stored(
+    name: str, db: sqlite3.Connection, number: int | None = None
+) -> Iterator[tuple[int, list[int], Any, Any]]:
+    """The row, the question, the answer and the judge of each answer, of one round or of all."""
+    which = "" if number is None else "WHERE round = ? "
+    wanted = f"SELECT row, question, answer, said_by FROM answers {which}ORDER BY round, row"
+    try:
+        for row, *texts in db.execute(wanted, () if number is None else (number,)):
+            question, answer, by = texts
+            yield row, json.loads(question), json.loads(answer), by and json.loads(by)
+    except (sqlite3.Error, json.JSONDecodeError) as error:
+        raise InvalidInput(f"{name}: is not a whole journal ({error})") from error
 
 
 def _read_answers(said: list[Any], questions: Questions) -> Said:
@@ -410,8 +390,8 @@ def load_journal(path: str | os.PathLike[str]) -> Triplets:
 
     file = Path(path)
     with closing(_connect(file)) as db:
-        header, rounds = _read(file, db)
-    rows, weights, people = _votes(rounds.values())
+        header = _header(str(file), db)
+        rows, weights, people = _votes(_stored(str(file), db))
     names = header["names"]
     n = len(names) or header.get("n_objects") or int(rows.max(initial=-1)) + 1
     trials = Trials.from_triplets(
@@ -423,12 +403,13 @@ def load_journal(path: str | os.PathLike[str]) -> Triplets:
     return Triplets.of(trials)
 
 
-def _votes(calls: Iterable[Call]) -> tuple[Objects, Floats, list[str | None]]:
+def _votes(
+    stored: Iterable[tuple[int, list[int], Any, Any]],
+) -> tuple[Objects, Floats, list[str | None]]:
     """Triplets, their weights and the judge of each; every vote on a question is one triplet."""
     votes = [
         (question, person, said)
-        for call in calls
-        for _, question, answer, by in call.ballots()
+        for _, question, answer, by in stored
         for person, said in (by.items() if isinstance(by, dict) else [(by, answer)])
     ]
     rows: list[Objects] = [np.empty((0, 3), dtype=np.int64)]

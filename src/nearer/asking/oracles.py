@@ -31,15 +31,26 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from nearer import checks
-from nearer.asking.answers import Memory, put
-from nearer.asking.protocol import Oracle
+from nearer.asking.protocol import Oracle, as_answers
 from nearer.distances import Distances
 from nearer.errors import ContradictoryAnswers, InvalidInput, MissingAnswer
-from nearer.questions import Answers, Floats, Objects, Questions, pack
+from nearer.questions import (
+    Answers,
+    Floats,
+    Objects,
+    Questions,
+    Said,
+    answered,
+    find,
+    pack,
+    scattered,
+    unsure_rows,
+)
 
 __all__ = [
     "CrowdOracle",
     "DistanceOracle",
+    "Memory",
     "NoisyOracle",
     "Person",
     "PointOracle",
@@ -160,6 +171,94 @@ class RecordedOracle:
         return self._memory.recall(questions)[1]
 
 
+class Memory:
+    """A set of answered questions, for `run(..., memory=)`: what need not be asked again.
+
+    A question is the same in whatever order its objects are shown: ``(head, a, b)`` and
+    ``(head, b, a)`` are one fact. "Don't know" is no fact: the question may be asked again.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> memory = Memory(np.array([[0, 1, 2]]))          # 1 is nearer to 0 than 2 is
+    >>> answers, known = memory.recall(np.array([[0, 2, 1], [0, 1, 3]]))
+    >>> answers, known
+    (array([False, False]), array([ True, False]))
+    """
+
+    def __init__(self, triplets: Questions | None = None) -> None:
+        self._facts: dict[int, _Facts] = {}
+        if triplets is not None:
+            self.add(triplets, np.ones(len(triplets), dtype=np.bool_))
+
+    def __len__(self) -> int:
+        return sum(len(facts.keys) for facts in self._facts.values())
+
+    def add(self, questions: Questions, answers: Said) -> None:
+        """Remember answers; of several to one question the first is kept."""
+        unsure = unsure_rows(answers)
+        questions, answers = np.delete(questions, unsure, 0), np.delete(answers, unsure, 0)
+        keys, rows, order = _in_order(questions)
+        keys, first = np.unique(keys, return_index=True)
+        said = np.asarray(answers, dtype=np.float32)
+        said = np.stack([said, 1 - said], axis=1) if said.ndim == 1 else said
+        said = np.take_along_axis(said, order, axis=1)[first]
+        small = rows[first].astype(np.int32)
+        old = self._facts.get(rows.shape[1]) or _Facts(keys[:0], small[:0], said[:0])
+        new = ~find(old.keys, keys)[1]
+        place = np.searchsorted(old.keys, keys[new])
+        if not new.any():
+            return
+        self._facts[rows.shape[1]] = _Facts(
+            np.insert(old.keys, place, keys[new]),
+            np.insert(old.rows, place, small[new], axis=0),
+            np.insert(old.said, place, said[new], axis=0),
+        )
+
+    def recall(self, questions: Questions) -> tuple[Said, Answers]:
+        """Answers to questions (False where there is none), and which of them are known."""
+        keys, _, order = _in_order(questions)
+        said = np.zeros(order.shape, dtype=np.float32)
+        known = np.zeros(len(order), dtype=np.bool_)
+        if (facts := self._facts.get(order.shape[1] + 1)) is not None:
+            place, known = find(facts.keys, keys)
+            np.put_along_axis(said, order, facts.said[place] * known[:, None], axis=1)
+        answers = said[:, 0] if order.shape[1] == 2 else said
+        graded = ((answers > 0) & (answers < 1)).any()
+        return (answers if graded else answers == 1), known
+
+    def unknown(self, questions: Questions) -> Questions:
+        """The questions to which no answer is known, each once, in their order."""
+        rows = np.flatnonzero(~self.recall(questions)[1])
+        earliest = np.unique(_in_order(questions[rows])[0], return_index=True)[1]
+        return questions[rows[np.sort(earliest)]]
+
+    @property
+    def triplets(self) -> Objects:
+        """Everything known, as rows ``(head, near, far)``."""
+        parts = [np.empty((0, 3), dtype=np.int64)]
+        for width, facts in self._facts.items():
+            parts.append(answered(facts.rows, facts.said[:, 0] if width == 3 else facts.said))
+        return np.concatenate(parts)
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """Answered questions of one width, by sorted keys: what was shown and how much each got."""
+
+    keys: NDArray[Any]
+    rows: NDArray[np.int32]
+    said: NDArray[np.float32]
+
+
+def _in_order(questions: Questions) -> tuple[NDArray[Any], Objects, Objects]:
+    """A key for each question, the question with what it shows in ascending order, that order."""
+    rows = np.asarray(questions, dtype=np.int64)
+    order = np.argsort(rows[:, 1:], axis=1, kind="stable")
+    rows = np.column_stack([rows[:, 0], np.take_along_axis(rows[:, 1:], order, axis=1)])
+    return pack(rows)[0] if rows.shape[1] == 3 else scattered(rows), rows, order
+
+
 class _Draws:
     """Numbers in [0, 1) for questions: the same whenever one is asked, or drawn each time."""
 
@@ -228,7 +327,7 @@ class NoisyOracle:
     def __call__(self, questions: Questions) -> Answers:
         """The oracle's answers, some of them wrong."""
         q = np.asarray(questions)
-        truth = put(q, self._oracle)
+        truth = as_answers(self._oracle(q), q)
         if q.shape[1] == 3:
             return np.logical_xor(truth, self._draws.comparisons(q) < self._flip)
         chance, wrong = self._draws.screens(q, self._flip)  # as many objects, drawn blindly

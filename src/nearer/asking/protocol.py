@@ -1,4 +1,4 @@
-"""What a strategy is, and what can be wrapped around one.
+"""Strategies, the answers they are sent, and what can be wrapped around a strategy.
 
 A *strategy* is a generator. It yields questions, an ``(m, 3)`` integer array of rows
 ``(head, a, b)`` that read "is a nearer to head than b is?"; it is sent answers, an ``(m,)``
@@ -12,11 +12,14 @@ questions do not depend on each other, so a crowd can answer them at the same ti
 A strategy may also yield *screens*, wider rows, see `nearer.questions`.
 
 Strategies compose by ``yield from``; independent ones run side by side with `together`. Whatever
-an algorithm should not know about is a wrapper around it, itself a strategy: `recorded` notes
-what was answered, `remembered` asks nothing twice, `limited` keeps a budget, `renumbered` speaks of
-other objects, `forced_choice` asks again where the answer was "don't know". Each of them says only
-how one round is answered; `wrapped` drives them all. `nearer.run` puts a wrapped strategy and an
-oracle together.
+an algorithm should not know about is a wrapper around it, itself a strategy: `recorded`,
+`remembered`, `limited`, `renumbered`, `forced_choice`. Each of them says only how one round is
+answered; `wrapped` drives them all. `nearer.run` puts a wrapped strategy and an oracle together.
+
+*Answers.* Certain answers are plain booleans, one for each comparison or a row of them for each
+screen. "Don't know" (None, NaN, `nearer.UNSURE`, masked) is masked; a number from 0 to 1 is a
+graded answer, how much speaks for a. A strategy that can use those is made by a function marked
+`accepts_uncertain`; `run` wraps all others in `forced_choice`.
 
 *Budgets.* A wrapper that cannot answer a whole round raises `BudgetSpent` with the answers to the
 first part of it. The driver throws it into the strategy inside: so an algorithm that ran out of
@@ -25,35 +28,49 @@ questions can return the best it has.
 *Repeating.* A generator cannot be copied, rewound or asked for its seed. A function marked
 `repeatable` returns strategies that know the function, its arguments and the seed, so that a
 journal can store the seed that was drawn and refuse the answers of another run.
-
-*Uncertain answers.* Most strategies want plain booleans. One that can use "don't know" and graded
-answers, too, is made by a function that is marked `accepts_uncertain`; `run` wraps all others in
-`forced_choice`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial, wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nearer import checks
-from nearer.asking.answers import Memory, Record, no_answers, partly_known
-from nearer.errors import BudgetSpent
-from nearer.questions import Answers, Objects, Questions, unsure_rows
+from nearer.errors import BudgetSpent, InvalidInput, OracleError
+from nearer.questions import (
+    Answers,
+    Floats,
+    Objects,
+    Questions,
+    Said,
+    answered,
+    unsure_rows,
+    weighted,
+)
 from nearer.trials import Task
 
+if TYPE_CHECKING:
+    from nearer.asking.oracles import Memory
+
 __all__ = [
+    "OptionOrder",
     "Oracle",
+    "PricedAnswers",
+    "Record",
     "Repeatable",
+    "RoundAnswers",
+    "Shown",
     "Strategy",
     "Ties",
     "accepts_uncertain",
+    "as_answers",
     "describe",
     "forced_choice",
     "limited",
@@ -75,6 +92,9 @@ Oracle = Callable[[Questions], Answers]
 _MOST_REFUSALS = 100  # rounds without budget after which a strategy is taken to loop
 _SEED = "random_state"
 _AGAIN = 2  # times that a question answered by "don't know" is asked again
+
+
+# --- strategies and their wrappers ---------------------------------------------------------------
 
 
 class _Strategy(Generator[Questions, Answers, T]):
@@ -414,3 +434,277 @@ def describe(value: Any) -> Any:
     if callable(value):
         return f"function {getattr(value, '__qualname__', type(value).__qualname__)}"
     return type(value).__qualname__
+
+
+# --- answers -------------------------------------------------------------------------------------
+
+
+class PricedAnswers(list[Any]):
+    """Answers of one call, with what they cost and who gave them.
+
+    An oracle may return this instead of a list.
+
+    Parameters
+    ----------
+    answers
+        One for each question of the call.
+    cost
+        What the call has cost; None if that is not known.
+    by
+        The judge of each answer; a dictionary of votes by judge where several voted on a
+        question. None where there is only one judge.
+
+    Examples
+    --------
+    >>> reply = PricedAnswers([True, None], cost=0.002)
+    >>> list(reply), reply.cost
+    ([True, None], 0.002)
+    """
+
+    def __init__(
+        self, answers: Iterable[Any], *, cost: float | None = None, by: list[Any] | None = None
+    ) -> None:
+        super().__init__(answers)
+        self.cost = cost
+        self.by = by
+
+
+class RoundAnswers:
+    """The answers of one round, by row, as they arrive."""
+
+    def __init__(self, questions: Questions) -> None:
+        self.questions = questions
+        self.known = np.zeros(len(questions), dtype=np.bool_)
+        self._values: Said | None = None
+
+    def fill(self, rows: Questions, answers: Said) -> None:
+        """Put in the answers of these rows."""
+        if not len(rows):
+            return
+        self.known[rows] = True
+        if len(rows) == len(self.known) and (np.diff(rows) == 1).all():
+            self._values = answers
+            return
+        if self._values is None:
+            self._values = np.full((len(self.known), *answers.shape[1:]), np.nan)
+        self._values[rows] = np.ma.filled(np.ma.asarray(answers).astype(np.float64), np.nan)
+
+    def open_rows(self) -> tuple[Objects, Questions]:
+        """The rows that have no answer yet, and their questions."""
+        rows = np.flatnonzero(~self.known)
+        return rows, self.questions if len(rows) == len(self.known) else self.questions[rows]
+
+    def first(self, count: int | None = None) -> Said:
+        """The answers of the first `count` rows, in the form used inside."""
+        if self._values is None:
+            return no_answers(self.questions)
+        return as_answers(self._values[:count], self.questions[:count])
+
+
+def no_answers(questions: Questions) -> Answers:
+    """Answers to none of these questions."""
+    width = questions.shape[1]
+    return np.empty(0 if width == 3 else (0, width - 1), dtype=np.bool_)
+
+
+def as_answers(said: Any, questions: Questions) -> Said:
+    """What an oracle said, in the form used inside.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> as_answers([True, None], np.array([[0, 1, 2], [0, 2, 3]]))
+    masked_array(data=[True, --],
+                 mask=[False,  True],
+           fill_value=True)
+    """
+    array: Said = _as_array(said, questions)
+    if array.dtype == np.bool_ and not isinstance(said, np.ma.MaskedArray):
+        return array
+    if array.dtype.kind not in "bfO":
+        example = array.ravel()[0].item() if array.size else None
+        raise OracleError(
+            f"answers are {array.dtype} ({example!r}, …): they must be booleans, True where a is "
+            "nearer; None for don't know; or numbers with a point from 0.0 to 1.0, how much speaks "
+            "for a. Convert 0 and 1 with .astype(bool)"
+        )
+    if array.dtype == object:
+        array = np.array([_as_number(x) for x in array.ravel()]).reshape(array.shape)
+    p = array.astype(np.float64)
+    unsure = np.ma.getmaskarray(said) if isinstance(said, np.ma.MaskedArray) else np.False_
+    unsure = unsure | np.isnan(p)
+    p[unsure] = 0.5
+    if ((p < 0) | (p > 1)).any():
+        raise OracleError(
+            f"an answer is {p[(p < 0) | (p > 1)][0]}: a graded answer must be from 0.0 to 1.0, how "
+            "much speaks for a"
+        )
+    certain = ((p == 0) | (p == 1) | unsure).all()
+    data = p > 0 if certain else p
+    return np.ma.MaskedArray(data, mask=unsure) if unsure.any() else data
+
+
+def partly_known(answers: Said, known: Answers) -> Said:
+    """Answers with those that are not known masked."""
+    if known.all():
+        return answers
+    mask = ~known if answers.ndim == 1 else np.repeat(~known[:, None], answers.shape[1], axis=1)
+    return np.ma.MaskedArray(answers, mask=mask)
+
+
+def _as_array(said: Any, questions: Questions) -> Said:
+    """One element for each comparison, one row for each screen; None stands for a whole row."""
+    m, width = questions.shape
+    shape = (m,) if width == 3 else (m, width - 1)
+    if width > 3 and isinstance(said, Sequence) and any(row is None for row in said):
+        said = [[None] * (width - 1) if row is None else list(row) for row in said]
+    try:
+        array = np.asarray(said)
+    except ValueError:  # rows of different lengths
+        array = np.array([*said, None], dtype=object)[:-1]
+    if array.ndim == 0:  # most often a forgotten `return`
+        raise OracleError(
+            f"the oracle returned {said!r:.80} for {m} questions: it must return one answer for "
+            f"each, a list or an array of shape {shape}"
+        )
+    if array.shape != shape:
+        raise OracleError(
+            f"answers of shape {array.shape} for {m} questions: there must be one answer for each, "
+            f"an array of shape {shape}"
+        )
+    return array
+
+
+def _as_number(answer: Any) -> float:
+    """One answer as a number, NaN for don't know."""
+    if answer is None or answer is np.ma.masked:
+        return np.nan
+    if isinstance(answer, bool | np.bool_ | float | np.floating):
+        return float(answer)
+    raise OracleError(
+        f"an answer is {answer!r}: answers must be booleans, None for don't know, or numbers "
+        "with a point from 0.0 to 1.0"
+    )
+
+
+# --- the order of options ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A question as it is shown: a and b are exchanged if `swapped`."""
+
+    head: Any
+    first: Any
+    second: Any
+    swapped: bool = False
+
+    def answer(self, first: float) -> float | bool:
+        """The answer about a, from how much speaks for the option shown first."""
+        about_a = 1.0 - first if self.swapped else float(first)
+        return bool(about_a) if about_a in (0.0, 1.0) else about_a
+
+
+class OptionOrder:
+    """Draws which object of each question is shown first; no other module exchanges options.
+
+    A judge that prefers one position then adds noise and no bias.
+
+    Parameters
+    ----------
+    order
+        ``"random"``: which object is first is drawn each time a question is asked.
+        ``"fixed"``: a is first.
+    seed
+        Of the draw.
+    """
+
+    def __init__(self, order: Literal["random", "fixed"] = "random", seed: int = 0) -> None:
+        self.order = checks.one_of("order", order, ("random", "fixed"))
+        self._seed = seed
+        self._times: dict[str, int] = {}
+
+    def show(self, question: Sequence[Any]) -> Shown:
+        """A question with its two options in the order drawn for it."""
+        if len(question) != 3:
+            raise InvalidInput(
+                f"a question of {len(question)} objects: this judge is asked about a head and two "
+                "others"
+            )
+        head, a, b = question
+        if self.order == "fixed":
+            return Shown(head, a, b)
+        key = repr((str(head), *sorted((str(a), str(b)))))
+        times = self._times[key] = self._times.get(key, -1) + 1
+        drawn = hashlib.blake2b(f"{self._seed} {times} {key}".encode(), digest_size=1).digest()[0]
+        swapped = bool(drawn & 1) ^ (str(a) > str(b))
+        return Shown(head, b, a, True) if swapped else Shown(head, a, b)
+
+
+# --- records -------------------------------------------------------------------------------------
+
+
+class Record:
+    """Every answer of a run as triplets, and the two costs: comparisons (rows) and rounds.
+
+    Parameters
+    ----------
+    keep
+        False: the costs only. Triplets take 12 bytes each while they are collected, and 24 in the
+        end.
+
+    Examples
+    --------
+    >>> import nearer
+    >>> record = nearer.asking.Record()
+    >>> ranking = nearer.asking.recorded(nearer.rank_objects(0, 4), record)
+    >>> _ = nearer.run(ranking, nearer.PointOracle([[0.0], [3.0], [1.0], [7.0]]))
+    >>> record.n_comparisons == len(record.triplets)
+    True
+    """
+
+    def __init__(self, *, keep: bool = True) -> None:
+        self._keep = keep
+        self._rounds: list[NDArray[np.int32]] = []
+        self._weights: list[Floats] | None = None  # while all answers are certain
+        self.n_comparisons: int = 0
+        self.n_rounds: int = 0
+        self.n_unsure: int = 0
+        self.n_told: int = 0  # answers that take a side: neither "don't know" nor one half
+
+    def add(self, questions: Questions, answers: Said) -> None:
+        """Note one answered round; an empty one costs nothing and is not kept."""
+        if not len(questions):
+            return
+        self.n_comparisons += len(questions)
+        self.n_rounds += 1
+        n_unsure = len(unsure_rows(answers))
+        self.n_unsure += n_unsure
+        certain = answers.dtype == np.bool_
+        halves = 0 if certain else int(np.count_nonzero(np.ma.filled(answers == 0.5, False)))
+        self.n_told += len(questions) - n_unsure - halves
+        if not self._keep:
+            return
+        if self._weights is None and not (certain and type(answers) is np.ndarray):
+            self._weights = [np.ones(len(rows)) for rows in self._rounds]
+        if self._weights is None:
+            rows = answered(questions, answers)
+        else:
+            rows, weights = weighted(questions, answers)
+            self._weights.append(weights)
+        self._rounds.append(rows.astype(np.int32))
+
+    @property
+    def triplets(self) -> Objects:
+        """All answers so far as ``(head, near, far)``, in the order in which they came."""
+        rows, weights = self.weighted
+        return rows if weights is None else rows[weights > 0.5]
+
+    @property
+    def weighted(self) -> tuple[Objects, Floats | None]:
+        """The same with weights where answers were uncertain, see `nearer.questions.weighted`."""
+        self._rounds = [np.concatenate([np.empty((0, 3), dtype=np.int32), *self._rounds])]
+        if self._weights is not None:
+            self._weights = [np.concatenate(self._weights)]
+        weights = None if self._weights is None else self._weights[0]
+        return self._rounds[0].astype(np.int64), weights

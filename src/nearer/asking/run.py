@@ -42,13 +42,15 @@ import numpy as np
 
 import nearer
 from nearer import checks
-from nearer.asking.answers import Memory, RoundAnswers, as_answers
 from nearer.asking.journal import Call, Journal
+from nearer.asking.oracles import Memory
 from nearer.asking.protocol import (
     Oracle,
     Repeatable,
+    RoundAnswers,
     Strategy,
     Ties,
+    as_answers,
     forced_choice,
     limited,
     remembered,

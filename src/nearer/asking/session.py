@@ -18,9 +18,17 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from nearer.asking.answers import Memory, RoundAnswers, as_answers, partly_known
 from nearer.asking.journal import Call, Journal
-from nearer.asking.protocol import Strategy, Ties, forced_choice, takes_uncertain
+from nearer.asking.oracles import Memory
+from nearer.asking.protocol import (
+    RoundAnswers,
+    Strategy,
+    Ties,
+    as_answers,
+    forced_choice,
+    partly_known,
+    takes_uncertain,
+)
 from nearer.errors import InvalidInput
 from nearer.questions import Objects, Questions, unsure_rows
 

@@ -1,7 +1,7 @@
 """A language model as the judge: any endpoint that speaks the protocol of OpenAI.
 
 *Prompts.* The two options are shown as A and B, in an order drawn for each question
-(`nearer.asking.answers.OptionOrder`). A reply is the letter and nothing else. Several questions in
+(`nearer.asking.protocol.OptionOrder`). A reply is the letter and nothing else. Several questions in
 one prompt are numbered, and so are the lines of the reply.
 
 *Keys.* The key is read from the environment when the first call is made. Only the connection holds
@@ -28,7 +28,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from nearer import checks
-from nearer.asking.answers import OptionOrder, PricedAnswers, Shown
+from nearer.asking.protocol import OptionOrder, PricedAnswers, Shown
 from nearer.errors import InvalidInput, JudgeError
 
 __all__ = ["PICTURES", "ChatJudge", "ChatReport", "first_options", "read_letters"]

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from nearer import checks
-from nearer.asking.answers import PricedAnswers
+from nearer.asking.protocol import PricedAnswers
 from nearer.asking.run import is_async
 from nearer.errors import InvalidInput
 from nearer.fitting.belief import Belief

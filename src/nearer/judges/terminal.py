@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from nearer.asking.answers import OptionOrder
+from nearer.asking.protocol import OptionOrder
 
 __all__ = ["TerminalJudge"]
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from nearer.algorithms.candidates import Candidates
 from nearer.algorithms.methods import METHODS
-from nearer.asking.answers import Memory
+from nearer.asking.oracles import Memory
 from nearer.asking.session import Session
 from nearer.questions import Answers, Questions, find, pack, weighted
 from nearer.study.config import Config
