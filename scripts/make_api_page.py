@@ -26,7 +26,7 @@ RETURNED = (
     "fitting.likelihood.Noise",
     "fitting.likelihood.Curve",
     "fitting.people.Reliability",
-    "triplets.report.Report",
+    "trials.Report",
 )
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearer.triplets import examine
+from nearer.trials import examine
 
 N = 7
 TRIPLETS = st.lists(

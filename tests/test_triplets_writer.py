@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 
 import nearer
 from nearer.errors import InvalidInput
-from nearer.trials import Trials
-from nearer.triplets import Triplets, examine
+from nearer.trials import Trials, Triplets, examine
 from nearer.triplets.forms import EMPTY
 
 CHARACTERS = st.characters(codec="utf-8", exclude_characters="\0")

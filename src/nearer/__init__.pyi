@@ -15,7 +15,7 @@ from .triplets import read_triplets as read_triplets
 from .triplets import read_trials as read_trials
 from .triplets import write_triplets as write_triplets
 from .triplets import write_trials as write_trials
-from .triplets import Triplets as Triplets
+from .trials import Triplets as Triplets
 from .trials import Trials as Trials
 from .trials import Task as Task
 from .fitting.people import Pace as Pace

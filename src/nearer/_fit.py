@@ -39,8 +39,8 @@ from nearer.fitting.posterior import Posterior
 from nearer.fitting.solver import Fit, fit_positions, margins
 from nearer.metrics import share_interval
 from nearer.questions import MAX_OBJECTS, Objects
-from nearer.trials import Trials
-from nearer.triplets import Report, Triplets, read_triplets
+from nearer.trials import Report, Trials, Triplets
+from nearer.triplets import read_triplets
 
 __all__ = ["MANY", "Goal", "LoadedAnswers", "blocks_of", "fit", "load_answers"]
 

@@ -28,7 +28,7 @@ from nearer.files import as_path, read_numpy, write_bytes
 from nearer.fitting.likelihood import Choices, Curve, Noise
 from nearer.fitting.people import Reliability
 from nearer.fitting.posterior import Posterior
-from nearer.triplets.report import Report
+from nearer.trials import Report
 
 __all__ = ["load", "save"]
 

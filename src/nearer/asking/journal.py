@@ -25,7 +25,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -33,10 +33,7 @@ from nearer.asking.protocol import as_answers
 from nearer.errors import InvalidInput, JournalError
 from nearer.files import lock_file
 from nearer.questions import Floats, Objects, Questions, Said, answered, unsure_rows, weighted
-from nearer.trials import Trials
-
-if TYPE_CHECKING:
-    from nearer.triplets import Triplets
+from nearer.trials import Trials, Triplets
 
 __all__ = ["FREE", "Call", "Journal", "load_journal"]
 
@@ -386,8 +383,6 @@ def load_journal(path: str | os.PathLike[str]) -> Triplets:
     >>> len(answers) == found.n_comparisons, answers.n_objects
     (True, 20)
     """
-    from nearer.triplets import Triplets  # noqa: PLC0415 - a run needs no reader
-
     file = Path(path)
     with closing(_connect(file)) as db:
         header = _header(str(file), db)

@@ -55,8 +55,8 @@ from nearer.files import (
 from nearer.fitting.device import using
 from nearer.fitting.likelihood import MarginForecast
 from nearer.fitting.solver import margins
-from nearer.triplets import Triplets, read_triplets
-from nearer.triplets.report import Report
+from nearer.trials import Report, Triplets
+from nearer.triplets import read_triplets
 
 if TYPE_CHECKING:
     from nearer.scale.blocks import BlockSource

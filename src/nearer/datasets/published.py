@@ -28,7 +28,8 @@ from nearer import checks
 from nearer.datasets.catalogue import CATALOGUE, Entry, entry, fetch, find
 from nearer.errors import DroppedRows, InvalidInput
 from nearer.files import read_bytes
-from nearer.triplets import Triplets, read_table, read_triplets
+from nearer.trials import Triplets
+from nearer.triplets import read_table, read_triplets
 
 __all__ = [
     "HUMAN",

@@ -39,7 +39,7 @@ from nearer.fitting.losses import Loss
 from nearer.fitting.solver import Fit, Passes, fit_positions, prepare, violated
 from nearer.parallel import parallel_map
 from nearer.questions import Floats
-from nearer.triplets import examine
+from nearer.trials import examine
 
 __all__ = [
     "CKL",

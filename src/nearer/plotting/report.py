@@ -33,7 +33,7 @@ from nearer.files import content_suffix, write_bytes
 from nearer.plotting.canvas import as_picture
 from nearer.plotting.other_plots import plot_dimension
 from nearer.plotting.printed_map import plot_positions
-from nearer.triplets.report import examine
+from nearer.trials import examine
 
 __all__ = ["methods_text", "references", "write_report"]
 

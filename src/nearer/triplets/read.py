@@ -30,13 +30,20 @@ from nearer import checks
 from nearer.checks import amount
 from nearer.errors import BadRow, DroppedRows, InvalidInput
 from nearer.questions import MAX_OBJECTS, Floats, Objects
-from nearer.trials import Trials
+from nearer.trials import Report, Trials, Triplets, examine
 from nearer.triplets import forms
 from nearer.triplets.forms import BESIDE, EMPTY, Form, Written, option
-from nearer.triplets.report import Triplets, examine
 from nearer.triplets.table import Table, load_table, text_of
 
-__all__ = ["distinct_labels", "read_trials", "read_triplets", "sorted_names"]
+__all__ = [
+    "Report",
+    "Triplets",
+    "distinct_labels",
+    "examine",
+    "read_trials",
+    "read_triplets",
+    "sorted_names",
+]
 
 Kind = Literal["auto", "triplets", "answers", "odd-one-out", "most-central"]
 _MOST_BAD = 1000  # faults after which the file is read in a wrong way rather than a bad file

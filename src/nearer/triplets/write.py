@@ -35,9 +35,8 @@ from numpy.typing import ArrayLike
 from nearer import checks
 from nearer.errors import InvalidInput
 from nearer.files import content_suffix, table_text, write_bytes
-from nearer.trials import Trials
+from nearer.trials import Trials, Triplets
 from nearer.triplets.read import distinct_labels
-from nearer.triplets.report import Triplets
 
 __all__ = ["write_trials", "write_triplets"]
 
