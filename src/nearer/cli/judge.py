@@ -52,9 +52,7 @@ def ask(
     from nearer.asking.run import run
     from nearer.judges.terminal import TerminalJudge
 
-    names = _objects(objects)
-    file = _journal(objects, journal)
-    _check_out(out, objects, file)
+    names, file = _prepare(objects, journal, out)
     judge = TerminalJudge(question, show=say, random_state=seed)
     with stopped_by_ctrl_c(
         lambda: f"the answers are in {file}; the same command goes on from there"
@@ -80,8 +78,7 @@ def export(
     from nearer.files import write_bytes
     from nearer.judges.chat import ChatJudge
 
-    names, file = _objects(objects), _journal(objects, journal)
-    _check_out(out, objects, file)
+    names, file = _prepare(objects, journal, out)
     about = {"judge": "batches", "model": model, "question": question}
     with _session(names, file, budget, seed, about) as session:
         if session.done:
@@ -118,8 +115,7 @@ def import_(
     out: str | None,
 ) -> None:
     """Take in REPLIES, the file that a batch endpoint gave back for OBJECTS."""
-    names, file = _objects(objects), _journal(objects, journal)
-    _check_out(out, objects, file, replies)
+    names, file = _prepare(objects, journal, out, replies)
     with _session(names, file, budget, seed, {"judge": "batches", "question": question}) as session:
         answers = _replies(replies, session.open)
         if answers:
@@ -169,25 +165,23 @@ def _replies(path: str, questions: Any) -> dict[tuple[int, ...], Any]:
     return answers
 
 
-def _objects(path: str) -> list[str]:
+def _prepare(
+    objects: str, journal: str | None, out: str | None, *reads: str
+) -> tuple[list[str], Path]:
+    """The objects and the file of their journal; `out` must not be a file that is read."""
     from nearer.errors import InvalidInput
     from nearer.files import read_bytes
 
-    names = [line.strip() for line in read_bytes(path).decode("utf-8-sig").splitlines()]
-    names = [name for name in names if name]
+    lines = read_bytes(objects).decode("utf-8-sig").splitlines()
+    names = [line.strip() for line in lines if line.strip()]
     if len(names) < 3:
-        raise InvalidInput(f"{path}: has {len(names)} objects; at least 3 are needed, one a line")
-    return names
-
-
-def _journal(objects: str, journal: str | None) -> Path:
-    return Path(journal) if journal else Path(objects).with_suffix(".answers.db")
-
-
-def _check_out(out: str | None, *reads: str | Path) -> None:
-    """Refuse, before a question is asked, to overwrite a file that is read."""
+        raise InvalidInput(
+            f"{objects}: has {len(names)} objects; at least 3 are needed, one a line"
+        )
+    file = Path(journal) if journal else Path(objects).with_suffix(".answers.db")
     if out is not None:
-        check_file("--out", Path(out), map(Path, reads))
+        check_file("--out", Path(out), map(Path, (objects, file, *reads)))
+    return names, file
 
 
 def _strategy(names: list[str], budget: int | None, seed: int) -> Any:

@@ -79,21 +79,20 @@ def command(
     if n_components is None or noise is None:
         if simulated:
             raise click.UsageError("studies are simulated with --dim and --noise: add them")
-        report, show = _forecast(n_objects, n_components, noise, cost)
+        report, (title, columns, lines) = _forecast(n_objects, n_components, noise, cost)
     elif n_objects > TOGETHER and not simulated:
-        report, show = _forecast(n_objects, n_components, noise, cost)
+        report, (title, columns, lines) = _forecast(n_objects, n_components, noise, cost)
     else:
         study = (n_objects, n_components, noise)
-        given = [name.strip() for name in tasks.split(",")] if tasks else None
         with sent_to(scheduler):
             if hours is not None:
-                report, show = _compare(study, hours, given, n_repeats, seed)
+                named = [name.strip() for name in tasks.split(",")] if tasks else None
+                report, (title, columns, lines) = _compare(study, hours, named, n_repeats, seed)
             else:
-                report, show = _count(study, most, n_repeats, seed)
+                report, (title, columns, lines) = _count(study, most, n_repeats, seed)
     if as_json:
         click.echo(json.dumps(report))
         return
-    title, columns, lines = show
     print_table(title, columns, left="task")
     print_lines(lines)
 

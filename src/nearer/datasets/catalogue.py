@@ -137,18 +137,9 @@ def find(data: Entry) -> list[Path]:
 
 
 def fetch(data: Entry, download: bool, read: Callable[[Path], T], load: Callable[[str], T]) -> T:
-    """What the file of a data set holds, or what scikit-learn downloads or has in its cache.
+    """What `read` makes of the file of a data set, else what `load` gets through scikit-learn.
 
-    Parameters
-    ----------
-    data
-        The data set.
-    download
-        Whether the network may be used where there is no file.
-    read
-        Reads the file.
-    load
-        Loads the data, given scikit-learn's ``data_home``.
+    `load` takes scikit-learn's ``data_home``; it is called only if `download` is True.
     """
     try:
         return read(find(data)[0])

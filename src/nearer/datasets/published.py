@@ -16,6 +16,7 @@ import json
 import warnings
 from dataclasses import dataclass
 from importlib.resources import files
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,7 +28,7 @@ from scipy.sparse import csr_array
 from nearer import checks
 from nearer.datasets.catalogue import CATALOGUE, Entry, entry, fetch, find
 from nearer.errors import DroppedRows, InvalidInput
-from nearer.files import read_bytes
+from nearer.files import read_bytes, read_numpy
 from nearer.trials import Triplets
 from nearer.triplets import read_table, read_triplets
 
@@ -87,9 +88,12 @@ def load_digits_mnist(n_objects: int = 1000, *, download: bool = True) -> PointD
         pixels, classes = (values[:5000].astype(np.uint8) for values in _openml("mnist_784", home))
         return _checked(data, pixels, classes)
 
-    pixels, classes = fetch(data, download, lambda file: _members(file, "X", "y"), load)
+    pixels, classes = fetch(
+        data, download, lambda file: itemgetter("X", "y")(read_numpy(file)), load
+    )
     rows = np.arange(_at_most(n_objects, len(pixels), data))
-    return _points(data, pixels[rows].astype(np.float64), classes[rows].astype(np.int64), rows)
+    points, labels = pixels[rows].astype(np.float64), classes[rows].astype(np.int64)
+    return PointData(points, labels, rows, data.name, data.licence, data.source)
 
 
 def load_spambase(
@@ -120,7 +124,8 @@ def load_spambase(
     values = fetch(data, download, lambda file: pd.read_csv(file).to_numpy(np.float64), load)
     n = _at_most(n_objects, len(values), data)
     rows = checks.generator(random_state).choice(len(values), n, replace=False)
-    return _points(data, values[rows, :-1], values[rows, -1].astype(np.int64), rows)
+    points, labels = values[rows, :-1], values[rows, -1].astype(np.int64)
+    return PointData(points, labels, rows, data.name, data.licence, data.source)
 
 
 def load_newsgroups(
@@ -180,12 +185,8 @@ def load_newsgroups(
         chosen = csr_array(chosen[:, np.unique(chosen.indices)])
     else:
         chosen = csr_array(weights.fit_transform([texts[row] for row in rows.tolist()]))
-    return _points(data, chosen, np.array(groups)[rows], rows)
-
-
-def _members(file: Path, *names: str) -> tuple[NDArray[Any], ...]:
-    with np.load(file) as held:
-        return tuple(held[name] for name in names)
+    labels = np.array(groups)[rows]
+    return PointData(chosen, labels, rows, data.name, data.licence, data.source)
 
 
 def _openml(name: str, home: str) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -210,15 +211,6 @@ def _checked(data: Entry, *arrays: NDArray[Any]) -> tuple[NDArray[Any], ...]:
 def _at_most(n_objects: int, there_are: int, data: Entry) -> int:
     rule = f"{data.name} has {there_are} such objects"
     return checks.whole("n_objects", n_objects, most=there_are, rule=rule)
-
-
-def _points(
-    data: Entry,
-    points: NDArray[np.float64] | csr_array,
-    labels: NDArray[Any],
-    rows: NDArray[np.int64],
-) -> PointData:
-    return PointData(points, labels, rows, data.name, data.licence, data.source)
 
 
 @dataclass(frozen=True, eq=False)
