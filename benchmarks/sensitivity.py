@@ -32,7 +32,7 @@ NUMBERS = {
         "algorithms.adaptive": {
             "GROWTH": "a round as a share of the answers",
         },
-        "algorithms.budgets": {
+        "algorithms.choose_questions": {
             "_MOST": "comparisons for each bit that positions hold",
         },
         "fitting.initial": {

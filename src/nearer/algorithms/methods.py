@@ -19,7 +19,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from nearer import checks
-from nearer.algorithms.budgets import default_budget
+from nearer.algorithms.choose_questions import default_budget
 from nearer.errors import InvalidInput
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from nearer._kernels.placing import (
     choose,
     learn,
 )
-from nearer.algorithms.budgets import GROWTH, most_questions
+from nearer.algorithms.choose_questions import GROWTH, most_questions
 from nearer.asking.answers import Record
 from nearer.asking.protocol import Strategy, accepts_uncertain, limited, recorded, repeatable
 from nearer.embedding import Embedding
