@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nearer.errors import InvalidInput
-from nearer.fitting.losses import Floats
+from nearer.fitting.solver import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nearer import checks
-from nearer.fitting.losses import Floats, Loss
-from nearer.fitting.solver import Fit
+from nearer.fitting.solver import Fit, Floats, Loss
 
 __all__ = ["fit_low_rank"]
 

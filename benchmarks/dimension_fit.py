@@ -2,11 +2,11 @@
 
 Files of answers are drawn as in `benchmarks.dimension`, from other numbers and other families. Each
 gives what the steps from one dimension to the next gained, and what the answers tell
-(`nearer.fitting.dimension.HeldOutJudge.step`); the five numbers are those under which the true
+(`nearer.fitting.heldout.HeldOutJudge.step`); the five numbers are those under which the true
 dimensions are most likely. A cell is a file, so that a run can be interrupted and goes on, and the
 numbers come at once from the files that are there.
 
-Short: 40 files. Full: 160; `nearer.fitting.dimension` has the numbers of a full run.
+Short: 40 files. Full: 160; `nearer.fitting.heldout` has the numbers of a full run.
 """
 
 from __future__ import annotations

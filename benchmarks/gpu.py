@@ -22,9 +22,8 @@ import numpy as np
 
 import nearer
 from benchmarks.harness import Cell, Rows, cell, pick, summary, table
-from nearer.fitting.device import using
 from nearer.fitting.likelihood import Noise, as_answers
-from nearer.fitting.losses import LOSSES, Loss
+from nearer.fitting.solver import LOSSES, Loss, using
 
 TIMED = True
 _HELD_OUT = 1_000_000

@@ -25,8 +25,7 @@ import nearer.fitting.belief as belief_module
 from benchmarks._calibration import reliability_diagram
 from benchmarks.harness import Cell, Rows, cell, distinct, grid, median, pick, table
 from benchmarks.soe import cblearn_environment
-from nearer.algorithms.candidates import Candidates
-from nearer.algorithms.choose_questions import draw_round
+from nearer.algorithms.choose_questions import Candidates, draw_round
 from nearer.fitting.belief import Belief
 from nearer.questions import answered, pack, random_questions
 from paper.data import draw as draw_points

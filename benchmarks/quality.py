@@ -17,7 +17,7 @@ import numpy as np
 import nearer
 from benchmarks.dimension import points
 from benchmarks.harness import Cell, Rows, distinct, grid, pick, table
-from nearer.algorithms.budgets import most_questions
+from nearer.algorithms.choose_questions import most_questions
 
 FAMILIES = ("cube", "ball", "mixture")
 SIZES = ((30, 1), (60, 2), (60, 3), (150, 3))  # objects, dimensions

@@ -32,7 +32,7 @@ NUMBERS = {
         "algorithms.adaptive": {
             "GROWTH": "a round as a share of the answers",
         },
-        "algorithms.budgets": {
+        "algorithms.choose_questions": {
             "_MOST": "comparisons for each bit that positions hold",
         },
         "fitting.initial": {
@@ -57,10 +57,8 @@ NUMBERS = {
             "FOLDS": "of held-out answers",
             "_ENOUGH": "held-out answers",
             "_SAME": "standard errors between priors that are as good",
-            "_SAME_LAPSE": "difference of lapse rates that is none",
-        },
-        "fitting.dimension": {
             "_WORTHWHILE": "standard errors for one dimension more",
+            "_SAME_LAPSE": "difference of lapse rates that is none",
         },
         "fitting.posterior": {
             "_MORE": "dimensions too many at the start",
@@ -74,7 +72,7 @@ NUMBERS = {
             "_EXACT_PRIOR": "width of the prior for exact answers",
         },
     },
-    "few": {"fitting.dimension": {"MANY": "answers a coordinate that may be exact"}},
+    "few": {"fitting.initial": {"MANY": "answers a coordinate that may be exact"}},
 }
 #: halved and doubled is what they lack of one
 SHARES: tuple[str, ...] = ()

@@ -9,8 +9,7 @@ from blockskit import WORDS, N, shrink, triplets, write
 import nearer
 from nearer import _fit
 from nearer.errors import InvalidInput
-from nearer.fitting.losses import LOSSES, Loss
-from nearer.fitting.solver import Passes
+from nearer.fitting.solver import LOSSES, Loss, Passes
 from nearer.scale import blocks
 from nearer.scale.blocks import as_source, store
 from nearer.scale.fit_in_blocks import BlockPasses, in_blocks, lay_out

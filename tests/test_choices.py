@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from nearer._kernels import comparisons as triplet_kernel
 from nearer.fitting.likelihood import Noise, as_answers
-from nearer.fitting.losses import Loss
 from nearer.fitting.posterior import Posterior
+from nearer.fitting.solver import Loss
 from nearer.trials import Trials
 
 N = 9

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 import nearer
 from nearer.cli import main
 from nearer.errors import InvalidInput
-from nearer.fitting import device as devices
-from nearer.fitting.device import using, wants_gpu
+from nearer.fitting import solver as devices
+from nearer.fitting.solver import using, wants_gpu
 
 ROWS = np.array([[0, 1, 2], [2, 1, 0], [1, 0, 3], [3, 2, 1], [0, 2, 3]] * 10)
 

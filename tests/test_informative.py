@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import nearer
-from nearer.algorithms.candidates import Candidates
-from nearer.algorithms.choose_questions import choose_questions
+from nearer.algorithms.choose_questions import Candidates, choose_questions
 from nearer.fitting.belief import Belief
 from nearer.questions import answered, pack, random_questions
 

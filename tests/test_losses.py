@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from nearer._kernels import comparisons as kernel
 from nearer._kernels import compiling
 from nearer.errors import InvalidInput
-from nearer.fitting.losses import LOSSES, Loss, as_loss
+from nearer.fitting.solver import LOSSES, Loss, as_loss
 
 
 def slow_loss(name: str, shape: float, near: float, far: float) -> float:

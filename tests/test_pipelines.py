@@ -10,7 +10,7 @@ from nearer import metrics
 from nearer.algorithms.methods import METHODS, make_strategy
 from nearer.algorithms.pipelines import _nearest
 from nearer.errors import InvalidInput
-from nearer.fitting.dimension import fit_onwards, fit_smallest
+from nearer.fitting.initial import fit_onwards, fit_smallest
 
 SMALL = nearer.datasets.make_gaussian(60, 2, random_state=0)
 

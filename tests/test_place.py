@@ -9,7 +9,7 @@ from scipy.stats import kendalltau
 
 import nearer
 from nearer._kernels import compiling
-from nearer.algorithms.budgets import most_questions
+from nearer.algorithms.choose_questions import most_questions
 from nearer.algorithms.place import place_among
 from nearer.errors import InvalidInput
 from nearer.fitting.likelihood import Curve, Noise

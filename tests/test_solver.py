@@ -7,8 +7,7 @@ from scipy.optimize import minimize
 from nearer import checks
 from nearer._kernels import comparisons as kernel
 from nearer.errors import InvalidInput
-from nearer.fitting.losses import LOSSES, Loss
-from nearer.fitting.solver import Passes, fit_positions, margins, prepare
+from nearer.fitting.solver import LOSSES, Loss, Passes, fit_positions, margins, prepare
 
 
 def random_triplets(X, m, seed=0):

@@ -9,10 +9,8 @@ import torch
 
 import nearer
 from nearer.errors import InvalidInput
-from nearer.fitting import device as devices
-from nearer.fitting.device import margins, using
-from nearer.fitting.losses import LOSSES, Loss
-from nearer.fitting.solver import Passes, fit_positions, prepare
+from nearer.fitting import solver as devices
+from nearer.fitting.solver import LOSSES, Loss, Passes, fit_positions, margins, prepare, using
 from nearer.questions import answered, random_questions
 from nearer.scale import gpu
 from nearer.scale.gpu import GpuPasses

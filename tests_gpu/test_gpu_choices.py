@@ -5,8 +5,8 @@ import pytest
 import torch
 
 import nearer
-from nearer.fitting.device import using
 from nearer.fitting.likelihood import Noise, as_answers
+from nearer.fitting.solver import using
 from nearer.scale import gpu
 
 N = 15

@@ -103,7 +103,7 @@ def test_one_pass_is_the_sum_over_the_shares(file):
         import numpy as np, json
         from nearer.scale.torchrun import Processes
         from nearer.scale.blocks import as_source, store
-        from nearer.fitting.losses import Loss
+        from nearer.fitting.solver import Loss
         crew = Processes()
         kept = store(as_source(sys.argv[1]), share=crew.share)
         if crew.rank:
@@ -132,8 +132,7 @@ def test_one_pass_is_the_sum_over_the_shares(file):
     out = [p.communicate(timeout=300)[0] for p in three]
     assert [p.returncode for p in three] == [0, 0, 0]
     value, gradient, wrong, told, sizes, some = json.loads(out[0])
-    from nearer.fitting.losses import Loss
-    from nearer.fitting.solver import Passes
+    from nearer.fitting.solver import Loss, Passes
 
     whole = Passes(np.load(file), None, N)
     X = np.random.default_rng(0).normal(size=(N, 3))

@@ -28,17 +28,15 @@ from nearer.embedding import Embedding, HeldOutAccuracy, Phase
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.files import content_suffix
 from nearer.fitting.belief import Belief
-from nearer.fitting.device import Device, using
 from nearer.fitting.draws import bootstrap_covariances, draw_positions
 from nearer.fitting.heldout import HeldOut, hold_out_once
 from nearer.fitting.initial import fit_from_more_dimensions
 from nearer.fitting.likelihood import Curve, MarginForecast, Noise
-from nearer.fitting.losses import LOSSES, Floats, Loss
 from nearer.fitting.people import Reliability
 from nearer.fitting.posterior import Posterior
-from nearer.fitting.solver import Fit, fit_positions, margins
+from nearer.fitting.solver import LOSSES, Device, Fit, Loss, fit_positions, margins, using
 from nearer.metrics import share_interval
-from nearer.questions import MAX_OBJECTS, Objects
+from nearer.questions import MAX_OBJECTS, Floats, Objects
 from nearer.trials import Report, Trials, Triplets
 from nearer.triplets import read_triplets
 

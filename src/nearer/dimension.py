@@ -3,7 +3,7 @@
 One posterior of the answers compares dimensions by how well they predict held-out answers. Exact
 answers say more: where positions in one of the likely dimensions satisfy all answers, with several
 answers a coordinate, and satisfy held-out answers as often as learning from exact answers allows,
-fewer dimensions are excluded. See `nearer.fitting.dimension`.
+fewer dimensions are excluded. See `nearer.fitting.heldout`.
 """
 
 from __future__ import annotations
@@ -18,16 +18,18 @@ from numpy.typing import ArrayLike, NDArray
 from nearer import checks
 from nearer.errors import InvalidInput
 from nearer.fitting.belief import Belief
-from nearer.fitting.dimension import MANY, HeldOutJudge, is_exact, lowest, obeys
-from nearer.fitting.heldout import HeldOut, hold_out_once
+from nearer.fitting.heldout import HeldOut, HeldOutJudge, hold_out_once
 from nearer.fitting.initial import (
+    MANY,
     fit_from_more_dimensions,
+    is_exact,
+    lowest,
+    obeys,
     principal_axes,
     reduce_dimensions,
 )
-from nearer.fitting.losses import Floats, Loss
-from nearer.fitting.solver import Fit
-from nearer.questions import pack
+from nearer.fitting.solver import Fit, Loss
+from nearer.questions import Floats, pack
 from nearer.trials import Trials
 
 if TYPE_CHECKING:

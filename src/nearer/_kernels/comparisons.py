@@ -1,6 +1,6 @@
 r"""Loops of a fit to comparisons: passes over answers, steps of the optimiser, a random walk.
 
-*Losses.* Every loss of `nearer.fitting.losses` is a function of two squared distances, head to near
+*Losses.* Every loss of `nearer.fitting.solver` is a function of two squared distances, head to near
 and head to far. `_slopes` knows the six functions; a pass knows how a slope in a squared distance
 moves three positions: d‖h − a‖²/dh = 2(h − a). A pass over many triplets is cut into chunks with a
 gradient each, summed at the end, so that threads never write to the same place. The number of

@@ -22,19 +22,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nearer import checks
-from nearer.algorithms.ask_screens import ask_screens
-from nearer.algorithms.believed import LearningCurve, Limits, believed
-from nearer.algorithms.budgets import GROWTH, MOST_WRONG, most_questions
-from nearer.algorithms.candidates import Askable, Candidates
-from nearer.algorithms.choose_questions import FIRST, draw_round
-from nearer.algorithms.chosen_screens import ScreenSource
+from nearer.algorithms.choose_questions import (
+    FIRST,
+    GROWTH,
+    MOST_WRONG,
+    Askable,
+    Candidates,
+    draw_round,
+    most_questions,
+)
 from nearer.algorithms.place import Placed, place_among
+from nearer.algorithms.screens import ScreenSource
 from nearer.asking.protocol import (
     Record,
     Strategy,
@@ -42,13 +46,15 @@ from nearer.asking.protocol import (
     renumbered,
     repeatable,
 )
-from nearer.embedding import Embedding, Phase
-from nearer.errors import BudgetSpent
+from nearer.embedding import Embedding, HeldOutAccuracy, Phase
+from nearer.errors import BudgetSpent, InvalidInput
 from nearer.fitting.belief import Belief
+from nearer.fitting.likelihood import as_answers
 from nearer.fitting.posterior import Posterior, expected_tau
 from nearer.fitting.solver import violated
+from nearer.metrics import share_interval
 from nearer.questions import Objects, answered
-from nearer.trials import Task
+from nearer.trials import Task, Trials
 
 __all__ = ["Expected", "adaptive"]
 
@@ -149,8 +155,8 @@ def adaptive(
         size = round_size or max(5, min(n // 2, (before[0] if before else budget) // 20))
         belief = Belief(n, n_components, rng, noise=rate)
         screens = ScreenSource(n, task, askable)
-        limits = Limits(budget, size, quality, before)
-        return ask_screens(belief, screens, limits, known, rng)
+        limits = _Limits(budget, size, quality, before)
+        return _ask_screens(belief, screens, limits, known, rng)
     told = np.empty((0, 3), dtype=np.int64)
     if known is not None and len(np.asarray(known)):
         told = checks.triplets(known, n)[0].astype(np.int64)
@@ -198,7 +204,7 @@ def _together(
     n: int, budget: int | None, known: NDArray[np.int64], how: _How
 ) -> Strategy[Embedding]:
     """Embed objects that are few enough to be fitted together."""
-    rng, record, curve = how.rng, Record(), LearningCurve()
+    rng, record, curve = how.rng, Record(), _LearningCurve()
     belief = Belief(n, how.n_components, rng, noise=how.noise)
     candidates = Candidates(n, how.askable)
     stopped, spent = "the budget is spent", False
@@ -244,7 +250,7 @@ def _together(
         belief.conclude()
     seen = np.concatenate([known, record.weighted[0]])  # also what nobody could answer
     phase = Phase("adaptive", record.n_comparisons, record.n_rounds, stopped)
-    found = believed(belief, record.triplets, seen, curve, phase)
+    found = _believed(belief, record.triplets, seen, curve, phase)
     if record.n_told or len(known):
         return found
     # where no answer takes a side, or none was asked for, nothing is determined
@@ -326,3 +332,153 @@ def _all_of(core: Embedding, placed: Placed, places: Objects, objects: Objects) 
             "never_asked": np.sort(objects[never]),
         },
     )
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """How much may be asked, how much at a time, and the expected τ that is enough."""
+
+    budget: int
+    round_size: int
+    quality: float
+    begun_with: tuple[int, ...] = ()  # earlier budgets of the run, in ascending order
+
+    def next_size(self, asked: int) -> int:
+        """How many are asked next; rounds end where an earlier budget ended."""
+        until = next((most for most in self.begun_with if most > asked), self.budget)
+        return min(self.round_size, until - asked, self.budget - asked)
+
+    def good_enough(self, belief: Belief) -> bool:
+        """Whether the expected τ is reached, in a dimension that is probably right."""
+        good = self.quality < 1 and belief.expected_tau >= self.quality
+        return good and not belief.may_lack_dimensions
+
+
+class _LearningCurve:
+    """Predictions of random questions made before their answers were seen."""
+
+    def __init__(self) -> None:
+        self._points: list[tuple[int, int, float, float]] = []
+
+    def add(self, asked: int, right: NDArray[Any], logs: NDArray[np.float64]) -> None:
+        """Note how far answers were predicted after so many, and their log-likelihoods."""
+        if len(logs):
+            self._points.append((asked, len(logs), float(right.sum()), float(logs.sum())))
+
+    def table(self) -> NDArray[np.void]:
+        """One row a round."""
+        kinds: list[tuple[str, Any]] = [
+            ("n_answers", np.int64),
+            ("n_predicted", np.int64),
+            ("n_right", np.float64),
+            ("log_likelihood", np.float64),
+        ]
+        return np.array(self._points, dtype=kinds)
+
+
+def _believed(
+    belief: Belief,
+    triplets: Objects,
+    seen: Objects,
+    curve: _LearningCurve,
+    phase: Phase,
+    **details: Any,
+) -> Embedding:
+    """The embedding that a belief has come to; `seen` are all objects that were asked about."""
+    fit = belief.fit
+    asked = np.isin(np.arange(len(fit.positions)), seen)
+    low, high = belief.span
+    return Embedding(
+        positions=fit.positions,
+        triplets=triplets,
+        n_comparisons=phase.n_comparisons,
+        n_rounds=phase.n_rounds,
+        history=(phase,),
+        evidence=belief.evidence,
+        determined=low == high,
+        dimension_low=low,
+        dimension_high=high,
+        covariances=fit.covariances,
+        held_out=_held_out(belief),
+        error_rate=belief.error_rate,
+        details={
+            "posterior": fit,
+            "choices": belief.choices,
+            "covariances": fit.covariances,
+            "noise": fit.noise,
+            "error_rate": belief.error_rate,
+            "expected_tau": belief.expected_tau,
+            "exact": belief.is_exact,
+            "learning_curve": curve.table(),
+            "never_asked": np.flatnonzero(~asked),
+            **details,
+        },
+    )
+
+
+def _held_out(belief: Belief) -> HeldOutAccuracy | None:
+    """How well fits to a part predict the other answers, as if questions had been random."""
+    held = belief.held_out
+    if held is None:
+        return None
+    decided = int(np.isfinite(held.right).sum())
+    low, high = share_interval(held.accuracy, held.effective_share * decided)
+    return HeldOutAccuracy(held.accuracy, low, high, decided)
+
+
+def _ask_screens(
+    belief: Belief,
+    source: ScreenSource,
+    limits: _Limits,
+    known: ArrayLike | None,
+    rng: np.random.Generator,
+) -> Strategy[Embedding]:
+    """Ask screens of one task in rounds; the parameters are those of `nearer.adaptive`."""
+    told = _known(known, source, len(belief.fit.positions))
+    trials, curve, n_rounds = told, _LearningCurve(), 0
+    n_told = 0 if told is None else len(told)
+    if told is not None:
+        belief.learn(told)
+    stopped, spent, asked = "the budget is spent", False, 0
+    while asked < limits.budget and not spent:
+        screens, random = source.draw(belief.fit, limits.next_size(asked), rng)
+        if not len(screens):
+            stopped = "no further screen that may be asked was found"
+            break
+        try:
+            answers = yield screens
+        except BudgetSpent as cut:
+            answers, spent = cut.answers, True
+            screens, random = screens[: len(answers)], random[: len(answers)]
+        if not len(screens):
+            break
+        new = Trials.from_screens(screens, answers, wanted=source.task.choose)
+        if asked and random.any():
+            forecast = as_answers(new[random], len(belief.fit.positions)).forecast(belief.fit)
+            logs = forecast.along(belief.fit.curve.sharpness, belief.fit.curve.lapse)[0]
+            curve.add(asked, np.nan_to_num(forecast.right, nan=0.5), logs)
+        trials = new if trials is None else Trials.joined([trials, new])
+        asked, n_rounds = asked + len(screens), n_rounds + 1
+        belief.learn(trials)
+        if not spent and limits.good_enough(belief):
+            stopped = f"τ is expected to be {belief.expected_tau:.3f}"
+            break
+    if trials is None:
+        none = np.empty((0, 3), dtype=np.int64)
+        return _believed(belief, none, none, curve, Phase("screens", 0, 0, stopped))
+    belief.conclude()
+    own = trials[n_told:]
+    phase = Phase("screens", asked, n_rounds, f"{source.task}: {stopped}")
+    return _believed(belief, own.triplets()[0], trials.questions, curve, phase, trials=own)
+
+
+def _known(known: ArrayLike | None, source: ScreenSource, n: int) -> Trials | None:
+    """Answers to comparisons that are there already, learned with screens that have a query."""
+    if known is None or not len(np.asarray(known)):
+        return None
+    if source.task.kind != "near":
+        raise InvalidInput(
+            f"known: comparisons cannot be joined with the task '{source.task}'; leave them out, "
+            "or ask for a task with a query, such as '2 of 8'"
+        )
+    return Trials.from_triplets(known)

@@ -14,9 +14,26 @@ taking the best, keeps the many questions of a round from all asking the same th
 While positions are mostly guesses, questions are drawn at random; after five of them an object, one
 question in ten still is. What the fit predicts about questions before it sees their answers is an
 honest test of it, and random ones keep the fit from learning only what it looked at.
+
+*Candidates.* There are n (n − 1)(n − 2)/2 questions: for 2,000 objects four thousand million.
+Nothing here lists
+them. Questions are drawn until enough are found that may be asked and were not asked before; what
+was found and not used is kept, so that a file in which few questions have an answer is not searched
+anew each time.
+
+*How many.* An answer of which a share ε is wrong carries at most the capacity of such a channel,
+c = 1 + ε log2 ε + (1 − ε) log2(1 − ε) bits.
+
+*At most.* Positions of n objects in d dimensions that can be told apart hold d·log2 n bits each.
+Twice that for d + 1 dimensions pays for questions that are worth less than a bit.
+
+*Expected.* Positions that reach Kendall's τ hold about log2 1/(1 − τ) bits a coordinate, whatever n
+is. `python -m benchmarks sizes` and `scale` show the comparisons an object that they take.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,18 +41,43 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from nearer import checks
-from nearer.algorithms.candidates import Askable, Candidates
+from nearer.errors import InvalidInput
 from nearer.fitting.belief import Belief
 from nearer.fitting.posterior import Posterior
-from nearer.questions import Questions
+from nearer.questions import Answers, Questions, find, pack, random_questions
 
-__all__ = ["FIRST", "choose_questions", "draw_round", "information_of"]
+__all__ = [
+    "FIRST",
+    "GROWTH",
+    "MOST_WRONG",
+    "Askable",
+    "Candidates",
+    "choose_questions",
+    "default_budget",
+    "draw_round",
+    "expected_questions",
+    "information_of",
+    "most_questions",
+]
+
+Askable = Callable[[Questions], Answers]
 
 # `python -m benchmarks sensitivity` halves and doubles them.
 _RANDOM_SHARE = 0.1  # honest predictions against questions that teach more
 FIRST = 5  # questions an object that are random before any is chosen by what are guesses
 _CANDIDATES = 200  # drawn for each question that is asked: time against what it tells
 _POWER = 2.0  # of the information: what a question tells against many that tell the same
+GROWTH = 0.06  # the next round as a share of the questions so far: comparisons against rounds
+MOST_WRONG = 0.35  # more errors count as so many: the limit is 15 times that without
+_COUNTED = 7  # dimensions that the limit grows with: time where no dimension fits
+_MOST = 2.0  # questions for each bit that positions hold in d + 1 dimensions: the limit
+# The same for what is expected: 1.1 where objects are fitted together, 1.5 where they are placed
+_EXPECTED = 1.2
+# Time and memory alone
+_AT_ONCE = 1 << 18  # candidates drawn
+_MOST_DRAWS = 1 << 23  # draws in a row for one request, about two seconds
+_WORTHWHILE = 0.02  # share of new questions below which drawing more is not worth the time
+_KEEP = 1 << 17  # candidates kept from one request to the next
 
 
 def choose_questions(
@@ -133,3 +175,100 @@ def _odds(scores: NDArray[np.float64], n_random: int, n_chosen: int) -> NDArray[
     time = np.exp(brentq(missing, -40.0, 400.0))
     chance = n_random / m - np.expm1(-time * rates)
     return np.asarray(chance * m / (n_random + n_chosen))
+
+
+class Candidates:
+    """A source of questions that may be asked and were not.
+
+    Parameters
+    ----------
+    n_objects
+        How many objects there are.
+    askable
+        Says which questions may be asked; None: all.
+    """
+
+    def __init__(self, n_objects: int, askable: Askable | None = None) -> None:
+        self._n = n_objects
+        self._askable = askable
+        self._asked = np.empty(0, dtype=np.int64)
+        self._pool = np.empty((0, 3), dtype=np.int64)
+
+    @property
+    def n_asked(self) -> int:
+        """How many questions were asked."""
+        return len(self._asked)
+
+    def exclude(self, questions: Questions) -> None:
+        """Never offer these questions again."""
+        self._asked = np.union1d(self._asked, pack(questions)[0])
+
+    def draw(self, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """About `count` different questions in random order; fewer where there are no more."""
+        found = self._fresh(self._pool)
+        scarce = len(found) < count
+        drawn, new = 0, count
+        while len(found) < count and drawn < _MOST_DRAWS and new > _WORTHWHILE * len(found):
+            size = min(_AT_ONCE, 2 * (count - len(found)) + 64) if not drawn else _AT_ONCE
+            before = len(found)
+            found = np.concatenate([found, self._fresh(random_questions(self._n, size, rng))])
+            found = found[np.sort(np.unique(pack(found)[0], return_index=True)[1])]
+            drawn, new = drawn + size, len(found) - before if drawn else count
+        found = found[rng.permutation(len(found))]
+        # A pool pays where questions are hard to find; elsewhere new ones are as good.
+        rare = scarce and drawn > 8 * max(1, len(found))
+        self._pool = found[:_KEEP] if rare or (len(self._pool) and not drawn) else found[:0]
+        return found[:count]
+
+    def _fresh(self, questions: NDArray[np.int64]) -> NDArray[np.int64]:
+        keys, _ = pack(questions)
+        questions = questions[~find(self._asked, keys)[1]]
+        if self._askable is None or not len(questions):
+            return questions
+        allowed = np.asarray(self._askable(questions))
+        if allowed.shape != (len(questions),) or allowed.dtype != np.bool_:
+            raise InvalidInput(
+                f"askable returned {allowed.dtype} of shape {allowed.shape} for {len(questions)} "
+                "questions: it must return one boolean for each"
+            )
+        return questions[allowed]
+
+
+def most_questions(n: int, d: int, wrong: float) -> float:
+    """Comparisons that are enough for an object among n in d dimensions, with errors.
+
+    Examples
+    --------
+    >>> round(most_questions(1000, 2, 0.0)), round(most_questions(1000, 2, 0.1))
+    (60, 113)
+    """
+    return float(_MOST * (min(d, _COUNTED) + 1) * np.log2(n) / _capacity(wrong))
+
+
+def expected_questions(n: int, d: int, wrong: float, quality: float) -> float:
+    """Comparisons that an object among n in d dimensions is expected to take.
+
+    Examples
+    --------
+    >>> round(expected_questions(1000, 2, 0.0, 0.99)), round(expected_questions(1000, 2, 0.1, 0.99))
+    (24, 45)
+    """
+    bits = -np.log2(max(1 - quality, 1 / n**2))
+    return min(most_questions(n, d, wrong), _EXPECTED * (d + 1) * float(bits) / _capacity(wrong))
+
+
+def default_budget(n_objects: int) -> int:
+    """Comparisons for methods that know no end of their own: 8.5·n·log2 n, as the paper spends.
+
+    Examples
+    --------
+    >>> default_budget(500)
+    38104
+    """
+    return int(8.5 * n_objects * np.log2(n_objects))
+
+
+def _capacity(wrong: float) -> float:
+    """The bits that an answer carries at most."""
+    p = np.array([min(wrong, MOST_WRONG), 1 - min(wrong, MOST_WRONG)])
+    return 1 + float(np.sum(p * np.log2(np.maximum(p, 1e-12))))

@@ -21,14 +21,12 @@ from scipy.spatial.distance import cdist
 from scipy.special import entr
 
 from nearer import checks
-from nearer.algorithms.budgets import default_budget
+from nearer.algorithms.choose_questions import default_budget
 from nearer.asking.protocol import Record, Strategy, recorded, repeatable
 from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent
-from nearer.fitting.dimension import fit_smallest
-from nearer.fitting.initial import fit_from_more_dimensions
-from nearer.fitting.losses import Loss
-from nearer.fitting.solver import Fit, fit_positions
+from nearer.fitting.initial import fit_from_more_dimensions, fit_smallest
+from nearer.fitting.solver import Fit, Loss, fit_positions
 from nearer.questions import balanced_questions, pack
 
 __all__ = ["crowd_kernel"]

@@ -24,13 +24,12 @@ from scipy.spatial import KDTree
 
 from nearer import checks
 from nearer.algorithms.basis import Basis, Endpoints, choose_basis
-from nearer.algorithms.budgets import default_budget
+from nearer.algorithms.choose_questions import default_budget
 from nearer.asking.protocol import Record, Strategy, recorded, repeatable, together
 from nearer.asking.sort import Order, nearest_objects, sort_lists
 from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent
-from nearer.fitting.dimension import fit_onwards, fit_smallest
-from nearer.fitting.initial import fit_from_more_dimensions
+from nearer.fitting.initial import fit_from_more_dimensions, fit_onwards, fit_smallest
 from nearer.fitting.solver import Fit, fit_positions
 from nearer.questions import balanced_questions
 

@@ -31,7 +31,7 @@ from nearer._kernels.placing import (
     choose,
     learn,
 )
-from nearer.algorithms.budgets import GROWTH, most_questions
+from nearer.algorithms.choose_questions import GROWTH, most_questions
 from nearer.asking.protocol import (
     Record,
     Strategy,

@@ -1,7 +1,7 @@
 """How many answers a map needs, and which task gives most for people's time.
 
 *Forecast.* What `nearer.embed` is expected to ask, from the formula of its limit and measured
-figures (`nearer.algorithms.budgets`).
+figures (`nearer.algorithms.choose_questions`).
 
 *Simulation.* Objects are drawn from a Gaussian in the wanted dimension, people answer by a
 psychometric curve whose scale makes the wanted share of answers to random questions wrong, and the
@@ -24,9 +24,14 @@ from scipy.special import expit
 
 from nearer import checks
 from nearer.algorithms.adaptive import TOGETHER, adaptive
-from nearer.algorithms.budgets import GROWTH, expected_questions, most_questions
-from nearer.algorithms.candidates import Candidates
-from nearer.algorithms.choose_questions import FIRST, draw_round
+from nearer.algorithms.choose_questions import (
+    FIRST,
+    GROWTH,
+    Candidates,
+    draw_round,
+    expected_questions,
+    most_questions,
+)
 from nearer.algorithms.place import OPENING
 from nearer.asking.oracles import PsychometricOracle
 from nearer.asking.protocol import Record, as_answers

@@ -52,9 +52,8 @@ from nearer.files import (
     table_text,
     write_files,
 )
-from nearer.fitting.device import using
 from nearer.fitting.likelihood import MarginForecast
-from nearer.fitting.solver import margins
+from nearer.fitting.solver import margins, using
 from nearer.trials import Report, Triplets
 from nearer.triplets import read_triplets
 

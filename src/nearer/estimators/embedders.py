@@ -28,15 +28,24 @@ from nearer._fit import fit, load_answers
 from nearer.agreement import MOST_SORTED
 from nearer.checks import amount
 from nearer.errors import AnswersWarning, InvalidInput
-from nearer.fitting.device import Device, gpu, is_tensor, using
 from nearer.fitting.initial import (
     fit_from_more_dimensions,
     random_start,
     ranking_start,
     triplet_ranks,
 )
-from nearer.fitting.losses import Loss
-from nearer.fitting.solver import Fit, Passes, fit_positions, prepare, violated
+from nearer.fitting.solver import (
+    Device,
+    Fit,
+    Loss,
+    Passes,
+    fit_positions,
+    gpu,
+    is_tensor,
+    prepare,
+    using,
+    violated,
+)
 from nearer.parallel import parallel_map
 from nearer.questions import Floats
 from nearer.trials import examine

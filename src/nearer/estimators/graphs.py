@@ -25,7 +25,7 @@ from nearer import checks
 from nearer.errors import InvalidInput
 from nearer.estimators.embedders import PositionsEstimator, as_generator
 from nearer.fitting.initial import fit_from_more_dimensions
-from nearer.fitting.losses import Floats
+from nearer.questions import Floats
 
 __all__ = ["LOE", "KNNGraphEmbedding"]
 

@@ -15,7 +15,7 @@ than the noise model fears: ``python -m benchmarks quality`` shows the expected 
 one, at or a little below it. Fits by the t curve take no lapses; those that held-out answers show
 are counted here, or τ would be expected far too high where two answers in five are wrong.
 
-*Which dimension.* The most probable one, see `nearer.fitting.dimension`. One dimension more is
+*Which dimension.* The most probable one, see `nearer.fitting.heldout`. One dimension more is
 tried only with a few answers for each of its coordinates.
 """
 
@@ -33,9 +33,17 @@ from scipy.special import expit
 
 from nearer import checks
 from nearer.fitting import heldout
-from nearer.fitting.dimension import MANY, HeldOutJudge, settle
-from nearer.fitting.heldout import HeldOut, Tuned, hold_out, predicted_tau, tune, tune_from
-from nearer.fitting.initial import principal_axes
+from nearer.fitting.heldout import (
+    HeldOut,
+    HeldOutJudge,
+    Tuned,
+    hold_out,
+    predicted_tau,
+    settle,
+    tune,
+    tune_from,
+)
+from nearer.fitting.initial import MANY, principal_axes
 from nearer.fitting.likelihood import (
     Answers,
     Choices,
@@ -45,7 +53,6 @@ from nearer.fitting.likelihood import (
     as_answers,
     moderate,
 )
-from nearer.fitting.losses import Floats
 from nearer.fitting.people import Reliability, rate_people
 from nearer.fitting.posterior import (
     WEAK_PRIOR,
@@ -55,7 +62,7 @@ from nearer.fitting.posterior import (
     fit_posterior,
     log_posterior,
 )
-from nearer.questions import Objects, Questions, find, pack, unpack
+from nearer.questions import Floats, Objects, Questions, find, pack, unpack
 from nearer.trials import Trials
 
 __all__ = ["Belief"]

@@ -32,9 +32,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, gammaln
 
 from nearer import checks
-from nearer.fitting.device import gpu, wants_gpu
-from nearer.fitting.losses import Loss
-from nearer.fitting.solver import Fit, Passes, minimise, prepare
+from nearer.fitting.solver import Fit, Loss, Passes, gpu, minimise, prepare, wants_gpu
 from nearer.questions import Floats, Objects, pack, scattered
 from nearer.trials import Trials
 

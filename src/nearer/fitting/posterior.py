@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, ndtr
 
-from nearer.fitting.device import margins
 from nearer.fitting.initial import principal_axes, relocate
 from nearer.fitting.likelihood import Answers, Comparisons, Curve, Noise, moderate
-from nearer.fitting.solver import Fit
+from nearer.fitting.solver import Fit, margin_moments
 from nearer.questions import Floats, random_questions
 
 __all__ = [
@@ -73,7 +72,9 @@ class Posterior:
 
     def margins(self, questions: NDArray[np.integer]) -> tuple[Floats, Floats]:
         """How much farther b is from the head than a is: mean and variance, for each question."""
-        mean, variance = margins(self.positions, self.covariances, questions, self.noise.tail)
+        mean, variance = margin_moments(
+            self.positions, self.covariances, questions, self.noise.tail
+        )
         if self.bias is not None:
             mean = mean + self.bias[questions[:, 1]] - self.bias[questions[:, 2]]
         return mean, variance

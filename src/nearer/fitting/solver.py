@@ -1,4 +1,4 @@
-"""Positions from answers: minimise a loss from one start.
+r"""Positions from answers: minimise a loss from one start.
 
 The objective is the weighted mean loss plus ridge · ‖X‖²/2 (per triplet, so a Gaussian prior of
 variance s² on every coordinate of a likelihood over m answers is ridge = 1/(m s²)). It is not
@@ -10,34 +10,67 @@ which soe reaches where positions satisfy all answers with a margin. The step le
 weak Wolfe conditions, by doubling and bisection (Lewis and Overton 2013), which also works for
 losses with kinks. Between two passes SciPy's optimiser takes 70 µs, as long as a pass over 1,500
 answers takes, and this loop 20 µs.
+
+*Losses.* A triplet (head, near, far) says δ = ‖head − near‖ is smaller than Δ = ‖head − far‖.
+Each loss
+turns the two distances into a number, small where the answer is obeyed:
+
+========  ======================================  =================================================
+soe       max(0, 1 + δ − Δ)²                      soft ordinal embedding (Terada, von Luxburg 2014)
+logistic  −log(ε + (1 − 2ε)/(1 + exp(δ − Δ)))     doubt near a tie, and any answer wrong at rate ε
+ckl       −log (μ + Δ²)/(2μ + δ² + Δ²)            crowd kernel (Tamuz et al. 2011)
+gnmds     max(0, 1 + δ² − Δ²), bend rounded       generalised non-metric MDS (Agarwal et al. 2007)
+ste       log(1 + exp(δ² − Δ²))                   stochastic (van der Maaten, Weinberger 2012)
+tste      log(1 + ((α + δ²)/(α + Δ²))^((α+1)/2))  the same with Student's t, the same paper
+========  ======================================  =================================================
+
+All but soe and gnmds are negative log-likelihoods, so they predict probabilities. In *logistic*
+the unit of distance is the noise: answers about a difference of one unit are right with
+odds e : 1.
+
+*Where passes run.* `using` sets the device for everything that is fitted inside it. ``"auto"``
+takes
+a GPU if there is one, the problem is large enough to gain from it, and it fits into its memory. The
+GPU needs PyTorch and Triton (the extra ``nearer[gpu]``); `nearer.scale.gpu`, which imports them, is
+imported when a GPU is wanted, and Numba only when the processor is.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nearer import checks
 from nearer.errors import InvalidInput
-from nearer.fitting.device import gpu, wants_gpu
-from nearer.fitting.losses import Loss, as_loss
 from nearer.questions import Floats
 
 __all__ = [
+    "LOSSES",
     "Callback",
+    "Device",
     "Fit",
+    "Loss",
     "Passes",
     "StepMemory",
+    "as_array",
+    "as_loss",
     "fit_positions",
+    "gpu",
+    "is_tensor",
+    "margin_moments",
     "margins",
     "minimise",
     "prepare",
+    "using",
     "violated",
+    "wants_gpu",
 ]
 
 _DECREASE, _CURVATURE = 1e-4, 0.9  # of the Wolfe conditions (Nocedal and Wright 2006, chapter 3)
@@ -83,7 +116,7 @@ class Passes:
     on_gpu = False
 
     def __init__(self, rows: NDArray[np.int32], weights: Floats | None, n_objects: int) -> None:
-        from nearer._kernels.comparisons import in_cache_order  # noqa: PLC0415 - needs Numba
+        from nearer._kernels.comparisons import in_cache_order  # noqa: PLC0415
 
         self.n_objects, self.rows, self.weights = n_objects, rows, weights
         self.total = float(len(rows)) if weights is None else float(weights.sum())
@@ -127,13 +160,13 @@ class Passes:
         return float(self._gaps(X).min())
 
     def _gaps(self, X: Floats) -> Floats:
-        from nearer._kernels.comparisons import gaps  # noqa: PLC0415 - needs Numba
+        from nearer._kernels.comparisons import gaps  # noqa: PLC0415
 
         return gaps(X, self.rows)
 
     def information(self, X: Floats, lapse: float, tail: float) -> Floats:
         """Fisher information of each object's position, one ``(d, d)`` block an object."""
-        from nearer._kernels.comparisons import information  # noqa: PLC0415 - needs Numba
+        from nearer._kernels.comparisons import information  # noqa: PLC0415
 
         weights = np.ones(len(self)) if self.weights is None else self.weights
         return np.asarray(information(X, self.rows, weights, lapse, tail))
@@ -150,7 +183,7 @@ def prepare(
     n_objects: int | None = None,
     weights: ArrayLike | None = None,
 ) -> Passes:
-    """Check answers and lay them out where passes over them run (`nearer.fitting.device`)."""
+    """Check answers and lay them out where passes over them run (`using`)."""
     if isinstance(triplets, Passes):
         return triplets
     rows, n = checks.triplets(triplets, n_objects)
@@ -184,7 +217,7 @@ def fit_positions(
     n_components
         Dimension of the positions; taken from `start` where that is given.
     loss
-        A name of `nearer.fitting.losses.LOSSES`, or a `Loss` with its shape.
+        A name of `LOSSES`, or a `Loss` with its shape.
     start
         ``(n_objects, n_components)`` positions to begin at; None: standard normal ones from `rng`.
     weights
@@ -275,7 +308,7 @@ def minimise(
     given the number of each step, the objective and the positions.
     """
     if memory is None:
-        from nearer._kernels.comparisons import StepMemory  # noqa: PLC0415 - needs Numba
+        from nearer._kernels.comparisons import StepMemory  # noqa: PLC0415
 
         start = np.array(start, dtype=np.float64)
         memory = StepMemory(start.size)
@@ -329,3 +362,209 @@ def _search(
             low = length
         length = 2.0 * low if high == math.inf else 0.5 * (low + high)
     return tried, found
+
+
+# --- losses --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss by name, with the one number its formula leaves open.
+
+    Parameters
+    ----------
+    name
+        A key of `LOSSES`.
+    shape
+        ε of logistic (default 0), μ of ckl (default 0.05), α of tste (default 1); None takes the
+        default. The other losses have none.
+
+    Attributes
+    ----------
+    kind, number
+        The loss and its shape as the kernels know them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X, triplets = np.array([[0.0], [1.0], [3.0]]), np.array([[0, 1, 2], [2, 0, 1]])
+    >>> value, gradient = Loss("soe").value_and_gradient(X, triplets)
+    >>> float(value)
+    2.0
+    """
+
+    name: str
+    shape: float | None = None
+    kind: int = field(init=False, repr=False, compare=False)
+    number: float = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.name not in LOSSES:
+            raise InvalidInput(f"loss={self.name!r}: must be one of {', '.join(sorted(LOSSES))}")
+        kind, default, low, high = LOSSES[self.name]
+        if self.shape is not None and default is None:
+            raise InvalidInput(
+                f"shape={self.shape}: the loss {self.name!r} has no shape; leave it out"
+            )
+        shape = default if self.shape is None else self.shape
+        if shape is not None and not low <= shape < high:
+            raise InvalidInput(
+                f"shape={shape}: the loss {self.name!r} needs a number from {low} to below {high}"
+            )
+        object.__setattr__(self, "kind", kind)
+        object.__setattr__(self, "number", 0.0 if shape is None else float(shape))
+
+    def value_and_gradient(
+        self, X: Floats, triplets: NDArray[np.integer], weights: Floats | None = None
+    ) -> tuple[float, Floats]:
+        """Weighted mean of the loss over triplets, and its gradient in the positions."""
+        total, gradient = self.sums(X, triplets, weights)
+        whole = len(triplets) if weights is None else float(weights.sum())
+        scale = 1.0 / max(whole, np.finfo(float).tiny)
+        gradient *= scale
+        return total * scale, gradient
+
+    def sums(
+        self, X: Floats, triplets: NDArray[np.integer], weights: Floats | None = None
+    ) -> tuple[float, Floats]:
+        """Weighted sum of the loss over triplets, and its gradient in the positions."""
+        from nearer._kernels import comparisons as kernel  # noqa: PLC0415 - a GPU needs no Numba
+
+        total, gradient = kernel.value_and_gradient(self.kind, self.number, X, triplets, weights)
+        return float(total), gradient
+
+    def probability(self, near: Floats, far: Floats) -> Floats:
+        """How likely the answer "near" is, given the two distances.
+
+        The losses without a likelihood take the logistic curve of the distance difference.
+        """
+        with np.errstate(over="ignore"):
+            match self.name:
+                case "ckl":
+                    mu = self.number
+                    return np.asarray((mu + far**2) / (2 * mu + near**2 + far**2))
+                case "ste" | "gnmds":
+                    return np.asarray(1 / (1 + np.exp(near**2 - far**2)))
+                case "tste":
+                    alpha = self.number
+                    ratio = (alpha + near**2) / (alpha + far**2)
+                    return np.asarray(1 / (1 + ratio ** ((alpha + 1) / 2)))
+                case _:
+                    lapse = self.number
+                    return np.asarray(lapse + (1 - 2 * lapse) / (1 + np.exp(near - far)))
+
+
+_TINY = float(np.finfo(float).tiny)
+#: name -> number in the kernels, default shape (None: has none), lowest and first too high shape
+LOSSES: dict[str, tuple[int, float | None, float, float]] = {
+    "soe": (0, None, 0, 0),
+    "logistic": (1, 0.0, 0.0, 0.5),
+    "ckl": (2, 0.05, _TINY, np.inf),
+    "gnmds": (3, None, 0, 0),
+    "ste": (4, None, 0, 0),
+    "tste": (5, 1.0, _TINY, np.inf),
+}
+
+
+def as_loss(loss: str | Loss) -> Loss:
+    """Return a loss by name or as it is."""
+    return loss if isinstance(loss, Loss) else Loss(loss)
+
+
+# --- devices -------------------------------------------------------------------------------------
+
+
+Device = Literal["auto", "cpu", "cuda"]
+
+_device: ContextVar[str] = ContextVar("device", default="cpu")
+
+_VECTORS = 30  # arrays of the size of the positions that L-BFGS holds at most
+_WORTH = 200_000  # answers; a pass over fewer takes less than 10 ms on one core
+
+
+@contextmanager
+def using(device: str) -> Iterator[None]:
+    """Fit on this device inside the block.
+
+    Examples
+    --------
+    >>> with using("cpu"):
+    ...     wants_gpu(10**9, 10)
+    False
+    """
+    checks.one_of("device", device, ("auto", "cpu", "cuda"))
+    if device == "cuda":
+        gpu()
+    token = _device.set(device)
+    try:
+        yield
+    except RuntimeError as error:
+        if type(error).__name__ != "OutOfMemoryError":  # PyTorch's
+            raise
+        raise InvalidInput(
+            f"the GPU has too little memory after all ({str(error).splitlines()[0]}); use "
+            "device='cpu', or fit fewer answers"
+        ) from error
+    finally:
+        _device.reset(token)
+
+
+def gpu() -> Any:
+    """The module `nearer.scale.gpu`, or an error that says what is missing."""
+    try:
+        from nearer.scale import gpu as room  # noqa: PLC0415 - imports PyTorch
+    except (ImportError, OSError) as error:  # OSError: libraries of PyTorch are missing
+        raise InvalidInput(
+            f"device='cuda' needs PyTorch and Triton ({error}); install nearer[gpu], or use "
+            "device='cpu'"
+        ) from error
+    if not room.is_available():
+        raise InvalidInput(
+            "device='cuda': PyTorch sees no CUDA device here; use device='auto', which takes one "
+            "only where there is one, or device='cpu'"
+        )
+    return room
+
+
+def wants_gpu(n_answers: int, n_objects: int, n_components: int = 8) -> bool:
+    """Whether so large a problem is to be fitted on a GPU."""
+    device = _device.get()
+    if device == "cpu" or (device == "auto" and n_answers < _WORTH):
+        return False
+    needed = 16 * n_answers + 4 * _VECTORS * n_objects * n_components
+    try:
+        free = gpu().free_memory()
+    except InvalidInput:
+        if device == "auto":
+            return False
+        raise
+    if needed <= free or device == "auto":
+        return bool(needed <= free)
+    raise InvalidInput(
+        f"device='cuda': {n_answers:,} answers about {n_objects:,} objects need about "
+        f"{needed / 2**30:.1f} GiB and the GPU has {free / 2**30:.1f} GiB free; use device='cpu', "
+        "or fit fewer answers"
+    )
+
+
+def margin_moments(
+    X: Floats, covariances: Floats, questions: NDArray[np.integer], tail: float
+) -> tuple[Floats, Floats]:
+    """Mean and variance of each question's margin when objects vary independently."""
+    if wants_gpu(len(questions), len(X), X.shape[1] ** 2):
+        mean, variance = gpu().margins(X, covariances, questions, tail)
+    else:
+        from nearer._kernels.comparisons import margins as on_processor  # noqa: PLC0415
+
+        mean, variance = on_processor(X, covariances, questions, tail)
+    return np.asarray(mean), np.asarray(variance)
+
+
+def as_array(X: Any) -> Floats:
+    """Positions on the processor, wherever they are."""
+    return np.asarray(X.double().cpu().numpy() if is_tensor(X) else X)
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether something is a PyTorch tensor, without importing PyTorch to find out."""
+    return type(value).__module__ == "torch" and type(value).__name__ == "Tensor"

@@ -35,15 +35,22 @@ from nearer.dimension import SETTLED, DimensionEstimate, learn_answers
 from nearer.embedding import Embedding, HeldOutAccuracy, Phase
 from nearer.errors import InvalidInput
 from nearer.files import read_numpy, write_bytes
-from nearer.fitting.device import as_array, gpu, wants_gpu
-from nearer.fitting.dimension import is_exact
 from nearer.fitting.heldout import as_noise, fit_curve
-from nearer.fitting.initial import ENOUGH, EXTRA, ROUGH, principal_axes, random_start
+from nearer.fitting.initial import ENOUGH, EXTRA, ROUGH, is_exact, principal_axes, random_start
 from nearer.fitting.likelihood import Curve, MarginForecast, Noise, moderate
-from nearer.fitting.losses import Floats, Loss
 from nearer.fitting.posterior import Posterior
-from nearer.fitting.solver import Fit, Passes, fit_positions, violated
+from nearer.fitting.solver import (
+    Fit,
+    Loss,
+    Passes,
+    as_array,
+    fit_positions,
+    gpu,
+    violated,
+    wants_gpu,
+)
 from nearer.metrics import share_interval
+from nearer.questions import Floats
 from nearer.scale.blocks import READ, Stored, as_source, store
 
 __all__ = ["BlockPasses", "Checkpoint", "fit_many", "in_blocks", "lay_out"]

@@ -34,9 +34,8 @@ from numpy.typing import NDArray
 
 from nearer import checks
 from nearer.errors import InvalidInput
-from nearer.fitting.device import as_array
-from nearer.fitting.losses import Floats, Loss
-from nearer.fitting.solver import Fit, Passes, Sums, minimise
+from nearer.fitting.solver import Fit, Loss, Passes, Sums, as_array, minimise
+from nearer.questions import Floats
 
 __all__ = ["DEVICE", "GpuChoices", "GpuPasses", "free_memory", "is_available", "margins"]
 

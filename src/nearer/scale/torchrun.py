@@ -27,9 +27,8 @@ import numpy as np
 
 from nearer.checks import amount
 from nearer.errors import InvalidInput, WorkerDied
-from nearer.fitting.device import gpu, is_tensor, using, wants_gpu
-from nearer.fitting.losses import Floats, Loss
-from nearer.fitting.solver import Passes
+from nearer.fitting.solver import Loss, Passes, gpu, is_tensor, using, wants_gpu
+from nearer.questions import Floats
 from nearer.scale.fit_in_blocks import lay_out
 
 __all__ = ["Processes", "is_one_of_many"]

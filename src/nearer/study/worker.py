@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearer.algorithms.candidates import Candidates
+from nearer.algorithms.choose_questions import Candidates
 from nearer.algorithms.methods import METHODS
 from nearer.asking.oracles import Memory
 from nearer.asking.session import Session

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearer._kernels.screens import grow
-from nearer.algorithms.candidates import Askable
+from nearer.algorithms.choose_questions import Askable
 from nearer.errors import InvalidInput
 from nearer.fitting.likelihood import as_answers
 from nearer.fitting.posterior import Posterior
