@@ -180,7 +180,7 @@ def _prepare(
         )
     file = Path(journal) if journal else Path(objects).with_suffix(".answers.db")
     if out is not None:
-        check_file("--out", Path(out), [Path(read) for read in (objects, file, *reads)])
+        check_file("--out", Path(out), [Path(objects), file, *map(Path, reads)])
     return names, file
 
 
