@@ -374,7 +374,9 @@ def test_embed_says_which_numbers_it_takes_for_names(call, tmp_path):
     X = np.random.default_rng(0).normal(size=(12, 2))
     rows = [f"{i + 1},{x},{y}" for i, (x, y) in enumerate(X)]
     (tmp_path / "points.csv").write_text("\n".join(["person,x,y", *rows]))
-    result = call("embed", "points.csv", "--seed", 0, "--out", "o", "--json")
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        result = call("embed", "points.csv", "--seed", 0, "--out", "o", "--json")
     assert "'person' numbers the objects and is no coordinate; --names none" in result.stderr
     assert json.loads(result.stdout)["dimension"] == 2
     with (tmp_path / "o/embedding.csv").open() as file:

@@ -126,6 +126,24 @@ def test_a_full_device_is_one_line(tmp_path, options):
     assert (tmp_path / "out/fit/embedding.csv").exists()
 
 
+def test_pictures_of_a_folder_are_drawn_by_the_names_of_the_objects(call, tmp_path):
+    (tmp_path / "looks").mkdir()
+    for name in ("ape", "bee"):
+        imsave(tmp_path / "looks" / f"{name}.png", np.zeros((8, 8, 3)))
+    (tmp_path / "t.csv").write_text(table(["head", "winner", "loser"], ROWS))
+    given = ["fit", "t.csv", *FIT, "--pictures", "looks", "--map", "m.html"]
+    result = call(*given, "--picture-size", 50)
+    assert result.exit_code == 0, result.output
+    assert "2 of 3 objects have a picture in looks\n" in result.stdout
+    assert (tmp_path / "m.html").read_text().count("data:image") == 2
+    large = (tmp_path / "out/fit/map.png").read_bytes()
+    assert call(*given).exit_code == 0
+    assert (tmp_path / "out/fit/map.png").read_bytes() != large
+    assert call("fit", "t.csv", "--pictures", "nowhere").exit_code == 2
+    refused = call("fit", "t.csv", *FIT, "--pictures", "looks", "--map", "looks/ape.png")
+    assert "is a file that is read" in refused.stderr
+
+
 def test_pictures_of_other_folders_are_not_taken(call, tmp_path):
     for folder in ("private", "study", "study/pictures"):
         (tmp_path / folder).mkdir()

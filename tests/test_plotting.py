@@ -167,6 +167,11 @@ def test_pictures_have_their_names_beside_them(tmp_path):
         plot_positions(points(10, 2), pictures=files)
 
 
+def test_a_notebook_shows_the_map():
+    ax = plot_positions(points(5, 2))
+    assert ax._repr_png_().startswith(b"\x89PNG")
+
+
 def test_degenerate_positions_are_drawn():
     assert plot_positions(np.zeros((4, 2)), labels=names(4)).get_xlabel() == "dimension 1"
     assert plot_positions(np.zeros((4, 3))).get_ylabel() == "direction 2 of 3"

@@ -226,11 +226,6 @@ def test_what_cannot_be_printed_is_refused(exact, tmp_path, about, said):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_title_is_text(exact, tmp_path):
-    with pytest.raises(InvalidInput, match="title=5: must be text"):
-        exact.report(tmp_path / "report.html", title=5)
-
-
 def test_a_saved_map_reports_what_was_left_out(tmp_path):
     lines = "\n".join(f"{a},{b},{c}" for a, b, c in answers(0.1, m=400).tolist())
     file = tmp_path / "answers.csv"

@@ -354,7 +354,7 @@ class Embedding:
         title: str = "Report on a map of objects",
         command: str | None = None,
         source: Mapping[str, str] | None = None,
-        pictures: Sequence[str | os.PathLike[str]] | None = None,
+        pictures: Sequence[str | os.PathLike[str] | None] | None = None,
     ) -> None:
         """Write a report for a paper: ``report.html``, one file, or ``report.md``.
 

@@ -25,6 +25,7 @@ from nearer.asking.run import run
 from nearer.checks import amount
 from nearer.cli.output import (
     check_folder,
+    dimension_figures,
     make_folder,
     print_summary,
     say,
@@ -181,10 +182,7 @@ def _summary(method: str, found: Embedding, seconds: float, seed: int) -> dict[s
     return {
         "n_objects": len(found.positions),
         "method": method,
-        "dimension": found.dimension,
-        "dimension_low": found.dimension_low,
-        "dimension_high": found.dimension_high,
-        "determined": found.determined,
+        **dimension_figures(found),
         "n_comparisons": found.n_comparisons,
         "n_rounds": found.n_rounds,
         "seconds": round(seconds, 4),
@@ -197,12 +195,6 @@ def _summary(method: str, found: Embedding, seconds: float, seed: int) -> dict[s
 def _load(data: str, names: str, seed: int | None, dim: int | None) -> NamedPoints:
     """The points of a file or a built-in set; it says what of the file is not used."""
     given = load_named_points(data, names=names, random_state=seed)
-    if given.assumed is not None:
-        say(
-            f"{data}: {given.assumed!r} numbers the objects and is no coordinate; --names none "
-            "makes it one",
-            err=True,
-        )
     if given.unread:
         unnamed = (
             "; none of them has another text in every row, so objects are called by their numbers"

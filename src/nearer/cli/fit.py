@@ -33,6 +33,7 @@ from nearer.cli.output import (
     GivenPath,
     check_files,
     check_folder,
+    dimension_figures,
     make_folder,
     print_summary,
     say,
@@ -60,7 +61,6 @@ from nearer.triplets import read_triplets
 if TYPE_CHECKING:
     from nearer.scale.blocks import BlockSource
     from nearer.scale.fit_in_blocks import Checkpoint
-    from nearer.scale.torchrun import Processes
 
 __all__ = ["command"]
 
@@ -145,21 +145,28 @@ _FILES = ("dimension.png", "embedding.csv", "fit.json", "map.png", "people.csv")
     type=GivenPath(),
     help="Also write a report for a paper to this file, .html or .md.",
 )
+@click.option(
+    "--pictures",
+    type=GivenPath(exists=True, file_okay=False),
+    help="Draw objects as the pictures in this folder that are named after them.",
+)
+@click.option(
+    "--picture-size",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Points (1/72 inch) of a picture on printed maps. Default: 36, less where it is crowded.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 @scheduler_option
 def command(
     triplets: Path,
-    kind: Any,
     columns: str | None,
-    no_header: bool,
-    names: bool,
-    first: str | None,
-    drop_bad_rows: bool,
     as_json: bool,
     out: str,
     scheduler: str | None,
     map_file: Path | None,
     report_file: Path | None,
+    pictures: Path | None,
+    picture_size: float | None,
     dim: str,
     **options: Any,
 ) -> None:
@@ -190,7 +197,7 @@ def command(
     """  # noqa: D301 - the backspace keeps the lines of the list apart
     from nearer.scale.cluster import scheduler as sent_to
 
-    reads = [triplets, *parquet_files(triplets)]
+    reads = [triplets, *parquet_files(triplets), *(pictures.iterdir() if pictures else ())]
     check_folder(out, _FILES, reads)
     check_files(map_file, report_file, reads)
     wanted = _dimension(dim)
@@ -200,36 +207,52 @@ def command(
         pass  # a device that is not there is refused before a long file is read
     named = None if columns is None else _columns(columns)
     source = _in_blocks(triplets, named)
+    parts = ("kind", "no_header", "names", "first", "drop_bad_rows")
+    reading = {name: options.pop(name) for name in parts}
     if source is not None:
-        kinds = kind not in ("auto", "triplets")
-        forms = {"--kind": kinds, "--no-header": no_header, "--names": names, "--first": first}
-        forms |= {"--drop-bad-rows": drop_bad_rows, "--scheduler": scheduler}
-        if given := [option for option, value in forms.items() if value]:
+        reading |= {"kind": reading["kind"] not in ("auto", "triplets"), "scheduler": scheduler}
+        if given := [f"--{name.replace('_', '-')}" for name, value in reading.items() if value]:
             raise InvalidInput(
                 f"{triplets}: is read in blocks, by this machine or torchrun, and every row is "
                 f"a triplet; leave out {', '.join(given)}"
             )
         kept, result = _fit_blocks(source, triplets, out, wanted, **options)
     else:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DroppedRows)  # the report names them
-            answers = read_triplets(
-                triplets,
-                kind=kind,
-                header=False if no_header else "auto",
-                objects="names" if names else "auto",
-                columns=named,
-                drop_bad_rows=drop_bad_rows,
-                first=None if first is None else int(first),
-            )
-        say(str(answers.report), err=True)
+        answers = _read(triplets, named, **reading)
         with sent_to(scheduler):
             kept, result = None, _fit_file(answers, triplets, out, wanted, **options)
     if result is not None:
         result.command = _as_typed(click.get_current_context(), result.seed)
+        result.picture_folder, result.picture_size = pictures, picture_size
         _report(result, as_json=as_json, map_file=map_file, report_file=report_file)
     if kept is not None:
         kept.remove()  # what an interrupted fit would need
+
+
+def _read(
+    path: Path,
+    columns: Mapping[str, str | int] | None,
+    *,
+    kind: Any,
+    no_header: bool,
+    names: bool,
+    first: str | None,
+    drop_bad_rows: bool,
+) -> Triplets:
+    """The answers of a file, after saying what was read and what was left out."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DroppedRows)  # the report names them
+        answers = read_triplets(
+            path,
+            kind=kind,
+            header=False if no_header else "auto",
+            objects="names" if names else "auto",
+            columns=columns,
+            drop_bad_rows=drop_bad_rows,
+            first=None if first is None else int(first),
+        )
+    say(str(answers.report), err=True)
+    return answers
 
 
 def _as_typed(context: click.Context, seed: int) -> str:
@@ -294,6 +317,8 @@ class Fitted:
     labels: Sequence[str]
     contradictions: int | None = None  # not counted for very many answers
     command: str = ""
+    picture_folder: Path | None = None
+    picture_size: float | None = None
 
     @property
     def names(self) -> list[str]:
@@ -309,19 +334,27 @@ class Fitted:
         return {"file": str(self.source), "sha256": whole}
 
     @property
-    def pictures(self) -> list[Path] | None:
-        """The files that the objects are named after, where they are pictures beside the source."""
+    def pictures(self) -> list[Path | None] | None:
+        """Picture files by the objects' names: of --pictures, or beside the source if all are.
+
+        A name must not lead to another folder.
+        """
         from nearer.plotting.map_inputs import PICTURES
 
-        folder = self.source.parent.resolve()
-        files = [self.source.parent / name for name in self.names]
-        drawn = all(
-            file.suffix.lower() in PICTURES
-            and os.path.isfile(file)
-            and file.resolve().is_relative_to(folder)  # a name must not lead to other folders
-            for file in files
-        )
-        return files if drawn else None
+        folder = self.picture_folder or self.source.parent
+        ends = ["", *PICTURES] if self.picture_folder else [""]
+        files: list[Path | None] = []
+        for name in self.names:
+            tried = [folder / f"{name}{end}" for end in ends]
+            there = (
+                file
+                for file in tried
+                if file.suffix.lower() in PICTURES
+                and os.path.isfile(file)
+                and file.resolve().is_relative_to(folder.resolve())
+            )
+            files.append(next(there, None))
+        return None if self.picture_folder is None and None in files else files
 
 
 def _fit_file(
@@ -371,63 +404,59 @@ def _in_blocks(path: Path, columns: Mapping[str, str | int] | None) -> BlockSour
 
 
 def _fit_blocks(
-    source: BlockSource, path: Path, out: str, d: int | None, *, device: str, **options: Any
-) -> tuple[Checkpoint | None, Fitted | None]:
-    """Fit the answers of a large file; no result in processes that only help."""
-    from nearer.scale.blocks import store
-    from nearer.scale.torchrun import Processes, is_one_of_many
-
-    others = Processes(device) if is_one_of_many() else None
-    with using(device):
-        if others is None or not others.rank:
-            return _fit_stored(source, path, make_folder(out), d, others, **options)
-        others.serve(store(source, share=others.share, sampled=False))
-        return None, None
-
-
-def _fit_stored(
     source: BlockSource,
     path: Path,
-    folder: Path,
+    out: str,
     d: int | None,
-    others: Processes | None,
     *,
+    device: str,
     method: str,
     bootstrap: int | None,
     max_iter: int,
     tol: float,
     seed: int | None,
-) -> tuple[Checkpoint, Fitted]:
+) -> tuple[Checkpoint | None, Fitted | None]:
+    """Fit the answers of a large file; no result in processes that only help."""
     from nearer.scale.blocks import store
     from nearer.scale.fit_in_blocks import Checkpoint, fit_many, lay_out
+    from nearer.scale.torchrun import Processes, is_one_of_many
 
     if bootstrap:
         raise InvalidInput(
             f"--bootstrap {bootstrap}: answers that are fitted in blocks are not drawn again; "
             "leave it out"
         )
-    seed = secrets.randbits(31) if seed is None else seed
-    file, start = folder / INTERRUPTED, time.perf_counter()
-    with bar_progress() as (step, share), stopped_by_ctrl_c(partial(_where_it_is, file)):
-        step(escape(visible(f"reading {path}")))
-        shown = replace(source, blocks=_watched(source, share))
-        whose = (0, 1) if others is None else others.share
-        answers = store(shown, share=whose, sampled=d is None)
-        n = answers.n_objects
-        say(f"{amount(answers.n_rows, 'triplet')} over {n:,} objects, fitted in blocks", err=True)
-        if answers.unread:
-            say(f"columns not used: {', '.join(answers.unread)}", err=True)
-        _check_dimension(d, n)
-        goal = _fit.Goal(method, d, min(_MOST, n - 1), max_iter, tol)
-        kept = Checkpoint(file, step)
-        if kept.take_up(answers, goal):
-            say(f"going on from {file}, which an interrupted fit has left", err=True)
-        layout = partial(lay_out if others is None else others.layout, watch=share)
-        embedding = fit_many(answers, goal, np.random.default_rng(seed), layout=layout, kept=kept)
-        if others is not None:
-            others.dismiss()
-    seconds = time.perf_counter() - start
-    labels = [str(i) for i in range(n)]
+    others = Processes(device) if is_one_of_many() else None
+    with using(device), bar_progress() as (step, share):
+        if others is not None and others.rank:
+            others.serve(store(source, share=others.share, sampled=False))
+            return None, None
+        seed = secrets.randbits(31) if seed is None else seed
+        folder, start = make_folder(out), time.perf_counter()
+        file = folder / INTERRUPTED
+        with stopped_by_ctrl_c(partial(_where_it_is, file)):
+            step(escape(visible(f"reading {path}")))
+            shown = replace(source, blocks=_watched(source, share))
+            whose = (0, 1) if others is None else others.share
+            answers = store(shown, share=whose, sampled=d is None)
+            n = answers.n_objects
+            say(
+                f"{amount(answers.n_rows, 'triplet')} over {n:,} objects, fitted in blocks",
+                err=True,
+            )
+            if answers.unread:
+                say(f"columns not used: {', '.join(answers.unread)}", err=True)
+            _check_dimension(d, n)
+            goal = _fit.Goal(method, d, min(_MOST, n - 1), max_iter, tol)
+            kept = Checkpoint(file, step)
+            if kept.take_up(answers, goal):
+                say(f"going on from {file}, which an interrupted fit has left", err=True)
+            layout = partial(lay_out if others is None else others.layout, watch=share)
+            rng = np.random.default_rng(seed)
+            embedding = fit_many(answers, goal, rng, layout=layout, kept=kept)
+            if others is not None:
+                others.dismiss()
+    seconds, labels = time.perf_counter() - start, [str(i) for i in range(n)]
     return kept, Fitted(path, folder, embedding, seconds, seed, answers.n_rows, labels)
 
 
@@ -460,10 +489,7 @@ def _summary(fitted: Fitted) -> dict[str, Any]:
         "n_triplets": fitted.n_answers,
         "contradictions": fitted.contradictions,
         "method": e.details["method"],
-        "dimension": e.dimension,
-        "dimension_low": e.dimension_low,
-        "dimension_high": e.dimension_high,
-        "determined": e.determined,
+        **dimension_figures(e),
         "dimension_curve": None
         if found is None
         else {
@@ -577,6 +603,10 @@ def _remarks(fitted: Fitted, summary: dict[str, Any]) -> Iterator[str]:
     if held is not None and held.is_guessing:
         yield "these answers are predicted no better than by guessing: the map may be chance alone"
     yield from undetermined(fitted.embedding)
+    if fitted.picture_folder is not None:
+        n_drawn = sum(file is not None for file in fitted.pictures or [])
+        n = len(fitted.names)
+        yield f"{n_drawn:,} of {n:,} objects have a picture in {fitted.picture_folder}"
     others = fitted.embedding.details["agreement"].get("others")
     if others is not None:
         yield f"two people agree on {others.share:.3f} of the questions that both answered"
@@ -606,6 +636,6 @@ def _draw_map(fitted: Fitted, kind: str) -> Any:
         options |= {"covariances": None, "pictures": None}
     if kind == ".html":
         options |= {"interactive": True, "title": f"Map of {fitted.source.name}"}
-    elif many:
-        options["labels"] = None
+    else:
+        options |= {"picture_size": fitted.picture_size} | ({"labels": None} if many else {})
     return fitted.embedding.plot(**options)

@@ -33,8 +33,8 @@ __all__ = [
     "check_file",
     "check_files",
     "check_folder",
+    "dimension_figures",
     "make_folder",
-    "print_lines",
     "print_summary",
     "print_table",
     "say",
@@ -115,14 +115,14 @@ def print_summary(
         return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
 
     print_table(title, {name: [shown(value)] for name, value in cells.items()}, boxed=boxed)
-    print_lines(lines)
-
-
-def print_lines(lines: Iterable[str]) -> None:
-    """Print lines below a table; long ones are not broken."""
-    console = _console()
     for line in lines:
-        console.print(line, soft_wrap=True, highlight=False)
+        say(line)
+
+
+def dimension_figures(embedding: Embedding) -> dict[str, Any]:
+    """The dimension and what is known of it, as ``--json`` prints them."""
+    names = ("dimension", "dimension_low", "dimension_high", "determined")
+    return {name: getattr(embedding, name) for name in names}
 
 
 def undetermined(embedding: Embedding) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from nearer.checks import amount
-from nearer.cli.output import print_lines, print_table, scheduler_option
+from nearer.cli.output import print_table, say, scheduler_option
 
 __all__ = ["command"]
 
@@ -76,11 +76,9 @@ def command(
     if hours is None and tasks is not None:
         raise click.UsageError("--tasks compares tasks in a given time: add --hours")
     simulated = hours is not None or most is not None
-    if n_components is None or noise is None:
-        if simulated:
-            raise click.UsageError("studies are simulated with --dim and --noise: add them")
-        report, (title, columns, lines) = _forecast(n_objects, n_components, noise, cost)
-    elif n_objects > TOGETHER and not simulated:
+    if simulated and None in (n_components, noise):
+        raise click.UsageError("studies are simulated with --dim and --noise: add them")
+    if n_components is None or noise is None or (n_objects > TOGETHER and not simulated):
         report, (title, columns, lines) = _forecast(n_objects, n_components, noise, cost)
     else:
         study = (n_objects, n_components, noise)
@@ -94,7 +92,8 @@ def command(
         click.echo(json.dumps(report))
         return
     print_table(title, columns, left="task")
-    print_lines(lines)
+    for line in lines:
+        say(line)
 
 
 Shown = tuple[str, dict[str, list[str]], list[str]]  # title, columns and lines below the table

@@ -56,15 +56,11 @@ _IDENTIFIERS = ("id", "index", "label", "name", "object")
 
 @dataclass(frozen=True)
 class NamedPoints:
-    """Points of a file, the objects' names where the file has some, and the columns not used.
-
-    `assumed` is the column of numbers that was taken for names without being asked to.
-    """
+    """Points of a file, the objects' names where the file has some, and the columns not used."""
 
     points: Points
     names: tuple[str, ...] | None = None
     unread: tuple[str, ...] = ()
-    assumed: str | None = None
 
 
 def load_points(
@@ -87,15 +83,7 @@ def load_points(
     >>> load_points("5dcube", random_state=0).shape
     (500, 5)
     """
-    loaded = load_named_points(name, names=names, random_state=random_state)
-    if loaded.assumed is not None:
-        warnings.warn(
-            f"{name}: {loaded.assumed!r} numbers the objects, and is taken for their names and not "
-            "for a coordinate; names='none' makes it one",
-            AnswersWarning,
-            stacklevel=2,
-        )
-    return loaded.points
+    return load_named_points(name, names=names, random_state=random_state).points
 
 
 def load_named_points(
@@ -154,6 +142,13 @@ def _read(path: Path, names: str) -> NamedPoints:
         found = (name for j, name in enumerate(numbers) if _numbers_objects(j, name, numbers[name]))
         numbering = next(found, None)
         named_by = named_by or numbering
+        if numbering is not None:
+            warnings.warn(
+                f"{path}: {numbering!r} numbers the objects and is no coordinate; --names none "
+                "(names='none') makes it one",
+                AnswersWarning,
+                stacklevel=4,
+            )
     elif names not in ("auto", "none"):
         if names not in columns:
             there = ", ".join([*columns][:8]) or "none, as an array has no columns"
@@ -175,7 +170,7 @@ def _read(path: Path, names: str) -> NamedPoints:
             for x in columns[named_by].tolist()
         )
     unread = tuple(name for name in texts if name != named_by)
-    return NamedPoints(points, called, unread, numbering if names == "auto" else None)
+    return NamedPoints(points, called, unread)
 
 
 def _array(path: Path) -> NDArray[Any]:

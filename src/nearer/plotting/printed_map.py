@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ from scipy.stats import chi2
 from nearer.plotting.canvas import (
     COLOURS,
     GREY,
+    as_png,
     bare,
     check_axes,
     drawable,
@@ -70,6 +72,7 @@ def plot_positions(
     labels: Sequence[object] | None = None,
     covariances: Floats | None = None,
     pictures: Sequence[str | os.PathLike[str] | None] | None = None,
+    picture_size: float | None = None,
     colour: ArrayLike | None = None,
     title: str | None = None,
     ax: Axes | None = None,
@@ -91,6 +94,8 @@ def plot_positions(
         holds 95 % of it.
     pictures
         An image file for each object, drawn at its place; None where there is none.
+    picture_size
+        Points (1/72 inch) of a picture's longer side; None: 36, less where objects are crowded.
     colour
         A class or a number for each object: classes get a colour each and a legend, numbers
         (fractions) a scale. What is missing (None, nan) is grey.
@@ -103,7 +108,7 @@ def plot_positions(
     -------
     ax
         What was drawn on: of a grid, the map of the first two directions. `nearer.plotting.save`
-        writes the whole figure.
+        writes the whole figure, and notebooks show it.
 
     Examples
     --------
@@ -131,14 +136,17 @@ def plot_positions(
         title=written[shown.title],
     )
     with fonts_of_all_scripts():
-        return _PrintedMap(shown).draw(ax)
+        drawn = _PrintedMap(shown, picture_size).draw(ax)
+    if ax is None:  # a notebook shows axes that can draw themselves
+        drawn._repr_png_ = partial(as_png, drawn)  # type: ignore[attr-defined]
+    return drawn
 
 
 class _PrintedMap:
     """One map, or a grid of them."""
 
-    def __init__(self, shown: MapInputs) -> None:
-        self.shown = shown
+    def __init__(self, shown: MapInputs, picture_size: float | None) -> None:
+        self.shown, self.picture_size = shown, picture_size
         self.n, self.k = shown.places.shape
         self.on_a_line = self.k == 1
         few = min(1.0, _FEW / max(self.n, 1))
@@ -191,7 +199,7 @@ class _PrintedMap:
         size = 6.0 if self.shown.labels is None and self.shown.pictures is None else 8.0
         if self.on_a_line:
             # a row needs the height of what is on it; beyond a page, names are left out
-            row = 0.135 if self.shown.pictures is None else _PICTURE / 72
+            row = 0.135 if self.shown.pictures is None else (self.picture_size or _PICTURE) / 72
             return new_axes(size, min(max(1.5, 0.8 + row * self.n), 11.0))
         return new_axes(size, size * float(np.clip(wide[1] / max(wide[0], 1e-300), 0.5, 1.1)))
 
@@ -288,8 +296,9 @@ class _PrintedMap:
             alone = cKDTree(page).query(page, k=2)[0][:, 1]  # how far each is from the next
         half = float(np.sqrt(self.dots["s"])) / 2
         if self.shown.pictures is not None:
-            size = float(np.clip(np.median(alone), 0.3 * _PICTURE, _PICTURE))
-            self._place_pictures(ax, places, size if self.n > 1 else _PICTURE)
+            room = float(np.median(alone)) if self.n > 1 else _PICTURE
+            size = self.picture_size or float(np.clip(room, 0.3 * _PICTURE, _PICTURE))
+            self._place_pictures(ax, places, size)
             half = size / 2
         if self.shown.labels is None:
             return

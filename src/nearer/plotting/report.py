@@ -65,6 +65,8 @@ def write_report(
     if suffix not in (".html", ".md"):
         raise InvalidInput(f"{path}: a report is written to .html or .md; end the name so")
     _check_texts(title, command, source)
+    versions = {"nearer": __version__, "Python": platform.python_version()}
+    versions |= {"NumPy": np.__version__, "SciPy": scipy.__version__}
     figures = _figures(embedding, pictures, stem=Path(path).stem + "-")
     text = _rendered(
         "report.jinja",
@@ -73,7 +75,7 @@ def write_report(
         title=title,
         command=command,
         call=command or embedding.details.get("call"),
-        facts=[*(source or {}).items(), *_versions().items()],
+        facts=[*(source or {}).items(), *versions.items()],
         **figures,
         **_values(embedding),
     )
@@ -175,15 +177,6 @@ def _check_texts(title: Any, command: Any, source: Any) -> None:
         not isinstance(text, str) for fact in facts.items() for text in fact
     ):
         raise InvalidInput(f"source={source!r}: must be texts by name; write {{'file': 'a.csv'}}")
-
-
-def _versions() -> dict[str, str]:
-    return {
-        "nearer": __version__,
-        "Python": platform.python_version(),
-        "NumPy": np.__version__,
-        "SciPy": scipy.__version__,
-    }
 
 
 def _figures(
