@@ -29,10 +29,8 @@ from nearer.questions import answered, balanced_questions
 #: situation → module → its numbers, and what they are
 NUMBERS = {
     "asked": {
-        "algorithms.adaptive": {
-            "GROWTH": "a round as a share of the answers",
-        },
         "algorithms.choose_questions": {
+            "GROWTH": "a round as a share of the answers",
             "_MOST": "comparisons for each bit that positions hold",
         },
         "fitting.initial": {
@@ -42,25 +40,23 @@ NUMBERS = {
     },
     "doubtful": {
         "algorithms.choose_questions": {
-            "_RANDOM_SHARE": "share of random questions",
+            "RANDOM_SHARE": "share of random questions",
             "FIRST": "random questions an object before any is chosen",
-            "_CANDIDATES": "drawn for each question",
+            "CANDIDATES": "drawn for each question",
             "_POWER": "of the information, by which they are drawn",
         },
         "fitting.belief": {
             "_GROWTH": "of the answers, until all is looked at again",
             "_MOST_FITS": "from nothing, then",
             "_SAME_OPTIMUM": "share of the log-posterior",
-            "_ANSWERS": "a coordinate for one dimension more",
         },
         "fitting.heldout": {
             "FOLDS": "of held-out answers",
-            "_ENOUGH": "held-out answers",
-            "_SAME": "standard errors between priors that are as good",
-            "_WORTHWHILE": "standard errors for one dimension more",
-            "_SAME_LAPSE": "difference of lapse rates that is none",
+            "SAME": "standard errors between priors, and dimensions, that are as good",
+            "SAME_LAPSE": "difference of lapse rates that is none",
         },
         "fitting.posterior": {
+            "QUESTIONS": "held-out answers that settle a comparison",
             "_MORE": "dimensions too many at the start",
             "WEAK_PRIOR": "with which a search begins",
         },

@@ -57,7 +57,7 @@ Normal = tuple[Floats, Floats]  # mean (d,) and covariance (d, d); of q objects 
 Answered = tuple[Shorts, Singles, Singles]
 Work = tuple[Floats, Floats, Floats]  # two directions (d,), a system of equations (d + 1, d)
 
-ANCHOR_HEAD, OWN_HEAD = 0, 1  # whose distances a question compares: an anchor's or the object's
+ANCHOR_HEAD, OWN_HEAD = range(2)  # whose distances a question compares: an anchor's or the object's
 # Of an object: its answers contradict its posterior; they agree; it is narrow, too, and nowhere
 # else; RIVAL + p: it is narrow, but may be at point p
 CONTRADICTED, OPEN, PLACED, RIVAL = range(4)

@@ -47,9 +47,11 @@ from nearer.fitting.posterior import Posterior
 from nearer.questions import Answers, Questions, find, pack, random_questions
 
 __all__ = [
+    "CANDIDATES",
     "FIRST",
     "GROWTH",
     "MOST_WRONG",
+    "RANDOM_SHARE",
     "Askable",
     "Candidates",
     "choose_questions",
@@ -63,9 +65,9 @@ __all__ = [
 Askable = Callable[[Questions], Answers]
 
 # `python -m benchmarks sensitivity` halves and doubles them.
-_RANDOM_SHARE = 0.1  # honest predictions against questions that teach more
+RANDOM_SHARE = 0.1  # honest predictions against questions that teach more
 FIRST = 5  # questions an object that are random before any is chosen by what are guesses
-_CANDIDATES = 200  # drawn for each question that is asked: time against what it tells
+CANDIDATES = 200  # drawn for each question that is asked: time against what it tells
 _POWER = 2.0  # of the information: what a question tells against many that tell the same
 GROWTH = 0.06  # the next round as a share of the questions so far: comparisons against rounds
 MOST_WRONG = 0.35  # more errors count as so many: the limit is 15 times that without
@@ -144,8 +146,8 @@ def draw_round(
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Questions for a round, which the belief then expects, and which of them are purely random."""
     first = max(0, FIRST * len(belief.fit.positions) - candidates.n_asked)
-    n_random = min(count, max(1, first, round(_RANDOM_SHARE * count)))
-    pool = candidates.draw(count if n_random == count else _CANDIDATES * count, rng)
+    n_random = min(count, max(1, first, round(RANDOM_SHARE * count)))
+    pool = candidates.draw(count if n_random == count else CANDIDATES * count, rng)
     n_random = min(n_random, len(pool))
     scores = np.maximum(information_of(belief.fit, pool), 1e-75) ** _POWER
     keys = np.log(scores[n_random:]) + rng.gumbel(size=len(pool) - n_random)

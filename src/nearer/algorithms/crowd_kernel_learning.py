@@ -36,8 +36,8 @@ _FIRST = 10  # random questions an object before the first fit
 _GROWTH = 0.1  # questions before the next fit, as a part of those so far
 _PLACES = 60  # where a head might be
 _CANDIDATES = 40  # pairs weighed for a head
-_MU = 0.05  # of the likelihood, as elsewhere
-_LOSS = Loss("ckl", _MU)
+_LOSS = Loss("ckl")
+_MU = _LOSS.number
 
 
 @repeatable

@@ -40,6 +40,7 @@ from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
 from nearer.fitting.belief import Belief
 from nearer.fitting.people import Pace
+from nearer.fitting.posterior import QUESTIONS
 from nearer.metrics import mean_kendall_tau
 from nearer.parallel import parallel_map
 from nearer.questions import Questions, random_questions
@@ -57,7 +58,6 @@ __all__ = [
 ]
 
 TASKS_TRIED = ("1 of 2", "odd-one-out", "1 of 4", "2 of 8", "4 of 12", "4 of 16")
-_TEST = 4000  # random questions that measure accuracy, to .8 % (a standard error)
 _POINTS = 10  # sizes of study: time against a smooth curve
 _SURE = 2.0  # standard errors by which a task must be better to be called so: 5 %
 
@@ -311,7 +311,7 @@ def _simulate(
     X: Floats, noise: float, choose: int, rng: np.random.Generator
 ) -> tuple[PsychometricOracle, Questions, NDArray[np.bool_]]:
     """People who know these positions, random questions, and their true answers."""
-    test = random_questions(len(X), _TEST, rng)
+    test = random_questions(len(X), QUESTIONS, rng)
     head, a, b = test.T
     distances = Distances(X)
     margins = distances.between(head, b) - distances.between(head, a)

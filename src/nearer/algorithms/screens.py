@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearer._kernels.screens import grow
-from nearer.algorithms.choose_questions import Askable
+from nearer.algorithms.choose_questions import CANDIDATES, RANDOM_SHARE, Askable
 from nearer.errors import InvalidInput
 from nearer.fitting.likelihood import as_answers
 from nearer.fitting.posterior import Posterior
@@ -31,10 +31,8 @@ from nearer.trials import Task, Trials
 __all__ = ["ScreenSource", "expected_information"]
 
 # `python -m benchmarks choices` shows what comes of these.
-_RANDOM_SHARE = 0.1  # honest predictions against screens that teach more
 _FIRST = 8  # screens that each object is on, at random, before any is chosen, see above
 _POOL = 3  # times as many as are shown, from which one is built: screens alike against poor ones
-_DRAWN = 200  # sets drawn for each screen without a query: time against what they tell
 _TRIES = 20  # rounds of drawing until screens are taken to be used up
 
 
@@ -80,7 +78,7 @@ class ScreenSource:
     ) -> tuple[Objects, NDArray[np.bool_]]:
         """Screens for a round, and which of them are random; fewer where no more are found."""
         first = max(0, -(-_FIRST * self._n // (self.task.shown + 1)) - self.n_asked)
-        n_random = min(count, max(1, first, round(_RANDOM_SHARE * count)))
+        n_random = min(count, max(1, first, round(RANDOM_SHARE * count)))
         found: list[Objects] = []
         random: list[bool] = []
         for _ in range(_TRIES):
@@ -125,7 +123,7 @@ class ScreenSource:
             return []
         if self.task.kind == "near":
             return [self._grown(fit, rng) for _ in range(count)]
-        drawn = np.array([self._random(rng) for _ in range(_DRAWN * count)])
+        drawn = np.array([self._random(rng) for _ in range(CANDIDATES * count)])
         scores = np.log(np.maximum(expected_information(fit, drawn, self.task), 1e-75))
         best = np.argsort(-(2 * scores + rng.gumbel(size=len(scores))), kind="stable")
         return list(drawn[best[:count]])

@@ -34,6 +34,7 @@ from scipy.special import expit
 from nearer import checks
 from nearer.fitting import heldout
 from nearer.fitting.heldout import (
+    SAME,
     HeldOut,
     HeldOutJudge,
     Tuned,
@@ -43,7 +44,7 @@ from nearer.fitting.heldout import (
     tune,
     tune_from,
 )
-from nearer.fitting.initial import MANY, principal_axes
+from nearer.fitting.initial import FEWEST, MANY, principal_axes
 from nearer.fitting.likelihood import (
     Answers,
     Choices,
@@ -75,7 +76,6 @@ _SAME_OPTIMUM = 1e-3  # share of the log-posterior by which fits that found the 
 # Once, those who guess are still believed: `python -m benchmarks noise --cells ratings`
 _RATINGS = 3  # of people at a review
 _SETTLED = 0.05  # mean change of an answer's weight after which people are not rated again: time
-_ANSWERS = 3.0  # a coordinate; with fewer, one dimension more is not tried
 
 
 # Answers are exact where a prior of at least this width, without lapses, predicts held-out answers
@@ -382,7 +382,7 @@ class Belief:
             self._review_exact(self.held_out, self._tried[self.dimension].best)
 
     def _review_exact(self, known: HeldOut | None, rival: HeldOut | None) -> bool:
-        """Review as if answers had no errors; False where noise predicts better by `_SAME`.
+        """Review as if answers had no errors; False where noise predicts better by `SAME`.
 
         The prior is as wide as held-out answers ask for, no answer is a lapse, and what distances
         do not decide a bias may, so only the dimension is left to compare.
@@ -392,10 +392,10 @@ class Belief:
         held = self._widest(self._hold_out_exactly(d, noise, known))
         if self._free and self._in_one_place(held, rival):
             return True
-        if rival is None and held.own_curve.lapse > heldout._SAME_LAPSE:
+        if rival is None and held.own_curve.lapse > heldout.SAME_LAPSE:
             lapsing = replace(held.noise, lapse=held.own_curve.lapse)
             rival = hold_out(self._answers, d, lapsing, starts=held.fits, rng=self._rng)
-        self._exact = _beats_a_coin(held) and (rival is None or rival.advantage(held) <= 1.0)
+        self._exact = _beats_a_coin(held) and (rival is None or rival.advantage(held) <= SAME)
         if not self._exact:
             return False
         before, noise = self.fit, held.noise
@@ -421,7 +421,7 @@ class Belief:
             return False
         noise, nowhere = Noise(_EXACT_PRIOR, bias=_BIAS), np.zeros((self._answers.n_objects, 1))
         held = hold_out(self._answers, 1, noise, starts=(nowhere,) * heldout.FOLDS)
-        better = any(rival.advantage(held) > 1.0 for rival in rivals if rival is not None)
+        better = any(rival.advantage(held) > SAME for rival in rivals if rival is not None)
         if better or not _beats_a_coin(held):
             return False
         fit = fit_posterior(self._answers, 1, noise, start=nowhere)
@@ -475,7 +475,7 @@ class Belief:
                     scores[neighbour] = again.pieces
             return held.pieces
 
-        carried = int(self._answers.total // (_ANSWERS * len(self.fit.positions)))
+        carried = int(self._answers.total // (FEWEST * len(self.fit.positions)))
         return settle(d, attempt, scores, max(d, min(self._most, carried)))
 
     def _review_noisy(self) -> None:
@@ -483,7 +483,7 @@ class Belief:
         if noise.bias:  # what exact answers would be like says nothing of noisy ones
             before, noise = None, self._plain
         self._tried = {}
-        carried = len(self._answers.row) // (_ANSWERS * len(self.fit.positions))
+        carried = len(self._answers.row) // (FEWEST * len(self.fit.positions))
         if self._free and before is None and carried < d:
             d = 1  # the answers cannot carry more
         tuned, held = self._choose_curve(d, before), None
@@ -556,7 +556,7 @@ class Belief:
             self._tried[e] = max(found, key=lambda tuned: tuned.best.score)
             return self._tried[e].best.pieces
 
-        carried = int(self._answers.total // (_ANSWERS * len(self.fit.positions)))
+        carried = int(self._answers.total // (FEWEST * len(self.fit.positions)))
         most = max(d, min(self._most, carried))
         return settle(d, attempt, {d: tuned.best.pieces}, most)
 

@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 
 from nearer.distances import Distances
 from nearer.errors import AnswersWarning, InvalidInput
+from nearer.fitting.initial import NEARLY
 from nearer.fitting.likelihood import MOST_LAPSE, Answers, Choices, Noise, as_answers
 from nearer.fitting.posterior import WEAK_PRIOR, Posterior
 from nearer.metrics import procrustes
@@ -55,9 +56,6 @@ _DISCARDED_DRAWS = 10  # of the walk before the first
 _ACCEPTED, _ACCEPTED_NOISE = 0.8, 0.4
 _PRIORS = (0.1, WEAK_PRIOR)  # widths; beyond, answers are no less noisy and moves small
 _TAILS = (0.1, 30.0)  # degrees of freedom, the latter all but Gaussian
-# Share of answers that positions may violate and still count as exact: what runs without errors
-# leave (.1 to .3 %), against answers that are wrong
-_EXACT_VIOLATED = 0.01
 
 
 def draw_positions(
@@ -100,9 +98,9 @@ def draw_positions(
     satisfied = distances.between(head, near) < distances.between(head, far)
     wrong = 1 - float(satisfied.mean()) if len(triplets) else 1.0
     if posterior is None:
-        exact = wrong <= (_EXACT_VIOLATED if covariances is None else 0)
+        exact = wrong <= (NEARLY if covariances is None else 0)
     else:
-        exact = posterior.noise.bias > 0 and wrong <= _EXACT_VIOLATED
+        exact = posterior.noise.bias > 0 and wrong <= NEARLY
     if exact:
         return _satisfying(positions, triplets[satisfied], k, rng)
     if posterior is not None and len(triplets):

@@ -79,6 +79,8 @@ from nearer.questions import Floats, random_questions, scattered
 
 __all__ = [
     "FOLDS",
+    "SAME",
+    "SAME_LAPSE",
     "HeldOut",
     "HeldOutJudge",
     "Tuned",
@@ -95,22 +97,20 @@ __all__ = [
 
 # `python -m benchmarks sensitivity` halves and doubles those of chosen questions.
 FOLDS = 5  # a fit to four fifths predicts nearly as well as one to all; more take more time
-_ENOUGH = 4000  # held-out answers that settle a comparison of priors: time
-_FOR_CURVE = 4  # times as many settle a curve, to half a hundredth
+_FOR_CURVE = 4  # times as many answers as settle a prior settle a curve, to half a hundredth
 _STEP = 2.0  # factor from one prior to the next: time
-# Standard errors: of priors so close to the best, the strongest (Breiman et al. 1984); a search
-# goes no further than to one that is worse by more.
-_SAME = 1.0
+# Standard errors by which two settings may differ and count as equally good: of priors so close to
+# the best the strongest is taken (Breiman et al. 1984), and one dimension more must gain more.
+SAME = 1.0
 _LEAST_PRIOR, _MOST_PRIOR = 0.25, 100.0  # at which all answers are guesses, and none: the ends
 # A prior below this is taken only where it is clearly better, as with five choices an object
 # (`python -m benchmarks choices --cells alone`): few answers about many objects hardly tell
 _USUAL_PRIOR = 0.5
 _FLATTEST = 0.05  # sharpness of predictions that are all but guesses
-_SAME_LAPSE = 0.01  # difference below which the fits are not made again: time
+SAME_LAPSE = 0.01  # difference below which the fits are not made again: time
 _FEWEST = 20  # answers below which nothing can be held out
 _SHARPEST = 2.0  # few answers that are all predicted rightly would ask for any sharpness
 _FAR = 1 << 16  # terms that make a fold worth sending elsewhere: about a second of passes
-_WORTHWHILE = 1.0  # standard errors that one dimension more must gain to be fitted
 _TRIED = (2.63, 1.14, -0.12)  # a, b and c above
 _UNTRIED = (0.64, -0.08)  # a' and c' above
 # Where `dimension_fit` had answers to fit, and no farther:
@@ -212,7 +212,7 @@ class Tuned:
     @cached_property
     def strongest(self) -> HeldOut:
         """The smallest usual prior that is not clearly worse; the best where all of these are."""
-        close = [s for s, held in self.tried.items() if self.best.advantage(held) <= _SAME]
+        close = [s for s, held in self.tried.items() if self.best.advantage(held) <= SAME]
         usual = [s for s in close if s >= _USUAL_PRIOR]
         return self.tried[min(usual)] if usual else self.best
 
@@ -249,7 +249,7 @@ def hold_out(
     predicted once there are enough answers; `for_curve`, that is more than to compare.
     """
     work: list[Any] = []
-    held, enough = 0.0, _ENOUGH * (_FOR_CURVE if for_curve else 1)
+    held, enough = 0.0, QUESTIONS * (_FOR_CURVE if for_curve else 1)
     for k in range(FOLDS):
         seen, unseen, _ = _dealt(answers, k)
         begin = starts[k] if k < len(starts) else cloud(answers.n_objects, n_components, rng)
@@ -337,13 +337,13 @@ def tune(
     if len(np.unique(answers.group)) < _FEWEST:
         return None
     best = hold_out(answers, n_components, noise, starts=starts, rng=rng)
-    if abs(best.fitted_noise.lapse - noise.lapse) > _SAME_LAPSE:
+    if abs(best.fitted_noise.lapse - noise.lapse) > SAME_LAPSE:
         again = hold_out(answers, n_components, best.fitted_noise, starts=best.fits)
         best = max(best, again, key=lambda held: held.score)
     tried = {best.noise.prior: best}
     for factor in (1 / _STEP, _STEP):
         held = best
-        while best.advantage(held) <= _SAME:
+        while best.advantage(held) <= SAME:
             prior = held.noise.prior * factor
             if prior in tried or not _LEAST_PRIOR <= prior <= _MOST_PRIOR:
                 break
@@ -468,7 +468,7 @@ class HeldOutJudge:
         worth = [0.0]
         for d, more in pairwise(tried):
             gain = advantage(self.scores[more], self.scores[d])
-            worth.append(worth[-1] + gain - _WORTHWHILE * (more - d))
+            worth.append(worth[-1] + gain - SAME * (more - d))
         return tried[int(np.argmax(worth))]
 
     def probabilities(self, most: int, least: int = 1) -> dict[int, float]:
@@ -511,7 +511,7 @@ class HeldOutJudge:
 
     def smallest(self) -> int:
         """The smallest dimension within a standard error of the one with the best mean."""
-        return min(d for d in self.scores if not self.worse(d, 1.0))
+        return min(d for d in self.scores if not self.worse(d, SAME))
 
     def worse(self, d: int, errors: float) -> bool:
         """Whether d predicts worse than the best mean by more than so many standard errors."""

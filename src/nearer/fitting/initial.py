@@ -59,7 +59,9 @@ from nearer.questions import Floats
 __all__ = [
     "ENOUGH",
     "EXTRA",
+    "FEWEST",
     "MANY",
+    "NEARLY",
     "ROUGH",
     "fit_from_more_dimensions",
     "fit_onwards",
@@ -98,14 +100,16 @@ _CELLS = 1 << 20  # distances held at a time
 # Answers a coordinate from which on perfect obedience is no accident: with fewer, errors can be
 # obeyed, too, and positions that obey them are worse than those that doubt them.
 MANY = 5
-_NEARLY = 1e-2  # share of disobeyed answers that still lets a longer fit obey all
+# Share of violated answers that exact ones may leave: runs leave .1 to .3 %, and a longer fit may
+# satisfy all.
+NEARLY = 1e-2
 
 # Of the paper's pipelines: time against dimensions too many; `python -m paper` shows both.
 _HELD_OUT = 0.1  # share of the answers
 _STEPS = 60  # of the optimiser in each dimension on the way down
 _MORE_STEPS = 500  # with all answers
 _MOST_STEPS = 2000  # where nearly all of them are obeyed
-_FEWEST = 3  # a coordinate; fewer do not tell whether a dimension is one too many
+FEWEST = 3  # a coordinate; fewer do not tell whether a dimension is one too many
 _PATIENCE = 2  # dimensions in a row that predict clearly worse, and coming down ends
 _CLEARLY = 3.0  # standard errors
 
@@ -518,7 +522,7 @@ def fit_smallest(
     if not len(held) or not len(kept):
         kept = held = rows
     at_least = min(at_least, n - 1)
-    at_most = max(at_least, min(at_most, n - 1, len(rows) // (_FEWEST * n)))
+    at_most = max(at_least, min(at_most, n - 1, len(rows) // (FEWEST * n)))
 
     def fit(start: Floats) -> Fit:
         return fit_positions(kept, n, start=start, max_iter=_STEPS, tol=1e-6)
@@ -565,7 +569,7 @@ def fit_onwards(
     """
     n, d = positions.shape
     first = fit_positions(rows, n, start=positions, max_iter=_MORE_STEPS)
-    if _share(first, rows) >= _NEARLY:
+    if _share(first, rows) >= NEARLY:
         return first
 
     def fit(start: Floats) -> Fit:
