@@ -20,7 +20,7 @@ def embed(X, **options):
 
 @pytest.fixture(scope="module")
 def cube():
-    X = np.random.default_rng(1).random((300, 3))
+    X = np.random.default_rng(1).random((200, 3))
     return X, embed(X)
 
 
@@ -29,7 +29,7 @@ def test_the_dimension_and_the_positions_are_right(cube):
     assert found.dimension == 3
     assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.985
     assert nearer.metrics.knn_precision(X, found.positions) > 0.95
-    assert found.n_comparisons <= 1.7 * 300 * 3 * np.log2(300)
+    assert found.n_comparisons <= 1.7 * 200 * 3 * np.log2(200)
 
 
 def test_everything_paid_for_is_accounted_for(cube):
@@ -46,12 +46,12 @@ def test_everything_paid_for_is_accounted_for(cube):
 def test_predict_answers_as_the_points_do(cube):
     X, found = cube
     rng = np.random.default_rng(2)
-    questions = np.stack([rng.permutation(300)[:3] for _ in range(2000)])
+    questions = np.stack([rng.permutation(200)[:3] for _ in range(2000)])
     assert (found.predict(questions) == nearer.PointOracle(X)(questions)).mean() > 0.98
 
 
 def test_the_same_seed_gives_the_same_run():
-    X = np.random.default_rng(3).random((60, 2))
+    X = np.random.default_rng(3).random((30, 2))
     first, second = embed(X), embed(X)
     assert np.array_equal(first.triplets, second.triplets)
     assert np.array_equal(first.positions, second.positions)
@@ -90,10 +90,10 @@ def test_a_budget_set_from_outside_is_kept_too():
 
 
 def test_more_budget_is_better():
-    X = np.random.default_rng(5).random((150, 3))
+    X = np.random.default_rng(5).random((80, 3))
     tau = [
         nearer.metrics.mean_kendall_tau(X, embed(X, budget=budget).positions)
-        for budget in (1500, 4000)
+        for budget in (800, 2000)
     ]
     assert 0.5 < tau[0] < tau[1]
 
@@ -123,17 +123,20 @@ def test_near_ties_show_a_dimension_that_few_objects_fill():
     assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.97
 
 
+SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(("n", "d"), [(20, 1), (30, 2), (40, 3), (60, 5)])
-def test_few_objects_are_embedded_in_the_right_dimension(n, d):
-    for seed in range(3):
-        X = np.random.default_rng([seed, n, d]).uniform(-1, 1, size=(n, d)) ** 3
-        found = nearer.embed(nearer.PointOracle(X), n, random_state=seed, progress=False)
-        assert found.dimension == d
-        assert found.n_comparisons <= 1.5 * n * d * np.log2(n) + 25 * n
-        assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.97
+def test_few_objects_are_embedded_in_the_right_dimension(n, d, seed):
+    X = np.random.default_rng([seed, n, d]).uniform(-1, 1, size=(n, d)) ** 3
+    found = nearer.embed(nearer.PointOracle(X), n, random_state=seed, progress=False)
+    assert found.dimension == d
+    assert found.n_comparisons <= 1.5 * n * d * np.log2(n) + 25 * n
+    assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.97
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_without_ties_it_goes_on_until_it_is_good(seed):
     rng, n, d = np.random.default_rng([seed, 1]), 60, 5
     X = 3 * rng.normal(size=(4, d))[rng.integers(4, size=n)] + rng.normal(size=(n, d))
@@ -141,14 +144,6 @@ def test_without_ties_it_goes_on_until_it_is_good(seed):
     spent = found.n_comparisons >= 1.5 * n * found.dimension * np.log2(n) + 20 * n
     assert spent or found.details["expected_tau"] > 0.98
     assert found.dimension >= 4
-    assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.95
-
-
-def test_ties_cost_no_dimensions():
-    X = np.random.default_rng(0).normal(size=(80, 2)).round(1)
-    found = embed(X)
-    assert found.dimension == 2
-    assert found.n_comparisons <= 1.5 * 80 * 2 * np.log2(80) + 25 * 80
     assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.95
 
 
@@ -178,7 +173,9 @@ def test_objects_in_one_place_are_found_there(n):
     assert found.n_comparisons <= 15 * n
 
 
-@pytest.mark.parametrize(("n", "n_places"), [(20, 3), (60, 3), (60, 6)])
+@pytest.mark.parametrize(
+    ("n", "n_places"), [(20, 3), (60, 6), pytest.param(60, 3, marks=pytest.mark.slow)]
+)
 def test_few_places_keep_apart(n, n_places):
     rng = np.random.default_rng([n, n_places])
     at = rng.permutation(np.arange(n) % n_places)
@@ -198,10 +195,10 @@ LATTICE = np.stack(np.meshgrid(np.arange(15.0), np.arange(15.0)), -1).reshape(-1
         (np.random.default_rng(0).normal(size=(80, 2)).round(1), 2),
         (grid(40, 30, 1), 1),
         (grid(60, 8, 2), 2),
-        (grid(200, 5, 2), 2),
-        (grid(300, 10, 2), 2),
-        (grid(200, 3, 3), 3),
-        (grid(300, 20, 1), 1),
+        (grid(100, 5, 2), 2),
+        pytest.param(grid(300, 10, 2), 2, marks=pytest.mark.slow),
+        (grid(120, 3, 3), 3),
+        pytest.param(grid(300, 20, 1), 1, marks=pytest.mark.slow),
         (LATTICE[np.random.default_rng(1).permutation(225)], 2),
     ],
     ids=["rounded", "30", "64", "25", "100", "27 in space", "20 on a line", "a lattice"],
@@ -216,16 +213,16 @@ def test_equal_distances_cost_neither_dimensions_nor_many_questions(X, d):
 
 @pytest.mark.parametrize("compare", [np.less, np.less_equal])
 def test_ties_may_go_by_the_order_of_asking(compare):
-    X = grid(150, 6, 2)
+    X = grid(80, 6, 2)
     distance = np.linalg.norm(X[:, None] - X, axis=2)
 
     def oracle(questions):
         head, a, b = questions.T
         return compare(distance[head, a], distance[head, b])
 
-    found = nearer.embed(oracle, 150, random_state=0, progress=False)
+    found = nearer.embed(oracle, 80, random_state=0, progress=False)
     assert found.dimension == 2
-    assert found.n_comparisons <= 1.5 * 150 * 2 * np.log2(150) + 25 * 150
+    assert found.n_comparisons <= 1.5 * 80 * 2 * np.log2(80) + 25 * 80
 
 
 def test_two_clusters_far_apart_keep_their_dimension():
@@ -282,7 +279,7 @@ def test_answers_that_are_known_are_learned_and_not_asked_again(monkeypatch, tog
 
 
 def test_quality_is_what_comparisons_buy():
-    X = np.random.default_rng(12).normal(size=(150, 2))
+    X = np.random.default_rng(12).normal(size=(60, 2))
     found = [embed(X, quality=quality) for quality in (0.9, 0.98, 0.995)]
     costs = [each.n_comparisons for each in found]
     assert costs == sorted(costs)

@@ -32,7 +32,15 @@ def code(page):
     return [body for kind, body in FENCE.findall(page.read_text("utf-8")) if kind == "python"]
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if code(p)], ids=name_of)
+LONG = {DOCS / "scale.md"}  # embeds thousands of objects
+WITH_CODE = [
+    pytest.param(page, id=name_of(page), marks=[pytest.mark.slow] if page in LONG else [])
+    for page in PAGES
+    if code(page)
+]
+
+
+@pytest.mark.parametrize("page", WITH_CODE)
 def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     mpl.use("agg")

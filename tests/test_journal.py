@@ -339,6 +339,7 @@ SLOW = """
 """
 
 
+@pytest.mark.slow
 def test_killed_again_and_again_loses_at_most_what_is_in_flight(tmp_path):
     journal, log, out = (tmp_path / name for name in ("answers.db", "log.txt", "out.npy"))
     script = [sys.executable, "-c", textwrap.dedent(SLOW), str(journal), str(log), str(out)]

@@ -18,6 +18,7 @@ from nearer.study.simulate import Crowd
 from nearer.study.store import connect
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_when_the_server_is_killed(tmp_path):
     found = drill(tmp_path, n_people=12, n_kills=2, pause=(0.5, 1.0))
     assert (found["lost"], found["twice"], found["file"], found["errors"]) == (0, 0, "ok", [])

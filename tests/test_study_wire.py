@@ -77,6 +77,7 @@ def test_half_open_requests_do_not_close_the_door(server):
             wire.close()
 
 
+@pytest.mark.slow
 def test_a_half_request_is_hung_up_on(server):
     with socket.create_connection(("127.0.0.1", server.port), timeout=20) as wire:
         wire.sendall(b"GET /api/study HTTP/1.1\r\n")

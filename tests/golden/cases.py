@@ -1,6 +1,9 @@
 """The calls whose results are kept in the JSON files of this folder, one function a call.
 
 Each takes an empty folder to work in and returns plain values. Random seeds are fixed everywhere.
+What a processor's rounding moves is recorded with a tolerance (`about`): positions of exact answers
+are any that satisfy them, and a strategy that chooses questions by a fit asks others after its
+first round. What holds for every processor is recorded as it is.
 """
 
 import csv
@@ -52,6 +55,28 @@ def strategy(name):
 def floats(values, digits=6):
     """Numbers with so many significant digits."""
     return [float(f"{v:.{digits}g}") for v in np.ravel(np.asarray(values, dtype=float))]
+
+
+def about(value, within):
+    """A number or a list of numbers that may differ from what is recorded by this much."""
+    rounded = floats(value, 3) if np.ndim(value) else floats(value, 4)[0]
+    return {"is": rounded, "within": floats(within, 2)[0]}
+
+
+def count(n, share=0.3):
+    """How many questions a strategy asked that stops when a fit says so: by whole rounds."""
+    return about(n, share * n)
+
+
+def outline(positions, within=0.05):
+    """Positions that rounding moves: distances as shares of their mean."""
+    distances = pdist(np.asarray(positions))
+    some = np.linspace(0, len(distances) - 1, 8).astype(int)
+    return {
+        "shape": list(np.shape(positions)),
+        "distances": about(distances[some] / distances.mean(), within),
+        "deviation": about(distances.std() / distances.mean(), within),
+    }
 
 
 def shape_of(positions):
@@ -106,6 +131,31 @@ def embedding(found, *, answers=True):
     return result
 
 
+def satisfying(found):
+    """A fit of exact answers: of all positions that satisfy them, those that rounding leads to."""
+    result = embedding(found) | {"positions": outline(found.positions)}
+    result.pop("covariance_traces", None)
+    if found.held_out is not None:
+        result["held_out"] = about(found.held_out.accuracy, 0.01)
+    return result
+
+
+def chosen(found, truth, *, budget=None, within=0.02):
+    """A strategy that chooses questions by its fit: its first round, and how good its result is."""
+    n = len(truth)
+    return {
+        "dimension": found.dimension,
+        "n_comparisons": found.n_comparisons if budget else count(found.n_comparisons),
+        "as_many_triplets": len(found.triplets) == found.n_comparisons,
+        "history": [phase.name for phase in found.history],
+        "first_round": rows(found.triplets[: 20 if budget else n]),
+        "tau": about(nearer.metrics.mean_kendall_tau(truth, found.positions), within),
+        "held_out": about(found.held_out.accuracy, 2 * within),
+        "error_rate": about(found.error_rate, 2 * within),
+        "covariances": list(found.covariances.shape),
+    }
+
+
 def points(n=24, d=2, seed=0):
     return np.random.default_rng(seed).normal(size=(n, d))
 
@@ -133,7 +183,7 @@ def grids(n=24, t=250, shown=6, choose=2, seed=0):
 
 @case("library")
 def fit_exact(folder):
-    return embedding(nearer.fit(random_triplets(), bootstrap=4, random_state=0))
+    return satisfying(nearer.fit(random_triplets(), bootstrap=4, random_state=0))
 
 
 @case("library")
@@ -183,7 +233,7 @@ def fit_screens(folder):
 @case("library")
 def fit_ste(folder):
     found = nearer.fit(random_triplets(), method="ste", n_components=2, bootstrap=0, random_state=0)
-    return embedding(found)
+    return satisfying(found)
 
 
 # ---------------------------------------------------------------------------------- estimators
@@ -193,7 +243,7 @@ def estimator(name):
     model = getattr(nearer, name)(n_components=2, random_state=0, n_objects=24)
     model.fit(random_triplets())
     return {
-        "positions": shape_of(model.embedding_),
+        "positions": outline(model.embedding_),
         "stress": floats(model.stress_)[0],
         "score": floats(model.score(random_triplets(seed=0, m=300)))[0],
         "predict": np.asarray(model.predict(random_triplets(m=12))).astype(int).tolist(),
@@ -322,13 +372,19 @@ def pipelines(folder):
         "rand+soe": get("rand_soe")(40, budget=1500, n_components=2, random_state=0),
         "paper": get("paper_protocol")(40, n_starts=2, random_state=0),
     }
-    return {name: embedding(nearer.run(made, oracle())) for name, made in asked.items()}
+    found = {name: nearer.run(made, oracle()) for name, made in asked.items()}
+    result = {name: satisfying(each) for name, each in found.items()}
+    # The extra questions are chosen by a fit; those of the basis before them are not.
+    basis = found["basis+soe"].n_comparisons
+    result["extra+soe"]["n_comparisons"] = count(found["extra+soe"].n_comparisons, 0.02)
+    result["extra+soe"]["triplets"] = rows(found["extra+soe"].triplets[:basis])
+    return result
 
 
 @case("library")
 def crowd_kernel(folder):
     made = get("crowd_kernel")(24, budget=400, n_components=2, random_state=0)
-    return embedding(nearer.run(made, oracle(24)))
+    return satisfying(nearer.run(made, oracle(24)))
 
 
 # ---------------------------------------------------------------------------------- results
@@ -389,9 +445,10 @@ def place(folder):
     found = nearer.embed(nearer.PointOracle(X[:60]), 60, random_state=0, progress=False)
     placed = found.place(nearer.PointOracle(X), np.arange(60, 70))
     return {
-        "n_comparisons": placed.n_comparisons,
-        "n_rounds": placed.n_rounds,
-        "positions": shape_of(np.concatenate([found.positions[:10], placed.positions])),
+        "n_comparisons": count(placed.n_comparisons),
+        "objects": placed.objects.tolist(),
+        "one_new_object_a_question": bool(((placed.triplets >= 60).sum(axis=1) == 1).all()),
+        "positions": outline(np.concatenate([found.positions[:10], placed.positions]), 0.1),
     }
 
 
@@ -496,34 +553,46 @@ def oracles(folder):
 # ---------------------------------------------------------------------------------- embed
 
 
-def embedded(oracle, objects, **options):
-    return embedding(nearer.embed(oracle, objects, random_state=0, progress=False, **options))
+def embedded(n, d, *, budget=None, within=0.02, wrap=lambda exact: exact, **options):
+    how = {"budget": budget, "random_state": 0, "progress": False} | options
+    return chosen(
+        nearer.embed(wrap(oracle(n, d)), n, **how), points(n, d), budget=budget, within=within
+    )
 
 
 @case("embed")
 def embed_exact(folder):
-    return embedded(oracle(60, 2), 60)
+    return embedded(60, 2)
 
 
 @case("embed")
 def embed_exact_three_dimensions(folder):
-    return embedded(oracle(60, 3), 60)
+    return embedded(60, 3)
 
 
 @case("embed")
 def embed_line(folder):
-    return embedded(oracle(40, 1), 40)
+    return embedded(40, 1)
 
 
 @case("embed")
 def embed_noisy(folder):
-    wrong = nearer.NoisyOracle(oracle(30), 0.1, noise="fresh", random_state=0)
-    return embedded(wrong, 30, budget=800)
+    def wrong(exact):
+        return nearer.NoisyOracle(exact, 0.1, noise="fresh", random_state=0)
+
+    return embedded(30, 2, budget=1600, within=0.05, wrap=wrong)
 
 
 @case("embed")
 def embed_small_budget(folder):
-    return embedded(oracle(60, 2), 60, budget=250)
+    """Too few answers to say more than that they are too few."""
+    found = nearer.embed(oracle(60), 60, budget=250, random_state=0, progress=False)
+    return {
+        "n_comparisons": found.n_comparisons,
+        "n_rounds": found.n_rounds,
+        "determined": found.determined,
+        "first_round": rows(found.triplets[:20]),
+    }
 
 
 @case("embed")
@@ -536,7 +605,8 @@ def embed_names_and_unsure(folder):
         return [None if abs(a - b) < 0.02 else bool(a < b) for a, b in far]
 
     found = nearer.embed(answer, names, budget=300, noise=0.1, random_state=0, progress=False)
-    return embedding(found) | {"names": list(found.names)[:3]}
+    result = chosen(found, X, budget=300, within=0.05)
+    return result | {"names": list(found.names)[:3]}
 
 
 @case("embed")
@@ -547,20 +617,21 @@ def embed_with_a_journal(folder):
         asked.append(len(questions))
         return oracle(30)(questions)
 
-    first = embedded(answer, 30, journal=folder / "j.db")
-    paid = sum(asked)
-    again = embedded(answer, 30, journal=folder / "j.db")
+    how = {"random_state": 0, "progress": False, "journal": folder / "j.db"}
+    first, paid = nearer.embed(answer, 30, **how), sum(asked)
+    again = nearer.embed(answer, 30, **how)
     journal = get("load_journal")(folder / "j.db")
-    return first | {
-        "same_again": first == again,
+    return chosen(first, points(30)) | {
+        "same_again": bool(np.array_equal(first.positions, again.positions)),
         "asked_again": sum(asked) - paid,
-        "in_the_journal": len(journal.triplets),
+        "all_in_the_journal": len(journal.triplets) == first.n_comparisons,
     }
 
 
 @case("embed")
 def adaptive_within_a_budget(folder):
-    return embedding(nearer.run(nearer.adaptive(50, budget=500, random_state=0), oracle(50)))
+    made = nearer.adaptive(50, budget=500, n_components=2, random_state=0)
+    return chosen(nearer.run(made, oracle(50)), points(50), budget=500, within=0.05)
 
 
 @case("embed")
@@ -569,7 +640,15 @@ def informative_screens(folder):
     found = nearer.run(
         made, get("PsychometricOracle")(points(20), scale=0.2, choose=2, random_state=0)
     )
-    return embedding(found, answers=False)
+    tau = nearer.metrics.mean_kendall_tau(points(20), found.positions)
+    return {
+        "dimension": found.dimension,
+        "n_comparisons": found.n_comparisons,
+        "n_rounds": found.n_rounds,
+        "first_round": rows(found.details["trials"].questions[:5]),
+        "tau": about(tau, 0.05),
+        "held_out": about(found.held_out.accuracy, 0.1),
+    }
 
 
 @case("embed")
@@ -618,21 +697,21 @@ def is_a_date(value):
     return isinstance(value, float) and value > 1e9
 
 
-def table(path):
+def table(path, shape=shape_of):
     """A CSV: its columns, its length, its triplets, the distances between its positions."""
     content = list(csv.DictReader(io.StringIO(path.read_text())))
     columns = [c for c in content[0] if c[0] == "x" and c[1:].isdigit()]
     result = {"columns": list(content[0]), "rows": len(content)}
     if columns:
-        result["positions"] = shape_of([[float(r[c]) for c in columns] for r in content])
+        result["positions"] = shape([[float(r[c]) for c in columns] for r in content])
     parts = ("head", "winner", "loser")
     if set(parts) <= set(content[0]):
         result["triplets"] = [" ".join(row[part] for part in parts) for row in content[:5]]
     return result
 
 
-def files(folder):
-    made = {path.name: table(path) for path in sorted(folder.glob("*.csv"))}
+def files(folder, shape=shape_of):
+    made = {path.name: table(path, shape) for path in sorted(folder.glob("*.csv"))}
     return {"files": sorted(path.name for path in folder.iterdir()), **made}
 
 
@@ -650,7 +729,13 @@ def command_fit(folder):
 def command_embed(folder):
     np.save(folder / "x.npy", points(50))
     said = command("embed", folder / "x.npy", "--seed", 0, "--out", folder / "out", "--json")
-    return {"json": plain(json.loads(said)), **files(folder / "out")}
+    summary, made = plain(json.loads(said)), files(folder / "out", lambda X: outline(X, 0.1))
+    rounding = {"tau": 0.02, "knn_precision": 0.05, "rmse": 0.03}
+    summary |= {name: about(summary[name], within) for name, within in rounding.items()}
+    same = made["triplets.csv"].pop("rows") == summary["n_comparisons"]
+    summary["n_comparisons"] = count(summary["n_comparisons"])
+    summary["n_rounds"] = count(summary["n_rounds"])
+    return {"json": summary, "as_many_triplets": same, **made}
 
 
 @case("commands")
@@ -664,18 +749,17 @@ def command_embed_basis(folder):
 @case("commands")
 def command_plan(folder):
     size = ("--objects", 12, "--dim", 2, "--noise", 0.15, "--repeats", 1, "--seed", 0, "--json")
-    return {
-        "answers": plain(json.loads(command("plan", *size, "--answers", 400))),
-        "hours": plain(
-            json.loads(command("plan", *size, "--hours", 0.3, "--tasks", "1 of 2,2 of 4"))
-        ),
-    }
-
-
-@case("embed")
-def command_demo(folder):
-    said = command("demo", "--seed", 0, "--out", folder / "out", "--json")
-    return {"json": plain(json.loads(said)), **files(folder / "out")}
+    answers = plain(json.loads(command("plan", *size, "--answers", 400)))
+    answers["needed"] = sorted(answers["needed"])
+    tasks = ("--tasks", "1 of 2,2 of 4")
+    hours = plain(json.loads(command("plan", *size, "--hours", 0.3, *tasks)))
+    # One simulated study chooses few questions by hardly any answers, so that rounding shows.
+    for plan in (answers, hours):
+        for name, within in {"accuracy": 0.1, "agreement": 0.1, "tau": 0.2}.items():
+            if name in plan:
+                plan[name] = about(plan[name], within)
+    compared = sorted([hours.pop("best"), *hours.pop("level_with_it")])
+    return {"answers": answers, "hours": hours | {"compared": compared}}
 
 
 @case("commands")
@@ -747,9 +831,11 @@ def read_out(study, folder):
         exported[kind] = table(folder / f"{kind}.csv")
     fitted = command("study", "embed", study, "--dim", 2, "--out", folder / "map.csv", "--json")
     status = json.loads(command("study", "status", study, "--json"))
+    summary = plain(json.loads(fitted))
+    summary["expected_tau"] = about(summary["expected_tau"], 0.01)
     return {
         "status": plain(status),
         "exported": exported,
-        "fitted": plain(json.loads(fitted)),
-        "map": table(folder / "map.csv"),
+        "fitted": summary,
+        "map": table(folder / "map.csv", outline),
     }

@@ -29,11 +29,11 @@ def scheduler(address: str | None) -> Iterator[Any]:
 
     Examples
     --------
-    >>> with scheduler("tcp://127.0.0.1:9"):
+    >>> with scheduler("localhost"):
     ...     pass
     Traceback (most recent call last):
       ...
-    nearer.errors.InvalidInput: --scheduler tcp://127.0.0.1:9: no Dask scheduler answers there; ...
+    nearer.errors.InvalidInput: --scheduler localhost: must be tcp://host:port or tls://host:port...
     """
     if address is None:
         yield None
