@@ -65,6 +65,7 @@ def test_answers_that_tell_nothing_determine_nothing(n, oracle):
     assert found.dimension_high == n - 1
 
 
+@pytest.mark.filterwarnings("ignore:.* no better than by guessing")
 @pytest.mark.parametrize("noise", [0, 0.1, "auto"])
 @pytest.mark.parametrize("keep", [True, False])
 def test_chance_is_said_to_be_chance_and_nothing_else_is(noise, keep):
@@ -98,3 +99,10 @@ def test_where_nothing_may_be_asked_nothing_is_known():
 def test_one_place_for_all_determines_nothing():
     found = nearer.embed(nearer.PointOracle(np.zeros((12, 2))), 12, random_state=0, progress=False)
     assert not found.determined
+
+
+def test_a_coin_and_a_constant_oracle_are_said_to_be_guesses():
+    rng = np.random.default_rng(0)
+    for oracle in (lambda q: rng.random(len(q)) < 0.5, lambda q: np.ones(len(q), dtype=bool)):
+        with pytest.warns(nearer.errors.AnswersWarning, match="no better than by guessing"):
+            nearer.embed(oracle, 30, random_state=0, progress=False)

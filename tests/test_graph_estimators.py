@@ -6,7 +6,7 @@ from scipy import sparse
 
 import nearer
 from nearer.errors import InvalidInput
-from nearer.estimators.graphs import as_graph
+from nearer.estimators.graphs import _as_graph
 
 
 def lists(X, k):
@@ -34,7 +34,7 @@ def test_lists_and_matrices_are_the_same_graph(square):
     dense = np.zeros((150, 150))
     np.put_along_axis(dense, near, 1, axis=1)
     for form in (dense, sparse.csr_matrix(dense)):
-        assert (as_graph(form) != as_graph(near)).nnz == 0
+        assert (_as_graph(form) != _as_graph(near)).nnz == 0
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,8 @@ def test_oracle_needs_a_number_of_objects(X):
         nearer.OrdinalBasis().fit(nearer.PointOracle(X))
     with pytest.raises(InvalidInput, match="n_objects=80"):
         nearer.OrdinalBasis().fit(X, n_objects=80)
+    with pytest.raises(InvalidInput, match="n_objects='many': must be a whole number"):
+        nearer.OrdinalBasis().fit(nearer.PointOracle(X), n_objects="many")
 
 
 def test_old_and_new_random_states(X):

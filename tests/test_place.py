@@ -249,6 +249,7 @@ def test_many_doubtful_answers_are_embedded_by_a_core_and_the_others(monkeypatch
     assert len(found.details["never_asked"]) == 0
 
 
+@pytest.mark.filterwarnings("ignore:.* no better than by guessing")
 def test_a_small_budget_is_kept_by_core_and_others(monkeypatch):
     monkeypatch.setattr(import_module("nearer.algorithms.adaptive"), "TOGETHER", 600)
     X = np.random.default_rng(0).normal(size=(700, 2))
@@ -265,6 +266,7 @@ def test_a_small_budget_is_kept_by_core_and_others(monkeypatch):
     assert np.array_equal(np.setdiff1d(np.arange(700), lost), np.unique(found.triplets))
 
 
+@pytest.mark.filterwarnings("ignore:.* no better than by guessing")
 def test_objects_that_the_budget_does_not_reach_have_no_position(tmp_path):
     X = np.random.default_rng(0).normal(size=(900, 2))
     people = nearer.NoisyOracle(nearer.PointOracle(X), 0.1, random_state=0)
@@ -284,3 +286,18 @@ def test_objects_that_the_budget_does_not_reach_have_no_position(tmp_path):
     assert "<svg" in found._repr_html_()
     found.plot()
     assert np.isfinite(found.details["expected_tau"])
+
+
+def test_placed_objects_have_neighbours_and_a_frame():
+    X = np.random.default_rng(0).normal(size=(33, 2))
+    found = nearer.embed(nearer.PointOracle(X), 30, random_state=0, progress=False)
+    placed = found.place(nearer.PointOracle(X), [30, 31, 32])
+    true = np.argsort(np.linalg.norm(X[:30] - X[31], axis=1))[:8]
+    near = placed.nearest(31, 3)
+    assert set(near) <= set(true.tolist())
+    assert near == found.nearest(placed.positions[1], 3)
+    frame = placed.to_frame()
+    assert frame["name"].tolist() == [30, 31, 32]
+    assert list(frame.columns) == ["name", "x1", "x2", "sd1", "sd2"]
+    with pytest.raises(nearer.errors.InvalidInput, match="none of the 3 objects"):
+        placed.nearest(5)

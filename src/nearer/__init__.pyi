@@ -37,7 +37,7 @@ from .questions import UNSURE as UNSURE
 
 # Estimators with the methods of scikit-learn
 from .estimators.embedders import OrdinalEmbedding as OrdinalEmbedding
-from .estimators.ordinal_basis import OrdinalBasis as OrdinalBasis
+from .estimators.graphs import OrdinalBasis as OrdinalBasis
 from .estimators.embedders import SOE as SOE
 from .estimators.embedders import CKL as CKL
 from .estimators.embedders import GNMDS as GNMDS

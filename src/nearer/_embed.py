@@ -12,6 +12,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from nearer import checks
+from nearer._fit import warn_of_chance
 from nearer.algorithms.adaptive import Expected, adaptive
 from nearer.algorithms.plan import forecast
 from nearer.asking.progress import asking_progress
@@ -121,8 +122,7 @@ def embed(
     positions = found.positions.copy()
     never = np.asarray(found.details.get("never_asked", []), dtype=np.int64)
     positions[never] = np.nan
-    if (doubt := _doubt(found, len(never))) is not None:
-        warnings.warn(doubt, AnswersWarning, stacklevel=2)
+    _warn(found, len(never))
     kept = found.triplets if keep_triplets else found.triplets[:0].copy()
     details = found.details | {"call": call}
     return replace(found, positions=positions, triplets=kept, details=details)
@@ -148,22 +148,26 @@ def _span(low: float, high: float, places: int = 0) -> str:
     return f"{low:,.{places}f}" + (f" to {high:,.{places}f}" if low < high else "")
 
 
-def _doubt(found: Embedding, n_never: int) -> str | None:
-    """What keeps positions from being known: nothing asked, nothing told, or objects left out."""
-    n = len(found.positions)
+def _warn(found: Embedding, n_never: int) -> None:
+    """Warn where positions are not known: nothing asked, nothing decided, or objects left out."""
+    problems = []
     if not found.n_comparisons:
-        return (
+        problems.append(
             "no question was asked, so no object has a position (NaN) and nothing is determined; a "
             "larger budget places them"
         )
-    lost = (
-        f"{amount(n_never, 'object')} of {n} were in no question, since the budget did not "
-        "reach them, and have no position (NaN); embedding.never_asked names them"
-    )
-    if found.details.get("n_told") == 0:
-        chance = (
+    elif found.details.get("n_decided") == 0:
+        problems.append(
             f"{amount(found.n_comparisons, 'comparison')}, and no answer says which object is "
             "nearer: the result is chance alone; look at what the oracle returns"
         )
-        return f"{chance}. {lost}" if n_never else chance
-    return lost if n_never else None
+    else:
+        warn_of_chance(found, stacklevel=4)
+    if found.n_comparisons and n_never:
+        problems.append(
+            f"{amount(n_never, 'object')} of {len(found.positions)} were in no question, since the "
+            "budget did not reach them, and have no position (NaN); embedding.never_asked names "
+            "them"
+        )
+    for problem in problems:
+        warnings.warn(problem, AnswersWarning, stacklevel=3)

@@ -40,7 +40,7 @@ from nearer.questions import MAX_OBJECTS, Floats, Objects
 from nearer.trials import Report, Trials, Triplets
 from nearer.triplets import read_triplets
 
-__all__ = ["MANY", "Goal", "LoadedAnswers", "blocks_of", "fit", "load_answers"]
+__all__ = ["MANY", "Goal", "LoadedAnswers", "blocks_of", "fit", "load_answers", "warn_of_chance"]
 
 Method = Literal["auto", "noisy", "soe", "ckl", "gnmds", "ste", "tste"]
 
@@ -176,7 +176,7 @@ def fit(
         if isinstance(answers, Stored):
             goal = _goal(answers.n_objects, n_components, method, max_components, max_iter, tol)
             with using(device):
-                return _warn_of_chance(fit_many(answers, goal, rng, call=call))
+                return warn_of_chance(fit_many(answers, goal, rng, call=call))
     loaded = load_answers(answers, people, weights, n_objects, objects, odds)
     goal = _goal(loaded.n, n_components, method, max_components, max_iter, tol)
     if loaded.are_choices and (method not in ("auto", "noisy") or bootstrap):
@@ -188,19 +188,19 @@ def fit(
             bootstrap = 0 if found.method == "noisy" or many else _DRAWS
         if bootstrap:
             found = _with_covariances(loaded, found, bootstrap, rng)
-        return _warn_of_chance(_embedding(loaded, found, call))
+        return warn_of_chance(_embedding(loaded, found, call))
 
 
-def _warn_of_chance(found: Embedding) -> Embedding:
+def warn_of_chance(found: Embedding, stacklevel: int = 3) -> Embedding:
     """The embedding, with a warning where guessing would predict answers as well."""
     held = found.held_out
     if held is not None and held.is_guessing:
         warnings.warn(
             f"{100 * held.accuracy:.0f} % of {held.n_trials:,} answers held out were predicted "
             f"({100 * held.low:.0f} to {100 * held.high:.0f} at 95 %), no better than by guessing: "
-            "the map may be chance alone; collect more answers, or look at how these were read",
+            "the map may be chance alone; collect more answers, or look at where these come from",
             AnswersWarning,
-            stacklevel=3,
+            stacklevel=stacklevel,
         )
     return found
 
@@ -297,7 +297,7 @@ def _with_covariances(
     if found.exact:
         counted = loaded.rows[loaded.weights > 0].astype(np.int64)
         away = draw_positions(positions, None, counted, n_draws, rng=rng) - positions
-        covariances, by = np.einsum("kni,knj->nij", away, away) / n_draws, "other maps that obey"
+        covariances, by = np.einsum("kni,knj->nij", away, away) / n_draws, "other maps that satisfy"
     else:
         covariances = bootstrap_covariances(
             positions, loaded.rows, refit, weights=found.weights, n_draws=n_draws, rng=rng

@@ -22,7 +22,6 @@ __all__ = [
     "as_called",
     "budget",
     "generator",
-    "head",
     "n_components",
     "n_objects",
     "not_negative",
@@ -34,6 +33,7 @@ __all__ = [
     "probability",
     "questions",
     "rate",
+    "rows_of_three",
     "triplets",
     "weights",
     "whole",
@@ -68,11 +68,6 @@ def n_objects(value: Any, least: int = 3) -> int:
     """How many objects there are; a comparison needs three."""
     rule = f"at least {least} objects are needed, a head and {least - 1} to compare"
     return whole("n_objects", value, least=least, most=_MOST_OBJECTS, rule=rule)
-
-
-def head(value: Any, n: int) -> int:
-    """The object from which distances are compared."""
-    return whole("head", value, least=0, most=n - 1, rule="the head is one of the objects")
 
 
 def budget(value: Any, least: int = 0) -> int:
@@ -177,18 +172,15 @@ def questions(value: Any, n: int, names: Sequence[Any] | None = None) -> Objects
     >>> questions([["bee", "ape", "cat"]], 3, ("ape", "bee", "cat"))
     array([[1, 0, 2]])
     """
-    try:
-        rows = np.asarray(value)
-        if rows.dtype.kind not in "iu":
-            rows = np.asarray(value, dtype=object)  # names are not all made texts
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(
-            f"questions must be rows of three objects (head, a, b): {error}"
-        ) from None
-    rows = rows.reshape(-1, 3) if rows.shape in ((3,), (0,)) else rows
-    if rows.ndim != 2 or rows.shape[1] != 3:
-        what = f"of shape {rows.shape}" if rows.ndim else repr(value)[:60]
-        raise InvalidInput(f"questions {what}: must be (m, 3) rows (head, a, b)")
+    rows = rows_of_three("questions", value, "(head, a, b)", one=True)
+    if rows.dtype.kind not in "iu":
+        whole_numbers = _as_whole(rows)
+        # names are not all made texts
+        rows = (
+            np.asarray(value, dtype=object).reshape(-1, 3)
+            if whole_numbers is None
+            else whole_numbers
+        )
     if rows.dtype.kind == "O":
         rows = _numbered(rows, n, names)
     bad = ((rows < 0) | (rows >= n)).any(axis=1)
@@ -222,25 +214,40 @@ def _numbered(rows: NDArray[Any], n: int, names: Sequence[Any] | None) -> Object
     return found
 
 
-def triplets(value: ArrayLike, n: int | None = None) -> tuple[NDArray[np.int32], int]:
-    """Triplets as an (m, 3) array and the number of objects."""
+def rows_of_three(name: str, value: Any, form: str, *, one: bool = False) -> NDArray[Any]:
+    """Anything with three columns as an array; with `one`, a row alone may be without brackets."""
     try:
         rows = np.asarray(value)
-    except ValueError as error:
-        raise InvalidInput(f"triplets must be rows of three numbers: {error}") from error
-    if rows.ndim == 0:
-        asks = "; an oracle is asked by nearer.embed(oracle, n)" if callable(value) else ""
-        raise InvalidInput(
-            f"triplets are {value!r:.80}: must be (m, 3) rows (head, near, far), at least one{asks}"
-        )
-    if rows.ndim != 2 or rows.shape[1] != 3 or len(rows) == 0:
-        raise InvalidInput(
-            f"triplets of shape {rows.shape}: must be (m, 3) rows (head, near, far), at least one"
-        )
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{name} must be (m, 3) rows {form}: {error}") from None
+    if one and rows.shape in ((3,), (0,)):
+        rows = rows.reshape(-1, 3)
+    if rows.ndim != 2 or rows.shape[1] != 3:
+        what = f"of shape {rows.shape}" if rows.ndim else f"{value!r:.60}"
+        raise InvalidInput(f"{name} {what}: must be (m, 3) rows {form}")
+    return rows
+
+
+def _as_whole(rows: NDArray[Any]) -> Objects | None:
+    """Whole numbers that are stored as fractions or truth values; None for anything else."""
+    if rows.dtype.kind not in "fb":
+        return None
+    with np.errstate(invalid="ignore"):
+        numbers = rows.astype(np.int64)
+    return numbers if np.array_equal(numbers, rows) else None
+
+
+def triplets(value: ArrayLike, n: int | None = None) -> tuple[NDArray[np.int32], int]:
+    """Triplets as an (m, 3) array and the number of objects."""
+    form = "(head, near, far), at least one"
+    if callable(value):
+        form += "; an oracle is asked by nearer.embed(oracle, n)"
+    rows = rows_of_three("triplets", value, form)
+    if not len(rows):
+        raise InvalidInput(f"triplets of shape {rows.shape}: must be (m, 3) rows {form}")
     if not np.issubdtype(rows.dtype, np.integer):
-        with np.errstate(invalid="ignore"):
-            exact = rows.astype(np.int64, casting="unsafe") if rows.dtype.kind in "fb" else None
-        if exact is None or not np.array_equal(exact, rows):
+        exact = _as_whole(rows)
+        if exact is None:
             raise InvalidInput(
                 f"triplets of type {rows.dtype}: objects must be whole numbers from 0; "
                 "number the labels first"

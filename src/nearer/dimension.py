@@ -24,9 +24,9 @@ from nearer.fitting.initial import (
     fit_from_more_dimensions,
     is_exact,
     lowest,
-    obeys,
     principal_axes,
     reduce_dimensions,
+    satisfies_all,
 )
 from nearer.fitting.solver import Fit, Loss
 from nearer.questions import Floats, pack
@@ -207,7 +207,7 @@ def _fit_exactly(
         if len(rows) < MANY * n * e:
             break
         fit = fit_from_more_dimensions(rows, n, e, weights=weights, rng=rng, max_iter=1000)
-        if not obeys(fit, rows):
+        if not satisfies_all(fit, rows):
             continue
         if chances:  # chosen, so fewer may do as well
             fit = _lowered(fit, rows, rng)
@@ -234,7 +234,7 @@ def _lowered(fit: Fit, rows: NDArray[np.int32], rng: np.random.Generator) -> Fit
         return fit_from_more_dimensions(rows, n, X.shape[1], start=X, rng=rng)
 
     way = reduce_dimensions(fewer, principal_axes(fit.positions, d - 1), 1)
-    return lowest(way, partial(obeys, rows=rows)) or fit
+    return lowest(way, partial(satisfies_all, rows=rows)) or fit
 
 
 def _find_dimension(belief: Belief, most: int, exact: ExactFit | None = None) -> DimensionEstimate:

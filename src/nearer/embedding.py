@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from nearer.algorithms.place import Placed
     from nearer.plotting import InteractiveMap
 
-__all__ = ["Embedding", "HeldOutAccuracy", "Phase"]
+__all__ = ["Embedding", "HeldOutAccuracy", "Phase", "as_frame"]
 
 
 # The map of a notebook, in pixels. Above 30 objects names would cover each other and only show on
@@ -147,7 +147,7 @@ class Embedding:
         """Probabilities of "b is nearer" and "a is nearer", one row a question.
 
         Only embeddings that know how answers depart from positions have them: those of
-        `nearer.fit`, and of `nearer.embed` where answers were found to be doubtful.
+        `nearer.fit` and of `nearer.embed`.
         """
         posterior = self.details.get("posterior")
         if posterior is None:
@@ -183,7 +183,8 @@ class Embedding:
         things = None if self.names is None else [*self.names, *new]
         if things is not None:
             new = np.arange(len(self.positions), len(things))
-        return run(place_objects(self, new, random_state=0), oracle, objects=things, **how)
+        placed = run(place_objects(self, new, random_state=0), oracle, objects=things, **how)
+        return placed if things is None else replace(placed, names=things[len(self.positions) :])
 
     def draws(
         self, k: int = 100, random_state: int | np.random.Generator | None = None
@@ -236,30 +237,30 @@ class Embedding:
 
     def to_frame(self) -> Any:
         """A pandas frame, one row an object: ``name``, ``x1`` …, and ``sd1`` … where known."""
-        import pandas as pd  # noqa: PLC0415 - slow to import
-
-        columns: dict[str, Any] = {"name": list(self.object_names)}
-        columns |= {f"x{j + 1}": x for j, x in enumerate(self.positions.T)}
-        if self.covariances is not None:
-            deviations = np.sqrt(np.einsum("njj->jn", self.covariances))
-            columns |= {f"sd{j + 1}": sd for j, sd in enumerate(deviations)}
-        return pd.DataFrame(columns)
+        return as_frame(self.object_names, self.positions, self.covariances)
 
     def nearest(self, thing: Any, k: int = 5) -> list[Any]:
-        """The k objects nearest to one, nearest first, by their names where they have some."""
-        n = len(self.positions)
-        most = n - 1 - len(self.never_asked)
+        """The k objects nearest to one, nearest first, by their names where they have some.
+
+        `thing` is an object, by its name or its number, or a position: an array of coordinates.
+        """
+        n, d = self.positions.shape
+        placed = isinstance(thing, np.ndarray) and thing.shape == (d,) and thing.dtype.kind in "fiu"
+        most = n - len(self.never_asked) - (not placed)
         checks.whole("k", k, most=most, rule="so many other objects have a position")
-        head = self._number(thing)
+        head = None if placed else self._number(thing)
         if head in self.never_asked:
             raise InvalidInput(
                 f"{thing!r}: no question was about it, so it has no position; a larger budget "
                 "reaches it"
             )
-        away = Distances(np.nan_to_num(self.positions)).between(np.full(n, head), np.arange(n))
-        away[head] = -np.inf  # also before others at the same place
+        where = thing if head is None else self.positions[head]
+        points = Distances(np.vstack([np.nan_to_num(self.positions), where]))
+        away = points.between(np.full(n, n), np.arange(n))
         away[self.never_asked] = np.inf
-        return [self.object_names[i] for i in np.argsort(away, kind="stable")[1 : k + 1].tolist()]
+        if head is not None:
+            away[head] = np.inf
+        return [self.object_names[i] for i in np.argsort(away, kind="stable")[:k].tolist()]
 
     @property
     def object_names(self) -> Sequence[Any]:
@@ -379,6 +380,22 @@ class Embedding:
         from nearer.plotting.report import write_report  # noqa: PLC0415 - a room above this one
 
         write_report(self, path, title=title, command=command, source=source, pictures=pictures)
+
+
+def as_frame(
+    names: Sequence[Any],
+    positions: NDArray[np.float64],
+    covariances: NDArray[np.float64] | None,
+) -> Any:
+    """A pandas frame of positions, see `Embedding.to_frame`."""
+    import pandas as pd  # noqa: PLC0415 - slow to import
+
+    columns: dict[str, Any] = {"name": list(names)}
+    columns |= {f"x{j + 1}": x for j, x in enumerate(positions.T)}
+    if covariances is not None:
+        deviations = np.sqrt(np.einsum("njj->jn", covariances))
+        columns |= {f"sd{j + 1}": sd for j, sd in enumerate(deviations)}
+    return pd.DataFrame(columns)
 
 
 def _small_map(positions: NDArray[np.float64], names: Sequence[Any] | None = None) -> str:

@@ -251,7 +251,7 @@ def _together(
     seen = np.concatenate([known, record.weighted[0]])  # also what nobody could answer
     phase = Phase("adaptive", record.n_comparisons, record.n_rounds, stopped)
     found = _believed(belief, record.triplets, seen, curve, phase)
-    if record.n_told or len(known):
+    if record.n_decided or len(known):
         return found
     # where no answer takes a side, or none was asked for, nothing is determined
     return replace(
@@ -259,7 +259,7 @@ def _together(
         determined=False,
         dimension_low=1,
         dimension_high=n - 1,
-        details={**found.details, "n_told": 0},
+        details={**found.details, "n_decided": 0},
     )
 
 

@@ -11,7 +11,8 @@ different members of the core, whose errors cancel: it comes out about as accura
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ from nearer.asking.protocol import (
     recorded,
     repeatable,
 )
-from nearer.embedding import Embedding
+from nearer.embedding import Embedding, as_frame
 from nearer.errors import BudgetSpent, InvalidInput
 from nearer.fitting.likelihood import Curve, Noise
 from nearer.fitting.posterior import Posterior
@@ -77,6 +78,10 @@ class Placed:
         The new objects that the budget did not reach.
     uncertain
         How many are less certain than the core.
+    names
+        What the user calls the new objects.
+    among
+        The embedding in which they were placed.
     """
 
     objects: Objects
@@ -87,6 +92,25 @@ class Placed:
     covariances: Floats
     never_asked: Objects
     uncertain: int
+    names: Sequence[Any] | None = None
+    among: Embedding | None = field(default=None, repr=False)
+
+    def nearest(self, thing: Any, k: int = 5) -> list[Any]:
+        """The k objects of the embedding nearest to a new one, nearest first.
+
+        Objects go by their names, or by their numbers where they have none.
+        """
+        called = self.objects.tolist() if self.names is None else list(self.names)
+        if thing not in called:
+            raise InvalidInput(f"{thing!r}: is none of the {len(called)} objects that were placed")
+        if self.among is None or np.isnan(where := self.positions[called.index(thing)]).any():
+            raise InvalidInput(f"{thing!r}: no question was about it, so it has no position")
+        return self.among.nearest(where, k)
+
+    def to_frame(self) -> Any:
+        """A pandas frame, one row a new object: ``name``, ``x1`` …, and ``sd1`` …."""
+        names = self.objects.tolist() if self.names is None else self.names
+        return as_frame(names, self.positions, self.covariances)
 
 
 @repeatable
@@ -164,7 +188,7 @@ def _place(
         rng=rng,
     )
     where = _laid_over(embedding.positions[old], core.positions, placed.positions)
-    return replace(placed, positions=where)
+    return replace(placed, positions=where, among=embedding)
 
 
 @accepts_uncertain

@@ -670,7 +670,7 @@ class Record:
         self.n_comparisons: int = 0
         self.n_rounds: int = 0
         self.n_unsure: int = 0
-        self.n_told: int = 0  # answers that take a side: neither "don't know" nor one half
+        self.n_decided: int = 0  # answers that take a side: neither "don't know" nor one half
 
     def add(self, questions: Questions, answers: Said) -> None:
         """Note one answered round; an empty one costs nothing and is not kept."""
@@ -682,7 +682,7 @@ class Record:
         self.n_unsure += n_unsure
         certain = answers.dtype == np.bool_
         halves = 0 if certain else int(np.count_nonzero(np.ma.filled(answers == 0.5, False)))
-        self.n_told += len(questions) - n_unsure - halves
+        self.n_decided += len(questions) - n_unsure - halves
         if not self._keep:
             return
         if self._weights is None and not (certain and type(answers) is np.ndarray):

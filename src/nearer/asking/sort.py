@@ -158,7 +158,8 @@ def sort_objects(
 def _check_objects(head: int, n_objects: int) -> tuple[int, int]:
     """The head and the number of objects as integers that make sense together."""
     n = checks.n_objects(n_objects)
-    return checks.head(head, n), n
+    rule = "the head is one of the objects"
+    return checks.whole("head", head, least=0, most=n - 1, rule=rule), n
 
 
 def _insert_all(

@@ -1,12 +1,14 @@
-"""scikit-learn estimators of triplets: one for each loss, and one that expects noise.
+"""scikit-learn estimators of positions from triplets.
 
-They take ``(m, 3)`` rows (head, near, far), or questions (head, a, b) with ``y`` that says whether
-a is nearer, so that `sklearn.model_selection.cross_val_score` works with either. Objects are
-numbers or names, rows an array or a frame. An estimator that was fitted to names takes questions
-about names. Positions come out as an array, or as a frame after ``set_output``.
+One estimator for each loss, and `OrdinalEmbedding`, which expects noise. They take
+``(m, 3)`` rows (head, near, far), or questions (head, a, b) with ``y`` that says whether a is
+nearer, so that `sklearn.model_selection.cross_val_score` works with either; and the sparse arrays
+of cblearn. Objects are numbers or names, rows an array or a frame. An estimator that was fitted to
+names takes questions about names. Positions come out as an array, or as a frame after
+``set_output``.
 
-Each is a dataclass: its fields are scikit-learn's parameters, written once for all of them, and a
-loss with a number of its own adds that one field. The mathematics is in `nearer.fitting`.
+Each is a dataclass: its fields are scikit-learn's parameters, and a loss with a number of its own
+adds that one field. The mathematics of fits is in `nearer.fitting`.
 """
 
 from __future__ import annotations
@@ -18,10 +20,11 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from nearer import checks
 from nearer._fit import fit, load_answers
@@ -47,7 +50,7 @@ from nearer.fitting.solver import (
     violated,
 )
 from nearer.parallel import parallel_map
-from nearer.questions import Floats
+from nearer.questions import Floats, Objects
 from nearer.trials import examine
 
 __all__ = [
@@ -64,9 +67,9 @@ __all__ = [
 
 def as_generator(random_state: Any) -> np.random.Generator:
     """Whatever scikit-learn calls a random state, or a generator, as a generator."""
-    if random_state is None or isinstance(random_state, np.random.Generator | int | np.integer):
-        return checks.generator(random_state)
-    return np.random.default_rng(check_random_state(random_state).randint(2**31, size=4))
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31, size=4))
+    return checks.generator(random_state)
 
 
 class PositionsEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -123,10 +126,10 @@ class PositionsEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return pl.DataFrame(self.embedding_, schema=columns)
         return self.embedding_
 
-    def _keep(self, found: Fit) -> Self:
-        """What a fit has found, as attributes."""
+    def _keep(self, found: Fit, total: float) -> Self:
+        """The result of a fit to answers of this total weight, as attributes."""
         self.embedding_ = found.positions
-        self.stress_: float = found.loss
+        self.stress_: float = found.loss * total
         self.n_iter_: int = found.n_iter
         self.converged_: bool = found.converged
         return self
@@ -157,7 +160,8 @@ class _TripletEstimator(PositionsEstimator):
         triplets
             ``(m, 3)`` rows (head, near, far), or questions (head, a, b) when `y` is given: of
             numbers or of names, which `objects_` then lists in the order of the positions. A
-            pandas or polars frame is read as `nearer.fit` does.
+            pandas or polars frame is read as `nearer.fit` does. A sparse ``(n, n, n)`` array
+            counts at (i, j, k) the answers that j is nearer to i than k is, less those that k is.
         y
             One answer a question: True or 1 where a is nearer, False, 0 or -1 where b is.
         sample_weight
@@ -186,17 +190,19 @@ class _TripletEstimator(PositionsEstimator):
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        return self._keep(found)
+        return self._keep(found, passes.total)
 
     def _prepared(
         self, triplets: Any, y: ArrayLike | None, sample_weight: ArrayLike | None, n: int | None
     ) -> tuple[Passes, ArrayLike | None]:
         """Answers, checked and laid out for passes over them, and who a frame says gave them."""
-        self.objects_ = None
-        if is_tensor(triplets) and y is None:
-            self.n_contradictions_ = None  # what lies on the device already is not sorted
+        self.objects_ = self.n_contradictions_ = None
+        if is_tensor(triplets) and y is None:  # what lies on the device already is not sorted
             return gpu().GpuPasses.of_tensor(triplets, sample_weight, n), None
-        answers = triplets if y is None else _answered(triplets, y)
+        counted = _is_sparse(triplets)
+        if counted and n is None:
+            n = _side(triplets)
+        answers = _answered(triplets, y) if counted or y is not None else triplets
         loaded = load_answers(answers, n_objects=n, objects="numbers").split()
         names = loaded.trials.names
         if names is not None and not isinstance(names[0], int):
@@ -213,20 +219,11 @@ class _TripletEstimator(PositionsEstimator):
         """Answer questions (head, a, b) by the positions: True where a is nearer."""
         return ~violated(self.embedding_, self._numbered(questions))
 
-    def _numbered(self, questions: ArrayLike) -> NDArray[np.int32]:
+    def _numbered(self, questions: ArrayLike) -> Objects:
         """Questions about names, or numbers, as questions about numbers."""
         check_is_fitted(self, "embedding_")
-        rows = np.asarray(questions)
-        if self.objects_ is not None and rows.dtype.kind in "USO":
-            known = {name: number for number, name in enumerate(self.objects_.tolist())}
-            strange = [name for name in np.unique(rows).tolist() if name not in known]
-            if strange:
-                raise InvalidInput(
-                    f"{strange[0]!r}: is none of the {len(known)} objects that answers were fitted "
-                    "about"
-                )
-            rows = np.array([known[x] for x in rows.ravel().tolist()]).reshape(rows.shape)
-        return checks.triplets(rows, len(self.embedding_))[0]
+        names = None if self.objects_ is None else tuple(self.objects_.tolist())
+        return checks.questions(questions, len(self.embedding_), names)
 
     def score(
         self,
@@ -240,15 +237,13 @@ class _TripletEstimator(PositionsEstimator):
         return float(weights @ self.predict(rows) / weights.sum())
 
 
-def _answered(triplets: ArrayLike, y: ArrayLike | None) -> NDArray[Any]:
-    """Rows (head, near, far) from triplets, or from questions and answers."""
-    try:
-        rows = np.asarray(triplets)
-    except ValueError as error:
-        raise InvalidInput(f"triplets must be rows of three objects: {error}") from error
-    if rows.ndim != 2 or rows.shape[1] != 3:
-        what = f"{triplets!r:.60}" if rows.ndim == 0 else f"of shape {rows.shape}"
-        raise InvalidInput(f"triplets {what}: must be (m, 3) rows of three objects, head first")
+def _answered(triplets: Any, y: ArrayLike | None) -> NDArray[Any]:
+    """Rows (head, near, far) from triplets, from questions and answers, or from sparse counts."""
+    if _is_sparse(triplets):
+        if y is not None:
+            raise InvalidInput("y with sparse answers: they say themselves which object is nearer")
+        return _from_counts(triplets)
+    rows = checks.rows_of_three("triplets", triplets, "(head, near, far)")
     if y is None:
         return rows
     answers = np.asarray(y)
@@ -264,6 +259,35 @@ def _answered(triplets: ArrayLike, y: ArrayLike | None) -> NDArray[Any]:
     if (answers == 0).any() and (answers == -1).any():
         raise InvalidInput("y holds both 0 and -1: write 'b is nearer' in one way, 0 or -1")
     return np.where((answers == 1)[:, None], rows, rows[:, [0, 2, 1]])
+
+
+def _is_sparse(answers: Any) -> bool:
+    """True for sparse arrays of SciPy and of the package ``sparse``, which cblearn uses."""
+    return sparse.issparse(answers) or (hasattr(answers, "coords") and hasattr(answers, "nnz"))
+
+
+def _side(counts: Any) -> int:
+    """The number of objects of a sparse array with an entry for each three of them."""
+    size = int(np.prod([int(length) for length in counts.shape], dtype=object))
+    n = round(size ** (1 / 3))
+    if n**3 != size:
+        raise InvalidInput(
+            f"sparse answers of shape {counts.shape}: must be (n, n, n), or a matrix of as many "
+            "entries; number the objects from 0 to n - 1"
+        )
+    return n
+
+
+def _from_counts(counts: Any) -> Objects:
+    """A row (head, near, far) for each answer that a sparse array counts."""
+    counts = counts.tocoo() if sparse.issparse(counts) else counts
+    n, at = _side(counts), np.zeros(counts.nnz, dtype=np.int64)
+    for length, places in zip(counts.shape, counts.coords, strict=True):
+        at = at * length + places
+    head, near, far = np.unravel_index(at, (n, n, n))
+    rows = np.stack([head, near, far], axis=1)
+    rows = np.where((counts.data > 0)[:, None], rows, rows[:, [0, 2, 1]])
+    return np.repeat(rows, np.abs(counts.data).astype(np.int64), axis=0)
 
 
 def _warn_about(rows: NDArray[np.int32], n: int) -> int | None:
@@ -321,10 +345,9 @@ class _LossEstimator(_TripletEstimator):
             "tol": checks.positive("tol", self.tol),
             "callback": _report if self.verbose else None,
         }
-        above = isinstance(init, str) and init == "above"
 
         def once(start_rng: np.random.Generator) -> Fit:
-            if above:
+            if isinstance(init, str) and init == "above":
                 return fit_from_more_dimensions(passes, n_components=d, rng=start_rng, **options)
             return fit_positions(passes, start=_start(init, passes, d, start_rng), **options)
 
@@ -367,7 +390,8 @@ _COMMON = """
     objects_
         What the objects are called, where answers were about names; else None.
     stress_
-        Weighted mean loss.
+        The sum of the losses of all answers, each times its weight, as in cblearn (whose STE and
+        TSTE report their mean).
     n_iter_, converged_
         Steps of the optimiser, of all stages, and whether it ended by itself.
     n_contradictions_
@@ -472,7 +496,7 @@ class OrdinalEmbedding(_TripletEstimator):
     Attributes
     ----------
     embedding_, objects_, stress_, n_iter_, converged_, n_contradictions_
-        As in `SOE`; `stress_` is the mean negative log-likelihood.
+        As in `SOE`; `stress_` is the negative log-likelihood.
     people_
         Where it is known who answered, a table of them: see `nearer.Embedding`.
     noise_

@@ -69,12 +69,12 @@ __all__ = [
     "is_exact",
     "lowest",
     "mirrored",
-    "obeys",
     "principal_axes",
     "random_start",
     "ranking_start",
     "reduce_dimensions",
     "relocate",
+    "satisfies_all",
     "triplet_ranks",
 ]
 
@@ -454,8 +454,8 @@ def lowest(fits: Iterable[F], good: Callable[[F], bool]) -> F | None:
     return best
 
 
-def obeys(fit: HasPositions, rows: NDArray[np.integer]) -> bool:
-    """Whether positions obey all answers."""
+def satisfies_all(fit: HasPositions, rows: NDArray[np.integer]) -> bool:
+    """True if positions satisfy all answers."""
     return not violated(fit.positions, rows).any()
 
 
@@ -580,7 +580,7 @@ def fit_onwards(
 
     fits = reduce_dimensions(fit, first.positions, at_least)
     found = next(fits)
-    if obeys(found, rows):
-        found = lowest(fits, lambda fit: obeys(fit, rows)) or found
+    if satisfies_all(found, rows):
+        found = lowest(fits, lambda fit: satisfies_all(fit, rows)) or found
     X = found.positions
     return fit_from_more_dimensions(rows, n, X.shape[1], start=X, rng=rng, rescues=0)
