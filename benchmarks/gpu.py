@@ -95,7 +95,7 @@ def fitted(n: int, m: int, d: int, init: str, seed: int) -> dict[str, float]:
     return {
         "seconds": seconds,
         "steps": model.n_iter_,
-        "loss": float(model.stress_),
+        "loss": float(model.stress_) / len(rows),
         "held_out_error": float(wrong),
         "gib": torch.cuda.max_memory_allocated() / 2**30,
     }

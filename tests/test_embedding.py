@@ -136,7 +136,6 @@ def test_regions_of_draws_hold_what_they_say(flip):
     assert 0.88 < np.mean(shares) <= 0.995
 
 
-@pytest.mark.filterwarnings("ignore:.* no better than by guessing")
 def test_draws_of_a_run_that_disobeys_a_few_answers_hold_what_they_say():
     shares, wrong = [], []
     for seed in range(4):

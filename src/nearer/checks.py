@@ -237,7 +237,7 @@ def _as_whole(rows: NDArray[Any]) -> Objects | None:
     return numbers if np.array_equal(numbers, rows) else None
 
 
-def triplets(value: ArrayLike, n: int | None = None) -> tuple[NDArray[np.int32], int]:
+def triplets(value: Any, n: int | None = None) -> tuple[NDArray[np.int32], int]:
     """Triplets as an (m, 3) array and the number of objects."""
     form = "(head, near, far), at least one"
     if callable(value):

@@ -245,7 +245,7 @@ class Embedding:
         `thing` is an object, by its name or its number, or a position: an array of coordinates.
         """
         n, d = self.positions.shape
-        placed = isinstance(thing, np.ndarray) and thing.shape == (d,) and thing.dtype.kind in "fiu"
+        placed = isinstance(thing, np.ndarray) and thing.shape == (d,) and thing.dtype.kind == "f"
         most = n - len(self.never_asked) - (not placed)
         checks.whole("k", k, most=most, rule="so many other objects have a position")
         head = None if placed else self._number(thing)

@@ -13,6 +13,7 @@ adds that one field. The mathematics of fits is in `nearer.fitting`.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
@@ -268,7 +269,7 @@ def _is_sparse(answers: Any) -> bool:
 
 def _side(counts: Any) -> int:
     """The number of objects of a sparse array with an entry for each three of them."""
-    size = int(np.prod([int(length) for length in counts.shape], dtype=object))
+    size = math.prod(map(int, counts.shape))
     n = round(size ** (1 / 3))
     if n**3 != size:
         raise InvalidInput(
