@@ -521,6 +521,8 @@ class Report:
     groups
         Objects that triplets connect, the largest group first. One group is what a fit
         needs.
+    times
+        The unit of response times, and how it is known.
     untimed
         Lines with a time that is no number; it is taken as not known.
     unread_columns
@@ -528,7 +530,7 @@ class Report:
     bad
         Lines left out because they could not be read, where that was asked for.
     excluded
-        Lines left out because the source marks them as excluded.
+        Lines left out because the source marks them as excluded or taken back.
     others
         Records left out because they are no answers but pages of something else.
     alike
@@ -553,6 +555,7 @@ class Report:
     undecided: tuple[int, ...] = ()
     ties: tuple[int, ...] = ()
     nameless: int = 0
+    times: str = ""
     untimed: tuple[int, ...] = ()
     unread_columns: tuple[str, ...] = ()
     bad: tuple[int, ...] = ()
@@ -591,12 +594,14 @@ class Report:
             ("left out, nobody decided", self.undecided),
             ("nobody decided, taken as about a tie", self.ties),
             ("left out, could not be read", self.bad),
-            ("left out, marked as excluded", self.excluded),
+            ("left out, marked as excluded or taken back", self.excluded),
             ("left out, no answers but other pages", self.others),
             ("times that are no numbers, taken as not known", self.untimed),
         ):
             if where:
                 lines.append(f"{what}: {_at(where, self.unit)}")
+        if self.times:
+            lines.append(self.times)
         if self.never_compared:
             lines.append(f"never compared: {_some(self._named(self.never_compared))}")
         if len(self.groups) > 1:
