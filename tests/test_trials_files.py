@@ -404,7 +404,10 @@ def test_rows_that_are_excluded_or_taken_back_are_left_out(tmp_path):
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("trial,img_a,img_b,img_c,pick\n1,ape,bee,cat,cat\n2,bee,cat,dog,bee\n", "auto"),
+        (
+            "trial,img_a,img_b,img_c,pick\n1,ape,bee,cat,cat\n2,bee,cat,ape,bee\n3,ape,cat,bee,cat\n",
+            "auto",
+        ),
         ("image_1,image_2,image_3,picked\nape,bee,cat,cat\nbee,cat,dog,bee\n", "auto"),
         ("image_1,image_2,image_3,picked\nape,bee,cat,3\nape,bee,dog,1\n", "auto"),
         ("item1,item2,item3,odd\nape,bee,cat,3\nape,bee,dog,1\n", "auto"),
@@ -416,7 +419,7 @@ def test_a_refused_odd_one_out_file_comes_with_the_option_that_works(tmp_path, t
     file = write(tmp_path, "t.csv", text)
     with pytest.raises(InvalidInput, match="--columns item1=") as refused:
         nearer.read_trials(file, kind=kind)
-    said = re.search(r"columns=(\{[^}]+\})\) or --columns (\S+?)(;|$)", str(refused.value))
+    said = re.search(r"columns=(\{[^}]+\})\) or --columns (\S+?)(;|\s|$)", str(refused.value))
     columns = ast.literal_eval(said[1])
     typed = (part.split("=") for part in said[2].split(","))
     assert {part: str(column) for part, column in columns.items()} == dict(typed)

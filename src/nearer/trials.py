@@ -449,40 +449,29 @@ def _check(trials: Trials) -> None:
             raise InvalidInput(
                 f"{name} of shape {value.shape}: must be {query.shape}, one for each trial"
             )
-    good, what = _sound(trials)
-    if not good.all():
-        t = int(np.argmin(good))
-        raise InvalidInput(
-            f"trial {t} (query {query[t]}, shown {shown[t].tolist()}, {trials.wanted[t]} of "
-            f"{trials.n_shown[t]} wanted): {what}; {int((~good).sum())} of {len(query)} are like it"
-        )
-
-
-def _sound(trials: Trials) -> tuple[Answers, str]:
-    """Which trials can be used, and the first rule that some break."""
-    query, shown, wanted = trials.query, trials.shown, trials.wanted
-    m, count = trials.n_shown, (trials.chosen > 0).sum(axis=1)
+    m, count, wanted = trials.n_shown, (chosen > 0).sum(axis=1), trials.wanted
     least = 2 if trials.kind in ("near", "pairs") else 3
-    rules = [
+    again = np.zeros(len(query), dtype=np.bool_)
+    columns = [query, *shown.T]
+    pairs = itertools.combinations(columns, 2)
+    for one, other in (
+        zip(columns[1::2], columns[2::2], strict=True) if trials.kind == "pairs" else pairs
+    ):
+        again |= (one == other) & (one >= 0)
+    for good, what in (
         (m >= least, f"at least {least} must be shown"),
         ((wanted >= 1) & (wanted < m), "at least one and not all must be chosen"),
         ((count == 0) | (count == wanted), "as many must be chosen as are wanted, or none"),
         ((query >= 0) == (trials.kind == "near"), "only the task 'near' has a query, from 0"),
-    ]
-    if trials.kind != "pairs":
-        again = np.zeros(len(query), dtype=np.bool_)
-        for one, other in itertools.combinations([query, *shown.T], 2):
-            again |= (one == other) & (one >= 0)
-        rules.append((~again, "an object occurs twice"))
-    else:
-        rules.append((~((shown[:, ::2] == shown[:, 1::2]) & (shown[:, ::2] >= 0)).any(axis=1),
-                      "a pair must be of two objects"))  # fmt: skip
-    if trials.kind in ("odd-one-out", "most-central", "pairs"):
-        rules.append((wanted == 1, f"of the task {trials.kind!r} one is chosen"))
-    for good, what in rules:
+        (~again, "an object occurs twice; a pair must be of two objects"),
+        ((wanted == 1) | (trials.kind == "near"), f"of the task {trials.kind!r} one is chosen"),
+    ):
         if not good.all():
-            return good, what
-    return np.ones(len(query), dtype=np.bool_), ""
+            t = int(np.argmin(good))
+            raise InvalidInput(
+                f"trial {t} (query {query[t]}, shown {shown[t].tolist()}, {wanted[t]} of {m[t]} "
+                f"wanted): {what}; {int((~good).sum())} of {len(query)} are like it"
+            )
 
 
 # --- triplets, and what they are like -----------------------------------------------------------

@@ -537,7 +537,9 @@ def _suggested(table: Table, kind: str) -> str:
     """
     texts = [table.column(i) for i in range(table.width)]
     values = [set(column) - EMPTY for column in texts]
-    shared = [
+    named = by_name(table.header)
+    items = [named[part] for part in _THREE] if set(_THREE) <= set(named) else []
+    shared = items or [
         i for i, own in enumerate(values) if any(own & v for j, v in enumerate(values) if j != i)
     ]
     one = "central" if kind == "most-central" else "odd"
@@ -545,14 +547,18 @@ def _suggested(table: Table, kind: str) -> str:
     def says(parts: Sequence[str], columns: Sequence[int]) -> str:
         return _columns_option(dict(zip(parts, map(table.called, columns), strict=True)))
 
-    for said in reversed(shared):
-        repeats = {i: [x == y for x, y in zip(texts[i], texts[said], strict=True)] for i in shared}
-        same = [i for i in shared if i != said and any(repeats[i])]
-        always = all(any(repeats[i][row] for i in same) for row in range(len(table)))
-        heads = [i for i in shared if i not in (*same, said)]
-        if always and len(same) == 3:
+    for said in reversed([i for i in range(table.width) if i not in items]):
+        others = [i for i in shared if i != said]
+        repeats = np.array(
+            [[x == y for x, y in zip(texts[i], texts[said], strict=True)] for i in others]
+        )
+        if not others or not repeats.any(axis=0).all():
+            continue
+        same = items or [i for i, own in zip(others, repeats, strict=True) if own.any()]
+        heads = [i for i in others if i not in same]
+        if len(same) == 3:
             return says((*_THREE, one), (*same, said))
-        if always and len(same) == 2 and heads and kind in ("auto", "answers"):
+        if len(same) == 2 and heads and kind in ("auto", "answers"):
             return says(("head", "a", "b", "chosen"), (heads[0], *same, said))
     places = [i for i, own in enumerate(values) if own and own <= {"0", "1", "2", "3"}]
     three = [i for i in shared if i not in places]
