@@ -677,7 +677,8 @@ def _read_rows(
     shown, names = objects[:, has_head:], form.objects[has_head:]
     words = [_plain_word(name) for name in table.header]
     columns = [words[parts[part]] if words else "" for part in names]
-    said = table.column(parts[form.said])
+    # Triplets need no texts of the column, which are slow to make of numbers.
+    said = [] if has_head and form.said in names else table.column(parts[form.said])
     if form.said in names:
         chosen = np.tile(np.array([int(part == form.said) for part in names]), (len(table), 1))
         if not has_head:
