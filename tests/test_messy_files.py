@@ -55,7 +55,7 @@ def test_what_can_only_mean_one_thing_is_read(tmp_path, data):
 
 
 REFUSED = {
-    "title": ("My study\nof May 2024\n" + table(), "line 3: 'head,winner,loser' is a header; take"),
+    "title": ("My study\nof May 2024\n" + table(), "line 2: has 3 fields where line 1 has 2"),
     "a row too short": ("head,near,far\na,b,c\nb,c\n", "line 3: has 2 fields where line 1 has 3"),
     "names like a header": (
         table(rows=[*ROWS, ("ape", "left", "left", "bee"), ("left", "right", "right", "left")]),
@@ -91,7 +91,7 @@ REFUSED = {
     "ids": ("1,0;2,0;3,0\n2,0;1,0;3,0\n", "object '1,0' has a decimal comma"),
     "json": ('{"name": "x", "version": 3}', "columns name, version make no answer"),
     "deep": ("[" * 100_000, "is no JSON that can be read"),
-    "deep and whole": ("[" * 100_000 + "]" * 100_000, "nested too deeply"),
+    "deep and whole": ("[" * 100_000 + "]" * 100_000, "maximum recursion depth"),
     "deep field": ("query,shown,chosen\na," + "[" * 100_000 + ",b\n", "'b' was chosen but not"),
     "deeper than usual": ("[" * 900 + "]" * 900, "answers.csv: "),
     "list": ("[[1, 2, 3]]", "holds 1 where records are needed"),

@@ -1,6 +1,8 @@
 """Files of trials: recognised where that is safe, refused where two readings are possible."""
 
+import ast
 import json
+import re
 import warnings
 
 import numpy as np
@@ -355,3 +357,70 @@ def test_fit_takes_screens_from_a_file(tmp_path):
 def test_records_of_any_shape_are_refused_in_one_message(tmp_path, record):
     with pytest.raises(InvalidInput):
         nearer.read_trials(write(tmp_path, "t.json", json.dumps([record, record])))
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "seconds", "words"),
+    [
+        ("rt", [0.35, 1.2, 8], [0.35, 1.2, 8], "rt is in seconds, by its median of 1.2. Where"),
+        ("key_resp.rt", [0.35, 1.2, 80], [0.35, 1.2, 80], "key_resp.rt is in seconds, by its"),
+        ("rt", [350, 1200, 8000], [0.35, 1.2, 8], "rt is in milliseconds, by its median of 1200"),
+        ("rt_ms", [30, 40, 50], [0.03, 0.04, 0.05], "rt_ms is in milliseconds"),
+        ("seconds", [30, 70, 90], [30, 70, 90], "seconds is in seconds"),
+    ],
+)
+def test_the_unit_of_times_is_recognised_and_said(tmp_path, column, values, seconds, words):
+    rows = "".join(f"ape,bee,cat,{value}\n" for value in values)
+    file = write(tmp_path, "t.csv", f"head,winner,loser,{column}\n{rows}")
+    read = nearer.read_triplets(file)
+    np.testing.assert_allclose(read.seconds, seconds)
+    assert f"response times: {words}" in str(read.report)
+    said = nearer.read_triplets(file, columns={"seconds": column})
+    assert said.seconds.tolist() == values
+    assert "median" not in said.report.times
+
+
+def test_jspsych_measures_in_milliseconds_however_short(tmp_path):
+    records = [{"stimulus": "ape", "choices": ["bee", "cat"], "response": 1, "rt": 40}]
+    assert nearer.read_trials(write(tmp_path, "t.json", json.dumps(records))).seconds == [0.04]
+
+
+def test_rows_that_are_excluded_or_taken_back_are_left_out(tmp_path):
+    head = "head,winner,loser,excluded,taken_back\n"
+    marks = ["0,0", "1,0", "0,1", "true,True", "no,"]
+    rows = "".join(f"ape,bee,cat,{mark}\n" for mark in marks)
+    read = nearer.read_triplets(write(tmp_path, "t.csv", head + rows))
+    assert len(read) == 2
+    assert read.report.excluded == (3, 4, 5)
+    assert "left out, marked as excluded or taken back: 3 (lines 3, 4, 5)" in str(read.report)
+    grid = {"query": "ape", "shown": ["bee", "cat"], "chosen": ["cat"], "taken_back": True}
+    both = [grid, grid | {"taken_back": False}, grid | {"taken_back": False, "excluded": 1}]
+    read = nearer.read_triplets(write(tmp_path, "t.json", json.dumps(both)))
+    assert (len(read), read.report.excluded) == (1, (1, 3))
+    with pytest.raises(InvalidInput, match="all 1 answers are marked as excluded or taken back"):
+        nearer.read_triplets(write(tmp_path, "t.csv", head + "ape,bee,cat,1,0\n"))
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (
+            "trial,img_a,img_b,img_c,pick\n1,ape,bee,cat,cat\n2,bee,cat,ape,bee\n3,ape,cat,bee,cat\n",
+            "auto",
+        ),
+        ("image_1,image_2,image_3,picked\nape,bee,cat,cat\nbee,cat,dog,bee\n", "auto"),
+        ("image_1,image_2,image_3,picked\nape,bee,cat,3\nape,bee,dog,1\n", "auto"),
+        ("item1,item2,item3,odd\nape,bee,cat,3\nape,bee,dog,1\n", "auto"),
+        ("1,ape,bee,cat,cat\n2,bee,cat,ape,bee\n3,cat,ape,bee,ape\n", "auto"),
+        ("x,y,z\nape,bee,cat\nbee,cat,ape\n", "odd-one-out"),
+    ],
+)
+def test_a_refused_odd_one_out_file_comes_with_the_option_that_works(tmp_path, text, kind):
+    file = write(tmp_path, "t.csv", text)
+    with pytest.raises(InvalidInput, match="--columns item1=") as refused:
+        nearer.read_trials(file, kind=kind)
+    said = re.search(r"columns=(\{[^}]+\})\) or --columns (\S+?)(;|\s|$)", str(refused.value))
+    columns = ast.literal_eval(said[1])
+    typed = (part.split("=") for part in said[2].split(","))
+    assert {part: str(column) for part, column in columns.items()} == dict(typed)
+    assert nearer.read_trials(file, kind=kind, columns=columns).kind == "odd-one-out"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import nearer
 from nearer.errors import InvalidInput
 from nearer.trials import Trials
-from nearer.triplets.forms import EMPTY
+from nearer.triplets.table import EMPTY
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1).filter(
     # "-0" is a number to a reader, and numbers among names are refused

@@ -68,7 +68,8 @@ def test_salmons_long_export(write):
     assert answers.triplets.tolist() == [[0, 1, 2], [2, 0, 1]]
     assert answers.labels == ("a.png", "b.png", "c.png")
     assert answers.people.tolist() == ["x7", "y9"]
-    assert "response_time" in answers.report.unread_columns
+    assert answers.seconds.tolist() == [1.25, 0.5]
+    assert "response_time is in seconds, by its median of 0.875" in str(answers.report)
     assert "head_filename" not in answers.report.unread_columns
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 import nearer
 from nearer.errors import InvalidInput
 from nearer.trials import Trials, Triplets, examine
-from nearer.triplets.forms import EMPTY
+from nearer.triplets.table import EMPTY
 
 CHARACTERS = st.characters(codec="utf-8", exclude_characters="\0")
 NAMES = st.text(CHARACTERS, min_size=1).filter(lambda s: s == s.strip() and s not in EMPTY)

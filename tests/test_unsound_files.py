@@ -81,14 +81,17 @@ HALF = (
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (HALF, r"t.json, line 2: \\ud800 is half of a character"),
-        (f"[{HALF.strip().replace(chr(10), ',')}]", r"t.json, record 2: \\ud800 is half"),
+        (HALF, r"t.json: is no JSON .*\\ud800.* surrogates not allowed"),
+        (f"[{HALF.strip().replace(chr(10), ',')}]", r"\\ud800.* surrogates not allowed"),
         (
             '[{"query": 0, "shown": [1, 2], "chosen": [1], "person": "x\\udfff"}]',
-            r"record 1: \\udfff is half",
+            r"\\udfff.* surrogates not allowed",
         ),
-        ('[{"head": "a",\n"near": 1' + "2" * 4999 + ', "far": "c"}]', "line 2: a number of 5,000"),
-        ('{"head": 1, "near": 2, "far": 3}\n{"head": 1' + "2" * 4999 + "}", "line 2: a number of"),
+        ('[{"head": "a",\n"near": 1' + "2" * 4999 + ', "far": "c"}]', "value has 5000 digits"),
+        (
+            '{"head": 1, "near": 2, "far": 3}\n{"head": 1' + "2" * 4999 + "}",
+            "value has 5000 digits",
+        ),
     ],
 )
 def test_json_that_says_no_text_and_no_number(tmp_path, monkeypatch, text, message):

@@ -41,14 +41,12 @@ __all__ = [
     "decoded",
     "json_text",
     "lock_file",
-    "numpy_arrays",
     "parquet_files",
     "positions_text",
     "read_bytes",
     "read_numpy",
     "sha256",
     "table_text",
-    "unpacked",
     "write_bytes",
     "write_files",
 ]
@@ -114,15 +112,10 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
         raise InvalidInput(f"{file}: there is no such file; check the path") from None
     except OSError as error:
         raise InvalidInput(f"{file}: cannot be read ({error.strerror}); check the path") from error
-    return unpacked(data, file)
-
-
-def unpacked(data: bytes, path: str | os.PathLike[str]) -> bytes:
-    """The content of a file that may be packed by gzip, xz or bzip2."""
     suffix = next((s for begins, s in _PACKED.items() if data.startswith(begins)), None)
     if suffix == ".bz2" and data[4:10] != b"1AY&SY":
         suffix = None  # a text that begins with these letters
-    suffix = suffix or Path(path).suffix.lower()
+    suffix = suffix or file.suffix.lower()
     if suffix not in _UNPACK:
         return data
     try:
@@ -161,15 +154,7 @@ def read_numpy(
     path: str | os.PathLike[str], remedy: str = "save it with numpy.save or numpy.savez"
 ) -> dict[str, NDArray[Any]]:
     """The arrays of an ``.npz`` file, or that of an ``.npy`` file as ``X``; none is unpickled."""
-    return numpy_arrays(read_bytes(path), path, remedy)
-
-
-def numpy_arrays(
-    data: bytes,
-    path: str | os.PathLike[str],
-    remedy: str = "save it with numpy.save or numpy.savez",
-) -> dict[str, NDArray[Any]]:
-    """The arrays in the bytes of an ``.npz`` or ``.npy`` file; see `read_numpy`."""
+    data = read_bytes(path)
     try:
         found = np.load(io.BytesIO(data), allow_pickle=False)
         held = {"X": found} if isinstance(found, np.ndarray) else dict(found)

@@ -449,40 +449,29 @@ def _check(trials: Trials) -> None:
             raise InvalidInput(
                 f"{name} of shape {value.shape}: must be {query.shape}, one for each trial"
             )
-    good, what = _sound(trials)
-    if not good.all():
-        t = int(np.argmin(good))
-        raise InvalidInput(
-            f"trial {t} (query {query[t]}, shown {shown[t].tolist()}, {trials.wanted[t]} of "
-            f"{trials.n_shown[t]} wanted): {what}; {int((~good).sum())} of {len(query)} are like it"
-        )
-
-
-def _sound(trials: Trials) -> tuple[Answers, str]:
-    """Which trials can be used, and the first rule that some break."""
-    query, shown, wanted = trials.query, trials.shown, trials.wanted
-    m, count = trials.n_shown, (trials.chosen > 0).sum(axis=1)
+    m, count, wanted = trials.n_shown, (chosen > 0).sum(axis=1), trials.wanted
     least = 2 if trials.kind in ("near", "pairs") else 3
-    rules = [
+    again = np.zeros(len(query), dtype=np.bool_)
+    columns = [query, *shown.T]
+    pairs = itertools.combinations(columns, 2)
+    for one, other in (
+        zip(columns[1::2], columns[2::2], strict=True) if trials.kind == "pairs" else pairs
+    ):
+        again |= (one == other) & (one >= 0)
+    for good, what in (
         (m >= least, f"at least {least} must be shown"),
         ((wanted >= 1) & (wanted < m), "at least one and not all must be chosen"),
         ((count == 0) | (count == wanted), "as many must be chosen as are wanted, or none"),
         ((query >= 0) == (trials.kind == "near"), "only the task 'near' has a query, from 0"),
-    ]
-    if trials.kind != "pairs":
-        again = np.zeros(len(query), dtype=np.bool_)
-        for one, other in itertools.combinations([query, *shown.T], 2):
-            again |= (one == other) & (one >= 0)
-        rules.append((~again, "an object occurs twice"))
-    else:
-        rules.append((~((shown[:, ::2] == shown[:, 1::2]) & (shown[:, ::2] >= 0)).any(axis=1),
-                      "a pair must be of two objects"))  # fmt: skip
-    if trials.kind in ("odd-one-out", "most-central", "pairs"):
-        rules.append((wanted == 1, f"of the task {trials.kind!r} one is chosen"))
-    for good, what in rules:
+        (~again, "an object occurs twice; a pair must be of two objects"),
+        ((wanted == 1) | (trials.kind == "near"), f"of the task {trials.kind!r} one is chosen"),
+    ):
         if not good.all():
-            return good, what
-    return np.ones(len(query), dtype=np.bool_), ""
+            t = int(np.argmin(good))
+            raise InvalidInput(
+                f"trial {t} (query {query[t]}, shown {shown[t].tolist()}, {wanted[t]} of {m[t]} "
+                f"wanted): {what}; {int((~good).sum())} of {len(query)} are like it"
+            )
 
 
 # --- triplets, and what they are like -----------------------------------------------------------
@@ -521,6 +510,8 @@ class Report:
     groups
         Objects that triplets connect, the largest group first. One group is what a fit
         needs.
+    times
+        The unit of response times, and how it is known.
     untimed
         Lines with a time that is no number; it is taken as not known.
     unread_columns
@@ -528,7 +519,7 @@ class Report:
     bad
         Lines left out because they could not be read, where that was asked for.
     excluded
-        Lines left out because the source marks them as excluded.
+        Lines left out because the source marks them as excluded or taken back.
     others
         Records left out because they are no answers but pages of something else.
     alike
@@ -553,6 +544,7 @@ class Report:
     undecided: tuple[int, ...] = ()
     ties: tuple[int, ...] = ()
     nameless: int = 0
+    times: str = ""
     untimed: tuple[int, ...] = ()
     unread_columns: tuple[str, ...] = ()
     bad: tuple[int, ...] = ()
@@ -591,12 +583,14 @@ class Report:
             ("left out, nobody decided", self.undecided),
             ("nobody decided, taken as about a tie", self.ties),
             ("left out, could not be read", self.bad),
-            ("left out, marked as excluded", self.excluded),
+            ("left out, marked as excluded or taken back", self.excluded),
             ("left out, no answers but other pages", self.others),
             ("times that are no numbers, taken as not known", self.untimed),
         ):
             if where:
                 lines.append(f"{what}: {_at(where, self.unit)}")
+        if self.times:
+            lines.append(self.times)
         if self.never_compared:
             lines.append(f"never compared: {_some(self._named(self.never_compared))}")
         if len(self.groups) > 1:

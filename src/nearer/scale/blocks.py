@@ -31,8 +31,7 @@ from numpy.typing import NDArray
 from nearer import _fit, checks
 from nearer.errors import InvalidInput
 from nearer.files import as_path, parquet_files
-from nearer.triplets import forms as parts_of
-from nearer.triplets.read import sorted_names
+from nearer.triplets.read import by_choice, by_name, sorted_names
 
 __all__ = ["BlockSource", "Stored", "as_source", "store"]
 
@@ -151,10 +150,7 @@ def _three(
     path: Path, header: list[str], columns: Mapping[str, str | int] | None
 ) -> tuple[list[str], tuple[str, ...]]:
     """The names of the three columns, and those that are not used."""
-    if columns is not None:
-        parts = parts_of.by_choice(columns, header, len(header))
-    else:
-        parts = parts_of.by_name(header)
+    parts = by_name(header) if columns is None else by_choice(columns, header, len(header))
     if not set(_THREE) <= set(parts):
         raise InvalidInput(
             f"{path}: columns {', '.join(header) or 'none'} make no triplets; needed are head, "

@@ -3,6 +3,22 @@
 What a file holds is seen in its first bytes where these say so, since names of files are often
 wrong, and else in its suffix. Each row keeps the number of the line that it begins on, so that
 messages can name it.
+
+*Screens* have lists, as JSON, in fields that the tool that wrote them names. `with_screens` gives
+all of them one form.
+
+================================  ==================================================================
+fields                            what they say
+================================  ==================================================================
+``query, shown, chosen``          lists of objects; ``ranked`` where the order of the chosen counts
+``stimulus, choices, response``   jsPsych: which of the choices is most like the stimulus, by its
+                                  place from 0 (a button) or by itself
+``interactions``                  psiz: ``content:query``, ``content:reference_k``, and the ranked
+                                  ``behavior:rank_k``; a step that is called *choose* has no order
+``answers, agreement``            votes: (head, a, b), and how many chose a and b
+================================  ==================================================================
+
+psiz calls a stimulus by five letters of its set and seven digits of base 36, the number of it.
 """
 
 from __future__ import annotations
@@ -13,27 +29,32 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from nearer.errors import BadRow, InvalidInput
-from nearer.files import (
-    as_path,
-    content_suffix,
-    decoded,
-    numpy_arrays,
-    parquet_files,
-    read_bytes,
-    unpacked,
-)
+from nearer.files import as_path, content_suffix, decoded, parquet_files, read_bytes, read_numpy
 
-__all__ = ["SCREENS", "Table", "load_table", "read_table", "text_of"]
+__all__ = [
+    "EMPTY",
+    "SCREENS",
+    "Screen",
+    "Table",
+    "load_table",
+    "read_table",
+    "screen_fields",
+    "text_of",
+    "with_screens",
+]
 
+# How R, pandas, SQL, Excel and JSON write a missing value. It is no object unless labels list it.
+EMPTY = frozenset({"", "NA", "N/A", "#N/A", "NaN", "nan", "None", "null", "NULL", "<NA>"})
 #: Fields by which a record is recognised as a screen: what was shown, and what was chosen of it.
 SCREENS = (
     ("query", "shown", "chosen"),
@@ -45,7 +66,7 @@ SCREENS = (
 _STATED = re.compile(r'"?sep=([^\w"\r\n])"?\s*', re.IGNORECASE)
 _NO_SEPARATOR = re.compile(r'[^,]*|"[^"]*"|\s*-?\d+,\d+\s*')  # a field that commas do not cut
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # in JSON; the text of a file has none by itself
-_TOO_LONG = re.compile(r"[0-9]{4301,}")  # Python makes no number of more digits
+_ASSET = re.compile(r"([0-9A-Z]{5})([0-9A-Z]{7})")
 
 
 @dataclass(frozen=True)
@@ -81,6 +102,10 @@ class Table:
     def column(self, i: int) -> list[str]:
         """The texts of one column, without white space around them."""
         return [text_of(value).strip() for value in self.frame.iloc[:, i]]
+
+    def called(self, i: int) -> str | int:
+        """The name of a column, or its position where it has none."""
+        return self.header[i] if self.header and self.header[i] else i
 
     def records(self) -> list[dict[str, Any]]:
         """The rows as values by the name of their column."""
@@ -140,23 +165,17 @@ def text_of(value: Any) -> str:
 
 
 def read_table(
-    source: str | os.PathLike[str] | bytes | Any,
-    *,
-    name: str = "",
-    header: bool = True,
-    encoding: str | None = None,
+    source: str | os.PathLike[str] | Any, *, header: bool = True, encoding: str | None = None
 ) -> pd.DataFrame:
     r"""Read a table of any format as texts.
 
     Parameters
     ----------
     source
-        The path of a file, its bytes, or a pandas or polars frame. Text separated by commas, tabs,
-        semicolons or spaces; Excel; Parquet (extra ``nearer[parquet]``), a file or a folder; JSON,
-        whole or line by line; NumPy's ``.npy`` and ``.npz``; psiz's HDF5 (extra ``nearer[hdf5]``).
-        Files may be compressed by gzip, xz or bzip2.
-    name
-        What messages call bytes; its suffix may say what they are.
+        The path of a file, or a pandas or polars frame. Text separated by commas, tabs, semicolons
+        or spaces; Excel; Parquet (extra ``nearer[parquet]``), a file or a folder; JSON, whole or
+        line by line; NumPy's ``.npy`` and ``.npz``; psiz's HDF5 (extra ``nearer[hdf5]``). Files may
+        be compressed by gzip, xz or bzip2.
     header
         Whether the first row of a text or a sheet names its columns.
     encoding
@@ -170,43 +189,41 @@ def read_table(
 
     Examples
     --------
-    >>> read_table(b"head;near\nape; bee\n\ncat;\n", name="t.csv")
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "t.csv"
+    >>> _ = file.write_text("head;near\nape; bee\n\ncat;\n")
+    >>> read_table(file)
          head near
     line
     2     ape  bee
     4     cat
     """
-    table = load_table(source, name=name, encoding=encoding)
+    table = load_table(source, encoding=encoding)
     table.refuse_ragged()
     if table.has_header is None and header:
         table = table.with_header()
     return table.frame.map(lambda value: text_of(value).strip()).rename_axis(table.unit)
 
 
-def load_table(source: Any, *, name: str = "", encoding: str | None = None) -> Table:
+def load_table(source: Any, *, encoding: str | None = None) -> Table:
     """Read a table of any format with the values as they are; see `read_table`."""
     if hasattr(source, "columns"):
         return _frame("the frame", source)
-    if isinstance(source, bytes):
-        data = unpacked(source, name)
-    else:
-        path, name = as_path(source), os.fspath(source)
-        if path.is_dir():
-            return _parquet(name, {str(file): read_bytes(file) for file in parquet_files(path)})
-        data = read_bytes(path)
-    return _from_bytes(data, name, encoding)
+    path, name = as_path(source), os.fspath(source)
+    if files := parquet_files(path):
+        return _parquet(name, files)
+    return _from_file(path, name, encoding)
 
 
-def _from_bytes(data: bytes, name: str, encoding: str | None) -> Table:
-    """The table in a file."""
-    suffix = content_suffix(name) if name else ""
+def _from_file(path: Path, name: str, encoding: str | None) -> Table:
+    data, suffix = read_bytes(path), content_suffix(path)
     is_zip = data.startswith(b"PK\3\4")
     if is_zip and b"xl/workbook" in data:
         return _excel(name, data)
-    if data.startswith(b"PAR1") or suffix == ".parquet":
-        return _parquet(name, {name: data})
+    if data.startswith(b"PAR1"):
+        return _parquet(name, [path])
     if data.startswith(b"\x93NUMPY") or (is_zip and b".npy" in data) or suffix in (".npy", ".npz"):
-        return _arrays(name, numpy_arrays(data, name))
+        return _arrays(name, read_numpy(path))
     if data.startswith(b"\x89HDF") or suffix in (".h5", ".hdf5"):
         return _hdf5(name, data)
     text = decoded(data, name, encoding)
@@ -239,12 +256,12 @@ def _excel(name: str, data: bytes) -> Table:
     return Table(name, frame)
 
 
-def _parquet(name: str, files: Mapping[str, bytes]) -> Table:
+def _parquet(name: str, files: Sequence[Path]) -> Table:
     """One Parquet file, or all of a folder, one after the other."""
     frames = []
-    for file, data in files.items():
+    for file in files:
         try:
-            frames.append(pd.read_parquet(io.BytesIO(data)))
+            frames.append(pd.read_parquet(io.BytesIO(read_bytes(file))))
         except ImportError:
             raise InvalidInput(
                 f"{file}: reading Parquet needs pyarrow; pip install 'nearer[parquet]'"
@@ -253,11 +270,9 @@ def _parquet(name: str, files: Mapping[str, bytes]) -> Table:
             raise InvalidInput(
                 f"{file}: cannot be read as a Parquet file ({error}); check the path"
             ) from error
-        here, there = list(frames[-1].columns), list(frames[0].columns)
-        if here != there:
+        if list(frames[-1].columns) != list(frames[0].columns):
             raise InvalidInput(
-                f"{file}: has columns {', '.join(here)}, and the first file has "
-                f"{', '.join(there)}; all files of a folder need the same columns"
+                f"{file}: has other columns than {files[0]}; all files of a folder need the same"
             )
     return _frame(name, pd.concat(frames, ignore_index=True))
 
@@ -323,37 +338,32 @@ def _separator(line: str) -> str:
 def _json(name: str, text: str) -> Table:
     """Records of a text that is JSON, or JSON line by line.
 
-    A record is an object of a list, or one on a line; lists in lists (JATOS keeps one list a
-    person, on a line), columns (``{"head": [...], …}``) and one list inside an object are unfolded.
+    A record is an object of a list, or one on a line; lists in lists (JATOS has one list a person,
+    on a line), columns (``{"head": [...], …}``) and one list inside an object are unfolded.
     """
-    if long := _TOO_LONG.search(text):
-        raise InvalidInput(
-            f"{name}, line {text.count(chr(10), 0, long.start()) + 1}: a number of "
-            f"{len(long[0]):,} digits; at most 4,300 can be read: mend it, or write it in quotes"
-        )
     try:
         values, unit = _parsed(name, text)
-        names = next((v.get("stimuli") for _, v in values if isinstance(v, dict)), None)
         found = [(line, record) for line, value in values for record in _unfolded(value)]
-    except RecursionError:
+        names = next((v.get("stimuli") for _, v in values if isinstance(v, dict)), None)
+        if _SURROGATE.search(text):  # half of a character that JSON writes as two cannot be written
+            json.dumps([found, names], ensure_ascii=False).encode()
+    except InvalidInput:
+        raise
+    except (ValueError, RecursionError) as error:  # numbers and brackets beyond Python's limits
         raise InvalidInput(
-            f"{name}: is no JSON that can be read, its brackets are nested too deeply; mend it, or "
-            "get the file again"
+            f"{name}: is no JSON that can be read ({error}); mend it, or get the file again"
         ) from None
-    strange = [record for _, record in found if not isinstance(record, dict)]
+    records = [record for _, record in found]
+    strange = [record for record in records if not isinstance(record, dict)]
     if strange:
         raise InvalidInput(
             f"{name}: holds {json.dumps(strange[0])[:40]} where records are needed, JSON objects "
             f"with named fields: {'; or '.join(map(', '.join, SCREENS))}; or write "
             "head,winner,loser as a table, .csv"
         )
-    if not found:
+    if not records:
         raise InvalidInput(f"{name}: holds no records; it needs at least one answer")
-    records = [record for _, record in found]
     lines = [line for line, _ in found] if unit == "line" else list(range(1, len(found) + 1))
-    if _SURROGATE.search(text):
-        places = [f"{unit} {line}" for line in lines]
-        _refuse_halves(name, zip([*places, "stimuli"], [*records, names], strict=True))
     fields = list(dict.fromkeys(field for record in records for field in record))
     columns = {i: [r.get(field, math.nan) for r in records] for i, field in enumerate(fields)}
     frame = pd.DataFrame(columns, index=lines, dtype=object).set_axis(fields, axis=1)
@@ -377,19 +387,6 @@ def _parsed(name: str, text: str) -> tuple[list[tuple[int, Any]], str]:
                 f"{name}, line {at}: is no JSON ({what}); mend it, or get the file again"
             ) from None
     return values, "line"
-
-
-def _refuse_halves(name: str, values: Iterable[tuple[str, Any]]) -> None:
-    """Half of a character that JSON writes as two is no text: nothing could be written with it."""
-    for place, value in values:
-        try:
-            json.dumps(value, ensure_ascii=False).encode()
-        except UnicodeEncodeError as error:
-            half = ascii(error.object[error.start])[1:-1]
-            raise InvalidInput(
-                f"{name}, {place}: {half} is half of a character and no text; mend it, or get the "
-                "file again"
-            ) from None
 
 
 def _unfolded(value: Any) -> Iterator[Any]:
@@ -465,14 +462,15 @@ def _arrays(name: str, held: dict[str, Any]) -> Table:
     if 3 not in columns and key in ("questions", "queries", "query"):
         raise InvalidInput(f"{name}: holds questions without 'answers'; add them")
     if "person" in columns and "person_labels" in held:
-        named = [*_texts(name, "person_labels", held["person_labels"]), ""]  # −1 is nobody
-        for row, person in enumerate(columns["person"].tolist()):
-            if person not in range(-1, len(named) - 1):
-                raise InvalidInput(
-                    f"{name}, row {row}: person {person}, but there are {len(named) - 1} "
-                    "person_labels; persons are counted from 0, and -1 is nobody"
-                )
-        columns["person"] = [named[int(person)] for person in columns["person"]]
+        who, known = columns["person"], _texts(name, "person_labels", held["person_labels"])
+        strange = ~np.isin(who, np.arange(-1, len(known)))
+        if strange.any():
+            row = int(np.argmax(strange))
+            raise InvalidInput(
+                f"{name}, row {row}: person {who[row]}, but there are {len(known)} person_labels; "
+                "persons are counted from 0, and -1 is nobody"
+            )
+        columns["person"] = np.array([*known, ""], dtype=object)[who.astype(np.int64)]
     labels = next((_texts(name, k, held[k]) for k in ("labels", "names") if k in held), None)
     return Table(name, pd.DataFrame(columns), "row", has_header=False, object_names=labels)
 
@@ -536,3 +534,144 @@ def _hdf5(name: str, data: bytes) -> Table:
     frame = pd.DataFrame(columns, index=range(1, len(rows) + 1), dtype=object)
     names = tuple(x.decode() for x in held["stimuli"].tolist()) if "stimuli" in held else None
     return Table(name, frame, "trial", has_header=True, object_names=names)
+
+
+# --- screens -------------------------------------------------------------------------------------
+
+Record = dict[str, Any]
+
+
+class Screen(NamedTuple):
+    """One choice as texts; `chosen` is a list, or what jsPsych has: a place or an object."""
+
+    query: str
+    shown: list[str]
+    chosen: list[str] | str
+    ranked: bool = False
+
+
+def screen_fields(header: Sequence[str]) -> tuple[str, ...] | None:
+    """The fields by which a table of screens is recognised; None where it is no such table."""
+    return next((fields for fields in SCREENS if set(fields) <= set(header)), None)
+
+
+def with_screens(
+    table: Table, fields: tuple[str, ...], *, drop_bad_rows: bool
+) -> tuple[Table, list[int], list[int]]:
+    """The table with one row and a last column of `Screen` for each choice.
+
+    Also the rows that are other pages or tasks, and those that cannot be read; both are left out.
+    """
+    screens: list[Screen] = []
+    rows: list[int] = []
+    pages: list[int] = []
+    bad: list[int] = []
+    for row, record in enumerate(table.records()):
+        if _is_page(record, fields):
+            pages.append(row)
+            continue
+        try:
+            found = _SCREENS[fields[0]](record)
+        except (TypeError, ValueError, KeyError, AttributeError) as error:
+            what = f"{str(record)[:80]} cannot be read as {', '.join(fields)}; mend it"
+            if not drop_bad_rows:
+                what = str(error) if isinstance(error, InvalidInput) else what
+                raise table.fault(row, what) from None
+            bad.append(row)
+            continue
+        screens += found
+        rows += [row] * len(found)
+    if len(pages) == len(table):
+        raise InvalidInput(f"{table.name}: none of its {len(pages)} records is an answer")
+    if not screens:
+        raise InvalidInput(f"{table.name}: holds no answer; at least one is needed")
+    screens = _by_number(screens) if fields[0] == "interactions" else screens
+    frame = table.frame.iloc[rows].copy()
+    column = pd.Series(screens, index=frame.index, dtype=object)
+    frame.insert(table.width, "screen", column, allow_duplicates=True)
+    return replace(table, frame=frame), pages, bad
+
+
+def _is_page(record: Record, fields: tuple[str, ...]) -> bool:
+    """Whether a record is no screen but another page that was shown, or another task."""
+    if any(isinstance(record[f], float) and math.isnan(record[f]) for f in fields):
+        return True  # JSON without this field; one that is null is there
+    if fields[0] == "stimulus":  # a table has an empty field where there were no choices
+        return text_of(record["choices"]) in ("[]", *EMPTY)
+    steps = record.get("interactions")
+    if fields[0] != "interactions" or not isinstance(steps, list):
+        return False
+    return not any(isinstance(s, dict) and s.get("kind") == "content:query" for s in steps)
+
+
+def _grid(record: Record) -> list[Screen]:
+    ranked = text_of(record.get("ranked")).lower() in ("true", "1", "yes")
+    chosen = record["chosen"]
+    is_list = isinstance(chosen, list) or str(chosen)[:1] == "["
+    texts = _texts_of(chosen) if is_list else [text_of(chosen)]
+    chosen = [text for text in texts if text not in EMPTY]
+    return [Screen(text_of(record["query"]), _texts_of(record["shown"]), chosen, ranked)]
+
+
+def _jspsych(record: Record) -> list[Screen]:
+    words = [text_of(record.get(field)).strip() for field in ("response", "button_pressed")]
+    said = next((word for word in words if word not in EMPTY), "")
+    return [Screen(text_of(record["stimulus"]), _texts_of(record["choices"]), said)]
+
+
+def _psiz(record: Record) -> list[Screen]:
+    parts = {i.get("kind"): i.get("detail") for i in record["interactions"]}
+
+    def ordered(begins: str) -> list[str]:
+        found = {int(k[len(begins) :]): v for k, v in parts.items() if str(k).startswith(begins)}
+        return [text_of(found[k]) for k in sorted(found)]
+
+    shown, chosen = ordered("content:reference_"), ordered("behavior:rank_")
+    ranked = "choose" not in str(record.get("kind"))
+    return [Screen(text_of(parts.get("content:query")), shown, chosen, ranked)]
+
+
+def _votes(record: Record) -> list[Screen]:
+    (head, *two), votes = record["answers"], record["agreement"]
+    if len(two) != 2 or len(votes) != 2 or not all(type(v) is int and v >= 0 for v in votes):
+        raise InvalidInput(
+            f"answers {[head, *two]} with agreement {votes}: must be (head, a, b) and two counts "
+            "of votes, for a and for b"
+        )
+    a, b = map(text_of, two)
+    first, second = (Screen(text_of(head), [a, b], [x]) for x in (a, b))
+    return [first] * votes[0] + [second] * votes[1]
+
+
+_SCREENS: dict[str, Callable[[Record], list[Screen]]] = {
+    "query": _grid,
+    "stimulus": _jspsych,
+    "interactions": _psiz,
+    "answers": _votes,
+}
+
+
+def _by_number(screens: list[Screen]) -> list[Screen]:
+    """Stimuli by their numbers, where all are assets of one set as psiz calls them."""
+    assets = {x: _ASSET.fullmatch(x) for s in screens for x in (s.query, *s.shown)}
+    groups = {asset[1] if asset else None for asset in assets.values()}
+    if len(groups) != 1 or None in groups:
+        return screens
+    number = {name: str(int(name[5:], 36)) for name in assets}
+
+    def numbers(names: Iterable[str]) -> list[str]:
+        return [number.get(name, name) for name in names]
+
+    return [Screen(number[s.query], numbers(s.shown), numbers(s.chosen), s.ranked) for s in screens]
+
+
+def _texts_of(value: Any) -> list[str]:
+    """A list of texts, also from one that a table has as JSON or with commas between them."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            value = [part.strip() for part in value.strip("[]").split(",")]
+        json.dumps(value, ensure_ascii=False).encode()  # half of a character is a ValueError
+    values = value if isinstance(value, list | tuple | np.ndarray) else [value]
+    return [text_of(x) for x in values]
