@@ -35,9 +35,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 import nearer
 from nearer.study import participants, researchers
 from nearer.study.auth import Guesses, Signer
+from nearer.study.board import StoreTrouble
 from nearer.study.conductor import Conductor
 from nearer.study.researchers import form_token, login_of
-from nearer.study.rows import StoreTrouble
 from nearer.study.store import Store, read_header
 from nearer.study.web import Here, Media, Study, add_error_handlers, page
 from nearer.study.words import read_words

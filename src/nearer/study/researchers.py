@@ -21,10 +21,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from nearer.study import actions, auth
 from nearer.study.auth import Login
+from nearer.study.board import Refusal, StoreTrouble
 from nearer.study.config import CHANGEABLE
 from nearer.study.items import read_files, read_zip
 from nearer.study.participants import completion_code, resume_link
-from nearer.study.rows import Refusal, StoreTrouble
 from nearer.study.store import latest_map
 from nearer.study.web import Here, Study, current, page, problem, same_site
 from nearer.study.words import Checked, Text
@@ -116,7 +116,7 @@ async def status(study: Here, login: Reader) -> JSONResponse:
     now = study.clock()
 
     def read(board: dict[str, Any]) -> dict[str, Any]:
-        from nearer.study.statistics import overview  # noqa: PLC0415 - loads pandas
+        from nearer.study.exports import overview  # noqa: PLC0415 - loads pandas
 
         db = study.store.reader()
         return overview(db, board, now, study.people(db))
@@ -135,7 +135,7 @@ async def status(study: Here, login: Reader) -> JSONResponse:
 @router.get("/people")
 def people(study: Here, login: Reader) -> list[dict[str, Any]]:
     """Everybody who joined, with the numbers that show how carefully they answer."""
-    from nearer.study.statistics import people_report  # noqa: PLC0415 - loads pandas
+    from nearer.study.exports import people_report  # noqa: PLC0415 - loads pandas
 
     return [vars(report) for report in people_report(study.store.reader())]
 
