@@ -62,7 +62,7 @@ def read_header(db: sqlite3.Connection) -> dict[str, str]:
 
 def read_config(db: sqlite3.Connection) -> Config:
     """The settings as they are now: the first ones, and every change."""
-    config = Config.from_json(read_header(db)["config"])
+    config = Config.of(json.loads(read_header(db)["config"]))
     for (detail,) in db.execute("SELECT detail FROM events WHERE kind = 'settings' ORDER BY id"):
         config = config.changed(json.loads(detail))
     return config
@@ -70,7 +70,7 @@ def read_config(db: sqlite3.Connection) -> Config:
 
 def replay(db: sqlite3.Connection) -> Board:
     """Build the board that the file's rows describe."""
-    board = Board(Config.from_json(read_header(db)["config"]), stored_items(db))
+    board = Board(Config.of(json.loads(read_header(db)["config"])), stored_items(db))
     gc.disable()  # nothing here becomes garbage, and looking for it takes most of the time
     try:
         for row in read_rows(db):
@@ -114,7 +114,11 @@ def new_study(
     """Write a study file; it appears whole or not at all, and replaces nothing."""
     config.check_items(len(items))
     _check_positions(questions, config.questions)
-    header = {"format": str(FORMAT), "study": secrets.token_hex(8), "config": config.to_json()}
+    header = {
+        "format": str(FORMAT),
+        "study": secrets.token_hex(8),
+        "config": config.model_dump_json(),
+    }
     header |= {"version": nearer.__version__, "seed": str(config.seed), "method": config.method}
     with _drafted(Path(path)) as draft, closing(sqlite3.connect(draft, isolation_level=None)) as db:
         db.execute("PRAGMA journal_mode = WAL")
