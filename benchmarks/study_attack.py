@@ -29,10 +29,9 @@ import numpy as np
 from benchmarks._study_people import Outcome, Server, crowd
 from benchmarks.harness import Cell, Rows, cell, table
 from nearer.study.config import Config
-from nearer.study.exports import completions_csv
+from nearer.study.exports import completions_csv, people_report
 from nearer.study.items import EarlierAnswer, Item, import_answers
 from nearer.study.simulate import Crowd
-from nearer.study.statistics import people_report
 from nearer.study.store import Store, connect, new_study
 
 TIMED = True

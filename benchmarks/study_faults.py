@@ -19,10 +19,19 @@ import numpy as np
 
 from benchmarks._study_people import Outcome, Server, crowd
 from benchmarks.harness import Cell, Rows, grid, table
-from nearer.study.board import Board
+from nearer.study.board import (
+    Answer,
+    Batch,
+    Board,
+    Event,
+    Lease,
+    Participant,
+    Question,
+    Reply,
+    read_rows,
+)
 from nearer.study.config import Config
 from nearer.study.items import Item
-from nearer.study.rows import Answer, Batch, Event, Lease, Participant, Question, Reply, read_rows
 from nearer.study.simulate import Crowd
 from nearer.study.store import connect, new_study, read_config, replay, stored_items
 
@@ -44,8 +53,8 @@ def snapshot(board: Board, now: float) -> dict[str, Any]:
     """Everything on a board that does not depend on the order of its rows."""
     board.expire(now)
     names = ("config", "state", "answers", "all_asked", "used", "expected_tau", "people")
-    names += ("questions", "leases", "_free_holdouts", "_active", "_counts")
-    free = {person: set(ids) for person, ids in board._free.items() if ids}
+    names += ("questions", "leases", "active", "_counts")
+    free = {person: set(ids) for person, ids in board.free.items() if ids}
     return {**{name: getattr(board, name) for name in names}, "free": free}
 
 

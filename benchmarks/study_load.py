@@ -18,10 +18,9 @@ import numpy as np
 
 from benchmarks._study_people import answer_all, served
 from benchmarks.harness import Cell, Rows, cell, distinct, pick, summary, table
-from nearer.study.actions import GivenAnswer, answer, join, set_state
+from nearer.study.actions import answer, hand_out, join, pose, set_state
 from nearer.study.config import Config
 from nearer.study.items import EarlierAnswer, Item, import_answers
-from nearer.study.posing import hand_out, pose
 from nearer.study.simulate import Crowd
 from nearer.study.store import Store, new_study
 
@@ -72,7 +71,7 @@ def _rate(path: Path, n_people: int, seed: int) -> dict[str, float]:
             lease = trials[0].lease
 
             def change(ledger: Any, lease: int = lease) -> Any:
-                answer(ledger, person, GivenAnswer(lease, "left", 800.0))
+                answer(ledger, person, lease, "left", 800.0)
                 return hand_out(ledger, person)
 
             began = time.perf_counter()

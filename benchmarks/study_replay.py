@@ -24,9 +24,9 @@ from benchmarks.harness import Cell, Rows, distinct, grid, median, pick, table
 from nearer.questions import pack
 from nearer.study.config import Config
 from nearer.study.items import Item
-from nearer.study.maps import collected, draw_map
 from nearer.study.simulate import Crowd
 from nearer.study.store import connect, new_study
+from nearer.study.worker import collected, draw_map
 
 TIMED = True
 METHODS = ("informative", "random")

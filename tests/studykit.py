@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from nearer.study import actions, posing
-from nearer.study.actions import GivenAnswer, Identity, set_state
+from nearer.study import actions
+from nearer.study.actions import Identity, set_state
 from nearer.study.config import Config
 from nearer.study.items import Item
 from nearer.study.store import Store, new_study
@@ -61,15 +61,15 @@ class Bench:
         return self.write(actions.join, consent="1", identity=identity, **options).person
 
     def pose(self, rows, **options: object) -> int:
-        return self.write(posing.pose, np.asarray(rows), seen=0, seconds=0.0, **options)
+        return self.write(actions.pose, np.asarray(rows), seen=0, seconds=0.0, **options)
 
     def hand_out(self, person: int):
-        return self.write(posing.hand_out, person)
+        return self.write(actions.hand_out, person)
 
     def answer(
         self, person: int, lease: int, choice: str = "left", ms: float = 700.0, **more: object
     ) -> bool:
-        return self.write(actions.answer, person, GivenAnswer(lease, choice, ms, **more))
+        return self.write(actions.answer, person, lease, choice, ms, **more)
 
     @property
     def board(self):

@@ -9,7 +9,7 @@ from studykit import Bench, only_real
 
 from benchmarks.study_faults import snapshot
 from nearer.study.actions import exclude, withdraw
-from nearer.study.rows import Refusal, fact
+from nearer.study.board import Refusal, fact
 from nearer.study.store import replay
 
 CHOICES = ("left", "right", "undecided", "skip")
@@ -62,7 +62,9 @@ def act(bench, people, name, i, j):  # noqa: PLR0912 - one branch an operation
             if trials:
                 bench.answer(person, trials[0].lease, CHOICES[j])
         elif name == "late":
-            mine = [x for x in bench.board.leases.values() if x.person == person and not x.choice]
+            mine = [
+                x for x in bench.board.leases.values() if x.person == person and x.answer is None
+            ]
             if mine:
                 bench.clock.now += 1000
                 bench.answer(person, mine[0].id, CHOICES[j])

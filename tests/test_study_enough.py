@@ -7,14 +7,12 @@ import numpy as np
 import pytest
 from studykit import Bench, only_real
 
-from nearer.study.actions import change_settings, stage
+from nearer.study.actions import all_asked, change_settings, pose, stage
+from nearer.study.board import Refusal
 from nearer.study.conductor import questions_due
 from nearer.study.config import Config
-from nearer.study.maps import EVERY_KIND, collected, draw_map, triplets
-from nearer.study.posing import all_asked, pose
-from nearer.study.rows import Refusal
-from nearer.study.statistics import overview, people_report
-from nearer.study.worker import Worker
+from nearer.study.exports import overview, people_report
+from nearer.study.worker import EVERY_KIND, Worker, collected, draw_map, triplets
 
 
 def finish(bench, person, choose=lambda trial: "left"):

@@ -5,9 +5,8 @@ import pytest
 from studykit import Bench
 
 from nearer.study.actions import Identity, exclude, join
-from nearer.study.exports import completions_csv, export_csv, positions_csv
-from nearer.study.maps import triplets
-from nearer.study.statistics import people_report
+from nearer.study.exports import completions_csv, export_csv, people_report, positions_csv
+from nearer.study.worker import triplets
 
 
 @pytest.fixture

@@ -253,6 +253,6 @@ def test_settings_that_make_no_sense_are_refused(settings, match):
 
 def test_settings_survive_the_header():
     config = Config.of({"votes": 3, "holdout_share": 0, "n_components": 2})
-    assert Config.from_json(config.to_json()) == config
+    assert Config.model_validate_json(config.model_dump_json()) == config
     assert Config.of({"method": "basis"}).rule == "2+1"
     assert Config.of({"method": "basis", "scope": "person"}).rule == "1"

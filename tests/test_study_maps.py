@@ -10,12 +10,10 @@ from studykit import Bench, Web, only_real
 from nearer.asking.oracles import PointOracle
 from nearer.metrics import triplet_accuracy
 from nearer.questions import answered, random_questions
-from nearer.study.actions import add_map, change_settings
+from nearer.study.actions import add_map, change_settings, pose
 from nearer.study.conductor import map_is_due, questions_due
-from nearer.study.maps import asked_facts, collected, draw_map, triplets
-from nearer.study.posing import pose
 from nearer.study.store import connect, replay
-from nearer.study.worker import Choosing, Worker
+from nearer.study.worker import Choosing, Worker, asked_facts, collected, draw_map, triplets
 from nearer.trials import Trials
 
 KEPT = Path(__file__).parent / "data" / "study.db"

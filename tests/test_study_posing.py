@@ -5,8 +5,8 @@ import pytest
 from studykit import Bench, only_real
 
 from nearer.study.actions import agree, change_settings, join, set_state, stage, withdraw
-from nearer.study.maps import triplets
-from nearer.study.rows import Refusal
+from nearer.study.board import Refusal
+from nearer.study.worker import triplets
 
 
 @pytest.fixture

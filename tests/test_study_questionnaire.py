@@ -111,7 +111,7 @@ def test_nobody_is_screened_out_at_the_end():
 def test_a_file_with_pages_is_read_and_kept(tmp_path):
     (tmp_path / "s.yaml").write_text(yaml.safe_dump(PAGES), encoding="utf-8")
     config = Config.of(read_yaml(tmp_path / "s.yaml"))
-    assert Config.from_json(config.to_json()) == config
+    assert Config.model_validate_json(config.model_dump_json()) == config
     shown = config.pages["before-1"].shown("before-1")
     assert "<strong>first</strong>" in shown["html"]
     assert "<script>" not in shown["html"]

@@ -12,7 +12,7 @@ from nearer.cli import main
 from nearer.errors import InvalidInput
 from nearer.fitting.people import Pace
 from nearer.study.config import Config
-from nearer.study.exports import export_csv
+from nearer.study.exports import export_csv, people_report
 from nearer.study.items import (
     EarlierAnswer,
     OwnQuestion,
@@ -21,9 +21,8 @@ from nearer.study.items import (
     read_items,
     read_questions,
 )
-from nearer.study.maps import triplets
-from nearer.study.statistics import people_report
 from nearer.study.store import connect, new_study
+from nearer.study.worker import triplets
 
 NAMES = [f"word {k}" for k in range(8)]
 

@@ -103,7 +103,7 @@ def test_transparency_looks_the_same_in_the_dark_and_for_head_and_choices(browse
 
 
 def test_the_surround_is_recorded_and_must_be_a_colour():
-    assert '"surround":"#ffffff"' in Config().to_json()
+    assert '"surround":"#ffffff"' in Config().model_dump_json()
     with pytest.raises(InvalidInput, match="surround='grey': must be a colour like #808080"):
         Config.of({"surround": "grey"})
 

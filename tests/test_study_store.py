@@ -8,7 +8,7 @@ from studykit import Bench, make_study
 from benchmarks.study_faults import snapshot
 from nearer.errors import InvalidInput
 from nearer.study.actions import join
-from nearer.study.rows import Refusal, StoreTrouble
+from nearer.study.board import Refusal, StoreTrouble
 from nearer.study.store import back_up, connect, replay, serving
 
 

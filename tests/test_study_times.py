@@ -3,7 +3,7 @@
 import pytest
 from studykit import Bench, Web
 
-from nearer.study.rows import Refusal
+from nearer.study.board import Refusal
 
 
 def race(bench, person, ms=900.0):
@@ -13,7 +13,7 @@ def race(bench, person, ms=900.0):
 
 
 def test_a_bot_that_invents_its_times_is_flagged(tmp_path):
-    from nearer.study.statistics import people_report
+    from nearer.study.exports import people_report
 
     bench = Bench(tmp_path / "s.db", n=12, questions=50)
     race(bench, bench.join())
@@ -26,15 +26,15 @@ def test_a_bot_that_invents_its_times_is_flagged(tmp_path):
 
 
 def test_an_answer_that_waited_without_network_is_believed(tmp_path):
-    from nearer.study.actions import GivenAnswer, answer, elapsed
-    from nearer.study.statistics import people_report
+    from nearer.study.actions import answer, elapsed
+    from nearer.study.exports import people_report
 
     bench = Bench(tmp_path / "s.db", n=12, questions=40)
     person = bench.join()
 
     def together(ledger, leases):
         each = elapsed(ledger, person, leases)
-        return [answer(ledger, person, GivenAnswer(i, "left", 3000.0), each) for i in leases]
+        return [answer(ledger, person, i, "left", 3000.0, elapsed_ms=each) for i in leases]
 
     while trials := bench.hand_out(person):
         bench.clock.now += 7.0  # both were looked at, then the network came back

@@ -88,7 +88,7 @@ def test_words_that_do_not_fit_are_refused(language, own, message):
 def test_a_study_without_texts_speaks_its_language_and_keeps_what_it_said():
     config = Config.of({"language": "de", "title": "Blumen"})
     assert (config.title, config.question) == ("Blumen", read_words("de", {})["question"])
-    assert Config.from_json(config.to_json()) == config
+    assert Config.model_validate_json(config.model_dump_json()) == config
 
 
 @needs_browser

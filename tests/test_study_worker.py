@@ -10,11 +10,10 @@ from studykit import Bench, only_real
 import nearer
 from nearer.algorithms import methods
 from nearer.questions import pack
-from nearer.study.actions import add_map, set_state
+from nearer.study.actions import add_map, pose, set_state
+from nearer.study.actions import lease as lease_to
 from nearer.study.conductor import Conductor, map_is_due, questions_due
 from nearer.study.config import METHODS, Config
-from nearer.study.posing import lease as lease_to
-from nearer.study.posing import pose
 from nearer.study.worker import Choosing, Sorting, Worker
 
 
@@ -135,7 +134,7 @@ def test_the_conductor_keeps_a_stock_and_reports_a_method_that_fails(bench, monk
 
     failing = Conductor(bench.store)
     monkeypatch.setattr(
-        failing._chooser.process, "ask", lambda job: (_ for _ in ()).throw(RuntimeError("no"))
+        failing._chooser, "ask", lambda job: (_ for _ in ()).throw(RuntimeError("no"))
     )
     bench.write(lambda ledger: ledger.event("close", questions=list(ledger.board.questions)))
     failing.start()

@@ -137,7 +137,7 @@ def status(study: Path, show_people: bool, as_json: bool) -> None:
     """How a study stands; also while it is being served."""
     import jinja2
 
-    from nearer.study.statistics import overview, people_report
+    from nearer.study.exports import overview, people_report
     from nearer.study.store import connect, replay
 
     with closing(connect(study, read_only=True)) as db:
@@ -176,8 +176,8 @@ def export(study: Path, name: str, identities: bool, out: Path | None) -> None:
 def embed(study: Path, dim: int | None, seed: int, out: Path | None, as_json: bool) -> None:
     """Fit positions to the answers and write them as CSV."""
     from nearer.study.exports import positions_csv
-    from nearer.study.maps import EVERY_KIND, FEWEST, collected, draw_map
     from nearer.study.store import connect, read_config, stored_items
+    from nearer.study.worker import EVERY_KIND, FEWEST, collected, draw_map
 
     if out is not None:  # before the work of a fit
         check_file("--out", out, [study])

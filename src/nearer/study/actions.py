@@ -17,20 +17,41 @@ since the last one that came before them.
 
 The last answer can be taken back until the next one: the new answer is a row of its own that
 *supersedes* the old. An answer that a sort has already gone on from stays.
+
+*Questions.* A person's next question is what the plan of checks says (see `checks_due`), and mostly
+a real one: the first that the method posed and they have not answered. When the method has none in
+stock they do not wait and are not given hold-outs, which no map uses until the end, but something
+that counts: a question drawn at random that nobody was asked, and when all have been asked one more
+vote where it teaches most. A person for whom nothing is left has done enough and is finished, with
+thanks and code.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from math import comb
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from nearer.errors import InvalidInput
 from nearer.study.auth import hashed
-from nearer.study.config import CHANGEABLE
+from nearer.study.board import (
+    Answer,
+    Batch,
+    Lease,
+    Ledger,
+    Participant,
+    Promotion,
+    Question,
+    Refusal,
+    Reply,
+    fact,
+)
+from nearer.study.config import CHANGEABLE, Config
 from nearer.study.items import Item
-from nearer.study.rows import Answer, Lease, Ledger, Participant, Refusal, Reply
 from nearer.study.store import insert_items, stored_items
 
 #: panel: (its parameter for the person, further parameters that are kept)
@@ -41,6 +62,15 @@ PANELS: dict[str, tuple[str, tuple[str, ...]]] = {
     "link": ("participant", ()),
 }
 _LONGEST = 200
+FEWEST_CATCH = 2  # catch trials that the flag needs
+FEWEST_REPEATS = 4  # repeats that both times were decided, which the flag needs
+_LONG_ENOUGH = 20  # questions below which there is no room for so many checks
+_BLOCK = 50  # questions in which so many checks are wanted
+GAP = 5  # questions between one and its repeat, at least
+#: questions a person holds at a time: the one on the page and the one that is being loaded
+AHEAD = 2
+_TRIES = 64  # draws for a random question nobody was asked, before another purpose is tried
+_SAMPLE = 256  # questions among which the one is found where a vote teaches most
 # A browser's clock may run a little faster than the server's.
 _SLACK, _SLACK_MS = 1.01, 50.0
 
@@ -185,27 +215,27 @@ def fill_in(ledger: Ledger, person: int, page: str, replies: Mapping[str, Any], 
 
 
 def present(ledger: Ledger, person: int) -> Participant:
-    """Somebody who takes part, or a refusal."""
+    """A person who takes part; one who does not, or no longer, is refused."""
     found = ledger.board.people.get(person)
     if found is None:
-        raise Refusal(404, "you are not known here; open the study's link again")
+        raise Refusal(404, f"person {person}: is not known here; open the study's link again")
     if found.withdrawn:
-        raise Refusal(410, "you withdrew from this study and your answers were erased")
+        raise Refusal(410, f"person {person}: withdrew from this study; the answers were erased")
     return found
 
 
 def exclude(ledger: Ledger, person: int, excluded: bool, why: str = "") -> None:
     """Leave a person's answers out of votes and maps, or count them again."""
-    if _known(ledger, person).withdrawn:
-        raise Refusal(409, f"person {person}: withdrew and has no answers")
+    present(ledger, person)
     ledger.event("exclude" if excluded else "include", person, why=why)
 
 
 def withdraw(ledger: Ledger, person: int) -> int:
     """Erase a person: identity, replies, answers and leases. How many answers are gone."""
-    if _known(ledger, person).withdrawn:
+    found = ledger.board.people.get(person)
+    if found is not None and found.withdrawn:
         return 0
-    answers = ledger.board.people[person].answered
+    answers = present(ledger, person).answered
     ledger.event("withdraw", person, answers=answers)
     for table in ("identities", "browsers", "replies", "answers", "leases"):
         ledger.db.execute(f"DELETE FROM {table} WHERE person = ?", (person,))
@@ -213,24 +243,266 @@ def withdraw(ledger: Ledger, person: int) -> int:
     return answers
 
 
-def _known(ledger: Ledger, person: int) -> Participant:
-    found = ledger.board.people.get(person)
-    if found is None:
-        raise Refusal(404, f"person {person}: nobody of that number takes part")
-    return found
+# Questions -------------------------------------------------------------------------------------
+
+
+def checks_due(
+    config: Config, person: int, number: int, given: Mapping[str, int], own: bool
+) -> list[str]:
+    """The kinds of check of which one should be a person's question of this number (from 0).
+
+    What comes first is due first; another one is where there can be none of that kind, as no catch
+    trial among odd ones out. Without any, it should be a real one. A person's questions are cut
+    into as many pieces as there are checks of a kind, and one is due at a random place of each.
+    `given` counts what the person has had of each kind; `own`: the researcher brought questions.
+    """
+    # One repeat more than the flag needs, since it may meet an answer that was skipped.
+    kinds = {
+        "catch": (config.catch_share, FEWEST_CATCH, 0),
+        "repeat": (config.repeat_share, FEWEST_REPEATS + 1, 2 * GAP),
+        "holdout": (config.holdout_share, 0, 0),
+        "own": (config.own_share if own else 0.0, 0, 0),
+    }
+    blocks = max(round(config.questions / _BLOCK), 1)
+    due = []
+    for k, (kind, (share, fewest, earliest)) in enumerate(kinds.items()):
+        least = fewest if share and config.questions >= _LONG_ENOUGH else 0
+        count = blocks * max(round(share * config.questions / blocks), least)
+        j = given.get(kind, 0)
+        if j < count:
+            first = min(earliest, config.questions // 2)
+            # Nothing is planned for the last places, where checks that are due together still fit.
+            piece = (config.questions - len(kinds) - first) / count
+            place = np.random.default_rng([config.seed, person, k, j]).random()
+            if number >= first + (j + place) * piece:
+                due.append(kind)
+    return due
+
+
+class Trial(NamedTuple):
+    """A question as one person is shown it."""
+
+    lease: int
+    number: int
+    task: str
+    query: int | None
+    shown: tuple[int, ...]
+    choose: int = 1
+
+
+def hand_out(ledger: Ledger, person: int) -> list[Trial]:
+    """The questions that a person should see now and next.
+
+    Empty when there are no more; then the person has finished.
+    """
+    found, board = present(ledger, person), ledger.board
+    board.expire(ledger.now)
+    held = list(found.holds.values())
+    running = board.state == "running"
+    while running and len(held) < min(AHEAD, board.config.questions - found.answered):
+        question = _next_question(ledger, person, found.answered + len(held), bool(held))
+        if question is None:
+            break
+        held.append(lease(ledger, person, question))
+    if running and not held and not found.finished:
+        ledger.event("finish", person, answered=found.answered)
+    return [trial_of(ledger, x, found.answered + k + 1) for k, x in enumerate(held)]
+
+
+def trial_of(ledger: Ledger, lease: Lease, number: int) -> Trial:
+    """A lease as it is shown."""
+    question = ledger.board.questions[lease.question]
+    return Trial(lease.id, number, question.task, question.query, lease.shown, question.choose)
+
+
+def lease(ledger: Ledger, person: int, question: Question) -> Lease:
+    """Give a question to a person, its things in an order that is drawn."""
+    shown = question.shown
+    if len(shown) > 2:
+        shown = tuple(shown[k] for k in ledger.rng.permutation(len(shown)))
+    elif ledger.rng.random() < 0.5:
+        shown = shown[::-1]
+    if question.repeats is not None:
+        mine = ledger.board.people[person].leases
+        shown = next(x.shown for x in mine if x.question == question.repeats and x.answer)[::-1]
+    now = ledger.now
+    expires = now + ledger.board.config.lease_seconds
+    return ledger.add(Lease(0, question.id, person, shown, now, expires))
+
+
+def pose(
+    ledger: Ledger,
+    questions: Sequence[Sequence[int]],
+    *,
+    seen: int,
+    seconds: float,
+    odds: Sequence[float] | None = None,
+    person: int | None = None,
+    whole_round: bool = False,
+    done: bool = False,
+) -> int:
+    """Add the questions that a method chose, rows ``(head, a, b)``; how many of them are new.
+
+    `odds` says how much likelier than at random the method was to choose each of them, and `done`
+    that it has no more.
+
+    With `whole_round` they are all the method needs: open ones it no longer does are closed
+    (the votes of somebody who was excluded can lead a sort another way), and hold-outs among
+    them become real, since a sort cannot go on without their answers.
+    """
+    board = ledger.board
+    chances: Sequence[float | None] = odds or [None] * len(questions)
+    rows = {
+        fact(int(h), (int(a), int(b))): (int(h), int(a), int(b), chance)
+        for (h, a, b), chance in zip(questions, chances, strict=True)
+    }
+    closes = [
+        q.id
+        for q in board.questions.values()
+        if whole_round
+        and q.purpose == "main"
+        and not q.closed
+        and q.verdict.wanted
+        and q.person == person
+        and q.fact not in rows
+    ]
+    there = {key: _asks(ledger, key, person) for key in rows}
+    new = [row for key, row in rows.items() if there[key] is None]
+    needed = [q.id for q in there.values() if whole_round and q and q.purpose != "main"]
+    if done and person is None and not new and not needed:
+        all_asked(ledger)
+    if not new and not closes and not needed:
+        return 0
+    method = board.config.method
+    batch = ledger.add(Batch(0, ledger.now, person, method, seen, seconds)).id
+    if closes:
+        ledger.event("close", questions=closes)
+    for question in needed:
+        ledger.add(Promotion(0, question, batch))
+    for head, a, b, chance in new:
+        ledger.add(Question(0, "two", head, (a, b), "main", 1, person, batch, odds=chance))
+    return len(new) + len(needed)
+
+
+def all_asked(ledger: Ledger) -> None:
+    """The method has no more questions."""
+    if not ledger.board.all_asked:
+        ledger.event("all_asked")
+
+
+def _asks(ledger: Ledger, key: Hashable, person: int | None) -> Question | None:
+    """The question that asks this already, of this person or of everybody."""
+    earlier = ledger.board.asked.get(person, {}).get(key)
+    found = None if earlier is None else ledger.board.questions[earlier]
+    return None if found is None or found.closed else found
+
+
+def _next_question(ledger: Ledger, person: int, number: int, ahead: bool) -> Question | None:
+    """What is due for a person's next trial; None when they have done enough.
+
+    With `ahead` they have another one to answer first. Where a sort has fewer questions than there
+    are people they are then given nothing yet: somebody else can answer it sooner, and the round
+    of a sort ends when its slowest question is decided.
+    """
+    board = ledger.board
+    if board.enough:
+        return None
+    shared = board.config.in_rounds and board.config.scope == "pooled"
+    if ahead and shared and board.stock() <= len(board.active):
+        return None
+    fixed = next((i for i in board.own if board.questions[i].position == number + 1), None)
+    if fixed is not None and board.questions[fixed].fact not in board.people[person].seen:
+        return board.questions[fixed]
+    listed = (i for i in board.own if board.questions[i].position is None)
+    came_back = board.free["holdout"]
+    makers: dict[str, Callable[[], Question | None]] = {
+        "main": lambda: board.next_main(person) or board.next_spare(person),
+        "own": lambda: board.first(person, listed),
+        "holdout": lambda: board.first(person, came_back) or _random(ledger, person, "holdout"),
+        "repeat": lambda: _repeat(ledger, person),
+        "catch": lambda: _catch(ledger, person),
+    }
+    given = board.people[person].given
+    due = checks_due(board.config, person, number, given, bool(board.own))
+    for purpose in (*due, "main"):
+        question = makers[purpose]()
+        if question is not None:
+            return question
+    question = _random(ledger, person, "extra")
+    if question is None and board.config.task != "two" and _all_posed(ledger):
+        all_asked(ledger)  # larger screens are drawn here alone; of two, who chooses says it
+    return question or _further_vote(ledger, person)
+
+
+def _all_posed(ledger: Ledger) -> bool:
+    """Whether every screen that there can be was put to somebody."""
+    config, n = ledger.board.config, len(ledger.board.items)
+    odd = config.task == "odd"
+    screens = comb(n, config.things) if odd else n * comb(n - 1, config.things)
+    return len(ledger.board.asked[None]) >= screens
+
+
+def _further_vote(ledger: Ledger, person: int) -> Question | None:
+    """The question where one more vote of this person teaches most."""
+    board = ledger.board
+    ids: Sequence[int] = board.counted
+    if len(ids) > _SAMPLE:
+        ids = [ids[k] for k in ledger.rng.integers(len(ids), size=_SAMPLE)]
+    seen = board.people[person].seen
+    questions = (board.questions[i] for i in ids)
+    able = [q for q in questions if q.person in (None, person) and q.fact not in seen]
+    return min(able, key=lambda q: q.contested, default=None)
+
+
+def _random(ledger: Ledger, person: int, purpose: str) -> Question | None:
+    """A random question that nobody was asked; no method will choose it.
+
+    The first one counts: where there are few, hold-outs must not be all of them.
+    """
+    board = ledger.board
+    config, mine = board.config, board.asked.get(person, {})
+    has_query = config.task != "odd"
+    if purpose == "holdout" and not board.counted:
+        return None
+    for _ in range(_TRIES):
+        drawn = _distinct(ledger, config.things + has_query)
+        query, shown = (drawn[0], drawn[1:]) if has_query else (None, drawn)
+        key = fact(query, shown)
+        if key not in board.asked[None] and key not in mine:
+            asked = (config.task, query, tuple(shown), purpose, config.choose)
+            return ledger.add(Question(0, *asked))
+    return None
+
+
+def _repeat(ledger: Ledger, person: int) -> Question | None:
+    """A question this person answered before; it will be shown with the sides swapped."""
+    repeatable = ledger.board.people[person].repeatable
+    if len(repeatable) <= GAP:
+        return None
+    first = ledger.board.questions[repeatable[0]]
+    again = (first.task, first.query, first.shown, "repeat", first.choose)
+    return ledger.add(Question(0, *again, person=person, repeats=first.id))
+
+
+def _catch(ledger: Ledger, person: int) -> Question | None:
+    """A question whose answer is plain: one of the choices is the head itself."""
+    config = ledger.board.config
+    if config.task == "odd":  # there is no head
+        return None
+    head, *others = _distinct(ledger, config.things)
+    plain = (config.task, head, (head, *others), "catch", config.choose)
+    return ledger.add(Question(0, *plain, person=person, expected=head))
+
+
+def _distinct(ledger: Ledger, k: int) -> list[int]:
+    n = len(ledger.board.items)
+    drawn: dict[int, None] = {}
+    while len(drawn) < k:  # far faster than drawing without replacement
+        drawn[int(ledger.rng.random() * n)] = None
+    return list(drawn)
 
 
 # Answers ---------------------------------------------------------------------------------------
-
-
-class GivenAnswer(NamedTuple):
-    """What came from a person."""
-
-    lease: int
-    choice: str  # left, right, undecided, skip; or chosen, with the things
-    response_ms: float | None = None
-    chosen: tuple[int, ...] | None = None
-    instead: bool = False
 
 
 def elapsed(ledger: Ledger, person: int, leases: Sequence[int]) -> float | None:
@@ -253,34 +525,46 @@ def may_take_back(ledger: Ledger, person: Participant) -> bool:
 
 
 def answer(
-    ledger: Ledger, person: int, given: GivenAnswer, elapsed_ms: float | None = None
+    ledger: Ledger,
+    person: int,
+    number: int,
+    choice: str,
+    response_ms: float | None = None,
+    *,
+    chosen: tuple[int, ...] | None = None,
+    instead: bool = False,
+    elapsed_ms: float | None = None,
 ) -> bool:
-    """Store an answer; False when the very same answer was stored before."""
-    found, board = present(ledger, person), ledger.board
-    lease, now, ms = board.leases.get(given.lease), ledger.now, given.response_ms
+    """Store the answer to a lease; False when the very same answer was stored before.
+
+    `choice` is left, right, undecided, skip, or chosen with the things that were `chosen`, best
+    first. With `instead` it takes the place of the person's last answer.
+    """
+    found, board, now = present(ledger, person), ledger.board, ledger.now
+    lease = board.leases.get(number)
     if lease is None or lease.person != person:
-        raise Refusal(403, f"question {given.lease} was not given to you; load the page again")
-    choice, chosen = _chosen(ledger, lease, given)
+        raise Refusal(403, f"question {number} was not given to you; load the page again")
+    choice, chosen = _chosen(ledger, lease, choice, chosen)
     supersedes = None
     if lease.answer is not None:
         if (lease.answer.choice, lease.answer.chosen) == (choice, chosen):
             return False
-        if not given.instead:
-            raise Refusal(409, f"question {lease.id} was answered before; that stays")
+        if not instead:
+            raise Refusal(409, f"question {number} was answered before; that stays")
         if lease.answer is not found.last or not may_take_back(ledger, found):
-            raise Refusal(409, f"question {lease.id}: only the last answer can be taken back")
+            raise Refusal(409, f"question {number}: only the last answer can be taken back")
         supersedes = lease.answer.id
     offered = {"skip": board.config.can_skip, "undecided": board.config.can_be_undecided}
     if not offered.get(choice, True):
         raise Refusal(422, f"choice={choice!r}: this study does not offer it")
     if elapsed_ms is None:
-        elapsed_ms = elapsed(ledger, person, [lease.id])
+        elapsed_ms = elapsed(ledger, person, [number])
     if elapsed_ms is not None and elapsed_ms < board.config.fastest_ms:
         raise Refusal(429, "that was faster than anybody can look; wait a moment, then go on")
-    if board.config.refuse_false_times and is_false(ms, lease.issued, now):
-        out = 1000 * (now - lease.issued)
-        raise Refusal(422, f"response_ms={ms}: the question was handed out only {out:.0f} ms ago")
-    row = (lease.id, lease.question, person, choice, chosen, ms, elapsed_ms, now, supersedes)
+    if board.config.refuse_false_times and is_false(response_ms, lease.issued, now):
+        out = f"the question was handed out only {1000 * (now - lease.issued):.0f} ms ago"
+        raise Refusal(422, f"response_ms={response_ms}: {out}")
+    row = (number, lease.question, person, choice, chosen, response_ms, elapsed_ms, now, supersedes)
     ledger.add(Answer(0, *row))
     if found.answered >= board.config.questions and not found.finished:
         ledger.event("finish", person, answered=found.answered)
@@ -293,15 +577,17 @@ def is_false(response_ms: Any, issued: Any, received: Any) -> Any:
     return response_ms is not None and response_ms > out * _SLACK + _SLACK_MS
 
 
-def _chosen(ledger: Ledger, lease: Lease, given: GivenAnswer) -> tuple[str, tuple[int, ...] | None]:
-    """The choice as the file keeps it: which of the things were chosen."""
-    if given.choice in ("undecided", "skip"):
-        return given.choice, None
-    if given.choice in ("left", "right"):
+def _chosen(
+    ledger: Ledger, lease: Lease, choice: str, chosen: tuple[int, ...] | None
+) -> tuple[str, tuple[int, ...] | None]:
+    """The choice as the file has it: which of the things were chosen."""
+    if choice in ("undecided", "skip"):
+        return choice, None
+    if choice in ("left", "right"):
         if len(lease.shown) != 2:
-            raise Refusal(422, f"choice={given.choice!r}: {len(lease.shown)} things were shown")
-        return "chosen", (lease.shown[given.choice == "right"],)
-    chosen, wanted = given.chosen or (), ledger.board.questions[lease.question].choose
+            raise Refusal(422, f"choice={choice!r}: {len(lease.shown)} things were shown")
+        return "chosen", (lease.shown[choice == "right"],)
+    chosen, wanted = chosen or (), ledger.board.questions[lease.question].choose
     if len(set(chosen)) != wanted or len(chosen) != wanted or not set(chosen) <= set(lease.shown):
         raise Refusal(422, f"chosen: {len(chosen)} things; must be {wanted} of those shown")
     return "chosen", chosen

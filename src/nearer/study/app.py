@@ -35,11 +35,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 import nearer
 from nearer.study import participants, researchers
 from nearer.study.auth import Guesses, Signer
+from nearer.study.board import StoreTrouble
 from nearer.study.conductor import Conductor
 from nearer.study.researchers import form_token, login_of
-from nearer.study.rows import StoreTrouble
 from nearer.study.store import Store, read_header
-from nearer.study.web import Here, Media, Study, add_error_handlers, page
+from nearer.study.web import Here, Media, Study, add_error_handlers, page, problem
 from nearer.study.words import read_words
 
 _TABS = {"overview": "Overview", "map": "Map", "people": "People", "items": "Items", "data": "Data"}
@@ -117,8 +117,7 @@ def create_app(study: Study) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.study = study
-    app.add_middleware(researchers.Gate)
-    app.add_middleware(Guard)  # the outermost: every reply gets its headers
+    app.add_middleware(Guard)
     add_error_handlers(app)
     for router in (participants.router, researchers.router, researchers.doors):
         app.include_router(router)
@@ -177,6 +176,8 @@ def _add_pages(app: FastAPI) -> None:
 class Guard:
     """Adds the security headers to every reply and refuses bodies that are too long or too slow.
 
+    Strangers are turned away from the dashboard before a byte of what they send is read.
+
     A HEAD request is answered as GET would be, without the body; and what is served below a path
     answers there, whether or not a proxy took the path away.
     """
@@ -226,7 +227,10 @@ class Guard:
             scope = {**scope, "root_path": study.prefix, "path": path}
         if asked_for_head:
             scope = {**scope, "method": "GET"}
-        await self._app(scope, guarded_receive, guarded_send)
+        app = self._app
+        if researchers.router.prefix in scope["path"] and login_of(Request(scope)) is None:
+            app = problem(401, "log in first, at /login")
+        await app(scope, guarded_receive, guarded_send)
 
 
 @lru_cache(maxsize=8)

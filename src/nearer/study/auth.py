@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import hmac
 import ipaddress
 import secrets
 import sqlite3
@@ -29,9 +28,8 @@ from typing import Any, NamedTuple
 
 import itsdangerous
 
-from nearer.study.rows import Ledger
+from nearer.study.board import Ledger
 
-_SCRYPT = {"n": 1 << 14, "r": 8, "p": 1}
 MIN_PASSWORD = 10
 SESSION_SECONDS, BROWSER_SECONDS = 7 * 24 * 3600, 365 * 24 * 3600
 _REMEMBERED = 10_000  # addresses and names whose tries are remembered
@@ -83,23 +81,17 @@ def hashed(word: str) -> str:
     return hashlib.sha256(word.encode(errors="replace")).hexdigest()
 
 
-def hash_password(password: str) -> str:
+def hash_password(password: str, salt: bytes | None = None) -> str:
     """A salted scrypt hash, with its parameters, as text."""
-    salt = secrets.token_bytes(16)
-    digest = hashlib.scrypt(password.encode(), salt=salt, **_SCRYPT)
-    return f"scrypt${_SCRYPT['n']}${_SCRYPT['r']}${_SCRYPT['p']}${salt.hex()}${digest.hex()}"
+    salt = salt or secrets.token_bytes(16)
+    digest = hashlib.scrypt(password.encode(), salt=salt, n=1 << 14, r=8, p=1)
+    return f"scrypt$16384$8$1${salt.hex()}${digest.hex()}"
 
 
 def check_password(password: str, stored: str | None) -> bool:
     """Whether a password is the stored one; takes as long when there is none stored."""
-    if stored is None:
-        hash_password(password)
-        return False
-    _, n, r, p, salt, digest = stored.split("$")
-    found = hashlib.scrypt(
-        password.encode(), salt=bytes.fromhex(salt), n=int(n), r=int(r), p=int(p)
-    )
-    return hmac.compare_digest(found.hex(), digest)
+    salt = bytes.fromhex(stored.split("$")[4]) if stored else None
+    return secrets.compare_digest(hash_password(password, salt), stored or "")
 
 
 class Rate:

@@ -1,12 +1,14 @@
-"""Where every question and every person stands: what the rows of the log come to.
+"""The log of a study: its rows, and where every question and every person stands after them.
 
-The board holds no connection and reads no clock. `apply` gets each row once, when it is written
-and again in a replay, and the rest answers what may happen next. Everything on it is a function of
-the rows and of the time, so a board built row by row as the study ran equals a board built from
-the finished file.
+A row is an object whose first fields are the columns of its table. Fields that no constructor takes
+hold what later rows made of it: the votes on a question, what a person has in hand. A row is
+written and applied by the same code: `Ledger.add` puts it into the file and gives it to the board,
+`read_rows` reads every row from the file for a board in the same way. So one place says what a row
+does, `Board.apply`, and a server that was killed goes on as if nothing had happened.
 
-Leases end by the clock, looked at when somebody needs a question: a closed tab blocks nobody. An
-answer that comes after its lease ended is kept like any other.
+The board holds no connection and reads no clock; it is a function of the rows and of the time.
+Leases end by the clock, looked at when a person needs a question: a closed tab blocks nobody. An
+answer that comes after its lease ended is stored like any other.
 
 *Tasks.*
 
@@ -28,25 +30,307 @@ a person's votes out and the same function gives the new decision.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from typing import Any
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+
+from nearer.errors import NearerError
 from nearer.study.config import RULES, Config
-from nearer.study.rows import (
-    Answer,
-    Batch,
-    Event,
-    Lease,
-    Participant,
-    Promotion,
-    Question,
-    Reply,
-    Row,
-    Verdict,
-)
 
 #: purposes whose answers make the map; hold-outs, repeats and catch trials judge it and people
 COUNTED = ("main", "extra", "own")
+
+
+class Refusal(NearerError):
+    """A request that the study turns down; nothing was changed.
+
+    Attributes
+    ----------
+    status
+        The HTTP status that says so on the web.
+    """
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class StoreTrouble(NearerError):
+    """The study's file cannot be written: disk full, read-only, gone. Nothing was acknowledged."""
+
+
+# Rows ------------------------------------------------------------------------------------------
+
+
+class Verdict(NamedTuple):
+    """What the votes on a question say so far."""
+
+    #: True or False once decided; None while open, and when people gave it up
+    answer: bool | None
+    #: how many more people should be asked now; 0 when it is closed
+    wanted: int
+    #: enough people could not decide: it is asked no more
+    given_up: bool
+
+
+def fact(query: int | None, shown: Sequence[int]) -> Hashable:
+    """One key for a question however its things are ordered.
+
+    Examples
+    --------
+    >>> fact(3, (1, 2)) == fact(3, (2, 1)) != fact(1, (3, 2))
+    True
+    """
+    return (query, *sorted(shown))
+
+
+class OwnQuestion(NamedTuple):
+    """A question of the researcher's."""
+
+    head: int
+    a: int
+    b: int
+    position: int | None = None
+    expected: int | None = None
+
+
+@dataclass(slots=True)
+class Participant:
+    """A person who takes part."""
+
+    id: int
+    pseudonym: str
+    joined: float
+    language: str = ""
+    consent: str | None = field(init=False, default=None)
+    ready: bool = field(init=False, default=False)
+    finished: bool = field(init=False, default=False)
+    excluded: bool = field(init=False, default=False)
+    withdrawn: bool = field(init=False, default=False)
+    answered: int = field(init=False, default=0)
+    last: Answer | None = field(init=False, default=None)
+    #: pages of a questionnaire that were filled in, and whether that screened the person out
+    pages: dict[str, bool] = field(init=False, default_factory=dict)
+    leases: list[Lease] = field(init=False, default_factory=list)
+    holds: dict[int, Lease] = field(init=False, default_factory=dict)
+    #: questions answered or in hand: by what they ask, and by their purpose
+    seen: Counter[Hashable] = field(init=False, default_factory=Counter)
+    given: Counter[str] = field(init=False, default_factory=Counter)
+    #: questions this person answered, oldest first, that could be repeated
+    repeatable: list[int] = field(init=False, default_factory=list)
+    repeated: set[int] = field(init=False, default_factory=set)
+
+
+@dataclass(slots=True)
+class Batch:
+    """A method chose questions, having seen the answers up to `seen`."""
+
+    id: int
+    at: float
+    person: int | None
+    method: str
+    seen: int
+    seconds: float
+
+
+@dataclass(slots=True)
+class Question:
+    """A question that can be asked."""
+
+    id: int
+    task: str
+    query: int | None
+    shown: tuple[int, ...]
+    purpose: str
+    choose: int = 1
+    person: int | None = None
+    batch: int | None = None
+    repeats: int | None = None
+    position: int | None = None
+    expected: int | None = None
+    odds: float | None = None
+    closed: bool = field(init=False, default=False)
+    live: int = field(init=False, default=0)  # leases that have neither ended nor been answered
+    votes: dict[int, Answer] = field(init=False, default_factory=dict)  # by lease
+    verdict: Verdict = field(init=False, default=Verdict(None, 1, False))
+    counted_as: str = field(init=False, default="")
+    posed_as: str = field(
+        init=False
+    )  # a hold-out may become a real question; people were given a hold-out
+    fact: Hashable = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.fact = fact(self.query, self.shown)
+        self.posed_as = self.purpose
+
+    def vote(self, answer: Answer) -> bool | None:
+        """Whether an answer is for the first of what is shown; None: undecided, or skipped."""
+        return None if answer.chosen is None else answer.chosen[0] == self.shown[0]
+
+    @property
+    def standing(self) -> str:
+        """How an overview counts it."""
+        if self.verdict.wanted == 0:
+            return "given_up" if self.verdict.given_up else "decided"
+        return "dropped" if self.closed else "leased" if self.live else "open"
+
+    @property
+    def contested(self) -> tuple[int, int]:
+        """Smaller where one more vote teaches more: few votes, then votes that disagree."""
+        votes = [vote for a in self.votes.values() if (vote := self.vote(a)) is not None]
+        return len(votes) + self.live, abs(2 * sum(votes) - len(votes))
+
+
+@dataclass(slots=True)
+class Promotion:
+    """A hold-out became a real question."""
+
+    id: int
+    question: int
+    batch: int | None
+
+
+@dataclass(slots=True)
+class Lease:
+    """A question in a person's hands, in the order of their screen."""
+
+    id: int
+    question: int
+    person: int
+    shown: tuple[int, ...]
+    issued: float
+    expires: float
+    live: bool = field(init=False, default=True)
+    answer: Answer | None = field(init=False, default=None)
+
+
+@dataclass(slots=True)
+class Answer:
+    """What a person chose; in place of an earlier answer where `supersedes` names one."""
+
+    id: int
+    lease: int
+    question: int
+    person: int
+    choice: str
+    chosen: tuple[int, ...] | None
+    response_ms: float | None
+    elapsed_ms: float | None
+    received: float
+    supersedes: int | None = None
+
+
+@dataclass(slots=True)
+class Reply:
+    """What a person wrote on a page of a questionnaire."""
+
+    id: int
+    at: float
+    person: int
+    page: str
+    reply: dict[str, Any]  # the replies by field, and whether they screened the person out
+
+
+@dataclass(slots=True)
+class Event:
+    """Anything else that happened."""
+
+    id: int
+    at: float
+    kind: str
+    person: int | None
+    detail: dict[str, Any]
+
+
+Row = Participant | Batch | Question | Promotion | Lease | Answer | Reply | Event
+R = TypeVar("R", Participant, Batch, Question, Promotion, Lease, Answer, Reply, Event)
+
+#: table of each kind, in the order of a replay: what a row speaks of was read before it
+_TABLES: dict[type[Row], str] = {
+    Participant: "people", Batch: "batches", Question: "questions", Promotion: "promoted",
+    Lease: "leases", Answer: "answers", Reply: "replies", Event: "events",
+}  # fmt: skip
+_COLUMNS = {kind: [f.name for f in fields(kind) if f.init and f.name != "id"] for kind in _TABLES}
+_JSON = ("shown", "chosen", "detail", "reply")
+_INSERT = {
+    kind: f"INSERT INTO {_TABLES[kind]} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
+    for kind, names in _COLUMNS.items()
+}
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+
+
+def decode(text: str) -> Any:
+    """What a column of JSON holds: mostly a list of numbers."""
+    return _numbers(text) if text[0] == "[" else json.loads(text)
+
+
+@lru_cache(maxsize=1 << 16)  # the same screens come again and again
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text[1:-1].split(","))) if len(text) > 2 else ()
+
+
+def read_rows(db: sqlite3.Connection) -> Iterator[Row]:
+    """All rows of the log."""
+    for kind, names in _COLUMNS.items():
+        coded = [k for k, name in enumerate(names, 1) if name in _JSON]
+        for found in db.execute(f"SELECT id, {', '.join(names)} FROM {_TABLES[kind]} ORDER BY id"):
+            values = list(found)
+            for k in coded:
+                if values[k] is not None:
+                    values[k] = decode(values[k])
+            yield kind(*values)
+
+
+class Ledger:
+    """What a change works with: the open transaction, the board, the time, and chance.
+
+    Every change gets it from the writer (see `nearer.study.store`) and may use it only until it
+    returns; nothing else sees the board.
+    """
+
+    def __init__(
+        self,
+        db: sqlite3.Connection,
+        board: Board,
+        clock: Callable[[], float],
+        rng: np.random.Generator,
+    ) -> None:
+        self.db = db
+        self.board = board
+        self.rng = rng
+        self.erased = False  # whether something was deleted that must leave no trace
+        self._clock = clock
+
+    @property
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        return self._clock()
+
+    def add(self, row: R) -> R:
+        """Write a row, which gets its number by that, and apply it."""
+        values = (
+            _encode(value) if name in _JSON and value is not None else value
+            for name in _COLUMNS[type(row)]
+            for value in [getattr(row, name)]
+        )
+        number = self.db.execute(_INSERT[type(row)], tuple(values)).lastrowid
+        assert number is not None  # SQLite numbers every inserted row
+        row.id = number
+        self.board.apply(row)
+        return row
+
+    def event(self, kind: str, person: int | None = None, **detail: Any) -> None:
+        """Write down that something happened, and apply it."""
+        self.add(Event(0, self.now, kind, person, detail))
+
+
+# What the rows come to -------------------------------------------------------------------------
 
 
 def tally(rule: str, votes: Iterable[bool | None]) -> Verdict:
@@ -98,20 +382,16 @@ class Board:
         self.all_asked = False  # a method said that it has no more questions
         self.used = 0  # the newest answer that a method has seen
         self.expected_tau = 0.0  # of the newest map
-        self._free: dict[int | None, dict[int, None]] = {}  # real questions somebody could take
-        self._free_holdouts: dict[int, None] = {}
+        #: questions that could be taken: real ones of everybody (None) or one person, hold-outs
+        self.free: dict[int | str | None, dict[int, None]] = {None: {}, "holdout": {}}
+        self.active: dict[int, None] = {}  # people who hold a question
         self._handed: dict[int, None] = {}  # real ones that wait for votes of people who hold them
         self._ending: list[tuple[float, int]] = []
-        self._active: dict[int, None] = {}  # people who hold a question
         self._counts = dict.fromkeys(("open", "leased", "decided", "given_up", "dropped"), 0)
-        kinds = (Participant, Batch, Question, Promotion, Lease, Answer, Reply, Event)
-        self._apply: dict[type[Row], Callable[[Any], None]] = {
-            kind: getattr(self, f"_{kind.__name__.lower()}") for kind in kinds
-        }
 
     def apply(self, row: Row) -> None:
         """Take in a row that was written."""
-        self._apply[type(row)](row)
+        getattr(self, f"_{type(row).__name__.lower()}")(row)
 
     # What a row does -----------------------------------------------------------------------
 
@@ -141,7 +421,7 @@ class Board:
     def _promotion(self, row: Promotion) -> None:
         question = self.questions[row.question]
         if question.purpose == "holdout":
-            self._free_holdouts.pop(question.id, None)
+            self.free["holdout"].pop(question.id, None)
             self.counted.append(question.id)
         before = sum(self._counts_as_answer(a) for a in question.votes.values())
         question.purpose = "main"
@@ -156,7 +436,7 @@ class Board:
         self._give(person, question, 1)
         question.live += 1
         heapq.heappush(self._ending, (lease.expires, lease.id))
-        self._active[lease.person] = None
+        self.active[lease.person] = None
         self._shelve(question)
 
     def _answer(self, answer: Answer) -> None:
@@ -254,10 +534,8 @@ class Board:
 
     def next_main(self, person: int) -> Question | None:
         """The first real question that this person may answer now, own ones before others'."""
-        own = next(iter(self._free.get(person, ())), None)
-        if own is not None:
-            return self.questions[own]
-        return self._first(person, self._free.get(None, ()))
+        own = next(iter(self.free.get(person, ())), None)
+        return self.first(person, self.free[None]) if own is None else self.questions[own]
 
     def next_spare(self, person: int) -> Question | None:
         """A real question that others hold, where one vote more may decide it before they do.
@@ -276,27 +554,15 @@ class Board:
         ]
         return self.questions[min(able)[1]] if able else None
 
-    def next_holdout(self, person: int) -> Question | None:
-        """A hold-out question that was handed out and came back."""
-        return self._first(person, self._free_holdouts)
-
-    def next_own(self, person: int) -> Question | None:
-        """The first question of the researcher's list that has no place of its own."""
-        return self._first(person, (i for i in self.own if self.questions[i].position is None))
-
-    def next_repeat(self, person: int, gap: int = 5) -> Question | None:
-        """The oldest own question that was not repeated yet and is at least `gap` answers old."""
-        mine = self.people[person].repeatable
-        return self.questions[mine[0]] if len(mine) > gap else None
+    def first(self, person: int, candidates: Iterable[int]) -> Question | None:
+        """The first of some questions that this person was not given yet."""
+        seen = self.people[person].seen
+        questions = (self.questions[i] for i in candidates)
+        return next((q for q in questions if q.fact not in seen), None)
 
     def stock(self, person: int | None = None) -> int:
         """How many real questions could be handed out now."""
-        return len(self._free.get(person, ()))
-
-    @property
-    def active(self) -> list[int]:
-        """The people who hold a question now."""
-        return list(self._active)
+        return len(self.free.get(person, ()))
 
     @property
     def full(self) -> bool:
@@ -330,7 +596,7 @@ class Board:
         return {
             "questions": dict(self._counts),
             "answers": self.answers,
-            "active": len(self._active),
+            "active": len(self.active),
             "state": self.state,
             "quota": self.config.quota,
             "enough": self.enough,
@@ -353,17 +619,16 @@ class Board:
         self._shelve(question)
 
     def _shelve(self, question: Question) -> None:
-        """Put a question where `next_main` or `next_holdout` finds it, or take it away."""
-        if question.purpose in ("main", "extra"):
-            shelf = self._free.setdefault(question.person, {})
+        """Put a question where a person who needs one finds it, or take it away."""
+        real = question.purpose in ("main", "extra")
+        if not real and question.purpose != "holdout":
+            return
+        if real:
             if question.counted_as:
                 self._counts[question.counted_as] -= 1
             question.counted_as = question.standing
             self._counts[question.counted_as] += 1
-        elif question.purpose == "holdout":
-            shelf = self._free_holdouts
-        else:
-            return
+        shelf = self.free.setdefault(question.person if real else "holdout", {})
         wanted = 0 if question.closed else question.verdict.wanted
         _put(shelf, question.id, wanted > question.live)
         handed = question.purpose == "main" and 0 < wanted <= question.live
@@ -386,13 +651,8 @@ class Board:
         if lease.answer is None:
             self._give(person, question, -1)
         if not person.holds:
-            del self._active[person.id]
+            del self.active[person.id]
         question.live -= 1
-
-    def _first(self, person: int, candidates: Iterable[int]) -> Question | None:
-        seen = self.people[person].seen
-        questions = (self.questions[i] for i in candidates)
-        return next((q for q in questions if q.fact not in seen), None)
 
 
 def _put(shelf: dict[int, None], number: int, there: bool) -> None:

@@ -25,10 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from nearer.errors import NearerError
-from nearer.study.actions import add_map
-from nearer.study.board import Board
-from nearer.study.posing import AHEAD, pose
-from nearer.study.rows import Ledger
+from nearer.study.actions import AHEAD, add_map, pose
+from nearer.study.board import Board, Ledger
 from nearer.study.store import Store
 
 _AFTER_NOTHING = 0.5  # a study of few objects runs out of questions to choose
@@ -143,7 +141,8 @@ class _Loop(threading.Thread):
     ) -> None:
         super().__init__(name=name, daemon=True)
         self.trouble: str | None = None
-        self.process = _Process(path, nice)
+        self._command = [sys.executable, "-m", "nearer.study.worker", str(path), str(nice)]
+        self._process: subprocess.Popen[str] | None = None  # started when it is first needed
         self._due, self._keep = due, keep
         self._news = threading.Condition()
         self._job: Job | None = None
@@ -167,7 +166,7 @@ class _Loop(threading.Thread):
             if self._stopped or job is None:
                 return
             try:
-                pause = 0.0 if self._keep(job, self.process.ask(job)) else _AFTER_NOTHING
+                pause = 0.0 if self._keep(job, self.ask(job)) else _AFTER_NOTHING
                 self.trouble = None
             except (NearerError, OSError, RuntimeError, ValueError) as error:
                 self.trouble = None if self._stopped else f"{self.name} failed: {error}"
@@ -180,19 +179,17 @@ class _Loop(threading.Thread):
         with self._news:
             self._stopped = True
             self._news.notify_all()
-        self.process.close()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            for stream in (self._process.stdin, self._process.stdout):
+                if stream is not None:
+                    with contextlib.suppress(OSError, ValueError):
+                        stream.close()
         self.join(timeout=5)
 
-
-class _Process:
-    """A worker process, started when it is first needed."""
-
-    def __init__(self, path: Path, nice: int) -> None:
-        self._command = [sys.executable, "-m", "nearer.study.worker", str(path), str(nice)]
-        self._process: subprocess.Popen[str] | None = None
-
     def ask(self, job: Job) -> dict[str, Any]:
-        """Have one job done."""
+        """Have the process do one job."""
         if self._process is None or self._process.poll() is not None:
             self._process = subprocess.Popen(
                 self._command,
@@ -212,14 +209,3 @@ class _Process:
         if "error" in reply:
             raise RuntimeError(reply["error"])
         return reply
-
-    def close(self) -> None:
-        """End it, whatever it is doing."""
-        if self._process is None:
-            return
-        self._process.kill()
-        self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                with contextlib.suppress(OSError, ValueError):
-                    stream.close()

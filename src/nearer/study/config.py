@@ -7,7 +7,6 @@ pages with questions about the person, before and after the comparisons.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import Counter
@@ -397,15 +396,6 @@ class Config(Checked):
         7
         """
         return Config.of({**self.model_dump(), **settings})
-
-    def to_json(self) -> str:
-        """All settings, defaults written out, so that a later version changes nothing."""
-        return self.model_dump_json()
-
-    @classmethod
-    def from_json(cls, text: str) -> Config:
-        """What `to_json` wrote."""
-        return cls.of(json.loads(text))
 
 
 #: settings that can be changed while people answer

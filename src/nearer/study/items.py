@@ -37,8 +37,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from nearer.checks import amount
 from nearer.errors import DroppedRows, InvalidInput
 from nearer.files import decoded, read_bytes
-from nearer.study.config import part, read_yaml
-from nearer.study.rows import (
+from nearer.study.board import (
     Answer,
     Batch,
     Lease,
@@ -49,6 +48,7 @@ from nearer.study.rows import (
     Refusal,
     fact,
 )
+from nearer.study.config import part, read_yaml
 
 _TEXT_COLUMNS = ("text", "label", "name", "item", "target", "word")
 _FILE_COLUMNS = ("file", "filename", "path", "image", "audio", "video")

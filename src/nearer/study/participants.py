@@ -18,12 +18,11 @@ from pydantic import Field
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from nearer.study import actions, posing
-from nearer.study.actions import PANELS, Admission, GivenAnswer, Identity
+from nearer.study import actions
+from nearer.study.actions import PANELS, Admission, Identity, Trial
 from nearer.study.auth import network_of
+from nearer.study.board import Ledger, Refusal
 from nearer.study.config import Config
-from nearer.study.posing import Trial
-from nearer.study.rows import Ledger, Refusal
 from nearer.study.web import Here, ItemTokens, Study
 from nearer.study.words import Checked, Line, Text, to_html
 
@@ -190,16 +189,25 @@ async def page(study: Here, me: Me, body: Filled) -> JSONResponse:
 @router.post("/answers")
 async def answers(study: Here, me: Me, body: Answers) -> JSONResponse:
     """Store answers. The reply comes after they are on the disk, and brings the next questions."""
-    given = [_given(study.tokens, answer) for answer in body.answers]
+    item, given = study.tokens.item, body.answers
 
     def change(ledger: Ledger) -> dict[str, Any]:
         stored, refused = [], {}
-        each = actions.elapsed(ledger, me.person, [g.lease for g in given])
+        each = actions.elapsed(ledger, me.person, [one.lease for one in given])
         for one in given:
             try:
                 if one.instead and not me.proved:
                     raise Refusal(403, "only the browser in which you began can take back")
-                actions.answer(ledger, me.person, one, each)
+                actions.answer(
+                    ledger,
+                    me.person,
+                    one.lease,
+                    one.choice,
+                    one.response_ms,
+                    chosen=tuple(item.get(number, -1) for number in one.chosen or ()),
+                    instead=one.instead,
+                    elapsed_ms=each,
+                )
                 stored.append(one.lease)
             except Refusal as refusal:
                 if len(given) == 1 or refusal.status == 429:  # too fast, all of them alike
@@ -220,16 +228,6 @@ async def withdraw(study: Here, me: Me) -> dict[str, int]:
     return {"erased": await study.write(lambda ledger: actions.withdraw(ledger, me.person))}
 
 
-def _given(tokens: ItemTokens, answer: Answer) -> GivenAnswer:
-    chosen = None
-    if answer.chosen is not None:
-        found = [tokens.item(number) for number in answer.chosen]
-        if None in found:
-            raise Refusal(422, f"chosen={answer.chosen}: must be ids of things that were shown")
-        chosen = tuple(k for k in found if k is not None)
-    return GivenAnswer(answer.lease, answer.choice, answer.response_ms, chosen, answer.instead)
-
-
 # What a page gets back -------------------------------------------------------------------------
 
 
@@ -239,14 +237,14 @@ def _standing(study: Study, ledger: Ledger, admission: Admission) -> dict[str, A
     trials: list[Trial] = []
     stage, due = actions.stage(ledger, admission.person)
     if stage == "trials":
-        trials = posing.hand_out(ledger, admission.person)
+        trials = actions.hand_out(ledger, admission.person)
         stage, due = actions.stage(ledger, admission.person)  # nothing may have been left to ask
     person = board.people[admission.person]
     ended = stage in ("finished", "screened")
     last = None
     if admission.proved and not ended and actions.may_take_back(ledger, person) and person.last:
         lease = board.leases[person.last.lease]
-        last = _shown(tokens, posing.trial_of(ledger, lease, person.answered))
+        last = _shown(tokens, actions.trial_of(ledger, lease, person.answered))
     return {
         "stage": stage,
         "page": board.config.pages[due].shown(due) if due else None,

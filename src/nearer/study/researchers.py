@@ -17,16 +17,15 @@ from fastapi.responses import JSONResponse, RedirectResponse, Response
 from fastapi.security import APIKeyCookie, APIKeyHeader
 from pydantic import Field
 from starlette.exceptions import HTTPException
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from nearer.study import actions, auth
 from nearer.study.auth import Login
+from nearer.study.board import Refusal, StoreTrouble
 from nearer.study.config import CHANGEABLE
 from nearer.study.items import read_files, read_zip
 from nearer.study.participants import completion_code, resume_link
-from nearer.study.rows import Refusal, StoreTrouble
 from nearer.study.store import latest_map
-from nearer.study.web import Here, Study, current, page, problem, same_site
+from nearer.study.web import Here, Study, current, page, same_site
 from nearer.study.words import Checked, Text
 
 router = APIRouter(prefix="/api/researcher", tags=["researcher"])
@@ -47,22 +46,6 @@ def login_of(request: Request) -> Login | None:
     )
 
 
-class Gate:
-    """Turns strangers away before a byte of what they send is read."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
-        if scope["type"] == "http" and router.prefix in scope["path"]:
-            request = Request(scope)
-            if login_of(request) is None:
-                await problem(401, "log in first, at /login")(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
-
-
 def form_token(study: Study, login: Login) -> str:
     """What a form of this login must carry."""
     return study.signer.tag("form", login.key)
@@ -71,7 +54,7 @@ def form_token(study: Study, login: Login) -> str:
 def logged_in(request: Request, _: Annotated[str | None, Depends(_cookie)]) -> Login:
     """Insist on a login."""
     login = login_of(request)
-    if login is None:  # it may have ended since the gate
+    if login is None:  # it may have ended since the guard let it in
         raise HTTPException(401, "log in first, at /login")
     return login
 
@@ -116,7 +99,7 @@ async def status(study: Here, login: Reader) -> JSONResponse:
     now = study.clock()
 
     def read(board: dict[str, Any]) -> dict[str, Any]:
-        from nearer.study.statistics import overview  # noqa: PLC0415 - loads pandas
+        from nearer.study.exports import overview  # noqa: PLC0415 - loads pandas
 
         db = study.store.reader()
         return overview(db, board, now, study.people(db))
@@ -135,7 +118,7 @@ async def status(study: Here, login: Reader) -> JSONResponse:
 @router.get("/people")
 def people(study: Here, login: Reader) -> list[dict[str, Any]]:
     """Everybody who joined, with the numbers that show how carefully they answer."""
-    from nearer.study.statistics import people_report  # noqa: PLC0415 - loads pandas
+    from nearer.study.exports import people_report  # noqa: PLC0415 - loads pandas
 
     return [vars(report) for report in people_report(study.store.reader())]
 
@@ -173,31 +156,27 @@ async def set_settings(study: Here, login: Changer, body: Settings) -> dict[str,
     return {"changed": changes}
 
 
-@router.post("/people/{person}/exclude")
-async def exclude(study: Here, login: Changer, person: PersonId, body: Why) -> dict[str, int]:
-    """Leave a person's answers out; votes are counted again without them."""
-    await study.write(lambda ledger: actions.exclude(ledger, person, True, body.why))
-    return {"excluded": person}
-
-
-@router.post("/people/{person}/include")
-async def include(study: Here, login: Changer, person: PersonId) -> dict[str, int]:
-    """Count a person's answers again."""
-    await study.write(lambda ledger: actions.exclude(ledger, person, False))
-    return {"included": person}
-
-
-@router.post("/people/{person}/withdraw")
-async def withdraw(study: Here, login: Changer, person: PersonId) -> dict[str, int]:
-    """Erase a person's identity and answers for good."""
-    return {"erased": await study.write(lambda ledger: actions.withdraw(ledger, person))}
-
-
 @router.post("/people/{person}/link")
 async def link(request: Request, study: Here, login: Changer, person: PersonId) -> dict[str, str]:
     """A personal link, with which a person goes on from another browser; it is like a key."""
     await study.write(lambda ledger: actions.present(ledger, person).id)
     return {"link": f"{str(request.base_url).rstrip('/')}/{resume_link(study, person)}"}
+
+
+@router.post("/people/{person}/{decision}")
+async def decide(
+    study: Here,
+    login: Changer,
+    person: PersonId,
+    decision: Literal["exclude", "include", "withdraw"],
+    body: Why = Why(),  # noqa: B008 - it is frozen
+) -> dict[str, int]:
+    """Leave a person's answers out, count them again, or erase identity and answers for good."""
+    if decision == "withdraw":
+        return {"erased": await study.write(lambda ledger: actions.withdraw(ledger, person))}
+    out = decision == "exclude"
+    await study.write(lambda ledger: actions.exclude(ledger, person, out, body.why))
+    return {f"{decision}d": person}
 
 
 @router.post("/items")

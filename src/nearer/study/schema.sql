@@ -2,7 +2,7 @@
 --
 -- A study is a log. `people`, `batches`, `questions`, `promoted`, `leases`, `answers` and `events`
 -- get rows in order; a row never changes. What the server knows is these rows applied one after the
--- other (see rows.py and board.py). Whatever is decided later about an earlier row is a row of its
+-- other (see board.py). Whatever is decided later about an earlier row is a row of its
 -- own: a person who is excluded, a setting that was changed, an answer that takes the place of the
 -- one before it (`supersedes`).
 --

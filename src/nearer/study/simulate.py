@@ -31,13 +31,12 @@ from nearer.errors import InvalidInput
 from nearer.fitting.people import Pace
 from nearer.metrics import triplet_accuracy
 from nearer.questions import answered, random_questions
-from nearer.study import actions, posing
+from nearer.study import actions
+from nearer.study.board import Ledger, Refusal
 from nearer.study.conductor import questions_due
 from nearer.study.items import Item
-from nearer.study.maps import collected, draw_map, triplets
-from nearer.study.rows import Ledger, Refusal
 from nearer.study.store import Store, connect, new_study, read_config
-from nearer.study.worker import Worker
+from nearer.study.worker import Worker, collected, draw_map, triplets
 
 _CUTS = (0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
 #: nothing ends a simulation before it has its answers, and nothing but comparisons is asked
@@ -99,7 +98,7 @@ class _Visit:
     """A person who takes part, and the question in their hands."""
 
     person: int
-    trial: posing.Trial
+    trial: actions.Trial
     leaves_at: float
 
 
@@ -159,7 +158,7 @@ class Simulation:
         if ledger.board.people[person].answered >= leaves_at:
             self.left += 1
             return True, None
-        trials = posing.hand_out(ledger, person)
+        trials = actions.hand_out(ledger, person)
         if not trials:  # somebody who came for nothing was the last to come
             return visit is not None, None
         return True, _Visit(person, trials[0], leaves_at)
@@ -169,8 +168,7 @@ class Simulation:
         query = -1 if trial.query is None else trial.query
         said = self.crowd.says(query, trial.shown, trial.choose, self._rng)
         choice, chosen = (said, None) if isinstance(said, str) else ("chosen", tuple(said))
-        given = actions.GivenAnswer(trial.lease, choice, None, chosen)
-        self.answers += actions.answer(ledger, visit.person, given)
+        self.answers += actions.answer(ledger, visit.person, trial.lease, choice, chosen=chosen)
 
 
 def _restock(store: Store, worker: Worker, sorted_at: dict[int | None, int]) -> None:
@@ -179,7 +177,7 @@ def _restock(store: Store, worker: Worker, sorted_at: dict[int | None, int]) -> 
         person = job["person"]
         sorted_at[person] = store.write(lambda ledger: ledger.board.news)
         reply = worker.do(dict(job))
-        if not store.write(partial(posing.pose, **reply)):
+        if not store.write(partial(actions.pose, **reply)):
             return
 
 

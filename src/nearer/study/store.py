@@ -6,8 +6,8 @@ waiting, runs them in one transaction, syncs the disk once, and only then tells 
 acknowledged answer is on the disk, and the cost of the sync is shared by all who wait for it.
 
 A function that turns a request down raises `Refusal` before it has touched anything, and the
-others go on. A function that fails in any other way is taken out and the rest of its group is run
-again. When the file itself cannot be written, the whole group gets `StoreTrouble`, nobody is told
+others go on. Where a function fails in any other way, each of its group is run again by itself.
+When the file itself cannot be written, the whole group gets `StoreTrouble`, nobody is told
 "stored", and `Store.trouble` says why until a later group succeeds.
 
 The board, which is the state in memory, belongs to the writer's thread: a change gets it with its
@@ -46,9 +46,8 @@ import nearer
 from nearer.errors import InvalidInput
 from nearer.files import lock_file
 from nearer.metrics import share_interval
-from nearer.study.board import Board
+from nearer.study.board import Board, Ledger, OwnQuestion, Refusal, StoreTrouble, read_rows
 from nearer.study.config import Config
-from nearer.study.rows import Ledger, OwnQuestion, Refusal, StoreTrouble, read_rows
 
 if TYPE_CHECKING:
     from nearer.study.items import Item
@@ -63,7 +62,7 @@ def read_header(db: sqlite3.Connection) -> dict[str, str]:
 
 def read_config(db: sqlite3.Connection) -> Config:
     """The settings as they are now: the first ones, and every change."""
-    config = Config.from_json(read_header(db)["config"])
+    config = Config.of(json.loads(read_header(db)["config"]))
     for (detail,) in db.execute("SELECT detail FROM events WHERE kind = 'settings' ORDER BY id"):
         config = config.changed(json.loads(detail))
     return config
@@ -71,7 +70,7 @@ def read_config(db: sqlite3.Connection) -> Config:
 
 def replay(db: sqlite3.Connection) -> Board:
     """Build the board that the file's rows describe."""
-    board = Board(Config.from_json(read_header(db)["config"]), stored_items(db))
+    board = Board(Config.of(json.loads(read_header(db)["config"])), stored_items(db))
     gc.disable()  # nothing here becomes garbage, and looking for it takes most of the time
     try:
         for row in read_rows(db):
@@ -115,7 +114,11 @@ def new_study(
     """Write a study file; it appears whole or not at all, and replaces nothing."""
     config.check_items(len(items))
     _check_positions(questions, config.questions)
-    header = {"format": str(FORMAT), "study": secrets.token_hex(8), "config": config.to_json()}
+    header = {
+        "format": str(FORMAT),
+        "study": secrets.token_hex(8),
+        "config": config.model_dump_json(),
+    }
     header |= {"version": nearer.__version__, "seed": str(config.seed), "method": config.method}
     with _drafted(Path(path)) as draft, closing(sqlite3.connect(draft, isolation_level=None)) as db:
         db.execute("PRAGMA journal_mode = WAL")
@@ -230,7 +233,7 @@ class Store:
         self.trouble: str | None = None
         self._clock = clock
         self._rng = rng or np.random.default_rng()
-        self._stale = True
+        self._version: int | None = None  # of the file that the board was built from
         self._watchers: list[Callable[[Board], None]] = []
         self._scrub_at: float | None = None
         self._scrubbed = 0.0
@@ -239,7 +242,6 @@ class Store:
         self._db = connect(self.path, check_same_thread=False)
         if not durable:
             self._db.execute("PRAGMA synchronous = OFF")
-        self._version = self._data_version()
         self._refresh()
         self._thread = threading.Thread(target=self._work, name="study-writer", daemon=True)
         self._thread.start()
@@ -280,8 +282,9 @@ class Store:
         running = True
         while running:
             group: list[Waiting] = []
+            rests = None if self._scrub_at is None else max(self._scrub_at - time.monotonic(), 0.0)
             try:
-                taken = self._waiting.get(timeout=self._until_scrub())
+                taken = self._waiting.get(timeout=rests)
                 while taken is not None:
                     # From here on a caller who went away can no longer cancel: it is made or not.
                     if taken[1].set_running_or_notify_cancel():
@@ -292,90 +295,68 @@ class Store:
                 running = taken is not None
             except queue.Empty:
                 pass
-            self._commit(group)
+            if group:
+                self._commit(group)
             if self._scrub_at is not None and time.monotonic() >= self._scrub_at:
                 self._scrub()
 
     def _commit(self, group: list[Waiting]) -> None:
-        """Run a group until all that remains of it is committed, then tell everyone."""
-        while group:
-            results: list[tuple[Future[Any], Any, Refusal | None]] = []
-            current: Future[Any] | None = None
-            try:
-                self._begin()
-                before = self._db.total_changes
-                ledger = Ledger(self._db, self._board, self._clock, self._rng)
-                for change, future in group:
-                    current = future
-                    try:
-                        results.append((future, change(ledger), None))
-                    except Refusal as refusal:
-                        results.append((future, None, refusal))
-                current = None
-                self._db.execute("COMMIT")
-            except (sqlite3.OperationalError, sqlite3.DatabaseError, OSError) as error:
-                if isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError):
-                    group = self._without(group, current, error)
-                    continue
-                self._roll_back()
-                self.trouble = f"{self.path.name} cannot be written: {error}"
-                for _, future in group:
-                    future.set_exception(StoreTrouble(self.trouble))
-                return
-            except Exception as error:  # a fault in one change must not cost the others theirs
-                group = self._without(group, current, error)
-                continue
-            if self._db.total_changes > before:  # reading alone proves nothing about the disk
-                self.trouble = None
-            if ledger.erased:
-                self._scrub_at = max(time.monotonic(), self._scrubbed + _BETWEEN_SCRUBS)
-            self._publish()
-            for future, result, refused in results:
-                if refused is None:
-                    future.set_result(result)
-                else:
-                    future.set_exception(refused)
-            return
+        """Make a group of changes in one transaction, then tell every caller.
 
-    def _begin(self) -> None:
-        self._db.execute("BEGIN IMMEDIATE")
-        version = self._data_version()
-        if self._stale or version != self._version:
+        Where one of them has a fault, each is made again in a transaction of its own, so that the
+        others lose nothing by it.
+        """
+        settled: list[tuple[Callable[[Any], None], Any]] = []
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
             self._refresh()
-            self._version = version
+            before = self._db.total_changes
+            ledger = Ledger(self._db, self._board, self._clock, self._rng)
+            for change, future in group:
+                try:
+                    settled.append((future.set_result, change(ledger)))
+                except Refusal as refusal:
+                    settled.append((future.set_exception, refusal))
+            self._db.execute("COMMIT")
+        except Exception as error:
+            self._give_up(group, error)
+            return
+        if self._db.total_changes > before:  # reading alone proves nothing about the disk
+            self.trouble = None
+        if ledger.erased:
+            self._scrub_at = max(time.monotonic(), self._scrubbed + _BETWEEN_SCRUBS)
+        self._publish()
+        for settle, result in settled:
+            settle(result)
+
+    def _give_up(self, group: list[Waiting], error: Exception) -> None:
+        """Roll a group back: nothing of it was made."""
+        self._version = None
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+        fault = isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError)
+        if not fault and isinstance(error, sqlite3.DatabaseError | OSError):
+            self.trouble = f"{self.path.name} cannot be written: {error}"
+            error = StoreTrouble(self.trouble)
+        elif len(group) > 1:
+            for one in group:
+                self._commit([one])
+            return
+        for _, future in group:
+            future.set_exception(error)
 
     def _refresh(self) -> None:
-        self._board = replay(self._db)
-        self._stale = False
-        self._publish()
+        """Build the board again where a group was rolled back or another process wrote."""
+        version = self._db.execute("PRAGMA data_version").fetchone()[0]
+        if version != self._version:
+            self._board, self._version = replay(self._db), version
+            self._publish()
 
     def _publish(self) -> None:
         board = self._board
-        facts = Facts(board.config, board.state, board.items, board.full)
-        if not hasattr(self, "facts") or facts != self.facts:
-            self.facts = facts
+        self.facts = Facts(board.config, board.state, board.items, board.full)
         for watcher in self._watchers:
             watcher(board)
-
-    def _without(
-        self, group: list[Waiting], culprit: Future[Any] | None, error: Exception
-    ) -> list[Waiting]:
-        self._roll_back()
-        for _, future in group:
-            if culprit is None or future is culprit:
-                future.set_exception(error)
-        return [] if culprit is None else [pair for pair in group if pair[1] is not culprit]
-
-    def _roll_back(self) -> None:
-        self._stale = True
-        if self._db.in_transaction:
-            self._db.execute("ROLLBACK")
-
-    def _data_version(self) -> int:
-        return int(self._db.execute("PRAGMA data_version").fetchone()[0])
-
-    def _until_scrub(self) -> float | None:
-        return None if self._scrub_at is None else max(self._scrub_at - time.monotonic(), 0.0)
 
     def _scrub(self) -> None:
         """Empty the write-ahead log; later, if somebody reads from it just now."""

@@ -24,8 +24,8 @@ from starlette.exceptions import HTTPException
 
 from nearer.errors import InvalidInput
 from nearer.study.auth import Guesses, Rate, Signer
+from nearer.study.board import Refusal, StoreTrouble
 from nearer.study.conductor import Conductor
-from nearer.study.rows import Refusal, StoreTrouble
 from nearer.study.store import Change, Facts, Store, connect
 from nearer.study.words import read_words
 
@@ -59,7 +59,7 @@ class Study:
         """How people do, counted at most every half minute, as an overview needs it."""
         now = time.monotonic()
         if now - self._people[0] >= _REPORT_SECONDS or len(self._people[1]) < _FEW:
-            from nearer.study.statistics import people_report  # noqa: PLC0415 - loads pandas
+            from nearer.study.exports import people_report  # noqa: PLC0415 - loads pandas
 
             self._people = (now, people_report(db))
         return self._people[1]
@@ -166,11 +166,8 @@ class ItemTokens:
         self._signer = signer
         self.queries = [self._token(item, "query") for item in items]
         self.choices = [self._token(item, "choice") for item in items]
-        self._item = {token["id"]: k for k, token in enumerate(self.choices)}
-
-    def item(self, number: int) -> int | None:
-        """Which item is shown under this number as a choice."""
-        return self._item.get(number)
+        #: which item is shown under a number as a choice
+        self.item = {token["id"]: k for k, token in enumerate(self.choices)}
 
     def sha(self, address: str) -> str:
         """The file behind a media address; researchers' pages have the file's own."""
