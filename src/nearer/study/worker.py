@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from nearer.algorithms.choose_questions import Candidates
 from nearer.algorithms.methods import METHODS
 from nearer.asking.oracles import Memory
-from nearer.asking.session import Session
+from nearer.asking.run import Session
 from nearer.questions import Answers, Questions, find, pack, weighted
 from nearer.study.config import Config
 from nearer.study.maps import asked_facts, collected, draw_map, last_answer, triplets
