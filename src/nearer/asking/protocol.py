@@ -636,6 +636,10 @@ class OptionOrder:
         self._seed = seed
         self._times: dict[str, int] = {}
 
+    def restart(self) -> None:
+        """Draw from the beginning, as for questions that were not asked yet."""
+        self._times.clear()
+
     def show(self, question: Sequence[Any]) -> Shown:
         """A question with its two options in the order drawn for it."""
         if len(question) != 3:
