@@ -17,13 +17,49 @@ def test_an_oracle_that_answers_a_round_with_one_thing_is_named(said):
     ("how", "message"),
     [
         ({"max_cost": "x"}, "max_cost='x'"),
-        ({"cost": lambda block: "x", "max_cost": 1.0}, "cost returned 'x'"),
+        ({"cost": lambda block: "x", "max_cost": 1.0}, "cost='x'"),
+        ({"cost": lambda block: np.nan, "max_cost": 1.0}, "cost=nan"),
+        ({"cost": lambda block: -0.1, "max_cost": 1.0}, "cost=-0.1"),
+        ({"max_cost": np.nan}, "max_cost=nan"),
     ],
 )
 def test_prices_that_are_no_numbers_are_named(how, message):
     oracle = nearer.PointOracle(np.arange(12.0))
     with pytest.raises(InvalidInput, match=message):
         nearer.embed(oracle, 12, progress=False, **how)
+
+
+@pytest.mark.parametrize("cost", [np.nan, -1.0, "x"])
+def test_a_price_that_is_known_afterwards_must_be_a_number_too(cost):
+    def oracle(questions):
+        return nearer.PricedAnswers([True] * len(questions), cost=cost)
+
+    with pytest.raises(InvalidInput, match=f"cost={cost!r}"):
+        nearer.run(nearer.rank_objects(0, 12), oracle, max_cost=10)
+
+
+def yields(rows):
+    return (yield rows)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "message"),
+    [
+        (5, "strategy is 5: must be a generator"),
+        (nearer.rank_objects, "call the function that makes it"),
+        ([[0, 1, 2]], r"yielded \[\[0, 1, 2\]\]: it must yield \(m, 3\) arrays"),
+        (None, "yielded None"),
+        (np.ones((2, 3)), r"shape \(2, 3\) and type float64"),
+        (np.arange(3), r"shape \(3,\) and type int64"),
+        (np.zeros((4, 2), dtype=int), r"shape \(4, 2\)"),
+    ],
+)
+@pytest.mark.parametrize("how", [{}, {"memory": nearer.asking.Memory()}, {"budget": 9}])
+def test_what_is_no_strategy_and_rounds_that_are_none_are_named(strategy, message, how):
+    if not callable(strategy) and not isinstance(strategy, int):
+        strategy = yields(strategy)
+    with pytest.raises(InvalidInput, match=message):
+        nearer.run(strategy, nearer.PointOracle(np.arange(12.0)), **how)
 
 
 def test_a_folder_or_a_scrap_of_a_file_is_no_journal(tmp_path):

@@ -12,6 +12,6 @@ from .protocol import together as together
 from .protocol import Record as Record
 from .sort import farthest_object as farthest_object
 from .sort import nearest_objects as nearest_objects
-from .session import Session as Session
+from .run import Session as Session
 
 __all__: list[str]

@@ -21,7 +21,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -67,15 +67,17 @@ class Call:
     tries: int = 1
     cost: float = 0.0
 
-    def ballots(self) -> Iterator[tuple[int, list[int], Any, Any]]:
-        """The row, the question, the answer (None for don't know) and the judge of each."""
+    def ballots(self) -> Iterator[tuple[int, str, str, str | None]]:
+        """The row of each answer; its question, itself (null: don't know) and its judge in JSON."""
         data = np.ma.getdata(self.answers)
         values: list[Any] = (data.astype(np.int64) if data.dtype == np.bool_ else data).tolist()
         for row in unsure_rows(self.answers).tolist():
             values[row] = None
         who = self.by or [None] * len(self.rows)
         columns = (self.rows.tolist(), self.questions.tolist(), values, who)
-        return zip(*columns, strict=True)
+        for row, question, answer, by in zip(*columns, strict=True):
+            judge = None if by is None else json.dumps(by)
+            yield row, json.dumps(question), json.dumps(answer), judge
 
 
 class Journal:
@@ -89,6 +91,7 @@ class Journal:
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self.path = None if path is None else Path(path)
+        self._name = "the journal" if path is None else str(path)
         self.header: dict[str, Any] = {}
         self.spent = 0.0
         self.calls = 0
@@ -101,7 +104,7 @@ class Journal:
             self._db = _connect(self.path)
             if _tables(self._db):
                 self.header = _header(self._name, self._db)
-                self._length = sum(1 for _ in _stored(self._name, self._db))
+                self._length = sum(1 for _ in self.stored())
                 costs = "SELECT coalesce(sum(cost), 0.0), coalesce(sum(tries), 0) FROM calls"
                 self.spent, self.calls = self._db.execute(costs).fetchone()
                 self._db.execute("PRAGMA journal_mode = WAL")
@@ -147,7 +150,11 @@ class Journal:
                 "it was begun with, or name another file; nearer.load_journal reads the answers "
                 "in it"
             )
-        self._note_budget(now.get("budget"))
+        budget, before = now.get("budget"), self.budgets
+        if not before or (before[-1] is not None and (budget is None or budget > before[-1])):
+            self.header["budgets"] = [*before, budget]
+            text = json.dumps(self.header["budgets"])
+            self._db.execute("INSERT OR REPLACE INTO header VALUES ('budgets', ?)", (text,))
         self._changed = [text for name, text in self._differing(now) if name in FREE]
 
     @property
@@ -162,16 +169,13 @@ class Journal:
         budgets: list[int | None] = self.header.get("budgets", [])
         return budgets
 
-    def _note_budget(self, budget: int | None) -> None:
-        before = self.budgets
-        if not before or (before[-1] is not None and (budget is None or budget > before[-1])):
-            self.header["budgets"] = [*before, budget]
-            text = json.dumps(self.header["budgets"])
-            self._db.execute("INSERT OR REPLACE INTO header VALUES ('budgets', ?)", (text,))
+    def stored(self, number: int | None = None) -> Iterator[tuple[int, list[int], Any, Any]]:
+        """The row, question, answer and judge of each answer, of one round or of all."""
+        return _stored(self._name, self._db, number)
 
     def known(self, number: int, questions: Questions) -> tuple[Questions, Said]:
         """The rows of a round that have answers in the journal, and these answers."""
-        stored = list(_stored(self._name, self._db, number))
+        stored = list(self.stored(number))
         if not stored:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_)
         rows = np.array([row for row, *_ in stored], dtype=np.int64)
@@ -199,7 +203,11 @@ class Journal:
         try:
             self._db.execute("BEGIN IMMEDIATE")
             for call in calls:
-                _insert(self._db, number, call)
+                paid = (time.time(), call.tries, call.cost)
+                into = "INSERT INTO calls (at, tries, cost) VALUES (?, ?, ?)"
+                stored = self._db.execute(into, paid).lastrowid
+                rows = ((number, *ballot, stored) for ballot in call.ballots())
+                self._db.executemany("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)", rows)
             self._db.execute("COMMIT")
         except sqlite3.Error as error:
             with suppress(sqlite3.Error):
@@ -217,17 +225,13 @@ class Journal:
         with closing(Journal(path)) as copy:
             self._db.backup(copy._db)
 
-    @property
-    def _name(self) -> str:
-        return "the journal" if self.path is None else str(self.path)
-
     def _differing(self, now: dict[str, Any]) -> list[tuple[str, str]]:
-        pairs = ((name, self.header.get(name), value) for name, value in now.items())
-        return [
-            (name, f"{name} was {_short(kept)} and is {_short(value)}")
-            for name, kept, value in pairs
-            if kept != value
-        ]
+        texts = []
+        for name, value in now.items():
+            if (before := self.header.get(name)) != value:
+                old, new = (json.dumps(x, ensure_ascii=False)[:200] for x in (before, value))
+                texts.append((name, f"{name} was {old} and is {new}"))
+        return texts
 
     def _refused(self, what: str) -> InvalidInput:
         why = "".join(f", since {text}" for text in self._changed[:1])
@@ -235,19 +239,6 @@ class Journal:
             f"{self._name}: is the journal of another run: {what}{why}. Make the strategy from the "
             "seed and with the options it was begun with, or name another file"
         )
-
-
-def _insert(db: sqlite3.Connection, number: int, call: Call) -> None:
-    stored = db.execute(
-        "INSERT INTO calls (at, tries, cost) VALUES (?, ?, ?)", (time.time(), call.tries, call.cost)
-    ).lastrowid
-    db.executemany(
-        "INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)",
-        (
-            (number, row, *map(json.dumps, said), None if by is None else json.dumps(by), stored)
-            for row, *said, by in call.ballots()
-        ),
-    )
 
 
 def _create(name: str, db: sqlite3.Connection, header: Mapping[str, Any]) -> None:
@@ -284,30 +275,28 @@ def _lock(path: Path) -> IO[bytes]:
 
 def _connect(path: Path | None = None) -> sqlite3.Connection:
     """Open the SQLite file of a journal, or one in memory; other files are refused."""
-    # The thread of the run waits while another one writes.
-    how: dict[str, Any] = {"isolation_level": None, "timeout": 10, "check_same_thread": False}
-    if path is None:
-        in_memory: sqlite3.Connection = sqlite3.connect(":memory:", **how)
-        return in_memory
-    if not path.is_file():
-        raise InvalidInput(f"{path}: there is no such journal; check the path")
-    if 0 < path.stat().st_size < 100:  # SQLite takes a file this short for an empty one
-        raise InvalidInput(f"{path}: is not a journal; name another file")
-    mode = "rw" if os.access(path, os.W_OK) else "ro"
+    where = ":memory:"
+    if path is not None:
+        if not path.is_file():
+            raise InvalidInput(f"{path}: there is no such journal; check the path")
+        if 0 < path.stat().st_size < 100:  # SQLite takes a file this short for an empty one
+            raise InvalidInput(f"{path}: is not a journal; name another file")
+        mode = "rw" if os.access(path, os.W_OK) else "ro"
+        where = f"{path.resolve().as_uri()}?mode={mode}"
     try:
-        db: sqlite3.Connection = sqlite3.connect(
-            f"{path.resolve().as_uri()}?mode={mode}", uri=True, **how
+        # The thread of the run waits while another one writes.
+        db = sqlite3.connect(
+            where, uri=True, isolation_level=None, timeout=10, check_same_thread=False
         )
         db.execute("PRAGMA synchronous = FULL")
-        mark = int(db.execute("PRAGMA application_id").fetchone()[0])
-        tables = _tables(db)
+        is_other = _tables(db) and db.execute("PRAGMA application_id").fetchone() != (_MARK,)
     except sqlite3.OperationalError as error:
         raise JournalError(
             f"{path}: cannot be opened ({error}); the folder must exist and be writable"
         ) from error
     except sqlite3.DatabaseError as error:
         raise InvalidInput(f"{path}: is not a journal ({error}); name another file") from error
-    if tables and mark != _MARK:
+    if is_other:
         db.close()
         raise InvalidInput(f"{path}: is not a journal but another SQLite file; name another file")
     return db
@@ -319,7 +308,7 @@ def _tables(db: sqlite3.Connection) -> int:
 
 def _header(name: str, db: sqlite3.Connection) -> dict[str, Any]:
     """What a journal says about its run."""
-    try:
+    with _whole(name):
         stored = db.execute("SELECT key, value FROM header").fetchall() if _tables(db) else []
         header = {key: json.loads(value) for key, value in stored}
         if header.get("format") != FORMAT:
@@ -327,21 +316,23 @@ def _header(name: str, db: sqlite3.Connection) -> dict[str, Any]:
                 f"{name}: has journal format {header.get('format')}; this version reads {FORMAT}"
             )
         names = db.execute("SELECT name FROM objects ORDER BY id").fetchall()
-    except (sqlite3.Error, json.JSONDecodeError) as error:
-        raise InvalidInput(f"{name}: is not a whole journal ({error})") from error
     return {**header, "names": [thing for (thing,) in names]}
 
 
 def _stored(
     name: str, db: sqlite3.Connection, number: int | None = None
 ) -> Iterator[tuple[int, list[int], Any, Any]]:
-    """The row, the question, the answer and the judge of each answer, of one round or of all."""
     which = "" if number is None else "WHERE round = ? "
     wanted = f"SELECT row, question, answer, said_by FROM answers {which}ORDER BY round, row"
-    try:
-        for row, *texts in db.execute(wanted, () if number is None else (number,)):
-            question, answer, by = texts
+    with _whole(name):
+        for row, question, answer, by in db.execute(wanted, () if number is None else (number,)):
             yield row, json.loads(question), json.loads(answer), by and json.loads(by)
+
+
+@contextmanager
+def _whole(name: str) -> Iterator[None]:
+    try:
+        yield
     except (sqlite3.Error, json.JSONDecodeError) as error:
         raise InvalidInput(f"{name}: is not a whole journal ({error})") from error
 
@@ -351,11 +342,6 @@ def _read_answers(said: list[Any], questions: Questions) -> Said:
     unsure = np.nan if questions.shape[1] == 3 else [np.nan] * (questions.shape[1] - 1)
     values = np.array([unsure if x is None else x for x in said], dtype=np.float64)
     return as_answers(values, questions)
-
-
-def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) < 200 else text[:200] + "…"
 
 
 def load_journal(path: str | os.PathLike[str]) -> Triplets:
@@ -410,13 +396,13 @@ def _votes(
     rows: list[Objects] = [np.empty((0, 3), dtype=np.int64)]
     weights: list[Floats] = [np.empty(0)]
     people: list[str | None] = []
-    # neighbours of one width and one person are taken together, in the order they were given
+    # Neighbours of one width and one person are taken together, in the order of the answers.
     for (_, person), some in groupby(votes, key=lambda vote: (len(vote[0]), vote[1])):
         group = list(some)
         questions = np.array([question for question, *_ in group], dtype=np.int64)
         answers = _read_answers([said for *_, said in group], questions)
         if answers.dtype == np.bool_ and not len(unsure_rows(answers)):
-            triplets = answered(questions, answers)  # in the order they were given
+            triplets = answered(questions, answers)  # `weighted` would change their order
             count = np.ones(len(triplets))
         else:
             triplets, count = weighted(questions, answers)

@@ -91,16 +91,43 @@ class PointOracle:
 
     def __call__(self, questions: Questions) -> Answers:
         """Whether a is nearer to head than b is, for each row ``(head, a, b)``."""
+        q = self._checked(questions)
+        parts = [q[i : i + _CHUNK] for i in range(0, max(1, len(q)), _CHUNK)]
+        return np.concatenate([_cheapest(self._costs(part), part, self._choose) for part in parts])
+
+    def _checked(self, questions: Questions) -> Questions:
+        """Questions about objects that exist; those of a comparison must differ."""
         q = np.asarray(questions)
-        if q.shape[1] > 3:
-            return _cheapest(_costs(self.distances, q), q, self._choose)
-        answers = np.empty(len(q), dtype=np.bool_)
-        for start in range(0, len(q), _CHUNK):
-            head, a, b = q[start : start + _CHUNK].T
-            to_a = self.distances.between(head, a)
-            to_b = self.distances.between(head, b)
-            answers[start : start + _CHUNK] = (to_a < to_b) | ((to_a == to_b) & (a < b))
-        return answers
+        least = np.zeros(q.shape[1], dtype=np.int64)
+        least[0] = -(q.shape[1] > 3)  # a screen may have no query
+        bad = ((q < least) | (q >= self.n_objects)).any(axis=1)
+        if q.shape[1] == 3:
+            head, a, b = q.T
+            bad |= (head == a) | (head == b) | (a == b)
+        if bad.any():
+            raise InvalidInput(
+                f"question {np.argmax(bad)} is {q[np.argmax(bad)].tolist()}: it must be about "
+                f"different objects from 0 to {self.n_objects - 1}; mend what asks it"
+            )
+        return q
+
+    def _costs(self, questions: Questions) -> Floats:
+        """What choosing each shown object costs, one row a question."""
+        shown, m = questions[:, 1:], questions.shape[1] - 1
+        with_query = questions[:, 0] >= 0
+        heads = np.repeat(questions[with_query, 0], m)
+        near = self.distances.between(heads, shown[with_query].ravel()).reshape(-1, m)
+        if with_query.all():
+            return near
+        out, odd = np.zeros(shown.shape), shown[~with_query]
+        out[with_query] = near
+        sums = np.zeros(odd.shape)
+        for i, j in zip(*np.triu_indices(m, 1), strict=True):
+            apart = self.distances.between(odd[:, i], odd[:, j])
+            sums[:, i] += apart
+            sums[:, j] += apart
+        out[~with_query] = -sums
+        return out
 
 
 class DistanceOracle(PointOracle):
@@ -365,34 +392,25 @@ class Person:
             raise InvalidInput(f"reliability={self.reliability}: must be a finite number")
 
 
-class _Margins:
-    """Differences of true distances in units of a scale."""
+class _Psychometric(PointOracle):
+    """What people see of the points: differences of distances in units of a scale."""
 
-    def __init__(self, X: ArrayLike | Any, scale: float, metric: Any) -> None:
-        if not scale > 0:
-            raise InvalidInput(
-                f"scale={scale}: must be above 0, the difference of distances that is told apart "
-                "with odds e : 1"
-            )
-        self._distances = Distances(X, metric)
-        self._scale = scale
-        self.n_objects = self._distances.n_objects
+    def __init__(self, X: ArrayLike | Any, scale: float, metric: Any, choose: int) -> None:
+        super().__init__(X, metric, choose=choose)
+        self._scale = checks.positive("scale", scale)
 
-    def __call__(self, questions: Questions) -> Floats:
-        head, a, b = np.asarray(questions).T
-        to_a, to_b = self._distances.between(head, a), self._distances.between(head, b)
+    def _margins(self, questions: Questions) -> Floats:
+        to_a, to_b = self._costs(questions).T
         return np.asarray((to_b - to_a) / self._scale)
 
-    def choices(
-        self, screens: Questions, choose: int, reliability: Floats, chance: Floats
-    ) -> Answers:
-        """What is chosen on screens by people of these reliabilities, from numbers in [0, 1)."""
-        cost = _costs(self._distances, screens) / self._scale
+    def _choices(self, screens: Questions, reliability: Floats, chance: Floats) -> Answers:
+        """What people of these reliabilities choose on screens, from numbers in [0, 1)."""
+        cost = self._costs(screens) / self._scale
         gumbel = -np.log(-np.log(np.clip(chance, 1e-300, 1 - 1e-16)))
-        return _cheapest(reliability[:, None] * cost - gumbel, screens, choose)
+        return _cheapest(reliability[:, None] * cost - gumbel, screens, self._choose)
 
 
-class PsychometricOracle:
+class PsychometricOracle(_Psychometric):
     """Answers that are the more often right the more the two distances differ.
 
     Parameters
@@ -429,26 +447,25 @@ class PsychometricOracle:
         choose: int = 1,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
-        self._margins = _Margins(X, scale, metric)
+        super().__init__(X, scale, metric, choose)
         self._lapse = checks.probability("lapse", lapse)
-        self._choose = checks.whole("choose", choose)
         self._draws = _Draws(noise, random_state)
-        self.n_objects: int = self._margins.n_objects
 
     def probability(self, questions: Questions) -> Floats:
         """How likely "a is nearer" is, for each question."""
-        return np.asarray(self._lapse / 2 + (1 - self._lapse) * expit(self._margins(questions)))
+        margins = self._margins(self._checked(questions))
+        return np.asarray(self._lapse / 2 + (1 - self._lapse) * expit(margins))
 
     def __call__(self, questions: Questions) -> Answers:
         """Whether a is nearer to head than b is, in this person's eyes."""
-        q = np.asarray(questions)
+        q = self._checked(questions)
         if q.shape[1] == 3:
             return np.asarray(self._draws.comparisons(q, mirror=True) < self.probability(q))
         chance, lapsed = self._draws.screens(q, self._lapse)
-        return self._margins.choices(q, self._choose, (~lapsed).astype(np.float64), chance)
+        return self._choices(q, (~lapsed).astype(np.float64), chance)
 
 
-class CrowdOracle:
+class CrowdOracle(_Psychometric):
     """Answers from several people, each question put to one of them at random.
 
     Parameters
@@ -492,11 +509,9 @@ class CrowdOracle:
         if not people:
             raise InvalidInput("people is empty: pass at least one Person")
         self.people: tuple[Person, ...] = tuple(people)
-        self._margins = _Margins(X, scale, metric)
-        self._choose = checks.whole("choose", choose)
+        super().__init__(X, scale, metric, choose)
         self._rng = checks.generator(random_state)
         self._log: list[Objects] = []
-        self.n_objects: int = self._margins.n_objects
 
     @property
     def answered_by(self) -> Objects:
@@ -505,41 +520,28 @@ class CrowdOracle:
 
     def __call__(self, questions: Questions) -> Answers:
         """What the people who are asked say."""
-        who = self._rng.integers(len(self.people), size=len(questions))
+        q = self._checked(questions)
+        who = self._rng.integers(len(self.people), size=len(q))
         self._log.append(who)
         reliability, lapse, side = (
             np.array([getattr(person, name) for person in self.people])[who]
             for name in ("reliability", "lapse", "side")
         )
-        if np.shape(questions)[1] > 3:
+        if q.shape[1] > 3:
             looks = self._rng.random(len(who)) >= lapse
-            chance = self._rng.random((len(who), np.shape(questions)[1] - 1))
-            return self._margins.choices(questions, self._choose, looks * reliability, chance)
-        p = lapse * side + (1 - lapse) * expit(reliability * self._margins(questions))
+            chance = self._rng.random((len(who), q.shape[1] - 1))
+            return self._choices(q, looks * reliability, chance)
+        p = lapse * side + (1 - lapse) * expit(reliability * self._margins(q))
         return np.asarray(self._rng.random(len(who)) < p)
 
 
-def _costs(distances: Distances, screens: Questions) -> Floats:
-    """What choosing each shown object costs, one row a screen."""
-    rows = np.asarray(screens)
-    shown, m = rows[:, 1:], rows.shape[1] - 1
-    out = np.zeros(shown.shape)
-    with_query = rows[:, 0] >= 0
-    heads = np.repeat(rows[with_query, 0], m)
-    out[with_query] = distances.between(heads, shown[with_query].ravel()).reshape(-1, m)
-    odd = shown[~with_query]
-    sums = np.zeros(odd.shape)
-    for i, j in zip(*np.triu_indices(m, 1), strict=True):
-        apart = distances.between(odd[:, i], odd[:, j])
-        sums[:, i] += apart
-        sums[:, j] += apart
-    out[~with_query] = -sums
-    return out
-
-
-def _cheapest(cost: Floats, screens: Questions, choose: int) -> Answers:
+def _cheapest(cost: Floats, questions: Questions, choose: int) -> Answers:
     """Choose so many of the shown that cost least; ties go by object number."""
-    order = np.lexsort((np.asarray(screens)[:, 1:], cost), axis=1)
+    shown = np.asarray(questions)[:, 1:]
+    if shown.shape[1] == 2:
+        (to_a, to_b), (a, b) = cost.T, shown.T
+        return np.asarray((to_a < to_b) | ((to_a == to_b) & (a < b)))
+    order = np.lexsort((shown, cost), axis=1)
     chosen = np.zeros(cost.shape, dtype=np.bool_)
     np.put_along_axis(chosen, order[:, :choose], True, axis=1)
     return chosen

@@ -158,7 +158,7 @@ def _drive(strategy: Strategy[T], answer: Callable[[Questions], Strategy[Answers
     refusals = 0
     while True:
         try:
-            questions = advance()
+            questions = _as_round(advance())
         except StopIteration as done:
             result: T = done.value
             return result
@@ -171,6 +171,18 @@ def _drive(strategy: Strategy[T], answer: Callable[[Questions], Strategy[Answers
             advance = partial(strategy.throw, spent)
         else:
             advance = partial(strategy.send, answers)
+
+
+def _as_round(questions: Any) -> Questions:
+    """What a strategy has yielded, which its author may have written."""
+    rows: Questions = questions if isinstance(questions, np.ndarray) else np.empty(0, dtype=int)
+    if rows.ndim == 2 and rows.shape[1] >= 3 and rows.dtype.kind in "iu":
+        return rows
+    what = f"an array of shape {rows.shape} and type {rows.dtype}"
+    raise InvalidInput(
+        f"the strategy has yielded {what if rows is questions else repr(questions)[:60]}: it must "
+        "yield (m, 3) arrays of whole numbers, rows (head, a, b)"
+    )
 
 
 def together(*strategies: Strategy[T]) -> Strategy[list[T]]:
@@ -623,6 +635,10 @@ class OptionOrder:
         self.order = checks.one_of("order", order, ("random", "fixed"))
         self._seed = seed
         self._times: dict[str, int] = {}
+
+    def restart(self) -> None:
+        """Draw from the beginning, as for questions that were not asked yet."""
+        self._times.clear()
 
     def show(self, question: Sequence[Any]) -> Shown:
         """A question with its two options in the order drawn for it."""

@@ -16,6 +16,12 @@ for no call: what has arrived is kept, the rest is cancelled.
 it (`PricedAnswers`, as for a language model). A price known before is reserved when the call is
 made, so that the limit is never exceeded; an unknown one is expected to be the average so far.
 
+*Sessions.* `run` holds an oracle and drives a strategy to its end. A `Session` does the opposite:
+it shows the questions that are open now, takes answers in any order, and goes on when a round is
+complete. A strategy cannot be pickled and need not be: its state is the same strategy, made again
+from its seed, with the answers so far. With a journal no process needs to run in between: that is
+how endpoints are asked that take a day.
+
 *Names.* Objects are what the user has: names, texts, paths. Inside, they are numbers. An oracle
 that says how many objects it knows (``n_objects``, as `PointOracle` does) speaks of numbers, and
 only the result carries the names.
@@ -32,11 +38,12 @@ import secrets
 import threading
 import time
 import warnings
-from collections.abc import Callable, Coroutine, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Generator, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Executor, Future, InvalidStateError
 from contextlib import closing, contextmanager, suppress
 from dataclasses import is_dataclass, replace
-from typing import Any, TypedDict, TypeVar, Unpack
+from functools import partial
+from typing import Any, Generic, TypedDict, TypeVar, Unpack
 
 import numpy as np
 
@@ -53,6 +60,7 @@ from nearer.asking.protocol import (
     as_answers,
     forced_choice,
     limited,
+    partly_known,
     remembered,
     takes_uncertain,
     wrapped,
@@ -60,7 +68,16 @@ from nearer.asking.protocol import (
 from nearer.errors import AnswersWarning, BudgetSpent, InvalidInput
 from nearer.questions import Answers, Objects, Questions, Said, unsure_rows
 
-__all__ = ["Dispatch", "Names", "as_names", "is_async", "open_journal", "refuse_unknown", "run"]
+__all__ = [
+    "Dispatch",
+    "Names",
+    "Session",
+    "as_names",
+    "is_async",
+    "open_journal",
+    "refuse_unknown",
+    "run",
+]
 
 T = TypeVar("T")
 
@@ -164,6 +181,11 @@ def run(
     >>> nearer.run(nearer.rank_objects(0, 3), longer, objects=["ox", "beaver", "cat"])
     array([0, 2, 1])
     """
+    if not isinstance(strategy, Generator):
+        raise InvalidInput(
+            f"strategy is {strategy!r:.60}: must be a generator of questions, such as "
+            "nearer.adaptive(40) returns; call the function that makes it"
+        )
     checks.oracle(oracle)
     refuse_unknown(how, run)
     if progress is not None and not callable(progress):
@@ -182,10 +204,13 @@ def run(
             inner = remembered(inner, memory)
         if budget is not None:
             inner = limited(inner, budget)
+        called = None if hasattr(oracle, "n_objects") else names
+        if book is not None and len(book) and hasattr(oracle, "resume"):
+            before = ((_named(q, called), said, by) for _, q, said, by in book.stored())
+            oracle.resume(before, book.calls, book.spent)
         with closing(_Caller(oracle, how)) as caller:
-            called = None if hasattr(oracle, "n_objects") else names
             dispatcher = _Dispatcher(caller, _Costs(how, book), called, book, progress, how)
-            result = _drive(inner, dispatcher)
+            result = dispatcher.drive(inner)
     if ties.n_broken:
         warnings.warn(str(ties), AnswersWarning, stacklevel=2)
     return _with_details(result, names, dispatcher, ties, oracle)
@@ -236,19 +261,6 @@ def open_journal(
             raise
 
 
-def _drive(strategy: Strategy[T], dispatcher: _Dispatcher) -> T:
-    def answer(questions: Questions) -> Strategy[Answers]:
-        yield from ()  # the dispatcher has every question answered: none is passed on
-        return dispatcher.answer(questions)
-
-    try:
-        next(wrapped(strategy, answer))
-    except StopIteration as done:
-        result: T = done.value
-        return result
-    raise AssertionError("a round was left unanswered")
-
-
 def _with_details(
     result: T, names: Names | None, dispatcher: _Dispatcher, ties: Ties, oracle: Any
 ) -> T:
@@ -290,11 +302,13 @@ class Names:
 
     def tuples(self, questions: Questions) -> list[tuple[Any, ...]]:
         """Questions as the oracle gets them; the query of a screen that has none is None."""
-        things = self.objects
-        return [
-            tuple(things[i] if i >= 0 else None for i in row)
-            for row in np.asarray(questions).tolist()
-        ]
+        return [_named(row, self) for row in np.asarray(questions).tolist()]
+
+
+def _named(question: Sequence[int], names: Names | None) -> tuple[Any, ...]:
+    if names is None:
+        return tuple(question)
+    return tuple(names.objects[i] if i >= 0 else None for i in question)
 
 
 def as_names(objects: Any) -> tuple[int, Names | None]:
@@ -463,41 +477,26 @@ class _Costs:
                 f"cost={self._price!r}: must be a function from a block of questions to its price, "
                 "such as lambda block: 0.01 * len(block)"
             )
-        self.spent = 0.0 if journal is None else journal.spent
-        self.calls = 0 if journal is None else journal.calls
+        self.spent, self.calls = (0.0, 0) if journal is None else (journal.spent, journal.calls)
+        limited = (self._price, self._max_cost, self._max_calls) != (None, None, None)
+        self.counted = limited or self.spent > 0
         self.limit: str | None = None  # the limit that was reached, in words
         self._reserved = 0.0  # for calls in flight whose price is known
         self._in_flight = 0
 
-    @property
-    def counted(self) -> bool:
-        """Whether calls cost anything or are limited."""
-        limited = (self._price, self._max_cost, self._max_calls) != (None, None, None)
-        return limited or self.spent > 0
-
     def price(self, block: Any) -> float | None:
         """The price of a call for this block; None if it is not known before the call."""
-        if self._price is None:
-            return None
-        price = self._price(block)
-        try:
-            return float(price)
-        except (TypeError, ValueError):
-            raise InvalidInput(
-                f"cost returned {price!r} for a block: it must return its price, a number"
-            ) from None
+        return None if self._price is None else checks.not_negative("cost", self._price(block))
 
     def allow(self, price: float | None) -> bool:
         """Whether a call of this price may be made; after the first refusal none may."""
-        if self.limit is not None:
-            return False
         average = self.spent / self.calls if self.calls else 0.0
         expected = self._reserved + price if price is not None else average * (self._in_flight + 1)
         if self._max_calls is not None and self.calls + self._in_flight >= self._max_calls:
-            self.limit = f"max_calls={self._max_calls}"
+            self.limit = self.limit or f"max_calls={self._max_calls}"
         # Sums of prices such as 0.01 are too large by rounding errors.
         elif self._max_cost is not None and self.spent + expected > self._max_cost * (1 + 1e-9):
-            self.limit = f"max_cost={self._max_cost:g}"
+            self.limit = self.limit or f"max_cost={self._max_cost:g}"
         return self.limit is None
 
     def start(self, price: float | None) -> None:
@@ -510,6 +509,7 @@ class _Costs:
         self._reserved -= price or 0.0
         self._in_flight -= 1
         cost = charged if charged is not None else (price or 0.0)
+        self.counted |= cost > 0
         self.spent += cost
         self.calls += 1
         return cost
@@ -519,17 +519,7 @@ class _Costs:
 
 
 class _Dispatcher:
-    """Has the rounds of a run answered by an oracle.
-
-    Parameters
-    ----------
-    caller, costs
-        It calls the oracle; what that may cost.
-    names
-        What the oracle calls the objects; None: by their numbers.
-    journal, progress, how
-        Where answers are kept, what is shown, and the options of `nearer.run`.
-    """
+    """Has the rounds of a run answered by an oracle, which may call the objects by names."""
 
     def __init__(
         self,
@@ -556,6 +546,20 @@ class _Dispatcher:
             )
         self._retry = kinds if how.get("timeout") is None else (*kinds, TimeoutError)
         self.n_comparisons = self.n_rounds = self.n_unsure = 0
+
+    def drive(self, strategy: Strategy[T]) -> T:
+        """What a strategy returns when all its rounds are answered."""
+
+        def answer(questions: Questions) -> Strategy[Answers]:
+            yield from ()  # all questions are answered here: none is passed on
+            return self.answer(questions)
+
+        try:
+            next(wrapped(strategy, answer))
+        except StopIteration as done:
+            result: T = done.value
+            return result
+        raise AssertionError("a round was left unanswered")
 
     def answer(self, questions: Questions) -> Said:
         """Have a round answered; `BudgetSpent` holds the first part if a limit is reached."""
@@ -617,7 +621,8 @@ class _Dispatcher:
             self.costs.start(price)
             try:
                 returned = await self.caller.call(named, tries)
-                charged = getattr(returned, "cost", None)
+                if (cost := getattr(returned, "cost", None)) is not None:
+                    charged = checks.not_negative("cost", cost)
                 answers = as_answers(returned, questions)
                 failed = False
             except Exception as error:
@@ -649,3 +654,126 @@ class _Dispatcher:
         if self._progress is not None:
             paid = (self.costs.spent, self.costs.calls) if self.costs.counted else ()
             self._progress(self.n_comparisons, rounds, *paid)
+
+
+# --- sessions -------------------------------------------------------------------------------------
+
+
+class Session(Generic[T]):
+    """A strategy that waits for its answers.
+
+    Parameters
+    ----------
+    strategy
+        The algorithm, made from its seed.
+    triplets
+        Answers of an earlier session, rows ``(head, near, far)``; the new one goes on from there.
+    journal
+        A journal that `open_journal` has opened for the strategy.
+
+    Examples
+    --------
+    >>> import nearer, numpy as np
+    >>> oracle = nearer.PointOracle(np.array([[0.0], [3.0], [1.0], [7.0]]))
+    >>> session = nearer.asking.Session(nearer.rank_objects(0, 4, random_state=0))
+    >>> while not session.done:
+    ...     question = session.open[-1:]               # any open question, in any order
+    ...     session.tell(question, oracle(question))
+    >>> session.result
+    array([0, 2, 1, 3])
+    >>> again = nearer.asking.Session(nearer.rank_objects(0, 4, random_state=0), session.triplets)
+    >>> again.done
+    True
+    """
+
+    def __init__(
+        self,
+        strategy: Strategy[T],
+        triplets: Questions | None = None,
+        *,
+        journal: Journal | None = None,
+    ) -> None:
+        self._strategy = strategy if takes_uncertain(strategy) else forced_choice(strategy)
+        self._memory = Memory(triplets)
+        self._journal = journal
+        self._sheet = RoundAnswers(np.empty((0, 3), dtype=np.int64))
+        self._result: list[T] = []
+        self.n_rounds: int = 0
+        self._advance(partial(next, self._strategy))
+
+    @property
+    def done(self) -> bool:
+        """Whether the strategy has returned."""
+        return bool(self._result)
+
+    @property
+    def result(self) -> T:
+        """What the strategy returned."""
+        if not self._result:
+            raise InvalidInput(
+                f"the session has {len(self.open)} open questions: tell their answers first"
+            )
+        return self._result[0]
+
+    @property
+    def open(self) -> Questions:
+        """The questions of this round that have no answer yet."""
+        return Memory().unknown(self._sheet.open_rows()[1])
+
+    @property
+    def triplets(self) -> Objects:
+        """All answers told so far, as ``(head, near, far)``."""
+        return self._memory.triplets
+
+    def tell(self, questions: Questions, answers: Any) -> None:
+        """Take answers, open ones or others; the first answer to a question is kept.
+
+        Answers that complete the round move the strategy on to its next one. Answers to questions
+        that were not asked are kept too, and used if the strategy comes to need them. "Don't know"
+        answers a question for this round; a strategy that needs to know puts it again.
+        """
+        questions = np.asarray(questions)
+        if questions.ndim != 2 or questions.shape[1] < 3:
+            raise InvalidInput(
+                f"questions of shape {questions.shape}: tell (m, 3) questions with (m,) booleans"
+            )
+        answers = as_answers(answers, questions)
+        rows = unsure_rows(answers)
+        unsure = Memory()  # questions answered by "don't know"; the side noted here means nothing
+        unsure.add(questions[rows], np.zeros_like(np.ma.getdata(answers)[rows]))
+        self._memory.add(questions, answers)
+        self._fill(unsure)
+        if not self._result and self._sheet.known.all():
+            self._advance(partial(self._strategy.send, self._sheet.first()))
+
+    def _fill(self, unsure: Memory) -> None:
+        """Answer the open questions of the round that are known, or known to be uncertain."""
+        rows, asked = self._sheet.open_rows()
+        if not len(rows):
+            return
+        answers, known = self._memory.recall(asked)
+        settled = known | unsure.recall(asked)[1]
+        if not settled.any():
+            return
+        said = as_answers(partly_known(answers, known)[settled], asked[settled])
+        self._sheet.fill(rows[settled], said)
+        if self._journal is not None:
+            self._journal.write(self.n_rounds - 1, [Call(rows[settled], asked[settled], said)])
+
+    def _advance(self, step: Callable[[], Questions]) -> None:
+        """Go on to the next round that is not complete."""
+        while True:
+            try:
+                self._sheet = RoundAnswers(step())
+            except StopIteration as stop:
+                self._sheet = RoundAnswers(self._sheet.questions[:0])
+                self._result.append(stop.value)
+                return
+            if self._journal is not None:
+                rows, answers = self._journal.known(self.n_rounds, self._sheet.questions)
+                self._sheet.fill(rows, answers)
+            self.n_rounds += 1
+            self._fill(Memory())
+            if not self._sheet.known.all():
+                return
+            step = partial(self._strategy.send, self._sheet.first())

@@ -131,8 +131,7 @@ def _session(
     names: list[str], file: Path, budget: int | None, seed: int, about: dict[str, Any]
 ) -> Iterator[Any]:
     """The run as far as the journal knows it."""
-    from nearer.asking.run import Names, open_journal
-    from nearer.asking.session import Session
+    from nearer.asking.run import Names, Session, open_journal
 
     strategy = _strategy(names, budget, seed)
     with open_journal(strategy, file, Names(names), about) as (made, book):

@@ -1,8 +1,9 @@
 """A language model as the judge: any endpoint that speaks the protocol of OpenAI.
 
 *Prompts.* The two options are shown as A and B, in an order drawn for each question
-(`nearer.asking.protocol.OptionOrder`). A reply is the letter and nothing else. Several questions in
-one prompt are numbered, and so are the lines of the reply.
+(`nearer.asking.protocol.OptionOrder`). Each object takes one line, so that no text can forge an
+option. A reply is the letter; words such as "Option A", reasoning before it and JSON around it are
+understood. Several questions in one prompt are numbered, and so are the lines of the reply.
 
 *Keys.* The key is read from the environment when the first call is made. Only the connection holds
 it: no attribute, message, log or journal has it, and where an endpoint repeats it in an error it is
@@ -17,11 +18,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import math
 import mimetypes
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -37,6 +39,8 @@ PICTURES = {".png", ".jpg", ".jpeg", ".gif", ".webp"}
 
 _TEMPORARY = {408, 409, 425, 429, 500, 502, 503, 504, 529}
 _LONGEST_PAUSE = 60.0
+_LONGEST_REPLY = 1 << 20  # bytes; an answer takes a few hundred
+_UNREADABLE, _EARLY = 20, 50  # so many unreadable replies among the first so many end a run
 _LEAST_MASS = 0.5  # with less probability on A and B together the model was saying something else
 
 _ONE = "Answer with the letter A or B and nothing else."
@@ -47,7 +51,11 @@ _SEVERAL = (
 _AGAIN = "That was not an answer in the form asked for. "
 _UNSURE = "?"
 _LETTER = re.compile(r"[\s\"'(*`]*([AB?])[\s\"')*`.]*", re.IGNORECASE)
-_LINE = re.compile(r"\s*(\d+)\s*[:.)]\s*([AB?])\.?\s*", re.IGNORECASE)
+_WORDED = re.compile(
+    r".*\b(?:answer|option|choice|letter)\b\W*(?:is\W+)?(?:option\W+)?([AB])\W*", re.IGNORECASE
+)
+_LINE = re.compile(r"\W*(?:question\s*)?(\d+)\s*[:.)]\W*?(?:option\W+)?([AB?])\W*", re.IGNORECASE)
+_THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
 
 
 @dataclass
@@ -177,13 +185,15 @@ class ChatJudge:
                 f"grades=True with together={together}: log-probabilities are read for one "
                 "question a prompt; choose one of them"
             )
-        if key is not None and not os.environ.get(key):
+        self._key = key
+        if key is not None and not self._secret():
             raise JudgeError(
                 f"the environment variable {key} is not set: put the endpoint's key there, name "
                 "another variable with key=, or key=None where the endpoint needs none"
             )
-        self._endpoint, self._key, self._grades = endpoint.rstrip("/"), key, grades
-        self._price, self._timeout = price, timeout
+        self._endpoint, self._grades = endpoint.rstrip("/"), grades
+        self._price = tuple(checks.not_negative("price", each) for each in price)
+        self._timeout = checks.positive("timeout", timeout)
         self._attempts, self._pause = checks.whole("attempts", attempts), pause
         self._options = options or {}
         self._counts = ChatReport()
@@ -215,6 +225,20 @@ class ChatJudge:
         """What was asked and answered so far, what it cost, and how much position mattered."""
         return self._counts
 
+    def resume(
+        self, answered: Iterable[tuple[Sequence[Any], Any, Any]], calls: int, cost: float
+    ) -> None:
+        """Count what a journal has, so that the report is that of the whole run.
+
+        `nearer.run` calls this with questions, their answers (None for don't know) and who gave
+        them, and with what they have cost.
+        """
+        self._counts = ChatReport(n_calls=calls, cost=cost)
+        self.option_order.restart()
+        for question, answer, _ in answered:
+            shown = self.option_order.show(question)
+            self._count([None if answer is None else float(shown.answer(answer))])
+
     def request(self, shown: Sequence[Shown], *, again: bool = False) -> dict[str, Any]:
         """The body of a request that asks these questions."""
         rule = _ONE if len(shown) == 1 else _SEVERAL
@@ -231,48 +255,72 @@ class ChatJudge:
     def _parts(self, number: str, one: Shown) -> list[str | Path]:
         """The words and pictures that show one question."""
         pictured = is_picture(one.head)
-        asked = self.question.format(head="this picture" if pictured else one.head)
+        asked = self.question.format(head="this picture" if pictured else _one_line(one.head))
         parts: list[str | Path] = [f"{number}{asked}\n", *([one.head] if pictured else [])]
         for letter, thing in (("A", one.first), ("B", one.second)):
-            parts += [f"{letter}:", thing] if is_picture(thing) else [f"{letter}: {thing}\n"]
+            picture = [f"{letter}:", thing]
+            parts += picture if is_picture(thing) else [f"{letter}: {_one_line(thing)}\n"]
         return parts
 
     async def __call__(self, questions: Sequence[Sequence[Any]]) -> PricedAnswers:
         """Ask questions in one call, or two if a reply cannot be read."""
         shown = [self.option_order.show(question) for question in questions]
-        counts = self._counts
         firsts, cost = await self._ask(shown, again=False)
         unread = [i for i, first in enumerate(firsts) if first is None]
         if unread:
-            counts.n_malformed += 1
             second, more = await self._ask([shown[i] for i in unread], again=True)
             cost += more
-            counts.n_malformed += any(first is None for first in second)
             for i, first in zip(unread, second, strict=True):
                 firsts[i] = first
-        counts.n_questions += len(questions)
+        self._count(firsts)
         answers = [
             None if first is None or math.isnan(first) else one.answer(first)
             for one, first in zip(shown, firsts, strict=True)
         ]
+        return PricedAnswers(answers, cost=cost)
+
+    def _count(self, firsts: list[float | None]) -> None:
         read = [first for first in firsts if first is not None and not math.isnan(first)]
+        counts = self._counts
+        counts.n_questions += len(firsts)
         counts.n_read += len(read)
         counts.first += sum(read)
-        counts.n_unsure += len(questions) - len(read)
-        return PricedAnswers(answers, cost=cost)
+        counts.n_unsure += len(firsts) - len(read)
 
     async def _ask(self, shown: list[Shown], *, again: bool) -> tuple[list[float | None], float]:
         """For each question how much speaks for the first option, and what the call cost."""
         reply = await self._post(self.request(shown, again=again))
         usage = reply.get("usage") if isinstance(reply, dict) else None
         used = usage if isinstance(usage, dict) else {}
-        tokens = int(used.get("prompt_tokens") or 0), int(used.get("completion_tokens") or 0)
+        tokens: list[Any] = [used.get(name) for name in ("prompt_tokens", "completion_tokens")]
+        if not all(isinstance(count, int) and count >= 0 for count in tokens):
+            if any(self._price):
+                raise JudgeError(
+                    f"{self._where} says usage={usage!r:.80}: prompt_tokens and completion_tokens "
+                    "must be whole numbers from 0, or the cost is not known; leave out price="
+                )
+            tokens = [0, 0]
         cost = (tokens[0] * self._price[0] + tokens[1] * self._price[1]) / 1e6
         self._counts.n_calls += 1
         self._counts.tokens_in += tokens[0]
         self._counts.tokens_out += tokens[1]
         self._counts.cost += cost
-        return first_options(reply, len(shown)), cost
+        firsts = first_options(reply, len(shown))
+        if None in firsts:
+            self._note_unreadable(reply)
+        return firsts, cost
+
+    def _note_unreadable(self, reply: Any) -> None:
+        """Count a reply without an answer; many of them early end the run."""
+        counts = self._counts
+        counts.n_malformed += 1
+        if counts.n_malformed >= _UNREADABLE and counts.n_calls <= _EARLY:
+            said = reply.get("choices", reply) if isinstance(reply, dict) else reply
+            raise JudgeError(
+                f"{counts.n_malformed} of the first {counts.n_calls} replies of {self._where} are "
+                f"no answers, the last is {self._without_key(repr(said))[:300]}; mend question= or "
+                "system=, or take another model"
+            )
 
     async def _post(self, body: dict[str, Any]) -> Any:
         """The reply to a request, which is repeated while the endpoint fails for a while."""
@@ -299,28 +347,46 @@ class ChatJudge:
             ) from None
 
     async def _post_once(self, httpx: Any, body: dict[str, Any]) -> Any:
+        url, data = f"{self._endpoint}/chat/completions", b""
         try:
-            url = f"{self._endpoint}/chat/completions"
-            reply = await self._connected(httpx).post(url, json=body)
+            call = self._connected(httpx).stream("POST", url, json=body)
+            async with asyncio.timeout(self._timeout), call as reply:
+                async for part in reply.aiter_bytes():
+                    data += part
+                    if len(data) > _LONGEST_REPLY:
+                        raise JudgeError(
+                            f"{self._where} replies with more than {_LONGEST_REPLY:,} bytes to a "
+                            "question; check the address, or lower max_tokens in options="
+                        )
             if reply.status_code == 200:
-                return reply.json()
+                return json.loads(data)
             if reply.status_code not in _TEMPORARY:
-                raise self._refused(reply)
+                raise self._refused(reply.status_code, data)
             failure = _Unavailable(f"HTTP {reply.status_code}", reply.headers.get("retry-after"))
-        except httpx.TransportError as error:
+        except (httpx.TransportError, TimeoutError) as error:
             trouble = f"{type(error).__name__}: {self._without_key(str(error))}".rstrip(": ")
             failure = _Unavailable(trouble)
-        except ValueError:
+        except (ValueError, RecursionError):
             failure = _Unavailable("its reply is no JSON")
         self._counts.n_failed += 1
         raise failure
 
-    def _refused(self, reply: Any) -> JudgeError:
-        said = self._without_key(" ".join(reply.text.split()))[:200]
+    def _refused(self, status: int, data: bytes) -> JudgeError:
+        said = self._without_key(" ".join(data.decode("utf-8", "replace").split()))[:200]
         remedy = "check the model's name and the request"
-        if reply.status_code in (401, 403):
+        if status in (401, 403):
             remedy = f"check the key in the environment variable {self._key}"
-        return JudgeError(f"{self._where} refuses (HTTP {reply.status_code}: {said}); {remedy}")
+        return JudgeError(f"{self._where} refuses (HTTP {status}: {said}); {remedy}")
+
+    def _secret(self) -> str:
+        """The key, which must be fit for a header; a message of the client would repeat it."""
+        secret = os.environ.get(self._key, "") if self._key else ""
+        if not (secret.isascii() and secret.isprintable()) or " " in secret:
+            raise JudgeError(
+                f"the key in the environment variable {self._key} holds a blank, a line break or "
+                "another character that no key has; set it without, as in $(cat key.txt)"
+            )
+        return secret
 
     def _without_key(self, text: str) -> str:
         secret = os.environ.get(self._key) if self._key else None
@@ -330,11 +396,11 @@ class ChatJudge:
         """The connections of this event loop."""
         loop = asyncio.get_running_loop()
         if self._client is None or self._loop is not loop:
-            secret = os.environ.get(self._key, "") if self._key else ""
+            secret = self._secret()
             self._loop = loop
             self._client = httpx.AsyncClient(
                 headers={"Authorization": f"Bearer {secret}"} if secret else {},
-                timeout=self._timeout,
+                timeout=None,  # `_post_once` limits the time of the whole reply
                 limits=httpx.Limits(max_connections=None),
             )
         return self._client
@@ -376,16 +442,40 @@ def read_letters(reply: Any, count: int) -> list[str | None]:
     """The letter given to each question, ``"?"`` for don't know, None where none is read."""
     if not isinstance(reply, str):
         return [None] * count
-    if count == 1:
-        match = _LETTER.fullmatch(reply)
-        return [match[1].upper() if match else None]
+    lines = _lines(reply, keyed=count > 1)
+    if count == 1:  # the last line, or else the only letter that any line gives
+        each = [_read_letter(line) for line in lines] or [None]
+        different = {letter for letter in each if letter is not None}
+        return [each[-1] or (different.pop() if len(different) == 1 else None)]
     found: dict[int, set[str]] = {}
-    for line in reply.strip().splitlines():
+    for line in lines:
         match = _LINE.fullmatch(line)
         if match:
             found.setdefault(int(match[1]), set()).add(match[2].upper())
     letters = [found.get(number, set()) for number in range(1, count + 1)]
     return [next(iter(given)) if len(given) == 1 else None for given in letters]
+
+
+def _lines(reply: str, keyed: bool) -> list[str]:
+    """The lines of a reply without thoughts; of a JSON object its values, perhaps with keys."""
+    text = _THOUGHT.sub("", reply)
+    try:
+        fields = json.loads(text[text.index("{") : text.rindex("}") + 1])
+    except (ValueError, RecursionError):
+        return [line for line in text.splitlines() if re.search(r"[\w?]", line)]
+    return [f"{key}: {value}" if keyed else str(value) for key, value in fields.items()]
+
+
+def _read_letter(line: str) -> str | None:
+    """The letter that a line gives, alone or as in "the answer is B"."""
+    if len(set(re.findall(r"\b[AB]\b", line))) > 1:
+        return None
+    match = _LETTER.fullmatch(line) or _WORDED.fullmatch(line)
+    return match[1].upper() if match else None
+
+
+def _one_line(thing: Any) -> str:
+    return " ".join(str(thing).split())
 
 
 def _graded(logprobs: Any) -> float | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,6 +109,15 @@ class Panel:
             "judges": {name: getattr(judge, "about", {}) for name, judge in self._judges.items()},
             "votes": self._votes,
         }
+
+    def resume(
+        self, answered: Iterable[tuple[tuple[Any, ...], Any, Any]], calls: int, cost: float
+    ) -> None:
+        """Take over the votes in a journal; `nearer.run` calls this before it asks."""
+        self._times, self._log, self._rated_at = {}, [], 0
+        for question, _, ballot in answered:
+            self._chosen(question)
+            self._note([question], [ballot or {}])
 
     def report(self) -> PanelReport:
         """How often each judge has voted, and how reliable it is."""

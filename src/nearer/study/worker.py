@@ -36,7 +36,7 @@ import nearer
 from nearer.algorithms.choose_questions import Candidates
 from nearer.algorithms.methods import METHODS
 from nearer.asking.oracles import Memory
-from nearer.asking.session import Session
+from nearer.asking.run import Session
 from nearer.embedding import Embedding
 from nearer.errors import AnswersWarning
 from nearer.fitting.initial import principal_axes
