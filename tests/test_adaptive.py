@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nearer
-from nearer.errors import InvalidInput
+from nearer.errors import AnswersWarning, InvalidInput
 from nearer.questions import answered, pack, random_questions
 
 
@@ -159,7 +159,8 @@ def test_the_range_of_dimensions_says_what_answers_leave_possible():
         few = embed(rng.normal(size=(n, d)))
         assert few.dimension_low <= d <= few.dimension_high
         assert not few.determined
-    unknown = embed(rng.normal(size=(60, 2)), budget=100)
+    with pytest.warns(AnswersWarning, match="no better than by guessing"):
+        unknown = embed(rng.normal(size=(60, 2)), budget=100)
     assert unknown.dimension_low == 1
     assert unknown.dimension_high > 5
     assert not unknown.determined

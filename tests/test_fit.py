@@ -330,8 +330,8 @@ def test_objects_beyond_all_bounds_are_refused_before_they_take_memory():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (None, "triplets are None: must be"),
-        ({"a": 1}, "triplets are {'a': 1}: must be"),
+        (None, "triplets None: must be"),
+        ({"a": 1}, "triplets {'a': 1}: must be"),
         (nearer.PointOracle(np.eye(4)), r"an oracle is asked by nearer.embed\(oracle, n\)"),
     ],
 )

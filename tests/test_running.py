@@ -401,6 +401,7 @@ def test_an_oracle_that_answers_wrongly_shaped_is_named():
         nearer.embed(wrong, NAMES, progress=False)
 
 
+@pytest.mark.filterwarnings("ignore:.*no better than by guessing")
 def test_a_line_on_the_terminal_counts_what_is_paid_for(monkeypatch):
     from nearer.asking import progress
 

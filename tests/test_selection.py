@@ -68,7 +68,8 @@ def test_best_of_many_groups_at_once():
     X = rng.normal(size=(30, 2))
     sizes = rng.integers(1, 8, size=12)
     group = np.repeat(np.arange(12), sizes)
-    heads, items = rng.integers(30, size=12), rng.integers(30, size=len(group))
+    heads = rng.integers(20, 30, size=12)
+    items = np.concatenate([rng.choice(20, size, replace=False) for size in sizes])
     for nearest in (True, False):
         found = nearer.run(best_of(heads, items, group, nearest=nearest), nearer.PointOracle(X))
         for g in range(12):

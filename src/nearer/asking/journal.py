@@ -201,17 +201,15 @@ class Journal:
     def write(self, number: int, calls: list[Call]) -> None:
         """Keep answers of a round; those of a file are on the disk when this returns."""
         try:
-            self._db.execute("BEGIN IMMEDIATE")
-            for call in calls:
-                paid = (time.time(), call.tries, call.cost)
-                into = "INSERT INTO calls (at, tries, cost) VALUES (?, ?, ?)"
-                stored = self._db.execute(into, paid).lastrowid
-                rows = ((number, *ballot, stored) for ballot in call.ballots())
-                self._db.executemany("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)", rows)
-            self._db.execute("COMMIT")
+            with self._db:  # Ctrl-C, too, ends the transaction: one left open blocks `save`
+                self._db.execute("BEGIN IMMEDIATE")
+                for call in calls:
+                    paid = (time.time(), call.tries, call.cost)
+                    into = "INSERT INTO calls (at, tries, cost) VALUES (?, ?, ?)"
+                    stored = self._db.execute(into, paid).lastrowid
+                    rows = ((number, *ballot, stored) for ballot in call.ballots())
+                    self._db.executemany("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)", rows)
         except sqlite3.Error as error:
-            with suppress(sqlite3.Error):
-                self._db.execute("ROLLBACK")
             raise JournalError(
                 f"{self._name}: cannot be written ({error}); the answers before are safe in it. "
                 "Make room or mend the disk, then make the same call again"
