@@ -270,7 +270,7 @@ def _is_sparse(answers: Any) -> bool:
 def _side(counts: Any) -> int:
     """The number of objects of a sparse array with an entry for each three of them."""
     size = math.prod(map(int, counts.shape))
-    n = int(round(size ** (1 / 3)))
+    n: int = round(size ** (1 / 3))
     if n**3 != size:
         raise InvalidInput(
             f"sparse answers of shape {counts.shape}: must be (n, n, n), or a matrix of as many "

@@ -8,14 +8,14 @@ const agreement = ({ agreement: share, agreement_interval: span, repeats_total: 
 const cell = (text) => element("td", { class: "number" }, String(text));
 
 function row(person) {
-  const act = (verb, body) => attempt(async () => { await call(`people/${person.id}/${verb}`, body); await refresh(); });
+  const act = (verb) => attempt(async () => { await call(`people/${person.id}/${verb}`, {}); await refresh(); });
   const flags = person.warnings.map((text) => element("span", { class: "flag" }, text));
   if (person.withdrawn) flags.push(element("span", { class: "flag" }, "withdrew"));
   else if (person.excluded) flags.push(element("span", { class: "flag" }, "excluded"));
-  const toggle = element("button", { class: "small", onclick: () => act(person.excluded ? "include" : "exclude", person.excluded ? null : {}) },
+  const toggle = element("button", { class: "small", onclick: () => act(person.excluded ? "include" : "exclude") },
     person.excluded ? "Include" : "Exclude");
   const erase = element("button", { class: "small danger", onclick: () => {
-    if (confirm(`Delete the identity and all answers of ${person.pseudonym} for good?`)) act("withdraw", null);
+    if (confirm(`Delete the identity and all answers of ${person.pseudonym} for good?`)) act("withdraw");
   } }, "Erase");
   toggle.setAttribute("aria-label", `${toggle.textContent} ${person.pseudonym}`);
   erase.setAttribute("aria-label", `Erase ${person.pseudonym}`);
