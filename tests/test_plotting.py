@@ -139,8 +139,8 @@ def test_colours_are_explained():
     X = points(60, 2)
     many = plot_positions(X, colour=np.arange(60) % 40)
     legend = [t.get_text() for t in many.get_legend().get_texts()]
-    assert len(legend) == 24
-    assert legend[-1] == "and 17 more"
+    assert len(legend) == 36
+    assert legend[-1] == "and 5 more"
     looks = {
         (*c.get_facecolor()[0].tolist(), c.get_paths()[0].vertices.tobytes())
         for c in many.collections
@@ -182,16 +182,16 @@ def test_degenerate_positions_are_drawn():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"colour": [1, 2, 3]}, r"colour of shape \(3,\): must be one .* of the 20"),
+        ({"colour": [1, 2, 3]}, "colour: 3 for 20 objects"),
         ({"labels": ["a"]}, "labels: 1 for 20 objects"),
         ({"pictures": []}, "pictures: 0 for 20 objects"),
-        ({"covariances": np.ones((2, 2, 2))}, r"covariances of shape \(2, 2, 2\): must be \(20, 2"),
-        ({"covariances": np.full((20, 2, 2), "x")}, r"covariances=array.* must be \(20, 2, 2\) n"),
+        ({"covariances": np.ones((2, 2, 2))}, r"covariances=.*must be \(20, 2"),
+        ({"covariances": np.full((20, 2, 2), "x")}, r"covariances=array.* must be \(20, 2, 2\) f"),
         ({"covariances": [[1], [1, 2]]}, r"covariances=\[\[1\], \[1, 2\]\]: must be \(20, 2, 2"),
-        ({"covariances": np.full((20, 2, 2), np.nan)}, r"covariances\[0\] = \[\[nan"),
+        ({"covariances": np.full((20, 2, 2), np.nan)}, "covariances=.* finite numbers"),
         ({"colour": [[1], [1, 2]] * 10}, r"colour=.* no lists within the list"),
-        ({"colour": [1e308, -1e308] * 10}, r"colour as large as 1e\+308: .* rescale"),
-        ({"colour": [0.5, 10**400] * 10}, r"colour as large as .* rescale"),
+        ({"colour": [1e308, -1e308] * 10}, "rescale numbers that are too large"),
+        ({"colour": [0.5, 10**400] * 10}, "rescale numbers that are too large"),
         ({"pictures": [3] * 20}, "pictures: 3 is no path; give the path of an image file, or None"),
         ({"pictures": ["gone.png"] * 20}, r"gone\.png: is no picture .* or None for an object"),
         ({"labels": set(range(20))}, r"labels=\{0, 1.* must be a list, .* in their order"),
@@ -330,7 +330,6 @@ def test_a_missing_picture_is_not_drawn(tmp_path):
         {"covariances": [None] * 14},
         {"labels": 3},
         {"pictures": 1},
-        {"title": 5},
     ],
 )
 def test_what_is_no_list_is_refused(options):

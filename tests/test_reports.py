@@ -41,9 +41,9 @@ def exact():
 
 @pytest.fixture(scope="module")
 def many():
-    X = np.random.default_rng(0).normal(size=(400, 3))
-    rows = random_questions(400, 3_000, np.random.default_rng(1))
-    return nearer.Embedding(X, rows, 3_000, 12, (), {}, covariances=np.tile(np.eye(3), (400, 1, 1)))
+    X = np.random.default_rng(0).normal(size=(600, 3))
+    rows = random_questions(600, 3_000, np.random.default_rng(1))
+    return nearer.Embedding(X, rows, 3_000, 12, (), {}, covariances=np.tile(np.eye(3), (600, 1, 1)))
 
 
 @pytest.fixture(scope="module")
@@ -145,8 +145,8 @@ def test_exact_answers_in_one_dimension(exact, tmp_path):
 def test_many_objects_make_no_giant(many, tmp_path):
     page = written(many, tmp_path)
     assert len(page) < 3_000_000
-    assert "100 of 400 objects" in page
-    assert page.count("<tr>") < 150
+    assert "500 of 600 objects" in page
+    assert page.count("<tr>") < 550
 
 
 def test_questions_that_were_chosen(asked, tmp_path):
@@ -209,21 +209,6 @@ def test_guessing_is_called_guessing(people, tmp_path):
     assert found.held_out.is_guessing
     assert words(written(found, tmp_path)).count("no better than by guessing") == 2
     assert "guessing," not in words(written(people, tmp_path))
-
-
-@pytest.mark.parametrize(
-    ("about", "said"),
-    [
-        ({"title": None}, "title=None: must be text"),
-        ({"command": 3}, "command=3: must be text"),
-        ({"source": "abc"}, "source='abc': must be texts by name"),
-        ({"source": {"file": 2}}, "must be texts by name"),
-    ],
-)
-def test_what_cannot_be_printed_is_refused(exact, tmp_path, about, said):
-    with pytest.raises(InvalidInput, match=said):
-        exact.report(tmp_path / "report.md", **about)
-    assert not list(tmp_path.iterdir())
 
 
 def test_a_saved_map_reports_what_was_left_out(tmp_path):
@@ -306,12 +291,12 @@ def table(page, caption):
 
 
 def test_objects_are_listed_by_how_sure_they_are(many, people, tmp_path):
-    sizes = np.random.default_rng(0).permutation(400) + 1.0
+    sizes = np.random.default_rng(0).permutation(600) + 1.0
     unsure = replace(many, covariances=sizes[:, None, None] ** 2 * np.eye(3) / 3)
     rows = table(written(unsure, tmp_path, "report.md"), "the least and the most certain")
     heads, rows = rows[0], rows[1:]
     assert [head.strip("| ") for head in heads][:3] == ["object", "comparisons", "uncertainty"]
-    assert 0 < len(rows) < 200
+    assert len(rows) == 500
     order = np.argsort(-sizes)
     listed = [int(row[0].strip("| ")) for row in rows]
     half = len(rows) // 2

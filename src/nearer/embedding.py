@@ -31,13 +31,6 @@ if TYPE_CHECKING:
 __all__ = ["Embedding", "HeldOutAccuracy", "Phase", "as_frame"]
 
 
-# The map of a notebook, in pixels. Above 30 objects names would cover each other and only show on
-# hover; above 1,000 dots the page becomes heavy and the picture no clearer.
-_WIDTH, _HEIGHT, _EDGE = 320, 220, 14
-_MOST_NAMES = 30
-_MOST_DOTS = 1000
-
-
 @dataclass(frozen=True)
 class Phase:
     """One stretch of a run: what it was for, what it cost, how it ended."""
@@ -298,9 +291,11 @@ class Embedding:
         return f"Embedding({', '.join(self._summary)})"
 
     def _repr_html_(self) -> str:
-        """A small map with a line below it, for notebooks."""
-        line, picture = escape(", ".join(self._summary)), _small_map(self.positions, self.names)
-        return f"<figure>{picture}<figcaption>{line}</figcaption></figure>"
+        """The map with a line below it, for notebooks."""
+        from nearer.plotting.canvas import as_png, data_url  # noqa: PLC0415 - a room above
+
+        line, picture = escape(", ".join(self._summary)), data_url(as_png(self.plot()), "image/png")
+        return f'<figure><img src="{picture}" alt="{line}"><figcaption>{line}</figcaption></figure>'
 
     @property
     def _summary(self) -> list[str]:
@@ -396,43 +391,3 @@ def as_frame(
         deviations = np.sqrt(np.einsum("njj->jn", covariances))
         columns |= {f"sd{j + 1}": sd for j, sd in enumerate(deviations)}
     return pd.DataFrame(columns)
-
-
-def _small_map(positions: NDArray[np.float64], names: Sequence[Any] | None = None) -> str:
-    """The two directions of greatest spread as an SVG, with names on hover.
-
-    `nearer.plotting` draws maps to print; this one takes a millisecond.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> _small_map(np.eye(3), ["cat", "dog", "<eel>"]).count("<circle")
-    3
-    """
-    shown = np.unique(
-        np.linspace(0, len(positions) - 1, min(_MOST_DOTS, len(positions))).astype(int)
-    )
-    middle = np.nan_to_num(positions - np.nanmean(positions, axis=0))
-    if middle.shape[1] > 2:
-        middle = middle @ np.linalg.svd(middle, full_matrices=False)[2][:2].T
-    flat = np.pad(middle, [(0, 0), (0, 2 - middle.shape[1])])[shown]
-    low, high = flat.min(axis=0), flat.max(axis=0)
-    room = np.array([_WIDTH, _HEIGHT]) - 2 * _EDGE
-    wide = high - low
-    scale = min((room[wide > 0] / wide[wide > 0]).tolist(), default=1.0)  # the same for both
-    places = (flat - (low + high) / 2) * scale * [1, -1] + np.array([_WIDTH, _HEIGHT]) / 2
-    parts = []
-    for number, (x, y) in zip(shown.tolist(), places.tolist(), strict=True):
-        name = escape(str(number if names is None else names[number])[:40])
-        parts.append(
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.5" fill="#2e6f9e" fill-opacity="0.75">'
-            f"<title>{name}</title></circle>"
-        )
-        if names is not None and len(positions) <= _MOST_NAMES:
-            side = 'text-anchor="end" dx="-4"' if x > _WIDTH / 2 else 'dx="4"'
-            parts.append(f'<text x="{x:.1f}" y="{y:.1f}" {side} dy="3" font-size="9">{name}</text>')
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{_HEIGHT}" '
-        f'viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="map of the objects" '
-        f'font-family="sans-serif" fill="currentColor">{"".join(parts)}</svg>'
-    )

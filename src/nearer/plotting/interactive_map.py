@@ -8,6 +8,7 @@ page; the figures are put into it as JSON.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -20,12 +21,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nearer.plotting.canvas import COLOURS
-from nearer.plotting.map_inputs import as_data_url, read_inputs, read_thumbnail
+from nearer.plotting.canvas import COLOURS, data_url
+from nearer.plotting.map_inputs import PICTURE, read_inputs, read_thumbnail
 
 __all__ = ["InteractiveMap", "explore_positions"]
-
-_PIXELS = 192  # of a picture's longer side; it is shown at half of that on a fine screen
 
 
 @dataclass(frozen=True)
@@ -53,6 +52,7 @@ def explore_positions(
     labels: Sequence[object] | None = None,
     covariances: NDArray[np.float64] | None = None,
     pictures: Sequence[str | os.PathLike[str] | None] | None = None,
+    picture_size: float | None = None,
     colour: ArrayLike | None = None,
     title: str | None = None,
 ) -> InteractiveMap:
@@ -64,6 +64,8 @@ def explore_positions(
         ``(n, d)``; of more than two dimensions the reader chooses which directions to see.
     labels, covariances, pictures, colour
         As in `plot_positions`; pictures are made small and held by the page.
+    picture_size
+        Pixels of a picture's longer side; None: 40, less where objects are crowded.
     title
         Of the page; "Map of the objects" where none is given.
 
@@ -87,12 +89,14 @@ def explore_positions(
         colours = _rounded(shown.colours)
     elif shown.colours is not None:
         colours = [None if i < 0 else i for i in shown.colours.tolist()]
+    size = picture_size or PICTURE
     data: dict[str, Any] = {
         "names": shown.labels or [str(i) for i in range(len(shown.places))],
         "places": _rounded(shown.places),
         "axes": shown.axes,
         "regions": None if shown.covariances is None else _rounded(shown.covariances),
-        "pictures": None if pictures is None else [_embedded(file) for file in pictures],
+        "pictures": None if pictures is None else [_embedded(file, size) for file in pictures],
+        "size": [size, picture_size is not None],
         "colour": colours,
         "classes": shown.classes,
         "palette": COLOURS,
@@ -103,8 +107,12 @@ def explore_positions(
     return InteractiveMap(re.sub(r"{{(title|data)}}", lambda mark: parts[mark[1]], page))
 
 
-def _embedded(file: str | os.PathLike[str] | None) -> str | None:
-    return None if file is None else as_data_url(read_thumbnail(file, _PIXELS))
+def _embedded(file: str | os.PathLike[str] | None, size: float) -> str | None:
+    if file is None:
+        return None
+    sink = io.BytesIO()
+    read_thumbnail(file, size).save(sink, "WEBP", quality=80)
+    return data_url(sink.getvalue(), "image/webp")
 
 
 def _rounded(values: NDArray[Any]) -> Any:

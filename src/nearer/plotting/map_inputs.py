@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import base64
-import io
-import math
 import os
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +15,7 @@ from PIL import Image, ImageOps
 from nearer.distances import as_points
 from nearer.errors import InvalidInput
 
-__all__ = ["NO_VALUE", "PICTURES", "MapInputs", "as_data_url", "read_inputs", "read_thumbnail"]
+__all__ = ["MANY", "NO_VALUE", "PICTURE", "PICTURES", "MapInputs", "read_inputs", "read_thumbnail"]
 
 Floats = NDArray[np.float64]
 
@@ -27,7 +23,8 @@ Floats = NDArray[np.float64]
 PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff")
 
 NO_VALUE = "no value"  # the legend's name of objects whose colour is missing
-_LARGEST = 1e300  # of numbers on a scale of colours: their span must not overflow
+MANY = 500  # objects; more have no room for all names and regions, and tables for all rows
+PICTURE = 40.0  # points, or pixels of a page, of a picture where there is room
 
 
 @dataclass(frozen=True)
@@ -95,108 +92,76 @@ def read_inputs(
     if total > 0:
         shares = (100 * places.var(axis=0) / total).tolist()
         axes = [f"{a} ({s:.0f} % of the spread)" for a, s in zip(axes, shares, strict=False)]
-    for name, values in (("labels", labels), ("pictures", pictures)):
-        _check_length(n, name, values)
-    if title is not None and not isinstance(title, str):
-        raise InvalidInput(f"title={title!r}: must be text; write it in quotes")
-    regions = _read_covariances(covariances, n, d)
-    if regions is not None:
-        regions = np.einsum("di,ndk,kj->nij", directions, regions, directions)
-    colours, classes = (None, None) if colour is None else _read_colours(colour, n)
+    for name, values in {"labels": labels, "pictures": pictures, "colour": colour}.items():
+        if values is not None:
+            _check_length(n, name, values)
+    regions = None
+    if covariances is not None:
+        given = _read_covariances(covariances, n, d)
+        regions = np.einsum("di,ndk,kj->nij", directions, given, directions)
+    colours, classes = (None, None) if colour is None else _read_colours(colour)
     names = None if labels is None else list(map(str, labels))
     return MapInputs(places, axes, names, regions, pictures, colours, classes, title or "")
 
 
 def _check_length(n: int, name: str, values: Any) -> None:
     """Refuse what is no list in order, or not as long as there are objects."""
-    if values is None:
-        return
-    try:
-        length = len(values)
-    except TypeError:
-        length = None
-    if length is None or isinstance(values, str | bytes | set | frozenset | Mapping):
-        raise InvalidInput(
-            f"{name}={_shown(values)}: must be a list, one for each of the {n} objects in "
-            "their order"
-        )
+    rule = f"must be a list, one for each of the {n} objects in their order"
+    is_list = np.iterable(values) and not isinstance(values, str | bytes | Set | Mapping)
+    length = len(values) if is_list else None
+    if length is None:
+        raise InvalidInput(f"{name}={repr(values)[:60]}: {rule}")
     if length != n:
         raise InvalidInput(f"{name}: {length} for {n} objects; there must be one for each")
 
 
-def _read_covariances(covariances: Any, n: int, d: int) -> Floats | None:
-    """A matrix of finite numbers for each object, or None."""
-    if covariances is None:
-        return None
-    rule = f"must be ({n}, {d}, {d}) numbers, a matrix for each object; None draws none"
+def _read_covariances(covariances: Any, n: int, d: int) -> Floats:
+    """A matrix of finite numbers for each object."""
     try:
         values = np.asarray(covariances, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"covariances={_shown(covariances)}: {rule}") from error
-    if values.shape != (n, d, d):
-        raise InvalidInput(f"covariances of shape {values.shape}: {rule}")
-    if not np.isfinite(values).all():
-        which = int(np.argmin(np.isfinite(values).all(axis=(1, 2))))
-        raise InvalidInput(f"covariances[{which}] = {values[which].tolist()}: {rule}")
+    except (TypeError, ValueError):
+        values = np.empty(0)
+    if values.shape != (n, d, d) or not np.isfinite(values).all():
+        raise InvalidInput(
+            f"covariances={' '.join(repr(covariances).split())[:60]}: must be ({n}, {d}, {d}) "
+            "finite numbers, a matrix for each object; None draws none"
+        )
     return values
 
 
-def _read_colours(colour: Any, n: int) -> tuple[NDArray[Any], list[str] | None]:
+def _read_colours(colour: Any) -> tuple[NDArray[Any], list[str] | None]:
     """Numbers, nan where one is missing, and None; or numbers of classes, -1, and their names.
 
     Examples
     --------
-    >>> _read_colours(["b", None, "a"], 3)
+    >>> _read_colours(["b", None, "a"])
     (array([ 1, -1,  0]), ['a', 'b'])
-    >>> _read_colours([0.5, None], 2)
+    >>> _read_colours([0.5, None])
     (array([0.5, nan]), None)
     """
-    rule = f"must be one class or number for each of the {n} objects"
+    import pandas as pd  # noqa: PLC0415 - slow to import
+
+    values = pd.Series(list(colour), dtype=object)
+    kinds = {type(value) for value in values.dropna()}
     try:
-        values = np.asarray(colour)
-    except ValueError as error:
+        if kinds <= {int, float, np.float64, np.float32} and not kinds <= {int}:
+            numbers = values.to_numpy(np.float64)
+            known = numbers[np.isfinite(numbers)].tolist() or [0.0]
+            if np.isinf(max(known) - min(known)):
+                raise OverflowError
+            return numbers, None
+        number, names = pd.factorize(values, sort=True)
+    except (TypeError, OverflowError) as error:
         raise InvalidInput(
-            f"colour={_shown(colour)}: {rule}, and no lists within the list"
+            f"colour={repr(colour)[:60]}: must be a class or a number for each object, and "
+            "no lists within the list; rescale numbers that are too large"
         ) from error
-    if values.shape != (n,):
-        raise InvalidInput(f"colour of shape {values.shape}: {rule}")
-    each = [None if _is_missing(x) else x for x in values.tolist()]
-    there = [x for x in each if x is not None]
-    are_numbers = all(isinstance(x, int | float) and not isinstance(x, bool) for x in there)
-    if values.dtype.kind == "f" or (are_numbers and any(isinstance(x, float) for x in there)):
-        return _on_a_scale([np.nan if x is None else x for x in each]), None
-    try:
-        kinds = sorted(set(there))
-    except TypeError:  # of several types, which have no order
-        each = [None if x is None else str(x) for x in each]
-        kinds = sorted({x for x in each if x is not None})
-    number = {kind: i for i, kind in enumerate(kinds)}
-    which = np.array([-1 if x is None else number[x] for x in each])
-    return which, [str(kind) if str(kind).strip() else "(empty)" for kind in kinds]
+    return number, [str(name) if str(name).strip() else "(empty)" for name in names]
 
 
-def _on_a_scale(values: list[float]) -> Floats:
-    """Numbers that a scale of colours can hold."""
-    large = max((abs(x) for x in values if not isinstance(x, float) or math.isfinite(x)), default=0)
-    if large > _LARGEST:
-        raise InvalidInput(
-            f"colour as large as {min(large, sys.float_info.max):.3g}: must be at most "
-            f"{_LARGEST:g} for a scale of colours; rescale the numbers"
-        )
-    return np.array(values, dtype=np.float64)
-
-
-def _shown(value: Any) -> str:
-    """What was given, on one line that ends."""
-    return " ".join(repr(value).split())[:60]
-
-
-def _is_missing(x: Any) -> bool:
-    return x is None or (not isinstance(x, str) and str(x) in ("nan", "<NA>", "NaT"))
-
-
-def read_thumbnail(file: str | os.PathLike[str], pixels: int) -> Image.Image:
-    """A picture of at most so many pixels on its longer side, upright."""
+def read_thumbnail(file: str | os.PathLike[str], size: float) -> Image.Image:
+    """A picture, upright, sharp enough to be shown at a size in points or pixels of a page."""
+    pixels = max(1, round(4 * size))  # four to each: fine screens have two or three
     if not isinstance(file, str | os.PathLike):
         raise InvalidInput(
             f"pictures: {repr(file)[:60]} is no path; give the path of an image file, or None for "
@@ -213,10 +178,3 @@ def read_thumbnail(file: str | os.PathLike[str], pixels: int) -> Image.Image:
         ) from error
     small.thumbnail((pixels, pixels))
     return small
-
-
-def as_data_url(picture: Image.Image) -> str:
-    """The picture as text that a page can hold."""
-    sink = io.BytesIO()
-    picture.save(sink, "WEBP", quality=80)
-    return "data:image/webp;base64," + base64.b64encode(sink.getvalue()).decode("ascii")

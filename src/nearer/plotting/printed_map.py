@@ -44,7 +44,14 @@ from nearer.plotting.canvas import (
     fonts_of_all_scripts,
     new_axes,
 )
-from nearer.plotting.map_inputs import NO_VALUE, MapInputs, read_inputs, read_thumbnail
+from nearer.plotting.map_inputs import (
+    MANY,
+    NO_VALUE,
+    PICTURE,
+    MapInputs,
+    read_inputs,
+    read_thumbnail,
+)
 
 __all__ = ["plot_positions"]
 
@@ -52,16 +59,11 @@ Floats = NDArray[np.float64]
 
 _MOST_DIRECTIONS = 5  # their pairs are ten small maps; more are too small to read
 _MARKERS = "osD^vP"  # with the colours, for classes beyond the sixth
-_MOST_CLASSES = 24  # in a legend; of more, the others are counted
-_MOST_REGIONS = 1000  # of uncertainty; more take seconds to draw and merge into one shade
 _FEW = 60  # objects up to which dots and pictures are drawn at full size
-_PICTURE = 36.0  # points
-_LIGHT, _DARKEST = 0.15, 0.3  # opacity of one region, and of all that overlap at a place
-_MOST_NAMES = 500  # that are tried; a page has room for a few hundred
+_DARKEST = 0.3  # opacity of regions that overlap at a place
 _LONGEST_NAME = 40  # letters
 _SIDES = np.array([[1, 0], [-1, 0], [0, 1], [0, -1], [1, 1], [-1, 1], [1, -1], [-1, -1]])
 _BESIDE, _OFF = 1.5, 11.0  # points between a mark and its name, the second with a line
-_CELLS = 2  # of the raster, to a point
 _TURN = np.linspace(0, 2 * np.pi, 48, endpoint=False)
 _CIRCLE = np.stack([np.cos(_TURN), np.sin(_TURN)], axis=1)
 
@@ -154,7 +156,7 @@ class _PrintedMap:
             "s": max(20 * few**0.6, 1.0),
             "alpha": max(0.85 * few**0.15, 0.2),
             "linewidths": 0,
-            "rasterized": self.n > 5000,  # a vector file of so many dots is slow to open
+            "rasterized": self.n > MANY,  # a vector file of so many dots is slow to open
         }
         self.scale: Any = None  # the dots that a colour bar explains
         self.classes: list[tuple[Any, str]] = []  # the dots that a legend explains, and their names
@@ -179,7 +181,7 @@ class _PrintedMap:
         self._explain(ax, list(panels.values()))
         figure = figure_of(ax)
         figure.draw_without_rendering()  # settles layout and limits, by which names are placed
-        if self.n > _MOST_REGIONS and not is_given:
+        if self.n > MANY and not is_given:
             figure.set_layout_engine("none")  # to lay it out again would draw everything twice more
         for (i, j), panel in panels.items():
             self._name_objects(panel, i, j)
@@ -199,7 +201,7 @@ class _PrintedMap:
         size = 6.0 if self.shown.labels is None and self.shown.pictures is None else 8.0
         if self.on_a_line:
             # a row needs the height of what is on it; beyond a page, names are left out
-            row = 0.135 if self.shown.pictures is None else (self.picture_size or _PICTURE) / 72
+            row = 0.135 if self.shown.pictures is None else (self.picture_size or PICTURE) / 72
             return new_axes(size, min(max(1.5, 0.8 + row * self.n), 11.0))
         return new_axes(size, size * float(np.clip(wide[1] / max(wide[0], 1e-300), 0.5, 1.1)))
 
@@ -264,13 +266,14 @@ class _PrintedMap:
         others = zip(*ax.get_legend_handles_labels(), strict=True)  # of axes that were given
         listed = [(handle, name) for handle, name in others if id(handle) not in drawn]
         listed += self.classes
-        if len(listed) > _MOST_CLASSES:
-            more = f"and {len(listed) - _MOST_CLASSES + 1} more"
-            listed = [*listed[: _MOST_CLASSES - 1], (listed[_MOST_CLASSES - 1][0], more)]
+        looks = len(COLOURS) * len(_MARKERS)
+        if len(listed) > looks:
+            more = f"and {len(listed) - looks + 1} more"
+            listed = [*listed[: looks - 1], (listed[looks - 1][0], more)]
         if self.shown.covariances is not None:
             step = 1 if self.on_a_line else _every(self.n)
             name = "95 %" if step == 1 else f"95 %, 1 object in {step}"
-            listed.append((Patch(facecolor=COLOURS[1], alpha=2 * _LIGHT, linewidth=0), name))
+            listed.append((Patch(facecolor=COLOURS[1], alpha=_DARKEST, linewidth=0), name))
         if not listed:
             return
         handles, names = zip(*listed, strict=True)
@@ -296,8 +299,8 @@ class _PrintedMap:
             alone = cKDTree(page).query(page, k=2)[0][:, 1]  # how far each is from the next
         half = float(np.sqrt(self.dots["s"])) / 2
         if self.shown.pictures is not None:
-            room = float(np.median(alone)) if self.n > 1 else _PICTURE
-            size = self.picture_size or float(np.clip(room, 0.3 * _PICTURE, _PICTURE))
+            room = float(np.median(alone)) if self.n > 1 else PICTURE
+            size = self.picture_size or float(np.clip(room, 0.3 * PICTURE, PICTURE))
             self._place_pictures(ax, places, size)
             half = size / 2
         if self.shown.labels is None:
@@ -307,9 +310,9 @@ class _PrintedMap:
             scale = unit * ax.bbox.width / float(np.ptp(ax.get_xlim()))
             clear = np.maximum(clear, scale * _half_bars(self.shown.covariances[:, 0, 0]))
         if self.on_a_line:
-            order = np.argsort(page[:, 1])[:: self.n // _MOST_NAMES + 1]
+            order = np.argsort(page[:, 1])[:: _every(self.n)]
         else:
-            order = np.argsort(-alone, kind="stable")[:_MOST_NAMES]
+            order = np.argsort(-alone, kind="stable")[:MANY]
         raster = _Raster(page, half, unit * np.array(ax.bbox.size))
         letters = FontProperties(size=7.5 if self.n <= _FEW else 6.0)
         sides = _SIDES[:2] if self.on_a_line else _SIDES
@@ -334,7 +337,7 @@ class _PrintedMap:
     def _place_pictures(self, ax: Axes, places: Floats, size: float) -> None:
         for place, file in zip(places.tolist(), self.shown.pictures or [], strict=True):
             if file is not None:
-                image = np.asarray(read_thumbnail(file, 160))
+                image = np.asarray(read_thumbnail(file, size))
                 drawn = OffsetImage(image, zoom=size / max(image.shape[:2]))
                 box = AnnotationBbox(drawn, (place[0], place[1]), frameon=False, pad=0)
                 box.set_in_layout(False)
@@ -361,14 +364,14 @@ def _ellipses(ax: Axes, places: Floats, covariances: Floats) -> None:
         list(edges),
         facecolors=COLOURS[1],
         edgecolors="none",
-        alpha=float(np.clip(_DARKEST / max(layers, 1.0), 0.004, _LIGHT)),
+        alpha=_DARKEST / max(layers, 2.0),
     )
     ax.add_collection(regions)
 
 
 def _every(n: int) -> int:
-    """Of how many objects one has its region drawn."""
-    return -(-n // _MOST_REGIONS)
+    """Of how many objects one has its region drawn, or its name on a line."""
+    return max(1, -(-n // MANY))
 
 
 def _shortened(name: object) -> str:
@@ -384,7 +387,7 @@ def _shortened(name: object) -> str:
 
 
 class _Raster:
-    """Where on the page there is something, in cells of half a point.
+    """Where on the page there is something, in cells of a point.
 
     Parameters
     ----------
@@ -396,17 +399,17 @@ class _Raster:
 
     def __init__(self, page: Floats, half: float, size: Floats) -> None:
         self._size = size
-        shape = (np.ceil(_CELLS * size) + 1).astype(np.int64)
+        shape = (np.ceil(size) + 1).astype(np.int64)
         taken = np.zeros(shape, dtype=np.bool_)
-        taken[tuple(np.clip((_CELLS * page).astype(np.int64), 0, shape - 1).T)] = True
-        self._taken = maximum_filter(taken, size=max(1, 2 * int(_CELLS * half) - 1))
+        taken[tuple(np.clip(page.astype(np.int64), 0, shape - 1).T)] = True
+        self._taken = maximum_filter(taken, size=2 * int(half) + 1)
 
     def take(self, low: Floats, high: Floats) -> bool:
         """Take a rectangle if it is on the page and nothing is there."""
         if (low < 0).any() or (high > self._size).any():
             return False
-        left, bottom = np.round(_CELLS * low).astype(np.int64)
-        right, top = np.round(_CELLS * high).astype(np.int64)
+        left, bottom = np.floor(low).astype(np.int64)
+        right, top = np.ceil(high).astype(np.int64)
         cells = self._taken[left:right, bottom:top]
         if cells.any():
             return False

@@ -8,7 +8,6 @@ with ``<`` or ``|`` in them stay names.
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import platform
@@ -30,15 +29,13 @@ from nearer.checks import amount
 from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
 from nearer.files import content_suffix, write_bytes
-from nearer.plotting.canvas import as_picture
+from nearer.plotting.canvas import as_picture, data_url
+from nearer.plotting.map_inputs import MANY
 from nearer.plotting.other_plots import plot_dimension
 from nearer.plotting.printed_map import plot_positions
 from nearer.trials import examine
 
 __all__ = ["methods_text", "references", "write_report"]
-
-_MOST_ROWS = 100  # of a table; of more rows the first and the last are shown
-_MOST_VECTORS = 300  # objects up to which a map is an SVG, which prints sharp
 
 _PREDICTORS = {
     "same": "the same person, asked again",
@@ -64,7 +61,6 @@ def write_report(
     suffix = content_suffix(path)
     if suffix not in (".html", ".md"):
         raise InvalidInput(f"{path}: a report is written to .html or .md; end the name so")
-    _check_texts(title, command, source)
     versions = {"nearer": __version__, "Python": platform.python_version()}
     versions |= {"NumPy": np.__version__, "SciPy": scipy.__version__}
     figures = _figures(embedding, pictures, stem=Path(path).stem + "-")
@@ -120,8 +116,9 @@ class _Figure:
 
     @property
     def data_url(self) -> str:
-        kind = "svg+xml" if self.name.endswith(".svg") else "png"
-        return f"data:image/{kind};base64,{base64.b64encode(self.content).decode('ascii')}"
+        return data_url(
+            self.content, "image/" + ("svg+xml" if self.name.endswith("svg") else "png")
+        )
 
 
 def _rendered(template: str, *, autoescape: bool = False, **values: Any) -> str:
@@ -168,17 +165,6 @@ def _interval(limits: tuple[float, float]) -> str:
     return f"{100 * limits[0]:.1f} – {100 * limits[1]:.1f} %"
 
 
-def _check_texts(title: Any, command: Any, source: Any) -> None:
-    for name, value in (("title", title), ("command", "" if command is None else command)):
-        if not isinstance(value, str):
-            raise InvalidInput(f"{name}={value!r}: must be text; write it in quotes")
-    facts = {} if source is None else source
-    if not isinstance(facts, Mapping) or any(
-        not isinstance(text, str) for fact in facts.items() for text in fact
-    ):
-        raise InvalidInput(f"source={source!r}: must be texts by name; write {{'file': 'a.csv'}}")
-
-
 def _figures(
     embedding: Embedding, pictures: Sequence[Any] | None, stem: str
 ) -> dict[str, _Figure | None]:
@@ -188,7 +174,7 @@ def _figures(
         covariances=embedding.covariances,
         pictures=pictures,
     )
-    kind = "svg" if len(embedding.positions) <= _MOST_VECTORS and pictures is None else "png"
+    kind = "svg" if pictures is None else "png"
     figures: dict[str, _Figure | None] = {
         "map": _Figure(f"{stem}map.{kind}", as_picture(ax, kind)),
         "dimension_curve": None,
@@ -390,7 +376,7 @@ def _objects(e: Embedding) -> dict[str, Any]:
 
 
 def _first_and_last(rows: list[list[str]], what: str, which: str) -> tuple[list[list[str]], str]:
-    if len(rows) <= _MOST_ROWS:
+    if len(rows) <= MANY:
         return rows, f"All {len(rows):,} {what}"
-    half = _MOST_ROWS // 2
-    return rows[:half] + rows[-half:], f"{_MOST_ROWS} of {len(rows):,} {what}: {which}"
+    half = MANY // 2
+    return rows[:half] + rows[-half:], f"{MANY} of {len(rows):,} {what}: {which}"
