@@ -41,10 +41,11 @@ def workbook(*names):
         table().replace("\n", "\r").encode(),
         gzip.compress(table().encode()),
         table(header="head,winner,loser,,", rows=[(*row, "", "") for row in ROWS]).encode(),
+        table("|").encode(),
         table(";", "head,winner,loser,rt", [(*row, "0,5") for row in ROWS]).encode(),
         json.dumps([dict(zip(("head", "near", "far"), r, strict=True)) for r in ROWS]).encode(),
     ],
-    ids=["excel", "utf-16", "old-mac", "gzip", "trailing", "times", "json"],
+    ids=["excel", "utf-16", "old-mac", "gzip", "trailing", "bars", "times", "json"],
 )
 def test_what_can_only_mean_one_thing_is_read(tmp_path, data):
     file = tmp_path / "answers.csv"
@@ -54,6 +55,23 @@ def test_what_can_only_mean_one_thing_is_read(tmp_path, data):
     assert read.triplets.tolist() == [[0, 1, 2], [1, 2, 0], [2, 1, 0]]
 
 
+@pytest.mark.parametrize(("said", "weight"), [("1,5", 1.5), ("1.5", 1.5), ("1,500", np.nan)])
+def test_a_decimal_comma_is_read_unless_it_may_cut_off_thousands(tmp_path, said, weight):
+    rows = [(*row, said, said) for row in ROWS]
+    file = tmp_path / "t.csv"
+    file.write_text(table(";", "head,winner,loser,count,seconds", rows))
+    if np.isnan(weight):
+        with pytest.raises(InvalidInput, match="weight '1,500': must be a number"):
+            nearer.read_triplets(file)
+        file.write_text(file.read_text().replace("count", "other"))
+        assert nearer.read_triplets(file).report.untimed == (2, 3, 4)
+    else:
+        read = nearer.read_triplets(file)
+        assert read.weights.tolist() == read.seconds.tolist() == [weight] * 3
+    file.write_text("1,0;2,0;0,0\n2,0;1,0;0,0\n")
+    assert nearer.read_triplets(file).triplets.tolist() == [[1, 2, 0], [2, 1, 0]]
+
+
 REFUSED = {
     "title": ("My study\nof May 2024\n" + table(), "line 2: has 3 fields where line 1 has 2"),
     "a row too short": ("head,near,far\na,b,c\nb,c\n", "line 3: has 2 fields where line 1 has 3"),
@@ -61,7 +79,7 @@ REFUSED = {
         table(rows=[*ROWS, ("ape", "left", "left", "bee"), ("left", "right", "right", "left")]),
         "line 5: has 4 fields where line 1 has 3; every row needs the same columns",
     ),
-    "bars": (table("|"), "'head|winner|loser' is one field, and an answer needs three; separate"),
+    "slashes": (table("/"), "1 columns without a known header"),
     "number": (
         table(rows=[*ROWS, ("3", "ape", "bee")]),
         "line 5: object '3' is a whole number, but",
@@ -85,10 +103,10 @@ REFUSED = {
     "parquet": (b"PAR1\x15", "a Parquet file"),
     "study": (b"SQLite format 3\0", "nearer study export"),
     "weight": (
-        table(";", "head,winner,loser,weight", [(*row, "1,5") for row in ROWS]),
-        "line 2: weight '1,5': must be a number of at least 0 with a point",
+        table(";", "head,winner,loser,weight", [(*row, "1,5,2") for row in ROWS]),
+        "line 2: weight '1,5,2': must be a number of at least 0",
     ),
-    "ids": ("1,0;2,0;3,0\n2,0;1,0;3,0\n", "object '1,0' has a decimal comma"),
+    "half": ("1,5;2,0;3,0\n2,0;1,5;3,0\n", "object '1,5' is not a whole number"),
     "json": ('{"name": "x", "version": 3}', "columns name, version make no answer"),
     "deep": ("[" * 100_000, "is no JSON that can be read"),
     "deep and whole": ("[" * 100_000 + "]" * 100_000, "maximum recursion depth"),

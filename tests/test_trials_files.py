@@ -74,13 +74,35 @@ def test_odd_one_out_by_name_and_by_place(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("header", "choices"),
+    [
+        ("image_1,image_2,image_3,odd", "31"),
+        ("left,middle,right,choice", "31"),
+        ("left,middle,right,choice", "20"),
+        ("left,middle,right,choice", ["right", "left"]),
+        ("head,left,right,choice", "21"),
+        ("head,left,right,winner", "21"),
+    ],
+)
+def test_places_are_read_where_they_can_only_be_places(tmp_path, header, choices):
+    text = f"{header}\nape,bee,cat,{choices[0]}\nape,bee,dog,{choices[1]}\n"
+    trials = nearer.read_trials(write(tmp_path, "t.csv", text))
+    last = [[0, 1], [1, 0]] if trials.kind == "near" else [[0, 0, 1], [1, 0, 0]]
+    assert trials.chosen.tolist() == last
+
+
+@pytest.mark.parametrize(
     ("name", "text", "words"),
     [
         ("a.jsonl", "", "no records"),
         ("b.jsonl", "{oops\n", "line 1: is no JSON"),
         ("c.jsonl", "[1, 2]\n", "JSON objects"),
         ("d.jsonl", '{"a": 1}\n', "make no answer"),
-        ("e.jsonl", '{"stimulus": "a", "choices": ["b", "c"], "response": 5}', "place from 0 to 1"),
+        (
+            "e.jsonl",
+            '{"stimulus": "a", "choices": ["b", "c"], "response": 5}',
+            "'5' was chosen but not shown",
+        ),
         ("f.jsonl", '{"query": 0, "shown": [1, 2], "chosen": [9]}', "not shown|9"),
     ],
 )
@@ -157,7 +179,9 @@ def test_one_stimulus_for_all_may_be_the_question(tmp_path):
 def test_a_response_that_is_an_object_or_a_place(tmp_path):
     records = [{"stimulus": 5, "choices": [1, 0], "response": 1}]
     file = write(tmp_path, "t.json", json.dumps(records))
-    with pytest.raises(InvalidInput, match=r"may be an object or a place; .* first=0"):
+    with pytest.raises(
+        InvalidInput, match=r"may be an object or a place counted from 0; .* first=0"
+    ):
         nearer.read_trials(file)
     assert nearer.read_trials(file, first=0).triplets()[0].tolist() == [[5, 0, 1]]
     by_name = [{"stimulus": 5, "choices": [7, 8], "response": 8}]
@@ -410,7 +434,6 @@ def test_rows_that_are_excluded_or_taken_back_are_left_out(tmp_path):
         ),
         ("image_1,image_2,image_3,picked\nape,bee,cat,cat\nbee,cat,dog,bee\n", "auto"),
         ("image_1,image_2,image_3,picked\nape,bee,cat,3\nape,bee,dog,1\n", "auto"),
-        ("item1,item2,item3,odd\nape,bee,cat,3\nape,bee,dog,1\n", "auto"),
         ("1,ape,bee,cat,cat\n2,bee,cat,ape,bee\n3,cat,ape,bee,ape\n", "auto"),
         ("x,y,z\nape,bee,cat\nbee,cat,ape\n", "odd-one-out"),
     ],

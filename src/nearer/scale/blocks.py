@@ -31,7 +31,8 @@ from numpy.typing import NDArray
 from nearer import _fit, checks
 from nearer.errors import InvalidInput
 from nearer.files import as_path, parquet_files
-from nearer.triplets.read import by_choice, by_name, sorted_names
+from nearer.triplets.columns import by_choice, by_name
+from nearer.triplets.read import sorted_names
 
 __all__ = ["BlockSource", "Stored", "as_source", "store"]
 

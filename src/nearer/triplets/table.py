@@ -3,22 +3,6 @@
 What a file holds is seen in its first bytes where these say so, since names of files are often
 wrong, and else in its suffix. Each row keeps the number of the line that it begins on, so that
 messages can name it.
-
-*Screens* have lists, as JSON, in fields that the tool that wrote them names. `with_screens` gives
-all of them one form.
-
-================================  ==================================================================
-fields                            what they say
-================================  ==================================================================
-``query, shown, chosen``          lists of objects; ``ranked`` where the order of the chosen counts
-``stimulus, choices, response``   jsPsych: which of the choices is most like the stimulus, by its
-                                  place from 0 (a button) or by itself
-``interactions``                  psiz: ``content:query``, ``content:reference_k``, and the ranked
-                                  ``behavior:rank_k``; a step that is called *choose* has no order
-``answers, agreement``            votes: (head, a, b), and how many chose a and b
-================================  ==================================================================
-
-psiz calls a stimulus by five letters of its set and seven digits of base 36, the number of it.
 """
 
 from __future__ import annotations
@@ -29,10 +13,10 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -44,13 +28,11 @@ from nearer.files import as_path, content_suffix, decoded, parquet_files, read_b
 __all__ = [
     "EMPTY",
     "SCREENS",
-    "Screen",
     "Table",
     "load_table",
     "read_table",
     "screen_fields",
     "text_of",
-    "with_screens",
 ]
 
 # How R, pandas, SQL, Excel and JSON write a missing value. It is no object unless labels list it.
@@ -66,7 +48,6 @@ SCREENS = (
 _STATED = re.compile(r'"?sep=([^\w"\r\n])"?\s*', re.IGNORECASE)
 _NO_SEPARATOR = re.compile(r'[^,]*|"[^"]*"|\s*-?\d+,\d+\s*')  # a field that commas do not cut
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # in JSON; the text of a file has none by itself
-_ASSET = re.compile(r"([0-9A-Z]{5})([0-9A-Z]{7})")
 
 
 @dataclass(frozen=True)
@@ -149,6 +130,11 @@ class Table:
                 "out what stands above the header, put quotes around names with a separator in "
                 f"them{more}"
             )
+
+
+def screen_fields(header: Sequence[str]) -> tuple[str, ...] | None:
+    """The fields by which a table of screens is recognised; None where it is no such table."""
+    return next((fields for fields in SCREENS if set(fields) <= set(header)), None)
 
 
 def text_of(value: Any) -> str:
@@ -330,7 +316,7 @@ def _separator(line: str) -> str:
     # commas between digits beside semicolons are decimal commas
     if line.count(";") > 1 and all(map(_NO_SEPARATOR.fullmatch, line.strip().split(";"))):
         return ";"
-    fields = {s: len(next(csv.reader([line], delimiter=s))) for s in (",", "\t", ";")}
+    fields = {s: len(next(csv.reader([line], delimiter=s))) for s in (",", "\t", ";", "|")}
     best = max(fields, key=fields.__getitem__)
     return best if fields[best] > 1 else " "
 
@@ -534,144 +520,3 @@ def _hdf5(name: str, data: bytes) -> Table:
     frame = pd.DataFrame(columns, index=range(1, len(rows) + 1), dtype=object)
     names = tuple(x.decode() for x in held["stimuli"].tolist()) if "stimuli" in held else None
     return Table(name, frame, "trial", has_header=True, object_names=names)
-
-
-# --- screens -------------------------------------------------------------------------------------
-
-Record = dict[str, Any]
-
-
-class Screen(NamedTuple):
-    """One choice as texts; `chosen` is a list, or what jsPsych has: a place or an object."""
-
-    query: str
-    shown: list[str]
-    chosen: list[str] | str
-    ranked: bool = False
-
-
-def screen_fields(header: Sequence[str]) -> tuple[str, ...] | None:
-    """The fields by which a table of screens is recognised; None where it is no such table."""
-    return next((fields for fields in SCREENS if set(fields) <= set(header)), None)
-
-
-def with_screens(
-    table: Table, fields: tuple[str, ...], *, drop_bad_rows: bool
-) -> tuple[Table, list[int], list[int]]:
-    """The table with one row and a last column of `Screen` for each choice.
-
-    Also the rows that are other pages or tasks, and those that cannot be read; both are left out.
-    """
-    screens: list[Screen] = []
-    rows: list[int] = []
-    pages: list[int] = []
-    bad: list[int] = []
-    for row, record in enumerate(table.records()):
-        if _is_page(record, fields):
-            pages.append(row)
-            continue
-        try:
-            found = _SCREENS[fields[0]](record)
-        except (TypeError, ValueError, KeyError, AttributeError) as error:
-            what = f"{str(record)[:80]} cannot be read as {', '.join(fields)}; mend it"
-            if not drop_bad_rows:
-                what = str(error) if isinstance(error, InvalidInput) else what
-                raise table.fault(row, what) from None
-            bad.append(row)
-            continue
-        screens += found
-        rows += [row] * len(found)
-    if len(pages) == len(table):
-        raise InvalidInput(f"{table.name}: none of its {len(pages)} records is an answer")
-    if not screens:
-        raise InvalidInput(f"{table.name}: holds no answer; at least one is needed")
-    screens = _by_number(screens) if fields[0] == "interactions" else screens
-    frame = table.frame.iloc[rows].copy()
-    column = pd.Series(screens, index=frame.index, dtype=object)
-    frame.insert(table.width, "screen", column, allow_duplicates=True)
-    return replace(table, frame=frame), pages, bad
-
-
-def _is_page(record: Record, fields: tuple[str, ...]) -> bool:
-    """Whether a record is no screen but another page that was shown, or another task."""
-    if any(isinstance(record[f], float) and math.isnan(record[f]) for f in fields):
-        return True  # JSON without this field; one that is null is there
-    if fields[0] == "stimulus":  # a table has an empty field where there were no choices
-        return text_of(record["choices"]) in ("[]", *EMPTY)
-    steps = record.get("interactions")
-    if fields[0] != "interactions" or not isinstance(steps, list):
-        return False
-    return not any(isinstance(s, dict) and s.get("kind") == "content:query" for s in steps)
-
-
-def _grid(record: Record) -> list[Screen]:
-    ranked = text_of(record.get("ranked")).lower() in ("true", "1", "yes")
-    chosen = record["chosen"]
-    is_list = isinstance(chosen, list) or str(chosen)[:1] == "["
-    texts = _texts_of(chosen) if is_list else [text_of(chosen)]
-    chosen = [text for text in texts if text not in EMPTY]
-    return [Screen(text_of(record["query"]), _texts_of(record["shown"]), chosen, ranked)]
-
-
-def _jspsych(record: Record) -> list[Screen]:
-    words = [text_of(record.get(field)).strip() for field in ("response", "button_pressed")]
-    said = next((word for word in words if word not in EMPTY), "")
-    return [Screen(text_of(record["stimulus"]), _texts_of(record["choices"]), said)]
-
-
-def _psiz(record: Record) -> list[Screen]:
-    parts = {i.get("kind"): i.get("detail") for i in record["interactions"]}
-
-    def ordered(begins: str) -> list[str]:
-        found = {int(k[len(begins) :]): v for k, v in parts.items() if str(k).startswith(begins)}
-        return [text_of(found[k]) for k in sorted(found)]
-
-    shown, chosen = ordered("content:reference_"), ordered("behavior:rank_")
-    ranked = "choose" not in str(record.get("kind"))
-    return [Screen(text_of(parts.get("content:query")), shown, chosen, ranked)]
-
-
-def _votes(record: Record) -> list[Screen]:
-    (head, *two), votes = record["answers"], record["agreement"]
-    if len(two) != 2 or len(votes) != 2 or not all(type(v) is int and v >= 0 for v in votes):
-        raise InvalidInput(
-            f"answers {[head, *two]} with agreement {votes}: must be (head, a, b) and two counts "
-            "of votes, for a and for b"
-        )
-    a, b = map(text_of, two)
-    first, second = (Screen(text_of(head), [a, b], [x]) for x in (a, b))
-    return [first] * votes[0] + [second] * votes[1]
-
-
-_SCREENS: dict[str, Callable[[Record], list[Screen]]] = {
-    "query": _grid,
-    "stimulus": _jspsych,
-    "interactions": _psiz,
-    "answers": _votes,
-}
-
-
-def _by_number(screens: list[Screen]) -> list[Screen]:
-    """Stimuli by their numbers, where all are assets of one set as psiz calls them."""
-    assets = {x: _ASSET.fullmatch(x) for s in screens for x in (s.query, *s.shown)}
-    groups = {asset[1] if asset else None for asset in assets.values()}
-    if len(groups) != 1 or None in groups:
-        return screens
-    number = {name: str(int(name[5:], 36)) for name in assets}
-
-    def numbers(names: Iterable[str]) -> list[str]:
-        return [number.get(name, name) for name in names]
-
-    return [Screen(number[s.query], numbers(s.shown), numbers(s.chosen), s.ranked) for s in screens]
-
-
-def _texts_of(value: Any) -> list[str]:
-    """A list of texts, also from one that a table has as JSON or with commas between them."""
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            value = [part.strip() for part in value.strip("[]").split(",")]
-        json.dumps(value, ensure_ascii=False).encode()  # half of a character is a ValueError
-    values = value if isinstance(value, list | tuple | np.ndarray) else [value]
-    return [text_of(x) for x in values]

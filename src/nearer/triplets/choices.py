@@ -1,0 +1,422 @@
+"""What was chosen, however a source says it.
+
+*Rows.* An answer names the object that was chosen, or its column (``left``), or its place among the
+shown, counted from 0 or from 1. Of two objects it may also say whether the first is nearer: true or
+false, 1 or 0, 1 or −1 (cblearn's counts: k or −k for k equal answers), ``<`` or ``>``. Each of
+these is one *reading* of the column. The first that explains every row is taken; where another
+explains every row, too, and says something else, the user is asked. ``=``, ``equal``, ``tie``,
+``same`` and the paper authors' ``nab``, ``nac`` and ``nabc`` are undecided.
+
+*Screens* have lists, as JSON, in fields that the tool that wrote them names:
+
+================================  ==================================================================
+fields                            what they say
+================================  ==================================================================
+``query, shown, chosen``          lists of objects; ``ranked`` where the order of the chosen counts
+``stimulus, choices, response``   jsPsych: which of the choices is most like the stimulus, by its
+                                  place from 0 (a button) or by itself
+``interactions``                  psiz: ``content:query``, ``content:reference_k``, and the ranked
+                                  ``behavior:rank_k``; a step that is called *choose* has no order
+``answers, agreement``            votes: (head, a, b), and how many chose a and b
+================================  ==================================================================
+
+psiz calls a stimulus by five letters of its set and seven digits of base 36, the number of it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from nearer.errors import InvalidInput
+from nearer.questions import Floats, Objects
+from nearer.triplets.table import EMPTY, SCREENS, Table, text_of
+
+__all__ = [
+    "Choices",
+    "choices_of_rows",
+    "choices_of_screens",
+    "columns_option",
+    "option",
+    "with_screens",
+]
+
+_TRUE = frozenset({"<", "true", "t", "yes", "left", "arrowleft", "a", "first"})
+_FALSE = frozenset({">", "false", "f", "no", "right", "arrowright", "b", "second"})
+_EQUAL = ("=", "equal", "tie", "same")
+_UNDECIDED = frozenset({"", *_EQUAL, "nab", "nac", "nabc", "na", "nan", "none", "null"})
+_ASSET = re.compile(r"([0-9A-Z]{5})([0-9A-Z]{7})")
+_VERDICT = "whether the first is nearer"
+
+
+def option(python: str, flag: str) -> str:
+    """An option of reading as messages name it, for the library and for the command."""
+    return f"nearer.read_triplets(…, {python}) or {flag}"
+
+
+def columns_option(parts: Mapping[str, str | int]) -> str:
+    """The option that says which column is which part."""
+    typed = ",".join(f"{part}={column}" for part, column in parts.items())
+    return option(f"columns={dict(parts)}", f"--columns {shlex.quote(typed)}")
+
+
+_FIRST = option("first=0) or nearer.read_triplets(…, first=1", "--first")
+
+
+class Choices(NamedTuple):
+    """Choices as a source has them, one a row, before objects are numbered."""
+
+    kind: str  # a task of `nearer.Trials`
+    objects: NDArray[Any]  # (t, m), of the task "near" the query first; shorter rows end in None
+    chosen: NDArray[np.int64]  # for each object shown 0, or 1, or its place among the chosen
+    parts: tuple[str, ...]  # what messages call the columns of `objects`
+    ranked: bool = False  # whether the order of the chosen counts
+    times: Floats | None = None  # (t,) how often each answer was given; None: once
+
+
+def choices_of_rows(
+    table: Table,
+    kind: str,
+    objects: NDArray[Any],
+    parts: tuple[str, ...],
+    said: Sequence[str],
+    *,
+    columns: Sequence[str],
+    says: Literal["choice", "answer", "verdict"],
+    first: int | None,
+) -> Choices:
+    """The choices of a table with a column of answers.
+
+    `columns` are the names of the columns of `objects`. `says` is what the column of answers holds:
+    in one that is called chosen, odd or central, numbers are objects where they can; in one that is
+    called an answer they may also be places or verdicts, and in one without a name only verdicts.
+    """
+    alone = parts[0] != "head"
+    shown, columns = objects[:, not alone :], columns[not alone :]
+    readings: dict[str, NDArray[np.int64]] = {}
+    times, said = np.ones(len(table)), _decided(said, objects)
+    if first is None and says != "verdict":
+        readings = _by_name(shown, said, columns)
+    if first is None and says != "choice" and not alone:
+        readings[_VERDICT], times = _verdicts(said)
+    numbered = says == "choice" and any(str(x).isdecimal() for x in shown.ravel())
+    if first is not None:
+        readings = _by_place(shown, said, (first,))
+    elif says != "verdict" and not numbered:
+        readings |= _by_place(shown, said, (0, 1) if alone else (1,))
+    which = _only_reading(table, readings, said, shown, ask=says == "answer")
+    chosen = (which[:, None] == np.arange(shown.shape[1])).astype(np.int64)
+    is_count = which is readings.get(_VERDICT) and bool((times > 1).any())
+    return Choices(kind, objects, chosen, parts, times=times if is_count else None)
+
+
+def _plain(values: NDArray[Any] | Sequence[str]) -> NDArray[Any]:
+    """Texts to compare; whole numbers beside gaps end in .0, as pandas writes them."""
+    array = np.asarray(values)
+    texts = [text if text is None else str(text).removesuffix(".0") for text in array.ravel()]
+    return np.array([*texts, None], dtype=object)[:-1].reshape(array.shape)
+
+
+def _decided(said: Sequence[str], objects: NDArray[Any]) -> list[str]:
+    """What was said, "" where it is a word for "nobody decided" and none of the objects."""
+    strange = {word for word in set(said) if word.lower() in _UNDECIDED or word in EMPTY}
+    strange -= set(objects.astype(str).ravel().tolist()) if strange else set()
+    return ["" if word in strange else word for word in said]
+
+
+def _reading(explains: NDArray[np.bool_], said: Sequence[str]) -> NDArray[np.int64]:
+    """What each row chose, from ``(t, m)`` truth values; m is nothing, −1 unexplained."""
+    which = np.where(explains.any(axis=1), explains.argmax(axis=1), -1)
+    return np.where(np.array(said, dtype=object) == "", explains.shape[1], which)
+
+
+def _by_name(
+    shown: NDArray[Any], said: Sequence[str], columns: Sequence[str]
+) -> dict[str, NDArray[np.int64]]:
+    """What was chosen, named by itself or by its column."""
+    own = np.asarray(_plain(shown) == _plain(said)[:, None], dtype=np.bool_)
+    named = np.array([re.sub(r"[\W_]", "", word).lower() for word in said], dtype=object)
+    of_column = np.column_stack([named == (name or None) for name in columns])
+    return {"an object": _reading(own, said), "a column": _reading(of_column, said)}
+
+
+def _by_place(
+    shown: NDArray[Any], said: Sequence[str], firsts: Iterable[int]
+) -> dict[str, NDArray[np.int64]]:
+    """What was chosen, by its place among the shown, counted from each of `firsts`."""
+    numbers = np.array([int(w) if w.isdecimal() else -1 for w in map(str, _plain(said))])
+    there = shown != np.array(None)
+    return {
+        f"a place counted from {first}": _reading(
+            there & (numbers[:, None] - first == np.arange(shown.shape[1])), said
+        )
+        for first in firsts
+    }
+
+
+def _verdicts(said: Sequence[str]) -> tuple[NDArray[np.int64], Floats]:
+    """Which of two was nearer, by yes and no, and how many times.
+
+    Numbers are 1 and 0, or counts where at least one is below 0; then 0 is undecided.
+    """
+    words = pd.Series([word.lower() for word in said], dtype=object)
+    numbers = pd.to_numeric(words, errors="coerce").to_numpy(np.float64, copy=True)
+    signed = bool((numbers < 0).any())
+    numbers[(numbers != np.trunc(numbers)) | ((numbers > 1) & (not signed))] = np.nan
+    yes = words.isin(_TRUE).to_numpy() | (numbers > 0)
+    no = words.isin(_FALSE).to_numpy() | (numbers < 0) | ((numbers == 0) & (not signed))
+    which = _reading(np.column_stack([yes, no]), said)
+    which[(numbers == 0) & signed] = 2
+    return which, np.where(np.isfinite(numbers), np.maximum(np.abs(numbers), 1), 1.0)
+
+
+def _only_reading(
+    table: Table,
+    readings: Mapping[str, NDArray[np.int64]],
+    said: Sequence[str],
+    shown: NDArray[Any],
+    *,
+    ask: bool,
+) -> NDArray[np.int64]:
+    """The reading that explains all rows; refused where none does, or two disagree."""
+    complete = {what: which for what, which in readings.items() if (which >= 0).all()}
+    if not complete:
+        best = max(readings.values(), key=lambda which: (which >= 0).sum())
+        rows = np.flatnonzero(best < 0).tolist()
+        there = [str(x) for x in shown[rows[0]] if x is not None]
+        raise table.fault(rows[0], not_shown(said[rows[0]], there), rows)
+    which = next(iter(complete.values()))
+    rivals = [what for what, other in complete.items() if (other != which).any()]
+    numbers = all(word.lstrip("-").isdecimal() for word in map(str, _plain(said)) if word)
+    if rivals and ask and numbers:
+        row = int(np.argmax(complete[rivals[0]] != which))
+        ways = [what for what, other in complete.items() if what in rivals or other is which]
+        parts = 'columns={"head": …, "a": …, "b": …, "chosen" or "answer": …}'
+        remedy = option(parts, "--columns") if _VERDICT in ways else _FIRST
+        raise table.unclear(
+            row,
+            f"answer {said[row]!r} may be {' or '.join(ways)}; say which: {remedy}",
+        )
+    return which
+
+
+def not_shown(said: str, shown: Sequence[str]) -> str:
+    """What messages about an answer that cannot be read say."""
+    return (
+        f"{said!r} was chosen but not shown; shown were {', '.join(shown)}; an answer is one of "
+        "these, its column or its place, or, of two, true or false, 1 or 0, 1 or -1, < or >; where "
+        f"nobody decided, nothing or one of {', '.join(_EQUAL)}; mend it, leave such rows out with "
+        f"{option('drop_bad_rows=True', '--drop-bad-rows')}, or name the right columns: "
+        + option("columns=", "--columns")
+    )
+
+
+# --- screens -------------------------------------------------------------------------------------
+
+Record = dict[str, Any]
+
+
+class Screen(NamedTuple):
+    """One choice as texts; `chosen` is a list, or what jsPsych has: a place or an object."""
+
+    query: str
+    shown: list[str]
+    chosen: list[str] | str
+    ranked: bool = False
+
+
+def with_screens(
+    table: Table, fields: tuple[str, ...], *, drop_bad_rows: bool
+) -> tuple[Table, list[int], list[int]]:
+    """The table with one row and a last column of `Screen` for each choice.
+
+    Also the rows that are other pages or tasks, and those that cannot be read; both are left out.
+    """
+    screens: list[Screen] = []
+    rows: list[int] = []
+    pages: list[int] = []
+    bad: list[int] = []
+    for row, record in enumerate(table.records()):
+        if _is_page(record, fields):
+            pages.append(row)
+            continue
+        try:
+            found = _SCREENS[fields[0]](record)
+        except (TypeError, ValueError, KeyError, AttributeError) as error:
+            what = f"{str(record)[:80]} cannot be read as {', '.join(fields)}; mend it"
+            if not drop_bad_rows:
+                what = str(error) if isinstance(error, InvalidInput) else what
+                raise table.fault(row, what) from None
+            bad.append(row)
+            continue
+        screens += found
+        rows += [row] * len(found)
+    if not screens:
+        raise InvalidInput(f"{table.name}: none of its {len(table)} records is an answer")
+    screens = _by_number(screens) if fields[0] == "interactions" else screens
+    frame = table.frame.iloc[rows].copy()
+    column = pd.Series(screens, index=frame.index, dtype=object)
+    frame.insert(table.width, "screen", column, allow_duplicates=True)
+    return replace(table, frame=frame), pages, bad
+
+
+def choices_of_screens(
+    table: Table, fields: tuple[str, ...], kind: str, *, first: int | None
+) -> Choices:
+    """Choices from a table whose last column are screens; `kind` and `first` as the user says."""
+    screens: list[Screen] = table.frame.iloc[:, -1].tolist()
+    alone = kind in ("odd-one-out", "most-central") and fields[0] in ("stimulus", "query")
+    width = max(len(screen.shown) for screen in screens)
+    rows = [[s.query, *s.shown, *[None] * (width - len(s.shown))] for s in screens]
+    objects = np.array(rows, dtype=object)[:, alone:]
+    shown, ranked = objects[:, not alone :], False
+    if fields[0] == "stimulus":
+        if kind == "auto":
+            _refuse_words_of_the_question(table, screens)
+        said = _decided([str(screen.chosen) for screen in screens], shown)
+        readings = {} if first is not None else _by_name(shown, said, [""] * width)
+        # jsPsych counts buttons from 0
+        readings |= _by_place(shown, said, [first or 0])
+        which = _only_reading(table, readings, said, shown, ask=True)
+        chosen = (which[:, None] == np.arange(width)).astype(np.int64)
+    else:
+        chosen, ranked = _ranks(table, screens, width)
+    count = (chosen > 0).sum(axis=1)
+    size: Objects = np.asarray((shown != np.array(None)).sum(axis=1), dtype=np.int64)
+    bad = np.flatnonzero((size < (3 if alone else 2)) | (count >= size)).tolist()
+    if bad:
+        raise table.fault(
+            bad[0],
+            f"{count[bad[0]]} of {size[bad[0]]} chosen: some and not all must be chosen, of two or "
+            "more, and one of three or more where it is the odd or the central one",
+            bad,
+        )
+    parts = ("query", *["shown"] * width)[alone:]
+    return Choices(kind if alone else "near", objects, chosen, parts, ranked)
+
+
+def _ranks(table: Table, screens: Sequence[Screen], width: int) -> tuple[NDArray[np.int64], bool]:
+    """The place of each shown object among the chosen, and whether their order counts."""
+    orders = {screen.ranked for screen in screens if len(screen.chosen) > 1}
+    if len(orders) > 1:
+        raise InvalidInput(
+            f"{table.name}: some screens are ranked and some are not; write them to two files"
+        )
+    ranked = orders == {True}
+    places = np.zeros((len(screens), width), dtype=np.int64)
+    for row, screen in enumerate(screens):
+        for place, x in enumerate(screen.chosen, start=1):
+            if x not in screen.shown:
+                raise table.fault(row, not_shown(x, screen.shown))
+            places[row, screen.shown.index(x)] = place if ranked else 1
+    return places, ranked
+
+
+def _refuse_words_of_the_question(table: Table, screens: Sequence[Screen]) -> None:
+    """A stimulus that all screens have may be an object or the question."""
+    asked = {screen.query for screen in screens}
+    objects = {x for screen in screens for x in screen.shown}
+    if len(screens) > 1 and len(asked) == 1 and not asked & objects:
+        raise table.unclear(
+            0,
+            f"all {len(screens)} records have the stimulus {min(asked)[:40]!r}, which may be an "
+            "object or the words of the question; where the response is what is most like it, say "
+            + option("kind='answers'", "--kind answers")
+            + ", where it is the odd one, "
+            + option("kind='odd-one-out'", "--kind odd-one-out"),
+        )
+
+
+def _is_page(record: Record, fields: tuple[str, ...]) -> bool:
+    """Whether a record is no screen but another page that was shown, or another task."""
+    if any(isinstance(record[f], float) and math.isnan(record[f]) for f in fields):
+        return True  # JSON without this field; one that is null is there
+    if fields[0] == "stimulus":  # a table has an empty field where there were no choices
+        return text_of(record["choices"]) in ("[]", *EMPTY)
+    steps = record.get("interactions")
+    if fields[0] != "interactions" or not isinstance(steps, list):
+        return False
+    return not any(isinstance(s, dict) and s.get("kind") == "content:query" for s in steps)
+
+
+def _grid(record: Record) -> list[Screen]:
+    ranked = text_of(record.get("ranked")).lower() in ("true", "1", "yes")
+    chosen = record["chosen"]
+    is_list = isinstance(chosen, list) or str(chosen)[:1] == "["
+    texts = _texts_of(chosen) if is_list else [text_of(chosen)]
+    chosen = [text for text in texts if text not in EMPTY]
+    return [Screen(text_of(record["query"]), _texts_of(record["shown"]), chosen, ranked)]
+
+
+def _jspsych(record: Record) -> list[Screen]:
+    words = [text_of(record.get(field)).strip() for field in ("response", "button_pressed")]
+    said = next((word for word in words if word not in EMPTY), "")
+    return [Screen(text_of(record["stimulus"]), _texts_of(record["choices"]), said)]
+
+
+def _psiz(record: Record) -> list[Screen]:
+    parts = {i.get("kind"): i.get("detail") for i in record["interactions"]}
+
+    def ordered(begins: str) -> list[str]:
+        found = {int(k[len(begins) :]): v for k, v in parts.items() if str(k).startswith(begins)}
+        return [text_of(found[k]) for k in sorted(found)]
+
+    shown, chosen = ordered("content:reference_"), ordered("behavior:rank_")
+    ranked = "choose" not in str(record.get("kind"))
+    return [Screen(text_of(parts.get("content:query")), shown, chosen, ranked)]
+
+
+def _votes(record: Record) -> list[Screen]:
+    (head, *two), votes = record["answers"], record["agreement"]
+    if len(two) != 2 or len(votes) != 2 or not all(type(v) is int and v >= 0 for v in votes):
+        raise InvalidInput(
+            f"answers {[head, *two]} with agreement {votes}: must be (head, a, b) and two counts "
+            "of votes, for a and for b"
+        )
+    a, b = map(text_of, two)
+    first, second = (Screen(text_of(head), [a, b], [x]) for x in (a, b))
+    return [first] * votes[0] + [second] * votes[1]
+
+
+_SCREENS: dict[str, Callable[[Record], list[Screen]]] = dict(
+    zip(
+        dict.fromkeys(fields[0] for fields in SCREENS),
+        (_grid, _jspsych, _psiz, _votes),
+        strict=True,
+    )
+)
+
+
+def _by_number(screens: list[Screen]) -> list[Screen]:
+    """Stimuli by their numbers, where all are assets of one set as psiz calls them."""
+    assets = {x: _ASSET.fullmatch(x) for s in screens for x in (s.query, *s.shown)}
+    groups = {asset[1] if asset else None for asset in assets.values()}
+    if len(groups) != 1 or None in groups:
+        return screens
+    number = {name: str(int(name[5:], 36)) for name in assets}
+
+    def numbers(names: Iterable[str]) -> list[str]:
+        return [number.get(name, name) for name in names]
+
+    return [Screen(number[s.query], numbers(s.shown), numbers(s.chosen), s.ranked) for s in screens]
+
+
+def _texts_of(value: Any) -> list[str]:
+    """A list of texts, also from one that a table has as JSON or with commas between them."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            value = [part.strip() for part in value.strip("[]").split(",")]
+        json.dumps(value, ensure_ascii=False).encode()  # half of a character is a ValueError
+    values = value if isinstance(value, list | tuple | np.ndarray) else [value]
+    return [text_of(x) for x in values]

@@ -1,0 +1,380 @@
+"""Which column of a table is which part of an answer.
+
+Most tables have one column for each *part* of an answer, such as head, near and far. `_WORDS` lists
+what columns are called, letter case and punctuation aside, and `_FORMS` which parts make which kind
+of answer. Three lone letters, ``a,b,c`` or ``i,j,k``, are head, near and far, or with an answer
+beside them head and the two that are compared. Where two readings are possible, or none, the
+message names the option that decides, with the columns that it would need.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from nearer import checks
+from nearer.errors import InvalidInput
+from nearer.triplets.choices import columns_option, option
+from nearer.triplets.table import EMPTY, Table, screen_fields, text_of
+
+__all__ = [
+    "BESIDE",
+    "Form",
+    "Options",
+    "assumed",
+    "by_choice",
+    "by_name",
+    "layout",
+    "name_columns",
+    "plain_word",
+]
+
+
+_WORDS = {
+    "head": ("head", "center", "centre", "target", "anchor", "reference"),
+    "near": ("winner", "near", "nearer", "closer", "close", "primary", "positive"),
+    "far": ("loser", "far", "farther", "alternate", "negative"),
+    "a": ("left", "option1"),
+    "b": ("right", "option2"),
+    "chosen": ("chosen", "selected"),
+    "answer": ("answer", "response", "choice", "cmp", "comparison", "outcome", "y"),
+    "odd": ("odd", "oddone", "oddoneout"),
+    "central": ("chosencenter", "chosencentre", "central", "mostcentral"),
+    "person": [
+        word + end
+        for word in (
+            *("puid", "pid", "worker", "participant", "person"),
+            *("subject", "sub", "user", "rater", "session", "anonymous", "agent", "prolific"),
+        )
+        for end in ("", "id", "pid")
+    ],
+    "weight": ("weight", "count"),
+    "excluded": ("excluded",),
+    "taken_back": ("takenback",),
+    "seconds": ("seconds", "rtseconds", "responsetimeseconds"),
+    "ms": ("ms", "rtms", "milliseconds", "responsetimems", "responsems"),
+    "time": ("rt", "responsetime", "reactiontime", "keyresprt"),
+    **{
+        f"item{i}": [word + i for word in ("item", "object", "tripletobject", "image", "stimulus")]
+        for i in "123"
+    },
+}
+# What a row may say beside its answer.
+BESIDE = ("person", "weight", "seconds", "ms", "time", "excluded", "taken_back")
+_LETTERS = (("head", "a", "b"), ("head", "b", "c"), ("a", "b", "c"), ("i", "j", "k"))
+_NAME_ENDS = ("filename", "name", "label", "html")  # the first that is there wins
+_KINDS = ("triplets", "answers", "odd-one-out", "most-central")
+_ODD = option("kind='odd-one-out'", "--kind odd-one-out")
+_ASSUMED = {
+    "triplets": "there is no header: each row is taken as head, near, far. Where the third is the "
+    f"odd one out, as in files of THINGS, SPoSE and VICE, say so: {_ODD}",
+    "answers": "there is no header: each row is taken as head, a, b, and whether a is nearer. "
+    f"Where the last is the odd one of three, say so: {_ODD}",
+    "odd-one-out": "the choice is taken as the odd one out. Where it is the most central one, say "
+    "so: " + option("kind='most-central'", "--kind most-central"),
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a file is to be read; see `nearer.read_triplets`."""
+
+    kind: str = "auto"
+    header: bool | str = "auto"
+    objects: str = "auto"
+    labels: Sequence[str] | None = None
+    columns: Mapping[str, str | int] | None = None
+    drop_bad_rows: bool = False
+    first: int | None = None
+
+    def __post_init__(self) -> None:
+        checks.one_of("kind", self.kind, ("auto", *_KINDS))
+        checks.one_of("objects", self.objects, ("auto", "numbers", "names"))
+        if not isinstance(self.header, bool) and self.header != "auto":
+            raise InvalidInput(f"header={self.header!r}: must be True, False or 'auto'")
+        if not isinstance(self.drop_bad_rows, bool):
+            raise InvalidInput(f"drop_bad_rows={self.drop_bad_rows!r}: must be True or False")
+        if self.columns is not None and not isinstance(self.columns, Mapping):
+            raise InvalidInput(
+                f"columns={self.columns!r}: must say which column is which part, for example "
+                '{"head": "ref", "near": "same", "far": "other"}'
+            )
+        if self.first is not None:
+            checks.whole("first", self.first, least=0, most=1, rule="where places begin")
+
+
+class Form(NamedTuple):
+    """One way to write down an answer in columns.
+
+    `objects` are the parts that hold objects, a head first; `said` is the part that says which of
+    them was chosen, one of the objects where its column says it. `order` is that of the columns
+    where these have no names; none where such tables are read in another way.
+    """
+
+    kind: str
+    objects: tuple[str, ...]
+    said: str
+    order: tuple[str, ...] = ()
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts that a table of this form must have."""
+        return self.objects if self.said in self.objects else (*self.objects, self.said)
+
+
+_THREE = ("item1", "item2", "item3")
+_TWO = ("item1", "item2")
+_FORMS = (
+    Form("odd-one-out", _THREE, "odd", (*_THREE, "odd")),
+    Form("odd-one-out", (*_TWO, "odd"), "odd", (*_TWO, "odd")),
+    Form("odd-one-out", _THREE, "answer"),
+    Form("most-central", _THREE, "central", (*_THREE, "central")),
+    Form("most-central", (*_TWO, "central"), "central", ("central", *_TWO)),
+    Form("most-central", _THREE, "answer"),
+    Form("triplets", ("head", "near", "far"), "near", ("head", "near", "far")),
+    Form("answers", ("head", "a", "b"), "chosen"),
+    Form("answers", ("head", "a", "b"), "answer", ("head", "a", "b", "answer")),
+)
+
+
+def _form_of(parts: Iterable[str], kind: str = "auto") -> Form | None:
+    """The form of a table with these parts, or None where they make no answer."""
+    have = set(parts)
+    # Beside a triplet or a central one, a column called "choice" is not the odd one of three.
+    if {"head", "near", "far"} <= have or "central" in have:
+        have.discard("answer")
+    fitting = (form for form in _FORMS if kind in ("auto", form.kind) and have >= {*form.parts})
+    return next(fitting, None)
+
+
+def plain_word(name: str) -> str:
+    """The name of a column without letter case and punctuation."""
+    return re.sub(r"[\W_]", "", name).lower()
+
+
+def _only(words: Sequence[str], word: str) -> int:
+    """The column of that name, which has to be the only one."""
+    if words.count(word) > 1:
+        raise InvalidInput(
+            f"header {','.join(words)}: has {word} {words.count(word)} times; rename or drop all "
+            "but the column that is meant"
+        )
+    return words.index(word)
+
+
+def by_name(header: Sequence[str]) -> dict[str, int]:
+    """The parts that a header's words give, part to column.
+
+    Examples
+    --------
+    >>> by_name(["Center", "Left", "Right", "Answer", "worker_id"])
+    {'head': 0, 'a': 1, 'b': 2, 'answer': 3, 'person': 4}
+    """
+    words = [plain_word(name) for name in header]
+    parts = {
+        part: _only(words, found)
+        for part, known in _WORDS.items()
+        if (found := next((word for word in known if word in words), None)) is not None
+    }
+    if "middle" in words and {"a", "b"} <= parts.keys():  # three on a screen, none the head
+        parts |= {"item1": parts.pop("a"), "item2": _only(words, "middle"), "item3": parts.pop("b")}
+    answered = "chosen" in parts or "answer" in parts
+    if "near" not in parts and "a" not in parts:
+        for letters in _LETTERS:
+            if set(letters) <= set(words) and (answered or letters != ("head", "a", "b")):
+                three = ("head", "a", "b") if answered else ("head", "near", "far")
+                parts |= {p: _only(words, x) for p, x in zip(three, letters, strict=True)}
+                break
+    if "near" in parts and "far" not in parts and "a" in parts:
+        parts["chosen"] = parts.pop("near")
+    return parts
+
+
+def by_choice(
+    columns: Mapping[str, str | int], header: Sequence[str], width: int
+) -> dict[str, int]:
+    """The parts as the user names them, by column name or position."""
+    parts = {}
+    for part, column in columns.items():
+        if part not in _WORDS:
+            raise InvalidInput(f"columns: {part!r} is no part; parts are {', '.join(_WORDS)}")
+        if isinstance(column, str):
+            if column not in header:
+                raise InvalidInput(
+                    f"columns: {part}={column!r}, but the columns are "
+                    f"{', '.join(header) or 'without names'}; use one of them or a position"
+                )
+            parts[part] = _only(header, column)
+        elif 0 <= column < width:
+            parts[part] = column
+        else:
+            raise InvalidInput(f"columns: {part}={column}: positions run from 0 to {width - 1}")
+    return parts
+
+
+def _by_position(table: Table, kind: str, width: int) -> dict[str, int]:
+    """The parts of a table without header; ``kind`` may be ``"auto"``."""
+    meant = kind if kind != "auto" else "answers" if width == 4 else "triplets"
+    orders = sorted((f.order for f in _FORMS if f.kind == meant and f.order), key=len)
+    parts = next((order for order in orders if len(order) == width), None)
+    if parts is None:
+        raise table.unclear(
+            0,
+            f"{width} columns without a known header: {meant} need "
+            f"{' or '.join(', '.join(order) for order in orders)}; separate them by commas, tabs "
+            f"or semicolons, or say which is which: {_suggested(table, kind)}",
+        )
+    return {part: i for i, part in enumerate(parts)}
+
+
+def layout(table: Table, options: Options) -> tuple[Table, dict[str, int], Form]:
+    """The table with its header split off, what its columns are, and their form."""
+    may_be_named = table.has_header is None and options.header is not False
+    named = table.with_header() if may_be_named else table
+    fields = screen_fields(named.header) if options.columns is None else None
+    if fields is not None:
+        known = by_name(named.header)
+        beside = {part: known[part] for part in BESIDE if part in known}
+        if fields[0] == "stimulus" and "time" in beside:
+            beside["ms"] = beside.pop("time")  # jsPsych measures in milliseconds
+        return named, beside, Form("screens", fields, fields[-1])
+    if may_be_named:
+        table = _with_header(table, options)
+    names = [name if isinstance(name, str) else "" for name in table.frame.columns]
+    known = by_name(names)
+    beside = {part: i for part, i in known.items() if part in BESIDE}
+    if options.columns is not None:
+        known = known if set(options.columns) <= set(BESIDE) else beside
+        known |= by_choice(options.columns, table.header, table.width)
+    elif not table.header:
+        known = beside | _by_position(table, options.kind, names.count(""))
+    form = _form_of(known, options.kind)
+    if form is None:
+        usual = sorted(_FORMS, key=lambda form: _KINDS.index(form.kind))
+        wanted = [" + ".join(f.parts) for f in usual if options.kind in ("auto", f.kind)]
+        raise InvalidInput(
+            f"{table.name}: columns {', '.join(table.header[:12]) or list(range(table.width))} "
+            f"make no answer; needed are {'; or '.join(dict.fromkeys(wanted))}; or the fields of "
+            f"screens. Name them: {_suggested(table, options.kind)}"
+        )
+    return table, {p: known[p] for p in (*form.parts, *BESIDE) if p in known}, form
+
+
+def _with_header(table: Table, options: Options) -> Table:
+    """The table with its first row, or the comment above it, as the header where it is one."""
+    first, known = table.first_row(), by_name(table.first_row())
+    below = {text_of(x).strip() for x in table.frame.iloc[1:, :3].to_numpy().ravel()}
+    occurs = bool(set(first[:3]) & below)
+    named = None
+    if options.header is not True and table.comment is not None:
+        if _form_of(by_name(table.comment), options.kind) is None:
+            raise InvalidInput(
+                f"{table.name}: line '#{','.join(table.comment)}' may be a header, a comment or an "
+                "answer; take out the # and say which: "
+                + option("header=True) or nearer.read_triplets(…, header=False", "--no-header")
+            )
+        named = table.with_header(table.comment)
+    elif (
+        options.header is True
+        or _form_of(known, options.kind) is not None
+        or any(column in first for column in (options.columns or {}).values())
+        or (len(known) > 1 and not occurs)
+    ):
+        named = table.with_header()
+    elif len(first) > 1 and not occurs and not all(x.lstrip("-").isdecimal() for x in first[:3]):
+        raise table.unclear(
+            0,
+            f"'{','.join(first)}' may be a header, but its words are not known, and its values "
+            "occur nowhere else. If it is one, say which column is what: "
+            + _suggested(table.with_header(), options.kind)
+            + f"; if it is an answer, {option('header=False', '--no-header')}",
+        )
+    if named is not None and not len(named):
+        raise InvalidInput(f"{table.name}: has a header and no rows; add answered questions")
+    return table if named is None else named
+
+
+def _suggested(table: Table, kind: str) -> str:
+    """The option that names the columns, as far as their values show which is what.
+
+    A column that always repeats one of three others is the odd (or central) one of them; one that
+    repeats one of two others is what was chosen of these.
+    """
+    texts = [table.column(i) for i in range(table.width)]
+    values = [set(column) - EMPTY for column in texts]
+    named = by_name(table.header)
+    items = [named[part] for part in _THREE] if set(_THREE) <= set(named) else []
+    shared = items or [
+        i for i, own in enumerate(values) if any(own & v for j, v in enumerate(values) if j != i)
+    ]
+    one = "central" if kind == "most-central" else "odd"
+
+    def says(parts: Sequence[str], columns: Sequence[int]) -> str:
+        return columns_option(dict(zip(parts, map(table.called, columns), strict=True)))
+
+    for said in reversed([i for i in range(table.width) if i not in items]):
+        others = [i for i in shared if i != said]
+        repeats = np.array(
+            [[x == y for x, y in zip(texts[i], texts[said], strict=True)] for i in others]
+        )
+        if not others or not repeats.any(axis=0).all():
+            continue
+        same = items or [i for i, own in zip(others, repeats, strict=True) if own.any()]
+        heads = [i for i in others if i not in same]
+        if len(same) == 3:
+            return says((*_THREE, one), (*same, said))
+        if len(same) == 2 and heads and kind in ("auto", "answers"):
+            return says(("head", "a", "b", "chosen"), (heads[0], *same, said))
+    places = [i for i, own in enumerate(values) if own and own <= {"0", "1", "2", "3"}]
+    three = [i for i in shared if i not in places]
+    if len(three) == 3 and places:
+        return says((*_THREE, "answer"), (*three, places[-1]))
+    if table.width < 3:
+        return option("columns=", "--columns")
+    three = three if len(three) == 3 else [0, 1, table.width - 1]
+    odd = says(("item1", "item2", one), three)
+    if kind in ("odd-one-out", "most-central"):
+        return odd
+    return f"{says(('head', 'near', 'far'), three)}; where the third is the odd one: {odd}"
+
+
+def assumed(table: Table, parts: Mapping[str, int], form: Form, options: Options) -> str:
+    """What was taken to be so where the source does not say."""
+    if options.kind != "auto" or options.columns is not None or form.kind == "screens":
+        return ""
+    if not table.header:
+        # a table of numbers and nothing else
+        is_plain = table.object_names is None and table.frame.columns[-1] == len(form.order) - 1
+        return _ASSUMED[form.kind] if is_plain else ""
+    if form.kind == "odd-one-out" and form.said == "answer":
+        return _ASSUMED[form.kind]
+    three = ("head", "near", "far") if "near" in parts else ("head", "a", "b")
+    names = [table.header[parts[part]] for part in three if part in parts]
+    words = tuple(map(plain_word, names))
+    if words == three or words not in _LETTERS:
+        return ""
+    return (
+        f"columns {', '.join(names)} are taken as {', '.join(three)}. Where they are something "
+        "else, say so: " + columns_option({"item1": names[0], "item2": names[1], "odd": names[2]})
+    )
+
+
+def name_columns(table: Table, form: Form) -> tuple[int, ...]:
+    """The columns with the names of objects that head, near and far have as numbers.
+
+    tripletTools has Center, Left, Right and Answer instead, which are four.
+    """
+    words = [plain_word(name) for name in table.header if form.kind == "triplets"]
+    for end in _NAME_ENDS:
+        three = [
+            [words.index(start + end) for start in starts if start + end in words]
+            for starts in (("head",), ("winner", "near"), ("loser", "far"))
+        ]
+        if any(three):
+            return tuple(found[0] for found in three if found)
+    wanted = ("center", "left", "right", "answer")
+    return tuple(map(words.index, wanted)) if set(wanted) <= set(words) else ()
