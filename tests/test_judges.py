@@ -6,6 +6,7 @@ import math
 import socket
 import threading
 import time
+import zlib
 from contextlib import suppress
 from pathlib import Path
 
@@ -221,6 +222,7 @@ def test_a_key_that_is_no_header_is_refused_unseen(key, monkeypatch):
     assert KEY not in str(refused.value)
 
 
+@pytest.mark.filterwarnings("ignore:.*no better than by guessing")  # 40 answers
 def test_the_report_after_an_interruption_is_that_of_the_whole_run(tmp_path):
     call = {"random_state": 0, "progress": False, "max_in_flight": 1}
     call |= {"journal": tmp_path / "a.db", "block_size": 1}
@@ -328,7 +330,10 @@ def test_money_is_kept_to():
 
 
 def test_many_are_in_flight():
-    with StubServer(AT, latency=0.05) as server:
+    gate = threading.Barrier(32)  # opens when so many calls are under way
+    with StubServer(AT) as server:
+        reply = server.reply
+        server.reply = lambda *call: gate.wait(60) is not None and reply(*call)
         judge = ChatJudge("m", endpoint=server.url, key=None)
         nearer.run(
             nearer.algorithms.rand_soe(20, budget=64, random_state=0),
@@ -336,7 +341,7 @@ def test_many_are_in_flight():
             objects=WORDS,
             max_in_flight=32,
         )
-    assert server.most_at_once > 16
+    assert server.n_calls == 64
 
 
 @pytest.mark.parametrize(
@@ -358,7 +363,7 @@ def test_bad_options_are_named(options, message):
 
 
 def guessing(questions):
-    rng = np.random.default_rng(abs(hash(str(questions))) % 2**32)
+    rng = np.random.default_rng(zlib.crc32(str(questions).encode()))  # the same in every process
     return (rng.random(len(questions)) < 0.5).tolist()
 
 

@@ -134,6 +134,7 @@ def test_an_async_oracle_is_asked_inside_a_running_loop():
 @pytest.mark.parametrize("kind", ["threads", "async"])
 def test_no_more_calls_are_under_way_than_allowed(kind):
     lock, now, most = threading.Lock(), 0, 0
+    gate = threading.Barrier(6)  # opens when six calls are under way
 
     def enter(by):
         nonlocal now, most
@@ -143,7 +144,7 @@ def test_no_more_calls_are_under_way_than_allowed(kind):
 
     def oracle(questions):
         enter(1)
-        time.sleep(0.005)
+        gate.wait(60)
         enter(-1)
         return EXACT(questions)
 
@@ -248,7 +249,7 @@ def test_a_call_that_hangs_is_given_up_and_made_again(kind):
     )
     hang.set()
     assert found.n_comparisons == 12
-    assert len(calls) == 5
+    assert len(calls) >= 5  # a slow machine may give up others, too
 
 
 def test_an_oracle_that_always_hangs_is_named():
@@ -303,21 +304,20 @@ def test_an_algorithm_without_a_result_says_which_limit_was_reached():
 
 def test_a_failure_waits_for_what_is_paid_for(tmp_path):
     journal = tmp_path / "answers.db"
-    under_way = threading.Barrier(4)
-    first = threading.Lock()
+    calls = []
 
-    def oracle(questions):
-        under_way.wait(10)
-        if first.acquire(blocking=False):
+    async def oracle(questions):
+        calls.append(len(questions))
+        if len(calls) == 4:
             raise RuntimeError("no more")
-        time.sleep(0.05)
+        await asyncio.sleep(0.05)
         return EXACT(questions)
 
     with pytest.raises(RuntimeError, match="no more") as failed:
         nearer.run(
             nearer.algorithms.rand_soe(30, budget=40, random_state=0),
             oracle,
-            workers=4,
+            max_in_flight=4,
             journal=journal,
         )
     assert "3 answers are kept" in failed.value.__notes__[0]

@@ -14,9 +14,12 @@ from __future__ import annotations
 
 import os
 import re
+import sys
+from _thread import interrupt_main
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -166,8 +169,19 @@ class _Stopped(Ended):
 def stopped_by_ctrl_c(message: Callable[[], str] = lambda: "interrupted") -> Iterator[None]:
     """On Ctrl-C end the command with a message; the function may first save what there is.
 
-    In compiled code, Ctrl-C comes out as a SystemError whose cause is the KeyboardInterrupt.
+    In compiled code, Ctrl-C comes out as a SystemError whose cause is the KeyboardInterrupt. Where
+    Python would drop it, as in a callback of Numba that loads compiled code, it is raised again
+    after a moment.
     """
+    show = sys.unraisablehook
+
+    def drop(error: sys.UnraisableHookArgs) -> None:
+        if issubclass(error.exc_type, KeyboardInterrupt):
+            Timer(0.1, interrupt_main).start()
+        else:
+            show(error)
+
+    sys.unraisablehook = drop
     try:
         yield
     except KeyboardInterrupt:
@@ -176,6 +190,8 @@ def stopped_by_ctrl_c(message: Callable[[], str] = lambda: "interrupted") -> Ite
         if not isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
             raise
         raise _Stopped(message()) from None
+    finally:
+        sys.unraisablehook = show
 
 
 # --- writing -------------------------------------------------------------------------------------
