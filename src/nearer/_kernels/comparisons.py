@@ -38,7 +38,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from nearer._kernels.compiling import helper, kernel, side_by_side
+from nearer._kernels.compiling import PART, helper, kernel, parts, side_by_side
 
 __all__ = [
     "CKL",
@@ -63,14 +63,13 @@ Rows = NDArray[np.int32]
 
 SOE, LOGISTIC, CKL, GNMDS, STE, TSTE = range(6)
 
-# Triplets that make another thread worth waking: with half as many, two take as long as one.
-_CHUNK = 1 << 15
-_MOST_CHUNKS = 16  # each holds a gradient
 _SURE = 40.0  # units of margin; exp(−40) is below the last digit of 1: such an answer pulls nothing
 # Binary digits of the number of objects that all of the cache holds, and its nearest level.
 _CACHE, _NEAREST = 18, 10
 _ALL = np.iinfo(np.int32).bits - 1  # binary digits of a block that holds every object
 _STEPS = 10  # that are remembered, SciPy's default
+# Each holds a gradient: all of them no more than the optimiser's memory.
+_MOST_CHUNKS = 1 << (2 * _STEPS).bit_length() - 1
 
 
 @helper
@@ -186,7 +185,7 @@ def value_and_gradient(
     """
     triplets = np.ascontiguousarray(triplets, dtype=np.int32)
     m, n = len(triplets), len(X)
-    pays = m // max(_CHUNK, n)
+    pays = m // max(PART, n)
     # a power of two, which two, four or eight threads share evenly
     chunks = min(_MOST_CHUNKS, 1 << max(0, pays.bit_length() - 1))
     given = np.ones(1) if weights is None else weights
@@ -290,7 +289,7 @@ def gaps(X: Floats, triplets: NDArray[np.int32]) -> Floats:
     def fill(_: int, rows: slice) -> None:
         _fill_gaps(X, triplets[rows], out[rows])
 
-    side_by_side(fill, len(triplets), 1 + len(triplets) // _CHUNK)
+    side_by_side(fill, len(triplets), parts(len(triplets)))
     return out
 
 

@@ -20,8 +20,11 @@ from typing import Any, TypeVar, cast
 import numba
 from numba.core import event
 
-__all__ = ["COMPILING", "helper", "kernel", "side_by_side", "when_compiling"]
+__all__ = ["COMPILING", "PART", "helper", "kernel", "parts", "side_by_side", "when_compiling"]
 
+# Answers, distances or candidates that make a second thread worth waking: with half as many, two
+# threads take as long as one.
+PART = 1 << 15
 COMPILING = "compiling, once for this machine: some seconds"
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -40,6 +43,11 @@ def helper(function: _Function) -> _Function:
     Kernels of other modules keep what they were compiled with until their own module changes.
     """
     return cast(_Function, _compiled(function, no_cpython_wrapper=True, no_cfunc_wrapper=True))
+
+
+def parts(work: int) -> int:
+    """Into how many parts so many answers, distances or candidates are worth cutting."""
+    return 1 + work // PART
 
 
 def side_by_side(work: Callable[[int, slice], object], n_rows: int, n_parts: int) -> None:

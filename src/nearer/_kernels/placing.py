@@ -13,15 +13,13 @@ sweep gives each site the value under which t has the first two moments that the
 the other sites being as they are, and takes one Gauss–Newton step to where prior and sites agree.
 
 *Restart.* Sweeps may settle where many answers have to be taken for wrong. An object whose answers
-are much less likely than its posterior expects starts again, from the most probable of some points:
-the anchors, which are a sample of where objects are, and others beyond them. Each stands for its
-surroundings, which flatten the curve.
+are much less likely than its posterior expects starts again, from the most probable of the anchors,
+which are a sample of where objects are. Each stands for its surroundings, which flatten the curve.
 
 *Elsewhere.* Questions that halve what is left of a wrong region are never contradicted by their own
 answers. So an object is placed when its posterior is narrow and holds nearly all of the
 probability. The logarithm of what it holds is, by Laplace's approximation, that of the answers at
-its mean and of the prior there, and half of log|C|; the rest is a sum over the anchors. Until then
-the questions are those that the most probable other point answers differently.
+its mean and of the prior there, and half of log|C|; the rest is a sum over the anchors.
 
 *Questions.* Candidates are near ties: with a random anchor as head and the anchor that is about as
 far from it as x is; and with x as head and two anchors that are about equally far from it. A
@@ -59,15 +57,15 @@ Work = tuple[Floats, Floats, Floats]  # two directions (d,), a system of equatio
 
 ANCHOR_HEAD, OWN_HEAD = range(2)  # whose distances a question compares: an anchor's or the object's
 # Of an object: its answers contradict its posterior; they agree; it is narrow, too, and nowhere
-# else; RIVAL + p: it is narrow, but may be at point p
-CONTRADICTED, OPEN, PLACED, RIVAL = range(4)
+# else
+CONTRADICTED, OPEN, PLACED = range(3)
 LOG, PULL, EXPECTED, VARIABILITY, WORTH = range(5)  # rows of the tables, see `Scene`
 STEPS = 64  # a unit of z in the tables
 LOGISTIC = 8.0 / math.pi  # the variance at which Φ is closest to the logistic curve
 
-_SURPRISE = 2.0  # standard deviations by which answers may be less likely than expected
-_ELSEWHERE = 1e-3  # probability of other points at which an object is placed: errors or questions
-_NEGLIGIBLE = 10.0  # logarithm of how much less probable a point is that does not count
+# `python -m benchmarks scale` shows what comes of these.
+_SURPRISE = 2.0  # standard deviations of what still agrees, answers or positions: 95 %
+_ELSEWHERE = 5e-3  # probability of other points at which an object is placed: errors or questions
 _FRESH = 4  # sweeps after a restart
 _WIDTHS = 5  # how wide restarts begin, in turn
 
@@ -78,12 +76,9 @@ class Scene(NamedTuple):
     anchors: Floats  # (m, d + 1) their positions, and the variance of each of their coordinates
     order: Shorts  # (m, m − 1) the other anchors by distance from each
     distances: Floats  # (m, m − 1) those distances
-    points: Floats  # (p, d) where a search may start: the anchors, and points beyond them
-    reach: Floats  # (p, m) what their distances from the anchors count
-    around: Floats  # (p,) squared size of their surroundings
-    rarity: Floats  # (p,) logarithm of the share of objects around each, relative to an anchor's
-    slopes: Floats  # (p,) z for each unit of a margin: the surroundings flatten the curve
-    steep: float  # the same without surroundings
+    reach: Floats  # (m, m) what their distances count
+    around: Floats  # (m,) squared size of the surroundings of each
+    slopes: Floats  # (m,) z for each unit of a margin: the surroundings flatten the curve
     # For z in steps, 0 in the middle: log-probability of "yes", its derivative, the log-probability
     # that an answer is expected to have, its variance, and (1 − 2ε)² φ(z)² / (Z(1 − Z))
     tables: Floats
@@ -178,9 +173,9 @@ def _site(mean: float, variance: float, noise: float, tables: Floats) -> tuple[f
     low, high = tables[PULL, at], tables[PULL, at + 1]
     first = k * (low + (z * STEPS - step) * (high - low))
     second = first * (first + z * k)
-    if variance * second <= 1e-12:  # the answer would widen the posterior, as a wrong one may
+    if second <= 0.0:  # the answer would widen the posterior, as a wrong one may
         return 0.0, 0.0
-    share = 1.0 / max(1.0 - variance * second, 1e-3)
+    share = 1.0 / max(1.0 - variance * second, (LOGISTIC + noise) * k * k)  # the exact curve's
     return second * share, (second * mean + first) * share
 
 
@@ -193,7 +188,7 @@ def _renew(
     t and its variance are those under the present posterior, which holds the old site.
     """
     left = 1.0 - site[q, 0] * variance
-    if left <= 1e-3:
+    if left <= 0.0:
         return
     mean, spread = (t - site[q, 1] * variance) / left, variance / left
     precision = weight = 0.0
@@ -270,14 +265,12 @@ def _sweep(
 
 
 @helper
-def _log_probability(
-    p: int, slope: float, scene: Scene, asked: Shorts, q: int, said: float
-) -> float:
-    """Logarithm of the probability of an answer at a point; the anchors come first among them."""
+def _log_probability(p: int, scene: Scene, asked: Shorts, q: int, said: float) -> float:
+    """Logarithm of the probability of an answer in the surroundings of an anchor."""
     reach, i, j = scene.reach, asked[q, 0], asked[q, 1]
     t = reach[p if asked[q, 2] == OWN_HEAD else i, j] - reach[p, i]
     middle = scene.tables.shape[1] // 2
-    step = _step(t * slope, middle)
+    step = _step(t * scene.slopes[p], middle)
     yes: float = scene.tables[LOG, middle + step]
     no: float = scene.tables[LOG, middle - step]
     return said * yes + (1.0 - said) * no
@@ -286,40 +279,35 @@ def _log_probability(
 @helper
 def _elsewhere(
     x: Floats, variance: float, floor: float, scene: Scene, answered: Answered, n: int
-) -> tuple[int, float]:
-    """The most probable point that is not around x, and the probability of all of these.
-
-    Probabilities are divided by that of the floor; −1: none is worth mentioning.
-    """
-    (asked, said, _), points, around, slope = answered, scene.points, scene.around, scene.steep
-    at, best, mass = -1, floor, 0.0
-    for p in range(len(points)):
-        away, total = 0.0, scene.rarity[p]
+) -> float:
+    """The probability of all anchors that are not around x, divided by that of the floor."""
+    (asked, said, _), anchors, around, mass = answered, scene.anchors, scene.around, 0.0
+    least = floor + math.log(_ELSEWHERE / len(anchors))  # fewer are negligible, all together
+    for p in range(len(anchors)):
+        away = total = 0.0
         for k in range(len(x)):
-            away += (x[k] - points[p, k]) * (x[k] - points[p, k])
-        if away > 4.0 * (around[p] + variance):  # two standard deviations
+            away += (x[k] - anchors[p, k]) * (x[k] - anchors[p, k])
+        if away > _SURPRISE * _SURPRISE * (around[p] + variance):
             for q in range(n):
                 if asked[q, 2] >= 0:
-                    total += _log_probability(p, slope, scene, asked, q, said[q])
-                    if total < floor - _NEGLIGIBLE:  # every further answer makes it less
+                    total += _log_probability(p, scene, asked, q, said[q])
+                    if total < least:  # every further answer makes it less
                         break
             else:
                 mass += math.exp(min(total - floor, 1.0))
-                if at < 0 or total > best:
-                    at, best = p, total
-    return at, mass
+    return mass
 
 
 @helper
 def _restart(normal: Normal, scene: Scene, answered: Answered, n: int) -> None:
-    """The surroundings of the most probable of the points."""
+    """Go to the surroundings of the most probable anchor."""
     (mean, covariance), (asked, said, _), d = normal, answered, len(normal[0])
     at, best = 0, -math.inf
-    for p in range(len(scene.points)):
-        total = scene.rarity[p]
+    for p in range(len(scene.anchors)):
+        total = 0.0
         for q in range(n):
             if asked[q, 2] >= 0:
-                total += _log_probability(p, scene.slopes[p], scene, asked, q, said[q])
+                total += _log_probability(p, scene, asked, q, said[q])
                 if total < best:
                     break
         if total > best:
@@ -329,7 +317,7 @@ def _restart(normal: Normal, scene: Scene, answered: Answered, n: int) -> None:
     nats = n * (math.log(2.0) + scene.tables[EXPECTED, 0])
     share = math.exp(-nats / d * (n % _WIDTHS) / _WIDTHS)
     for i in range(d):
-        mean[i] = scene.points[at, i]
+        mean[i] = scene.anchors[at, i]
         for j in range(d):
             covariance[i, j] = scene.precision[i, j] / share
     _invert(covariance, d)
@@ -359,12 +347,12 @@ def _judge(
         return OPEN
     # the anchors are a sample of the prior: each has its share
     floor = evidence + math.log(len(scene.anchors))
-    at, mass = _elsewhere(normal[0], variance, floor, scene, answered, n)
+    mass = _elsewhere(normal[0], variance, floor, scene, answered, n)
     if mass > 1.0:
         return CONTRADICTED
     if not narrow:
         return OPEN
-    return RIVAL + at if mass > _ELSEWHERE else PLACED
+    return OPEN if mass > _ELSEWHERE else PLACED
 
 
 @kernel
@@ -396,13 +384,10 @@ def learn(
 
 
 @helper
-def _list_candidates(
-    x: Floats, scene: Scene, seed: int, near: bool, listed: Shorts, away: Floats
-) -> None:
-    """Fill in candidates, the first half with anchors as heads, the others with the object.
+def _list_candidates(x: Floats, scene: Scene, seed: int, listed: Shorts, away: Floats) -> None:
+    """Fill in near ties, the first half with anchors as heads, the others with the object.
 
-    The former are near ties; so are the latter if `near`. `away`: (2, half + 1), of anchors that
-    were drawn the distances, sorted, and which they are.
+    `away`: (2, half + 1), of anchors that were drawn the distances, sorted, and which they are.
     """
     X, order, distances, half = scene.anchors, scene.order, scene.distances, len(listed) // 2
     last = order.shape[1] - 1
@@ -422,9 +407,7 @@ def _list_candidates(
             at -= 1
         away[0, at], away[1, at] = r, i
     for s in range(half):
-        seed = seed * 48271 % 2147483647
-        apart = 1 if near else 1 + seed % half
-        one, other = int(away[1, s]), int(away[1, (s + apart) % (half + 1)])
+        one, other = int(away[1, s]), int(away[1, s + 1])
         listed[half + s, 0], listed[half + s, 1] = one, other
         listed[half + s, 2] = OWN_HEAD if one != other else -1
 
@@ -442,51 +425,32 @@ def _is_among(listed: Shorts, c: int, asked: Shorts, n: int) -> bool:
 
 
 @helper
-def _pick(listed: Shorts, rows: Floats, rival: int, tables: Floats) -> tuple[int, float]:
+def _pick(listed: Shorts, rows: Floats, tables: Floats) -> tuple[int, float]:
     """The candidate that is worth most, −1: there is none, and what it is worth.
 
     The last columns of `rows` are, of each candidate, its margin, that margin's variance because of
-    the anchors, and because of the object; or first what it is worth, where there is a rival.
+    the anchors, and because of the object.
     """
     best, at, middle, d = -1.0, -1, tables.shape[1] // 2, rows.shape[1] - 3
     for c in range(len(listed)):
         if listed[c, 2] >= 0:
-            worth = rows[c, d]
-            if rival < 0:
-                share = 1.0 / (LOGISTIC + rows[c, d + 1] + rows[c, d + 2])
-                step = _step(worth * math.sqrt(share), middle)
-                worth = tables[WORTH, middle + step] * rows[c, d + 2] * share
+            share = 1.0 / (LOGISTIC + rows[c, d + 1] + rows[c, d + 2])
+            step = _step(rows[c, d] * math.sqrt(share), middle)
+            worth = tables[WORTH, middle + step] * rows[c, d + 2] * share
             if worth > best:
                 best, at = worth, c
     return at, best
 
 
-@helper
-def _weigh(
-    mean: Floats, left: Floats, scene: Scene, rival: int, listed: Shorts, rows: Floats
-) -> None:
-    """Fill in what `_pick` needs of each candidate, one row each, and its gradient."""
-    anchors, curve, tables, d = scene.anchors, scene.curve, scene.tables, len(mean)
-    middle, towards = tables.shape[1] // 2, rows[len(listed), :d]
-    for c in range(len(listed)):
-        margin, noise = _margin(mean, anchors, curve, listed, c, rows[c, :d])
-        variance = _along(left, rows[c, :d], towards)
-        if rival >= 0:  # how far the probabilities of "yes" differ at the two places
-            step = _step(margin / math.sqrt(LOGISTIC + noise + variance), middle)
-            there = _log_probability(rival, scene.steep, scene, listed, c, 1.0)
-            margin = abs(math.exp(tables[LOG, middle + step]) - math.exp(there))
-        rows[c, d], rows[c, d + 1], rows[c, d + 2] = margin, noise, variance
-
-
 @kernel
 def choose(
-    seeds: Ints, normals: Normal, states: Shorts, asked: Shorts, first: int, scene: Scene, many: int
+    seeds: Ints, normals: Normal, asked: Shorts, first: int, scene: Scene, many: int
 ) -> None:
     """Write questions for objects into `asked`, from `first` on, of as many candidates each.
 
     −1 is written where there are no more.
     """
-    d, tables = len(scene.centre), scene.tables
+    d = len(scene.centre)
     listed, rows, away = (
         np.empty((many, 3), np.int16),
         np.empty((many + 1, d + 3)),
@@ -494,18 +458,23 @@ def choose(
     )
     left, towards = np.empty((d, d)), rows[many, :d]
     for x in range(len(seeds)):
-        mean, own, new, rival = normals[0][x], asked[x], first, states[x] - RIVAL
+        mean, own, new = normals[0][x], asked[x], first
         left[:] = normals[1][x]
-        _list_candidates(mean, scene, seeds[x], rival < 0, listed, away)
-        _weigh(mean, left, scene, rival, listed, rows)
+        _list_candidates(mean, scene, seeds[x], listed, away)
+        for c in range(many):
+            gradient = rows[c, :d]
+            rows[c, d], rows[c, d + 1] = _margin(
+                mean, scene.anchors, scene.curve, listed, c, gradient
+            )
+            rows[c, d + 2] = _along(left, gradient, towards)
         while new < asked.shape[1]:
-            at, worth = _pick(listed, rows, rival, tables)
+            at, worth = _pick(listed, rows, scene.tables)
             if at < 0:
                 break
             if not _is_among(listed, at, own, new):
                 own[new] = listed[at]
                 new += 1
-                factor = worth / rows[at, d + 2] if rival < 0 else 0.0
+                factor = worth / rows[at, d + 2]
                 _along(left, rows[at, :d], towards)
                 _narrow(left, towards, factor)
                 for c in range(many):

@@ -12,14 +12,12 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from nearer._kernels.compiling import helper, kernel, side_by_side
+from nearer._kernels.compiling import helper, kernel, parts, side_by_side
 
 __all__ = ["count_below", "kendall_tau_rows", "most_below"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-_PART = 1 << 15  # distances that make a second thread worth waking: some milliseconds
 
 
 @helper
@@ -100,11 +98,7 @@ def kendall_tau_rows(x: Floats, y: Floats) -> Floats:
     """τ-b between each row of x and the same row of y; NaN where a row is constant."""
     x, y = np.ascontiguousarray(x, np.float64), np.ascontiguousarray(y, np.float64)
     out = np.empty(len(x))
-    if x.size <= _PART:
-        _tau_rows(x, y, out)
-        return out
-    parts = min(len(x), 1 + x.size // _PART)
-    side_by_side(lambda _, rows: _tau_rows(x[rows], y[rows], out[rows]), len(x), parts)
+    side_by_side(lambda _, rows: _tau_rows(x[rows], y[rows], out[rows]), len(x), parts(x.size))
     return out
 
 

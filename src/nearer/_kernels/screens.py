@@ -55,9 +55,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.integer]
 Flags = NDArray[np.bool_]
 
-# Items this far above or below the last one chosen, times k, are certain to be in or out: e^600 is
-# near the greatest number there is.
-_CERTAIN = 600.0
+# Items this far above or below the last one chosen, times k, are certain to be in or out. Sums of
+# exp(_CERTAIN) over all sets of items are numbers still.
+_CERTAIN = 0.5 * math.log(np.finfo(np.float64).max)
 
 
 class Screens(NamedTuple):

@@ -1,9 +1,9 @@
 """Place further objects among a core that has positions, from exact or noisy answers.
 
 The core stays where it is. Every further object has a posterior of its own (`_kernels.placing`):
-the first questions are the same for all of them, then each round holds, for each object, those that
-its answer is expected to teach most from. An object that is as certain as the core is done. Exact
-answers are noisy answers whose noise is small against the uncertainty of the core.
+each round holds, for each object, the questions whose answers are expected to tell most about it.
+An object that is as certain as the core is done. Exact answers are noisy answers whose noise is
+small against the uncertainty of the core.
 
 The errors of the core count as noise of the answers. The answers about one object concern many
 different members of the core, whose errors cancel: it comes out about as accurate as they are.
@@ -17,13 +17,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import orthogonal_procrustes
-from scipy.special import ndtr
+from scipy.spatial.distance import cdist
+from scipy.special import ndtr, ndtri
 
 from nearer import checks
-from nearer._kernels.compiling import side_by_side
+from nearer._kernels.compiling import parts, side_by_side
 from nearer._kernels.placing import (
-    ANCHOR_HEAD,
     LOGISTIC,
     OWN_HEAD,
     PLACED,
@@ -44,18 +43,16 @@ from nearer.asking.protocol import (
 from nearer.embedding import Embedding, as_frame
 from nearer.errors import BudgetSpent, InvalidInput
 from nearer.fitting.likelihood import Curve, Noise
-from nearer.fitting.posterior import Posterior
+from nearer.fitting.posterior import QUESTIONS, Posterior
+from nearer.fitting.solver import margins
+from nearer.metrics import procrustes
 from nearer.questions import Floats, Objects, Questions, Said, random_questions
 
-__all__ = ["OPENING", "Placed", "place_among", "place_objects"]
+__all__ = ["Placed", "place_among", "place_objects"]
 
 # `python -m benchmarks scale` shows what comes of these.
 _ANCHORS = 300  # members of the core that others are compared with: time against fine ties
 _CANDIDATES = 64  # questions that are compared for each that is asked: time against comparisons
-OPENING = 2  # questions a coordinate, and for the object itself, that are the same for all
-_EXACT = 2.0  # tolerance where answers are exact, so that the core is better than is asked for
-_BEYOND = 1.75  # how far outside the core points lie where a search may start
-_PART = 200  # objects that make a second thread worth waking: some milliseconds
 
 
 @dataclass(frozen=True)
@@ -177,18 +174,11 @@ def _place(
         wrong = 0.0 if held_out is None else 1 - held_out.accuracy
         n, d = core.positions.shape
         budget = max(1, int(len(new) * most_questions(n, d, wrong)))
-    exact = core.curve.lapse == 0 and "posterior" not in embedding.details
     placed = yield from place_among(
-        core,
-        new,
-        ids=old,
-        budget=budget,
-        tolerance=_EXACT if exact else 1.0,
-        keep_triplets=keep_triplets,
-        rng=rng,
+        core, new, ids=old, budget=budget, keep_triplets=keep_triplets, rng=rng
     )
-    where = _laid_over(embedding.positions[old], core.positions, placed.positions)
-    return replace(placed, positions=where, among=embedding)
+    laid_over = procrustes(embedding.positions[old], core.positions)
+    return replace(placed, positions=laid_over.move(placed.positions), among=embedding)
 
 
 @accepts_uncertain
@@ -198,62 +188,41 @@ def place_among(
     *,
     ids: Objects | None = None,
     budget: int,
-    tolerance: float = 1.0,
     until_spent: bool = False,
     keep_triplets: bool = True,
     rng: np.random.Generator,
 ) -> Strategy[Placed]:
     """Place objects among a core whose posterior is known; nothing is checked.
 
-    Parameters
-    ----------
-    core
-        Positions and covariances of the core, and the curve of its answers.
-    new
-        ``(q,)`` the numbers of the new objects.
-    ids
-        ``(m,)`` the numbers of the core's objects; None: 0, 1, 2, ….
-    budget
-        At most so many comparisons.
-    tolerance
-        An object is done when its variance is at most so many times that of the core.
-    until_spent
-        Whether to spend the budget even when every object is done.
-    keep_triplets
-        False: the result is without them.
-    rng
-        Source of anchors and of candidates for questions.
+    `ids` are the numbers of the core's objects, None: 0, 1, 2, …. With `until_spent` the budget is
+    spent even when every object is done. `rng` draws anchors and candidates for questions.
     """
-    ids = np.arange(len(core.positions)) if ids is None else ids
-    return _place_among(_Search(core, ids, new, tolerance, rng), budget, until_spent, keep_triplets)
-
-
-def _place_among(
-    search: _Search, budget: int, until_spent: bool, keep_triplets: bool
-) -> Strategy[Placed]:
+    search = _Search(core, np.arange(len(core.positions)) if ids is None else ids, new, rng)
     record = Record(keep=keep_triplets)
     # No object takes more than twice its share: an outlier may never become certain.
-    most = budget if until_spent else 2 * budget // max(1, len(search.objects))
+    most = budget if until_spent else 2 * budget // max(1, len(new))
     yield from recorded(limited(_ask(search, most, until_spent), budget), record)
     positions = search.positions.copy()
     positions[~search.asked] = np.nan
     return Placed(
-        objects=search.objects,
+        objects=new,
         positions=positions,
         triplets=record.triplets,
         n_comparisons=record.n_comparisons,
         n_rounds=record.n_rounds,
         covariances=search.covariances,
-        never_asked=search.objects[~search.asked],
+        never_asked=new[~search.asked],
         uncertain=len(search.open),
     )
 
 
 def _ask(search: _Search, most: int, until_spent: bool) -> Strategy[None]:
-    d = search.positions.shape[1]
-    asked = count = OPENING * (d + 1)
-    questions = search.opening(count)
-    while len(questions):
+    asked, least = 0, search.positions.shape[1] + 1
+    while len(search.open) and asked < most:
+        count = max(least, int(GROWTH * asked))
+        questions = search.next_questions(count)
+        if not len(questions):
+            return
         try:
             answers = yield questions
         except BudgetSpent as spent:
@@ -262,11 +231,7 @@ def _ask(search: _Search, most: int, until_spent: bool) -> Strategy[None]:
         search.learn(count, answers)
         if not until_spent:
             search.close_certain()
-        count = max(d + 1, int(GROWTH * asked))
         asked += count
-        if asked > most:
-            return
-        questions = search.next_questions(count)
 
 
 class _Search:
@@ -276,40 +241,20 @@ class _Search:
     the first twenty questions are chosen for far fewer groups than objects. Every array with a
     leading underscore has one row for each group.
 
-    Parameters
-    ----------
-    core, ids
-        The core and its numbers.
-    objects
-        ``(q,)`` the numbers of the new objects.
-    tolerance, rng
-        As for `place_among`.
-
-    Attributes
-    ----------
-    positions, covariances
-        ``(q, d)`` and ``(q, d, d)``, as far as is known.
-    asked
-        ``(q,)`` whether anything was asked about each.
-    open, group
-        Rows of those that are not done, and the group of each of these.
+    `positions`, `covariances` and `asked` have a row for each object; `open` are the rows of those
+    that are not done, `group` is the group of each of these.
     """
 
     def __init__(
-        self,
-        core: Posterior,
-        ids: Objects,
-        objects: Objects,
-        tolerance: float,
-        rng: np.random.Generator,
+        self, core: Posterior, ids: Objects, objects: Objects, rng: np.random.Generator
     ) -> None:
         (n, d), q = core.positions.shape, len(objects)
         self.rng, self.objects = rng, objects
         rows = np.sort(rng.permutation(n)[:_ANCHORS])
         self.ids = ids[rows]
         variances = np.trace(core.covariances, axis1=1, axis2=2) / d
-        self.certain = tolerance * float(np.median(variances))
-        self.scene = _scene(core, rows, variances[rows])
+        self.certain = float(np.median(variances))
+        self.scene = _scene(core, rows, variances)
         self._means = self.scene.centre[None]
         self._covariances: Floats = np.linalg.inv(self.scene.precision)[None].astype(np.float64)
         self._states = np.zeros(1, dtype=np.int16)
@@ -320,30 +265,28 @@ class _Search:
         self.asked = np.zeros(q, dtype=np.bool_)
         self.open, self.group = np.arange(q), np.zeros(q, dtype=np.int64)
 
-    def opening(self, count: int) -> Questions:
-        """The first questions, the same about every object."""
-        m = len(self.ids)
-        head = self.rng.integers(m, size=count)
-        # Neither among the nearest nor among the farthest: the answer is worth nearly a bit.
-        place = ((0.25 + 0.5 * self.rng.random(count)) * (m - 1)).astype(np.int64)
-        self._make_room(count)
-        way = np.full_like(head, ANCHOR_HEAD)
-        self._asked[0] = np.stack([head, self.scene.order[head, place], way], axis=1)
-        return self._questions(count)
-
     def next_questions(self, count: int) -> Questions:
         """The next questions about the objects that are not done."""
-        self._make_room(count)
+        room = ((0, 0), (0, count), (0, 0))
+        self._asked = np.pad(self._asked, room, constant_values=-1)
+        self._said = np.pad(self._said, room[:2])
+        self._sites = np.pad(self._sites, room)
         seeds = self.rng.integers(1, (1 << 31) - 1, size=len(self._states))
 
         def work(_: int, part: slice) -> None:
             normals = (self._means[part], self._covariances[part])
             first = self._asked.shape[1] - count
-            state, asked = self._states[part], self._asked[part]
-            choose(seeds[part], normals, state, asked, first, self.scene, _CANDIDATES)
+            choose(seeds[part], normals, self._asked[part], first, self.scene, _CANDIDATES)
 
-        side_by_side(work, len(seeds), 1 + len(seeds) // _PART)
-        return self._questions(count)
+        side_by_side(work, len(seeds), parts(len(seeds) * _CANDIDATES))
+        asked = self._asked[self.group, -count:]
+        # one question about every object before the next one: a budget may end within a round
+        place, row = np.nonzero(asked[:, :, 2].T >= 0)
+        first, second, way = asked[row, place].T
+        new, one = self.objects[self.open[row]], self.ids[first]
+        own = way == OWN_HEAD
+        columns = [np.where(own, new, one), np.where(own, one, new), self.ids[second]]
+        return np.stack(columns, axis=1)
 
     def learn(self, count: int, answers: Said) -> None:
         """Take in answers to the questions handed out last, or to the first of them."""
@@ -360,7 +303,7 @@ class _Search:
             first = self._asked.shape[1] - count
             learn(normals, self._states[part], answered, first, self.scene, self.certain)
 
-        side_by_side(work, len(self._states), 1 + len(self._states) // _PART)
+        side_by_side(work, len(self._states), parts(self._said.size))
         self.positions[self.open] = self._means[self.group]
         self.covariances[self.open] = self._covariances[self.group]
 
@@ -391,65 +334,39 @@ class _Search:
         for name in ("_means", "_covariances", "_states", "_asked", "_said", "_sites"):
             setattr(self, name, getattr(self, name)[rows])
 
-    def _questions(self, count: int) -> Questions:
-        asked = self._asked[self.group, -count:]
-        # one question about every object before the next one: a budget may end within a round
-        place, row = np.nonzero(asked[:, :, 2].T >= 0)
-        first, second, way = asked[row, place].T
-        new, one = self.objects[self.open[row]], self.ids[first]
-        own = way == OWN_HEAD
-        columns = [np.where(own, new, one), np.where(own, one, new), self.ids[second]]
-        return np.stack(columns, axis=1)
-
-    def _make_room(self, count: int) -> None:
-        width = ((0, 0), (0, count))
-        self._asked = np.pad(self._asked, (*width, (0, 0)), constant_values=-1)
-        self._said = np.pad(self._said, width)
-        self._sites = np.pad(self._sites, (*width, (0, 0)))
-
 
 def _scene(core: Posterior, rows: Objects, variances: Floats) -> Scene:
     X = np.ascontiguousarray(core.positions[rows])
     (m, d), (sharpness, lapse) = X.shape, (core.curve.sharpness, core.curve.lapse)
     tail = core.noise.tail
-    D: Floats = np.linalg.norm(X[:, None] - X, axis=2)
-    np.fill_diagonal(D, -1.0)
-    order = np.argsort(D, axis=1, kind="stable")[:, 1:]
-    distances: Floats = np.take_along_axis(D, order, axis=1)
-    centre: Floats = core.positions.mean(axis=0)
-    spread = np.cov(core.positions.T).reshape(d, d)
-    spread += max(1e-6 * float(np.trace(spread)) / d, 1e-12) * np.eye(d)
-    precision = np.linalg.inv(spread)
-    points: Floats = np.concatenate([X, centre + _BEYOND * (X - centre)])
-    reach: Floats = np.linalg.norm(points[:, None] - X, axis=2)
+    reach: Floats = cdist(X, X)
+    order = np.argsort(reach - np.eye(m), axis=1, kind="stable")[:, 1:]
+    distances: Floats = np.take_along_axis(reach, order, axis=1)
     if tail:
         reach = (tail + 1) / 2 * np.log1p(reach**2 / tail)
-    around = np.maximum(distances[:, min(d, m - 1) - 1] ** 2, 1e-12)  # of the d nearest others
-    around = np.concatenate([around, _BEYOND**2 * around])
-    far = np.einsum("pi,ij,pj->p", X - centre, precision, X - centre)
-    beyond = d * np.log(_BEYOND) - 0.5 * (_BEYOND**2 - 1) * far
-    noise = 3 * float(np.median(variances))  # of a margin, from the object and two anchors
+    around = distances[:, min(d, m - 1) - 1] ** 2  # of the d nearest others
+    # where an object is: where the core is, which is not known better than to its own variance
+    spread = np.cov(core.positions.T).reshape(d, d) + np.mean(variances) * np.eye(d)
+    precision = np.linalg.inv(spread)
     return Scene(
-        anchors=np.column_stack([X, variances]),
+        anchors=np.column_stack([X, variances[rows]]),
         order=order.astype(np.int16),
         distances=distances,
-        points=points,
         reach=reach,
         around=around,
-        rarity=np.concatenate([np.zeros(m), beyond]),
         slopes=sharpness / np.sqrt(LOGISTIC + sharpness**2 * around),
-        steep=float(sharpness / np.sqrt(LOGISTIC + sharpness**2 * noise)),
         tables=_tables(lapse),
         curve=(float(sharpness), float(tail)),
-        centre=centre,
+        centre=core.positions.mean(axis=0),
         precision=np.ascontiguousarray(precision),
         volume=float(np.linalg.slogdet(precision)[1]),
     )
 
 
 def _tables(lapse: float) -> Floats:
-    """What `Scene` says of them, up to eight standard deviations from a tie."""
-    z = np.arange(-8 * STEPS, 8 * STEPS + 1) / STEPS
+    """What `Scene` says of them, as far from a tie as Φ differs from one."""
+    end = int(-STEPS * ndtri(np.finfo(np.float64).eps))
+    z = np.arange(-end, end + 1) / STEPS
     p = lapse + (1 - 2 * lapse) * ndtr(z)
     slope = (1 - 2 * lapse) * np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
     yes, no, variance = np.log(p), np.log(p[::-1]), p * p[::-1]
@@ -460,31 +377,22 @@ def _tables(lapse: float) -> Floats:
 def _posterior_of(embedding: Embedding, rows: Objects) -> Posterior:
     """What an embedding knows of some of its objects, exact ones included.
 
-    Positions from exact answers are as uncertain as their expected τ says: with margins of standard
-    deviation s and errors of standard deviation e, an answer is wrong with probability
-    (1 − τ)/2 = arctan(e/s)/π, and a margin has about four times the variance of a position.
+    Where positions satisfy m exact answers, about a share nd/m of others is predicted wrongly. That
+    share is arctan(e/s)/π with margins of standard deviation s and errors of standard deviation e,
+    and a margin has about four times the variance of a position.
     """
     fit: Posterior | None = embedding.details.get("posterior")
     if fit is not None and embedding.details.get("method", "noisy") == "noisy":
         return replace(fit, positions=fit.positions[rows], covariances=fit.covariances[rows])
     X = embedding.positions[rows]
     n, d = X.shape
-    tau = embedding.details.get("expected_tau", 0.99)
-    questions = random_questions(n, 1000, np.random.default_rng(0))
-    near, far = (np.linalg.norm(X[questions[:, 0]] - X[questions[:, c]], axis=1) for c in (1, 2))
-    sd = 0.5 * np.tan(np.pi / 2 * (1 - min(tau, 1 - 1 / n**2))) * float(np.std(far - near))
-    sd = max(sd, 1e-9)
+    held_out, m = embedding.held_out, max(embedding.n_comparisons, n)
+    wrong = n * d / m if held_out is None else 1 - held_out.accuracy
+    spread = float(np.std(margins(X, random_questions(n, QUESTIONS, np.random.default_rng(0)))))
+    # errors are at most as large as margins: e = s
+    sd = 0.5 * np.tan(np.pi * np.clip(wrong, 1 / m, 1 / 4)) * spread or 1.0
     covariances: Floats = np.tile(sd**2 * np.eye(d), (n, 1, 1))
-    return Posterior(X, covariances, Noise(), Curve(sharpness=10 / sd))
-
-
-def _laid_over(old: Floats, first: Floats, new: Floats) -> Floats:
-    """The new objects, moved as the first ones must be to lie where the old ones are."""
-    centre, target = first.mean(axis=0), old.mean(axis=0)
-    turn, size = orthogonal_procrustes(first - centre, old - target)
-    spread = float(((first - centre) ** 2).sum())
-    scale = size / spread if spread > 0 else 0.0
-    return np.asarray(scale * (new - centre) @ turn + target)
+    return Posterior(X, covariances, Noise(), Curve(sharpness=n / sd))
 
 
 def _check_new(new: ArrayLike, n: int) -> Objects:

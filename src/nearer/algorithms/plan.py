@@ -32,7 +32,6 @@ from nearer.algorithms.choose_questions import (
     expected_questions,
     most_questions,
 )
-from nearer.algorithms.place import OPENING
 from nearer.asking.oracles import PsychometricOracle
 from nearer.asking.protocol import Record, as_answers
 from nearer.distances import Distances
@@ -104,7 +103,7 @@ def forecast(
         return Forecast(budget, min(20, budget))
     rounds = 1 - FIRST + _rounds(each, 1.0)
     if n > TOGETHER:  # the last objects to be placed take twice the limit
-        rounds += 1 - OPENING + _rounds(2 * most_questions(n, d, noise), d + 1)
+        rounds += _rounds(2 * most_questions(n, d, noise), d + 1)
     return Forecast(int(np.ceil(each * n)), int(np.ceil(rounds)))
 
 
