@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import nearer
-from nearer.agreement import measure_agreement
+from nearer.metrics import measure_agreement
 from nearer.questions import answered, random_questions
 
 

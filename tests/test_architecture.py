@@ -18,7 +18,7 @@ SOURCE = ROOT / "src" / "nearer"
 ORDER = """
     errors questions checks distances files parallel trials
     _kernels metrics triplets asking fitting running
-    agreement dimension embedding embedding_file comparison
+    dimension embedding embedding_file comparison
     algorithms _many _fit _embed scale datasets plotting estimators judges
     paper_methods study cli __main__ __init__
 """.split()  # noqa: SIM905 - shorter and easier to change than a list of strings

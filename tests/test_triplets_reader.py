@@ -285,7 +285,7 @@ def test_nothing_is_dropped_silently(write):
     assert "left out, an object twice in the question: 2 (lines 3, 4)" in text
     assert "never compared: 3" in text
     assert "2 groups" in text
-    assert report.as_dict()["disagreement"] == pytest.approx(1 / 3)
+    assert report.disagreement == pytest.approx(1 / 3)
 
 
 @pytest.mark.parametrize(

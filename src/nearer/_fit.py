@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nearer import checks
-from nearer.agreement import Calibration, calibrated, measure_agreement
 from nearer.checks import amount, as_called
 from nearer.dimension import SETTLED, DimensionEstimate, learn_answers
 from nearer.embedding import Embedding, HeldOutAccuracy, Phase
@@ -29,13 +28,13 @@ from nearer.errors import AnswersWarning, InvalidInput
 from nearer.files import content_suffix
 from nearer.fitting.belief import Belief
 from nearer.fitting.draws import bootstrap_covariances, draw_positions
-from nearer.fitting.heldout import HeldOut, hold_out_once
+from nearer.fitting.heldout import Calibration, HeldOut, hold_out_once
 from nearer.fitting.initial import fit_from_more_dimensions
 from nearer.fitting.likelihood import Curve, MarginForecast, Noise
 from nearer.fitting.people import Reliability
 from nearer.fitting.posterior import Posterior
 from nearer.fitting.solver import LOSSES, Device, Fit, Loss, fit_positions, margins, using
-from nearer.metrics import share_interval
+from nearer.metrics import measure_agreement, share_interval
 from nearer.questions import MAX_OBJECTS, Floats, Objects
 from nearer.trials import Report, Trials, Triplets
 from nearer.triplets import read_triplets
@@ -249,7 +248,7 @@ def _fit_answers(loaded: LoadedAnswers, goal: Goal, rng: np.random.Generator) ->
     if d is None and len(loaded.fitted) > SETTLED:  # some settled the dimension; all are fitted
         belief, _, _ = learn(belief.dimension, False)
     belief.conclude(max_iter=goal.max_iter, tol=goal.tol)
-    calibration = calibrated(belief.held_out, belief.times)
+    calibration = Calibration.of(belief.held_out, belief.times)
     known = (belief.fit, belief.right, belief.error_rate, belief.weights)
     return _Result("noisy", *known, estimate, belief, calibration=calibration)
 

@@ -20,14 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearer import __version__
-from nearer.agreement import Agreement, Calibration
 from nearer.dimension import DimensionEstimate
 from nearer.embedding import Embedding, HeldOutAccuracy, Phase
 from nearer.errors import InvalidInput
 from nearer.files import as_path, read_numpy, write_bytes
+from nearer.fitting.heldout import Calibration
 from nearer.fitting.likelihood import Choices, Curve, Noise
 from nearer.fitting.people import Reliability
 from nearer.fitting.posterior import Posterior
+from nearer.metrics import Agreement
 from nearer.trials import Report
 
 __all__ = ["load", "save"]

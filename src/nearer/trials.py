@@ -21,7 +21,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -35,12 +35,13 @@ from nearer.checks import amount
 from nearer.errors import InvalidInput
 from nearer.questions import Answers, Floats, Objects, Questions, Said, pack, unsure_rows
 
-__all__ = ["TASKS", "Report", "Task", "Trials", "Triplets", "examine"]
+__all__ = ["MOST_SORTED", "TASKS", "Report", "Task", "Trials", "Triplets", "examine"]
 
 TASKS = ("near", "odd-one-out", "most-central", "pairs")
 _EACH = ("query", "shown", "chosen", "wanted", "people", "seconds", "weights")  # one a trial
 _WRITTEN = re.compile(r"(?P<ranked>rank )?(?P<k>\d+) of (?P<m>\d+)")
 _ODD = re.compile(r"odd-one-out(?: of (?P<m>\d+))?")
+MOST_SORTED = 10_000_000  # answers; sorting more would take longer than a fit on a GPU
 _SHOWN = 10  # how many of a kind a text names before it goes on with "and N more"
 
 
@@ -119,7 +120,8 @@ class Trials:
         ``(t, m)`` for each object shown (each pair): 0 where it was not chosen, else 1, or its
         place 1, 2, … where the chosen were ranked.
     wanted
-        ``(t,)`` how many were to be chosen, also where nobody could decide.
+        ``(t,)`` how many were to be chosen, also where nobody could decide; one number for all, or
+        None: as many as were chosen.
     ranked
         Whether the order of the chosen counts.
     people, seconds
@@ -143,7 +145,7 @@ class Trials:
     query: Objects
     shown: Objects
     chosen: NDArray[np.int64]
-    wanted: NDArray[np.int64]
+    wanted: NDArray[np.int64] = None  # type: ignore[assignment] # until it is made
     ranked: bool = False
     people: NDArray[Any] | None = field(default=None, repr=False)
     seconds: Floats | None = field(default=None, repr=False)
@@ -152,6 +154,18 @@ class Trials:
 
     def __post_init__(self) -> None:
         checks.one_of("kind", self.kind, TASKS)
+        wanted: Any = self.wanted
+        if wanted is None:
+            count = (self.chosen > 0).sum(axis=1)
+            usual = int(np.bincount(count[count > 0]).argmax()) if count.any() else 1
+            wanted = np.where(count > 0, count, usual)
+        given = {
+            "wanted": np.broadcast_to(np.asarray(wanted, dtype=np.int64), len(self.query)),
+            "people": None if self.people is None else np.asarray(self.people),
+            "seconds": None if self.seconds is None else np.asarray(self.seconds, np.float64),
+            "weights": None if self.weights is None else np.asarray(self.weights, np.float64),
+        }
+        self.__dict__.update(given)
         _check(self)
 
     # --- made from ------------------------------------------------------------------------------
@@ -172,7 +186,7 @@ class Trials:
         """
         rows, places = _rows(shown, chosen, ranked)
         asked = np.asarray(query, dtype=np.int64)
-        return cls.from_places("near", asked, rows, places, ranked=ranked, **also)
+        return cls("near", asked, rows, places, ranked=ranked, **also)
 
     @classmethod
     def odd_one_out(cls, shown: ArrayLike, odd: Sequence[Any] | ArrayLike, **also: Any) -> Trials:
@@ -192,7 +206,7 @@ class Trials:
         rows = np.asarray(shown, dtype=np.int64)
         which = np.asarray(chosen, dtype=np.int64)
         places = (np.arange(rows.shape[1] // 2) == which[:, None]).astype(np.int64)
-        return cls.from_places("pairs", np.full(len(rows), -1), rows, places, **also)
+        return cls("pairs", np.full(len(rows), -1), rows, places, **also)
 
     @classmethod
     def from_triplets(cls, triplets: ArrayLike, **also: Any) -> Trials:
@@ -203,7 +217,7 @@ class Trials:
         # the same for all, so that very many triplets take no memory for it
         first = np.broadcast_to(np.array([1, 0]), (len(rows), 2))
         one = np.broadcast_to(np.int64(1), len(rows))
-        return cls.from_places("near", rows[:, 0], rows[:, 1:], first, wanted=one, **also)
+        return cls("near", rows[:, 0], rows[:, 1:], first, wanted=one, **also)
 
     @classmethod
     def from_screens(cls, questions: Questions, answers: Said, **also: Any) -> Trials:
@@ -223,7 +237,7 @@ class Trials:
                 "screens with and without a query in one array: make Trials of each apart"
             )
         kind = "odd-one-out" if kinds.any() else "near"
-        return cls.from_places(kind, rows[:, 0], rows[:, 1:], said, **also)
+        return cls(kind, rows[:, 0], rows[:, 1:], said, **also)
 
     @classmethod
     def joined(cls, parts: Sequence[Trials]) -> Trials:
@@ -266,41 +280,7 @@ class Trials:
     ) -> Trials:
         listed = [None if x is None else [x] for x in np.asarray(one, dtype=object).tolist()]
         rows, places = _rows(shown, listed, False)
-        return cls.from_places(kind, np.full(len(rows), -1), rows, places, **also)
-
-    @classmethod
-    def from_places(
-        cls,
-        kind: str,
-        query: Objects,
-        shown: Objects,
-        chosen: NDArray[np.int64],
-        *,
-        ranked: bool = False,
-        wanted: ArrayLike | None = None,
-        people: ArrayLike | None = None,
-        seconds: ArrayLike | None = None,
-        names: tuple[Any, ...] | None = None,
-        weights: ArrayLike | None = None,
-    ) -> Trials:
-        """Trials from their arrays; where `wanted` is None, as many as were chosen."""
-        if wanted is None:
-            count = (chosen > 0).sum(axis=1)
-            known = count[count > 0]
-            usual = int(np.bincount(known).argmax()) if len(known) else 1
-            wanted = np.where(count > 0, count, usual)
-        return cls(
-            kind,
-            query,
-            shown,
-            chosen,
-            np.broadcast_to(np.asarray(wanted, dtype=np.int64), len(query)),
-            ranked,
-            None if people is None else np.asarray(people),
-            None if seconds is None else np.asarray(seconds, dtype=np.float64),
-            names,
-            None if weights is None else np.asarray(weights, dtype=np.float64),
-        )
+        return cls(kind, np.full(len(rows), -1), rows, places, **also)
 
     # --- what it says ---------------------------------------------------------------------------
 
@@ -483,49 +463,33 @@ class Report:
 
     Attributes
     ----------
-    rows
-        Answers in the source. One answer gives one triplet, or two where it was "which is the odd
-        one?" or "which is the most central?".
-    triplets
-        Triplets kept.
-    objects
-        Objects, those never compared included.
+    rows, triplets, objects
+        Answers in the source; triplets kept, two of an answer such as "which is the odd one?"; all
+        objects, those never compared included.
     persons, nameless
         Participants, 0 where the source does not say, and answers that name nobody.
-    duplicates
-        Triplets that repeat an earlier one: same question, same answer.
-    contradictions
-        Questions answered both ways.
+    duplicates, contradictions
+        Triplets that repeat an earlier one: same question, same answer; questions answered both
+        ways.
     disagreement
         Share of the answers to repeated questions that go against the majority; None where no
         question was repeated.
-    degenerate
-        Lines left out because an object occurs twice in the question.
-    undecided
-        Lines left out because nobody decided: no answer, or "equal".
-    ties
-        Screens on which nobody decided; a fit takes them as about a tie.
-    never_compared
-        Objects that occur in no triplet.
-    groups
-        Objects that triplets connect, the largest group first. One group is what a fit
-        needs.
-    times
-        The unit of response times, and how it is known.
-    untimed
-        Lines with a time that is no number; it is taken as not known.
-    unread_columns
-        Columns of the source that were not used.
-    bad
-        Lines left out because they could not be read, where that was asked for.
-    excluded
-        Lines left out because the source marks them as excluded or taken back.
-    others
-        Records left out because they are no answers but pages of something else.
-    alike
-        Names that differ only in case, blanks or how their letters are encoded.
-    assumed
-        What was taken to be so where the source does not say, and how to say otherwise.
+    degenerate, undecided, bad, excluded
+        Lines left out: an object occurs twice in the question; nobody decided, by no answer or by
+        "equal"; they could not be read, and that was asked for; the source marks them as excluded
+        or taken back.
+    others, ties, untimed
+        Records that are no answers but other pages; screens on which nobody decided, which a fit
+        takes as about a tie; lines with a time that is no number and is taken as not known.
+    never_compared, groups
+        Objects in no triplet, and those that triplets connect, the largest group first. One group
+        is what a fit needs.
+    times, assumed
+        The unit of response times, and how it is known; what was taken to be so where the source
+        does not say, and how to say otherwise.
+    unread_columns, alike
+        Columns that were not used; names that differ only in case, blanks or the encoding of
+        letters.
     unit
         What lines are: lines of a file, records, rows of a frame.
     """
@@ -554,30 +518,22 @@ class Report:
     assumed: str = ""
     unit: str = "line"
 
-    def as_dict(self) -> dict[str, Any]:
-        """The same as plain values, fit for JSON."""
-        plain = asdict(self)
-        del plain["labels"]
-        return plain
-
     def __str__(self) -> str:
         people = f" from {amount(self.persons, 'participant')}" if self.persons else ""
         lines = [
             f"{amount(self.rows, 'answer')}{people}, {amount(self.triplets, 'triplet')} over "
             f"{amount(self.objects, 'object')}"
         ]
-        if self.duplicates:
-            repeats = amount(self.duplicates, "triplet repeats", "triplets repeat")
-            lines.append(f"{repeats} an earlier one")
-        if self.contradictions:
-            both = amount(self.contradictions, "question is", "questions are")
-            lines.append(f"{both} answered both ways")
+        for n, one, more, rest in (
+            (self.duplicates, "triplet repeats", "triplets repeat", "an earlier one"),
+            (self.contradictions, "question is", "questions are", "answered both ways"),
+            (self.nameless, "answer names", "answers name", "nobody and count for no participant"),
+        ):
+            if n:
+                lines.append(f"{amount(n, one, more)} {rest}")
         if self.disagreement is not None:
             share = f"{100 * self.disagreement:.1f} %"
             lines.append(f"{share} of the answers to repeated questions are against the majority")
-        if self.nameless:
-            said = ("answer names nobody and rates", "answers name nobody and rate")
-            lines.append(f"{amount(self.nameless, *said)} no participant")
         for what, where in (
             ("left out, an object twice in the question", self.degenerate),
             ("left out, nobody decided", self.undecided),
@@ -588,16 +544,17 @@ class Report:
             ("times that are no numbers, taken as not known", self.untimed),
         ):
             if where:
-                lines.append(f"{what}: {_at(where, self.unit)}")
+                unit = self.unit if len(where) == 1 else f"{self.unit}s"
+                lines.append(f"{what}: {len(where):,} ({unit} {_some(list(map(str, where)))})")
         if self.times:
             lines.append(self.times)
         if self.never_compared:
-            lines.append(f"never compared: {_some(self._named(self.never_compared))}")
+            lines.append(f"never compared: {_some([self.labels[i] for i in self.never_compared])}")
         if len(self.groups) > 1:
             sizes = ", ".join(f"{len(group):,}" for group in self.groups[:_SHOWN])
             lines.append(
                 f"{len(self.groups):,} groups of objects that no triplet links, of {sizes} "
-                f"objects; the smallest: {_some(self._named(self.groups[-1]))}"
+                f"objects; the smallest: {_some([self.labels[i] for i in self.groups[-1]])}"
             )
         if self.unread_columns:
             lines.append(f"columns not used: {_some(self.unread_columns)}")
@@ -614,9 +571,6 @@ class Report:
                 f"there {fewer:,} objects or {self.objects:,}?"
             )
         return [*found, self.assumed] if self.assumed else found
-
-    def _named(self, objects: Sequence[int]) -> list[str]:
-        return [self.labels[i] for i in objects]
 
 
 @dataclass(frozen=True, eq=False)
@@ -716,11 +670,11 @@ def examine(
     keys, mirrored = pack(triplets)
     _, question, asked = np.unique(keys, return_inverse=True, return_counts=True)
     against = np.bincount(question, weights=mirrored, minlength=len(asked)).astype(np.int64)
-    minority = np.minimum(against, asked - against)
-    repeated = asked > 1
+    minority, repeated = np.minimum(against, asked - against), asked > 1
     kinds_of_answer = (against > 0).astype(np.int64) + (against < asked)
-    plain: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in known.items()}
+    share = float(minority.sum() / asked[repeated].sum()) if repeated.any() else None
     never, groups = _groups(triplets, len(labels))
+    plain: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in known.items()}
     return Report(
         rows=len(triplets) if rows is None else rows,
         triplets=len(triplets),
@@ -728,9 +682,7 @@ def examine(
         persons=persons,
         duplicates=len(triplets) - int(kinds_of_answer.sum()),
         contradictions=int((minority > 0).sum()),
-        disagreement=(
-            float(minority[repeated].sum() / asked[repeated].sum()) if repeated.any() else None
-        ),
+        disagreement=share,
         never_compared=never,
         groups=groups,
         labels=tuple(labels),
@@ -766,8 +718,3 @@ def _groups(
 def _some(names: Sequence[str]) -> str:
     more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more
-
-
-def _at(lines: Sequence[int], unit: str) -> str:
-    word = unit if len(lines) == 1 else f"{unit}s"
-    return f"{len(lines):,} ({word} {_some([str(line) for line in lines])})"

@@ -29,7 +29,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from nearer import checks
 from nearer._fit import fit, load_answers
-from nearer.agreement import MOST_SORTED
 from nearer.checks import amount
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.fitting.initial import (
@@ -52,7 +51,7 @@ from nearer.fitting.solver import (
 )
 from nearer.parallel import parallel_map
 from nearer.questions import Floats, Objects
-from nearer.trials import examine
+from nearer.trials import MOST_SORTED, examine
 
 __all__ = [
     "CKL",

@@ -81,6 +81,7 @@ __all__ = [
     "FOLDS",
     "SAME",
     "SAME_LAPSE",
+    "Calibration",
     "HeldOut",
     "HeldOutJudge",
     "Tuned",
@@ -109,6 +110,7 @@ _USUAL_PRIOR = 0.5
 _FLATTEST = 0.05  # sharpness of predictions that are all but guesses
 SAME_LAPSE = 0.01  # difference below which the fits are not made again: time
 _FEWEST = 20  # answers below which nothing can be held out
+_BINS = 8  # of a calibration
 _SHARPEST = 2.0  # few answers that are all predicted rightly would ask for any sharpness
 _FAR = 1 << 16  # terms that make a fold worth sending elsewhere: about a second of passes
 _TRIED = (2.63, 1.14, -0.12)  # a, b and c above
@@ -543,3 +545,57 @@ def settle(
         if best == d:
             return d
         d = best
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Predicted probabilities and observed shares, in bins of about equally many answers.
+
+    Held-out answers were predicted with a probability; of those with about the same probability,
+    that share should have come true. The curve from distances to probabilities has two parameters,
+    which were fitted to the same answers.
+
+    Attributes
+    ----------
+    predicted, observed
+        Mean probability of the likelier answer, and how often it was given.
+    counts
+        Answers in each bin, repeated ones included.
+    """
+
+    predicted: Floats
+    observed: Floats
+    counts: NDArray[np.int64]
+
+    @property
+    def error(self) -> float:
+        """The mean absolute difference of the two."""
+        return float(np.average(np.abs(self.predicted - self.observed), weights=self.counts))
+
+    @classmethod
+    def of(cls, held_out: HeldOut | None, times: NDArray[np.int64]) -> Calibration | None:
+        """The calibration of held-out predictions; None for answers that are no choice of two.
+
+        `times` is the number of answers that each row of the evidence stands for.
+        """
+        if held_out is None or not isinstance(held_out.forecast, MarginForecast):
+            return None
+        times = times[held_out.rows]
+        curve = held_out.curve  # the curve of `predict_proba`
+        p = np.exp(held_out.forecast.along(curve.sharpness, curve.lapse)[0])
+        sure, right = np.maximum(p, 1 - p), (p > 0.5).astype(np.float64)
+        # Sorted by margin: where the curve is flat, rounding would sort right from wrong answers.
+        order = np.argsort(np.abs(held_out.forecast.margins), kind="stable")
+        order = order[times[order] > 0]  # the others have no weight
+        if not len(order):
+            return None
+        # Equal answers stay in one bin, the one of their middle.
+        middle = np.cumsum(times[order]) - times[order] / 2
+        which = (_BINS * middle / times[order].sum()).astype(np.int64)
+        bins = [order[which == k] for k in np.unique(which)]
+        weights = held_out.weights
+        return cls(
+            np.array([np.average(sure[rows], weights=weights[rows]) for rows in bins]),
+            np.array([np.average(right[rows], weights=weights[rows]) for rows in bins]),
+            np.array([times[rows].sum() for rows in bins]),
+        )

@@ -24,11 +24,12 @@ import numpy as np
 import scipy
 
 from nearer import __version__
-from nearer.agreement import Agreement, Calibration
 from nearer.checks import amount
 from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
 from nearer.files import content_suffix, write_bytes
+from nearer.fitting.heldout import Calibration
+from nearer.metrics import Agreement
 from nearer.plotting.canvas import as_picture, data_url
 from nearer.plotting.map_inputs import MANY
 from nearer.plotting.other_plots import plot_dimension

@@ -114,7 +114,7 @@ def as_trials(rows: Sequence[tuple[Any, ...]]) -> tuple[Trials, NDArray[np.int64
         screens = np.array(shown, dtype=np.int64)
         near = np.array([-1 if one is None else one[0] for one in chosen])
         places = (screens == near[:, None]).astype(np.int64)
-        found = Trials.from_places("near", np.array(query), screens, places, wanted=wanted)
+        found = Trials("near", np.array(query), screens, places, np.array(wanted))
         return found, np.arange(len(rows))
     if kinds == {"odd"}:
         odd = [None if one is None else one[0] for one in chosen]

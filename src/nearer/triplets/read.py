@@ -278,7 +278,7 @@ def _trials(
     else:
         query, shown = np.full(len(objects), -1), objects
     also |= {"ranked": written.ranked, "names": names}
-    trials = Trials.from_places(written.kind, query, shown, written.chosen[good], **also)
+    trials = Trials(written.kind, query, shown, written.chosen[good], **also)
     return trials, known | beside
 
 
