@@ -116,9 +116,8 @@ def test_the_command_fits_in_blocks(small, call, tmp_path):
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        (("--bootstrap", 5), "--bootstrap 5: answers that are fitted in blocks"),
         (("--kind", "odd-one-out"), "every row is a triplet"),
-        (("--dim", 99), "--dim 99: must be auto or a whole number from 1 to 39"),
+        (("--dim", 99), "n_components=99: 40 objects span at most 39"),
     ],
 )
 def test_what_blocks_cannot_do_is_refused(small, call, tmp_path, option, message):

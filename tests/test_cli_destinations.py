@@ -32,9 +32,9 @@ def refused(result, *words):
 def test_a_fit_never_writes_over_its_answers(call, tmp_path, name):
     file = tmp_path / name
     file.write_text(ANSWERS)
-    refused(call("fit", name, "--out", ".", "--dim", 1), "--out .", name, "another folder")
+    refused(call("fit", name, "--out", ".", "--dim", 1), "--out", name, "name another")
     (tmp_path / "other").symlink_to(tmp_path)
-    refused(call("fit", name, "--out", "other", "--dim", 1), "--out other", name)
+    refused(call("fit", name, "--out", "other", "--dim", 1), "--out", name)
     assert file.read_text() == ANSWERS
 
 
@@ -63,7 +63,7 @@ def test_a_hard_link_is_the_same_file(call, tmp_path):
 @pytest.mark.parametrize("name", ["embedding.csv", "triplets.csv"])
 def test_embed_never_writes_over_its_points(call, tmp_path, name):
     (tmp_path / name).write_text(POINTS)
-    refused(call("embed", name, "--out", "."), "--out .", name, "another folder")
+    refused(call("embed", name, "--out", "."), "--out", name, "name another")
     assert (tmp_path / name).read_text() == POINTS
 
 
@@ -96,7 +96,7 @@ def test_a_study_is_never_written_over(call, tmp_path, what):
 def test_a_map_and_the_pictures_of_a_report_are_two_files(call, tmp_path, name):
     (tmp_path / "t.csv").write_text(ANSWERS)
     result = call("fit", "t.csv", "--report", "r.md", "--map", name)
-    refused(result, f"--map {name}", "report r.md", "give the map another")
+    refused(result, f"--map {name}", "--report r.md", "give them two names")
 
 
 def test_a_folder_that_is_a_file_is_refused_before_the_file_is_read(call, tmp_path):

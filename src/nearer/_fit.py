@@ -39,7 +39,16 @@ from nearer.questions import MAX_OBJECTS, Floats, Objects
 from nearer.trials import Report, Trials, Triplets
 from nearer.triplets import read_triplets
 
-__all__ = ["MANY", "Goal", "LoadedAnswers", "blocks_of", "fit", "load_answers", "warn_of_chance"]
+__all__ = [
+    "MANY",
+    "Goal",
+    "LoadedAnswers",
+    "blocks_of",
+    "fit",
+    "load_answers",
+    "make_goal",
+    "warn_of_chance",
+]
 
 Method = Literal["auto", "noisy", "soe", "ckl", "gnmds", "ste", "tste"]
 
@@ -173,11 +182,11 @@ def fit(
 
         answers = in_blocks(answers, n_objects, objects, sampled=n_components == "auto")
         if isinstance(answers, Stored):
-            goal = _goal(answers.n_objects, n_components, method, max_components, max_iter, tol)
+            goal = make_goal(answers.n_objects, n_components, method, max_components, max_iter, tol)
             with using(device):
                 return warn_of_chance(fit_many(answers, goal, rng, call=call))
     loaded = load_answers(answers, people, weights, n_objects, objects, odds)
-    goal = _goal(loaded.n, n_components, method, max_components, max_iter, tol)
+    goal = make_goal(loaded.n, n_components, method, max_components, max_iter, tol)
     if loaded.are_choices and (method not in ("auto", "noisy") or bootstrap):
         loaded = loaded.split()  # the losses, and draws of answers, know triplets only
     with using(device):
@@ -204,9 +213,15 @@ def warn_of_chance(found: Embedding, stacklevel: int = 3) -> Embedding:
     return found
 
 
-def _goal(
-    n: int, n_components: Any, method: str, max_components: int, max_iter: int, tol: float
+def make_goal(
+    n: int,
+    n_components: Any,
+    method: str,
+    max_components: int = 12,
+    max_iter: int = 1000,
+    tol: float = 1e-8,
 ) -> Goal:
+    """How `n` objects are to be fitted, with the defaults of `fit`."""
     d = None if n_components == "auto" else checks.n_components(n_components, n)
     most = min(checks.n_components(max_components, name="max_components"), n - 1)
     return Goal(method, d, most, checks.whole("max_iter", max_iter), checks.positive("tol", tol))

@@ -741,7 +741,7 @@ def command_embed(folder):
 @case("commands")
 def command_embed_basis(folder):
     np.save(folder / "x.npy", points(50))
-    options = ("--method", "basis", "--locate", "binary", "--seed", 0, "--out", folder / "out")
+    options = ("--method", "basis", "--seed", 0, "--out", folder / "out")
     said = command("embed", folder / "x.npy", *options, "--json")
     return {"json": plain(json.loads(said)), **files(folder / "out")}
 

@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from nearer._kernels.compiling import COMPILING, when_compiling
 
-__all__ = ["TerminalLine", "asking_progress", "bar_progress", "step_progress"]
+__all__ = ["TerminalLine", "asking_progress", "step_progress"]
 
 
 class TerminalLine(Progress):
@@ -42,22 +42,6 @@ def step_progress(what: str = "") -> Iterator[Callable[[str], None]]:
         say = bool if bar.disable else partial(bar.console.print, COMPILING)
         with when_compiling(say):
             yield update
-
-
-@contextmanager
-def bar_progress() -> Iterator[tuple[Callable[[str], None], Callable[[float], None]]]:
-    """The same with a bar; yields functions that take the words, and the share that is done."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with TerminalLine(*columns) as bar:
-        task = bar.add_task("", total=1.0)
-
-        def say(text: str) -> None:
-            bar.update(task, description=text)
-
-        def share(done: float) -> None:
-            bar.update(task, completed=done)
-
-        yield say, share
 
 
 @contextmanager

@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
-from nearer.cli.output import say
+from nearer.cli.output import json_option, print_table, say
 
 __all__ = ["command"]
 
 
 @click.command("data")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON list instead of a table.")
+@json_option
 def command(as_json: bool) -> None:
     """List the data sets: objects, licence, size, and whether their files are here.
 
@@ -26,21 +26,14 @@ def command(as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
         return
+    left = {"at hand": "at_hand", "licence": "licence", "what": "what"}
     columns = {
         "name": [row["name"] for row in rows],
-        "objects": [f"{row['objects']:,}" for row in rows],
+        "objects": [row["objects"] for row in rows],
         "size": [_bytes(row["bytes"]) for row in rows],
-        "at hand": [row["at_hand"] for row in rows],
-        "licence": [row["licence"] for row in rows],
-        "what": [row["what"] for row in rows],
+        **{head: [row[key] for row in rows] for head, key in left.items()},
     }
-    widths = {name: max(len(name), *map(len, cells)) for name, cells in columns.items()}
-    for line in [list(columns), *zip(*columns.values(), strict=True)]:
-        padded = (
-            cell.rjust(width) if name in ("objects", "size") else cell.ljust(width)
-            for cell, (name, width) in zip(line, widths.items(), strict=True)
-        )
-        say("  ".join(padded).rstrip())
+    print_table("", columns, left=("name", *left))
     places = " and ".join(str(folder) for folder in folders())
     say(f"\nLooked for in {places}; NEARER_DATA and NEARER_CACHE name other folders.")
 
@@ -48,12 +41,10 @@ def command(as_json: bool) -> None:
 def _describe(data: Any) -> dict[str, Any]:
     from nearer.datasets.catalogue import locate
 
-    paths = [locate(file) for file in data.files]
-    missing = [file.name for file, path in zip(data.files, paths, strict=True) if path is None]
-    if not data.files:
-        at_hand = "shipped"
-    elif not missing:
-        at_hand = "yes"
+    paths = {file.name: locate(file) for file in data.files}
+    missing = [name for name, path in paths.items() if path is None]
+    if not missing:
+        at_hand = "yes" if data.files else "shipped"
     else:
         at_hand = "to download" if data.download else "no"
     return {
@@ -65,7 +56,7 @@ def _describe(data: Any) -> dict[str, Any]:
         "source": data.source,
         "bytes": data.size,
         "at_hand": at_hand,
-        "files": [str(path) for path in paths if path is not None],
+        "files": [str(path) for path in paths.values() if path is not None],
         "missing": missing,
         "load": f"nearer.datasets.{data.loader}",
     }

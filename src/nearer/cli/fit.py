@@ -14,8 +14,9 @@ import secrets
 import shlex
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ from click.core import ParameterSource
 from rich.markup import escape
 
 from nearer import __version__, _fit
-from nearer.asking.progress import bar_progress, step_progress
+from nearer.asking.progress import step_progress
 from nearer.checks import amount
 from nearer.cli.output import (
     INTERRUPTED,
@@ -34,10 +35,13 @@ from nearer.cli.output import (
     check_files,
     check_folder,
     dimension_figures,
+    json_option,
     make_folder,
-    print_summary,
+    option,
+    print_table,
     say,
     scheduler_option,
+    seed_option,
     stopped_by_ctrl_c,
     undetermined,
     visible,
@@ -53,9 +57,7 @@ from nearer.files import (
     table_text,
     write_files,
 )
-from nearer.fitting.likelihood import MarginForecast
-from nearer.fitting.solver import margins, using
-from nearer.trials import Report, Triplets
+from nearer.fitting.solver import using
 from nearer.triplets import read_triplets
 
 if TYPE_CHECKING:
@@ -64,110 +66,79 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-_MOST = 12  # dimensions tried in blocks, as in nearer.fit
-_MOST_DRAWN = 1000  # objects with ellipses, pictures and printed names; more hide each other
-_MOST_NAMED = 10  # people in a line; the others are in people.csv
 _FILES = ("dimension.png", "embedding.csv", "fit.json", "map.png", "people.csv")
+_READING = ("kind", "no_header", "objects", "first", "drop_bad_rows")
 
 
-@click.command("fit")
+class _AsTyped(click.Command):
+    """A command that remembers what was typed."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta["typed"] = list(args)
+        return super().parse_args(ctx, args)
+
+
+def _columns(_: Any, __: Any, text: str | None) -> dict[str, str | int] | None:
+    """Parts and their columns from ``head=ref,near=1``."""
+    parts: dict[str, str | int] = {}
+    for one in [] if text is None else text.split(","):
+        part, equals, column = (x.strip() for x in one.partition("="))
+        if not (part and equals and column):
+            raise InvalidInput(
+                f"--columns {text}: {one!r} is not of the form part=column, such as "
+                "head=ref,near=same,far=other"
+            )
+        parts[part] = int(column) if column.isdecimal() else column
+    return parts or None
+
+
+def _dimension(_: Any, __: Any, dim: str) -> int | None:
+    """What ``--dim`` says: a number of dimensions; None for auto."""
+    if dim == "auto":
+        return None
+    if not (dim.isascii() and dim.isdigit() and int(dim)):
+        raise InvalidInput(f"--dim {dim}: must be auto or a whole number from 1")
+    return int(dim)
+
+
+_methods = click.Choice(["auto", "noisy", "soe", "ckl", "gnmds", "ste", "tste"])
+_kinds = click.Choice(["auto", "triplets", "answers", "odd-one-out", "most-central"])
+_devices = click.Choice(["auto", "cpu", "cuda"])
+_above_0 = click.FloatRange(min=0, min_open=True)
+_folder = GivenPath(exists=True, file_okay=False)
+
+
+@click.command("fit", cls=_AsTyped)
 @click.argument("triplets", callback=lambda _, __, path: as_path(path))
-@click.option(
-    "--method",
-    type=click.Choice(["auto", "noisy", "soe", "ckl", "gnmds", "ste", "tste"]),
-    default="auto",
-    show_default=True,
-    help="auto: soe where positions satisfy all answers, else a fit that expects wrong answers.",
-)
-@click.option("--dim", default="auto", show_default=True, help="A number of dimensions, or auto.")
-@click.option(
-    "--kind",
-    type=click.Choice(["auto", "triplets", "answers", "odd-one-out", "most-central"]),
-    default="auto",
-    show_default=True,
-    help="What the rows of the file say.",
-)
-@click.option(
-    "--columns",
-    help="Which column, by name or position from 0, is what: head=ref,near=same,far=other.",
-)
-@click.option("--no-header", is_flag=True, help="The first row is an answer, not a header.")
-@click.option(
-    "--names", is_flag=True, help="Objects are names, also where these look like numbers."
-)
-@click.option(
-    "--first",
-    type=click.Choice(["0", "1"]),
-    help="Where a choice is a place among what was shown: whether places begin with 0 or 1.",
-)
-@click.option(
-    "--drop-bad-rows", is_flag=True, help="Leave out rows that cannot be read; they are listed."
-)
-@click.option(
-    "--bootstrap",
-    type=click.IntRange(min=0),
-    default=None,
-    help="Fits to answers drawn again, for the uncertainty of each position; 0 leaves it out. "
-    "Default: 20; none where the fit expects wrong answers, it knows how sure it is.",
-)
-@click.option(
-    "--max-iter",
-    type=click.IntRange(min=1),
-    default=1000,
-    show_default=True,
-    help="Steps of the optimiser in the last fit.",
-)
-@click.option(
-    "--tol",
-    type=click.FloatRange(min=0, min_open=True),
-    default=1e-8,
-    show_default=True,
-    help="Gain of a step that ends it.",
-)
-@click.option(
-    "--device",
-    type=click.Choice(["auto", "cpu", "cuda"]),
-    default="auto",
-    show_default=True,
-    help="auto: a GPU where there is one and the file is large enough to gain.",
-)
-@click.option("--seed", type=click.IntRange(min=0), help="Makes the fit repeatable.")
-@click.option("--out", default="out/fit", show_default=True, help="Folder for the results.")
-@click.option(
-    "--map",
-    "map_file",
-    type=GivenPath(),
-    help="Also draw the map to this file: .svg, .pdf, .png, or .html to explore it.",
-)
-@click.option(
-    "--report",
-    "report_file",
-    type=GivenPath(),
-    help="Also write a report for a paper to this file, .html or .md.",
-)
-@click.option(
-    "--pictures",
-    type=GivenPath(exists=True, file_okay=False),
-    help="Draw objects as the pictures in this folder that are named after them.",
-)
-@click.option(
-    "--picture-size",
-    type=click.FloatRange(min=0, min_open=True),
-    help="Points (1/72 inch) of a picture on printed maps. Default: 36, less where it is crowded.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
+@option("--method", type=_methods, default="auto", help="noisy expects wrong answers, soe none.")
+@option("--dim", "d", default="auto", callback=_dimension, help="Number of dimensions, or auto.")
+@option("--kind", type=_kinds, default="auto", help="What the rows of the file say.")
+@click.option("--columns", callback=_columns, help="Which are what: head=ref,near=same,far=other.")
+@click.option("--no-header", is_flag=True, help="The first row is an answer.")
+@click.option("--names", "objects", flag_value="names", help="Numbers are names of objects.")
+@click.option("--first", type=click.IntRange(0, 1), help="The number of the first place shown.")
+@click.option("--drop-bad-rows", is_flag=True, help="Leave out rows with faults.")
+@option("--max-iter", type=click.IntRange(1), default=1000, help="Steps of the last fit.")
+@option("--tol", type=_above_0, default=1e-8, help="Gain of a step that ends it.")
+@option("--device", type=_devices, default="auto", help="auto: a GPU where one gains.")
+@seed_option
+@option("--out", type=GivenPath(), default="out/fit", help="Folder for the results.")
+@click.option("--map", "map_file", type=GivenPath(), help="A map, too: .svg, .pdf, .png or .html.")
+@click.option("--report", "report_file", type=GivenPath(), help="A report, too: .html or .md.")
+@click.option("--pictures", type=_folder, help="Folder of pictures that are named like objects.")
+@click.option("--picture-size", type=_above_0, help="Points or pixels; 40 where there is room.")
+@json_option
 @scheduler_option
 def command(
     triplets: Path,
-    columns: str | None,
+    columns: dict[str, str | int] | None,
     as_json: bool,
-    out: str,
+    out: Path,
     scheduler: str | None,
     map_file: Path | None,
     report_file: Path | None,
     pictures: Path | None,
     picture_size: float | None,
-    dim: str,
     **options: Any,
 ) -> None:
     """Find positions from the answers in the file TRIPLETS.
@@ -197,115 +168,51 @@ def command(
     """  # noqa: D301 - the backspace keeps the lines of the list apart
     from nearer.scale.cluster import scheduler as sent_to
 
+    context = click.get_current_context()
     reads = [triplets, *parquet_files(triplets), *(pictures.iterdir() if pictures else ())]
     check_folder(out, _FILES, reads)
     check_files(map_file, report_file, reads)
-    wanted = _dimension(dim)
-    if options["bootstrap"] == 1:
-        raise InvalidInput("--bootstrap 1: a spread needs at least 2 draws; 0 leaves it out")
     with using(options["device"]):
         pass  # a device that is not there is refused before a long file is read
-    named = None if columns is None else _columns(columns)
-    source = _in_blocks(triplets, named)
-    parts = ("kind", "no_header", "names", "first", "drop_bad_rows")
-    reading = {name: options.pop(name) for name in parts}
-    if source is not None:
-        reading |= {"kind": reading["kind"] not in ("auto", "triplets"), "scheduler": scheduler}
-        if given := [f"--{name.replace('_', '-')}" for name, value in reading.items() if value]:
+    typed = {
+        parameter.name: parameter.opts[0]
+        for parameter in context.command.params
+        if context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+    }
+    given = {name: options.pop(name) for name in _READING}
+    reading = {name: value for name, value in given.items() if name in typed}
+    if reading.pop("no_header", False):
+        reading["header"] = False
+    source, kept = _in_blocks(triplets, columns), None
+    fitted: _Fitted | None
+    if source is None:
+        with sent_to(scheduler):
+            fitted = _fit_file(triplets, out, columns, reading, **options)
+    else:
+        if foreign := [typed[name] for name in (*_READING, "scheduler") if name in typed]:
             raise InvalidInput(
                 f"{triplets}: is read in blocks, by this machine or torchrun, and every row is "
-                f"a triplet; leave out {', '.join(given)}"
+                f"a triplet; leave out {', '.join(foreign)}"
             )
-        kept, result = _fit_blocks(source, triplets, out, wanted, **options)
-    else:
-        answers = _read(triplets, named, **reading)
-        with sent_to(scheduler):
-            kept, result = None, _fit_file(answers, triplets, out, wanted, **options)
-    if result is not None:
-        result.command = _as_typed(click.get_current_context(), result.seed)
-        result.picture_folder, result.picture_size = pictures, picture_size
-        _report(result, as_json=as_json, map_file=map_file, report_file=report_file)
+        kept, fitted = _fit_blocks(source, triplets, out, **options)
+    if fitted is not None:
+        words = context.meta["typed"]
+        seed = [] if "seed" in typed else ["--seed", str(fitted.seed)]
+        fitted.command = shlex.join(["nearer", "fit", *seed, *words])
+        fitted.look = {
+            "pictures": _pictures(fitted.names, pictures, triplets),
+            "picture_size": picture_size,
+        }
+        _report(fitted, map_file, report_file, as_json=as_json)
     if kept is not None:
         kept.remove()  # what an interrupted fit would need
-
-
-def _read(
-    path: Path,
-    columns: Mapping[str, str | int] | None,
-    *,
-    kind: Any,
-    no_header: bool,
-    names: bool,
-    first: str | None,
-    drop_bad_rows: bool,
-) -> Triplets:
-    """The answers of a file, after saying what was read and what was left out."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DroppedRows)  # the report names them
-        answers = read_triplets(
-            path,
-            kind=kind,
-            header=False if no_header else "auto",
-            objects="names" if names else "auto",
-            columns=columns,
-            drop_bad_rows=drop_bad_rows,
-            first=None if first is None else int(first),
-        )
-    say(str(answers.report), err=True)
-    return answers
-
-
-def _as_typed(context: click.Context, seed: int) -> str:
-    """The command that gives the same again: what was typed, and the seed that was drawn."""
-    words = ["nearer", "fit"]
-    for parameter in context.command.params:
-        name = parameter.name or ""
-        value = seed if name == "seed" else context.params.get(name)
-        typed = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if isinstance(parameter, click.Argument):
-            path = str(value)  # one that begins with - would be taken for an option
-            words.append(f"./{path}" if path.startswith("-") else path)
-        elif typed or name == "seed":
-            words += [parameter.opts[0]] if value is True else [parameter.opts[0], str(value)]
-    return shlex.join(words)
-
-
-def _columns(text: str) -> dict[str, str | int]:
-    """Parts and their columns from ``head=ref,near=1``."""
-    parts: dict[str, str | int] = {}
-    for one in text.split(","):
-        part, equals, column = (x.strip() for x in one.partition("="))
-        if not (part and equals and column):
-            raise InvalidInput(
-                f"--columns {text}: {one!r} is not of the form part=column, such as "
-                "head=ref,near=same,far=other"
-            )
-        parts[part] = int(column) if column.isdecimal() else column
-    return parts
-
-
-def _dimension(dim: str) -> int | None:
-    """What ``--dim`` says: a number of dimensions; None for auto."""
-    if dim == "auto":
-        return None
-    if not (dim.isascii() and dim.isdigit() and int(dim)):
-        raise InvalidInput(f"--dim {dim}: must be auto or a whole number from 1")
-    return int(dim)
-
-
-def _check_dimension(d: int | None, n: int) -> None:
-    if d is not None and d >= n:
-        raise InvalidInput(
-            f"--dim {d}: must be auto or a whole number from 1 to {n - 1}, one fewer than there "
-            "are objects"
-        )
 
 
 # --- fitting -------------------------------------------------------------------------------------
 
 
 @dataclass
-class Fitted:
+class _Fitted:
     """A finished fit, ready to be reported."""
 
     source: Path
@@ -314,57 +221,38 @@ class Fitted:
     seconds: float
     seed: int
     n_answers: int
-    labels: Sequence[str]
     contradictions: int | None = None  # not counted for very many answers
     command: str = ""
-    picture_folder: Path | None = None
-    picture_size: float | None = None
+    look: dict[str, Any] = field(default_factory=dict)  # pictures, and their size
 
     @property
     def names(self) -> list[str]:
-        """What the objects on the map are called."""
-        return [str(name) for name in self.embedding.names or self.labels]
+        """What the objects are called."""
+        return list(map(str, self.embedding.object_names))
 
     @property
     def origin(self) -> dict[str, str]:
         """Which file it was made from, so that another version of it is noticed."""
-        files = parquet_files(self.source) or [self.source]
-        sums = [sha256(file) for file in files]
+        sums = [sha256(file) for file in parquet_files(self.source) or [self.source]]
         whole = sums[0] if len(sums) == 1 else hashlib.sha256("".join(sums).encode()).hexdigest()
         return {"file": str(self.source), "sha256": whole}
 
-    @property
-    def pictures(self) -> list[Path | None] | None:
-        """Picture files by the objects' names: of --pictures, or beside the source if all are.
-
-        A name must not lead to another folder.
-        """
-        from nearer.plotting.map_inputs import PICTURES
-
-        folder = self.picture_folder or self.source.parent
-        ends = ["", *PICTURES] if self.picture_folder else [""]
-        files: list[Path | None] = []
-        for name in self.names:
-            tried = [folder / f"{name}{end}" for end in ends]
-            there = (
-                file
-                for file in tried
-                if file.suffix.lower() in PICTURES
-                and os.path.isfile(file)
-                and file.resolve().is_relative_to(folder.resolve())
-            )
-            files.append(next(there, None))
-        return None if self.picture_folder is None and None in files else files
-
 
 def _fit_file(
-    answers: Triplets, source: Path, out: str, d: int | None, *, seed: int | None, **options: Any
-) -> Fitted:
-    """Fit the answers of a file."""
-    if not len(answers):
-        raise InvalidInput(f"{source}: no answer is left, {_why_none(answers.report)}")
-    _check_dimension(d, len(np.unique(answers.triplets)))
-    folder = make_folder(out)
+    source: Path,
+    out: Path,
+    columns: dict[str, str | int] | None,
+    reading: dict[str, Any],
+    *,
+    d: int | None,
+    seed: int | None,
+    **options: Any,
+) -> _Fitted:
+    """Fit the answers of a file, after saying what was read and what was left out."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DroppedRows)  # the report names them
+        answers = read_triplets(source, columns=columns, **reading)
+    say(str(answers.report), err=True)
     seed = secrets.randbits(31) if seed is None else seed
     start = time.perf_counter()
     with step_progress() as step, warnings.catch_warnings():
@@ -372,22 +260,11 @@ def _fit_file(
         step(f"fitting {amount(len(answers), 'answer')}")
         embedding = _fit.fit(answers, n_components=d or "auto", random_state=seed, **options)
     seconds, clash = time.perf_counter() - start, answers.report.contradictions
-    return Fitted(source, folder, embedding, seconds, seed, len(answers), answers.labels, clash)
+    make_folder(out)
+    return _Fitted(source, out, embedding, seconds, seed, len(answers), clash)
 
 
-def _why_none(report: Report) -> str:
-    """The reasons why no answer can be used."""
-    found = {
-        "names an object twice": report.degenerate,
-        "is undecided": (*report.undecided, *report.ties),
-        "could not be read": report.bad,
-        "is another page": report.others,
-    }
-    reasons = [why for why, lines in found.items() if lines]
-    return f"since every one {' or '.join(reasons)}; a fit needs at least one answer"
-
-
-def _in_blocks(path: Path, columns: Mapping[str, str | int] | None) -> BlockSource | None:
+def _in_blocks(path: Path, columns: dict[str, str | int] | None) -> BlockSource | None:
     """The file in blocks where it has very many answers, or many processes to fit them."""
     from nearer.scale.blocks import as_source
     from nearer.scale.torchrun import is_one_of_many
@@ -406,67 +283,47 @@ def _in_blocks(path: Path, columns: Mapping[str, str | int] | None) -> BlockSour
 def _fit_blocks(
     source: BlockSource,
     path: Path,
-    out: str,
-    d: int | None,
+    out: Path,
     *,
+    d: int | None,
     device: str,
     method: str,
-    bootstrap: int | None,
     max_iter: int,
     tol: float,
     seed: int | None,
-) -> tuple[Checkpoint | None, Fitted | None]:
+) -> tuple[Checkpoint | None, _Fitted | None]:
     """Fit the answers of a large file; no result in processes that only help."""
     from nearer.scale.blocks import store
     from nearer.scale.fit_in_blocks import Checkpoint, fit_many, lay_out
     from nearer.scale.torchrun import Processes, is_one_of_many
 
-    if bootstrap:
-        raise InvalidInput(
-            f"--bootstrap {bootstrap}: answers that are fitted in blocks are not drawn again; "
-            "leave it out"
-        )
     others = Processes(device) if is_one_of_many() else None
-    with using(device), bar_progress() as (step, share):
+    with using(device), step_progress() as step:
         if others is not None and others.rank:
             others.serve(store(source, share=others.share, sampled=False))
             return None, None
         seed = secrets.randbits(31) if seed is None else seed
-        folder, start = make_folder(out), time.perf_counter()
-        file = folder / INTERRUPTED
+        make_folder(out)
+        file, start = out / INTERRUPTED, time.perf_counter()
         with stopped_by_ctrl_c(partial(_where_it_is, file)):
             step(escape(visible(f"reading {path}")))
-            shown = replace(source, blocks=_watched(source, share))
             whose = (0, 1) if others is None else others.share
-            answers = store(shown, share=whose, sampled=d is None)
+            answers = store(source, share=whose, sampled=d is None)
             n = answers.n_objects
-            say(
-                f"{amount(answers.n_rows, 'triplet')} over {n:,} objects, fitted in blocks",
-                err=True,
-            )
+            count = amount(answers.n_rows, "triplet")
+            say(f"{count} over {n:,} objects, fitted in blocks", err=True)
             if answers.unread:
                 say(f"columns not used: {', '.join(answers.unread)}", err=True)
-            _check_dimension(d, n)
-            goal = _fit.Goal(method, d, min(_MOST, n - 1), max_iter, tol)
+            goal = _fit.make_goal(n, d or "auto", method, max_iter=max_iter, tol=tol)
             kept = Checkpoint(file, step)
             if kept.take_up(answers, goal):
                 say(f"going on from {file}, which an interrupted fit has left", err=True)
-            layout = partial(lay_out if others is None else others.layout, watch=share)
-            rng = np.random.default_rng(seed)
+            layout, rng = lay_out if others is None else others.layout, np.random.default_rng(seed)
             embedding = fit_many(answers, goal, rng, layout=layout, kept=kept)
             if others is not None:
                 others.dismiss()
-    seconds, labels = time.perf_counter() - start, [str(i) for i in range(n)]
-    return kept, Fitted(path, folder, embedding, seconds, seed, answers.n_rows, labels)
-
-
-def _watched(source: BlockSource, share: Callable[[float], object]) -> Iterator[Any]:
-    """The blocks, while the bar shows how many of their rows were read."""
-    done = 0
-    for block in source.blocks:
-        yield block
-        done += len(block)
-        share(done / max(source.n_rows or done, 1))
+    seconds = time.perf_counter() - start
+    return kept, _Fitted(path, out, embedding, seconds, seed, answers.n_rows)
 
 
 def _where_it_is(file: Path) -> str:
@@ -479,10 +336,38 @@ def _where_it_is(file: Path) -> str:
 # --- the result ----------------------------------------------------------------------------------
 
 
-def _summary(fitted: Fitted) -> dict[str, Any]:
+def _pictures(names: list[str], folder: Path | None, source: Path) -> list[Path | None] | None:
+    """Picture files by the objects' names: of --pictures, or beside the source if all are there.
+
+    A name must not lead to another folder.
+    """
+    from nearer.plotting.map_inputs import PICTURES
+
+    place = folder or source.parent
+
+    def is_there(file: Path) -> bool:
+        known = file.suffix.lower() in PICTURES and os.path.isfile(file)
+        return known and file.resolve().is_relative_to(place.resolve())
+
+    ends = ("", *PICTURES) if folder else ("",)
+    files = [next(filter(is_there, (place / f"{x}{end}" for end in ends)), None) for x in names]
+    return None if folder is None and None in files else files
+
+
+def _summary(fitted: _Fitted) -> dict[str, Any]:
     """The figures of a fit, as ``--json`` prints them."""
     e = fitted.embedding
-    held, found = e.held_out, e.details["estimate"]
+    held, found, curve = e.held_out, e.details["estimate"], None
+    if found is not None:
+        tried = found.dimensions.tolist()
+        curve = {
+            "method": found.method,
+            "determined": found.determined,
+            "dimensions": tried,
+            "scores": found.scores.tolist(),
+            "errors": found.errors.tolist(),
+            "probabilities": [found.evidence.get(d, {}).get("probability") for d in tried],
+        }
     return {
         "n_objects": len(e.positions),
         "n_answers": e.n_comparisons,
@@ -490,25 +375,11 @@ def _summary(fitted: Fitted) -> dict[str, Any]:
         "contradictions": fitted.contradictions,
         "method": e.details["method"],
         **dimension_figures(e),
-        "dimension_curve": None
-        if found is None
-        else {
-            "method": found.method,
-            "determined": found.determined,
-            "dimensions": found.dimensions.tolist(),
-            "scores": found.scores.tolist(),
-            "errors": found.errors.tolist(),
-            "probabilities": [
-                found.evidence.get(d, {}).get("probability") for d in found.dimensions.tolist()
-            ],
-        },
+        "dimension_curve": curve,
         "held_out_accuracy": None if held is None else held.accuracy,
         "held_out_low": None if held is None else held.low,
         "held_out_high": None if held is None else held.high,
         "held_out_answers": 0 if held is None else held.n_trials,
-        "accuracy": float(MarginForecast(margins(e.positions, e.triplets)).right.mean())
-        if len(e.triplets)
-        else 1 - (e.error_rate or 0.0),
         "noise": e.error_rate,
         "contrary_people": _flagged(e, "contrary"),
         "guessing_people": _flagged(e, "guessing"),
@@ -531,14 +402,16 @@ def _flagged(embedding: Embedding, which: str) -> list[str] | None:
 
 
 def _report(
-    fitted: Fitted, *, as_json: bool, map_file: Path | None, report_file: Path | None
+    fitted: _Fitted, map_file: Path | None, report_file: Path | None, *, as_json: bool
 ) -> None:
     """Write the files, then print the figures."""
     from nearer.plotting import as_png, plot_dimension, save
 
-    e, contents = fitted.embedding, dict[str, str | bytes]()
-    contents["embedding.csv"] = positions_text(e.positions, fitted.names, e.covariances)
-    contents["map.png"] = as_png(_draw_map(fitted, ".png"))
+    e, look, name = fitted.embedding, fitted.look, fitted.source.name
+    contents: dict[str, str | bytes] = {
+        "embedding.csv": positions_text(e.positions, fitted.names, e.covariances),
+        "map.png": as_png(e.plot(labels=fitted.names, **look)),
+    }
     if e.details["estimate"] is not None:
         contents["dimension.png"] = as_png(plot_dimension(e.details["estimate"]))
     if e.people is not None:
@@ -547,17 +420,21 @@ def _report(
     contents["fit.json"] = json_text(summary, indent=1) + "\n"
     stale = _earlier(fitted.folder) - set(contents)
     write_files(fitted.folder, contents)
-    for name in stale:
-        (fitted.folder / name).unlink(missing_ok=True)
-    if map_file is not None:
-        save(_draw_map(fitted, map_file.suffix.lower()), map_file)
+    for file in stale:
+        (fitted.folder / file).unlink(missing_ok=True)
+    if map_file is not None and map_file.suffix.lower() == ".html":
+        save(
+            e.plot(interactive=True, labels=fitted.names, title=f"Map of {name}", **look), map_file
+        )
+    elif map_file is not None:
+        save(e.plot(labels=fitted.names, **look), map_file)
     if report_file is not None:
         e.report(
             report_file,
-            title=f"Report on {fitted.source.name}",
+            title=f"Report on {name}",
             command=fitted.command,
             source=fitted.origin,
-            pictures=fitted.pictures,
+            pictures=look["pictures"],
         )
     if as_json:
         click.echo(json_text(summary))
@@ -567,55 +444,50 @@ def _report(
 
 def _earlier(folder: Path) -> set[str]:
     """The files that an earlier fit wrote there, by its fit.json; other files stay."""
-    try:
+    with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
         written = json.loads((folder / "fit.json").read_text(encoding="utf-8"))["files"]
         return {name for name in _FILES if name in written}
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return set()
+    return set()
 
 
-def _print(fitted: Fitted, summary: dict[str, Any], also: list[Path]) -> None:
+def _print(fitted: _Fitted, summary: dict[str, Any], also: list[Path]) -> None:
     """One table of 80 columns, and what it does not say."""
-    known = {True: "", False: "\nnot determined", None: "\ngiven"}[summary["determined"]]
+    known = {True: "", False: " (not determined)", None: " (given)"}[summary["determined"]]
     low, high = summary["held_out_low"], summary["held_out_high"]
-    accuracy, noise = (
-        "–" if value is None else f"{value:.3f}"
-        for value in (summary["held_out_accuracy"], summary["noise"])
-    )
     cells = {
         "objects": summary["n_objects"],
         "answers": summary["n_answers"],
         "dimension": f"{summary['dimension']}{known}",
-        "held-out": accuracy,
-        "95 %": "–" if low is None else f"{low:.3f}–{high:.3f}",
-        "noise": noise,
+        "held-out": summary["held_out_accuracy"],
+        "95 %": None if low is None else f"{low:.3g}–{high:.3g}",
+        "noise": summary["noise"],
         "seconds": summary["seconds"],
     }
-    files = f"in {fitted.folder}: {', '.join(summary['files'])}"
-    lines = [*_remarks(fitted, summary), files, *(f"written: {file}" for file in also)]
-    # seven columns fit a terminal of 80 characters without borders
-    print_summary(f"{fitted.source}, {summary['method']}", cells, lines, boxed=False)
+    title = f"{fitted.source}, {summary['method']}"
+    print_table(title, {name: [cell] for name, cell in cells.items()})
+    for line in _remarks(fitted, summary):
+        say(line)
+    say(f"in {fitted.folder}: {', '.join(summary['files'])}")
+    for file in also:
+        say(f"written: {file}")
 
 
-def _remarks(fitted: Fitted, summary: dict[str, Any]) -> Iterator[str]:
+def _remarks(fitted: _Fitted, summary: dict[str, Any]) -> Iterator[str]:
     """Remarks below the table."""
-    held = fitted.embedding.held_out
+    held, pictures = fitted.embedding.held_out, fitted.look["pictures"]
     if held is not None and held.is_guessing:
         yield "these answers are predicted no better than by guessing: the map may be chance alone"
     yield from undetermined(fitted.embedding)
-    if fitted.picture_folder is not None:
-        n_drawn = sum(file is not None for file in fitted.pictures or [])
-        n = len(fitted.names)
-        yield f"{n_drawn:,} of {n:,} objects have a picture in {fitted.picture_folder}"
+    if pictures is not None:
+        n_drawn = sum(file is not None for file in pictures)
+        yield f"{n_drawn:,} of {amount(len(pictures), 'object')} have a picture"
     others = fitted.embedding.details["agreement"].get("others")
     if others is not None:
         yield f"two people agree on {others.share:.3f} of the questions that both answered"
     said = {"contrary": "contradict all others", "guessing": "seem to guess"}
     for which, words in said.items():
         if flagged := summary[f"{which}_people"]:
-            more = f" and {len(flagged) - _MOST_NAMED} more, see people.csv"
-            listed = ", ".join(flagged[:_MOST_NAMED]) + (more if len(flagged) > _MOST_NAMED else "")
-            yield f"{words} ({which}): {listed}"
+            yield f"{words} ({which}): {', '.join(flagged)}"
 
 
 def _people_text(embedding: Embedding) -> str:
@@ -626,16 +498,3 @@ def _people_text(embedding: Embedding) -> str:
     columns = [people["id"], people["reliability"], errors, people["n_trials"]]
     columns += [people[name] for name in header[4:]]
     return table_text(header, zip(*columns, strict=True))
-
-
-def _draw_map(fitted: Fitted, kind: str) -> Any:
-    """The map, to be printed or to be explored."""
-    many = len(fitted.names) > _MOST_DRAWN
-    options: dict[str, Any] = {"labels": fitted.names, "pictures": fitted.pictures}
-    if many:
-        options |= {"covariances": None, "pictures": None}
-    if kind == ".html":
-        options |= {"interactive": True, "title": f"Map of {fitted.source.name}"}
-    else:
-        options |= {"picture_size": fitted.picture_size} | ({"labels": None} if many else {})
-    return fitted.embedding.plot(**options)

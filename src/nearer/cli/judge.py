@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,24 +17,83 @@ from nearer.cli.output import check_file, say, stopped_by_ctrl_c
 
 __all__ = ["command"]
 
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
 
 @click.group("judge")
 def command() -> None:
     """Have a person at this terminal, or a language model a batch at a time, compare things."""
 
 
+@dataclass
+class _Run:
+    """What every sub-command needs to make the same run again."""
+
+    objects: Path
+    journal: Path | None
+    budget: int | None
+    seed: int
+    question: str
+
+    def __post_init__(self) -> None:
+        from nearer.errors import InvalidInput
+        from nearer.files import read_bytes
+
+        lines = read_bytes(self.objects).decode("utf-8-sig").splitlines()
+        self.names = [line.strip() for line in lines if line.strip()]
+        if len(self.names) < 3:
+            raise InvalidInput(
+                f"{self.objects}: has {len(self.names)} objects; at least 3 are needed, one a line"
+            )
+        self.file = self.journal or self.objects.with_suffix(".answers.db")
+
+    def strategy(self) -> Any:
+        """What asks the questions."""
+        from nearer.algorithms.adaptive import adaptive
+
+        n = len(self.names)
+        return adaptive(n, budget=self.budget or 8 * n, random_state=self.seed)
+
+    def check(self, out: Path | None, *reads: Path) -> None:
+        """Refuse to write over a file that is read."""
+        if out is not None:
+            check_file("--out", out, [self.objects, self.file, *reads])
+
+    @contextmanager
+    def session(self, **about: Any) -> Iterator[Any]:
+        """The run as far as the journal knows it."""
+        from nearer.asking.run import Names, Session, open_journal
+
+        about |= {"judge": "batches", "question": self.question}
+        with open_journal(self.strategy(), self.file, Names(self.names), about) as (made, book):
+            yield Session(made, journal=book)
+
+    def finish(self, found: Any, out: Path | None) -> None:
+        """Say what there is, and write the positions."""
+        from nearer.files import positions_text, write_bytes
+
+        say(
+            f"{amount(found.n_comparisons, 'answer places', 'answers place')} "
+            f"{len(found.positions):,} objects in {amount(found.dimension, 'dimension')}; the "
+            f"answers are in {self.file}"
+        )
+        if out is not None:
+            write_bytes(out, positions_text(found.positions, self.names).encode())
+            say(f"their positions are in {out}")
+
+
 def _common(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that every sub-command needs to make the same run again."""
+    """The arguments of a `_Run`."""
     for option in (
         click.option("--question", default="Which is more like {head}?", show_default=True),
         click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True),
         click.option("--budget", type=click.IntRange(min=1), help="Questions; 8 an object."),
         click.option(
             "--journal",
-            type=click.Path(dir_okay=False),
+            type=_FILE,
             help="Where answers are kept; OBJECTS with the ending .answers.db by default.",
         ),
-        click.argument("objects", type=click.Path(dir_okay=False)),
+        click.argument("objects", type=_FILE),
     ):
         function = option(function)
     return function
@@ -41,10 +101,8 @@ def _common(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @command.command("ask")
 @_common
-@click.option("--out", help="Write the positions to this .csv file.")
-def ask(
-    objects: str, journal: str | None, budget: int | None, seed: int, question: str, out: str | None
-) -> None:
+@click.option("--out", type=_FILE, help="Write the positions to this .csv file.")
+def ask(out: Path | None, **given: Any) -> None:
     """Ask the person at this terminal about OBJECTS, a text file with one object a line.
 
     A question a line; the arrow keys answer. The same command goes on where it was left.
@@ -52,39 +110,32 @@ def ask(
     from nearer.asking.run import run
     from nearer.judges.terminal import TerminalJudge
 
-    names, file = _prepare(objects, journal, out)
-    judge = TerminalJudge(question, show=say, random_state=seed)
-    with stopped_by_ctrl_c(
-        lambda: f"the answers are in {file}; the same command goes on from there"
-    ):
-        found = run(_strategy(names, budget, seed), judge, objects=names, journal=file)
-    _finish(found, names, file, out)
+    asked = _Run(**given)
+    asked.check(out)
+    judge = TerminalJudge(asked.question, show=say, random_state=asked.seed)
+    left = f"the answers are in {asked.file}; the same command goes on from there"
+    with stopped_by_ctrl_c(lambda: left):
+        found = run(asked.strategy(), judge, objects=asked.names, journal=asked.file)
+    asked.finish(found, out)
 
 
 @command.command("export")
 @_common
 @click.option("--model", required=True, help="The model's name, as the endpoint knows it.")
-@click.option("--out", required=True, help="The file of requests to submit, JSON lines.")
-def export(
-    objects: str,
-    journal: str | None,
-    budget: int | None,
-    seed: int,
-    question: str,
-    model: str,
-    out: str,
-) -> None:
+@click.option("--out", type=_FILE, required=True, help="File of requests to submit, JSON lines.")
+def export(model: str, out: Path, **given: Any) -> None:
     """Write the open questions about OBJECTS as requests for a batch endpoint."""
     from nearer.files import write_bytes
     from nearer.judges.chat import ChatJudge
 
-    names, file = _prepare(objects, journal, out)
-    about = {"judge": "batches", "model": model, "question": question}
-    with _session(names, file, budget, seed, about) as session:
+    asked = _Run(**given)
+    asked.check(out)
+    with asked.session(model=model) as session:
         if session.done:
-            _finish(session.result, names, file, None)
+            asked.finish(session.result, None)
             return
-        judge = ChatJudge(model, question=question, key=None, random_state=seed)
+        judge = ChatJudge(model, question=asked.question, key=None, random_state=asked.seed)
+        names = asked.names
         number = {name: i for i, name in enumerate(names)}
         shown = [judge.option_order.show([names[i] for i in row]) for row in session.open.tolist()]
         lines = [
@@ -103,42 +154,23 @@ def export(
 
 @command.command("import")
 @_common
-@click.argument("replies", type=click.Path(dir_okay=False))
-@click.option("--out", help="Write the positions to this .csv file when the run is complete.")
-def import_(
-    objects: str,
-    replies: str,
-    journal: str | None,
-    budget: int | None,
-    seed: int,
-    question: str,
-    out: str | None,
-) -> None:
+@click.argument("replies", type=_FILE)
+@click.option("--out", type=_FILE, help="Write the positions to this .csv file at the end.")
+def import_(replies: Path, out: Path | None, **given: Any) -> None:
     """Take in REPLIES, the file that a batch endpoint gave back for OBJECTS."""
-    names, file = _prepare(objects, journal, out, replies)
-    with _session(names, file, budget, seed, {"judge": "batches", "question": question}) as session:
+    asked = _Run(**given)
+    asked.check(out, replies)
+    with asked.session() as session:
         answers = _replies(replies, session.open)
         if answers:
             session.tell(np.array(list(answers)), list(answers.values()))
         if session.done:
-            _finish(session.result, names, file, out)
+            asked.finish(session.result, out)
         else:
             say(f"{amount(len(session.open), 'question is', 'questions are')} open: export")
 
 
-@contextmanager
-def _session(
-    names: list[str], file: Path, budget: int | None, seed: int, about: dict[str, Any]
-) -> Iterator[Any]:
-    """The run as far as the journal knows it."""
-    from nearer.asking.run import Names, Session, open_journal
-
-    strategy = _strategy(names, budget, seed)
-    with open_journal(strategy, file, Names(names), about) as (made, book):
-        yield Session(made, journal=book)
-
-
-def _replies(path: str, questions: Any) -> dict[tuple[int, ...], Any]:
+def _replies(path: Path, questions: Any) -> dict[tuple[int, ...], Any]:
     """Answers by question; what cannot be read is don't know, what is not open is left out."""
     from nearer.errors import InvalidInput
     from nearer.files import read_bytes
@@ -152,51 +184,12 @@ def _replies(path: str, questions: Any) -> dict[tuple[int, ...], Any]:
         try:
             reply = json.loads(line)
             head, *pair = map(int, reply["custom_id"].split("-"))
-            is_open = (head, *sorted(pair)) in are_open
         except (ValueError, KeyError, TypeError, AttributeError):
             raise InvalidInput(
                 f"{path}, line {line_number}: is no reply to an exported question; give the file "
                 "that the endpoint wrote, JSON lines with custom_id"
             ) from None
-        if is_open:
+        if (head, *sorted(pair)) in are_open:
             (first,) = first_options((reply.get("response") or {}).get("body"), 1)
             answers[head, *pair] = None if first is None else float(first)
     return answers
-
-
-def _prepare(
-    objects: str, journal: str | None, out: str | None, *reads: str
-) -> tuple[list[str], Path]:
-    """The objects and the file of their journal; `out` must not be a file that is read."""
-    from nearer.errors import InvalidInput
-    from nearer.files import read_bytes
-
-    lines = read_bytes(objects).decode("utf-8-sig").splitlines()
-    names = [line.strip() for line in lines if line.strip()]
-    if len(names) < 3:
-        raise InvalidInput(
-            f"{objects}: has {len(names)} objects; at least 3 are needed, one a line"
-        )
-    file = Path(journal) if journal else Path(objects).with_suffix(".answers.db")
-    if out is not None:
-        check_file("--out", Path(out), [Path(objects), file, *map(Path, reads)])
-    return names, file
-
-
-def _strategy(names: list[str], budget: int | None, seed: int) -> Any:
-    from nearer.algorithms.adaptive import adaptive
-
-    return adaptive(len(names), budget=budget or 8 * len(names), random_state=seed)
-
-
-def _finish(found: Any, names: list[str], file: Path, out: str | None) -> None:
-    from nearer.files import positions_text, write_bytes
-
-    say(
-        f"{amount(found.n_comparisons, 'answer places', 'answers place')} "
-        f"{len(found.positions):,} objects in {amount(found.dimension, 'dimension')}; the "
-        f"answers are in {file}"
-    )
-    if out is not None:
-        write_bytes(out, positions_text(found.positions, names).encode())
-        say(f"their positions are in {out}")

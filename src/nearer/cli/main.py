@@ -9,8 +9,8 @@ import errno
 import os
 import sys
 import warnings
-from collections.abc import Callable
-from importlib import import_module
+from contextlib import suppress
+from pkgutil import resolve_name
 from typing import Any
 
 import click
@@ -23,23 +23,14 @@ __all__ = ["main"]
 
 # command: (the function that it is, its line in `nearer --help`)
 _COMMANDS = {
-    "demo": ("nearer.cli.embed.demo", "Re-draw the map of the world from comparisons alone."),
-    "fit": ("nearer.cli.fit.command", "Find positions from a file of answers."),
-    "embed": (
-        "nearer.cli.embed.command",
-        "Embed points or a built-in data set from comparisons alone.",
-    ),
-    "plan": ("nearer.cli.plan.command", "Say how many answers a study needs, from simulation."),
-    "data": ("nearer.cli.data.command", "List the data sets and whether their files are here."),
-    "judge": (
-        "nearer.cli.judge.command",
-        "Ask a person at this terminal, or a language model in batches.",
-    ),
-    "study": ("nearer.cli.study.command", "Ask people: make a study, serve it, read it out."),
+    "demo": ("embed:demo", "Re-draw the map of the world from comparisons alone."),
+    "fit": ("fit:command", "Find positions from a file of answers."),
+    "embed": ("embed:command", "Embed points or a built-in data set from comparisons alone."),
+    "plan": ("plan:command", "Say how many answers a study needs, from simulation."),
+    "data": ("data:command", "List the data sets and whether their files are here."),
+    "judge": ("judge:command", "Ask a person at this terminal, or a language model in batches."),
+    "study": ("study:command", "Ask people: make a study, serve it, read it out."),
 }
-
-# Errors of the device that output goes to: it is full or broken.
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 class _OnDemand(click.Group):
@@ -51,8 +42,7 @@ class _OnDemand(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        module, _, function = _COMMANDS[cmd_name][0].rpartition(".")
-        command: click.Command = getattr(import_module(module), function)
+        command: click.Command = resolve_name(f"nearer.cli.{_COMMANDS[cmd_name][0]}")
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -60,9 +50,19 @@ class _OnDemand(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
 
     def invoke(self, ctx: click.Context) -> Any:
+        show = warnings.showwarning
+
+        def say_ours(
+            message: Warning | str, category: type[Warning], *where: Any, **to: Any
+        ) -> None:
+            if issubclass(category, AnswersWarning | DroppedRows):
+                say(f"Warning: {message}", err=True)
+            else:
+                show(message, category, *where, **to)
+
         try:
             with stopped_by_ctrl_c(), warnings.catch_warnings():
-                warnings.showwarning = _plainly(warnings.showwarning)
+                warnings.showwarning = say_ours
                 return super().invoke(ctx)
         except NearerError as error:
             raise Ended(str(error)) from error
@@ -74,35 +74,15 @@ class _OnDemand(click.Group):
                 "can be written to; set NUMBA_CACHE_DIR to a folder that can"
             ) from error
         except OSError as error:
-            if error.errno not in _FULL:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
                 raise
-            _forget_output()
+            with suppress(OSError, ValueError), open(os.devnull, "wb") as nowhere:
+                # Python would try to print the rest again when it ends
+                os.dup2(nowhere.fileno(), sys.stdout.fileno())
             raise Ended(
                 f"the output cannot be written ({error.strerror}); make room there, or send it "
                 "elsewhere"
             ) from error
-
-
-def _plainly(show: Callable[..., None]) -> Callable[..., None]:
-    """How warnings are shown: our own as one line, others as Python does."""
-
-    def said(message: Warning | str, category: type[Warning], *where: Any, **also: Any) -> None:
-        if issubclass(category, AnswersWarning | DroppedRows):
-            say(f"Warning: {message}", err=True)
-        else:
-            show(message, category, *where, **also)
-
-    return said
-
-
-def _forget_output() -> None:
-    """Drop what could not be printed, which Python would try to print again when it ends."""
-    try:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
-    except (OSError, ValueError):
-        pass  # standard output is not a file
 
 
 @click.group(cls=_OnDemand, context_settings={"help_option_names": ["-h", "--help"]})

@@ -18,6 +18,7 @@ import sys
 from _thread import interrupt_main
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from threading import Timer
 from typing import TYPE_CHECKING, Any
@@ -37,11 +38,13 @@ __all__ = [
     "check_files",
     "check_folder",
     "dimension_figures",
+    "json_option",
     "make_folder",
-    "print_summary",
+    "option",
     "print_table",
     "say",
     "scheduler_option",
+    "seed_option",
     "stopped_by_ctrl_c",
     "undetermined",
     "visible",
@@ -52,6 +55,9 @@ INTERRUPTED = "interrupted.npz"
 # control characters except the tab and the end of a line, and halves of characters
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
+option = partial(click.option, show_default=True)
+seed_option = click.option("--seed", type=click.IntRange(min=0), help="Makes it repeatable.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, no table.")
 scheduler_option = click.option(
     "--scheduler",
     metavar="ADDRESS",
@@ -92,34 +98,26 @@ def say(text: str, *, err: bool = False) -> None:
     click.echo(visible(text), err=err)
 
 
-def print_table(
-    title: str, columns: Mapping[str, Sequence[str]], *, left: str = "", boxed: bool = True
-) -> None:
-    """Print a table by Rich, columns to the right but for the one named `left`."""
-    from rich.table import Table
+def print_table(title: str, columns: Mapping[str, Iterable[Any]], left: Sequence[str] = ()) -> None:
+    """Print a table below its title, columns to the right but for those named in `left`.
 
-    how: dict[str, Any] = {} if boxed else {"box": None, "pad_edge": False, "padding": (0, 1)}
-    table = Table(title=title, title_justify="left", **how)
-    for name in columns:
-        table.add_column(name, justify="left" if name == left else "right", no_wrap=not boxed)
-    for row in zip(*columns.values(), strict=True):
-        table.add_row(*row)
-    _console().print(table)
+    Whole numbers have commas, others three digits; "–" is what is not known.
+    """
+    if title:
+        say(title)
+    padded = []
+    for name, values in columns.items():
+        cells = [name, *map(_shown, values)]
+        width, pad = max(map(len, cells)), str.ljust if name in left else str.rjust
+        padded.append([pad(cell, width) for cell in cells])
+    for line in zip(*padded, strict=True):
+        say("  ".join(line).rstrip())
 
 
-def print_summary(
-    title: str, cells: Mapping[str, Any], lines: Iterable[str], *, boxed: bool = True
-) -> None:
-    """Print a table of one row, and lines below it; numbers have three digits."""
-
-    def shown(value: Any) -> str:
-        if isinstance(value, str):
-            return value
-        return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
-
-    print_table(title, {name: [shown(value)] for name, value in cells.items()}, boxed=boxed)
-    for line in lines:
-        say(line)
+def _shown(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return value or "–"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
 
 
 def dimension_figures(embedding: Embedding) -> dict[str, Any]:
@@ -134,18 +132,6 @@ def undetermined(embedding: Embedding) -> list[str]:
         return []
     span = f"{embedding.dimension_low} to {embedding.dimension_high}"
     return [f"dimension not determined: these answers do not distinguish {span}"]
-
-
-def _console() -> Any:
-    """A Rich console without markup and emoji, since a path may look like either."""
-    from rich.console import Console
-    from rich.text import Text
-
-    class PlainConsole(Console):
-        def render_str(self, text: str, **how: Any) -> Text:
-            return super().render_str(visible(text), **how)
-
-    return PlainConsole(markup=False, emoji=False)
 
 
 # --- ending --------------------------------------------------------------------------------------
@@ -197,45 +183,33 @@ def stopped_by_ctrl_c(message: Callable[[], str] = lambda: "interrupted") -> Ite
 # --- writing -------------------------------------------------------------------------------------
 
 
-def check_folder(out: str, names: Iterable[str] = (), reads: Iterable[Path] = ()) -> None:
+def check_folder(folder: Path, names: Iterable[str], reads: Sequence[Path]) -> None:
     """Refuse a folder that cannot be written, or where one of `names` is a file that is read.
 
     The folder is not made yet, so that a run that is refused for another reason leaves none.
     """
-    if not out:  # as of a variable that is not set: the current folder is written .
-        raise InvalidInput("--out '': is no folder; name one, or . for this one")
-    folder = Path(out)
     there = next(place for place in (folder, *folder.absolute().parents) if os.path.lexists(place))
     if not there.is_dir():
-        which = "is a file" if there == folder else f"cannot be made, as {there} is a file"
-        raise InvalidInput(f"--out {out}: {which}; name a folder, there or elsewhere")
+        raise InvalidInput(f"--out {folder}: {there} is a file; name a folder, there or elsewhere")
     if not os.access(there, os.W_OK | os.X_OK):
-        raise InvalidInput(f"--out {out}: is not writable; choose another folder")
-    sources = list(reads)
+        raise InvalidInput(f"--out {folder}: is not writable; choose another folder")
     for name in (*names, INTERRUPTED):
-        if _is_one_of(folder / name, sources):
-            raise InvalidInput(
-                f"--out {out}: {name} is written there, over the file that is read; choose another "
-                "folder"
-            )
+        check_file("--out", folder / name, reads)
 
 
-def make_folder(out: str) -> Path:
-    """The output folder, made where it does not exist."""
-    check_folder(out)
-    folder = Path(out)
+def make_folder(folder: Path) -> None:
+    """Make the output folder where it does not exist."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidInput(
-            f"--out {out}: cannot be made ({error.strerror}); choose another folder"
+            f"--out {folder}: cannot be made ({error.strerror}); choose another folder"
         ) from error
-    return folder
 
 
 def check_file(option: str, file: Path, reads: Iterable[Path]) -> None:
     """Refuse to write over a file that is read; `option` is the option that names the file."""
-    if _is_one_of(file, reads):
+    if file.exists() and any(read.exists() and file.samefile(read) for read in reads):
         raise InvalidInput(
             f"{option} {file}: is a file that is read, and would be overwritten; name another"
         )
@@ -243,18 +217,8 @@ def check_file(option: str, file: Path, reads: Iterable[Path]) -> None:
 
 def check_files(map_file: Path | None, report_file: Path | None, reads: Sequence[Path]) -> None:
     """Refuse a map and a report that cannot be written, or would overwrite another file."""
-    if map_file and report_file:
-        real = os.path.realpath(map_file)
-        if real == os.path.realpath(report_file):
-            raise InvalidInput(
-                f"--map {map_file} and --report {report_file}: are one file; give them two names"
-            )
-        if real in map(os.path.realpath, _pictures(report_file)):
-            raise InvalidInput(
-                f"--map {map_file}: the report {report_file} has a picture of that name; give the "
-                "map another"
-            )
     kinds = {"--map": (".svg", ".pdf", ".png", ".html"), "--report": (".html", ".md")}
+    taken: dict[str, str] = {}
     for option, file in (("--map", map_file), ("--report", report_file)):
         if file is None:
             continue
@@ -264,21 +228,12 @@ def check_files(map_file: Path | None, report_file: Path | None, reads: Sequence
             raise InvalidInput(f"{option} {file}: its folder must exist and be writable")
         if file.is_dir():
             raise InvalidInput(f"{option} {file}: is a folder; name a file, there or elsewhere")
-        for written in (file, *_pictures(file)):
+        is_markdown = file.suffix.lower() == ".md"  # which has its pictures beside it
+        ends = ("map.svg", "map.png", "dimension.svg") if is_markdown else ()
+        for written in (file, *(file.with_name(f"{file.stem}-{end}") for end in ends)):
             check_file(option, written, reads)
-
-
-def _pictures(report: Path) -> list[Path]:
-    """The pictures that a report in Markdown has beside it."""
-    if report.suffix.lower() != ".md":
-        return []
-    ends = ("map.svg", "map.png", "dimension.svg")
-    return [report.with_name(f"{report.stem}-{end}") for end in ends]
-
-
-def _is_one_of(target: Path, reads: Iterable[Path]) -> bool:
-    """True if a file exists and is one of these, whatever either is called."""
-    return any(
-        os.path.exists(target) and os.path.exists(read) and os.path.samefile(target, read)
-        for read in reads
-    )
+            if (real := os.path.realpath(written)) in taken:
+                raise InvalidInput(
+                    f"{option} {file}: would write over {taken[real]}; give them two names"
+                )
+            taken[real] = f"{option} {file}"

@@ -242,7 +242,7 @@ def simulate(study: Path, positions: Path | None, as_json: bool, **how: Any) -> 
         "agrees with people": [_share(row["holdout"]) for row in found["curve"]],
     }
     people = amount(found["people"], "person", "people")
-    print_table(f"{found['stored']} screens of {found['task']!r}, {people}", columns, boxed=False)
+    print_table(f"{found['stored']} screens of {found['task']!r}, {people}", columns)
     say(f"{found['counted']} screens count; the others are hold-outs, repeats and checks. Hours "
         f"are people's, at {found['seconds_an_answer']:.1f} s a screen.")  # fmt: skip
 

@@ -62,7 +62,6 @@ _ATTEMPTS = 3  # fits to noisy answers, each in the unit that the one before has
 _SAME = 1.25  # units of distance that differ by less are the same
 
 Layout = Callable[[Stored], tuple[Passes, Passes]]
-Watch = Callable[[float], object]
 
 
 def in_blocks(
@@ -89,25 +88,24 @@ def in_blocks(
     return store(source, n_objects=n_objects, renumber=objects == "auto", sampled=sampled)
 
 
-def lay_out(answers: Any, watch: Watch = bool) -> tuple[Passes, Passes]:
+def lay_out(answers: Any) -> tuple[Passes, Passes]:
     """Passes over the answers that are not held out, and over all.
 
-    They run on a GPU if one is wanted and has room for all of them. `watch` is told how much of a
-    pass on the processor is done.
+    They run on a GPU if one is wanted and has room for all of them.
     """
     if wants_gpu(answers.n_kept, answers.n_objects):
         every = gpu().GpuPasses.of_blocks(
             answers.blocks(answers.n_kept), answers.n_kept, answers.n_objects
         )
         return every.first(answers.n_seen), every
-    return BlockPasses(answers, answers.n_seen, watch), BlockPasses(answers, answers.n_kept, watch)
+    return BlockPasses(answers, answers.n_seen), BlockPasses(answers, answers.n_kept)
 
 
 class BlockPasses(Passes):
     """The first rows of answers that are read block by block."""
 
-    def __init__(self, answers: Any, n_rows: int, watch: Watch = bool) -> None:
-        self._answers, self._n_rows, self._watch = answers, n_rows, watch
+    def __init__(self, answers: Any, n_rows: int) -> None:
+        self._answers, self._n_rows = answers, n_rows
         self.n_objects, self.total = answers.n_objects, float(n_rows)
 
     def __len__(self) -> int:
@@ -146,11 +144,7 @@ class BlockPasses(Passes):
         return BlockPasses(_InMemory(drawn[:at], self.n_objects), at)
 
     def _blocks(self) -> Iterator[NDArray[np.int32]]:
-        done = 0
-        for rows in self._answers.blocks(self._n_rows):
-            yield rows
-            done += len(rows)
-            self._watch(done / self._n_rows)
+        return iter(self._answers.blocks(self._n_rows))
 
 
 @dataclass(frozen=True)

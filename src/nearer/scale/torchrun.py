@@ -89,9 +89,7 @@ class Processes:
         """Which share of the answers is this process's, and of how many."""
         return self.rank, self.size
 
-    def layout(
-        self, answers: Any, watch: Callable[[float], object] = bool
-    ) -> tuple[Passes, Passes]:
+    def layout(self, answers: Any) -> tuple[Passes, Passes]:
         """Passes over the shares of all: the answers that are not held out, and every one.
 
         They run on GPUs if all processes can use theirs, else on processors.
@@ -100,7 +98,7 @@ class Processes:
         with self._naming_the_dead():
             self._dist.all_reduce(can, self._dist.ReduceOp.MIN)
         with nullcontext() if int(can) else using("cpu"):
-            seen, every = lay_out(answers, watch)
+            seen, every = lay_out(answers)
         return self._shared(seen), self._shared(every)
 
     def serve(self, answers: Any) -> None:
