@@ -256,7 +256,8 @@ def test_a_small_budget_is_kept_by_core_and_others(monkeypatch):
     people = nearer.NoisyOracle(nearer.PointOracle(X), 0.1, random_state=1)
     how = {"noise": 0.1, "random_state": 0, "progress": False}
     found = nearer.embed(people, 700, budget=4001, **how)  # a warning would be an error
-    assert found.n_comparisons == len(found.triplets) == 4001
+    # objects that are as certain as a core of guesses cost no more
+    assert 700 < found.n_comparisons == len(found.triplets) <= 4001
     assert np.isfinite(found.positions).all()
     with pytest.warns(nearer.errors.AnswersWarning, match="were in no question"):
         found = nearer.embed(people, 700, budget=301, **how)
@@ -283,7 +284,7 @@ def test_objects_that_the_budget_does_not_reach_have_no_position(tmp_path):
     found.save(tmp_path / "map.nearer.npz")
     assert nearer.load(tmp_path / "map.nearer.npz").never_asked.tolist() == lost.tolist()
     assert len(found.to_frame()) == 900
-    assert "<svg" in found._repr_html_()
+    assert "<figure" in found._repr_html_()
     found.plot()
     assert np.isfinite(found.details["expected_tau"])
 
