@@ -185,7 +185,7 @@ class _Person:
         things = [trial["left"], trial["right"]] if two else trial["shown"]
         shown = [recognise(thing) for thing in things]
         query = -1 if trial["head"] is None else recognise(trial["head"])
-        said = self.people.says(query, shown, trial.get("choose", 1), self.rng)
+        said = self.people.says(query, shown, trial.get("choose", 1))
         if isinstance(said, str):
             return {"choice": said}
         if two:

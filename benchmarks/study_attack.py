@@ -30,9 +30,10 @@ from benchmarks._study_people import Outcome, Server, crowd
 from benchmarks.harness import Cell, Rows, cell, table
 from nearer.study.config import Config
 from nearer.study.exports import completions_csv, people_report
-from nearer.study.items import EarlierAnswer, Item, import_answers
+from nearer.study.items import Item, import_answers
 from nearer.study.simulate import Crowd
 from nearer.study.store import Store, connect, new_study
+from nearer.trials import Trials
 
 TIMED = True
 N_OBJECTS = 60
@@ -65,7 +66,8 @@ class Site:
         store = Store(self.path)
         rng = np.random.default_rng(seed)
         rows = [rng.choice(N_OBJECTS, 3, replace=False).tolist() for _ in range(n_answers)]
-        earlier = [EarlierAnswer(*row, person=str(k % 400)) for k, row in enumerate(rows)]
+        people = [str(k % 400) for k in range(n_answers)]
+        earlier = Trials.from_triplets(rows, people=people)
         store.write(lambda ledger: import_answers(ledger, earlier))
         store.close()
         self.server = Server(self.path)

@@ -52,7 +52,7 @@ def killed(n_people: int, n_kills: int, seed: int) -> dict[str, Any]:
 def snapshot(board: Board, now: float) -> dict[str, Any]:
     """Everything on a board that does not depend on the order of its rows."""
     board.expire(now)
-    names = ("config", "state", "answers", "all_asked", "used", "expected_tau", "people")
+    names = ("config", "state", "answers", "all_asked", "expected_tau", "people")
     names += ("questions", "leases", "active", "_counts")
     free = {person: set(ids) for person, ids in board.free.items() if ids}
     return {**{name: getattr(board, name) for name in names}, "free": free}

@@ -20,9 +20,10 @@ from benchmarks._study_people import answer_all, served
 from benchmarks.harness import Cell, Rows, cell, distinct, pick, summary, table
 from nearer.study.actions import answer, hand_out, join, pose, set_state
 from nearer.study.config import Config
-from nearer.study.items import EarlierAnswer, Item, import_answers
+from nearer.study.items import Item, import_answers
 from nearer.study.simulate import Crowd
 from nearer.study.store import Store, new_study
+from nearer.trials import Trials
 
 TIMED = True
 N_OBJECTS = 60
@@ -121,7 +122,7 @@ def restart(n_answers: int, seed: int) -> dict[str, float]:
     """How long a server takes to start on a study with many answers, and what it then holds."""
     rng = np.random.default_rng(seed)
     rows = [rng.choice(N_OBJECTS, 3, replace=False).tolist() for _ in range(n_answers)]
-    earlier = [EarlierAnswer(*row, person=str(k // 50)) for k, row in enumerate(rows)]
+    earlier = Trials.from_triplets(rows, people=[str(k // 50) for k in range(n_answers)])
     with tempfile.TemporaryDirectory() as folder:
         path = make(Path(folder) / "s.db")
         store = Store(path)

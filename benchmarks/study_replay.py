@@ -52,14 +52,12 @@ class Recorded(Crowd):
         super().__post_init__()
         object.__setattr__(self, "oracle", nearer.RecordedOracle(self.triplets))
 
-    def says(
-        self, query: int, shown: Sequence[int], choose: int, rng: np.random.Generator
-    ) -> list[int] | str:
+    def says(self, query: int, shown: Sequence[int], choose: int) -> list[int] | str:
         """As recorded."""
         if not self.oracle.knows(np.array([[query, *shown]]))[0]:
             self.skipped.append(query)
             return "skip"
-        return super().says(query, shown, choose, rng)
+        return super().says(query, shown, choose)
 
 
 def replay(data: str, method: str, seed: int) -> dict[str, Any]:

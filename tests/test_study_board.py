@@ -16,7 +16,6 @@ CHOICES = ("left", "right", "undecided", "skip")
 operation = st.one_of(
     st.tuples(st.just("join"), st.just(0), st.just(0)),
     st.tuples(st.just("pose"), st.integers(0, 50), st.integers(1, 6)),
-    st.tuples(st.just("round"), st.integers(0, 50), st.integers(1, 6)),
     st.tuples(st.just("hand_out"), st.integers(0, 20), st.just(0)),
     st.tuples(st.just("answer"), st.integers(0, 20), st.integers(0, 3)),
     st.tuples(st.just("late"), st.integers(0, 20), st.integers(0, 3)),
@@ -47,10 +46,10 @@ def act(bench, people, name, i, j):  # noqa: PLR0912 - one branch an operation
     present = [p for p in people if not bench.board.people[p].withdrawn]
     if name == "join":
         people.append(bench.join())
-    elif name in ("pose", "round"):
+    elif name == "pose":
         rows = [((i + k) % 6, (i + 2 * k + 1) % 6, (i + 3 * k + 2) % 6) for k in range(j)]
         rows = [row for row in rows if len(set(row)) == 3] or [(0, 1, 2)]
-        bench.pose(rows, whole_round=name == "round")
+        bench.pose(rows)
     elif name == "wait":
         bench.clock.now += i
     elif present:

@@ -242,7 +242,7 @@ def test_in_a_lab_the_next_person_starts_clean(browser, tmp_path, size, scheme):
 def researched(server):
     """The study with answers of simulated people, and an account."""
     colours = np.c_[np.cos(2 * np.pi * HUES), np.sin(2 * np.pi * HUES)]  # what they look at
-    crowd = Crowd(colours, error=0.12, seconds=0.01, dropout=0.1, undecided=0.02)
+    crowd = Crowd(colours, error=0.12, seconds=0.01, dropout=0.1)
     thread = threading.Thread(target=answer_all, args=(server.port, crowd, 6, 900))
     thread.start()  # the browser's own loop runs in this thread
     thread.join()

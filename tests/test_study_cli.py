@@ -126,8 +126,7 @@ def test_own_questions_that_nobody_would_be_asked_are_refused(tmp_path, words, r
     ("more", "said"),
     [
         ("html: 3", "html=3: must be `name: value` lines"),
-        ("samplers: [x]", "samplers=['x']: must be"),
-        ("sampling: {probs: {a: x}}", "sampling.probs.a='x': must be a number"),
+        ("sampling: {common: x}", "common='x': must be"),
     ],
 )
 def test_a_damaged_file_of_salmon_is_refused_in_words(tmp_path, more, said):
@@ -273,5 +272,5 @@ def test_earlier_answers_that_say_nothing_are_counted(tmp_path, words):
     table = tmp_path / "t.csv"
     table.write_text("head,winner,loser\n0,1,2\n3,3,4\n")
     said = good("import", tmp_path / "s.db", table)
-    assert "left out of 2 lines, an item named twice, as in checks: 1" in said
+    assert "an object is named twice: 1 of 2 answers" in said
     assert "1 answer added" in said

@@ -1,6 +1,5 @@
 """Answers that count: small studies, waiting people, checks by plan, taking back."""
 
-import heapq
 from collections import Counter
 
 import numpy as np
@@ -12,7 +11,7 @@ from nearer.study.board import Refusal
 from nearer.study.conductor import questions_due
 from nearer.study.config import Config
 from nearer.study.exports import overview, people_report
-from nearer.study.worker import EVERY_KIND, Worker, collected, draw_map, triplets
+from nearer.study.worker import Worker, triplets
 
 
 def finish(bench, person, choose=lambda trial: "left"):
@@ -29,7 +28,7 @@ def finish(bench, person, choose=lambda trial: "left"):
 def stocked(bench):
     """What the conductor does, once."""
     worker = Worker(bench.path)
-    while job := questions_due(bench.board, {}):
+    while job := questions_due(bench.board):
         reply = worker.do(job)
         done = reply.pop("done")
         rows = np.array(reply.pop("questions"), dtype=np.int64).reshape(-1, 3)
@@ -104,93 +103,6 @@ def test_screens_run_out_too(tmp_path, task, n, things, choose, screens):
     assert bench.board.counted, "hold-outs are not all of them"
     assert bench.board.exhausted
     assert answered <= 3 * screens + 10
-    bench.close()
-
-
-def test_people_who_wait_for_a_sort_are_not_wasted(tmp_path):
-    """Ten people on one sort: most answers count, hold-outs keep to their share."""
-    bench = Bench(tmp_path / "s.db", n=20, method="basis", questions=48, **{"lease_seconds": 5})
-    X = np.random.default_rng(0).normal(size=(20, 2))
-    worker = Worker(bench.path)
-    people = [bench.join() for _ in range(10)]
-    for _ in range(48):
-        for person in people:
-            if questions_due(bench.board, {}):
-                reply = worker.do({"job": "choose", "person": None})
-                reply.pop("done")
-                rows = np.array(reply.pop("questions"), dtype=np.int64).reshape(-1, 3)
-                bench.write(pose, rows, **reply)
-            trials = bench.hand_out(person)
-            if not trials:
-                continue
-            trial = trials[0]
-            bench.clock.now += 0.2
-            head, left, right = trial.query, *trial.shown
-            near = np.linalg.norm(X[head] - X[left]) < np.linalg.norm(X[head] - X[right])
-            bench.answer(person, trial.lease, "left" if near else "right")
-    db = bench.store.reader()
-    kinds = dict(
-        db.execute(
-            "SELECT q.purpose, count(*) FROM answers a JOIN posed q ON q.id = a.question GROUP BY 1"
-        ).fetchall()
-    )
-    assert kinds["holdout"] <= 0.12 * sum(kinds.values())
-    assert kinds["main"] + kinds.get("extra", 0) >= 0.7 * sum(kinds.values())
-    found = draw_map(collected(db, EVERY_KIND), 20, n_components=2)
-    assert found["n_triplets"] == len(triplets(db, EVERY_KIND)) > 400
-    assert found["n_holdout"] == found["n_triplets"], "folds judge every answer once"
-    assert found["accuracy"] > 0.8  # .85 but for three standard errors of 460 answers
-    bench.close()
-
-
-def test_a_sort_keeps_twenty_people_busy(tmp_path):
-    """In the time that people take: most of what they answer is what the sort wants to know."""
-    n, rng = 40, np.random.default_rng(0)
-    X = rng.normal(size=(n, 2))
-    bench = Bench(tmp_path / "s.db", n=n, method="adaptive", questions=1000, **only_real())
-    worker, asked_at = Worker(bench.path), {}
-    people = [bench.join() for _ in range(20)]
-    held = {person: [] for person in people}
-    turns = [(float(rng.exponential(5.0)), person) for person in people]
-    kinds = Counter()
-    start = bench.clock.now
-    for _ in range(500):
-        if job := questions_due(bench.board, asked_at):
-            asked_at[None] = bench.board.news
-            reply = worker.do(job)
-            reply.pop("done")
-            rows = np.array(reply.pop("questions"), dtype=np.int64).reshape(-1, 3)
-            bench.write(pose, rows, **reply)
-        now, person = heapq.heappop(turns)
-        bench.clock.now = start + now
-        held[person] = held[person] or bench.hand_out(person)
-        trial = held[person].pop(0)
-        head, left, right = X[[trial.query, *trial.shown]]
-        kinds[bench.board.questions[bench.board.leases[trial.lease].question].purpose] += 1
-        near = np.linalg.norm(head - left) < np.linalg.norm(head - right)
-        bench.answer(person, trial.lease, "left" if near else "right", ms=100.0)
-        have = {t.lease for t in held[person]}
-        held[person] += [t for t in bench.hand_out(person) if t.lease not in have]
-        heapq.heappush(turns, (now + float(rng.exponential(5.0)), person))
-    assert kinds["main"] > 0.5 * sum(kinds.values()), kinds
-    bench.close()
-
-
-def test_everybodys_own_sort_poses_nothing_twice(tmp_path):
-    settings = {"method": "basis", "scope": "person", "questions": 60, **only_real()}
-    bench = Bench(tmp_path / "s.db", n=8, **settings)
-    worker = Worker(bench.path)
-    person = bench.join()
-    while trials := bench.hand_out(person):
-        if job := questions_due(bench.board, {}):
-            reply = worker.do(job)
-            reply.pop("done")
-            rows = np.array(reply.pop("questions"), dtype=np.int64).reshape(-1, 3)
-            bench.write(pose, rows, **reply)
-        bench.clock.now += 1.0
-        bench.answer(person, trials[0].lease)
-    mine = [q for q in bench.board.questions.values() if q.purpose == "main"]
-    assert len(mine) == len({q.fact for q in mine}) >= 15
     bench.close()
 
 
@@ -281,18 +193,6 @@ def test_a_slip_of_the_network_takes_nothing_back(bench):
     bench.answer(person, lease, "left")
     with pytest.raises(Refusal, match="was answered before; that stays"):
         bench.answer(person, lease, "right")
-
-
-def test_what_a_sort_has_used_stays(tmp_path):
-    bench = Bench(tmp_path / "s.db", method="basis", votes="1", **only_real())
-    bench.pose([(0, 1, 2)])
-    person = bench.join()
-    lease = bench.hand_out(person)[0].lease
-    bench.answer(person, lease, "left")
-    bench.write(pose, np.array([[3, 4, 5]]), seen=1, seconds=0.0)
-    with pytest.raises(Refusal, match="only the last answer can be taken back"):
-        bench.answer(person, lease, "right", instead=True)
-    bench.close()
 
 
 # Settings while people answer ------------------------------------------------------------------

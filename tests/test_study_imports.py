@@ -220,16 +220,17 @@ def test_a_drawing_is_kept_as_it_is():
 
 
 def test_what_is_left_out_is_named(tmp_path):
-    from nearer.study.items import left_out
-
     folder = tmp_path / "in"
     folder.mkdir()
-    files = {"a.png": picture(), "b.heic": b"x", "notes.txt": b"x", ".hidden": b"x"}
+    pictures = {f"{k}.png": picture((k, 0, 0)) for k in range(3)}
+    files = {**pictures, "b.heic": b"x", "notes.txt": b"x", ".hidden": b"x"}
     for name, content in files.items():
         (folder / name).write_bytes(content)
     (tmp_path / "a.zip").write_bytes(zipped(files))
-    assert left_out(folder) == left_out(tmp_path / "a.zip") == ["b.heic", "notes.txt"]
-    assert left_out(tmp_path / "words.csv") == []
+    for source in (folder, tmp_path / "a.zip"):
+        (note,) = read_items(source).notes
+        assert note.startswith("left out 2 files, no pictures")
+        assert note.endswith(": b.heic, notes.txt")
 
 
 @pytest.mark.parametrize(
@@ -240,7 +241,7 @@ def test_what_is_left_out_is_named(tmp_path):
         ({"questions": "ten"}, "questions='ten': must be a whole number"),
         ({"catch_share": 0.9}, "catch_share=0.9: must be at most 0.5"),
         ({"catch_share": 0.5, "repeat_share": 0.5}, "shares must leave 0.2"),
-        ({"method": "magic"}, "must be one of informative, adaptive"),
+        ({"method": "magic"}, "must be one of informative, random"),
         ({"scope": "person", "votes": "3"}, "must be 1 where scope is person"),
         ({"completion_redirect": "javascript:alert(1)"}, "must be an http"),
         ({"n_components": 0}, "must be at least 1"),
@@ -254,5 +255,3 @@ def test_settings_that_make_no_sense_are_refused(settings, match):
 def test_settings_survive_the_header():
     config = Config.of({"votes": 3, "holdout_share": 0, "n_components": 2})
     assert Config.model_validate_json(config.model_dump_json()) == config
-    assert Config.of({"method": "basis"}).rule == "2+1"
-    assert Config.of({"method": "basis", "scope": "person"}).rule == "1"

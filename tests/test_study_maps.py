@@ -26,7 +26,7 @@ def answer_some(bench, worker, rounds, error=0.05, seed=0):
     people = list(bench.board.people) or [bench.join(), bench.join()]
     for _ in range(rounds):
         for person in people:
-            if job := questions_due(bench.board, {}):
+            if job := questions_due(bench.board):
                 reply = worker.do(job)
                 reply.pop("done")
                 bench.write(pose, np.array(reply.pop("questions")), **reply)

@@ -158,28 +158,6 @@ def test_withdrawing_erases_identity_and_answers_and_is_final(plain):
     assert refusal.value.status == 410
 
 
-def test_a_round_closes_what_its_method_no_longer_needs(plain):
-    plain.pose([(0, 1, 2), (0, 3, 4)])
-    assert plain.pose([(0, 4, 3), (5, 6, 7)], whole_round=True) == 1
-    facts = {(q.query, *q.shown) for q in plain.board.questions.values() if not q.closed}
-    assert facts == {(0, 3, 4), (5, 6, 7)}
-    assert plain.pose([(0, 1, 2)]) == 1, "what was closed can be asked again"
-
-
-def test_a_hold_out_that_a_sort_comes_to_need_becomes_real_with_its_answers(plain):
-    plain.write(change_settings, {"holdout_share": 0.5})
-    person = plain.join()
-    while not len(triplets(plain.store.reader(), ["holdout"])):
-        plain.answer(person, plain.hand_out(person)[0].lease)
-    held_out = triplets(plain.store.reader(), ["holdout"])
-    assert len(held_out) == 1
-    assert plain.pose(held_out) == 0, "a chooser leaves it alone"
-    assert plain.pose(held_out, whole_round=True) == 1
-    assert len(triplets(plain.store.reader(), ["holdout"])) == 0
-    assert triplets(plain.store.reader()).tolist()[-1:] == held_out.tolist()
-    assert plain.board.answers == len(triplets(plain.store.reader()))
-
-
 def test_consent_is_versioned(bench):
     with pytest.raises(Refusal, match="consent version '0' is not the current one, '1'"):
         bench.write(join, consent="0")

@@ -1,6 +1,7 @@
 """What researchers bring: own questions, earlier answers, tables of every make, wider tasks."""
 
 import json
+import warnings
 from itertools import cycle
 
 import numpy as np
@@ -9,20 +10,20 @@ from click.testing import CliRunner
 from studykit import Bench, Web, only_real, words
 
 from nearer.cli import main
-from nearer.errors import InvalidInput
+from nearer.errors import DroppedRows, InvalidInput
 from nearer.fitting.people import Pace
 from nearer.study.config import Config
 from nearer.study.exports import export_csv, people_report
 from nearer.study.items import (
-    EarlierAnswer,
     OwnQuestion,
     import_answers,
     read_answers,
     read_items,
     read_questions,
 )
-from nearer.study.store import connect, new_study
+from nearer.study.store import new_study
 from nearer.study.worker import triplets
+from nearer.trials import Trials
 
 NAMES = [f"word {k}" for k in range(8)]
 
@@ -96,38 +97,25 @@ def test_a_table_of_questions(tmp_path):
             read_questions(table, NAMES)
 
 
-def test_salmons_sampling_is_read_and_what_is_not_is_said(tmp_path):
+def test_what_is_not_read_of_salmons_file_is_said(tmp_path):
     path = tmp_path / "init.yaml"
     path.write_text(
-        """
-targets: [a, b, c, d, e]
-samplers:
-  ARR: {}
-  Validation: {queries: [[0, 1, 2], [3, 4, 0]]}
-sampling:
-  probs: {ARR: 80, Validation: 20}
-  details: {1: {sampler: Validation, query: [2, 3, 4]}}
-  samplers_per_user: 1
-theme: dark
-"""
+        "targets: [a, b, c, d, e]\nsamplers: {ARR: {}}\nsampling: {common: {d: 3}}\ntheme: dark\n"
     )
-    _, settings, questions, notes = read_items(path)
-    assert questions == [OwnQuestion(2, 3, 4, 1), OwnQuestion(0, 1, 2), OwnQuestion(3, 4, 0)]
-    assert settings == {"own_share": 0.2, "questions": 50, "can_skip": False}
-    assert notes == ["sampling.samplers_per_user: is not read", "theme: is not read"]
+    _, settings, notes = read_items(path)
+    assert settings == {"n_components": 3, "questions": 50, "can_skip": False}
+    assert notes[-1] == "questions of your own go to --questions, shares and method to --set"
     result = CliRunner().invoke(
         main, ["study", "new", str(tmp_path / "s.db"), "--items", str(path)]
     )
     assert result.exit_code == 0, result.output
     assert "theme: is not read" in result.output
-    db = connect(tmp_path / "s.db", read_only=True)
-    assert db.execute("SELECT count(*) FROM questions WHERE purpose = 'own'").fetchone() == (3,)
 
 
 # Earlier answers -------------------------------------------------------------------------------
 
 
-@pytest.mark.filterwarnings("ignore:.*left out of:nearer.errors.DroppedRows")
+@pytest.mark.filterwarnings("ignore::nearer.errors.DroppedRows")
 @pytest.mark.parametrize("name", ["triplets", "salmon", "triplettools", "answers"])
 def test_what_was_exported_can_be_brought_into_another_study(tmp_path, name):
     bench = Bench(tmp_path / "a.db", questions=30)
@@ -168,7 +156,7 @@ def test_a_method_goes_on_from_what_was_brought(tmp_path):
 @pytest.mark.parametrize("name", ["triplets", "salmon", "triplettools", "answers"])
 def test_answers_without_times_are_exported(tmp_path, name):
     bench = Bench(tmp_path / "s.db")
-    bench.write(import_answers, [EarlierAnswer(0, 1, 2, "x"), EarlierAnswer(3, 1, 2, "x")])
+    bench.write(import_answers, Trials.from_triplets([[0, 1, 2], [3, 1, 2]]))
     db = bench.store.reader()
     assert export_csv(db, name).count("\n") == 3
     (person,) = people_report(db)
@@ -188,23 +176,18 @@ def test_lines_are_counted_as_an_editor_counts_them(tmp_path, top):
 
 def test_a_table_that_is_no_record_of_answers_is_refused(tmp_path):
     table = tmp_path / "t.csv"
-    table.write_text("head,winner\n0,1\n")
-    with pytest.raises(InvalidInput, match="must have head, winner and loser"):
-        read_answers(table, NAMES)
-    table.write_text("head,winner,loser\n0,1,nothing\n")
-    with pytest.raises(InvalidInput, match="line 2 names 'nothing'"):
-        read_answers(table, NAMES)
-    table.write_text("")
-    with pytest.raises(InvalidInput, match="has no rows"):
-        read_answers(table, NAMES)
-    twice, undecided = " .an item named twice, as in checks: 1.", " .nobody chose between two: 1."
-    for said, why in (("", ""), ("0,0,1\n", twice), ("0,,\n", undecided)):
-        table.write_text(f"head,winner,loser\n{said}")
-        with pytest.raises(InvalidInput, match=f"holds no answer{why}; each needs"):
-            read_answers(table, NAMES)
-    table.write_text("Center,Left,Right,Answer\n0,1,2,3\n")
-    with pytest.raises(InvalidInput, match="line 2: the answer '3' is neither left nor right"):
-        read_answers(table, NAMES)
+    for text, match in {
+        "head,winner\n0,1\n": "make no answer; needed are head . near . far",
+        "head,winner,loser\n0,1,nothing\n": "t.csv: names 'nothing'; must be an item's name, or a",
+        "": "has no rows",
+        "head,winner,loser\n0,0,1\n": "holds no answer; each needs three items that differ",
+        "Center,Left,Right,Answer\n0,1,2,3\n4,5,6,5\n3,1,2,2\n": "line 2",
+    }.items():
+        table.write_text(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DroppedRows)
+            with pytest.raises(InvalidInput, match=match):
+                read_answers(table, NAMES)
 
 
 # Items -----------------------------------------------------------------------------------------
@@ -331,7 +314,7 @@ def test_serving_what_is_not_there_leaves_nothing_behind(tmp_path):
 def test_the_plan_counts_what_counts_and_says_what_it_costs(tmp_path):
     (tmp_path / "w.txt").write_text("\n".join(f"word {k}" for k in range(12)))
     study = tmp_path / "s.db"
-    run("new", study, "--items", tmp_path / "w.txt", "--set", "method=adaptive")
+    run("new", study, "--items", tmp_path / "w.txt")
     result = run("simulate", study, "--answers", "400", "--people", "8", "--dim", "1")
     assert result.exit_code == 0, result.output
     found = json.loads(

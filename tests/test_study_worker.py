@@ -8,21 +8,14 @@ import pytest
 from studykit import Bench, only_real
 
 import nearer
-from nearer.algorithms import methods
 from nearer.questions import pack
 from nearer.study.actions import add_map, pose, set_state
-from nearer.study.actions import lease as lease_to
 from nearer.study.conductor import Conductor, map_is_due, questions_due
-from nearer.study.config import METHODS, Config
-from nearer.study.worker import Choosing, Sorting, Worker
+from nearer.study.config import METHODS
+from nearer.study.worker import Choosing, Worker
 
 
-def test_methods_are_those_of_the_library_and_chance():
-    assert {"informative", "adaptive", "basis", "random"} <= set(METHODS)
-    assert set(METHODS) <= {*methods.METHODS, "informative", "random"}
-
-
-@pytest.mark.parametrize("method", [m for m in METHODS if not Config(method=m).in_rounds])
+@pytest.mark.parametrize("method", METHODS)
 def test_choosers_ask_nothing_twice_and_stop_when_all_is_asked(method):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(5, 2))
@@ -38,29 +31,6 @@ def test_choosers_ask_nothing_twice_and_stop_when_all_is_asked(method):
     assert len(asked) == len(np.unique(pack(asked)[0])) == 5 * 4 * 3 // 2
 
 
-def test_a_sort_told_piece_by_piece_comes_to_the_same_result_as_at_once():
-    X = np.random.default_rng(1).normal(size=(12, 2))
-    oracle = nearer.PointOracle(X)
-    sorting, told = Sorting("basis", 12, 3), np.empty((0, 3), dtype=np.int64)
-    while len(questions := sorting.open(told)):
-        questions = questions[:4]
-        near = oracle(questions)
-        told = np.concatenate([told, np.where(near[:, None], questions, questions[:, [0, 2, 1]])])
-    assert sorting.done
-    again = Sorting("basis", 12, 3)
-    assert len(again.open(told)) == 0
-    basis = nearer.choose_basis(12, order="fewest-rounds", random_state=3)
-    whole = nearer.run(basis, oracle)
-    assert np.array_equal(sorting.result.positions, whole.coordinates())
-
-
-def test_a_sort_starts_over_when_a_decision_is_taken_back():
-    sorting = Sorting("basis", 8, 0)
-    first = sorting.open(np.empty((0, 3), dtype=np.int64))
-    sorting.open(np.asarray(first))
-    assert np.array_equal(sorting.open(np.asarray(first)[:, [0, 2, 1]][:1]), first[1:])
-
-
 @pytest.fixture
 def bench(tmp_path):
     made = Bench(tmp_path / "s.db", n=12, questions=60, **only_real())
@@ -69,20 +39,18 @@ def bench(tmp_path):
 
 
 def test_what_is_due_when(bench):
-    assert questions_due(bench.board, {}) == {"job": "choose", "person": None, "n_questions": 20}
+    assert questions_due(bench.board) == {"job": "choose", "person": None, "n_questions": 20}
     bench.pose([(0, k, k + 1) for k in range(1, 11)])
-    assert questions_due(bench.board, {}) is None
+    assert questions_due(bench.board) is None
     people = [bench.join() for _ in range(8)]
     for person in people:
         bench.hand_out(person)
-    assert questions_due(bench.board, {})["n_questions"] == 20, (
-        "two for each of eight, or the batch"
-    )
-    assert questions_due(bench.board, {}, taken=50)["n_questions"] == 100, (
+    assert questions_due(bench.board)["n_questions"] == 20, "two for each of eight, or the batch"
+    assert questions_due(bench.board, taken=50)["n_questions"] == 100, (
         "people are faster than the worker"
     )
     bench.write(set_state, "paused")
-    assert questions_due(bench.board, {}) is None
+    assert questions_due(bench.board) is None
     bench.board.answers = 100
     assert map_is_due(bench.board, 0)
     assert not map_is_due(bench.board, 95)
@@ -136,7 +104,7 @@ def test_the_conductor_keeps_a_stock_and_reports_a_method_that_fails(bench, monk
     monkeypatch.setattr(
         failing._chooser, "ask", lambda job: (_ for _ in ()).throw(RuntimeError("no"))
     )
-    bench.write(lambda ledger: ledger.event("close", questions=list(ledger.board.questions)))
+    bench.board.free[None].clear()
     failing.start()
     for _ in range(200):
         if failing.trouble:
@@ -147,44 +115,11 @@ def test_the_conductor_keeps_a_stock_and_reports_a_method_that_fails(bench, monk
     failing.close()
 
 
-@pytest.mark.parametrize("votes", ["1", "2+1"])
-def test_a_sort_by_several_people_finds_the_truth(tmp_path, votes):
-    """The whole loop of a method with rounds: open round, votes, next round, until it is done."""
-    X = np.random.default_rng(5).normal(size=(9, 2))
-    bench = Bench(
-        tmp_path / "s.db", n=9, method="basis", votes=votes, questions=100_000, **only_real()
-    )
-    people = [bench.join() for _ in range(3)]
-    worker = Worker(bench.path)
-    while True:
-        reply = worker.do({"job": "choose", "person": None})
-        questions = np.array(reply.pop("questions")).reshape(-1, 3)
-        reply.pop("done")
-        if not len(questions):
-            break
-        bench.write(pose, questions, **reply)
-        while bench.board.stock():
-            for person in people:
-                question = bench.board.next_main(person)
-                if question is None:
-                    continue
-                lease = bench.write(lease_to, person, question)
-                near = nearer.PointOracle(X)(np.array([[question.query, *question.shown]]))[0]
-                bench.answer(
-                    person, lease.id, "left" if near == (lease.shown == question.shown) else "right"
-                )
-    found = worker._sortings[None].result
-    basis = nearer.choose_basis(9, order="fewest-rounds", random_state=0)
-    whole = nearer.run(basis, nearer.PointOracle(X))
-    assert np.array_equal(found.positions, whole.coordinates())
-    bench.close()
-
-
 def test_everyone_can_have_questions_of_their_own(tmp_path):
     bench = Bench(tmp_path / "s.db", n=12, scope="person", questions=60, **only_real())
     one, other = bench.join(), bench.join()
     bench.hand_out(one)  # by chance, since nothing is chosen yet; from now on they are here
-    job = questions_due(bench.board, {})
+    job = questions_due(bench.board)
     assert job == {"job": "choose", "person": one, "n_questions": 4}
     reply = Worker(bench.path).do(job)
     questions = np.array(reply.pop("questions"))
@@ -192,5 +127,5 @@ def test_everyone_can_have_questions_of_their_own(tmp_path):
     bench.write(pose, questions, **reply)
     assert bench.board.next_main(one) is not None
     assert bench.board.next_main(other) is None
-    assert questions_due(bench.board, {}) is None
+    assert questions_due(bench.board) is None
     bench.close()

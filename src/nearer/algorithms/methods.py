@@ -1,6 +1,6 @@
 """Every way to embed by asking: its name, its maker, a line about it.
 
-The library, the command and the studies read this one list. A maker is called as
+The library and the command read this one list. A maker is called as
 ``make(n_objects, random_state=…, **options)`` and returns a strategy that gives an `Embedding`.
 Its signature says which options it takes; an option that is given and not among them is an error,
 never ignored.
@@ -38,8 +38,6 @@ class Method:
 
     name: str
     about: str
-    #: whether a study may go on in its rounds, from decisions that several people voted on
-    in_studies: bool = False
 
     @property
     def make(self) -> Callable[..., Strategy[Embedding]]:
@@ -74,8 +72,8 @@ def makers() -> dict[str, Callable[..., Strategy[Embedding]]]:
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
-        Method("adaptive", "as few comparisons as positions and dimension take", in_studies=True),
-        Method("basis", "the paper's Basis: places on the axes found", in_studies=True),
+        Method("adaptive", "as few comparisons as positions and dimension take"),
+        Method("basis", "the paper's Basis: places on the axes found"),
         Method("basis+soe", "Basis, then soft ordinal embedding of its answers"),
         Method("extra+soe", "the same, then every object's neighbourhood"),
         Method("rand+soe", "random comparisons, then soft ordinal embedding"),

@@ -67,23 +67,18 @@ def new(
     goes over those of --config.
     """
     from nearer.study.config import Config, read_yaml
-    from nearer.study.items import SUFFIXES, left_out, read_items, read_questions
+    from nearer.study.items import read_items, read_questions
     from nearer.study.store import new_study
 
-    found, given, own, notes = read_items(items)
+    found, given, notes = read_items(items)
     for note in notes:
         say(f"{items}: {note}", err=True)
-    if questions:
-        own = read_questions(questions, [item.name for item in found])
+    own = read_questions(questions, [item.name for item in found]) if questions else []
     stated = read_yaml(config) if config else {}
     checked = Config.of({**given, **stated, **_read_settings(settings, "--set ")})
     new_study(study, found, checked, own)
     each = amount(checked.questions, "question")
     say(f"{study}: {len(found)} items, method {checked.method}, {each} a person.")
-    if skipped := left_out(items):
-        named = ", ".join(skipped[:10]) + (" …" if len(skipped) > 10 else "")
-        kinds = f"no pictures, sound or film of a kind that is taken ({' '.join(SUFFIXES)})"
-        say(f"Left out {amount(len(skipped), 'file')}, {kinds}: {named}", err=True)
     say(f"Serve it: nearer study serve {study}")
 
 

@@ -16,7 +16,7 @@ the server's clock: several answers that come together after a pause without net
 since the last one that came before them.
 
 The last answer can be taken back until the next one: the new answer is a row of its own that
-*supersedes* the old. An answer that a sort has already gone on from stays.
+*supersedes* the old.
 
 *Questions.* A person's next question is what the plan of checks says (see `checks_due`), and mostly
 a real one: the first that the method posed and they have not answered. When the method has none in
@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import comb
 from typing import Any, NamedTuple
 
@@ -44,7 +44,6 @@ from nearer.study.board import (
     Lease,
     Ledger,
     Participant,
-    Promotion,
     Question,
     Refusal,
     Reply,
@@ -300,7 +299,7 @@ def hand_out(ledger: Ledger, person: int) -> list[Trial]:
     held = list(found.holds.values())
     running = board.state == "running"
     while running and len(held) < min(AHEAD, board.config.questions - found.answered):
-        question = _next_question(ledger, person, found.answered + len(held), bool(held))
+        question = _next_question(ledger, person, found.answered + len(held))
         if question is None:
             break
         held.append(lease(ledger, person, question))
@@ -338,50 +337,28 @@ def pose(
     seconds: float,
     odds: Sequence[float] | None = None,
     person: int | None = None,
-    whole_round: bool = False,
     done: bool = False,
 ) -> int:
     """Add the questions that a method chose, rows ``(head, a, b)``; how many of them are new.
 
     `odds` says how much likelier than at random the method was to choose each of them, and `done`
     that it has no more.
-
-    With `whole_round` they are all the method needs: open ones it no longer does are closed
-    (the votes of somebody who was excluded can lead a sort another way), and hold-outs among
-    them become real, since a sort cannot go on without their answers.
     """
-    board = ledger.board
     chances: Sequence[float | None] = odds or [None] * len(questions)
     rows = {
-        fact(int(h), (int(a), int(b))): (int(h), int(a), int(b), chance)
+        fact(int(h), (int(a), int(b))): (int(h), (int(a), int(b)), chance)
         for (h, a, b), chance in zip(questions, chances, strict=True)
     }
-    closes = [
-        q.id
-        for q in board.questions.values()
-        if whole_round
-        and q.purpose == "main"
-        and not q.closed
-        and q.verdict.wanted
-        and q.person == person
-        and q.fact not in rows
-    ]
-    there = {key: _asks(ledger, key, person) for key in rows}
-    new = [row for key, row in rows.items() if there[key] is None]
-    needed = [q.id for q in there.values() if whole_round and q and q.purpose != "main"]
-    if done and person is None and not new and not needed:
+    asked = ledger.board.asked.get(person, {})
+    new = [row for key, row in rows.items() if key not in asked]
+    if done and person is None and not new:
         all_asked(ledger)
-    if not new and not closes and not needed:
-        return 0
-    method = board.config.method
-    batch = ledger.add(Batch(0, ledger.now, person, method, seen, seconds)).id
-    if closes:
-        ledger.event("close", questions=closes)
-    for question in needed:
-        ledger.add(Promotion(0, question, batch))
-    for head, a, b, chance in new:
-        ledger.add(Question(0, "two", head, (a, b), "main", 1, person, batch, odds=chance))
-    return len(new) + len(needed)
+    if new:
+        method = ledger.board.config.method
+        batch = ledger.add(Batch(0, ledger.now, person, method, seen, seconds)).id
+        for head, shown, chance in new:
+            ledger.add(Question(0, "two", head, shown, "main", 1, person, batch, odds=chance))
+    return len(new)
 
 
 def all_asked(ledger: Ledger) -> None:
@@ -390,25 +367,10 @@ def all_asked(ledger: Ledger) -> None:
         ledger.event("all_asked")
 
 
-def _asks(ledger: Ledger, key: Hashable, person: int | None) -> Question | None:
-    """The question that asks this already, of this person or of everybody."""
-    earlier = ledger.board.asked.get(person, {}).get(key)
-    found = None if earlier is None else ledger.board.questions[earlier]
-    return None if found is None or found.closed else found
-
-
-def _next_question(ledger: Ledger, person: int, number: int, ahead: bool) -> Question | None:
-    """What is due for a person's next trial; None when they have done enough.
-
-    With `ahead` they have another one to answer first. Where a sort has fewer questions than there
-    are people they are then given nothing yet: somebody else can answer it sooner, and the round
-    of a sort ends when its slowest question is decided.
-    """
+def _next_question(ledger: Ledger, person: int, number: int) -> Question | None:
+    """What is due for a person's next trial; None when they have done enough."""
     board = ledger.board
     if board.enough:
-        return None
-    shared = board.config.in_rounds and board.config.scope == "pooled"
-    if ahead and shared and board.stock() <= len(board.active):
         return None
     fixed = next((i for i in board.own if board.questions[i].position == number + 1), None)
     if fixed is not None and board.questions[fixed].fact not in board.people[person].seen:
@@ -416,7 +378,7 @@ def _next_question(ledger: Ledger, person: int, number: int, ahead: bool) -> Que
     listed = (i for i in board.own if board.questions[i].position is None)
     came_back = board.free["holdout"]
     makers: dict[str, Callable[[], Question | None]] = {
-        "main": lambda: board.next_main(person) or board.next_spare(person),
+        "main": lambda: board.next_main(person),
         "own": lambda: board.first(person, listed),
         "holdout": lambda: board.first(person, came_back) or _random(ledger, person, "holdout"),
         "repeat": lambda: _repeat(ledger, person),
@@ -515,13 +477,10 @@ def elapsed(ledger: Ledger, person: int, leases: Sequence[int]) -> float | None:
     return max(1000 * (ledger.now - begins), 0.0) / len(leases)
 
 
-def may_take_back(ledger: Ledger, person: Participant) -> bool:
+def may_take_back(person: Participant) -> bool:
     """Whether a person's last answer can still be replaced."""
-    last, board = person.last, ledger.board
-    if last is None or person.finished:
-        return False
-    repeated = last.question in person.repeated
-    return not repeated and not (board.config.in_rounds and board.used >= last.id)
+    last = person.last
+    return last is not None and not person.finished and last.question not in person.repeated
 
 
 def answer(
@@ -551,7 +510,7 @@ def answer(
             return False
         if not instead:
             raise Refusal(409, f"question {number} was answered before; that stays")
-        if lease.answer is not found.last or not may_take_back(ledger, found):
+        if lease.answer is not found.last or not may_take_back(found):
             raise Refusal(409, f"question {number}: only the last answer can be taken back")
         supersedes = lease.answer.id
     offered = {"skip": board.config.can_skip, "undecided": board.config.can_be_undecided}

@@ -1,19 +1,21 @@
-"""The web app of one study: participant's page, dashboard, API; and the server that runs it.
+"""The web app of one study: pages, what researchers call, and the server that runs it.
 
 Nothing is fetched from elsewhere: scripts, styles and fonts come from the package, media from the
-study's file.
+study's file. There is no account until the one-time set-up link was used; every call of a
+researcher asks for a login, every change for a form token, too.
 
 Sizes and times of everything that precedes a login are bounded. uvicorn with h11 bounds the head of
 a request and the trailers of a body by ``h11_max_incomplete_event_size``, and the system gives up a
-reply that nobody reads (``TCP_USER_TIMEOUT``). Bodies are bounded by `Guard`. No server bounds the
-time that a head or a body takes, nor makes room when too many connections say nothing: that is
-`hang_up_on_silent`.
+reply that nobody reads (``TCP_USER_TIMEOUT``). `Guard` bounds bodies. No server bounds the time of
+a head, nor makes room when too many connections say nothing: that is `hang_up_on_silent`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
+import math
 import secrets
 import socket
 import time
@@ -21,26 +23,40 @@ from collections.abc import AsyncIterator, Callable, Collection
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
+import fastapi
 import h11
 import uvicorn
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, Depends, FastAPI, File, Form, Query, Request, UploadFile
 from fastapi.responses import FileResponse, JSONResponse, RedirectResponse, Response
+from fastapi.security import APIKeyCookie, APIKeyHeader
 from fastapi.staticfiles import StaticFiles
+from pydantic import Field
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import nearer
-from nearer.study import participants, researchers
-from nearer.study.auth import Guesses, Signer
-from nearer.study.board import StoreTrouble
+from nearer.study import actions, auth, participants
+from nearer.study.auth import Guesses, Login, Signer
+from nearer.study.board import Refusal, StoreTrouble
 from nearer.study.conductor import Conductor
-from nearer.study.researchers import form_token, login_of
-from nearer.study.store import Store, read_header
-from nearer.study.web import Here, Media, Study, add_error_handlers, page, problem
-from nearer.study.words import read_words
+from nearer.study.config import CHANGEABLE
+from nearer.study.items import read_files, read_zip
+from nearer.study.participants import completion_code, resume_link
+from nearer.study.store import Store, latest_map, read_header
+from nearer.study.web import (
+    Here,
+    Media,
+    Study,
+    add_error_handlers,
+    current,
+    page,
+    problem,
+    same_site,
+)
+from nearer.study.words import Checked, Text, read_words
 
 _TABS = {"overview": "Overview", "map": "Map", "people": "People", "items": "Items", "data": "Data"}
 _HEADERS = {
@@ -57,21 +73,22 @@ _PAGES_MAY = (
 _MEDIA_MAY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
 _UPLOADS = "/api/researcher/items"  # where long bodies are expected, after a login
 _BODY, _UPLOAD = 256 * 1024, 512 * 1024 * 1024  # bytes
-_BODY_SECONDS, _UPLOAD_SECONDS = 30.0, 3600.0
-_HEAD_BYTES, _HEAD_SECONDS = 32 * 1024, 10.0
-_UNREAD_SECONDS = 60
-_RESERVE = 128  # files that the server itself needs: study, workers, pages
+_HEAD_BYTES = 32 * 1024
+_SECONDS = 30.0  # for a head, for a body, and until a piece of a reply is read
 _MANY = 8192  # connections at most
+
+researchers = APIRouter(prefix="/api/researcher", tags=["researcher"])
+doors = APIRouter(tags=["service"])
+_cookie = APIKeyCookie(name="nearer_…", auto_error=False, description="what logging in sets")
+_header = APIKeyHeader(name="X-Form-Token", auto_error=False, description="from the page's head")
 
 
 def open_study(
     path: Path, *, work: bool = True, new_login: bool = False, prefix: str = ""
 ) -> Study:
-    """Open a study for serving.
+    """Open a study for serving, with the processes that choose questions and draw maps if `work`.
 
-    With `work` it has the processes that choose questions and draw maps. With `new_login` there is
-    a set-up link although an account exists, for a forgotten password. `prefix` is the path below
-    which a proxy serves it.
+    With `new_login` there is a set-up link although an account exists, for a forgotten password.
     """
     store = Store(path)
     db = store.reader()
@@ -119,7 +136,7 @@ def create_app(study: Study) -> FastAPI:
     app.state.study = study
     app.add_middleware(Guard)
     add_error_handlers(app)
-    for router in (participants.router, researchers.router, researchers.doors):
+    for router in (participants.router, researchers, doors):
         app.include_router(router)
     static = files("nearer.study") / "pages" / "static"
     app.mount("/static", StaticFiles(directory=str(static)), name="static")
@@ -192,7 +209,7 @@ class Guard:
             return
         uploads = scope["path"].endswith(_UPLOADS)
         left = limit = _UPLOAD if uploads else _BODY
-        ends = time.monotonic() + (_UPLOAD_SECONDS if uploads else _BODY_SECONDS)
+        ends = math.inf if uploads else time.monotonic() + _SECONDS
         asked_for_head = scope["method"] == "HEAD"
         more = any(k in (b"content-length", b"transfer-encoding") for k, _ in scope["headers"])
         study: Study = scope["app"].state.study
@@ -228,7 +245,7 @@ class Guard:
         if asked_for_head:
             scope = {**scope, "method": "GET"}
         app = self._app
-        if researchers.router.prefix in scope["path"] and login_of(Request(scope)) is None:
+        if researchers.prefix in scope["path"] and login_of(Request(scope)) is None:
             app = problem(401, "log in first, at /login")
         await app(scope, guarded_receive, guarded_send)
 
@@ -258,14 +275,14 @@ async def hang_up_on_silent(connections: Collection[Any], most: int) -> None:
         # uvicorn itself ends the pause after a reply; where it does not, a head has begun
         keys = [(c, c.timeout_keep_alive_task is None) for c in idle]
         since = {key: since.get(key, now) for key in keys}
-        late = [c for c, in_head in keys if in_head and now - since[c, True] > _HEAD_SECONDS]
+        late = [c for c, in_head in keys if in_head and now - since[c, True] > _SECONDS]
         longest = sorted(keys, key=since.__getitem__)[: max(len(connections) - most, 0)]
         for connection in {*late, *(c for c, _ in longest)}:
             connection.transport.abort()
 
 
 class Protocol(H11Protocol):
-    """HTTP as h11 reads it; who breaks its rules amid a request is hung up on, without a trace.
+    """HTTP as h11 reads it; a request that breaks its rules is hung up on without a trace.
 
     uvicorn alone answers 400 but does not tell the request in work, whose own reply then fails, as
     does a 400 after a reply has begun: either would fill the log at a stranger's will.
@@ -284,7 +301,7 @@ class Protocol(H11Protocol):
 def run_server(study: Study, listener: socket.socket, ready: Callable[[], None]) -> None:
     """Serve a study until the process is told to stop; `ready` is called when it takes requests."""
     with contextlib.suppress(AttributeError, OSError):  # Linux alone has it
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * _UNREAD_SECONDS)
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(1000 * _SECONDS))
     config = uvicorn.Config(
         create_app(study),
         http=Protocol,
@@ -314,15 +331,306 @@ def run_server(study: Study, listener: socket.socket, ready: Callable[[], None])
 
 
 def _may_hold() -> int:
-    """Connections this process may hold; asks the system for more files if it has few."""
+    """Connections this process may hold, each with a file of its own to send."""
     try:
         import resource  # noqa: PLC0415 - not on every system
     except ImportError:
-        return 512
+        return _MANY // 16
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _MANY if hard == resource.RLIM_INFINITY else min(hard, _MANY)
+    wanted = 2 * _MANY if hard == resource.RLIM_INFINITY else min(hard, 2 * _MANY)
     if soft < wanted:
         with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
             soft = wanted
-    return max(min(soft, _MANY) - _RESERVE, 32)
+    return min(soft // 2, _MANY)
+
+
+# What researchers call --------------------------------------------------------------------------
+
+
+PersonId = Annotated[int, fastapi.Path(ge=0, le=1 << 53)]
+Name = Annotated[str, Form(max_length=100)]
+Password = Annotated[str, Form(max_length=1000)]
+
+
+def login_of(request: Request) -> Login | None:
+    """The login of a request's cookie."""
+    study = current(request)
+    return auth.session_of(
+        study.store.reader(), request.cookies.get(study.cookie, ""), study.clock()
+    )
+
+
+def form_token(study: Study, login: Login) -> str:
+    """What a form of this login must carry."""
+    return study.signer.tag("form", login.key)
+
+
+def logged_in(request: Request, _: Annotated[str | None, Depends(_cookie)]) -> Login:
+    """Insist on a login."""
+    login = login_of(request)
+    if login is None:  # it may have ended since the guard let it in
+        raise HTTPException(401, "log in first, at /login")
+    return login
+
+
+def may_change(
+    study: Here,
+    login: Annotated[Login, Depends(logged_in)],
+    token: Annotated[str | None, Depends(_header)],
+) -> Login:
+    """Insist on a login and on a form token that belongs to it."""
+    right = form_token(study, login)
+    if not secrets.compare_digest((token or "").encode(), right.encode()):
+        raise HTTPException(403, "the form token is missing or old; load the page again")
+    return login
+
+
+Reader = Annotated[Login, Depends(logged_in)]
+Changer = Annotated[Login, Depends(may_change)]
+
+
+class State(Checked):
+    """Whether people are asked."""
+
+    state: Literal["running", "paused"]
+
+
+class Settings(Checked):
+    """Settings by name, with their new values."""
+
+    settings: dict[str, Text | int | float | bool | None] = Field(min_length=1, max_length=100)
+
+
+class Why(Checked):
+    """A note on a decision."""
+
+    why: Annotated[Text, Field(max_length=1000)] = ""
+
+
+@researchers.get("/status")
+async def status(study: Here, login: Reader) -> JSONResponse:
+    """The study in numbers."""
+    now = study.clock()
+
+    def read(board: dict[str, Any]) -> dict[str, Any]:
+        from nearer.study.exports import overview  # noqa: PLC0415 - loads pandas
+
+        db = study.store.reader()
+        return overview(db, board, now, study.people(db))
+
+    try:
+        board = await study.write(lambda ledger: ledger.board.summary(now))
+    except StoreTrouble:
+        facts = study.facts
+        return JSONResponse(
+            {"state": facts.state, "quota": facts.config.quota, "trouble": study.trouble}
+        )
+    found = await asyncio.to_thread(read, board)
+    return JSONResponse({**found, "trouble": study.trouble})
+
+
+@researchers.get("/people")
+def people(study: Here, login: Reader) -> list[dict[str, Any]]:
+    """Everybody who joined, with the numbers that show how carefully they answer."""
+    from nearer.study.exports import people_report  # noqa: PLC0415 - loads pandas
+
+    return [vars(report) for report in people_report(study.store.reader())]
+
+
+@researchers.get("/map")
+def live_map(study: Here, login: Reader) -> dict[str, Any]:
+    """The newest map and the objects on it."""
+    return {"map": latest_map(study.store.reader()), "items": study.items}
+
+
+@researchers.post("/state")
+async def set_state(study: Here, login: Changer, body: State) -> dict[str, str]:
+    """Start or pause."""
+    await study.write(lambda ledger: actions.set_state(ledger, body.state))
+    return {"state": body.state}
+
+
+@researchers.get("/settings")
+def settings(study: Here, login: Reader) -> dict[str, Any]:
+    """The settings, which of them can be changed now, and every change so far."""
+    changes = study.store.reader().execute(
+        "SELECT at, detail FROM events WHERE kind = 'settings' ORDER BY id"
+    )
+    return {
+        "settings": study.facts.config.model_dump(),
+        "changeable": list(CHANGEABLE),
+        "changes": [{"at": at, "settings": json.loads(detail)} for at, detail in changes],
+    }
+
+
+@researchers.post("/settings")
+async def set_settings(study: Here, login: Changer, body: Settings) -> dict[str, Any]:
+    """Change settings while people answer; each change is recorded with its time."""
+    changes = await study.write(lambda ledger: actions.change_settings(ledger, body.settings))
+    return {"changed": changes}
+
+
+@researchers.post("/people/{person}/link")
+async def link(request: Request, study: Here, login: Changer, person: PersonId) -> dict[str, str]:
+    """A personal link, with which a person goes on from another browser; it is like a key."""
+    await study.write(lambda ledger: actions.present(ledger, person).id)
+    return {"link": f"{str(request.base_url).rstrip('/')}/{resume_link(study, person)}"}
+
+
+@researchers.post("/people/{person}/{decision}")
+async def decide(
+    study: Here,
+    login: Changer,
+    person: PersonId,
+    decision: Literal["exclude", "include", "withdraw"],
+    body: Why = Why(),  # noqa: B008 - it is frozen
+) -> dict[str, int]:
+    """Leave a person's answers out, count them again, or erase identity and answers for good."""
+    if decision == "withdraw":
+        return {"erased": await study.write(lambda ledger: actions.withdraw(ledger, person))}
+    out = decision == "exclude"
+    await study.write(lambda ledger: actions.exclude(ledger, person, out, body.why))
+    return {f"{decision}d": person}
+
+
+@researchers.post("/items")
+async def upload(
+    study: Here, login: Changer, upload: Annotated[list[UploadFile], File(max_length=10_000)]
+) -> dict[str, int]:
+    """Add things to compare, files or a ZIP of them, while nobody has been asked yet."""
+    items = []
+    for file in upload:
+        content, name = await file.read(), file.filename or "unnamed"
+        if name.lower().endswith(".zip"):
+            items += (await asyncio.to_thread(read_zip, content, name))[0]
+        else:
+            items += await asyncio.to_thread(read_files, [(name, content)])
+    return {"added": await study.write(lambda ledger: actions.add_items(ledger, items))}
+
+
+@researchers.get("/export/{name}.csv", response_class=Response)
+async def export(
+    study: Here,
+    login: Reader,
+    name: Literal[
+        "triplets", "salmon", "triplettools", "answers", "positions", "completions", "replies"
+    ],
+    identities: Annotated[
+        bool, Query(description="names from outside instead of pseudonyms")
+    ] = False,
+) -> Response:
+    """A table, see the export page for what is in it."""
+
+    def make() -> str:
+        from nearer.study import exports  # noqa: PLC0415 - loads pandas
+
+        db = study.store.reader()
+        if name == "completions":
+            return exports.completions_csv(db, lambda person: completion_code(study, person))
+        if name == "replies":
+            return exports.replies_csv(db, identities=identities)
+        if name == "positions":
+            found = latest_map(db)
+            if found is None:
+                raise Refusal(409, "there is no map yet; it is drawn from the first answers on")
+            names = [item["name"] for item in study.facts.items]
+            return exports.positions_csv(names, found["positions"])
+        return exports.export_csv(db, name, identities=identities)
+
+    return Response(
+        await asyncio.to_thread(make),
+        media_type="text/csv; charset=utf-8",
+        headers={"content-disposition": f'attachment; filename="{name}.csv"'},
+    )
+
+
+# Set-up and login ------------------------------------------------------------------------------
+
+
+@doors.get("/setup/{token}", include_in_schema=False)
+def setup_page(request: Request, study: Here, token: str) -> Response:
+    """Where the account is made."""
+    _check_setup(study, token)
+    return page(request, "setup.html", error=None, least=auth.MIN_PASSWORD)
+
+
+@doors.post("/setup/{token}", response_class=Response)
+async def set_up(
+    request: Request, study: Here, token: str, name: Name, password: Password
+) -> Response:
+    """Make the account, once; the link is used up by it."""
+    same_site(request)
+    _check_setup(study, token)
+    if not auth.plain_name(name) or len(password) < auth.MIN_PASSWORD:
+        error = f"Choose a name, and a password of at least {auth.MIN_PASSWORD} characters."
+        return page(request, "setup.html", status=422, error=error, least=auth.MIN_PASSWORD)
+    study.setup = None  # before anything is waited for: a second use finds it gone
+    try:
+        password_hash = await study.guesses.hash(password)
+        await study.write(lambda ledger: auth.set_password(ledger, name, password_hash))
+    except Exception:
+        study.setup = token  # no account was made, as on a full disk
+        raise
+    return RedirectResponse(f"{study.prefix}/login?new=1", 303)
+
+
+@doors.get("/login", include_in_schema=False)
+def login_page(request: Request, new: str = "") -> Response:
+    """Where one logs in."""
+    return page(request, "login.html", error=None, new=bool(new))
+
+
+@doors.post("/login", response_class=Response)
+async def log_in(request: Request, study: Here, name: Name, password: Password) -> Response:
+    """Log in; after some wrong passwords, each further try has to wait."""
+    same_site(request)
+    address = auth.network_of(request.client.host if request.client else "")
+    known = request.cookies.get(f"{study.cookie}_known", "")
+    wait = math.ceil(study.guesses.wait(name, address, known))
+    if wait:
+        error = f"Too many wrong passwords. Try again in {wait} seconds."
+        refused = page(request, "login.html", status=429, error=error, new=False)
+        refused.headers["retry-after"] = str(wait)
+        return refused
+    db = study.store.reader()
+    row = db.execute(
+        "SELECT id, password FROM accounts WHERE name = ?", (auth.plain_name(name),)
+    ).fetchone()
+    if not await study.guesses.check(name, password, row[1] if row else None, address):
+        error = "Name or password is wrong."
+        return page(request, "login.html", status=401, error=error, new=False)
+    word = await study.write(lambda ledger: auth.begin_session(ledger, row[0]))
+    reply = RedirectResponse(f"{study.prefix}/dashboard", 303)
+    for key, value, seconds in (
+        (study.cookie, word, auth.SESSION_SECONDS),
+        (f"{study.cookie}_known", study.guesses.known_as(name), auth.BROWSER_SECONDS),
+    ):
+        reply.set_cookie(
+            key,
+            value,
+            max_age=seconds,
+            path=f"{study.prefix}/",
+            httponly=True,
+            samesite="lax",
+            secure=request.url.scheme == "https",
+        )
+    return reply
+
+
+@doors.post("/logout", response_class=Response)
+async def log_out(request: Request, study: Here) -> Response:
+    """End the session, on the server and in this browser."""
+    same_site(request)
+    key = auth.hashed(request.cookies.get(study.cookie, ""))
+    await study.write(
+        lambda ledger: ledger.db.execute("DELETE FROM sessions WHERE key = ?", (key,)).rowcount
+    )
+    reply = RedirectResponse(f"{study.prefix}/login", 303)
+    reply.delete_cookie(study.cookie, path=f"{study.prefix}/")
+    return reply
+
+
+def _check_setup(study: Study, token: str) -> None:
+    if study.setup is None or not secrets.compare_digest(study.setup.encode(), token.encode()):
+        raise HTTPException(404, "this set-up link is used up or wrong")

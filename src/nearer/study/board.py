@@ -155,19 +155,14 @@ class Question:
     position: int | None = None
     expected: int | None = None
     odds: float | None = None
-    closed: bool = field(init=False, default=False)
     live: int = field(init=False, default=0)  # leases that have neither ended nor been answered
     votes: dict[int, Answer] = field(init=False, default_factory=dict)  # by lease
     verdict: Verdict = field(init=False, default=Verdict(None, 1, False))
     counted_as: str = field(init=False, default="")
-    posed_as: str = field(
-        init=False
-    )  # a hold-out may become a real question; people were given a hold-out
     fact: Hashable = field(init=False)
 
     def __post_init__(self) -> None:
         self.fact = fact(self.query, self.shown)
-        self.posed_as = self.purpose
 
     def vote(self, answer: Answer) -> bool | None:
         """Whether an answer is for the first of what is shown; None: undecided, or skipped."""
@@ -178,22 +173,13 @@ class Question:
         """How an overview counts it."""
         if self.verdict.wanted == 0:
             return "given_up" if self.verdict.given_up else "decided"
-        return "dropped" if self.closed else "leased" if self.live else "open"
+        return "leased" if self.live else "open"
 
     @property
     def contested(self) -> tuple[int, int]:
         """Smaller where one more vote teaches more: few votes, then votes that disagree."""
         votes = [vote for a in self.votes.values() if (vote := self.vote(a)) is not None]
         return len(votes) + self.live, abs(2 * sum(votes) - len(votes))
-
-
-@dataclass(slots=True)
-class Promotion:
-    """A hold-out became a real question."""
-
-    id: int
-    question: int
-    batch: int | None
 
 
 @dataclass(slots=True)
@@ -248,13 +234,13 @@ class Event:
     detail: dict[str, Any]
 
 
-Row = Participant | Batch | Question | Promotion | Lease | Answer | Reply | Event
-R = TypeVar("R", Participant, Batch, Question, Promotion, Lease, Answer, Reply, Event)
+Row = Participant | Batch | Question | Lease | Answer | Reply | Event
+R = TypeVar("R", Participant, Batch, Question, Lease, Answer, Reply, Event)
 
 #: table of each kind, in the order of a replay: what a row speaks of was read before it
 _TABLES: dict[type[Row], str] = {
-    Participant: "people", Batch: "batches", Question: "questions", Promotion: "promoted",
-    Lease: "leases", Answer: "answers", Reply: "replies", Event: "events",
+    Participant: "people", Batch: "batches", Question: "questions", Lease: "leases",
+    Answer: "answers", Reply: "replies", Event: "events",
 }  # fmt: skip
 _COLUMNS = {kind: [f.name for f in fields(kind) if f.init and f.name != "id"] for kind in _TABLES}
 _JSON = ("shown", "chosen", "detail", "reply")
@@ -378,16 +364,13 @@ class Board:
         self.counted: list[int] = []  # questions whose answers make the map
         self.own: list[int] = []  # the researcher's questions, in their order
         self.answers = 0  # answers that count
-        self.news = 0  # grows whenever a vote comes or goes
         self.all_asked = False  # a method said that it has no more questions
-        self.used = 0  # the newest answer that a method has seen
         self.expected_tau = 0.0  # of the newest map
         #: questions that could be taken: real ones of everybody (None) or one person, hold-outs
         self.free: dict[int | str | None, dict[int, None]] = {None: {}, "holdout": {}}
         self.active: dict[int, None] = {}  # people who hold a question
-        self._handed: dict[int, None] = {}  # real ones that wait for votes of people who hold them
         self._ending: list[tuple[float, int]] = []
-        self._counts = dict.fromkeys(("open", "leased", "decided", "given_up", "dropped"), 0)
+        self._counts = dict.fromkeys(("open", "leased", "decided", "given_up"), 0)
 
     def apply(self, row: Row) -> None:
         """Take in a row that was written."""
@@ -399,8 +382,7 @@ class Board:
         self.people[person.id] = person
 
     def _batch(self, batch: Batch) -> None:
-        if self.config.in_rounds:
-            self.used = max(self.used, batch.seen)
+        """Where questions come from says nothing of where they stand."""
 
     def _question(self, question: Question) -> None:
         self.questions[question.id] = question
@@ -418,16 +400,6 @@ class Board:
                 person.repeatable.remove(question.repeats)
         self._count(question)
 
-    def _promotion(self, row: Promotion) -> None:
-        question = self.questions[row.question]
-        if question.purpose == "holdout":
-            self.free["holdout"].pop(question.id, None)
-            self.counted.append(question.id)
-        before = sum(self._counts_as_answer(a) for a in question.votes.values())
-        question.purpose = "main"
-        self.answers += sum(self._counts_as_answer(a) for a in question.votes.values()) - before
-        self._count(question)
-
     def _lease(self, lease: Lease) -> None:
         self.leases[lease.id] = lease
         person, question = self.people[lease.person], self.questions[lease.question]
@@ -440,7 +412,6 @@ class Board:
         self._shelve(question)
 
     def _answer(self, answer: Answer) -> None:
-        self.news += 1
         lease = self.leases[answer.lease]
         question, person = self.questions[lease.question], self.people[lease.person]
         if answer.supersedes is None:
@@ -473,10 +444,6 @@ class Board:
                 self.state = detail["state"]
             case "settings":
                 self.config = self.config.changed(detail)
-            case "close":
-                for question in detail["questions"]:
-                    self.questions[question].closed = True
-                    self._shelve(self.questions[question])
             case "all_asked":
                 self.all_asked = True
             case "map":
@@ -501,7 +468,6 @@ class Board:
         if excluded == person.excluded:
             return
         answers = [lease.answer for lease in person.leases if lease.answer is not None]
-        self.news += 1
         before = sum(map(self._counts_as_answer, answers))
         person.excluded = excluded
         self.answers += sum(map(self._counts_as_answer, answers)) - before
@@ -537,23 +503,6 @@ class Board:
         own = next(iter(self.free.get(person, ())), None)
         return self.first(person, self.free[None]) if own is None else self.questions[own]
 
-    def next_spare(self, person: int) -> Question | None:
-        """A real question that others hold, where one vote more may decide it before they do.
-
-        It is a vote that the rule would ask for if they disagreed. The round of a sort ends when
-        its slowest question is decided, and until then nobody could be given another one.
-        """
-        if not self.config.in_rounds:
-            return None
-        most, seen = RULES[self.config.rule][1], self.people[person].seen
-        waiting = (self.questions[i] for i in self._handed)
-        able = [
-            (len(q.votes) + q.live, q.id)
-            for q in waiting
-            if q.person is None and len(q.votes) + q.live < most and q.fact not in seen
-        ]
-        return self.questions[min(able)[1]] if able else None
-
     def first(self, person: int, candidates: Iterable[int]) -> Question | None:
         """The first of some questions that this person was not given yet."""
         seen = self.people[person].seen
@@ -579,16 +528,6 @@ class Board:
     def enough(self) -> bool:
         """Whether nobody is asked further."""
         return self.full or (self.exhausted and self.config.when_all_asked == "finish")
-
-    def decided(self) -> Iterator[tuple[Question, bool]]:
-        """Real questions that are closed by votes, with the answer; a tie people gave up on too."""
-        for question in self.questions.values():
-            if question.purpose == "main" and question.verdict.wanted == 0:
-                answer = question.verdict.answer
-                if answer is None:
-                    # A sort cannot go on without one; what nobody could decide goes either way.
-                    answer = hash(question.fact) * 0x9E3779B97F4A7C15 >> 40 & 1 == 1
-                yield question, answer
 
     def summary(self, now: float) -> dict[str, Any]:
         """What an overview needs of the board, without looking at every question."""
@@ -629,14 +568,14 @@ class Board:
             question.counted_as = question.standing
             self._counts[question.counted_as] += 1
         shelf = self.free.setdefault(question.person if real else "holdout", {})
-        wanted = 0 if question.closed else question.verdict.wanted
-        _put(shelf, question.id, wanted > question.live)
-        handed = question.purpose == "main" and 0 < wanted <= question.live
-        _put(self._handed, question.id, handed)
+        if question.verdict.wanted > question.live:
+            shelf[question.id] = None
+        else:
+            shelf.pop(question.id, None)
 
     def _give(self, person: Participant, question: Question, change: int) -> None:
         """A person was given a question, or it was taken back unanswered."""
-        person.given[question.posed_as] += change
+        person.given[question.purpose] += change
         person.seen[question.fact] += change
         if not person.seen[question.fact]:
             del person.seen[question.fact]
@@ -653,10 +592,3 @@ class Board:
         if not person.holds:
             del self.active[person.id]
         question.live -= 1
-
-
-def _put(shelf: dict[int, None], number: int, there: bool) -> None:
-    if there:
-        shelf[number] = None
-    else:
-        shelf.pop(number, None)

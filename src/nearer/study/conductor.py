@@ -20,7 +20,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,34 +29,23 @@ from nearer.study.actions import AHEAD, add_map, pose
 from nearer.study.board import Board, Ledger
 from nearer.study.store import Store
 
-_AFTER_NOTHING = 0.5  # a study of few objects runs out of questions to choose
-_AFTER_FAILURE = 5.0
+_PAUSE = 1.0  # after a job that failed, or brought nothing, as few objects have few questions
 Job = dict[str, Any]
 
 
-def questions_due(board: Board, sorted_at: Mapping[int | None, int], taken: int = 0) -> Job | None:
+def questions_due(board: Board, taken: int = 0) -> Job | None:
     """Which questions should be chosen now, if any.
 
-    `sorted_at` has the board's `news` when a sort, everybody's or one person's, was last asked,
-    which has nothing to add before there are further ones; `taken` says how many questions were
-    taken while the last batch was being chosen.
+    `taken` says how many questions were taken while the last batch was being chosen.
     """
     config = board.config
-
-    def has_news(person: int | None) -> bool:
-        return not config.in_rounds or board.news != sorted_at.get(person)
-
     if board.state != "running" or board.full or config.task != "two":
         return None
     if config.scope == "person":
-        short = [who for who in board.active if board.stock(who) < AHEAD and has_news(who)]
+        short = [who for who in board.active if board.stock(who) < AHEAD]
         return {"job": "choose", "person": short[0], "n_questions": 2 * AHEAD} if short else None
-    if board.exhausted and not board.stock():
-        return None
-    if config.in_rounds:
-        return {"job": "choose", "person": None} if has_news(None) and not board.stock() else None
     need = max(AHEAD * len(board.active), 2 * taken)
-    if board.stock() > need // 2:
+    if (board.exhausted and not board.stock()) or board.stock() > need // 2:
         return None
     return {"job": "choose", "person": None, "n_questions": max(config.batch, need)}
 
@@ -74,7 +63,6 @@ class Conductor:
         self._store = store
         self._mapped = 0
         # Read and written in the writer's thread alone.
-        self._sorted_at: dict[int | None, int] = {}
         self._taken = 0
         self._chooser = _Loop("choosing questions", store.path, 5, self._choice, self._stock)
         self._drawer = _Loop("drawing the map", store.path, 10, self._drawing, self._draw)
@@ -97,15 +85,14 @@ class Conductor:
             loop.close()
 
     def _choice(self, board: Board) -> Job | None:
-        job = questions_due(board, self._sorted_at, self._taken)
+        job = questions_due(board, self._taken)
         if job is None:
             self.stocked.set()
             return None
-        return {**job, "answers": board.answers, "news": board.news}
+        return {**job, "answers": board.answers}
 
     def _stock(self, job: Job, reply: dict[str, Any]) -> bool:
         def keep(ledger: Ledger) -> int:
-            self._sorted_at[job["person"]] = job["news"]
             self._taken = max(ledger.board.answers - job["answers"], self._taken * 3 // 4)
             return pose(ledger, **reply)
 
@@ -166,11 +153,11 @@ class _Loop(threading.Thread):
             if self._stopped or job is None:
                 return
             try:
-                pause = 0.0 if self._keep(job, self.ask(job)) else _AFTER_NOTHING
+                pause = 0.0 if self._keep(job, self.ask(job)) else _PAUSE
                 self.trouble = None
             except (NearerError, OSError, RuntimeError, ValueError) as error:
                 self.trouble = None if self._stopped else f"{self.name} failed: {error}"
-                pause = _AFTER_FAILURE
+                pause = _PAUSE
             with self._news:
                 self._news.wait_for(lambda: self._stopped, pause)
 
@@ -181,11 +168,8 @@ class _Loop(threading.Thread):
             self._news.notify_all()
         if self._process is not None:
             self._process.kill()
-            self._process.wait()
-            for stream in (self._process.stdin, self._process.stdout):
-                if stream is not None:
-                    with contextlib.suppress(OSError, ValueError):
-                        stream.close()
+            with contextlib.suppress(OSError), self._process:  # closes its streams and waits
+                pass
         self.join(timeout=5)
 
     def ask(self, job: Job) -> dict[str, Any]:

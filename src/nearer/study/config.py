@@ -17,15 +17,13 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, Strict, model_validator
 
-from nearer.algorithms import methods
 from nearer.errors import InvalidInput
 from nearer.files import decoded, read_bytes
 from nearer.study.words import Checked, Line, Text, default_texts, parse, read_words, to_html
 from nearer.trials import Task
 
-_IN_ROUNDS = tuple(name for name, way in methods.METHODS.items() if way.in_studies)
-#: what teaches most chosen from the answers there are; methods that go on in rounds; by chance
-METHODS = ("informative", *_IN_ROUNDS, "random")
+#: what teaches most chosen from the answers there are; by chance
+METHODS = ("informative", "random")
 #: rule: (people asked at first, votes at most, votes that decide)
 RULES: dict[str, tuple[int, int, int]] = {
     "1": (1, 1, 1),
@@ -252,7 +250,7 @@ class Config(Checked):
     choose: AtLeastOne = 1
     method: Line = "informative"
     scope: Literal["pooled", "person"] = "pooled"
-    #: "1", "2+1", "3", "5"; empty: what suits the method
+    #: "1", "2+1", "3", "5"; empty: 1
     votes: Line = ""
     n_components: AtLeastOne | None = None
     #: questions chosen at a time, at least
@@ -371,16 +369,9 @@ class Config(Checked):
             )
 
     @property
-    def in_rounds(self) -> bool:
-        """Whether the method asks in rounds and takes decisions for true."""
-        return self.method in _IN_ROUNDS
-
-    @property
     def rule(self) -> str:
         """How many people a question is put to."""
-        if self.votes:
-            return self.votes
-        return "2+1" if self.in_rounds and self.scope == "pooled" else "1"
+        return self.votes or "1"
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Config:

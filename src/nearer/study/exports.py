@@ -33,7 +33,7 @@ SELECT a.id AS answer, a.person AS id, p.pseudonym AS person, q.id AS question, 
        a.person IN (SELECT person FROM excluded) AS excluded, coalesce(b.method, '') AS method,
        coalesce(i.panel, '') AS panel, coalesce(i.external, '') AS external,
        EXISTS (SELECT 1 FROM answers c WHERE c.supersedes = a.id) AS taken_back
-FROM answers a JOIN posed q ON q.id = a.question JOIN leases l ON l.id = a.lease
+FROM answers a JOIN questions q ON q.id = a.question JOIN leases l ON l.id = a.lease
 JOIN people p ON p.id = a.person
 LEFT JOIN batches b ON b.id = q.batch LEFT JOIN identities i ON i.person = a.person
 ORDER BY a.id
@@ -356,7 +356,7 @@ def overview(
     counted, quota = board.pop("answers"), board["quota"]
     kinds = dict(
         db.execute(
-            "SELECT q.purpose, count(*) FROM standing a JOIN posed q ON q.id = a.question"
+            "SELECT q.purpose, count(*) FROM standing a JOIN questions q ON q.id = a.question"
             " GROUP BY q.purpose"
         ).fetchall()
     )

@@ -1,30 +1,26 @@
 """What a researcher brings: things to compare, questions to ask, answers that were given before.
 
-*Items.* A folder or a ZIP of pictures, sound or film; a CSV with a column of texts or of file
-names; a text file with one item a line; or the ``init.yaml`` of Salmon (Sievert, Nowak and Rogers
-2023), whose targets, texts, ``max_queries``, skip button and sampling are taken over.
+*Items.* A file is taken only when its name, its first bytes and, for pictures, a full decoding
+agree. TIFF, which browsers do not show, becomes PNG. A drawing (SVG) is kept as it is, since the
+headers of its reply let it run and fetch nothing (see `nearer.study.app`). Of Salmon's
+``init.yaml`` (Sievert, Nowak and Rogers 2023) targets, texts, dimension, ``max_queries`` and the
+skip button are taken over.
 
-A file is taken only when its name, its first bytes and, for pictures, a full decoding agree. TIFF,
-which browsers do not show, becomes PNG. A drawing (SVG) is kept as it is, since the headers of its
-reply let it run and fetch nothing (see `nearer.study.app`).
+*Questions.* A column ``position`` fixes the trial in which everybody is asked a question; those
+without one are mixed in by the setting ``own_share``, in the order of the list. A column ``answer``
+says what a careful person chooses, which makes the question a check that no program can tell from
+the others.
 
-*Questions.* A table with the columns ``head``, ``a``, ``b``, with names or numbers of items. A
-column ``position`` fixes the trial in which everybody is asked a question; those without one are
-mixed in by the setting ``own_share``, in the order of the list. A column ``answer`` says what a
-careful person chooses, which makes the question a check that no program can tell from the others.
-
-*Answers.* What `nearer study export` writes, Salmon's responses, or tripletTools' file. Lines that
-choose none of two things, or that the study does not count, are left out, and said so.
+*Answers* are read as `nearer.read_triplets` reads them.
 """
 
 from __future__ import annotations
 
 import html
 import io
+import math
 import re
-import warnings
 import zipfile
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,10 +28,11 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
+import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from nearer.checks import amount
-from nearer.errors import DroppedRows, InvalidInput
+from nearer.errors import InvalidInput
 from nearer.files import decoded, read_bytes
 from nearer.study.board import (
     Answer,
@@ -49,22 +46,14 @@ from nearer.study.board import (
     fact,
 )
 from nearer.study.config import part, read_yaml
+from nearer.trials import Trials
 
 _TEXT_COLUMNS = ("text", "label", "name", "item", "target", "word")
 _FILE_COLUMNS = ("file", "filename", "path", "image", "audio", "video")
 _ALT_COLUMNS = ("alt", "description")
-_HEAD = ("head", "query", "center")
-_NEAR = ("winner", "near", "answer")
-_FAR = ("loser", "far")
-_PERSON = ("person", "puid", "worker_id", "participant")
-_TWICE = "an item named twice, as in checks"
-_UNDECIDED = "nobody chose between two"
-_NOT_COUNTED = "taken back, or of people who do not count"
-_MAX_ITEMS = 10_000
 _MAX_TEXT = 2_000
 _MAX_BYTES = 64 * 1024 * 1024
 _MAX_TOTAL = 2 * 1024 * 1024 * 1024
-_MAX_PIXELS = 50_000_000
 _MIME = {
     "image/png": (".png", rb"\x89PNG\r\n\x1a\n"),
     "image/jpeg": (".jpg .jpeg", rb"\xff\xd8\xff"),
@@ -98,37 +87,26 @@ class Item:
 
 
 class Brought(NamedTuple):
-    """Items and what came with them; only Salmon's file has more than items."""
+    """Items and what came with them."""
 
     items: list[Item]
     settings: dict[str, Any]
-    questions: list[OwnQuestion]
-    #: what of the file is not taken over, in words
+    #: what is not taken over, in words
     notes: list[str]
 
 
-class EarlierAnswer(NamedTuple):
-    """An answer from another study."""
-
-    head: int
-    near: int
-    far: int
-    person: str = ""
-    response_ms: float | None = None
-
-
 def read_items(source: Path) -> Brought:
-    """The items at a path, and what comes with them."""
-    suffix = source.suffix.lower()
+    """The items of a folder, ZIP, table, text file or Salmon's init.yaml."""
+    suffix, notes = source.suffix.lower(), list[str]()
     if source.is_dir():
-        files = (p for p in sorted(source.rglob("*")) if p.is_file() and not _is_hidden(p.name))
-        items = read_files(
-            (p.relative_to(source).as_posix(), p.read_bytes()) for p in files if _is_media(p.name)
-        )
+        paths = {p.relative_to(source).as_posix(): p for p in source.rglob("*") if p.is_file()}
+        names, others = _media_among(paths)
+        items = read_files((name, paths[name].read_bytes()) for name in names)
+        notes = others
     elif not source.is_file():
         raise InvalidInput(f"{source}: no such file or folder")
     elif suffix == ".zip":
-        items = read_zip(source.read_bytes(), source.name)
+        items, notes = read_zip(source.read_bytes(), source.name)
     elif suffix in (".csv", ".tsv"):
         items = _read_table(source)
     elif suffix == ".txt":
@@ -140,7 +118,7 @@ def read_items(source: Path) -> Brought:
             f"{source}: must be a folder or ZIP of pictures, sound or film, a CSV, "
             "a text file with one item a line, or Salmon's init.yaml"
         )
-    return Brought(_check_items(items, source), {}, [], [])
+    return Brought(_check_items(items, source), {}, notes)
 
 
 def _lines(path: Path) -> list[str]:
@@ -204,11 +182,7 @@ def _column(columns: Sequence[str], wanted: Sequence[str]) -> str | None:
 
 
 def _read_salmon(path: Path) -> Brought:
-    """Salmon's file: targets, texts, and how questions are sampled.
-
-    ``details`` fix questions at places, queries of ``Validation`` are asked of everybody, ``probs``
-    say in which shares; every sampler that learns becomes `informative`.
-    """
+    """Salmon's file: targets and texts; every way to sample becomes the study's own."""
     given = read_yaml(path)
     options = {**given, **part(path, given, "html")}  # older files keep these at the top
     settings: dict[str, Any] = {}
@@ -219,8 +193,8 @@ def _read_salmon(path: Path) -> Brought:
     if isinstance(queries, int) and queries > 0:
         settings["questions"] = queries
     settings["can_skip"] = bool(options.get("skip_button", False))
-    sampling = part(path, given, "sampling")
-    dimension = given.get("d", part(path, sampling, "common").get("d"))
+    common = part(path, part(path, given, "sampling"), "common")
+    dimension = given.get("d", common.get("d"))
     if isinstance(dimension, int) and dimension >= 1:
         settings["n_components"] = dimension
     targets = given.get("targets")
@@ -234,8 +208,11 @@ def _read_salmon(path: Path) -> Brought:
             "folder beside it; a ZIP given apart from the file goes to --items, "
             "and this file to --config"
         )
-    questions, sampled, notes = _salmon_sampling(path, given, len(items))
-    return Brought(items, {**settings, **sampled}, questions, notes)
+    read = "targets html d title instructions debrief max_queries skip_button"
+    notes = [f"{key}: is not read" for key in sorted(set(given) - set(read.split()))]
+    if {"samplers", "sampling"} & given.keys():
+        notes.append("questions of your own go to --questions, shares and method to --set")
+    return Brought(items, settings, notes)
 
 
 def _salmon_target(source: Path, target: str) -> Item:
@@ -255,86 +232,20 @@ def _plain(markup: str) -> str:
     return html.unescape(re.sub(r"</?[a-zA-Z][^>]*>", "", markup)).strip()
 
 
-def _salmon_sampling(
-    path: Path, given: dict[Any, Any], n_items: int
-) -> tuple[list[OwnQuestion], dict[str, Any], list[str]]:
-    """The questions and settings that Salmon's sampling comes to, and what is not taken over."""
-    sampling, samplers = part(path, given, "sampling"), part(path, given, "samplers")
-    questions: list[OwnQuestion] = []
-    settings: dict[str, Any] = {}
-    notes: list[str] = []
-    for place, detail in part(path, sampling, "details").items():
-        query = detail.get("query") if isinstance(detail, dict) else None
-        if query is None or not str(place).isdecimal():
-            notes.append(f"sampling.details.{place}: has no query of its own at a place 1, 2, …")
-            continue
-        questions.append(OwnQuestion(*_three(path, query, n_items), position=int(place)))
-    probs = {str(k): _share(path, k, v) for k, v in part(path, sampling, "probs").items()}
-    total = sum(probs.values()) or 1.0
-    for name in samplers:
-        options = part(path, samplers, name)
-        if "validation" not in f"{name} {options.get('class', '')}".lower():
-            continue
-        listed = [OwnQuestion(*_three(path, q, n_items)) for q in options.get("queries") or ()]
-        share = probs.get(str(name), 0.0) / total
-        if listed:
-            questions += [q for q in listed if q not in questions]
-            settings["own_share"] = round(share, 4) or 0.2
-        elif share:
-            settings["holdout_share"] = min(round(share, 4), 0.5)
-        if "n_queries" in options:
-            notes.append(f"samplers.{name}.n_queries: hold-outs are drawn anew for everybody")
-    others = [n for n in samplers if "validation" not in f"{n}".lower()]
-    learning = [n for n in others if "random" not in n.lower() and "roundrobin" not in n.lower()]
-    if others and not learning:
-        settings["method"] = "random"
-    if len(others) > 1:
-        notes.append(f"samplers {', '.join(others)}: asked as one method, not side by side")
-    known = {"probs", "details", "common"}
-    notes += [f"sampling.{key}: is not read" for key in sampling if key not in known]
-    read = "targets html sampling samplers d title instructions debrief max_queries skip_button"
-    notes += [f"{key}: is not read" for key in sorted(set(given) - set(read.split()))]
-    return _checked(questions, path), settings, notes
-
-
-def _share(path: Path, name: Any, value: Any) -> float:
-    if isinstance(value, int | float) and 0 <= value < float("inf"):
-        return float(value)
-    raise InvalidInput(f"{path}: sampling.probs.{name}={value!r}: must be a number from 0")
-
-
-def _three(path: Path, query: Any, n_items: int) -> tuple[int, int, int]:
-    good = isinstance(query, list) and len(query) == 3 and all(isinstance(i, int) for i in query)
-    if not good or not all(0 <= i < n_items for i in query):
-        raise InvalidInput(
-            f"{path}: query {query!r}: must be three numbers from 0 to {n_items - 1}"
-        )
-    head, a, b = query
-    return head, a, b
-
-
 # Files -----------------------------------------------------------------------------------------
 
 
-def left_out(source: Path) -> list[str]:
-    """Files in a folder or ZIP that are not taken, since they are no media of a known kind."""
-    if source.is_dir():
-        files = [p for p in sorted(source.rglob("*")) if p.is_file()]
-        names = [p.relative_to(source).as_posix() for p in files]
-    elif source.suffix.lower() == ".zip":
-        with zipfile.ZipFile(source) as archive:
-            names = sorted(info.filename for info in archive.infolist() if not info.is_dir())
-    else:
-        return []
-    return [name for name in names if not _is_media(name) and not _is_hidden(name)]
-
-
-def _is_media(name: str) -> bool:
-    return PurePath(name).suffix.lower() in SUFFIXES
-
-
-def _is_hidden(path: str) -> bool:
-    return any(part.startswith((".", "__MACOSX")) for part in PurePosixPath(path).parts)
+def _media_among(names: Iterable[str]) -> tuple[list[str], list[str]]:
+    """The names of media in order, and a note on files that are neither media nor hidden."""
+    media, others = list[str](), list[str]()
+    for name in sorted(names):
+        if not any(part.startswith((".", "__MACOSX")) for part in PurePosixPath(name).parts):
+            (media if PurePath(name).suffix.lower() in SUFFIXES else others).append(name)
+    if not others:
+        return media, []
+    named = ", ".join(others[:10]) + (" …" if len(others) > 10 else "")
+    kinds = f"no pictures, sound or film of a kind that is taken ({' '.join(SUFFIXES)})"
+    return media, [f"left out {amount(len(others), 'file')}, {kinds}: {named}"]
 
 
 def read_files(files: Iterable[tuple[str, bytes]]) -> list[Item]:
@@ -347,8 +258,8 @@ def read_files(files: Iterable[tuple[str, bytes]]) -> list[Item]:
     return items
 
 
-def read_zip(content: bytes, name: str) -> list[Item]:
-    """The media files in a ZIP. Nothing is unpacked to disk; paths that leave it are refused."""
+def read_zip(content: bytes, name: str) -> tuple[list[Item], list[str]]:
+    """The media files in a ZIP, and notes. Paths that leave it are refused."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             infos = [info for info in archive.infolist() if not info.is_dir()]
@@ -359,8 +270,8 @@ def read_zip(content: bytes, name: str) -> list[Item]:
                     raise InvalidInput(f"{name}: the path {info.filename!r} leaves the archive")
             if sum(info.file_size for info in infos) > _MAX_TOTAL:
                 raise InvalidInput(f"{name}: unpacks to more than {_MAX_TOTAL} bytes")
-            names = sorted(i.filename for i in infos if _is_media(i.filename))
-            return read_files((n, _unpack(archive, n)) for n in names if not _is_hidden(n))
+            media, notes = _media_among(info.filename for info in infos)
+            return read_files((n, _unpack(archive, n)) for n in media), notes
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
         raise InvalidInput(f"{name}: is no ZIP that can be unpacked: {error}") from error
 
@@ -373,11 +284,8 @@ def _unpack(archive: zipfile.ZipFile, name: str) -> bytes:
 
 def _check_items(items: list[Item], source: Path) -> list[Item]:
     """Refuse too few or too many items, and names that cannot be shown or told apart."""
-    if not 3 <= len(items) <= _MAX_ITEMS:
-        raise InvalidInput(
-            f"{source}: holds {len(items)} items; comparing needs at least 3, and at most "
-            f"{_MAX_ITEMS} are taken"
-        )
+    if len(items) < 3:
+        raise InvalidInput(f"{source}: holds {len(items)} items; comparing needs at least 3")
     seen: set[str] = set()
     for item in items:
         if not 0 < len(item.name) <= _MAX_TEXT or not item.name.replace("\n", " ").isprintable():
@@ -468,10 +376,10 @@ def _as_png(name: str, content: bytes) -> bytes:
 def _opened(name: str, content: bytes) -> Iterator[Image.Image]:
     try:
         with Image.open(io.BytesIO(content)) as image:
-            if image.width * image.height > _MAX_PIXELS:
+            if image.width * image.height > (most := Image.MAX_IMAGE_PIXELS or math.inf):
                 raise InvalidInput(
-                    f"{name}: is {image.width} x {image.height} pixels; at most {_MAX_PIXELS} "
-                    "in all are taken, make it smaller"
+                    f"{name}: is {image.width} x {image.height} pixels; at most {most} in all are "
+                    "taken, make it smaller"
                 )
             yield image
     except InvalidInput:
@@ -485,15 +393,15 @@ def _opened(name: str, content: bytes) -> Iterator[Image.Image]:
 # Questions and answers -------------------------------------------------------------------------
 
 
-def _finder(path: Path, names: Sequence[str]) -> Callable[[str, int], int]:
+def _finder(path: Path, names: Sequence[str]) -> Callable[..., int]:
     """Finds items by name, or by number where no item has that name."""
     numbers = {str(k): k for k in range(len(names))} | {name: k for k, name in enumerate(names)}
 
-    def find(text: str, line: int) -> int:
+    def find(text: str, where: str = "") -> int:
         if text not in numbers:
             raise InvalidInput(
-                f"{path}: line {line} names {text!r}; must be an item's name, or a number from 0 "
-                f"to {len(names) - 1}"
+                f"{path}:{where} names {text!r}; must be an item's name, or a number from 0 to "
+                f"{len(names) - 1}"
             )
         return numbers[text]
 
@@ -503,113 +411,60 @@ def _finder(path: Path, names: Sequence[str]) -> Callable[[str, int], int]:
 def read_questions(path: Path, names: Sequence[str]) -> list[OwnQuestion]:
     """A table of questions to ask."""
     columns, rows = _table(path)
-    head = _column(columns, _HEAD)
-    if head is None or not {"a", "b"} <= set(columns):
+    if not {"head", "a", "b"} <= set(columns):
         raise InvalidInput(f"{path}: has columns {columns}; must have head, a and b")
-    find = _finder(path, names)
-    found = []
+    find, found, seen = _finder(path, names), list[OwnQuestion](), set[Any]()
     for line, row in rows:
         place, right = row.get("position", ""), row.get("answer", "")
+        where = f"{path}: line {line}"
         if place and (not place.isdecimal() or int(place) < 1):
-            raise InvalidInput(f"{path}: line {line}: position={place!r}: must be 1, 2, …")
-        found.append(
-            OwnQuestion(
-                find(row[head], line),
-                find(row["a"], line),
-                find(row["b"], line),
-                position=int(place) if place else None,
-                expected=find(right, line) if right else None,
-            )
-        )
-    return _checked(found, path)
-
-
-def _checked(questions: list[OwnQuestion], where: Path) -> list[OwnQuestion]:
-    seen: set[Any] = set()
-    for q in questions:
-        if len({q.head, q.a, q.b}) < 3:
-            raise InvalidInput(f"{where}: {q[:3]} compares a thing with itself")
-        if q.expected is not None and q.expected not in (q.a, q.b):
-            raise InvalidInput(f"{where}: {q[:3]}: the answer must be one of the two")
-        if fact(q.head, (q.a, q.b)) in seen:
-            raise InvalidInput(f"{where}: {q[:3]} is listed twice")
-        seen.add(fact(q.head, (q.a, q.b)))
-    return questions
-
-
-def read_answers(path: Path, names: Sequence[str]) -> list[EarlierAnswer]:
-    """A table of answers: head, winner, loser; or tripletTools' Center, Left, Right, Answer."""
-    columns, rows = _table(path)
-    head, near, far = (_column(columns, names) for names in (_HEAD, _NEAR, _FAR))
-    sides = {"left", "right"} <= set(columns)
-    if head is None or near is None or (far is None and not sides):
-        raise InvalidInput(f"{path}: has columns {columns}; must have head, winner and loser")
-    person = _column(columns, _PERSON) or ""
-    find = _finder(path, names)
-    found = []
-    left_out: Counter[str] = Counter()
-    for line, row in rows:
-        if "1" in (row.get("taken_back"), row.get("excluded")):
-            left_out[_NOT_COUNTED] += 1
-            continue
-        if not row[near] and not row.get(far or ""):
-            left_out[_UNDECIDED] += 1
-            continue
-        h, winner = find(row[head], line), find(row[near], line)
-        if far is not None:
-            loser = find(row[far], line)
-        else:
-            left, right = find(row["left"], line), find(row["right"], line)
-            if winner not in (left, right):
-                raise InvalidInput(
-                    f"{path}: line {line}: the answer {row[near]!r} is neither left nor right; "
-                    "mend it, or take the line out"
-                )
-            loser = right if winner == left else left
-        if len({h, winner, loser}) < 3:  # a catch trial says nothing about the items
-            left_out[_TWICE] += 1
-            continue
-        found.append(EarlierAnswer(h, winner, loser, row.get(person, ""), _milliseconds(row)))
-    why = "; ".join(f"{reason}: {count:,}" for reason, count in left_out.items())
-    if not found:
-        raise InvalidInput(
-            f"{path}: holds no answer{f' ({why})' if why else ''}; each needs a line with three "
-            "items that differ"
-        )
-    if why:
-        lines = amount(len(rows), "line")
-        warnings.warn(f"{path}: left out of {lines}, {why}", DroppedRows, stacklevel=2)
+            raise InvalidInput(f"{where}: position={place!r}: must be 1, 2, …")
+        head, a, b = (find(row[name], f" line {line}") for name in ("head", "a", "b"))
+        expected = find(right, f" line {line}") if right else None
+        if len({head, a, b}) < 3:
+            raise InvalidInput(f"{where}: {head, a, b} compares a thing with itself")
+        if expected not in (None, a, b):
+            raise InvalidInput(f"{where}: {head, a, b}: the answer must be one of the two")
+        if fact(head, (a, b)) in seen:
+            raise InvalidInput(f"{where}: {head, a, b} is listed twice")
+        seen.add(fact(head, (a, b)))
+        found.append(OwnQuestion(head, a, b, int(place) if place else None, expected))
     return found
 
 
-def _milliseconds(row: dict[str, str]) -> float | None:
-    for name, unit in (("response_ms", 1.0), ("rt", 1.0), ("response_time", 1000.0)):
-        try:
-            return float(row[name]) * unit
-        except (KeyError, TypeError, ValueError):
-            continue
-    return None
+def read_answers(path: Path, names: Sequence[str]) -> Trials:
+    """Answers about the items, in any form that the library reads; their objects are the items."""
+    from nearer.triplets import read_triplets  # noqa: PLC0415 - loads pandas; serving needs none
+
+    found, find = read_triplets(path, objects="names"), _finder(path, names)
+    if not len(found):
+        raise InvalidInput(f"{path}: holds no answer; each needs three items that differ")
+    items = np.array([find(label) for label in found.labels])
+    rows = items[found.triplets]
+    return Trials.from_triplets(rows, people=found.people, seconds=found.seconds)
 
 
-def import_answers(ledger: Ledger, answers: Sequence[EarlierAnswer]) -> int:
+def import_answers(ledger: Ledger, answers: Trials) -> int:
     """Add earlier answers, under people of their own; they count like all others."""
     board, now = ledger.board, ledger.now
     if board.config.scope == "person":
         raise Refusal(409, "in this study everybody has questions of their own; nothing to add to")
     people: dict[str, int] = {}
     batch = ledger.add(Batch(0, now, None, "import", 0, 0.0)).id
-    for answer in answers:
-        if answer.person not in people:
+    names = [""] * len(answers) if answers.people is None else answers.people.tolist()
+    seconds = np.full(len(answers), np.nan) if answers.seconds is None else answers.seconds
+    times = [None if math.isnan(ms) else ms for ms in (1000 * seconds).tolist()]
+    rows = answers.triplets()[0].tolist()
+    for name, ms, (head, *pair) in zip(names, times, rows, strict=True):
+        if name not in people:
             pseudonym = f"i{ledger.rng.integers(1 << 40):010x}"
-            people[answer.person] = ledger.add(Participant(0, pseudonym, now)).id
-        person = people[answer.person]
-        pair = (answer.near, answer.far)
-        there = board.asked[None].get(fact(answer.head, pair))
+            people[name] = ledger.add(Participant(0, pseudonym, now)).id
+        person, shown = people[name], (pair[0], pair[1])
+        there = board.asked[None].get(fact(head, shown))
         if there is None:
-            there = ledger.add(Question(0, "two", answer.head, pair, "extra", 1, None, batch)).id
-        lease = ledger.add(Lease(0, there, person, pair, now, now)).id
-        ms = answer.response_ms
-        ledger.add(Answer(0, lease, there, person, "chosen", (answer.near,), ms, None, now))
+            there = ledger.add(Question(0, "two", head, shown, "extra", 1, None, batch)).id
+        lease = ledger.add(Lease(0, there, person, shown, now, now)).id
+        ledger.add(Answer(0, lease, there, person, "chosen", shown[:1], ms, None, now))
     for person in people.values():
         ledger.event("finish", person, imported=True)
     return len(answers)

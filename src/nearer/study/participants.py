@@ -242,7 +242,7 @@ def _standing(study: Study, ledger: Ledger, admission: Admission) -> dict[str, A
     person = board.people[admission.person]
     ended = stage in ("finished", "screened")
     last = None
-    if admission.proved and not ended and actions.may_take_back(ledger, person) and person.last:
+    if admission.proved and not ended and actions.may_take_back(person) and person.last:
         lease = board.leases[person.last.lease]
         last = _shown(tokens, actions.trial_of(ledger, lease, person.answered))
     return {

@@ -1,7 +1,7 @@
 -- The tables of a study file, and the rules that the file itself keeps.
 --
--- A study is a log. `people`, `batches`, `questions`, `promoted`, `leases`, `answers` and `events`
--- get rows in order; a row never changes. What the server knows is these rows applied one after the
+-- A study is a log. `people`, `batches`, `questions`, `leases`, `answers` and `events` get
+-- rows in order; a row never changes. What the server knows is these rows applied one after the
 -- other (see board.py). Whatever is decided later about an earlier row is a row of its
 -- own: a person who is excluded, a setting that was changed, an answer that takes the place of the
 -- one before it (`supersedes`).
@@ -61,11 +61,6 @@ CREATE TABLE questions (
   expected INTEGER, -- the item a careful person chooses, where there is a right answer
   odds REAL         -- how much likelier than at random a method was to choose it
 );
--- A hold-out that a sort came to need is a real question from then on.
-CREATE TABLE promoted (
-  id INTEGER PRIMARY KEY, question INTEGER NOT NULL UNIQUE REFERENCES questions (id),
-  batch INTEGER REFERENCES batches (id)
-);
 CREATE TABLE leases (
   id INTEGER PRIMARY KEY, question INTEGER NOT NULL REFERENCES questions (id),
   person INTEGER NOT NULL REFERENCES people (id),
@@ -122,13 +117,6 @@ CREATE TABLE sessions (
 ) WITHOUT ROWID;
 CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 
--- Questions as they stand now.
-CREATE VIEW posed AS
-  SELECT q.id, q.task, q.query, q.shown, q.choose, q.person, q.repeats, q.position, q.expected,
-         q.odds, coalesce(q.batch, p.batch) AS batch,
-         CASE WHEN p.question IS NULL THEN q.purpose ELSE 'main' END AS purpose
-  FROM questions q LEFT JOIN promoted p ON p.question = q.id;
-
 -- Rows of a log stay as they are; only of somebody who withdrew are they deleted.
 CREATE TRIGGER people_keep BEFORE UPDATE ON people
   BEGIN SELECT RAISE (ABORT, 'people are append-only'); END;
@@ -142,10 +130,6 @@ CREATE TRIGGER questions_keep BEFORE UPDATE ON questions
   BEGIN SELECT RAISE (ABORT, 'questions are append-only'); END;
 CREATE TRIGGER questions_stay BEFORE DELETE ON questions
   BEGIN SELECT RAISE (ABORT, 'questions are append-only'); END;
-CREATE TRIGGER promoted_keep BEFORE UPDATE ON promoted
-  BEGIN SELECT RAISE (ABORT, 'promoted are append-only'); END;
-CREATE TRIGGER promoted_stay BEFORE DELETE ON promoted
-  BEGIN SELECT RAISE (ABORT, 'promoted are append-only'); END;
 CREATE TRIGGER leases_keep BEFORE UPDATE ON leases
   BEGIN SELECT RAISE (ABORT, 'leases are append-only'); END;
 CREATE TRIGGER leases_stay BEFORE DELETE ON leases

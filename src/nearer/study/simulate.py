@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from functools import partial
+from itertools import count, takewhile
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,13 +32,13 @@ from nearer.fitting.people import Pace
 from nearer.metrics import triplet_accuracy
 from nearer.questions import answered, random_questions
 from nearer.study import actions
-from nearer.study.board import Ledger, Refusal
+from nearer.study.board import Refusal
 from nearer.study.conductor import questions_due
 from nearer.study.items import Item
 from nearer.study.store import Store, connect, new_study, read_config
-from nearer.study.worker import Worker, collected, draw_map, triplets
+from nearer.study.worker import FEWEST, Worker, collected, draw_map, triplets
 
-_CUTS = (0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
+T = TypeVar("T")
 #: nothing ends a simulation before it has its answers, and nothing but comparisons is asked
 _SIMULATED: dict[str, Any] = {
     "quota": 0, "quality": 1.0, "joins_per_minute": 0, "fastest_ms": 0, "before": [], "after": [],
@@ -56,15 +56,12 @@ class Crowd:
     seconds: float = 0.0
     #: probability that a person leaves for good before finishing
     dropout: float = 0.0
-    #: probability of "can't decide"
-    undecided: float = 0.0
     oracle: Callable[[NDArray[np.int64]], NDArray[np.bool_]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not 0 <= self.error < 0.5:
             raise InvalidInput(f"error={self.error}: must be from 0 to below 0.5")
-        for name in ("dropout", "undecided"):
-            checks.probability(name, getattr(self, name))
+        checks.probability("dropout", self.dropout)
         if not 0 <= self.seconds < math.inf:
             raise InvalidInput(f"seconds={self.seconds}: must be at least 0")
         X, oracle = self.positions, cast("Any", PointOracle(self.positions))
@@ -75,12 +72,8 @@ class Crowd:
             oracle = PsychometricOracle(X, scale=scale, noise="fresh", random_state=0)
         object.__setattr__(self, "oracle", oracle)
 
-    def says(
-        self, query: int, shown: Sequence[int], choose: int, rng: np.random.Generator
-    ) -> list[int] | str:
+    def says(self, query: int, shown: Sequence[int], choose: int) -> list[int] | str:
         """What one person chooses of the shown, best first, or why nothing; query −1 is none."""
-        if self.undecided and rng.random() < self.undecided:
-            return "undecided"
         left, chosen = list(shown), []
         for _ in range(choose):
             if query in left:  # a catch trial
@@ -91,15 +84,6 @@ class Crowd:
             chosen.append(best)
             left.remove(best)
         return chosen
-
-
-@dataclass
-class _Visit:
-    """A person who takes part, and the question in their hands."""
-
-    person: int
-    trial: actions.Trial
-    leaves_at: float
 
 
 @dataclass
@@ -118,67 +102,59 @@ class Simulation:
     def run(self, n_answers: int) -> Simulation:
         """Let people come and answer until there are so many answers, or nothing is left to ask."""
         self._rng = np.random.default_rng(self.seed)
-        store = Store(self.study, lambda: self.now, self._rng, durable=False)
-        with closing(store):
-            store.write(lambda ledger: actions.set_state(ledger, "running"))
+        self._store = Store(self.study, lambda: self.now, self._rng, durable=False)
+        with closing(self._store):
+            self._do(actions.set_state, "running")
             worker = Worker(self.study)
-            sorted_at: dict[int | None, int] = {}
-            # When each seat is free for the next step of the person on it, or for somebody new.
-            seats: list[tuple[float, int, _Visit | None]] = [
-                (self._think(), k, None) for k in range(self.n_people)
-            ]
+            seats = [(self._think(), k, self._seat()) for k in range(self.n_people)]
             heapq.heapify(seats)
             while seats and self.answers < n_answers:
-                self.now, seat, visit = heapq.heappop(seats)
-                _restock(store, worker, sorted_at)
-                stays, after = store.write(partial(self._step, visit))
-                if stays:
-                    heapq.heappush(seats, (self.now + self._think(), seat, after))
+                self.now, k, seat = heapq.heappop(seats)
+                self._restock(worker)
+                if next(seat, None) is not None:
+                    heapq.heappush(seats, (self.now + self._think(), k, seat))
         return self
+
+    def _restock(self, worker: Worker) -> None:
+        """Have questions chosen as long as some are due, as in a served study."""
+        while job := self._store.write(lambda ledger: questions_due(ledger.board)):
+            if not self._do(actions.pose, **worker.do(job)):
+                return
 
     def _think(self) -> float:
         return float(self._rng.exponential(self.crowd.seconds))
 
-    def _step(self, visit: _Visit | None, ledger: Ledger) -> tuple[bool, _Visit | None]:
-        """Whether the seat goes on being used, and who then sits on it."""
-        if visit is None:
+    def _do(self, change: Callable[..., T], *args: Any, **options: Any) -> T:
+        return self._store.write(lambda ledger: change(ledger, *args, **options))
+
+    def _seat(self) -> Iterator[int]:
+        """People who sit there one after the other; each yield is a pause in which one thinks."""
+        config = self._store.facts.config
+        while True:
             try:
-                consent = ledger.board.config.consent_version
-                person = actions.join(ledger, consent=consent).person
+                person = self._do(actions.join, consent=config.consent_version).person
             except Refusal:  # the study has what it needs
-                return False, None
+                return
             self.people += 1
-            actions.get_ready(ledger, person)
-            questions = ledger.board.config.questions
-            stays = self._rng.random() >= self.crowd.dropout
-            leaves_at = math.inf if stays else int(self._rng.integers(questions))
-        else:
-            person, leaves_at = visit.person, visit.leaves_at
-            self._answer(ledger, visit)
-        if ledger.board.people[person].answered >= leaves_at:
-            self.left += 1
-            return True, None
-        trials = actions.hand_out(ledger, person)
-        if not trials:  # somebody who came for nothing was the last to come
-            return visit is not None, None
-        return True, _Visit(person, trials[0], leaves_at)
-
-    def _answer(self, ledger: Ledger, visit: _Visit) -> None:
-        trial = visit.trial
-        query = -1 if trial.query is None else trial.query
-        said = self.crowd.says(query, trial.shown, trial.choose, self._rng)
-        choice, chosen = (said, None) if isinstance(said, str) else ("chosen", tuple(said))
-        self.answers += actions.answer(ledger, visit.person, trial.lease, choice, chosen=chosen)
-
-
-def _restock(store: Store, worker: Worker, sorted_at: dict[int | None, int]) -> None:
-    """Have questions chosen as long as some are due, as the conductor of a served study does."""
-    while job := store.write(lambda ledger: questions_due(ledger.board, sorted_at)):
-        person = job["person"]
-        sorted_at[person] = store.write(lambda ledger: ledger.board.news)
-        reply = worker.do(dict(job))
-        if not store.write(partial(actions.pose, **reply)):
-            return
+            self._do(actions.get_ready, person)
+            trials = self._do(actions.hand_out, person)
+            if not trials:  # somebody who came for nothing was the last to come
+                return
+            leaves = self._rng.random() < self.crowd.dropout
+            leaves_at = int(self._rng.integers(config.questions)) if leaves else -1
+            number = 0
+            while trials and number != leaves_at:
+                yield person
+                trial = trials[0]
+                query = -1 if trial.query is None else trial.query
+                said = self.crowd.says(query, trial.shown, trial.choose)
+                choice, chosen = (said, None) if isinstance(said, str) else ("chosen", tuple(said))
+                self._do(actions.answer, person, trial.lease, choice, chosen=chosen)
+                self.answers += 1
+                number += 1
+                trials = self._do(actions.hand_out, person)
+            self.left += number == leaves_at
+            yield person
 
 
 def plan(
@@ -214,7 +190,7 @@ def plan(
     counted = len(answers.answers)
     cost = simulation.answers / max(counted, 1)
     curve = []
-    for m in (round(cut * counted) for cut in _CUTS):
+    for m in reversed(list(takewhile(FEWEST.__le__, (counted >> k for k in count())))):
         d, screens = config.n_components, round(m * cost)
         found = draw_map(answers.first(m), n, n_components=d, seed=seed, holdout=holdout)
         if found is not None:

@@ -1,28 +1,26 @@
 """The study's file: SQLite with one writer and group commit.
 
-Many threads that each commit for themselves wait for each other's disk. Here everything that
-changes the file is a function handed to one thread. That thread takes all functions that are
-waiting, runs them in one transaction, syncs the disk once, and only then tells each caller; so an
-acknowledged answer is on the disk, and the cost of the sync is shared by all who wait for it.
+Everything that changes the file is a function handed to one thread. That thread takes all functions
+that are waiting, runs them in one transaction, syncs the disk once, and only then tells each
+caller. So an acknowledged answer is on the disk, and the cost of the sync is shared.
 
-A function that turns a request down raises `Refusal` before it has touched anything, and the
-others go on. Where a function fails in any other way, each of its group is run again by itself.
-When the file itself cannot be written, the whole group gets `StoreTrouble`, nobody is told
-"stored", and `Store.trouble` says why until a later group succeeds.
+A function that turns a request down raises `Refusal` before it has touched anything, and the others
+go on. Where a function fails in any other way, each of its group is run again by itself. When the
+file itself cannot be written, the whole group gets `StoreTrouble`, and `Store.trouble` says why
+until a later group succeeds.
 
-The board, which is the state in memory, belongs to the writer's thread: a change gets it with its
-`Ledger`, and nobody else reads it. What everybody may know at any time (settings, items, whether
-the study is open) is published after every commit as `Store.facts`, which never changes itself. The
-board is rebuilt from the file whenever a group was rolled back, or another process changed the file
-(SQLite's ``data_version`` says so).
+The board, which is the state in memory, belongs to the writer's thread. What everybody may know at
+any time is published after every commit as `Store.facts`. The board is rebuilt from the file
+whenever a group was rolled back, or another process changed the file (SQLite's ``data_version``).
 
 What was erased is overwritten in the file at once (``secure_delete``), but older pages stay in the
 write-ahead log until it is emptied. So after an erasure the writer empties it, as soon as nobody
-reads an older state, and at most once a second.
+reads an older state.
 """
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import hashlib
 import json
@@ -197,9 +195,7 @@ T = TypeVar("T")
 Change = Callable[[Ledger], T]
 Waiting = tuple[Change[Any], "Future[Any]"]
 
-_GROUP = 512  # changes in one transaction at most, so that nobody waits for a long one
-_CACHE_KIB = 16_384
-_BETWEEN_SCRUBS = 1.0  # seconds; emptying the write-ahead log costs a few syncs
+_AGAIN = 1.0  # seconds until emptying the write-ahead log is tried again
 
 
 @dataclass(frozen=True)
@@ -235,8 +231,7 @@ class Store:
         self._rng = rng or np.random.default_rng()
         self._version: int | None = None  # of the file that the board was built from
         self._watchers: list[Callable[[Board], None]] = []
-        self._scrub_at: float | None = None
-        self._scrubbed = 0.0
+        self._erased = True  # another process may have left in the log what it erased
         self._waiting: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
         self._readers = threading.local()
         self._db = connect(self.path, check_same_thread=False)
@@ -267,8 +262,8 @@ class Store:
         """Make all waiting changes, then close the file."""
         self._waiting.put(None)
         self._thread.join()
-        if self._scrub_at is not None:
-            self._scrub()
+        if self._erased:
+            self._scrub(_PATIENCE)
         self._db.close()
 
     def reader(self) -> sqlite3.Connection:
@@ -282,22 +277,15 @@ class Store:
         running = True
         while running:
             group: list[Waiting] = []
-            rests = None if self._scrub_at is None else max(self._scrub_at - time.monotonic(), 0.0)
-            try:
-                taken = self._waiting.get(timeout=rests)
-                while taken is not None:
-                    # From here on a caller who went away can no longer cancel: it is made or not.
-                    if taken[1].set_running_or_notify_cancel():
-                        group.append(taken)
-                    if len(group) >= _GROUP or self._waiting.empty():
-                        break
-                    taken = self._waiting.get()
-                running = taken is not None
-            except queue.Empty:
-                pass
+            with contextlib.suppress(queue.Empty):
+                first = self._waiting.get(timeout=_AGAIN if self._erased else None)
+                taken = [first, *(self._waiting.get() for _ in range(self._waiting.qsize()))]
+                running = None not in taken
+                # From here on a caller who went away can no longer cancel: it is made or not.
+                group = [x for x in taken if x and x[1].set_running_or_notify_cancel()]
             if group:
                 self._commit(group)
-            if self._scrub_at is not None and time.monotonic() >= self._scrub_at:
+            if self._erased:
                 self._scrub()
 
     def _commit(self, group: list[Waiting]) -> None:
@@ -323,8 +311,7 @@ class Store:
             return
         if self._db.total_changes > before:  # reading alone proves nothing about the disk
             self.trouble = None
-        if ledger.erased:
-            self._scrub_at = max(time.monotonic(), self._scrubbed + _BETWEEN_SCRUBS)
+        self._erased |= ledger.erased
         self._publish()
         for settle, result in settled:
             settle(result)
@@ -350,6 +337,7 @@ class Store:
         version = self._db.execute("PRAGMA data_version").fetchone()[0]
         if version != self._version:
             self._board, self._version = replay(self._db), version
+            self._erased = True
             self._publish()
 
     def _publish(self) -> None:
@@ -358,17 +346,12 @@ class Store:
         for watcher in self._watchers:
             watcher(board)
 
-    def _scrub(self) -> None:
-        """Empty the write-ahead log; later, if somebody reads from it just now."""
-        try:
-            self._db.execute("PRAGMA busy_timeout = 0")
-            busy = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-        except sqlite3.OperationalError:
-            busy = 1
-        finally:
-            self._db.execute(f"PRAGMA busy_timeout = {_PATIENCE * 1000}")
-        self._scrubbed = time.monotonic()
-        self._scrub_at = self._scrubbed + _BETWEEN_SCRUBS if busy else None
+    def _scrub(self, patience: int = 0) -> None:
+        """Empty the write-ahead log; later, if others read from it for more seconds than that."""
+        self._db.execute(f"PRAGMA busy_timeout = {patience * 1000}")
+        with contextlib.suppress(sqlite3.OperationalError):
+            self._erased = bool(self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
+        self._db.execute(f"PRAGMA busy_timeout = {_PATIENCE * 1000}")
 
 
 _PATIENCE = 10  # seconds to wait for another process that writes
@@ -391,7 +374,6 @@ def connect(
         db.execute("PRAGMA foreign_keys = ON")
         db.execute("PRAGMA secure_delete = ON")
         db.execute("PRAGMA synchronous = FULL")
-        db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         found = read_header(db).get("format")
     except sqlite3.Error as error:
         raise InvalidInput(f"{path}: is not a study that can be opened: {error}") from error

@@ -25,7 +25,6 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,9 +33,6 @@ from numpy.typing import NDArray
 
 import nearer
 from nearer.algorithms.choose_questions import Candidates
-from nearer.algorithms.methods import METHODS
-from nearer.asking.oracles import Memory
-from nearer.asking.run import Session
 from nearer.embedding import Embedding
 from nearer.errors import AnswersWarning
 from nearer.fitting.initial import principal_axes
@@ -44,7 +40,7 @@ from nearer.metrics import triplet_accuracy
 from nearer.questions import Answers, Questions, find, pack, weighted
 from nearer.study.board import COUNTED, decode
 from nearer.study.config import Config
-from nearer.study.store import connect, read_config, replay
+from nearer.study.store import connect, read_config
 from nearer.trials import Trials
 
 if TYPE_CHECKING:
@@ -85,7 +81,7 @@ def collected(
     """
     rows = db.execute(
         """SELECT q.task, q.query, q.shown, a.chosen, q.choose, a.person, coalesce(q.odds, 1.0)
-           FROM standing a JOIN posed q ON q.id = a.question
+           FROM standing a JOIN questions q ON q.id = a.question
            WHERE q.purpose IN (SELECT value FROM json_each(?))
            AND a.choice IN ('chosen', 'undecided') AND coalesce(a.person = ?, 1)
            AND a.person NOT IN (SELECT person FROM excluded) ORDER BY a.id""",
@@ -145,9 +141,9 @@ def asked_facts(
     Odds are nan where a question was not chosen, or nobody knows how.
     """
     rows = db.execute(
-        """SELECT query, json_extract(shown, '$[0]'), json_extract(shown, '$[1]'), odds FROM posed
-           WHERE task = 'two'
-           AND (purpose IN ('holdout', 'extra', 'own') OR (purpose = 'main' AND person IS ?))""",
+        """SELECT query, json_extract(shown, '$[0]'), json_extract(shown, '$[1]'), odds
+           FROM questions WHERE task = 'two'
+           AND (purpose IN ('holdout', 'extra', 'own') OR purpose = 'main' AND person IS ?)""",
         (person,),
     ).fetchall()
     table = np.array(rows, dtype=np.float64).reshape(-1, 4)
@@ -271,49 +267,12 @@ class Choosing:
         return questions, self._belief.odds(questions)
 
 
-class Sorting:
-    """A strategy that sorts; it starts over when a decision that it used was taken back."""
-
-    def __init__(self, method: str, n_objects: int, seed: int) -> None:
-        # many people are here at once, and each of a round's questions can go to another one
-        way = METHODS[method]
-        few = {"order": "fewest-rounds"} if "order" in way.takes else {}
-        self._make = partial(way.make, n_objects, random_state=seed, **few)
-        self._decided = np.empty((0, 3), dtype=np.int64)
-        self._session: Session[Any] = Session(self._make())
-
-    def open(self, decided: NDArray[np.int64]) -> Questions:
-        """The questions that are open after these decisions, rows ``(head, near, far)``."""
-        known = len(self._decided)
-        if not np.array_equal(decided[:known], self._decided):
-            same, answered_before = Memory(decided).recall(self._decided)
-            if not (same & answered_before).all():
-                self._session = Session(self._make())
-            known = 0
-        new = decided[known:]
-        if len(new):
-            self._session.tell(new, np.ones(len(new), dtype=np.bool_))
-        self._decided = decided
-        return self._session.open
-
-    @property
-    def done(self) -> bool:
-        """Whether the algorithm has all it needs."""
-        return self._session.done
-
-    @property
-    def result(self) -> Any:
-        """What the algorithm found, once it is done."""
-        return self._session.result
-
-
 class Worker:
     """Does jobs on a study file."""
 
     def __init__(self, path: Path) -> None:
         self._db = connect(path, read_only=True)
         self._choosings: dict[int | None, Choosing] = {}
-        self._sortings: dict[int | None, Sorting] = {}
 
     def do(self, job: dict[str, Any]) -> dict[str, Any]:
         """One job, ``choose`` or ``map``, on one consistent state of the file.
@@ -332,14 +291,9 @@ class Worker:
                 fitted = draw_map(answers, n, n_components=d, seed=config.seed, holdout=holdout)
                 return {"map": fitted}
             began, person, seen = time.perf_counter(), job.get("person"), last_answer(self._db)
-            choose = self._sort if config.in_rounds else self._choose
-            chosen = choose(config, n, person, job.get("n_questions", 0))
-            return {
-                **chosen,
-                "seen": seen,
-                "person": person,
-                "seconds": time.perf_counter() - began,
-            }
+            chosen = self._choose(config, n, person, job["n_questions"])
+            seconds = time.perf_counter() - began
+            return {**chosen, "seen": seen, "person": person, "seconds": seconds}
         finally:
             self._end_reading()
 
@@ -365,22 +319,6 @@ class Worker:
         questions, odds = chooser.choose(rows, *asked, n_questions, rng, weights=weights)
         known = None if odds is None else odds.tolist()
         return {"questions": questions.tolist(), "odds": known, "done": not len(questions)}
-
-    def _sort(self, config: Config, n: int, person: int | None, n_questions: int) -> dict[str, Any]:
-        """The open questions of a sort, from what people decided."""
-        board = replay(self._db)
-        self._end_reading()
-        decided = [
-            (q.query, *(q.shown if answer else q.shown[::-1]))
-            for q, answer in board.decided()
-            if q.person == person
-        ]
-        if person not in self._sortings:
-            self._sortings[person] = Sorting(config.method, n, config.seed + (person or 0))
-        sorting = self._sortings[person]
-        questions = sorting.open(np.array(decided, dtype=np.int64).reshape(-1, 3))
-        whole = {"done": sorting.done, "whole_round": person is None}
-        return {"questions": questions.tolist(), **whole}
 
 
 def main() -> None:

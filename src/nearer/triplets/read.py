@@ -292,6 +292,8 @@ def _choices(table: Table, parts: Mapping[str, int], form: Form, options: Option
         shown = form.objects[form.objects[0] == "head" :]
         chosen = np.tile(np.array([int(part == form.said) for part in shown]), (len(table), 1))
         chosen[[i for i, text in enumerate(said) if text in EMPTY]] = 0
+        if not said and objects.dtype == object:  # near and far are empty where nobody decided
+            chosen[[a in EMPTY and b in EMPTY for a, b in objects[:, 1:].tolist()]] = 0
         return Choices(kind, objects, chosen, form.objects)
     words = [plain_word(name) for name in table.header]
     columns = [words[parts[part]] if words else "" for part in form.objects]
