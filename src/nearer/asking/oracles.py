@@ -22,7 +22,7 @@ any order and any round; or ``"fresh"``, if every asking of it is another draw.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -33,7 +33,7 @@ from scipy.special import expit
 from nearer import checks
 from nearer.asking.protocol import Oracle, as_answers
 from nearer.distances import Distances
-from nearer.errors import ContradictoryAnswers, InvalidInput, MissingAnswer
+from nearer.errors import ContradictoryAnswers, InvalidInput, MissingAnswer, OracleError
 from nearer.questions import (
     Answers,
     Floats,
@@ -56,6 +56,7 @@ __all__ = [
     "PointOracle",
     "PsychometricOracle",
     "RecordedOracle",
+    "from_similarity",
 ]
 
 Noise = Literal["fixed", "fresh"]
@@ -554,3 +555,56 @@ def _hash_to_unit(keys: NDArray[np.uint64]) -> Floats:
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     z ^= z >> np.uint64(31)
     return (z >> np.uint64(11)).astype(np.float64) / float(1 << 53)
+
+
+# A similarity as an oracle: what a scikit-learn or PyTorch model thinks is alike.
+
+
+def from_similarity(
+    f: Callable[[Any, Any], Any], *, tie: float = 0.0
+) -> Callable[[Any], list[bool | None]]:
+    """Make an oracle of a function that says how alike things are.
+
+    Parameters
+    ----------
+    f
+        From m things and m other things to m numbers, the greater the more alike; arrays and
+        tensors will do. Things are what is asked about: numbers as an array, others as a list.
+    tie
+        Similarities that differ by no more than this are a tie, answered by "don't know".
+
+    Examples
+    --------
+    >>> import nearer, numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(40, 2))
+    >>> oracle = nearer.judges.from_similarity(lambda i, j: -((X[i] - X[j]) ** 2).sum(axis=1))
+    >>> nearer.embed(oracle, 40, random_state=0, progress=False).dimension
+    2
+    """
+    checks.oracle(f)
+    if not tie >= 0:
+        raise InvalidInput(f"tie={tie!r}: must be a number from 0, in the units of the similarity")
+
+    def oracle(questions: Any) -> list[bool | None]:
+        if isinstance(questions, np.ndarray):
+            head, a, b = questions.T
+        else:
+            head, a, b = map(list, zip(*questions, strict=True))
+        closer = _similarities(f(head, a), len(questions)) - _similarities(
+            f(head, b), len(questions)
+        )
+        known = np.abs(closer) > tie  # not so for NaN, which is no answer either
+        return [bool(x > 0) if sure else None for x, sure in zip(closer, known, strict=True)]
+
+    return oracle
+
+
+def _similarities(said: Any, count: int) -> Any:
+    if hasattr(said, "detach"):  # a tensor, perhaps on another device
+        said = said.detach().cpu().numpy()
+    values = np.asarray(said, dtype=np.float64)
+    if values.shape != (count,):
+        raise OracleError(
+            f"similarities of shape {values.shape} for {count} pairs: there must be one for each"
+        )
+    return values

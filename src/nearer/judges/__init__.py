@@ -1,9 +1,9 @@
 """Oracles that live elsewhere: language models, similarities, a person at the terminal."""
 
+from nearer.asking.oracles import from_similarity
 from nearer.judges.chat import ChatJudge, ChatReport
 from nearer.judges.inbox import Inbox
 from nearer.judges.panel import Panel, PanelReport
-from nearer.judges.similarity import from_similarity
 
 __all__ = [
     "ChatJudge",
