@@ -106,6 +106,14 @@ def test_numbers_that_name_objects_are_no_coordinates_unless_said(tmp_path, cont
     assert datasets.read_points(file, names="none").shape == (3, 3)
 
 
+def test_names_go_before_numbers(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text("nr,who,x,y\n1,ann,1,2\n2,bob,3,4\n3,cy,0,1\n")
+    with pytest.warns(AnswersWarning, match="'nr' numbers the objects"):
+        found = load_named_points(file)
+    assert (found.names, found.points.shape, found.unread) == (("ann", "bob", "cy"), (3, 2), ())
+
+
 def test_numbers_that_are_names_stay_apart(tmp_path):
     file = tmp_path / "a.csv"
     file.write_text("when,x,y\n0.25,1,2\n0.5,3,4\n12,0,1\n")

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from nearer.datasets import HUMAN, load_human
+from nearer.datasets import HUMAN, load_classes, load_human
 from nearer.datasets.catalogue import entry, locate
 
 # name: answers, objects, triplets, distinct questions
@@ -25,12 +25,12 @@ def load(name):
 def test_counts(name):
     data = load(name)
     answers, objects, triplets, questions = KNOWN[name]
-    assert data.answers.report.rows == answers
+    assert data.report.rows == answers
     assert data.n_objects == objects == entry(name).objects == len(data.labels)
     assert data.triplets.shape == (triplets, 3)
     assert np.array_equal(np.unique(data.triplets), np.arange(objects))
-    assert data.answers.report.never_compared == ()
-    assert len(data.answers.report.groups) == 1
+    assert data.report.never_compared == ()
+    assert len(data.report.groups) == 1
     if questions is not None:
         head, near, far = data.triplets.T
         asked = np.stack([head, np.minimum(near, far), np.maximum(near, far)], axis=1)
@@ -38,8 +38,8 @@ def test_counts(name):
 
 
 def test_repeated_questions_show_the_noise():
-    assert load("alieneggs30").answers.report.disagreement == pytest.approx(0.173, abs=5e-4)
-    assert load("zappos85").answers.report.disagreement is None
+    assert load("alieneggs30").report.disagreement == pytest.approx(0.173, abs=5e-4)
+    assert load("zappos85").report.disagreement is None
 
 
 def test_alieneggs300_follow_the_true_order():
@@ -50,15 +50,15 @@ def test_alieneggs300_follow_the_true_order():
 
 def test_participants():
     for name, people in (("alieneggs30", 416), ("alieneggs300", 231), ("things", 264)):
-        answers = load(name).answers
+        answers = load(name)
         assert len(np.unique(answers.people)) == people
 
 
 def test_musicians_leave_17_rows_out():
     data = load("musicians")
-    assert len(data.answers.report.degenerate) == 17
-    assert data.classes is not None
-    tags = [set(tag.split(";")) - {""} for tag in data.classes]
+    assert len(data.report.degenerate) == 17
+    classes = load_classes("musicians")
+    tags = [set(classes[label].split(";")) - {""} for label in data.labels]
 
     def alike(a, b):
         return len(tags[a] & tags[b]) / max(1, len(tags[a] | tags[b]))
@@ -70,7 +70,7 @@ def test_musicians_leave_17_rows_out():
 
 def test_cars_have_classes():
     data = load("cars")
-    names, counts = np.unique(data.classes, return_counts=True)
+    names, counts = np.unique(list(load_classes("cars").values()), return_counts=True)
     assert dict(zip(names.tolist(), counts.tolist(), strict=True)) == {
         "ordinary": 24,
         "offroad_suv": 17,

@@ -54,7 +54,7 @@ def _describe(data: Any) -> dict[str, Any]:
         "objects": data.objects,
         "licence": data.licence,
         "source": data.source,
-        "bytes": data.size,
+        "bytes": sum(file.size for file in data.files),
         "at_hand": at_hand,
         "files": [str(path) for path in paths.values() if path is not None],
         "missing": missing,

@@ -36,44 +36,19 @@ class DataFile:
 
 @dataclass(frozen=True)
 class Entry:
-    """A data set.
-
-    Attributes
-    ----------
-    name, what
-        What the loaders and ``nearer data`` call it, and one line about it.
-    objects
-        How many objects it has, or how many a loader takes by default.
-    holds
-        ``"points"`` or ``"answers"``.
-    licence, source
-        Its licence, and where it comes from.
-    loader
-        The function of `nearer.datasets` that returns it.
-    files
-        The files it is read from; none where it comes with the package.
-    download, downloaded_sha256
-        The scikit-learn function that can get it, or None, and the checksum of what that returns.
-    read_options
-        How `nearer.read_triplets` reads its first file.
-    """
+    """A data set: what ``nearer data`` says of it, and how it is loaded."""
 
     name: str
     what: str
-    objects: int
-    holds: str
+    objects: int  # or as many as the loader takes by default
+    holds: str  # "points" or "answers"
     licence: str
     source: str
-    loader: str
-    files: tuple[DataFile, ...] = ()
-    download: str | None = None
-    downloaded_sha256: str = ""
-    read_options: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def size(self) -> int:
-        """Bytes of all its files."""
-        return sum(file.size for file in self.files)
+    loader: str  # the function of `nearer.datasets` that returns it
+    files: tuple[DataFile, ...] = ()  # none where it comes with the package
+    download: str | None = None  # the function of scikit-learn that can get it
+    downloaded_sha256: str = ""  # of what that returns
+    read_options: dict[str, Any] = field(default_factory=dict)  # of `nearer.read_triplets`
 
 
 #: every data set, with its files and where they come from
@@ -113,11 +88,7 @@ def locate(file: DataFile) -> Path | None:
 
 
 def find(data: Entry) -> list[Path]:
-    """The paths of the files of a data set.
-
-    `MissingData` says which file to put where; a file with another content than the catalogue says
-    is refused.
-    """
+    """The paths of the files of a data set; a file with another content is refused."""
     paths = []
     for file in data.files:
         path = locate(file)

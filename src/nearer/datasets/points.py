@@ -134,29 +134,11 @@ def _read(path: Path, names: str) -> NamedPoints:
     """Points of a file; `names` as in `read_points`."""
     is_array = content_suffix(path) in (".npy", ".npz")
     columns = {} if is_array else _columns(path)
-    numbers = {name: column for name, column in columns.items() if column.dtype.kind == "f"}
-    texts = {name: column for name, column in columns.items() if name not in numbers}
-    named_by = next((name for name, column in texts.items() if _is_distinct(column)), None)
-    numbering = None  # the column of numbers that is no coordinate
-    if names == "auto" and len(numbers) > 1:
-        found = (name for j, name in enumerate(numbers) if _numbers_objects(j, name, numbers[name]))
-        numbering = next(found, None)
-        named_by = named_by or numbering
-        if numbering is not None:
-            warnings.warn(
-                f"{path}: {numbering!r} numbers the objects and is no coordinate; --names none "
-                "(names='none') makes it one",
-                AnswersWarning,
-                stacklevel=4,
-            )
-    elif names not in ("auto", "none"):
-        if names not in columns:
-            there = ", ".join([*columns][:8]) or "none, as an array has no columns"
-            raise InvalidInput(f"{path}: no column is called {names!r}; there are {there}")
-        if not _is_distinct(columns[names]):
-            raise InvalidInput(f"{path}: {names!r} has the same name twice: each needs its own")
-        named_by, numbering = names, names
-    used = [column for name, column in numbers.items() if name != numbering]
+    texts = [name for name, column in columns.items() if column.dtype.kind != "f"]
+    named_by = apart = _no_coordinate(path, columns, names)
+    if names in ("auto", "none"):
+        named_by = next((name for name in texts if _is_distinct(columns[name])), apart)
+    used = [column for name, column in columns.items() if name not in (*texts, apart)]
     if not used and not is_array:
         raise InvalidInput(f"{path}: has no column of numbers")
     try:
@@ -166,11 +148,32 @@ def _read(path: Path, names: str) -> NamedPoints:
     called = None
     if named_by is not None:
         called = tuple(
-            np.format_float_positional(x, trim="-") if named_by in numbers else x
+            x if named_by in texts else np.format_float_positional(x, trim="-")
             for x in columns[named_by].tolist()
         )
-    unread = tuple(name for name in texts if name != named_by)
-    return NamedPoints(points, called, unread)
+    return NamedPoints(points, called, tuple(name for name in texts if name != named_by))
+
+
+def _no_coordinate(path: Path, columns: dict[str, NDArray[Any]], names: str) -> str | None:
+    """The column that is named, or else the one of numbers that numbers the objects."""
+    if names not in ("auto", "none"):
+        if names not in columns:
+            there = ", ".join([*columns][:8]) or "none, as an array has no columns"
+            raise InvalidInput(f"{path}: no column is called {names!r}; there are {there}")
+        if not _is_distinct(columns[names]):
+            raise InvalidInput(f"{path}: {names!r} has the same name twice: each needs its own")
+        return names
+    numbers = [name for name, column in columns.items() if column.dtype.kind == "f"]
+    for j, name in enumerate(numbers):
+        if names == "auto" and len(numbers) > 1 and _numbers_objects(j, name, columns[name]):
+            warnings.warn(
+                f"{path}: {name!r} numbers the objects and is no coordinate; --names none "
+                "(names='none') makes it one",
+                AnswersWarning,
+                stacklevel=5,
+            )
+            return name
+    return None
 
 
 def _array(path: Path) -> NDArray[Any]:

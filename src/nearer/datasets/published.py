@@ -35,9 +35,9 @@ from nearer.triplets import read_table, read_triplets
 __all__ = [
     "HUMAN",
     "Cities",
-    "HumanData",
     "PointData",
     "load_cities",
+    "load_classes",
     "load_digits_mnist",
     "load_human",
     "load_newsgroups",
@@ -60,16 +60,11 @@ class PointData:
         ``(n,)`` classes: a digit, spam or not, a group.
     rows
         ``(n,)`` which rows of the source these are.
-    name, licence, source
-        As in the catalogue.
     """
 
     points: NDArray[np.float64] | csr_array
     labels: NDArray[Any]
     rows: NDArray[np.int64]
-    name: str
-    licence: str
-    source: str
 
 
 def load_digits_mnist(n_objects: int = 1000, *, download: bool = True) -> PointData:
@@ -93,7 +88,7 @@ def load_digits_mnist(n_objects: int = 1000, *, download: bool = True) -> PointD
     )
     rows = np.arange(_at_most(n_objects, len(pixels), data))
     points, labels = pixels[rows].astype(np.float64), classes[rows].astype(np.int64)
-    return PointData(points, labels, rows, data.name, data.licence, data.source)
+    return PointData(points, labels, rows)
 
 
 def load_spambase(
@@ -125,7 +120,7 @@ def load_spambase(
     n = _at_most(n_objects, len(values), data)
     rows = checks.generator(random_state).choice(len(values), n, replace=False)
     points, labels = values[rows, :-1], values[rows, -1].astype(np.int64)
-    return PointData(points, labels, rows, data.name, data.licence, data.source)
+    return PointData(points, labels, rows)
 
 
 def load_newsgroups(
@@ -186,7 +181,7 @@ def load_newsgroups(
     else:
         chosen = csr_array(weights.fit_transform([texts[row] for row in rows.tolist()]))
     labels = np.array(groups)[rows]
-    return PointData(chosen, labels, rows, data.name, data.licence, data.source)
+    return PointData(chosen, labels, rows)
 
 
 def _openml(name: str, home: str) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -213,44 +208,7 @@ def _at_most(n_objects: int, there_are: int, data: Entry) -> int:
     return checks.whole("n_objects", n_objects, most=there_are, rule=rule)
 
 
-@dataclass(frozen=True, eq=False)
-class HumanData:
-    """Answers of people.
-
-    Attributes
-    ----------
-    answers
-        The triplets with participants and a report, as `nearer.read_triplets` returns them.
-    classes
-        The class of each object where one is known (a musician's genres with ``;`` between them,
-        a car's class), else None. For evaluation only.
-    name, licence, source
-        As in the catalogue.
-    """
-
-    answers: Triplets
-    classes: tuple[str, ...] | None
-    name: str
-    licence: str
-    source: str
-
-    @property
-    def triplets(self) -> NDArray[np.int64]:
-        """``(m, 3)`` rows ``(head, near, far)``."""
-        return self.answers.triplets
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """What the objects are called."""
-        return self.answers.labels
-
-    @property
-    def n_objects(self) -> int:
-        """How many objects there are."""
-        return self.answers.n_objects
-
-
-def load_human(name: str) -> HumanData:
+def load_human(name: str) -> Triplets:
     """Answers of people: zappos85, alieneggs30, alieneggs300, musicians, cars or things.
 
     Rows that say nothing (17 of the musicians') are left out and listed in the report.
@@ -261,20 +219,26 @@ def load_human(name: str) -> HumanData:
         Which set; ``nearer data`` lists them and says where their files are looked for.
     """
     data = entry(name, "answers")
-    first, *second = find(data)
-    pairs = {}
-    if second:  # a name or a class for each object
-        table = read_table(second[0])
-        pairs = dict(zip(table.iloc[:, 0], table.iloc[:, 1], strict=True))
-    options, classes = dict(data.read_options), None
-    if options.get("objects") != "names" and pairs:
-        options["labels"] = list(pairs.values())
+    options = dict(data.read_options)
+    if options.get("objects") != "names" and len(data.files) > 1:
+        options["labels"] = list(_second_file(data).values())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DroppedRows)  # said above
-        answers = read_triplets(first, **options)
-    if options.get("objects") == "names":
-        classes = tuple(pairs[label] for label in answers.labels)
-    return HumanData(answers, classes, data.name, data.licence, data.source)
+        return read_triplets(find(data)[0], **options)
+
+
+def load_classes(name: str) -> dict[str, str]:
+    """The class of each object of the musicians (genres with ``;`` between them) or the cars."""
+    data = entry(name, "answers")
+    if data.read_options.get("objects") != "names" or len(data.files) < 2:
+        raise InvalidInput(f"{name}: has no classes; musicians and cars have")
+    return _second_file(data)
+
+
+def _second_file(data: Entry) -> dict[str, str]:
+    """The name or the class of each object."""
+    table = read_table(find(data)[1])
+    return dict(zip(table.iloc[:, 0], table.iloc[:, 1], strict=True))
 
 
 @dataclass(frozen=True)
