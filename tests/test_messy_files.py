@@ -99,7 +99,7 @@ REFUSED = {
     "excel": (workbook("[Content_Types].xml", "xl/workbook.xml"), "an Excel workbook"),
     "old excel": (b"\xd0\xcf\x11\xe0\xa1\xb1", "an Excel workbook"),
     "zip": (workbook("answers.csv"), "a zip archive, no table or JSON; unpack it"),
-    "npz": (workbook("triplets.npy"), "it needs an array called 'triplets'"),
+    "npz": (workbook("triplets.npy"), "is not a NumPy file of plain numbers (damaged"),
     "parquet": (b"PAR1\x15", "a Parquet file"),
     "study": (b"SQLite format 3\0", "nearer study export"),
     "weight": (

@@ -1,6 +1,9 @@
 """NumPy files and JSON are checked as tables are: one message, or what they say."""
 
+import gzip
+import io
 import json
+import zipfile
 
 import numpy as np
 import pytest
@@ -25,11 +28,6 @@ ROWS = np.array([[0, 1, 2], [1, 2, 0], [2, 1, 0]])
         ({"labels": [["a"], ["b"], ["c"]]}, r"labels of shape \(3, 1\)"),
         ({"labels": [b"\xff", b"b", b"c"]}, "labels cannot be written as UTF-8"),
         ({"labels": ["\ud800", "b", "c"]}, "labels cannot be written as UTF-8"),
-        ({"persons": [0, 7, 0], "person_labels": ["x"]}, "row 1: person 7, but there are 1"),
-        ({"persons": [0, 0, 1], "person_labels": ["x"]}, "row 2: person 1, but there are 1"),
-        ({"persons": [0, 0, -2], "person_labels": ["x"]}, "row 2: person -2"),
-        ({"persons": [0, 0.5, 0], "person_labels": ["x"]}, "row 1: person 0.5"),
-        ({"persons": [0, 0, 0], "person_labels": np.array("x")}, r"person_labels of shape \(\)"),
     ],
 )
 def test_what_cannot_be_is_refused(tmp_path, held, message):
@@ -44,8 +42,8 @@ def test_names_are_read_as_they_were_meant(tmp_path):
     read = nearer.read_triplets(file)
     assert read.labels == ("a", "ä", "c")
     assert read.people.tolist() == ["x", "", "y"]
-    np.savez(file, triplets=ROWS, persons=[1.0, -1, 0], person_labels=["x", "y"])
-    assert nearer.read_triplets(file).people.tolist() == ["y", "", "x"]
+    np.savez(file, triplets=ROWS, people=[1, 4, 0])
+    assert nearer.read_triplets(file).people.tolist() == [1, 4, 0]
 
 
 @pytest.mark.parametrize(
@@ -53,11 +51,11 @@ def test_names_are_read_as_they_were_meant(tmp_path):
     [
         (
             2**40,
-            "row 1: object 1099511627776: numbers run from 0 and at most 2,097,152; if",
+            "row 1: object '1099511627776': numbers run from 0 and at most 2,097,152; if",
         ),
         (1e300, "row 1: object '1e.300' is not a whole number"),
         (np.inf, "row 1: object 'inf' is not a whole number"),
-        (np.uint64(2**63), "row 1: object 9223372036854775808: numbers run from 0"),
+        (np.uint64(2**63), "row 1: object '9223372036854775808': numbers run from 0"),
     ],
 )
 def test_numbers_that_no_object_has(tmp_path, high, message):
@@ -114,3 +112,85 @@ def test_lists_inside_a_table_hold_no_halves(tmp_path):
     (tmp_path / "t.csv").write_text('query,shown,chosen\na,"[""\\ud800"", ""b""]",b\n')
     with pytest.raises(InvalidInput, match=r"line 2: .*cannot be read as query, shown, chosen"):
         nearer.read_triplets(tmp_path / "t.csv")
+
+
+BIG = 3 * 10**9
+
+
+def bombs(folder):
+    """Small files that ask for gigabytes."""
+    with gzip.open(folder / "t.csv.gz", "wb") as file:
+        file.write(b"head,near,far\n" + b"a,b,c\n" * 500_000)
+    header = np.lib.format.header_data_from_array_1_0(np.zeros((1, 3)))
+    sink = io.BytesIO()
+    np.lib.format.write_array_header_1_0(sink, header | {"shape": (BIG, 3)})
+    (folder / "t.npy").write_bytes(sink.getvalue() + bytes(24))
+    with zipfile.ZipFile(folder / "t.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("triplets.npy", bytes(3_000_000))
+    with zipfile.ZipFile(folder / "t.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/workbook.xml", bytes(3_000_000))
+    return ["t.csv.gz", "t.npy", "t.npz", "t.xlsx"]
+
+
+def test_small_files_that_ask_for_much_memory_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("NEARER_MAX_BYTES", "1000000")
+    names = bombs(tmp_path)
+    for name in names:
+        assert (tmp_path / name).stat().st_size < 10_000
+        with pytest.raises(InvalidInput, match=r"NEARER_MAX_BYTES|shorter than its"):
+            nearer.read_triplets(tmp_path / name)
+    monkeypatch.setenv("NEARER_MAX_BYTES", "10000000")
+    assert len(nearer.read_triplets(tmp_path / names[0])) == 500_000
+
+
+def test_parquet_that_claims_much_is_refused(tmp_path, monkeypatch):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    column = np.zeros(200_000, dtype=np.int64)
+    pq.write_table(
+        pa.table({"head": column, "near": column, "far": column}), tmp_path / "t.parquet"
+    )
+    monkeypatch.setenv("NEARER_MAX_BYTES", "1000000")
+    with pytest.raises(InvalidInput, match="holds 4,800,000 bytes or more, and 1,000,000 are"):
+        nearer.read_triplets(tmp_path / "t.parquet")
+
+
+def test_hdf5_reads_no_other_file_and_asks_for_no_more_than_it_holds(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    (tmp_path / "secret.bin").write_bytes(np.arange(10, dtype=np.int64).tobytes())
+    with h5py.File(tmp_path / "other.h5", "w") as other:
+        other["stimuli"] = [b"secret"] * 10
+
+    def written(name, fill):
+        with h5py.File(tmp_path / name, "w") as file:
+            file["n_select"], file["is_ranked"] = [1], [False]
+            fill(file)
+        return tmp_path / name
+
+    rows = np.array([[0, 1, 2]])
+
+    def outside(file):
+        stored = [(str(tmp_path / "secret.bin"), 0, 24)]
+        file.create_dataset("stimulus_set", (1, 3), np.int64, external=stored)
+
+    def huge(file):
+        file.create_dataset("stimulus_set", (BIG, 3), np.int64, chunks=(1000, 3))
+
+    def linked(file):
+        file["stimulus_set"] = rows
+        file["stimuli"] = h5py.ExternalLink(str(tmp_path / "other.h5"), "stimuli")
+
+    with pytest.raises(InvalidInput, match="stimulus_set is in another file"):
+        nearer.read_trials(written("outside.h5", outside))
+    with pytest.raises(InvalidInput, match="NEARER_MAX_BYTES"):
+        nearer.read_trials(written("huge.h5", huge))
+    assert nearer.read_trials(written("linked.h5", linked)).names is None
+
+
+def test_a_folder_is_not_searched_to_its_depths(tmp_path):
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "loop").symlink_to(tmp_path)
+    (tmp_path / "a" / "b" / "t.parquet").write_bytes(b"PAR1")
+    with pytest.raises(InvalidInput, match="a folder without Parquet files"):
+        nearer.read_triplets(tmp_path)

@@ -1,8 +1,10 @@
 """Reading and writing files.
 
 A file is read into memory at once, because every format here is smaller than what is made of it.
-Its kind is taken from its first bytes where these are distinctive, because names of files are often
-wrong. A file is written beside its destination and moved there when it is complete, so that an
+No file may be larger than four GiB, nor unpack or claim to hold more, unless the environment
+variable ``NEARER_MAX_BYTES`` says so: two kilobytes can ask for all memory. The kind of a file is
+taken from its first bytes where these are distinctive, because names of files are often wrong. A
+file is written beside its destination and moved there when it is complete, so that an
 interrupted program leaves either the old file or the new one; files that belong together are moved
 when all of them are complete. Tables are UTF-8 with commas and newlines, numbers with all their
 digits.
@@ -24,6 +26,7 @@ import os
 import secrets
 import shutil
 import tempfile
+import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -41,21 +44,19 @@ __all__ = [
     "decoded",
     "json_text",
     "lock_file",
+    "open_zip",
     "parquet_files",
     "positions_text",
     "read_bytes",
     "read_numpy",
+    "refuse_larger",
     "sha256",
     "table_text",
     "write_bytes",
     "write_files",
 ]
 
-_UNPACK: dict[str, Callable[[bytes], bytes]] = {
-    ".gz": gzip.decompress,
-    ".xz": lzma.decompress,
-    ".bz2": bz2.decompress,
-}
+_UNPACK: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
 _PACK: dict[str, Callable[[bytes], bytes]] = {
     ".gz": lambda data: gzip.compress(data, mtime=0),  # the same content, the same file
     ".xz": lzma.compress,
@@ -103,11 +104,33 @@ def content_suffix(path: str | os.PathLike[str]) -> str:
     return name.suffix.lower()
 
 
+def refuse_larger(path: str | os.PathLike[str], size: int) -> None:
+    """Refuse a file that is, unpacks to, or claims to hold more bytes than may be in memory."""
+    most = os.environ.get("NEARER_MAX_BYTES", "")
+    limit = int(most) if most.isdecimal() else 4 << 30
+    if size > limit:
+        raise InvalidInput(
+            f"{os.fspath(path)}: holds {size:,} bytes or more, and {limit:,} are allowed; set the "
+            "environment variable NEARER_MAX_BYTES to a larger number if you trust the file"
+        )
+
+
+def _content(path: Path, stream: IO[bytes]) -> bytes:
+    """All that a stream holds, read in parts so that too much is refused before it is there."""
+    parts, size = [], 0
+    while part := stream.read(1 << 20):
+        size += len(part)
+        refuse_larger(path, size)
+        parts.append(part)
+    return b"".join(parts)
+
+
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
     """The content of a file, unpacked where it is packed by gzip, xz or bzip2."""
     file = as_path(path)
     try:
-        data = file.read_bytes()
+        with file.open("rb") as source:
+            data = _content(file, source)
     except FileNotFoundError:
         raise InvalidInput(f"{file}: there is no such file; check the path") from None
     except OSError as error:
@@ -119,12 +142,22 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
     if suffix not in _UNPACK:
         return data
     try:
-        return _UNPACK[suffix](data)
+        with _UNPACK[suffix](io.BytesIO(data)) as source:
+            return _content(file, source)
+    except InvalidInput:
+        raise
     except (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error) as error:
         raise InvalidInput(
             f"{path}: is not a whole {suffix} file ({error}); get it again, or rename it if "
             "it is not compressed"
         ) from error
+
+
+def open_zip(path: str | os.PathLike[str], data: bytes) -> zipfile.ZipFile:
+    """A ZIP archive whose members together are not too large."""
+    archive = zipfile.ZipFile(io.BytesIO(data))
+    refuse_larger(path, sum(member.file_size for member in archive.infolist()))
+    return archive
 
 
 def decoded(data: bytes, path: str | os.PathLike[str], encoding: str | None = None) -> str:
@@ -156,9 +189,13 @@ def read_numpy(
     """The arrays of an ``.npz`` file, or that of an ``.npy`` file as ``X``; none is unpickled."""
     data = read_bytes(path)
     try:
-        found = np.load(io.BytesIO(data), allow_pickle=False)
-        held = {"X": found} if isinstance(found, np.ndarray) else dict(found)
-        return {name: array for name, array in held.items() if isinstance(array, np.ndarray)}
+        if not data.startswith(b"PK"):
+            return {"X": _array(data)}
+        with open_zip(path, data) as archive:
+            names = [name for name in archive.namelist() if name.endswith(".npy")]
+            return {name.removesuffix(".npy"): _array(archive.read(name)) for name in names}
+    except InvalidInput:
+        raise
     except Exception as error:  # a damaged file makes NumPy, zipfile and zlib raise all kinds
         why = f"damaged: {error}"
         if not data.startswith((b"PK", b"\x93NUMPY")):
@@ -168,6 +205,17 @@ def read_numpy(
         raise InvalidInput(
             f"{path}: is not a NumPy file of plain numbers ({why}); {remedy}"
         ) from error
+
+
+def _array(data: bytes) -> NDArray[Any]:
+    """The array of an ``.npy`` file, which must be as long as it says before memory is taken."""
+    stream = io.BytesIO(data)
+    first = np.lib.format.read_magic(stream) == (1, 0)
+    header = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
+    shape, _, kind = header(stream)
+    if not kind.hasobject and math.prod(shape) * kind.itemsize > len(data) - stream.tell():
+        raise ValueError(f"it is shorter than its {shape} numbers")
+    return np.asarray(np.load(io.BytesIO(data), allow_pickle=False))
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
@@ -313,9 +361,10 @@ def lock_file(path: Path) -> IO[bytes]:
 
 
 def parquet_files(path: Path) -> list[Path]:
-    """The Parquet files that a path means: itself, or those in the folder."""
+    """The Parquet files that a path means: itself, or those in the folder and its folders."""
     if path.is_dir():
-        found = sorted(p for p in path.rglob("*.parquet") if p.is_file())
+        inside = [*path.glob("*.parquet"), *path.glob("*/*.parquet")]
+        found = sorted(file for file in inside if file.is_file())
         if not found:
             raise InvalidInput(f"{path}: is a folder without Parquet files (*.parquet)")
         return found

@@ -23,7 +23,16 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from nearer.errors import BadRow, InvalidInput
-from nearer.files import as_path, content_suffix, decoded, parquet_files, read_bytes, read_numpy
+from nearer.files import (
+    as_path,
+    content_suffix,
+    decoded,
+    open_zip,
+    parquet_files,
+    read_bytes,
+    read_numpy,
+    refuse_larger,
+)
 
 __all__ = [
     "EMPTY",
@@ -230,7 +239,10 @@ def _frame(name: str, frame: Any) -> Table:
 def _excel(name: str, data: bytes) -> Table:
     """The first sheet of a workbook."""
     try:
+        open_zip(name, data).close()
         frame = pd.read_excel(io.BytesIO(data), header=None, dtype=object, keep_default_na=False)
+    except InvalidInput:
+        raise
     except Exception as error:  # openpyxl raises whatever its parts raise
         raise InvalidInput(
             f"{name}: cannot be read as an Excel workbook ({error}); save it as CSV (UTF-8)"
@@ -247,7 +259,14 @@ def _parquet(name: str, files: Sequence[Path]) -> Table:
     frames = []
     for file in files:
         try:
-            frames.append(pd.read_parquet(io.BytesIO(read_bytes(file))))
+            import pyarrow.parquet as pq  # noqa: PLC0415 - an extra
+
+            opened = pq.ParquetFile(io.BytesIO(read_bytes(file)))
+            # eight bytes a value: a column of one value takes none in the file
+            refuse_larger(file, 8 * opened.metadata.num_rows * opened.metadata.num_columns)
+            frames.append(opened.read().to_pandas())
+        except InvalidInput:
+            raise
         except ImportError:
             raise InvalidInput(
                 f"{file}: reading Parquet needs pyarrow; pip install 'nearer[parquet]'"
@@ -412,15 +431,15 @@ _ROWS = ("triplets", "triplet", "questions", "queries", "query", "X", "arr_0")
 _BESIDE_ROWS = {
     3: ("answers", "responses", "response", "y", "arr_1"),
     "weight": ("weights", "sample_weight"),
-    "person": ("persons", "participants", "workers"),
+    "person": ("people", "persons", "participants", "workers"),
 }
 
 
 def _arrays(name: str, held: dict[str, Any]) -> Table:
     """An ``(m, 3)`` or ``(m, 4)`` array as columns without names, and what lies beside it.
 
-    Beside the rows there may be ``answers``, ``weights``, ``persons``, whose numbers are places in
-    ``person_labels`` where that is there, and ``labels``, what objects are called.
+    Beside the rows there may be ``answers``, ``weights``, ``people``, and ``labels``, what objects
+    are called.
     """
     key = next((k for k in _ROWS if k in held), None)
     if key is None:
@@ -447,16 +466,6 @@ def _arrays(name: str, held: dict[str, Any]) -> Table:
             columns[part] = _texts(name, beside, values) if is_text else values
     if 3 not in columns and key in ("questions", "queries", "query"):
         raise InvalidInput(f"{name}: holds questions without 'answers'; add them")
-    if "person" in columns and "person_labels" in held:
-        who, known = columns["person"], _texts(name, "person_labels", held["person_labels"])
-        strange = ~np.isin(who, np.arange(-1, len(known)))
-        if strange.any():
-            row = int(np.argmax(strange))
-            raise InvalidInput(
-                f"{name}, row {row}: person {who[row]}, but there are {len(known)} person_labels; "
-                "persons are counted from 0, and -1 is nobody"
-            )
-        columns["person"] = np.array([*known, ""], dtype=object)[who.astype(np.int64)]
     labels = next((_texts(name, k, held[k]) for k in ("labels", "names") if k in held), None)
     return Table(name, pd.DataFrame(columns), "row", has_header=False, object_names=labels)
 
@@ -491,7 +500,13 @@ def _hdf5(name: str, data: bytes) -> Table:
         raise InvalidInput(f"{name}: HDF5 needs h5py; pip install 'nearer[hdf5]'") from error
     try:
         with h5py.File(io.BytesIO(data), "r") as file:
-            held = {key: file[key][()] for key in file if hasattr(file[key], "shape")}
+            # a link may lead to another file of this computer, and so may where values are stored
+            own = [file[k] for k in file if type(file.get(k, getlink=True)) is h5py.HardLink]
+            arrays = [x for x in own if isinstance(x, h5py.Dataset)]
+            refuse_larger(name, sum(x.nbytes for x in arrays))
+            if away := [x.name for x in arrays if x.external or x.is_virtual]:
+                raise InvalidInput(f"{name}: {away[0]} is in another file; save it in this one")
+            held = {x.name.removeprefix("/"): x[()] for x in arrays}
     except OSError as error:
         raise InvalidInput(f"{name}: is no HDF5 file ({error}); get it again") from error
     missing = {"stimulus_set", "n_select", "is_ranked"} - set(held)

@@ -132,9 +132,7 @@ def _arrays(answers: Triplets) -> dict[str, Any]:
     if answers.weights is not None:
         held["weights"] = answers.weights
     if answers.people is not None:
-        who, persons = np.unique(answers.people.astype(np.str_), return_inverse=True)
-        nobody = int(who[0] == "")  # sorts first
-        held |= {"persons": persons - nobody, "person_labels": who[nobody:]}
+        held["people"] = answers.people
     return held
 
 
