@@ -5,21 +5,20 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
 
 from nearer import checks
-from nearer._fit import warn_of_chance
 from nearer.algorithms.adaptive import Expected, adaptive
 from nearer.algorithms.plan import forecast
 from nearer.asking.progress import asking_progress
 from nearer.asking.protocol import Oracle
 from nearer.asking.run import Dispatch, Names, as_names, refuse_unknown, run
 from nearer.checks import amount, as_called
-from nearer.embedding import Embedding
+from nearer.embedding import Embedding, warn_of_chance
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.questions import random_questions
 
@@ -108,9 +107,10 @@ def embed(
         keep_triplets=keep_triplets,
         random_state=random_state,
     )
-    expected = _expected(n, names, asked, how) if progress is True else ""
-    line = asking_progress("asking", expected)
-    with line if progress is True else nullcontext(progress or None) as count:
+    line: AbstractContextManager[Any] = nullcontext(progress or None)
+    if progress is True:
+        line = asking_progress("asking", _expected(n, names, asked, how))
+    with line as count:
         found = run(
             strategy,
             oracle,

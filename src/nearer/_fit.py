@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from nearer import checks
 from nearer.checks import amount, as_called
 from nearer.dimension import SETTLED, DimensionEstimate, learn_answers
-from nearer.embedding import Embedding, HeldOutAccuracy, Phase
+from nearer.embedding import Embedding, HeldOutAccuracy, Phase, warn_of_chance
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.files import content_suffix
 from nearer.fitting.belief import Belief
@@ -34,8 +34,8 @@ from nearer.fitting.likelihood import Curve, MarginForecast, Noise
 from nearer.fitting.people import Reliability
 from nearer.fitting.posterior import Posterior
 from nearer.fitting.solver import LOSSES, Device, Fit, Loss, fit_positions, margins, using
-from nearer.metrics import measure_agreement, share_interval
-from nearer.questions import MAX_OBJECTS, Floats, Objects
+from nearer.metrics import measure_agreement
+from nearer.questions import MAX_OBJECTS, Floats, Objects, share_interval
 from nearer.trials import Report, Trials, Triplets
 from nearer.triplets import read_triplets
 
@@ -47,7 +47,6 @@ __all__ = [
     "fit",
     "load_answers",
     "make_goal",
-    "warn_of_chance",
 ]
 
 Method = Literal["auto", "noisy", "soe", "ckl", "gnmds", "ste", "tste"]
@@ -197,20 +196,6 @@ def fit(
         if bootstrap:
             found = _with_covariances(loaded, found, bootstrap, rng)
         return warn_of_chance(_embedding(loaded, found, call))
-
-
-def warn_of_chance(found: Embedding, stacklevel: int = 3) -> Embedding:
-    """The embedding, with a warning where guessing would predict answers as well."""
-    held = found.held_out
-    if held is not None and held.is_guessing:
-        warnings.warn(
-            f"{100 * held.accuracy:.0f} % of {held.n_trials:,} answers held out were predicted "
-            f"({100 * held.low:.0f} to {100 * held.high:.0f} at 95 %), no better than by guessing: "
-            "the map may be chance alone; collect more answers, or look at where these come from",
-            AnswersWarning,
-            stacklevel=stacklevel,
-        )
-    return found
 
 
 def make_goal(

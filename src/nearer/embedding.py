@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,7 @@ from nearer.asking.protocol import Oracle
 from nearer.asking.run import run
 from nearer.checks import amount
 from nearer.distances import Distances
-from nearer.errors import InvalidInput
+from nearer.errors import AnswersWarning, InvalidInput
 from nearer.fitting.draws import draw_positions
 from nearer.questions import Answers
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from nearer.algorithms.place import Placed
     from nearer.plotting import InteractiveMap
 
-__all__ = ["Embedding", "HeldOutAccuracy", "Phase", "as_frame"]
+__all__ = ["Embedding", "HeldOutAccuracy", "Phase", "as_frame", "warn_of_chance"]
 
 
 @dataclass(frozen=True)
@@ -391,3 +392,17 @@ def as_frame(
         deviations = np.sqrt(np.einsum("njj->jn", covariances))
         columns |= {f"sd{j + 1}": sd for j, sd in enumerate(deviations)}
     return pd.DataFrame(columns)
+
+
+def warn_of_chance(found: Embedding, stacklevel: int = 3) -> Embedding:
+    """The embedding, with a warning where guessing would predict answers as well."""
+    held = found.held_out
+    if held is not None and held.is_guessing:
+        warnings.warn(
+            f"{100 * held.accuracy:.0f} % of {held.n_trials:,} answers held out were predicted "
+            f"({100 * held.low:.0f} to {100 * held.high:.0f} at 95 %), no better than by guessing: "
+            "the map may be chance alone; collect more answers, or look at where these come from",
+            AnswersWarning,
+            stacklevel=stacklevel,
+        )
+    return found

@@ -26,7 +26,7 @@ from scipy.linalg import orthogonal_procrustes
 from nearer import checks
 from nearer.distances import Distances, as_points
 from nearer.errors import InvalidInput
-from nearer.questions import Floats, pack
+from nearer.questions import Floats, pack, share_interval
 from nearer.trials import MOST_SORTED, Trials
 
 __all__ = [
@@ -179,20 +179,6 @@ def triplet_accuracy(triplets: ArrayLike, embedding: ArrayLike) -> float:
     rows, _ = checks.triplets(triplets, distances.n_objects)
     head, near, far = rows.T
     return float(np.mean(distances.between(head, near) < distances.between(head, far)))
-
-
-def share_interval(share: float, n: float) -> tuple[float, float]:
-    """The 95 % interval of a share that was seen in n cases (Wilson 1927).
-
-    Examples
-    --------
-    >>> [round(limit, 3) for limit in share_interval(0.9, 100)]
-    [0.826, 0.945]
-    """
-    z = 1.959964
-    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    return max(0.0, float(middle - half)), min(1.0, float(middle + half))
 
 
 @dataclass(frozen=True)

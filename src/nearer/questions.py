@@ -37,6 +37,7 @@ __all__ = [
     "pack",
     "random_questions",
     "scattered",
+    "share_interval",
     "unpack",
     "unsure_rows",
     "weighted",
@@ -127,6 +128,20 @@ def _screens(rows: Objects, answers: Said) -> Objects:
     chosen, rows = said.astype(np.bool_)[rows[:, 0] >= 0], rows[rows[:, 0] >= 0]
     screen, near, far = np.nonzero(chosen[:, :, None] & ~chosen[:, None, :])
     return np.stack([rows[screen, 0], rows[screen, 1 + near], rows[screen, 1 + far]], axis=1)
+
+
+def share_interval(share: float, n: float) -> tuple[float, float]:
+    """The 95 % interval of a share that was seen in n cases (Wilson 1927).
+
+    Examples
+    --------
+    >>> [round(limit, 3) for limit in share_interval(0.9, 100)]
+    [0.826, 0.945]
+    """
+    z = 1.959964
+    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    return max(0.0, float(middle - half)), min(1.0, float(middle + half))
 
 
 def pack(questions: Questions) -> tuple[Objects, Answers]:

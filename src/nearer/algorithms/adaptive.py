@@ -52,8 +52,7 @@ from nearer.fitting.belief import Belief
 from nearer.fitting.likelihood import as_answers
 from nearer.fitting.posterior import Posterior, expected_tau
 from nearer.fitting.solver import violated
-from nearer.metrics import share_interval
-from nearer.questions import Objects, answered
+from nearer.questions import Objects, answered, share_interval
 from nearer.trials import Task, Trials
 
 __all__ = ["Expected", "adaptive"]

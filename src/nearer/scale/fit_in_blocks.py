@@ -49,8 +49,7 @@ from nearer.fitting.solver import (
     violated,
     wants_gpu,
 )
-from nearer.metrics import share_interval
-from nearer.questions import Floats
+from nearer.questions import Floats, share_interval
 from nearer.scale.blocks import READ, Stored, as_source, store
 
 __all__ = ["BlockPasses", "Checkpoint", "fit_many", "in_blocks", "lay_out"]

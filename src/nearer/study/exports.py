@@ -20,7 +20,7 @@ from typing import Any
 import pandas as pd
 
 from nearer.files import positions_text
-from nearer.metrics import share_interval
+from nearer.questions import share_interval
 from nearer.study.actions import FEWEST_CATCH, FEWEST_REPEATS, is_false
 from nearer.study.board import COUNTED, decode
 from nearer.study.store import latest_map

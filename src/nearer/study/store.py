@@ -43,7 +43,7 @@ import numpy as np
 import nearer
 from nearer.errors import InvalidInput
 from nearer.files import lock_file
-from nearer.metrics import share_interval
+from nearer.questions import share_interval
 from nearer.study.board import Board, Ledger, OwnQuestion, Refusal, StoreTrouble, read_rows
 from nearer.study.config import Config
 
