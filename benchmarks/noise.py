@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 
 import nearer
-import nearer.fitting.belief as belief_module
 from benchmarks._calibration import reliability_diagram
 from benchmarks.harness import Cell, Rows, cell, distinct, grid, median, pick, table
 from benchmarks.soe import cblearn_environment
@@ -68,7 +67,6 @@ def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
     yield from grid("basis", bases, family=families, d=low, seed=splits[:3])
     runs = range(2 * len(splits))
     yield from grid("dimension", estimated, d=(2, 3, 5), seed=runs)
-    yield from grid("ratings", rated, times=(1, 2, 3), seed=range(2 * len(splits)))
     if full:
         yield cell("theirs", theirs)
 
@@ -214,26 +212,6 @@ def theirs() -> dict[str, Any]:
     return {"dimension": int(said[0]), "seconds": float(said[1])}
 
 
-def rated(times: int, seed: int) -> dict[str, float]:
-    """40 objects; 8 people who answer, 6 who guess, 3 who contradict, 120 answers each."""
-    rng = np.random.default_rng(seed)
-    X, people = rng.normal(size=(40, 2)), np.repeat(np.arange(17), 120)
-    questions = random_questions(40, len(people), rng)
-    right = nearer.NoisyOracle(nearer.PointOracle(X), 0.1, random_state=seed)(questions)
-    guessed = rng.random(len(people)) < 0.5
-    said = np.where(people < 8, right, np.where(people < 14, guessed, ~right))
-    usual, belief_module._RATINGS = belief_module._RATINGS, times
-    try:
-        belief = Belief(40, 2, rng)
-        belief.learn(answered(questions, said), people=people)
-        belief.conclude()
-    finally:
-        belief_module._RATINGS = usual
-    assert belief.reliability is not None
-    guessers = float(belief.reliability.reliability[8:14].mean())
-    return {"tau": nearer.metrics.mean_kendall_tau(X, belief.fit.positions), "guessers": guessers}
-
-
 def flipped(d: int, seed: int) -> Any:
     X = nearer.datasets.make_gaussian(200, d, random_state=seed)
     oracle = nearer.NoisyOracle(nearer.PointOracle(X), 0.1, random_state=seed)
@@ -251,7 +229,6 @@ def page(rows: Rows, folder: Path) -> str:
         "3dgmm, 500 objects, dimension chosen from the answers": _plain(rows, "flips", flips),
         "Ranking 500 objects from a head by re-asking": _ranking(rows),
         "Basis, 1,000 objects of Table 1, a tenth of the answers flipped": _bases(rows),
-        "People rated once, twice, three times: some guess, some contradict": _ratings(rows),
         "Dimension from 20,000 answers about 200 objects, a tenth flipped": _dimension(rows),
     }
     return "\n".join(f"## {title}\n\n{text}" for title, text in parts.items() if text)
@@ -291,15 +268,6 @@ def _bases(rows: Rows) -> str:
         means = (f"{np.mean([row[key] for row in group]):.2f}" for key in ("told", "heard"))
         lines.append([family, same, *means])
     return table(["family", "same dimension", "mean, exact", "mean, flipped"], lines)
-
-
-def _ratings(rows: Rows) -> str:
-    lines = []
-    for times in distinct(pick(rows, "ratings"), "times"):
-        group = pick(rows, "ratings", times=times)
-        means = (f"{np.mean([row[key] for row in group]):.3f}" for key in ("tau", "guessers"))
-        lines.append([times, *means, len(group)])
-    return table(["ratings", "mean τ", "reliability of those who guess", "runs"], lines)
 
 
 def _dimension(rows: Rows) -> str:

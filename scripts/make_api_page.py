@@ -24,7 +24,7 @@ RETURNED = (
     "fitting.posterior.Posterior",
     "fitting.likelihood.Noise",
     "fitting.likelihood.Curve",
-    "fitting.people.Reliability",
+    "fitting.people.PeopleFit",
     "trials.Report",
 )
 

@@ -182,23 +182,6 @@ def test_a_rate_that_is_told_is_where_the_fit_begins():
     assert told.fit.noise.lapse < 0.15
 
 
-def test_those_who_guess_are_known_where_they_are_many():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, 3))
-    reliability = np.repeat([1.0, 0.0, -1.0], [8, 6, 3])
-    who = np.arange(2040) % len(reliability)
-    questions = random_questions(40, len(who), rng)
-    head, a, b = X[questions.T]
-    margin = np.linalg.norm(head - b, axis=1) - np.linalg.norm(head - a, axis=1)
-    near = rng.random(len(who)) < expit(reliability[who] * margin / 0.3)
-    belief = Belief(40, 3, 0)
-    belief.learn(answered(questions, near), who)
-    found = belief.reliability.reliability
-    assert found[:8].min() > 0.6
-    assert np.abs(found[8:14]).max() < 0.4
-    assert found[14:].max() < -0.5
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("seed", "wrong"), [(7001, 0.1), (7002, 0.1), (7000, 0.2)])
 def test_chosen_questions_with_answers_turned_about_end_with_the_curve_that_has_lapses(seed, wrong):

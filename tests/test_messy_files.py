@@ -277,7 +277,7 @@ def test_nobody_is_no_person(tmp_path):
     found = nearer.fit(rows, people=who, n_components=2, method="noisy", random_state=0)
     assert found.people["id"].tolist() == ["Ann", "Bea"]
     assert found.people["n_trials"].tolist() == [100, 50]
-    assert np.isfinite(found.people["reliability"]).all()
+    assert np.isfinite(found.people["sensitivity"]).all()
     nobody = nearer.fit(rows, people=[None] * 200, n_components=2, random_state=0)
     assert nobody.people is None
 

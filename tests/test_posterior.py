@@ -11,7 +11,6 @@ from scipy.special import expit
 import nearer
 from benchmarks._calibration import reliability_diagram
 from nearer._kernels import comparisons as kernel
-from nearer.asking.oracles import CrowdOracle, Person
 from nearer.fitting.belief import Belief
 from nearer.fitting.heldout import Tuned, fit_curve, hold_out, tune
 from nearer.fitting.likelihood import Curve, MarginForecast, Noise, as_answers
@@ -172,29 +171,6 @@ def test_random_answers_are_called_random():
     assert belief.expected_tau == 0
     assert belief.held_out.score == pytest.approx(-np.log(2), abs=0.01)
     assert belief.fit.positions.shape[1] <= 2
-
-
-def test_one_who_contradicts_is_found_and_not_believed():
-    X = np.random.default_rng(3).normal(size=(40, 2))
-    people = [Person()] * 8 + [Person(reliability=-1), Person(lapse=1.0)]
-    crowd = CrowdOracle(X, people, scale=0.3, random_state=77)
-    triplets = answers(X, 4000, crowd)
-    belief = Belief(40, 2, np.random.default_rng(0))
-    belief.learn(triplets, crowd.answered_by)
-    assert belief.reliability.contrary.tolist() == [8]
-    assert belief.reliability.guessing.tolist() == [9]
-    assert belief.reliability.weights([8, 0, 77])[0] == 0
-    assert belief.reliability.weights([77])[0] == 1
-    alone = Belief(40, 2, np.random.default_rng(0))
-    alone.learn(triplets)
-    tau = nearer.metrics.mean_kendall_tau
-    assert tau(X, belief.fit.positions) > tau(X, alone.fit.positions)
-
-
-def test_people_must_match_answers():
-    belief = Belief(10, 2, np.random.default_rng(0))
-    with pytest.raises(nearer.errors.InvalidInput, match="one person for each"):
-        belief.learn(answers(np.random.default_rng(0).normal(size=(10, 2)), 300), [1, 2, 3])
 
 
 def test_calibration_error_of_honest_and_of_boasting_predictions():

@@ -28,6 +28,8 @@ def exact():
 
 
 def same(a, b):
+    if isinstance(a, np.ndarray) and a.dtype.names:
+        return a.dtype == b.dtype and all(same(a[name], b[name]) for name in a.dtype.names)
     if isinstance(a, np.ndarray):
         return a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
     if isinstance(a, dict):

@@ -55,7 +55,7 @@ for person in sorted(first.people, key=lambda person: person["agreement"])[:4]:
     print(f"{person['id']}  {person['agreement']:.0%} ({span})  {person['flag']}")
 
 # %%
-# An answer counts by the reliability of who gave it, so the two have done little harm. For a
+# The fit takes them for people of little sensitivity, so the two have done little harm. For a
 # paper it is plainer to leave them out, and to say so.
 
 guessed = {person["id"] for person in first.people if person["high"] < 0.6}

@@ -31,10 +31,17 @@ from nearer.fitting.draws import bootstrap_covariances, draw_positions
 from nearer.fitting.heldout import Calibration, HeldOut, hold_out_once
 from nearer.fitting.initial import fit_from_more_dimensions
 from nearer.fitting.likelihood import Curve, MarginForecast, Noise
-from nearer.fitting.people import Reliability
+from nearer.fitting.people import (
+    FEWEST_PEOPLE,
+    PeopleFit,
+    Ratings,
+    counted,
+    learn_people,
+    rate_people,
+)
 from nearer.fitting.posterior import Posterior
 from nearer.fitting.solver import LOSSES, Device, Fit, Loss, fit_positions, margins, using
-from nearer.metrics import measure_agreement
+from nearer.metrics import measure_agreement, share_interval_over_people
 from nearer.questions import MAX_OBJECTS, Floats, Objects, share_interval
 from nearer.trials import Report, Trials, Triplets
 from nearer.triplets import read_triplets
@@ -59,12 +66,16 @@ _MOST_WALKED = (
     20_000  # answers; with more, drawing maps that satisfy them takes longer than the fit
 )
 _HEAVIEST = 1e9  # a weight counts answers; squares of far greater sums drown in rounding
+_IMPOSSIBLE = 0.3  # seconds in which nobody looks at three objects
 _PERSON = [
     ("n_trials", np.int64),
     ("agreement", np.float64),
     ("low", np.float64),
     ("high", np.float64),
-    ("reliability", np.float64),
+    ("sensitivity", np.float64),
+    ("error", np.float64),
+    ("lapse", np.float64),
+    ("bias", np.float64),
     ("flag", "U8"),
 ]
 
@@ -85,6 +96,7 @@ def fit(
     *,
     n_components: int | Literal["auto"] = "auto",
     people: ArrayLike | None = None,
+    differ: Literal["auto", "weights", "no"] = "auto",
     weights: ArrayLike | None = None,
     odds: ArrayLike | None = None,
     method: Method = "auto",
@@ -110,7 +122,13 @@ def fit(
     n_components
         A number of dimensions, or ``"auto"``: as many as the answers need.
     people
-        Who gave each answer; None: as the answers say. None, nan and "" are unknown people.
+        Who gave each answer; None: as the answers say. None, nan and "" are unknown people. People
+        are then the sample: see `nearer.fitting.people` and ``docs/people.md``. Without people,
+        answers are taken as independent.
+    differ
+        Whether people weigh the axes differently: ``"weights"`` fits weights, shrunk towards the
+        common map as strongly as held-out answers of the same people ask for, ``"no"`` does not,
+        and ``"auto"`` does where that predicts these answers better by more than a standard error.
     weights
         How much each answer counts: 2 is the same answer loaded twice, held out together; 0 is no
         answer. None: as the answers say.
@@ -148,7 +166,7 @@ def fit(
     Embedding
         Its questions were given, not chosen. Where guessing may predict answers held out as well,
         `AnswersWarning` says so. ``details`` holds the ``"posterior"``, the
-        ``"method"`` used, the ``"loss"``, the `Reliability` of people, the dimension
+        ``"method"`` used, the ``"loss"``, whether ``"people_differ"``, the dimension
         ``"estimate"``, the ``"weights"`` that the fit used, and, of ``"noisy"``, the Kendall's τ
         that is expected of the positions, ``"expected_tau"``; the ``"agreement"`` of answers to the
         same question, the ``"calibration"`` of predictions, what was ``"read"`` and left out where
@@ -170,6 +188,7 @@ def fit(
     file = repr(os.fspath(answers)) if isinstance(answers, str | os.PathLike) else "answers"
     call = as_called("nearer.fit", file, given=typed, defaults=fit.__kwdefaults__ or {})
     checks.one_of("method", method, _METHODS)
+    checks.one_of("differ", differ, ("auto", "weights", "no"))
     if bootstrap is not None and bootstrap != 0:
         rule = "a spread needs two draws; 0: none"
         checks.whole("bootstrap", bootstrap, least=2, most=_MOST_DRAWS, rule=rule)
@@ -189,7 +208,7 @@ def fit(
     if loaded.are_choices and (method not in ("auto", "noisy") or bootstrap):
         loaded = loaded.split()  # the losses, and draws of answers, know triplets only
     with using(device):
-        found = _fit_answers(loaded, goal, rng)
+        found = _with_people(loaded, _fit_answers(loaded, goal, rng), differ, rng)
         if bootstrap is None:
             many = found.exact and len(loaded.rows) > _MOST_WALKED
             bootstrap = 0 if found.method == "noisy" or many else _DRAWS
@@ -226,6 +245,9 @@ class _Result:
     exact: bool = False
     covariances_by: str = "the posterior"
     calibration: Calibration | None = None
+    ratings: Ratings | None = None
+    people: PeopleFit | None = None
+    axis_weights: Floats | None = None
 
 
 def _fit_answers(loaded: LoadedAnswers, goal: Goal, rng: np.random.Generator) -> _Result:
@@ -234,8 +256,8 @@ def _fit_answers(loaded: LoadedAnswers, goal: Goal, rng: np.random.Generator) ->
         return _fit_loss(loaded, goal, rng)
 
     def learn(d: int | None, exactly: bool) -> Any:
-        known: dict[str, Any] = {"odds": loaded.odds, "people": loaded.trials.people}
-        known |= {"weights": loaded.weights, "exactly": exactly}
+        known: dict[str, Any] = {"odds": loaded.odds, "weights": loaded.weights}
+        known |= {"exactly": exactly, "several_people": loaded.who is not None}
         return learn_answers(loaded.fitted, loaded.rows, loaded.n, d, goal.most, rng, **known)
 
     belief, exact, estimate = learn(d, method != "noisy" and not loaded.are_choices)
@@ -251,6 +273,45 @@ def _fit_answers(loaded: LoadedAnswers, goal: Goal, rng: np.random.Generator) ->
     calibration = Calibration.of(belief.held_out, belief.times)
     known = (belief.fit, belief.right, belief.error_rate, belief.weights)
     return _Result("noisy", *known, estimate, belief, calibration=calibration)
+
+
+def _with_people(
+    loaded: LoadedAnswers, found: _Result, differ: str, rng: np.random.Generator
+) -> _Result:
+    """A fit with what was found of people; errors, not people, make noisy answers differ."""
+    belief, who = found.belief, loaded.who
+    if who is None:
+        return found
+    n_people, d = len(who[0]), found.posterior.positions.shape[1]
+    if differ == "weights":
+        found = replace(found, axis_weights=np.ones((n_people, d)))
+    if belief is None or belief.held_out is None:
+        return found
+    if found.method != "noisy":
+        given = (belief.answers, belief.held_out, who[1], loaded.weights)
+        ratings = rate_people(*given, loaded.first_chosen)
+        return replace(found, ratings=ratings)
+    people = learn_people(
+        loaded.fitted,
+        who[1],
+        belief.answers,
+        belief.fit,
+        belief.held_out,
+        weights=loaded.weights,
+        odds=loaded.odds,
+        sides=loaded.first_chosen,
+        differ=differ,
+        rng=rng,
+    )
+    return replace(
+        found,
+        posterior=people.posterior,
+        right=people.right,
+        ratings=people.ratings,
+        people=people,
+        axis_weights=people.weights,
+        calibration=Calibration.of(people.held_out, people.times),
+    )
 
 
 def _fit_loss(loaded: LoadedAnswers, goal: Goal, rng: np.random.Generator) -> _Result:
@@ -306,19 +367,22 @@ def _with_covariances(
 
 
 def _embedding(loaded: LoadedAnswers, found: _Result, call: str) -> Embedding:
-    posterior, estimate, belief, m = (
-        found.posterior,
-        found.estimate,
-        found.belief,
-        len(loaded.fitted),
-    )
+    posterior, estimate, belief = found.posterior, found.estimate, found.belief
+    m = len(loaded.fitted)
     d = posterior.positions.shape[1]
     noisy = belief if found.method == "noisy" else None
     evidence = estimate.evidence if estimate is not None else noisy.evidence if noisy else {}
     known = bool(np.any(posterior.covariances))
     answers = amount(len(np.unique(loaded.ids)), "answer")
     note = f"{answers}, {found.method}, {amount(d, 'dimension')}"
-    reliability = None if belief is None else belief.reliability
+    people = found.people
+    between = None if people is None else people.between
+    more = None if between is None else np.einsum("kni,knj->nij", between, between)
+    covariances = posterior.covariances + (0.0 if more is None else more)
+    held_out = loaded.accuracy(found.right)
+    if held_out is not None:
+        others = loaded.over_people(found.right) if people is None else people.new_people
+        held_out = replace(held_out, new_people=_over_people(others))
     return Embedding(
         positions=posterior.positions,
         triplets=loaded.rows.astype(np.int64),
@@ -329,10 +393,11 @@ def _embedding(loaded: LoadedAnswers, found: _Result, call: str) -> Embedding:
         determined=None if estimate is None else estimate.determined,
         dimension_low=d if estimate is None else estimate.dimension_low,
         dimension_high=d if estimate is None else estimate.dimension_high,
-        covariances=posterior.covariances if known else None,
-        held_out=loaded.accuracy(found.right),
+        covariances=covariances if known else None,
+        held_out=held_out,
         error_rate=found.error_rate,
-        people=loaded.rate_people(found.right, reliability),
+        people=loaded.table_of_people(found.right, found.ratings),
+        weights=found.axis_weights,
         names=loaded.trials.names,
         chosen=False,
         details={
@@ -341,10 +406,12 @@ def _embedding(loaded: LoadedAnswers, found: _Result, call: str) -> Embedding:
             "posterior": posterior,
             "loss": posterior.loss,
             "estimate": estimate,
-            "reliability": reliability,
+            "people_differ": None if people is None else people.gains,
+            "curve_of_people": None if people is None else people.curve,
+            "between_people": between,
             "weights": found.weights,
             "choices": None if noisy is None else noisy.choices,
-            "expected_tau": None if noisy is None else noisy.expected_tau,
+            "expected_tau": None if noisy is None else noisy.expected_tau_of(posterior, more),
             "agreement": measure_agreement(loaded.fitted, loaded.trials.people, loaded.weights),
             "calibration": found.calibration,
             "read": loaded.report,
@@ -444,34 +511,66 @@ class LoadedAnswers:
         low, high = share_interval(share, float(weight.sum() ** 2 / (weight**2).sum()))
         return HeldOutAccuracy(share, low, high, len(weight))
 
-    def rate_people(
-        self, right: Floats, reliability: Reliability | None
-    ) -> NDArray[np.void] | None:
-        """A table of the people, see `Embedding.people`; None where nobody says who answered."""
-        if self.trials.people is None:
+    @cached_property
+    def who(self) -> tuple[NDArray[Any], Objects] | None:
+        """The people, sorted, and the number of the one who gave each answer; None: not known."""
+        people = self.trials.people
+        if people is None or (people.dtype.kind == "U" and not (people != "").any()):
             return None
-        names, which = np.unique(self.trials.people, return_inverse=True)
-        nobody = int(names.dtype.kind == "U" and names[0] == "")  # sorts first, and is not rated
+        names, which = np.unique(people, return_inverse=True)
+        return names, which
+
+    @property
+    def first_chosen(self) -> NDArray[np.bool_] | None:
+        """Of comparisons, whether what was shown first was chosen; None: the order is not known."""
+        first = self.trials.chosen[:, 0] > 0
+        is_known = not self.are_choices and bool(first.any()) and not first.all()
+        return first if is_known else None
+
+    def over_people(self, right: Floats) -> tuple[Floats, Floats] | None:
+        """Right predictions and held-out trials of each person."""
+        if self.who is None:
+            return None
+        first, weight, share = self._by_trial(right)
+        which, n_people = self.who[1][first], len(self.who[0])
+        return counted(which, weight, share, n_people)
+
+    def table_of_people(self, right: Floats, ratings: Ratings | None) -> NDArray[np.void] | None:
+        """A table of the people, see `Embedding.people`; None where nobody says who answered."""
+        if self.who is None:
+            return None
+        names, which = self.who
         table = np.zeros(len(names), dtype=[("id", names.dtype), *_PERSON])
         table["id"] = names
         trial = np.unique(self.ids, return_index=True)[1]
         table["n_trials"] = np.bincount(which[trial], minlength=len(names))
         first, _, share = self._by_trial(right)
         held = np.bincount(which[first], minlength=len(names))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # nobody's answers held out: nan
-            share = np.bincount(which[first], share, len(names)) / held
-        table["agreement"] = share
-        for k in np.flatnonzero(held == 0):
-            table["low"][k], table["high"][k] = 0.0, 1.0
+        agreed = np.bincount(which[first], share, len(names))
+        table["agreement"] = agreed / np.where(held, held, np.nan)
+        table["high"] = 1.0
         for k in np.flatnonzero(held):
-            table["low"][k], table["high"][k] = share_interval(float(share[k]), float(held[k]))
-        table["reliability"] = np.nan
-        if reliability is not None:
-            table["reliability"][nobody:] = reliability.reliability
-            table["flag"][np.isin(names, reliability.contrary)] = "contrary"
-            table["flag"][np.isin(names, reliability.guessing)] = "guessing"
-        return table[nobody:]
+            table[k]["low"], table[k]["high"] = share_interval(table["agreement"][k], held[k])
+        for name in ("sensitivity", "error", "lapse", "bias"):
+            table[name] = np.nan if ratings is None else getattr(ratings, name)
+        if ratings is not None:
+            kinds = ["contrary", "one side", "guessing"]
+            found = [ratings.contrary, ratings.one_side, ratings.guessing]
+            table["flag"] = np.select(found, kinds, "")
+        if self.trials.seconds is not None:
+            import pandas as pd  # noqa: PLC0415 - slow to import
+
+            fast = pd.Series(self.trials.seconds).groupby(which).median() < _IMPOSSIBLE
+            table["flag"][fast & (table["flag"] == "")] = "too fast"
+        return table[names != ""] if names.dtype.kind == "U" else table
+
+
+def _over_people(counted: tuple[Floats, Floats] | None) -> HeldOutAccuracy | None:
+    """How well answers of further people are predicted; None where too few people tell."""
+    if counted is None or (counted[1] > 0).sum() < FEWEST_PEOPLE:
+        return None
+    share, (low, high) = share_interval_over_people(*counted)
+    return HeldOutAccuracy(share, low, high, int(counted[1].sum().round()))
 
 
 def load_answers(

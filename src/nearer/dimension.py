@@ -152,10 +152,10 @@ def learn_answers(
     most: int,
     rng: np.random.Generator,
     *,
-    people: NDArray[Any] | None = None,
     weights: Floats | None = None,
     odds: Floats | None = None,
     exactly: bool = True,
+    several_people: bool = False,
     enough: int = SETTLED,
 ) -> tuple[Belief, ExactFit | None, DimensionEstimate | None]:
     """The posterior of answers, positions that satisfy all of them, and their dimension.
@@ -167,21 +167,23 @@ def learn_answers(
     n, d, most
         How many objects there are, in how many dimensions; None: as many as the answers need, at
         most `most`, and the estimate says why.
-    people, weights, odds
+    weights, odds
         One for each answer, as in `nearer.fit`.
     exactly
         Whether positions that satisfy all triplets are looked for.
+    several_people
+        Whether they come from several people, each of whom errs.
     enough
         If there are more answers, so many of them are drawn to estimate the dimension.
     """
     some = np.arange(len(answers))
     if d is None and len(answers) > enough:
         some = np.sort(rng.choice(len(answers), enough, replace=False))
-    belief = Belief(n, d, rng, max_components=most if d is None else None)
+    limit = most if d is None else None
+    belief = Belief(n, d, rng, max_components=limit, may_be_exact=not several_people)
     if odds is not None:
         belief.expect(answers.questions if isinstance(answers, Trials) else rows, odds)
-    known = [None if each is None else each[some] for each in (people, weights)]
-    belief.learn(answers[some], *known)
+    belief.learn(answers[some], None if weights is None else weights[some])
     counts = np.ones(len(rows)) if weights is None else weights
     exact = _fit_exactly(belief, rows, counts, rng) if exactly else None
     return belief, exact, _find_dimension(belief, most, exact) if d is None else None

@@ -21,6 +21,8 @@ from nearer.checks import amount
 from nearer.distances import Distances
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.fitting.draws import draw_positions
+from nearer.fitting.likelihood import Curve
+from nearer.fitting.posterior import Posterior
 from nearer.questions import Answers
 
 if TYPE_CHECKING:
@@ -44,12 +46,17 @@ class Phase:
 
 @dataclass(frozen=True)
 class HeldOutAccuracy:
-    """Share of answers predicted by fits that had not seen them, with a 95 % interval."""
+    """Share of answers predicted by fits that had not seen them, with a 95 % interval.
+
+    Where people are known, it is of further answers of these people, and `new_people` is of those
+    of others, by fits that had seen none of their answers; None with fewer than five people.
+    """
 
     accuracy: float
     low: float
     high: float
     n_trials: int
+    new_people: HeldOutAccuracy | None = None
 
     @property
     def is_guessing(self) -> bool:
@@ -88,7 +95,14 @@ class Embedding:
     error_rate
         Share of answers that depart from the positions, by the weights that the fit gave them.
     people
-        A table, one row a person: id, n_trials, agreement, low, high, reliability, flag.
+        A table, one row a person: id, n_trials, agreement, low, high, sensitivity, error, lapse,
+        bias, flag. Sensitivity is 1 for the median person, 0 for one who guesses, negative for one
+        who contradicts; its standard error follows. Bias is towards what was shown first, in units
+        of an answer's noise; nan where the sides are not known.
+    weights
+        ``(people, dimension)``: how much squared differences on each axis count for each person, in
+        the order of `people`; their geometric mean is 1 on each axis. The axes are then those on
+        which people differ, and no longer arbitrary. None where people do not differ.
     names
         What the user calls the objects.
     chosen
@@ -108,6 +122,7 @@ class Embedding:
     held_out: HeldOutAccuracy | None = None
     error_rate: float | None = None
     people: NDArray[np.void] | None = field(default=None, repr=False)
+    weights: NDArray[np.float64] | None = field(default=None, repr=False)
     names: tuple[Any, ...] | None = field(default=None, repr=False)
     dimension_low: int | None = None
     dimension_high: int | None = None
@@ -127,21 +142,38 @@ class Embedding:
         """
         return np.flatnonzero(np.isnan(self.positions).any(axis=1))
 
-    def predict(self, questions: ArrayLike) -> Answers:
+    def positions_for(self, person: Any) -> NDArray[np.float64]:
+        """The map as one person sees it: each axis times the root of the person's weight."""
+        at = self._person(person)
+        return self.positions if self.weights is None else self.positions * self.weights[at] ** 0.5
+
+    def _person(self, person: Any) -> int:
+        """The row of a person in the tables."""
+        known = [] if self.people is None else self.people["id"].tolist()
+        if person in known:
+            return known.index(person)
+        some = ", ".join(repr(name) for name in known[:3])
+        remedy = f"{some} … are" if known else "none is: nearer.fit(answers, people=…) tells who"
+        raise InvalidInput(f"person={person!r}: is not known; {remedy}")
+
+    def predict(self, questions: ArrayLike, *, person: Any = None) -> Answers:
         """Answers that the positions give: True where a is nearer to head than b is.
 
         Questions are rows (head, a, b): places of the objects, as in `triplets`, or their names.
-        An object that was never asked about counts as being in the middle.
+        An object that was never asked about counts as being in the middle. With a person, by the
+        map as that person sees it.
         """
         head, a, b = checks.questions(questions, len(self.positions), self.names).T
-        distances = Distances(np.nan_to_num(self.positions))
+        positions = self.positions if person is None else self.positions_for(person)
+        distances = Distances(np.nan_to_num(positions))
         return distances.between(head, a) < distances.between(head, b)
 
-    def predict_proba(self, questions: ArrayLike) -> NDArray[np.float64]:
+    def predict_proba(self, questions: ArrayLike, *, person: Any = None) -> NDArray[np.float64]:
         """Probabilities of "b is nearer" and "a is nearer", one row a question.
 
         Only embeddings that know how answers depart from positions have them: those of
-        `nearer.fit` and of `nearer.embed`.
+        `nearer.fit` and of `nearer.embed`. Without a person, they are those of somebody of whom no
+        answer is known.
         """
         posterior = self.details.get("posterior")
         if posterior is None:
@@ -149,8 +181,24 @@ class Embedding:
                 "no probabilities: these positions were found from answers taken to be exact; "
                 "fit the answers with nearer.fit(embedding.triplets, n_objects=…)"
             )
+        if person is not None:
+            posterior = self._posterior_for(posterior, self._person(person))
         p = posterior.probability(checks.questions(questions, len(self.positions), self.names))
         return np.stack([1 - p, p], axis=1)
+
+    def _posterior_for(self, posterior: Posterior, at: int) -> Posterior:
+        """The posterior of the map that a person sees, with the person's own curve."""
+        curve = self.details.get("curve_of_people")
+        if curve is None or self.people is None:
+            return posterior
+        row = self.people[at]
+        factor = np.ones(self.dimension) if self.weights is None else self.weights[at] ** 0.5
+        return replace(
+            posterior,
+            positions=posterior.positions * factor,
+            covariances=posterior.covariances * factor[:, None] * factor,
+            curve=Curve(curve.sharpness * row["sensitivity"], row["lapse"]),
+        )
 
     def place(self, oracle: Oracle | Callable[..., Any], new: Any, **how: Any) -> Placed:
         """Find the positions of unseen objects by comparing them with those that have one.
@@ -188,8 +236,9 @@ class Embedding:
         What is not known of the positions shows in how the maps differ: of any figure that is
         computed from a map (a distance, an order), the middle 95 % of its values over the draws is
         an interval for it. Every map is laid over the positions by the best motion and scale, since
-        the answers tell of neither. `nearer.fitting.draws` says how they are found, and
-        ``python -m benchmarks coverage`` how often they are right.
+        the answers tell of neither. Where five people or more are known, they are the sample: the
+        maps differ as those of further people would. `nearer.fitting.draws` says how they are
+        found, and ``python -m benchmarks coverage`` how often they are right.
 
         Parameters
         ----------
@@ -208,6 +257,7 @@ class Embedding:
             posterior=self.details.get("posterior") if noisy else None,
             weights=self.details.get("weights"),
             choices=self.details.get("choices"),
+            between=self.details.get("between_people"),
             rng=checks.generator(random_state),
         )
 

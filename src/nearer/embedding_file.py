@@ -26,7 +26,6 @@ from nearer.errors import InvalidInput
 from nearer.files import as_path, read_numpy, write_bytes
 from nearer.fitting.heldout import Calibration
 from nearer.fitting.likelihood import Choices, Curve, Noise
-from nearer.fitting.people import Reliability
 from nearer.fitting.posterior import Posterior
 from nearer.metrics import Agreement
 from nearer.trials import Report
@@ -48,7 +47,6 @@ _CLASSES: dict[str, type[Any]] = {
         Noise,
         Phase,
         Posterior,
-        Reliability,
         Report,
     )
 }
@@ -222,6 +220,8 @@ def _arrays(
     details, T = values["details"], values["triplets"]
     yield "triplets", T.astype(np.int64, casting="safe"), (None, 3)
     yield "covariances", values["covariances"], (n, d, d)
+    yield "weights of people", values["weights"], (None, d)
+    yield "draws of people", details.get("between_people"), (None, n, d)
     posterior: Posterior | None = details.get("posterior")
     if posterior is not None:
         yield "the posterior's positions", posterior.positions, (n, d)

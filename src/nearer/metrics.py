@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import orthogonal_procrustes
+from scipy.special import stdtrit
 
 from nearer import checks
 from nearer.distances import Distances, as_points
@@ -37,7 +38,7 @@ __all__ = [
     "mean_kendall_tau",
     "measure_agreement",
     "procrustes",
-    "share_interval",
+    "share_interval_over_people",
     "triplet_accuracy",
 ]
 
@@ -179,6 +180,30 @@ def triplet_accuracy(triplets: ArrayLike, embedding: ArrayLike) -> float:
     rows, _ = checks.triplets(triplets, distances.n_objects)
     head, near, far = rows.T
     return float(np.mean(distances.between(head, near) < distances.between(head, far)))
+
+
+def share_interval_over_people(
+    right: ArrayLike, asked: ArrayLike
+) -> tuple[float, tuple[float, float]]:
+    """A share, and its 95 % interval for further people, from what each person got right.
+
+    The interval is that of as many independent answers as have the variance of the people's mean
+    (robust to clusters, Liang and Zeger 1986), but of no more than there are; and as few people
+    hardly know their own variance, it is widened as Student's t is.
+
+    Examples
+    --------
+    >>> share, (low, high) = share_interval_over_people([90, 80, 70, 80, 80], np.full(5, 100))
+    >>> round(share, 2), round(low, 2), round(high, 2)
+    (0.8, 0.7, 0.88)
+    """
+    right, asked = (np.asarray(each, dtype=np.float64) for each in (right, asked))
+    right, asked = right[asked > 0], asked[asked > 0]
+    share, people = float(right.sum() / asked.sum()), len(asked)
+    away = np.sum((right - share * asked) ** 2) / asked.sum() ** 2 * people / (people - 1)
+    alone = share * (1 - share)
+    least = min(float(asked.sum()), alone / away if away > 0 else np.inf)
+    return share, share_interval(share, least * (1.959964 / float(stdtrit(people - 1, 0.975))) ** 2)
 
 
 @dataclass(frozen=True)

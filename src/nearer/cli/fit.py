@@ -158,7 +158,7 @@ def command(
                  answers leave other numbers possible, which are then listed
       held-out   share of answers predicted by fits that had not seen them
       95 %       the interval that holds that share 95 times in 100
-      noise      share of answers that depart from the map, people counted by reliability
+      noise      share of answers that depart from the map
       seconds    how long the fit took
 
     Below it: people who contradict all others ("contrary") or seem to guess.
@@ -368,6 +368,7 @@ def _summary(fitted: _Fitted) -> dict[str, Any]:
             "errors": found.errors.tolist(),
             "probabilities": [found.evidence.get(d, {}).get("probability") for d in tried],
         }
+    new = None if held is None else held.new_people
     return {
         "n_objects": len(e.positions),
         "n_answers": e.n_comparisons,
@@ -381,6 +382,9 @@ def _summary(fitted: _Fitted) -> dict[str, Any]:
         "held_out_high": None if held is None else held.high,
         "held_out_answers": 0 if held is None else held.n_trials,
         "noise": e.error_rate,
+        "new_people_accuracy": None if new is None else new.accuracy,
+        "new_people_low": None if new is None else new.low,
+        "new_people_high": None if new is None else new.high,
         "contrary_people": _flagged(e, "contrary"),
         "guessing_people": _flagged(e, "guessing"),
         "loss": float(e.details["loss"]),
@@ -396,7 +400,7 @@ def _summary(fitted: _Fitted) -> dict[str, Any]:
 
 def _flagged(embedding: Embedding, which: str) -> list[str] | None:
     people = embedding.people
-    if people is None or embedding.details["reliability"] is None:
+    if people is None or np.isnan(people["sensitivity"]).any():
         return None
     return [str(name) for name in people["id"][people["flag"] == which]]
 
@@ -485,16 +489,17 @@ def _remarks(fitted: _Fitted, summary: dict[str, Any]) -> Iterator[str]:
     if others is not None:
         yield f"two people agree on {others.share:.3f} of the questions that both answered"
     said = {"contrary": "contradict all others", "guessing": "seem to guess"}
+    said |= {"one side": "keep to one side", "too fast": "answer faster than one can look"}
     for which, words in said.items():
-        if flagged := summary[f"{which}_people"]:
+        if flagged := _flagged(fitted.embedding, which):
             yield f"{words} ({which}): {', '.join(flagged)}"
 
 
 def _people_text(embedding: Embedding) -> str:
-    people, rated = embedding.people, embedding.details["reliability"]
+    people, weights = embedding.people, embedding.weights
     assert people is not None
-    header = ["person", "reliability", "error", "answers", "agreement", "low", "high", "flag"]
-    errors = np.full(len(people), np.nan) if rated is None else rated.errors
-    columns = [people["id"], people["reliability"], errors, people["n_trials"]]
-    columns += [people[name] for name in header[4:]]
+    names = list(people.dtype.names or ())
+    columns = [people[name] for name in names] + ([] if weights is None else list(weights.T))
+    header = ["person", *names[1:]]
+    header += [f"weight{k + 1}" for k in range(len(columns) - len(names))]
     return table_text(header, zip(*columns, strict=True))

@@ -54,7 +54,6 @@ from nearer.fitting.likelihood import (
     as_answers,
     moderate,
 )
-from nearer.fitting.people import Reliability, rate_people
 from nearer.fitting.posterior import (
     WEAK_PRIOR,
     Posterior,
@@ -73,9 +72,6 @@ _GROWTH = 1.5  # of the answers until the next review: time against noise that i
 _FIRST_DIMENSION = 2  # to begin at
 _MOST_FITS = 6  # from nothing at a review: time against poor optima
 _SAME_OPTIMUM = 1e-3  # share of the log-posterior by which fits that found the same may differ
-# Once, those who guess are still believed: `python -m benchmarks noise --cells ratings`
-_RATINGS = 3  # of people at a review
-_SETTLED = 0.05  # mean change of an answer's weight after which people are not rated again: time
 
 
 # Answers are exact where a prior of at least this width, without lapses, predicts held-out answers
@@ -102,6 +98,8 @@ class Belief:
         The most dimensions to try; None: as many as the objects can span.
     noise
         How often answers are thought to be wrong before any is seen; the answers may overrule it.
+    may_be_exact
+        Whether answers may have no errors; those of several people always have some.
 
     Attributes
     ----------
@@ -109,8 +107,6 @@ class Belief:
         The present `Posterior`: positions, covariances, noise, `probability` of answers.
     held_out
         The `HeldOut` predictions behind its noise; None before there are enough answers.
-    reliability
-        What was found about each person; None where nobody is named.
 
     Examples
     --------
@@ -133,6 +129,7 @@ class Belief:
         *,
         max_components: int | None = None,
         noise: float = 0.0,
+        may_be_exact: bool = True,
     ) -> None:
         n = checks.n_objects(n_objects)
         self._free = n_components is None
@@ -144,11 +141,10 @@ class Belief:
         self._plain = Noise(lapse=checks.rate("noise", noise))
         self._reviewed = 0
         self._counts = np.empty(0)
-        self.reliability: Reliability | None = None
         self._keys, self._odds = np.empty(0, dtype=np.int64), np.empty(0)
         self._tried: dict[int, Tuned] = {}
         self._rival: Tuned | None = None  # the best of the other curve
-        self._exact = False
+        self._exact, self._may_be_exact = False, may_be_exact
         self._predicted: deque[tuple[Floats, Floats]] = deque(maxlen=_ROUNDS)
         self.held_out: HeldOut | None = None
         self.fit: Posterior = fit_posterior(self._answers, d, self._plain)
@@ -236,16 +232,21 @@ class Belief:
         a flatter curve than the fit's own, the positions are as much less sure as that; and where
         they show lapses, which fits by the t curve do not take, each answer has told less.
         """
+        return self.expected_tau_of(self.fit)
+
+    def expected_tau_of(self, fit: Posterior, between: Floats | None = None) -> float:
+        """The same of another fit to the same answers, and where people add these covariances."""
         held = self.held_out
         if held is None or not _beats_a_coin(held):
             return 0.0
-        fit = self.fit
         if self._exact and self._predicted:
             margins, weights = map(np.concatenate, zip(*self._predicted, strict=True))
             return predicted_tau(fit, margins, weights)
         if fit.noise.tail:
             noise = replace(fit.noise, lapse=held.curve.lapse)
             fit = replace(fit, covariances=covariances_at(fit.positions, self._answers, noise))
+        if between is not None:
+            fit = replace(fit, covariances=fit.covariances + between)
         return expected_tau(fit, held.curve.sharpness)
 
     @property
@@ -255,8 +256,13 @@ class Belief:
 
     @property
     def weights(self) -> Floats:
-        """How much each answer counts: as given, times how far its person can be believed."""
+        """How much each answer counts."""
         return self._counts
+
+    @property
+    def answers(self) -> Answers:
+        """All answers, as fits take them."""
+        return self._answers
 
     @property
     def times(self) -> NDArray[np.int64]:
@@ -307,55 +313,28 @@ class Belief:
             margins = moderate(*self.fit.margins(triplets))
             self._predicted.append((margins, 1 / self.odds(triplets)))
 
-    def learn(
-        self,
-        answers: ArrayLike | Trials,
-        people: ArrayLike | None = None,
-        weights: ArrayLike | None = None,
-    ) -> None:
+    def learn(self, answers: ArrayLike | Trials, weights: ArrayLike | None = None) -> None:
         """Take in all answers so far, old and new.
 
         Parameters
         ----------
         answers
             ``(m, 3)`` rows (head, near, far), or `Trials` of any task.
-        people
-            Who gave each answer, where that is known.
         weights
             How much each answer counts.
         """
         if not isinstance(answers, Trials):
             answers = np.asarray(answers)
         m = len(answers)
-        self._answers = self._gather(answers, people, weights)
+        self._counts = np.ones(m) if weights is None else np.asarray(weights, dtype=np.float64)
+        asked = answers.questions if isinstance(answers, Trials) else answers
+        odds = self.odds(asked) if len(self._keys) and asked.shape[1] == 3 else None
+        self._answers = as_answers(answers, len(self.fit.positions), self._counts, odds)
         if m < _GROWTH * self._reviewed:
             self.fit = self._refit(self.fit)
             return
         self._review()
         self._reviewed = m
-        # fits that believe people as far as they should rate them better, and so on
-        for _ in range(_RATINGS):
-            if people is None or self.held_out is None:
-                break
-            before = self._counts
-            self.reliability = rate_people(self._answers, self.held_out, people, weights)
-            self._answers = self._gather(answers, people, weights)
-            self._review()
-            if np.abs(self._counts - before).mean() < _SETTLED:
-                break
-
-    def _gather(
-        self, answers: Trials | Questions, people: ArrayLike | None, weights: ArrayLike | None
-    ) -> Answers:
-        """Answers with all that is known of them: who gave them, why they were asked for."""
-        counts = None if weights is None else np.asarray(weights, dtype=np.float64)
-        if self.reliability is not None and people is not None:
-            trust = self.reliability.weights(people) * (1.0 if counts is None else counts)
-            counts = trust if trust.any() else counts
-        self._counts = np.ones(len(answers)) if counts is None else counts
-        asked = answers.questions if isinstance(answers, Trials) else answers
-        odds = self.odds(asked) if len(self._keys) and asked.shape[1] == 3 else None
-        return as_answers(answers, len(self.fit.positions), counts, odds)
 
     def conclude(self, *, max_iter: int = 1000, tol: float = 1e-8) -> None:
         """Look at everything once more, after the last answer, and fit to the end."""
@@ -378,7 +357,7 @@ class Belief:
             return
         self._review_noisy()
         self._exact = False
-        if self.held_out is not None and isinstance(self._answers, Comparisons):
+        if self._may_be_exact and self.held_out and isinstance(self._answers, Comparisons):
             self._review_exact(self.held_out, self._tried[self.dimension].best)
 
     def _review_exact(self, known: HeldOut | None, rival: HeldOut | None) -> bool:

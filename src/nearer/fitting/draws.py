@@ -67,6 +67,7 @@ def draw_positions(
     posterior: Posterior | None = None,
     weights: Floats | None = None,
     choices: Choices | None = None,
+    between: Floats | None = None,
     rng: np.random.Generator,
 ) -> Floats:
     """Draw k maps, ``(k, n, d)``.
@@ -81,6 +82,8 @@ def draw_positions(
         The fit, where answers are noisy; None otherwise.
     choices
         The answers, with their weights, where they are more than comparisons.
+    between
+        How the map moves with the people who are asked, see `nearer.fitting.people`.
     rng
         Source of the draws.
 
@@ -108,7 +111,10 @@ def draw_positions(
         rows = Trials.from_triplets(triplets) if posterior.noise.tail else triplets
         answers = choices or as_answers(rows, len(positions), weights)
         drawn = draw_maps(posterior, answers, k, rng)
-        return np.array([procrustes(positions, X).aligned for X in drawn])
+        drawn = np.array([procrustes(positions, X).aligned for X in drawn])
+        if between is not None:
+            drawn += np.einsum("kb,bni->kni", rng.normal(size=(k, len(between))), between)
+        return drawn
     if posterior is not None:
         warnings.warn(
             "the answers were not kept: every object is drawn by itself, the others held fixed, "

@@ -75,7 +75,7 @@ from nearer.fitting.posterior import (
 )
 from nearer.fitting.solver import Loss, margins, wants_gpu
 from nearer.parallel import is_parallel, parallel_map
-from nearer.questions import Floats, random_questions, scattered
+from nearer.questions import Floats, Objects, random_questions, scattered
 
 __all__ = [
     "FOLDS",
@@ -88,8 +88,10 @@ __all__ = [
     "advantage",
     "as_noise",
     "fit_curve",
+    "fold_of",
     "hold_out",
     "hold_out_once",
+    "judged",
     "predicted_tau",
     "settle",
     "tune",
@@ -273,7 +275,14 @@ def hold_out(
         done = [predict(*fold) for fold in work]
     fits, predicted = zip(*done, strict=True)
     at = np.concatenate([_dealt(answers, k)[2] for k in range(len(work))])
-    forecast = answers.part(at).beside(np.concatenate(predicted))
+    return judged(answers, at, np.concatenate(predicted), noise, fits)
+
+
+def judged(
+    answers: Answers, at: Objects, predicted: Floats, noise: Noise, fits: tuple[Floats, ...]
+) -> HeldOut:
+    """What was predicted of some rows, beside the answers, with the curves that suit them."""
+    forecast = answers.part(at).beside(predicted)
     asked, weights = answers.weights[at], answers.weights[at] / answers.odds[at]
     own, logs = fit_curve(forecast, asked)
     curve = fit_curve(forecast, weights)[0] if (weights != asked).any() else own
@@ -295,7 +304,7 @@ def hold_out_once(
     None where there are too few answers to hold any out.
     """
     group = scattered(np.sort(rows, axis=1))
-    out = _fold_of(group) == 0
+    out = fold_of(group) == 0
     if not out.any() or out.all():
         return None
     fit = fit_from_more_dimensions(
@@ -393,13 +402,14 @@ def fit_curve(forecast: MarginForecast | ChoiceForecast, weights: Floats) -> tup
 def _dealt(answers: Any, k: int) -> Any:
     """The answers of the other folds, those of this one, and which rows the latter are."""
     if k not in answers.parts:
-        out = _fold_of(answers.group) == k
+        out = fold_of(answers.group) == k
         seen, unseen = np.flatnonzero(~out), np.flatnonzero(out)
         answers.parts[k] = answers.part(seen), answers.part(unseen), unseen
     return answers.parts[k]
 
 
-def _fold_of(group: NDArray[np.uint64]) -> NDArray[np.int64]:
+def fold_of(group: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """The fold of each row, by the scattered number of its objects."""
     return np.asarray((group >> np.uint64(33)) % np.uint64(FOLDS), dtype=np.int64)
 
 

@@ -1,16 +1,27 @@
-r"""People: how reliable each is, and how long a screen takes.
+r"""People: what each makes of the map, how reliable each is, and how long a screen takes.
 
-*Reliability.* Each answer of a person was predicted by a fit that had not seen it
-(`nearer.fitting.heldout`). With t the predicted margin, positive where the prediction agrees with
-the person, an answer of a person with *reliability* r has probability ε + (1 − 2ε)/(1 + exp(−r β
-t)), β and ε the sharpness and the lapse rate of all people. So r is 1 for the average person, 0 for
-one who guesses, negative for one who contradicts. A Gaussian prior around 1 keeps people with few
-answers near the average; its variance is the one under which all answers together are most likely
-(empirical Bayes). Ratings are means, and their errors standard deviations, of the posterior of r,
-on a grid. An answer then weighs as much as its person's reliability, at least 0 and at most 2: near
-a tie this is the gradient that a curve of that steepness would have. Fits that weigh answers so
-predict better, and rate people better in turn: the first fit takes people who guess for average
-ones, and its ratings are too much alike (`nearer.fitting.belief`).
+*One model* (individual differences scaling: Carroll and Chang 1970; hierarchical psychometric
+functions: Kuss, Jäkel and Wichmann 2005). Person p sees the map with its axes stretched: object i
+is at s_p exp(u_pk) x_ik on axis k. The *sensitivity* s_p multiplies every margin, since margins
+grow with the map; it is 1 for the median person, 0 for one who guesses and negative for one who
+contradicts.
+The *weights* exp(2 u_pk) are those of squared differences, with u_pk ~ N(0, τ²). So a person is
+another copy of the objects, and every task and every kernel takes people as they are. Where objects
+have two sides, a *side bias* is added to the margin, and a *lapse* rate ends the curve.
+
+*Sensitivity, lapse and side bias* are means of a posterior on a grid, given predictions that had
+not seen the answer. The prior is the distribution of the people themselves: the mean of their
+posteriors and of one more person who may be anywhere on the grid (the mode under a Dirichlet prior,
+Laird 1978). So people with few answers are taken for average ones.
+
+*Map and weights* are the mode of their joint posterior, found from the map that all have in common.
+The spread τ is the one under which held-out answers of the same people are most likely, and 0
+unless that is better by more than a standard error.
+
+*People are the sample.* Answers of one person resemble each other. Maps are fitted again with
+people drawn with replacement, and again with as many answers drawn; that the former scatter more
+is what people add to the uncertainty of the positions. With P people a variance is (P - 1)/P of
+what it should be, which is mended.
 
 *Pace.* Seconds are a + b·k + c·m: some to begin with, some for each of the k choices, some for each
 of the m objects looked at. The numbers are least squares over recorded times, each cut at half a
@@ -23,132 +34,468 @@ of as many.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_softmax, logsumexp, softmax
+from numpy.typing import NDArray
+from scipy.special import softmax
 
-from nearer import checks
 from nearer.errors import InvalidInput
-from nearer.fitting.heldout import HeldOut
-from nearer.fitting.likelihood import Answers
-from nearer.questions import Floats, find
+from nearer.fitting.heldout import FOLDS, SAME, HeldOut, fold_of, judged
+from nearer.fitting.likelihood import (
+    Answers,
+    Choices,
+    Curve,
+    MarginForecast,
+    Noise,
+    as_answers,
+)
+from nearer.fitting.posterior import QUESTIONS, Posterior
+from nearer.fitting.solver import minimise
+from nearer.metrics import procrustes
+from nearer.questions import Floats, Objects
 from nearer.trials import Task, Trials
 
-__all__ = ["Pace", "Reliability", "rate_people"]
+__all__ = [
+    "FEWEST_PEOPLE",
+    "Pace",
+    "PeopleFit",
+    "Ratings",
+    "counted",
+    "learn_people",
+    "rate_people",
+]
 
-_MOST_WEIGHT = 2.0  # of one person's answer against the average: a guess
-_GRID = np.linspace(-2.0, 3.0, 51)  # of r, finer than most people's standard errors: time
-_VARIANCES = (0.01, 0.03, 0.1, 0.3, 1.0)
+_SENSITIVITY = np.array([-2, -1, -0.5, -0.25, 0, 0.15, 0.3, 0.45, 0.6, 0.8, 1, 1.25, 1.6, 2, 3])
+_LAPSES = np.array(
+    [0, 0.02, 0.05, 0.1, 0.15, 0.2]
+)  # one who lapses more hardly differs from a guess
+_BIASES = np.array([-4, -3, -2, -1, -0.5, -0.25, 0, 0.25, 0.5, 1, 2, 3, 4])
+_SPREADS = 0.1 * 2.0 ** np.arange(6)  # of logarithms of factors; the last is 24 times
+_SURE = 0.9987  # one-sided probability of three standard errors
+_ROUNDS = 2  # of rating people: the first map believes those who guess
+_REFITS, _MOST_STEPS = 40, 50  # to people drawn again, which gives a variance to a fifth: time
+FEWEST_PEOPLE = 5  # fewer say nothing of others
+_LEAST = 0.05  # sensitivity of the copies of the map: objects at one place have no directions
 _LONGEST = 30.0  # seconds of a screen; beyond that people were looking away
 
 
 @dataclass(frozen=True)
-class Reliability:
-    """How far each person agrees with what the others' answers predict.
+class Ratings:
+    """What was found of each person.
 
     Attributes
     ----------
-    people
-        Who answered, sorted.
-    reliability
-        1 for the average person, 0 for one who guesses, negative for one who contradicts.
-    errors
-        Standard error of each.
-    n_answers
-        How many answers of each were predicted.
+    sensitivity, error
+        Posterior mean and standard deviation: 1 for the median person, 0 for one who guesses,
+        negative for one who contradicts.
+    sharpness
+        Of the curve of the median person.
+    lapse
+        Probability of a wrong answer however clear the question is.
+    bias
+        Towards what was shown first, added to the margin; nan where that is not known.
+    contrary, guessing, one_side
+        Whether a person surely contradicts the others; has less than half of their slope; chooses
+        one side of a tie more than four times in five.
     """
 
-    people: NDArray[np.generic]
-    reliability: Floats
-    errors: Floats
-    n_answers: NDArray[np.int64]
-
-    @property
-    def contrary(self) -> NDArray[np.generic]:
-        """People who contradict the others by more than three standard errors."""
-        return self.people[self.reliability < -3 * self.errors]
-
-    @property
-    def guessing(self) -> NDArray[np.generic]:
-        """People who are three standard errors below half of the average reliability."""
-        low = self.reliability + 3 * self.errors < 0.5
-        return self.people[low & (self.reliability >= -3 * self.errors)]
-
-    def weights(self, people: ArrayLike) -> Floats:
-        """How much an answer of each of these people counts; 1 for a person not rated."""
-        who = np.asarray(people)
-        place, known = find(self.people, who)
-        weight = np.clip(self.reliability, 0, _MOST_WEIGHT)[place]
-        return np.where(known, weight, 1.0)
+    sensitivity: Floats
+    error: Floats
+    sharpness: float
+    lapse: Floats
+    bias: Floats
+    contrary: NDArray[np.bool_]
+    guessing: NDArray[np.bool_]
+    one_side: NDArray[np.bool_]
 
 
 def rate_people(
     evidence: Answers,
     held_out: HeldOut,
-    people: ArrayLike,
-    weights: ArrayLike | None = None,
-) -> Reliability:
+    index: Objects,
+    counts: Floats,
+    first_chosen: NDArray[np.bool_] | None = None,
+) -> Ratings:
     """Compare each person's answers with predictions that had not seen them.
 
     Parameters
     ----------
     evidence, held_out
-        All answers, and the predictions that `hold_out` made of them.
-    people
-        Who gave each answer, in the order in which answers were given to `as_answers`; "" is
-        not rated.
-    weights
-        How much each of them counts; None: all the same.
+        All answers, and predictions of them.
+    index, counts, first_chosen
+        Number of the person who gave each answer, how much it counts, and whether what was shown
+        first was chosen; in the order in which answers were given to `as_answers`.
     """
-    who = np.asarray(people)
-    if who.shape != evidence.row.shape:
-        raise InvalidInput(
-            f"people of shape {who.shape}: must name one person for each of the "
-            f"{len(evidence.row)} answers"
-        )
     place = np.full(len(evidence), -1)
     place[held_out.rows] = np.arange(len(held_out.rows))
     place = place[evidence.row]
-    names, index = np.unique(who, return_inverse=True)
-    counts = checks.weights(weights, len(who))
     seen = (place >= 0) & (counts > 0)
-    if names.dtype.kind == "U" and names[0] == "":  # sorts first
-        names, index = names[1:], index - 1
-        seen &= index >= 0
-    index, place, counts = index[seen], place[seen], counts[seen]
-    rating, errors = _posterior(_log_likelihood(index, place, counts, len(names), held_out))
-    return Reliability(names, rating, errors, np.bincount(index, minlength=len(names)))
+    who, at, counts, n_people = index[seen], place[seen], counts[seen], int(index.max()) + 1
+    curve, forecast = held_out.curve, held_out.forecast
+    side = biases = np.zeros(1)
+    if first_chosen is not None and isinstance(forecast, MarginForecast):
+        side, biases = np.where(first_chosen[seen], 1.0, -1.0), _BIASES
+    table = np.empty((n_people, len(_SENSITIVITY), len(_LAPSES), len(biases)))
+    for (j, r), (k, lapse), (i, bias) in product(*map(enumerate, (_SENSITIVITY, _LAPSES, biases))):
+        if len(biases) > 1 and isinstance(forecast, MarginForecast):
+            shifted = MarginForecast(r * curve.sharpness * forecast.margins[at] + bias * side)
+            logs = shifted.along(1.0, lapse)[0]
+        else:
+            logs = forecast.along(r * curve.sharpness, lapse)[0][at]
+        table[:, j, k, i] = np.bincount(who, counts * logs, n_people)
+    p = _posterior(table.reshape(n_people, -1)).reshape(table.shape)
+    of_r, of_lapse, of_bias = (p.sum(axis=axes) for axes in ((2, 3), (1, 3), (1, 2)))
+    mean = of_r @ _SENSITIVITY
+    error = np.sqrt(np.maximum(of_r @ _SENSITIVITY**2 - mean**2, 0.0))
+    unit = max(float(np.median(mean)), _LEAST)
+    slopes, slope = p.sum(axis=3), np.multiply.outer(_SENSITIVITY, 1 - 2 * _LAPSES)
+    usual = np.median((slopes * slope).sum(axis=(1, 2)))
+    contrary = of_r[:, _SENSITIVITY < 0].sum(axis=1) > _SURE
+    guessing = (slopes * (slope < usual / 2)).sum(axis=(1, 2)) > _SURE
+    return Ratings(
+        sensitivity=mean / unit,
+        error=error / unit,
+        sharpness=curve.sharpness * unit,
+        lapse=of_lapse @ _LAPSES,
+        bias=of_bias @ biases if len(biases) > 1 else np.full(n_people, np.nan),
+        contrary=contrary,
+        guessing=guessing & ~contrary,
+        one_side=of_bias[:, np.abs(biases) > np.log(4)].sum(axis=1) > _SURE,
+    )
 
 
-def _log_likelihood(
-    index: NDArray[np.int64],
-    place: NDArray[np.int64],
-    counts: Floats,
-    n_people: int,
+def _posterior(log_likelihood: Floats) -> Floats:
+    """Posterior of each person on a grid, the prior estimated from all of them.
+
+    Examples
+    --------
+    >>> _posterior(np.array([[0.0, -9.0], [0.0, -9.0], [0.0, 0.0]])).round(1).tolist()
+    [[1.0, 0.0], [1.0, 0.0], [0.9, 0.1]]
+    """
+    n_people, size = log_likelihood.shape
+    prior = np.full(size, 1 / size)
+    for _ in range(100):
+        p = softmax(log_likelihood + np.log(prior), axis=1)
+        prior = (p.sum(axis=0) + 1 / size) / (n_people + 1)
+    return np.asarray(p)
+
+
+@dataclass(frozen=True)
+class CrowdFit:
+    """A common map, and what people make of it.
+
+    Attributes
+    ----------
+    positions, covariances
+        Of the map in common, ``(n, d)``, and of each object, ``(n, d, d)``.
+    stretch
+        ``(people, d)``: logarithms of the factors of the axes, beside the sensitivities.
+    """
+
+    positions: Floats
+    covariances: Floats
+    stretch: Floats
+
+
+class Crowd:
+    """Answers of people, laid out so that each person has an own copy of the objects.
+
+    Parameters
+    ----------
+    answers
+        `Trials`, or rows (head, near, far).
+    index
+        Number of the person who gave each.
+    evidence
+        The same answers without people.
+    weights, odds
+        How much each counts, and how likely its question was to be asked.
+    sensitivity
+        Of each person.
+    noise
+        What answers are taken to be.
+    """
+
+    def __init__(
+        self,
+        answers: Trials | NDArray[np.integer],
+        index: Objects,
+        evidence: Answers,
+        weights: Floats,
+        odds: Floats | None,
+        sensitivity: Floats,
+        noise: Noise,
+    ) -> None:
+        n = evidence.n_objects
+        asked: Any = answers
+        if isinstance(answers, Trials):
+            asked = np.column_stack([answers.query, answers.shown])
+        keys = np.where(asked >= 0, index[:, None] * n + asked, -1)
+        copies = np.unique(keys[keys >= 0])
+        at = np.where(keys >= 0, np.searchsorted(copies, keys), -1)
+        own: Any = at
+        if isinstance(answers, Trials):
+            own = answers.with_fields(query=at[:, 0], shown=at[:, 1:], names=None)
+        self.owner, self.thing = np.divmod(copies, n)
+        self.answers = as_answers(own, len(copies), weights, odds)
+        first = np.unique(self.answers.row, return_index=True)[1]
+        self.person, group = index[first], evidence.group[evidence.row[first]]
+        self.fold, self.piece = fold_of(group), np.unique(group, return_inverse=True)[1]
+        self.n_objects, self.n_people, self.noise = n, len(sensitivity), noise
+        self.sensitivity = np.maximum(sensitivity, _LEAST)
+
+    def _factors(self, stretch: Floats) -> Floats:
+        """How far each axis is stretched, of each copy of an object."""
+        return (self.sensitivity[:, None] * np.exp(stretch))[self.owner]
+
+    def fit(
+        self, some: Answers, start: CrowdFit, spread: float = 0.0, max_iter: int = 300
+    ) -> CrowdFit:
+        """The most probable map and, if they have a spread, stretches, given some answers."""
+        n, noise = self.n_objects, self.noise
+        unit = spread / noise.prior  # stretches in the unit in which they have the map's prior
+
+        def sums(Z: Floats) -> tuple[float, Floats]:
+            X, stretch = Z[:n], unit * Z[n:] if spread else start.stretch
+            factors = self._factors(stretch)
+            total, slope = some.sums(factors * X[self.thing], noise)
+            slope = factors * slope
+            by_x = _summed(slope, self.thing, n)
+            if not spread:
+                return total, by_x
+            by_stretch = _summed(slope * X[self.thing], self.owner, self.n_people)
+            return total, np.concatenate([by_x, unit * by_stretch])
+
+        begin = [start.positions, start.stretch / unit] if spread else [start.positions]
+        how: Any = {"ridge": noise.ridge(some.total_weight), "max_iter": max_iter, "tol": 1e-6}
+        done = minimise(sums, some.total_weight, np.concatenate(begin), **how)
+        X, stretch = done.positions[:n], unit * done.positions[n:] if spread else start.stretch
+        X, stretch = X * np.exp(stretch.mean(axis=0)), stretch - stretch.mean(axis=0)
+        return CrowdFit(X, self._covariances(some, X, stretch), stretch)
+
+    def _covariances(self, some: Answers, X: Floats, stretch: Floats) -> Floats:
+        """How unsure each position is, the others held fixed."""
+        n, d = X.shape
+        factors = self._factors(stretch)
+        own = some.information(factors * X[self.thing], self.noise)
+        own = own * factors[:, :, None] * factors[:, None, :]
+        known = _summed(own.reshape(-1, d * d), self.thing, n).reshape(n, d, d)
+        return np.linalg.inv(known + np.eye(d) / self.noise.prior**2).astype(np.float64)
+
+    def predict(self, some: Answers, fit: CrowdFit, stretch: Floats) -> Floats:
+        """Moderated margins or utilities of some answers by people of the same sensitivity."""
+        factors = np.exp(stretch)[self.owner]
+        covariances = fit.covariances[self.thing] * factors[:, :, None] * factors[:, None, :]
+        return some.predict(Posterior(factors * fit.positions[self.thing], covariances, self.noise))
+
+    def hold_out(self, starts: Sequence[CrowdFit], spread: float) -> Predicted:
+        """Predictions of answers to other questions, by fits from maps that never saw these."""
+        fits, stretched, alike, at = [], [], [], []
+        for k, start in enumerate(starts):
+            seen, unseen = (np.flatnonzero(out) for out in (self.fold != k, self.fold == k))
+            fit, some = self.fit(self.answers.part(seen), start, spread), self.answers.part(unseen)
+            fits.append(fit)
+            at.append(unseen)
+            stretched.append(self.predict(some, fit, fit.stretch))
+            alike.append(self.predict(some, fit, np.zeros_like(fit.stretch)))
+        rows = np.concatenate(at)
+        plain, common = (self._judged(rows, np.concatenate(x)) for x in (stretched, alike))
+        own = self._judged(rows, self._scaled(rows, np.concatenate(stretched)))
+        return Predicted(own, plain, common, tuple(fits), spread)
+
+    def _scaled(self, rows: Objects, predicted: Floats) -> Floats:
+        """Predictions times the sensitivity of the person who gave each answer."""
+        some = self.answers.part(rows)
+        of_row = self.sensitivity[self.person[rows]]
+        items = np.diff(some.starts) if isinstance(some, Choices) else 1
+        return np.asarray(predicted * np.repeat(of_row, items))
+
+    def _judged(self, rows: Objects, predicted: Floats) -> HeldOut:
+        held = judged(self.answers, rows, predicted, self.noise, ())
+        return replace(held, piece=np.unique(self.piece[rows], return_inverse=True)[1])
+
+    def leave_out_people(self, known: Predicted, rng: np.random.Generator) -> HeldOut:
+        """Predictions of answers of further people to further questions."""
+        group = rng.permutation(self.n_people)[self.person] % FOLDS
+        at, predicted, many = [], [], 0
+        for j in range(FOLDS):
+            for k, start in enumerate(known.fits):
+                own = group == (k + j) % FOLDS
+                unseen = np.flatnonzero((self.fold == k) & own)
+                if not len(unseen):
+                    continue
+                seen = self.answers.part(np.flatnonzero((self.fold != k) & ~own))
+                fit, some = self.fit(seen, start, known.spread), self.answers.part(unseen)
+                at.append(unseen)
+                predicted.append(self.predict(some, fit, np.zeros_like(fit.stretch)))
+                many += len(unseen)
+            if many >= QUESTIONS:
+                break
+        return self._judged(np.concatenate(at), np.concatenate(predicted))
+
+    def by_person(self, held: HeldOut) -> tuple[Floats, Floats]:
+        """Right predictions and answers of each person, in answers to random questions."""
+        known = np.isfinite(held.right)
+        who, weights = self.person[held.rows[known]], held.weights[known]
+        return counted(who, weights, held.right[known], self.n_people)
+
+    def gain(self, held: HeldOut, other: HeldOut) -> tuple[float, float]:
+        """How much likelier the same answers are, in nats an answer, and the error over people."""
+        who, total = self.person[held.rows], held.counts.sum()
+        each = held.counts * (held.log_likelihood - other.log_likelihood)
+        gain = float(each.sum() / total)
+        away = np.bincount(who, each - gain * held.counts, self.n_people)
+        return gain, float(np.sqrt(self.n_people / (self.n_people - 1) * np.sum(away**2)) / total)
+
+    def between(self, fit: CrowdFit, rng: np.random.Generator) -> Floats:
+        """How the map moves with the people who were asked: ``(refits, n, d)`` deviations.
+
+        Their sum, each times an independent standard normal number, has the covariance that people
+        add to that of answers which are all independent.
+        """
+        P, weights = self.n_people, self.answers.weights
+
+        def moved(counts: Objects) -> Floats:
+            some = replace(self.answers, weights=weights * counts)
+            again = self.fit(some, fit, max_iter=_MOST_STEPS).positions
+            return procrustes(fit.positions, again).aligned - fit.positions
+
+        people = [np.bincount(rng.integers(P, size=P), minlength=P) for _ in range(_REFITS)]
+        by_people = np.array([moved(counts[self.person]) for counts in people])
+        rows = [rng.poisson(1, len(weights)) for _ in range(_REFITS)]
+        by_answers = np.array([moved(counts) for counts in rows])
+        share = 1 - (1 - 1 / P) * np.square(by_answers).mean() / np.square(by_people).mean()
+        return np.asarray(by_people * np.sqrt(max(share, 0.0) * P / (P - 3) / _REFITS))
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """Predictions of held-out answers.
+
+    Attributes
+    ----------
+    own
+        With all that is known of the person.
+    stretched
+        As if all people had the same sensitivity.
+    alike
+        As if all people were alike.
+    fits, spread
+        What predicted them.
+    """
+
+    own: HeldOut
+    stretched: HeldOut
+    alike: HeldOut
+    fits: tuple[CrowdFit, ...]
+    spread: float
+
+
+@dataclass(frozen=True)
+class PeopleFit:
+    """A map with what was found of people; see `learn_people`.
+
+    Attributes
+    ----------
+    posterior
+        The common map, and the curve for a person of whom nothing is known.
+    curve
+        The curve of people whose sensitivity and weights are known.
+    ratings
+        Of each person.
+    weights
+        ``(people, d)``, of squared differences on each axis; None where people do not differ.
+    gains
+        For each spread tried: how much likelier held-out answers are, in nats an answer, and its
+        standard error over people.
+    held_out, right
+        Predictions of further answers of these people, and how far each answer was predicted.
+    new_people
+        The same of people who were not seen: right predictions and answers of each person.
+    between
+        See `Crowd.between`; None with fewer than `FEWEST_PEOPLE` people.
+    times
+        How many answers each row of the predictions stands for.
+    """
+
+    posterior: Posterior
+    curve: Curve
+    ratings: Ratings
+    weights: Floats | None
+    gains: dict[float, tuple[float, float]]
+    held_out: HeldOut
+    right: Floats
+    new_people: tuple[Floats, Floats] | None
+    between: Floats | None
+    times: NDArray[np.int64]
+
+
+def learn_people(
+    answers: Trials | NDArray[np.integer],
+    index: Objects,
+    evidence: Answers,
+    fit: Posterior,
     held_out: HeldOut,
-) -> Floats:
-    """Of each person's answers, for every reliability of the grid."""
-    table = np.empty((n_people, len(_GRID)))
-    curve = held_out.curve
-    for k, r in enumerate(_GRID):
-        logs = held_out.forecast.along(r * curve.sharpness, curve.lapse)[0]
-        table[:, k] = np.bincount(index, counts * logs[place], n_people)
-    return table
+    *,
+    weights: Floats,
+    odds: Floats | None,
+    sides: NDArray[np.bool_] | None,
+    differ: str,
+    rng: np.random.Generator,
+) -> PeopleFit:
+    """Fit what people make of a map, from a fit that took all answers for one person's."""
+    n_people, (n, d) = int(index.max()) + 1, fit.positions.shape
+    none = np.zeros((n_people, d))
+    start = CrowdFit(fit.positions, fit.covariances, none)
+    starts = [CrowdFit(X, np.zeros((n, d, d)), none) for X in held_out.fits]
+    ratings = rate_people(evidence, held_out, index, weights)
+    for _ in range(_ROUNDS):
+        crowd = Crowd(answers, index, evidence, weights, odds, ratings.sensitivity, fit.noise)
+        plain = crowd.hold_out(starts, 0.0)
+        ratings = rate_people(crowd.answers, plain.stretched, index, weights)
+    best, gains = plain, dict[float, tuple[float, float]]()
+    for spread in _SPREADS.tolist() if differ != "no" and d > 1 and n_people > 1 else ():
+        found = crowd.hold_out(starts, spread)
+        gains[spread] = crowd.gain(found.own, plain.own)
+        if best is not plain and found.own.score <= best.own.score:
+            break
+        best = found
+    if best is not plain:
+        gain, error = gains[best.spread]
+        best = best if differ == "weights" or gain > SAME * error else plain
+    ratings = rate_people(crowd.answers, best.stretched, index, weights, sides)
+    done = crowd.fit(crowd.answers, start, best.spread)
+    known: dict[str, Any] = {"positions": done.positions, "covariances": done.covariances}
+    right = np.full(len(crowd.answers), np.nan)
+    right[best.own.rows] = best.own.right
+    several = n_people >= FEWEST_PEOPLE
+    return PeopleFit(
+        posterior=replace(fit, **known, curve=best.alike.curve),
+        curve=Curve(ratings.sharpness, best.own.curve.lapse),
+        ratings=ratings,
+        weights=np.exp(2 * done.stretch) if best.spread or differ == "weights" else None,
+        gains=gains,
+        held_out=best.own,
+        right=right[crowd.answers.row],
+        new_people=crowd.by_person(crowd.leave_out_people(best, rng)) if several else None,
+        between=crowd.between(done, rng) if several else None,
+        times=np.bincount(crowd.answers.row[weights > 0], minlength=len(crowd.answers)),
+    )
 
 
-def _posterior(log_likelihood: Floats) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of each person's reliability."""
-    tried = []
-    for variance in _VARIANCES:
-        prior = log_softmax(-((_GRID - 1) ** 2) / (2 * variance))
-        tried.append(log_likelihood + prior)
-    best = max(tried, key=lambda logs: float(logsumexp(logs, axis=1).sum()))
-    weight = softmax(best, axis=1)
-    mean = weight @ _GRID
-    spread = np.sqrt(np.maximum(weight @ _GRID**2 - mean**2, (_GRID[1] - _GRID[0]) ** 2 / 12))
-    return np.asarray(mean), np.asarray(spread)
+def counted(who: Objects, weights: Floats, right: Floats, n_people: int) -> tuple[Floats, Floats]:
+    """Weight of each person's right predictions, and of all of them."""
+    said = np.bincount(who, weights * right, n_people).astype(np.float64)
+    return said, np.bincount(who, weights, n_people).astype(np.float64)
+
+
+def _summed(values: Floats, at: Objects, n: int) -> Floats:
+    """Sums of rows by number."""
+    return np.stack([np.bincount(at, column, n) for column in values.T], axis=1)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from nearer.asking.protocol import PricedAnswers
 from nearer.asking.run import is_async
 from nearer.errors import InvalidInput
 from nearer.fitting.belief import Belief
+from nearer.fitting.people import rate_people
 
 __all__ = ["Panel", "PanelReport"]
 
@@ -219,15 +220,12 @@ class Panel:
         rows = np.array([row[:3] for row in log], dtype=np.int64)
         triplets = np.where(near[:, None], rows, rows[:, [0, 2, 1]])
         belief = Belief(int(rows.max()) + 1, None, np.random.default_rng(self._seed))
-        belief.learn(triplets, people=np.array([name for *_, name, _ in log]))
-        if belief.reliability is not None:
-            found = belief.reliability
-            self._rated = {
-                str(name): (float(r), float(error))
-                for name, r, error in zip(
-                    found.people, found.reliability, found.errors, strict=True
-                )
-            }
+        belief.learn(triplets)
+        if belief.held_out is not None:
+            names, who = np.unique([name for *_, name, _ in log], return_inverse=True)
+            rated = rate_people(belief.answers, belief.held_out, who, np.ones(len(log)))
+            pairs = zip(rated.sensitivity.tolist(), rated.error.tolist(), strict=True)
+            self._rated = dict(zip(names.tolist(), pairs, strict=True))
         self._rated_at = len(log)
 
 

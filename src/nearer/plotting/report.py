@@ -46,6 +46,8 @@ _PREDICTORS = {
 _FLAGS = {
     "contrary": ("contradicts all others", "contradict all others"),
     "guessing": ("seems to guess", "seem to guess"),
+    "one side": ("keeps to one side", "keep to one side"),
+    "too fast": ("answers faster than one can look", "answer faster than one can look"),
 }
 
 
@@ -189,14 +191,12 @@ def _figures(
 
 def _values(e: Embedding) -> dict[str, Any]:
     """The values of the template."""
-    is_rated = _method(e) == "noisy" and e.details.get("reliability") is not None
     estimate = e.details.get("estimate")
     calibration: Calibration | None = e.details.get("calibration")
     return {
         "e": e,
         "n": len(e.positions),
         "is_choice": e.details.get("choices") is not None,
-        "weighted": ", each answer weighted by the reliability of its person" if is_rated else "",
         "given_others": ", given the others" if _uncertainty_by(e) == "the posterior" else "",
         "data_lines": _data_lines(e),
         "phases": [
@@ -210,7 +210,7 @@ def _values(e: Embedding) -> dict[str, Any]:
         "agreement": _agreement(e),
         "calibration": calibration,
         "calibration_rows": [] if calibration is None else _calibration_rows(calibration),
-        "people": None if e.people is None else _people(e, e.people, is_rated),
+        "people": None if e.people is None else _people(e, e.people),
         **_objects(e),
         "methods": methods_text(e),
         "references": references(e),
@@ -304,6 +304,10 @@ def _agreement(e: Embedding) -> list[list[str]]:
     if (held := e.held_out) is not None:
         interval = _interval((held.low, held.high))
         rows.append(["this map, held-out answers", _percent(held.accuracy), interval, ""])
+        if (new := held.new_people) is not None:
+            interval = _interval((new.low, new.high))
+            rows.append(["this map, answers of people it has not seen", _percent(new.accuracy)])
+            rows[-1] += [interval, ""]
     for kind, x in measured.items():
         interval = _interval((x.low, x.high))
         rows.append([_PREDICTORS[kind], _percent(x.share), interval, f"{x.n_questions:,}"])
@@ -319,7 +323,7 @@ def _calibration_rows(calibration: Calibration) -> list[list[str]]:
     return [[_percent(p), _percent(s), f"{k:,}"] for p, s, k in zip(*columns, strict=True)]
 
 
-def _people(e: Embedding, table: Any, is_weighted: bool) -> dict[str, Any]:
+def _people(e: Embedding, table: Any) -> dict[str, Any]:
     flagged = []
     for kind, (one, several) in _FLAGS.items():
         ids = [str(x) for x in table["id"][table["flag"] == kind]]
@@ -327,28 +331,34 @@ def _people(e: Embedding, table: Any, is_weighted: bool) -> dict[str, Any]:
             verb = one if len(ids) == 1 else several
             flagged.append(f"{len(ids)} of {len(table)} {verb}: {', '.join(ids)}.")
     order = np.argsort(np.nan_to_num(table["agreement"], nan=2.0), kind="stable")
-    rows, caption = _first_and_last(
-        [_person(table[i]) for i in order], "people", "those who agree least and most"
-    )
-    is_rated = e.details.get("reliability") is not None
+    rows = [_person(e, i) for i in order.tolist()]
+    rows, caption = _first_and_last(rows, "people", "those who agree least and most")
+    heads = ["person", "answers", "agreement", "95 % interval", "sensitivity", "lapse", "bias"]
+    n_weights = 0 if e.weights is None else e.weights.shape[1]
+    gains = e.details.get("people_differ") or {}
+    best = max(gains, key=lambda spread: gains[spread][0], default=None)
     return {
-        "rated": is_rated,
-        "weighted": is_weighted,
-        "too_few": _method(e) == "noisy" and not is_rated,
+        "rated": bool(np.isfinite(table["sensitivity"]).any()),
+        "differ": None if best is None else gains[best],
         "flagged": flagged,
+        "heads": [*heads, *(f"weight {k + 1}" for k in range(n_weights)), "flag"],
         "rows": rows,
         "caption": caption,
     }
 
 
-def _person(row: np.void) -> list[str]:
+def _person(e: Embedding, i: int) -> list[str]:
+    assert e.people is not None
+    row = e.people[i]
     is_known = np.isfinite(row["agreement"])
+    figures = [row["sensitivity"], row["lapse"], row["bias"]]
+    figures += [] if e.weights is None else list(e.weights[i])
     return [
         str(row["id"]),
         f"{row['n_trials']:,}",
         _percent(float(row["agreement"])),
         _interval((float(row["low"]), float(row["high"]))) if is_known else "",
-        f"{row['reliability']:.2f}" if np.isfinite(row["reliability"]) else "",
+        *(f"{x:.2f}" if np.isfinite(x) else "" for x in figures),
         str(row["flag"]),
     ]
 

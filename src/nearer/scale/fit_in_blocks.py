@@ -385,7 +385,7 @@ def _embedding(
     if len(right):
         share = float(right.mean())
         held_out = HeldOutAccuracy(share, *share_interval(share, len(right)), len(right))
-    unknown = ("reliability", "weights", "expected_tau", "calibration", "read")
+    unknown = ("people_differ", "weights", "expected_tau", "calibration", "read")
     return Embedding(
         positions=posterior.positions,
         triplets=np.empty((0, 3), dtype=np.int64),

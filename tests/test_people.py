@@ -1,0 +1,153 @@
+"""People are the sample: what each makes of the map, and what is said of others."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+import nearer
+from nearer.asking.oracles import CrowdOracle, Person
+from nearer.questions import answered, random_questions
+
+
+def answers_of(maps, who, questions, rng):
+    """Answers of people who each have an own map, with logistic doubt."""
+    head, a, b = questions.T
+    to_a = np.linalg.norm(maps[who, head] - maps[who, a], axis=1)
+    to_b = np.linalg.norm(maps[who, head] - maps[who, b], axis=1)
+    return answered(questions, rng.random(len(who)) < expit(to_b - to_a))
+
+
+def crowd(seed, m, P=10, n=24, spread=4.0, stretch=0.0, jitter=0.0):
+    """True map, answers, their people, and answers of the same people to further questions."""
+    rng = np.random.default_rng(seed)
+    X = spread * rng.normal(size=(n, 2))
+    maps = X * np.exp(stretch * rng.normal(size=(P, 1, 2)))
+    maps = maps + jitter * spread * rng.normal(size=(P, n, 2))
+    who, more = np.arange(m) % P, np.arange(4000) % P
+    rows = answers_of(maps, who, random_questions(n, m, rng), rng)
+    return X, rows, who, answers_of(maps, more, random_questions(n, 4000, rng), rng), more
+
+
+def test_one_who_contradicts_is_found_and_not_believed():
+    X = np.random.default_rng(3).normal(size=(40, 2))
+    people = [Person()] * 8 + [Person(reliability=-1), Person(lapse=1.0)]
+    crowd = CrowdOracle(X, people, scale=0.3, random_state=77)
+    questions = random_questions(40, 4000, np.random.default_rng(0))
+    rows = answered(questions, crowd(questions))
+    known = {"n_components": 2, "n_objects": 40, "random_state": 0}
+    found = nearer.fit(rows, people=crowd.answered_by, **known)
+    flags = dict(zip(found.people["id"].tolist(), found.people["flag"].tolist(), strict=True))
+    assert flags == dict.fromkeys(range(8), "") | {8: "contrary", 9: "guessing"}
+    tau = nearer.metrics.mean_kendall_tau
+    assert tau(X, found.positions) > tau(X, nearer.fit(rows, **known).positions)
+
+
+def test_those_who_guess_are_known_where_they_are_many():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    reliability = np.repeat([1.0, 0.0, -1.0], [8, 6, 3])
+    who = np.arange(2040) % len(reliability)
+    questions = random_questions(40, len(who), rng)
+    head, a, b = X[questions.T]
+    margin = np.linalg.norm(head - b, axis=1) - np.linalg.norm(head - a, axis=1)
+    near = rng.random(len(who)) < expit(reliability[who] * margin / 0.3)
+    rows = answered(questions, near)
+    found = nearer.fit(rows, people=who, n_components=3, n_objects=40, random_state=0)
+    sensitivity = found.people["sensitivity"]
+    assert sensitivity[:8].min() > 0.6
+    assert np.abs(sensitivity[8:14]).max() < 0.4
+    assert sensitivity[14:].max() < -0.5
+
+
+def test_people_who_weigh_axes_differently_are_predicted_better_by_weights():
+    _X, rows, who, further, whose = crowd(0, 3000, stretch=0.5)
+    one = nearer.fit(rows, n_components=2, n_objects=24, random_state=0)
+    found = nearer.fit(rows, people=who, n_components=2, n_objects=24, random_state=0)
+    assert found.weights.shape == (10, 2)
+    np.testing.assert_allclose(np.log(found.weights).mean(axis=0), 0, atol=1e-9)
+    right, logs = [], []
+    for person in found.people["id"]:
+        asked = further[whose == person]
+        right.append(found.predict(asked, person=person).mean())
+        logs.append(np.log(found.predict_proba(asked, person=person)[:, 1]).mean())
+    assert np.mean(right) > one.predict(further).mean() + 0.005
+    assert np.mean(logs) > np.log(one.predict_proba(further)[:, 1]).mean() + 0.01
+    gain, error = max(found.details["people_differ"].values())
+    assert gain > error > 0
+
+
+def test_people_who_do_not_differ_share_one_map():
+    _X, rows, who, *_ = crowd(1, 1500)
+    found = nearer.fit(rows, people=who, n_components=2, n_objects=24, random_state=0)
+    assert found.weights is None
+    person = found.people["id"][0]
+    np.testing.assert_array_equal(found.positions_for(person), found.positions)
+    with pytest.raises(nearer.errors.InvalidInput, match="nobody"):
+        found.predict([[0, 1, 2]], person="nobody")
+
+
+def test_draws_are_wider_where_answers_depend_on_people():
+    X, rows, who, *_ = crowd(2, 3000, jitter=0.5)
+    known = {"n_components": 2, "n_objects": 24, "random_state": 0}
+    one = nearer.fit(rows, **known)
+    found = nearer.fit(rows, people=who, **known)
+    few = nearer.fit(rows, people=who % 4, **known)
+
+    def width(map_):
+        return np.sqrt(map_.draws(60, 0).var(axis=0).mean()) / map_.positions.std()
+
+    assert width(found) > 1.3 * width(one)
+    assert width(few) == pytest.approx(width(one), rel=0.15)
+    assert few.held_out.new_people is None
+    assert found.held_out.new_people.low < found.held_out.low
+    assert found.details["expected_tau"] < one.details["expected_tau"]
+    again = nearer.metrics.mean_kendall_tau(X, found.positions)
+    assert abs(found.details["expected_tau"] - again) < 0.08
+
+
+def test_a_map_of_people_is_saved(tmp_path):
+    _X, rows, who, *_ = crowd(3, 800, stretch=0.5)
+    found = nearer.fit(
+        rows, people=who, differ="weights", n_components=2, n_objects=24, random_state=0
+    )
+    found.save(tmp_path / "map.nearer.npz")
+    again = nearer.load(tmp_path / "map.nearer.npz")
+    np.testing.assert_array_equal(again.weights, found.weights)
+    np.testing.assert_array_equal(again.draws(3, 0), found.draws(3, 0))
+    assert again.held_out == found.held_out
+    for person in found.people["id"][:2]:
+        p = [e.predict_proba(rows[:9], person=person) for e in (found, again)]
+        np.testing.assert_array_equal(*p)
+
+
+def test_people_who_choose_one_side_are_flagged():
+    rng = np.random.default_rng(4)
+    X = 2 * rng.normal(size=(20, 2))
+    q, who = random_questions(20, 1600, rng), np.arange(1600) % 8
+    gap = np.linalg.norm(X[q[:, 0]] - X[q[:, 2]], axis=1)
+    gap -= np.linalg.norm(X[q[:, 0]] - X[q[:, 1]], axis=1)
+    first = rng.random(1600) < expit(gap + np.where(who == 3, 4.0, 0.0))
+    chosen = np.where(first[:, None], [1, 0], [0, 1])
+    trials = nearer.Trials.near(q[:, 0], q[:, 1:], chosen.astype(bool), people=who)
+    found = nearer.fit(trials, n_components=2, random_state=0)
+    assert found.people["id"][found.people["flag"] == "one side"].tolist() == [3]
+    assert found.people["bias"][3] > 2
+    assert np.abs(np.delete(found.people["bias"], 3)).max() < 1
+
+
+def test_choices_of_any_task_have_people():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(15, 2))
+    shown = np.array([rng.choice(15, 3, replace=False) for _ in range(900)])
+    sides = [
+        np.linalg.norm(X[shown[:, (i + 1) % 3]] - X[shown[:, (i + 2) % 3]], axis=1)
+        for i in range(3)
+    ]
+    odd = shown[np.arange(900), np.argmin(np.array(sides), axis=0)]
+    wild = rng.random(900) < 0.1
+    odd[wild] = shown[wild, 0]
+    trials = nearer.Trials.odd_one_out(shown, odd, people=np.arange(900) % 6)
+    found = nearer.fit(trials, n_components=2, differ="weights", random_state=0)
+    assert found.weights.shape == (6, 2)
+    assert found.held_out.new_people.low < found.held_out.new_people.high
+    assert np.isfinite(found.people["sensitivity"]).all()
