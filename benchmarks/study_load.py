@@ -62,7 +62,7 @@ def _rate(path: Path, n_people: int, seed: int) -> dict[str, float]:
     rng = np.random.default_rng(seed)
     rows = np.array([rng.choice(N_OBJECTS, 3, replace=False) for _ in range(60_000)])
     store.write(lambda ledger: pose(ledger, rows, seen=0, seconds=0.0))
-    people = [store.write(lambda ledger: join(ledger, consent="1")).person for _ in range(n_people)]
+    people = [store.write(lambda ledger: join(ledger, consent="1")) for _ in range(n_people)]
     ends = time.perf_counter() + _SECONDS
     waits: list[float] = []
 

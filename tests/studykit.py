@@ -58,7 +58,7 @@ class Bench:
 
     def join(self, panel: str = "", external: str = "", **options: object) -> int:
         identity = Identity(panel, external) if external else Identity()
-        return self.write(actions.join, consent="1", identity=identity, **options).person
+        return self.write(actions.join, consent="1", identity=identity, **options)
 
     def pose(self, rows, **options: object) -> int:
         return self.write(actions.pose, np.asarray(rows), seen=0, seconds=0.0, **options)

@@ -143,7 +143,7 @@ def test_a_careful_and_a_careless_person_can_be_told_apart(tmp_path):
 def test_a_person_cannot_write_formulas_or_break_a_row(tmp_path, start):
     bench = Bench(tmp_path / "s.db")
     name = f'{start}HYPERLINK("x")\r\n1,2,3\nb\x0bc\u2028d'
-    person = bench.write(join, consent="1", identity=Identity("link", name)).person
+    person = bench.write(join, consent="1", identity=Identity("link", name))
     bench.answer(person, bench.hand_out(person)[0].lease)
     db = bench.store.reader()
     for text in (

@@ -57,23 +57,6 @@ def test_a_personal_link_goes_on_elsewhere_if_the_researcher_chose_so(tmp_path):
     web.close()
 
 
-def test_a_visit_adds_answers_and_can_neither_see_nor_erase_the_earlier_ones(tmp_path):
-    web = Web(tmp_path / "s.db", returning="visit", questions=12)
-    mine = {"authorization": f"Bearer {knock(web, 'b', participant='me').json()['token']}"}
-    web.client.post("/api/ready", headers=mine)
-    first = web.client.get("/api/me", headers=mine).json()["trials"][0]["lease"]
-    web.answer(mine)
-    visit = {"authorization": f"Bearer {knock(web, 'c', participant='me').json()['token']}"}
-    standing = web.client.get("/api/me", headers=visit).json()
-    assert (standing["stage"], standing["last"]) == ("trials", None)
-    assert web.client.post("/api/withdraw", headers=visit).status_code == 403
-    undo = {"answers": [{"lease": first, "choice": "right", "instead": True}]}
-    assert web.client.post("/api/answers", json=undo, headers=visit).status_code == 403
-    assert web.answer(visit).json()["answered"] == 2
-    assert (count(web, "people"), count(web)) == (1, 2)
-    web.close()
-
-
 def test_a_researcher_can_give_a_person_a_link(web):
     token = web.log_in()
     joined = knock(web, "b", PROLIFIC_PID="abc").json()

@@ -104,7 +104,7 @@ def test_salmons_older_file_with_pictures(tmp_path):
         ("a.yaml", "a: 1\nb: 2020-13-45\n", "put what is almost a date or a number in quotes"),
         ("a.yaml", "a: 1\nb: !!bool abc\n", "in quotes"),
         ("a.yaml", "a: " + "1" * 6000, "in quotes"),
-        ("a.yaml", "a: " + "[" * 5000, "brackets are nested too deeply; mend it"),
+        ("a.yaml", "a: " + "[" * 5000, "nest brackets less deeply"),
         ("a.yaml", "a: 1\nb: 2\na: 3\n", "line 3: 'a' is there twice, first on line 1; take"),
         ("a.rtf", "x", "must be a folder or ZIP"),
     ],

@@ -3,27 +3,19 @@
 Every function here is a change (see `nearer.study.store`): it checks first and raises `Refusal`
 before anything has changed, then writes rows.
 
-*Who somebody is.* A panel sends people with an id in the link. An id is a name, not a proof: anyone
-can type one. So an id that is taken opens nothing. The person goes on from the browser in which
-they began, which has a key of its own that never leaves it; from elsewhere only by the way that the
-researcher chose in the setting `returning`: not at all, with a personal link, or, where visits are
-allowed, with the id alone, which shows nothing of earlier answers and cannot erase them.
+*Who somebody is.* An id in a panel's link is a name, not a proof: anyone can type one. So an id
+that is taken opens nothing. The person goes on from the browser in which they began, which has a
+key of its own that never leaves it, or with a personal link.
 
 *Times.* The browser says how long a person looked; the server knows when it handed the question out
-and when the answer came. Nobody can have looked longer than a question was out, so a longer time is
-not true, and it is kept and shown as what it is, or refused. How fast somebody answers is judged by
-the server's clock: several answers that come together after a pause without network share the time
-since the last one that came before them.
-
-The last answer can be taken back until the next one: the new answer is a row of its own that
-*supersedes* the old.
+and when the answer came. A time longer than that is not true: it is kept as what it is, or refused.
+How fast somebody answers is judged by the server's clock: answers that come together after a pause
+without network share the time since the last one that came before them.
 
 *Questions.* A person's next question is what the plan of checks says (see `checks_due`), and mostly
 a real one: the first that the method posed and they have not answered. When the method has none in
-stock they do not wait and are not given hold-outs, which no map uses until the end, but something
-that counts: a question drawn at random that nobody was asked, and when all have been asked one more
-vote where it teaches most. A person for whom nothing is left has done enough and is finished, with
-thanks and code.
+stock they are given a question drawn at random that nobody was asked, and when all have been asked
+one more vote where it teaches most. A person for whom nothing is left is finished, with thanks.
 """
 
 from __future__ import annotations
@@ -64,12 +56,10 @@ _LONGEST = 200
 FEWEST_CATCH = 2  # catch trials that the flag needs
 FEWEST_REPEATS = 4  # repeats that both times were decided, which the flag needs
 _LONG_ENOUGH = 20  # questions below which there is no room for so many checks
-_BLOCK = 50  # questions in which so many checks are wanted
 GAP = 5  # questions between one and its repeat, at least
 #: questions a person holds at a time: the one on the page and the one that is being loaded
 AHEAD = 2
-_TRIES = 64  # draws for a random question nobody was asked, before another purpose is tried
-_SAMPLE = 256  # questions among which the one is found where a vote teaches most
+_TRIES = 64  # questions drawn at random, of which the first or best that fits is taken
 # A browser's clock may run a little faster than the server's.
 _SLACK, _SLACK_MS = 1.01, 50.0
 
@@ -94,13 +84,6 @@ class Identity(NamedTuple):
         return cls()
 
 
-class Admission(NamedTuple):
-    """Who somebody is here, and whether they have proved to be that person."""
-
-    person: int
-    proved: bool = True
-
-
 # People come and go ----------------------------------------------------------------------------
 
 
@@ -112,8 +95,8 @@ def join(
     browser: str = "",
     proved: int | None = None,
     language: str = "",
-) -> Admission:
-    """A person agrees and takes part, or goes on as who they are.
+) -> int:
+    """A person agrees and takes part, or goes on as who they are; their number.
 
     `browser` is a secret of the browser: whoever has it is the person who began there. `proved` is
     the person whose personal link was used.
@@ -129,18 +112,15 @@ def join(
     # A browser in which somebody else began, as in a lab, does not speak for this id.
     if same is not None and (proved is not None or known == same or not identity.external):
         agree(ledger, same, consent)
-        return Admission(same)
+        return same
     if board.state != "running":  # said to everybody alike, so that no id can be tried out
         raise Refusal(409, "the study is not open at the moment; please come back later")
     if known is not None:
-        if board.config.returning != "visit" or board.people[known].withdrawn:
-            raise Refusal(
-                409,
-                "somebody with this id takes part already. Go on in the browser in which you "
-                "began, or with your personal link; if you have neither, write to the researcher",
-            )
-        agree(ledger, known, consent)
-        return Admission(known, proved=False)
+        raise Refusal(
+            409,
+            "somebody with this id takes part already. Go on in the browser in which you began, or "
+            "with your personal link; if you have neither, write to the researcher",
+        )
     if board.full:
         raise Refusal(409, "the study has all the answers it needs; thank you for coming")
     pseudonym = f"p{ledger.rng.integers(1 << 40):010x}"
@@ -150,7 +130,7 @@ def join(
     if browser and same is None:
         ledger.db.execute("INSERT INTO browsers VALUES (?, ?)", (hashed(browser), person))
     ledger.event("consent", person, version=consent)
-    return Admission(person)
+    return person
 
 
 def _one(db: sqlite3.Connection, sql: str, values: Sequence[Any]) -> int | None:
@@ -262,11 +242,10 @@ def checks_due(
         "holdout": (config.holdout_share, 0, 0),
         "own": (config.own_share if own else 0.0, 0, 0),
     }
-    blocks = max(round(config.questions / _BLOCK), 1)
     due = []
     for k, (kind, (share, fewest, earliest)) in enumerate(kinds.items()):
         least = fewest if share and config.questions >= _LONG_ENOUGH else 0
-        count = blocks * max(round(share * config.questions / blocks), least)
+        count = max(round(share * config.questions), least)
         j = given.get(kind, 0)
         if j < count:
             first = min(earliest, config.questions // 2)
@@ -408,8 +387,8 @@ def _further_vote(ledger: Ledger, person: int) -> Question | None:
     """The question where one more vote of this person teaches most."""
     board = ledger.board
     ids: Sequence[int] = board.counted
-    if len(ids) > _SAMPLE:
-        ids = [ids[k] for k in ledger.rng.integers(len(ids), size=_SAMPLE)]
+    if len(ids) > _TRIES:
+        ids = [ids[k] for k in ledger.rng.integers(len(ids), size=_TRIES)]
     seen = board.people[person].seen
     questions = (board.questions[i] for i in ids)
     able = [q for q in questions if q.person in (None, person) and q.fact not in seen]

@@ -1,16 +1,13 @@
 """The log of a study: its rows, and where every question and every person stands after them.
 
 A row is an object whose first fields are the columns of its table. Fields that no constructor takes
-hold what later rows made of it: the votes on a question, what a person has in hand. A row is
-written and applied by the same code: `Ledger.add` puts it into the file and gives it to the board,
-`read_rows` reads every row from the file for a board in the same way. So one place says what a row
-does, `Board.apply`, and a server that was killed goes on as if nothing had happened.
+hold what later rows made of it. A row is written and applied by the same code: `Ledger.add` puts it
+into the file and gives it to the board, `read_rows` reads every row for a board in the same way. So
+a server that was killed goes on as if nothing had happened.
 
-The board holds no connection and reads no clock; it is a function of the rows and of the time.
-Leases end by the clock, looked at when a person needs a question: a closed tab blocks nobody. An
-answer that comes after its lease ended is stored like any other.
-
-*Tasks.*
+The board is a function of the rows and of the time. Leases end by the clock, looked at when a
+person needs a question: a closed tab blocks nobody. An answer that comes after its lease ended is
+stored like any other.
 
 ==========  ====================================  =====================================
 task        shown                                 chosen
@@ -21,10 +18,8 @@ task        shown                                 chosen
 ``odd``     three or more things                  the one that is least like the others
 ==========  ====================================  =====================================
 
-*Votes.* One person's answer is noise; a rule says how many people a question is put to. Votes are
-read in the order in which they were committed, and only as many of them as the rule asks for, so
-a late answer never overturns a decision, and the decision is a function of the votes alone: leave
-a person's votes out and the same function gives the new decision.
+A rule says how many people a question is put to. Votes are read in the order in which they were
+committed, and only as many as the rule asks for, so a late answer never overturns a decision.
 """
 
 from __future__ import annotations
@@ -274,11 +269,7 @@ def read_rows(db: sqlite3.Connection) -> Iterator[Row]:
 
 
 class Ledger:
-    """What a change works with: the open transaction, the board, the time, and chance.
-
-    Every change gets it from the writer (see `nearer.study.store`) and may use it only until it
-    returns; nothing else sees the board.
-    """
+    """What a change works with until it returns: the transaction, the board, time, and chance."""
 
     def __init__(
         self,

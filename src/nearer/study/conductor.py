@@ -1,15 +1,10 @@
 """Keeps questions in stock and the map up to date, by two processes that compute.
 
-Two threads, each with a worker process of its own, so that drawing a map never delays the next
-questions. After every commit the writer looks at the board and says what is due, and wakes the
-thread whose turn it is; the thread asks its worker for it, and the store to keep it.
-
-The stock is two questions for each person who is here, or what people answered while the last
-batch was being chosen, whichever is more: small batches for the few and slow, which keeps the
-choice close to the newest answers, and no waiting for the many and fast.
-
-A worker that dies is started again; a job that fails is reported as `Conductor.trouble` and tried
-again after a pause, and until then people are given further votes and questions drawn at random.
+After every commit the writer looks at the board and says what is due, and wakes the thread whose
+turn it is; the thread asks its worker process for it, and the store to keep it. The stock is two
+questions for each person who is here, or what people answered while the last batch was being
+chosen, whichever is more. Until a worker that failed works again, people are given further votes
+and questions drawn at random.
 """
 
 from __future__ import annotations

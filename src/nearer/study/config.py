@@ -1,8 +1,8 @@
 """What a researcher decides about a study, read from YAML and kept in the study's header.
 
-Every setting has a default that suits a first study with people; an unknown name is refused with
-the nearest known one, so that a misspelt setting is never silently ignored. Among the settings are
-pages with questions about the person, before and after the comparisons.
+An unknown name is refused with the nearest known one, so that a misspelt setting is never silently
+ignored. Among the settings are pages with questions about the person, before and after the
+comparisons.
 """
 
 from __future__ import annotations
@@ -168,8 +168,7 @@ class QuestionnairePage(Checked):
     """Fields that are shown together, before or after the comparisons.
 
     A person who gives an answer that screens out is thanked, gets the code for that, and compares
-    nothing. Pages follow each other and never branch: what needs more is done better by a survey
-    tool, to which a link is enough.
+    nothing. Pages follow each other and never branch.
     """
 
     title: Annotated[Line, Field(min_length=1)]
@@ -193,20 +192,17 @@ class QuestionnairePage(Checked):
         for name in replies:
             if name not in known:
                 raise InvalidInput(f"reply {name[:60]!r}: this page asks {', '.join(known)}")
-        kept: dict[str, Any] = {}
+        kept = {k: v for k, v in replies.items() if v is not None and str(v).strip()}
         for name, field in known.items():
-            value = replies.get(name)
-            if value is not None and str(value).strip():
-                if rule := field.fits(value):
-                    raise InvalidInput(f"{name}={str(value)[:60]!r}: must be {rule}")
-                kept[name] = value
-            elif field.required:
+            if name in kept and (rule := field.fits(kept[name])):
+                raise InvalidInput(f"{name}={str(kept[name])[:60]!r}: must be {rule}")
+            if name not in kept and field.required:
                 raise InvalidInput(f"reply {name!r}: is missing; it must be given")
         return kept, any(known[name].screens_out(value) for name, value in kept.items())
 
 
 class Config(Checked):
-    """The settings of a study.
+    """The settings of a study; docs/study-settings.md says what each of them does.
 
     Examples
     --------
@@ -217,7 +213,6 @@ class Config(Checked):
     nearer.errors.InvalidInput: setting 'qestions' is not known; did you mean 'questions'?
     """
 
-    #: the texts are Markdown where they are long; empty: what the language says
     title: Line = ""
     question: Line = ""
     instructions: Text = ""
@@ -225,69 +220,41 @@ class Config(Checked):
     consent_version: Annotated[Line, Field(max_length=200)] = "1"
     contact: Line = ""
     debrief: Text = ""
-    #: one that is shipped, or the name of one whose words are all given
     language: Line = "en"
-    #: words of the page that differ from the language's, see ``pages/words/en.yaml``
     words: dict[Line, Any] = Field(default_factory=dict)
-    #: the colour that every stimulus stands on, in light and in dark surroundings
     surround: Line = "#ffffff"
-    #: whether people may hear or read what the items are called; else only a given description
     show_names: Switch = False
-    #: questions a person answers, catch trials and repeats included
     questions: AtLeastOne = 50
     practice: Count = 2
-    #: answers the whole study wants; 0 for no limit
     quota: Count = 0
-    #: the study has enough when Kendall's τ between distances on the map and true ones is expected
-    #: to be this; 1: never, the quota decides
     quality: Probability = 0.99
-    #: "two": which of two is more like the one on top; "choose": which k of m; "rank": which k,
-    #: best first; "odd": which one is least like the others. More than two things need `random`
     task: Literal["two", "choose", "rank", "odd"] = "two"
-    #: things to choose from
     things: Count = 2
-    #: how many of them are chosen
     choose: AtLeastOne = 1
     method: Line = "informative"
     scope: Literal["pooled", "person"] = "pooled"
-    #: "1", "2+1", "3", "5"; empty: 1
     votes: Line = ""
     n_components: AtLeastOne | None = None
-    #: questions chosen at a time, at least
     batch: AtLeastOne = 20
     lease_seconds: AtLeastOne = 120
     catch_share: Share = 0.04
     repeat_share: Share = 0.06
     holdout_share: Share = 0.1
-    #: own questions among a person's, where there is a list of them
     own_share: Probability = 0.2
-    #: "more": when every question has its votes, ask for further ones; "finish": thank people
     when_all_asked: Literal["more", "finish"] = "more"
-    #: who may go on under an id that is taken: "browser", the one it began in; "link", who has
-    #: the personal link too; "visit", everybody with the id, who can add answers but erase none
-    returning: Literal["browser", "link", "visit"] = "browser"
-    #: people come one after the other to the same computer: nothing of one is left for the next
+    returning: Literal["browser", "link"] = "browser"
     lab: Switch = False
-    #: answers that come faster than this by the server's clock must wait; 0 takes all
     fastest_ms: Count = 0
-    #: refuse an answer whose response time is longer than the question was out
     refuse_false_times: Switch = False
-    #: people who may join from one address in a minute, after the first 300; 0 for no limit
     joins_per_minute: Count = 60
-    #: sites that may show the study in a frame of theirs, as MTurk does
     frame_ancestors: Line = ""
     can_skip: Switch = True
     can_be_undecided: Switch = True
-    #: audio and video must be played to the end before a choice can be made
     must_play: Switch = True
-    #: the code a panel asks for; empty: one of its own for every person
     completion_code: Line = ""
-    #: where a person is sent at the end; {code} and {id} are filled in
     completion_redirect: Line = ""
-    #: pages of a questionnaire
     before: tuple[QuestionnairePage, ...] = ()
     after: tuple[QuestionnairePage, ...] = ()
-    #: what those see and get who are screened out; the text is Markdown
     screen_out: Text = ""
     screen_out_code: Line = ""
     screen_out_redirect: Line = ""
@@ -375,7 +342,7 @@ class Config(Checked):
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Config:
-        """Check settings, of whatever types a YAML file gives, and make a configuration of them."""
+        """A configuration of settings, which may have any types."""
         return parse(cls, settings, "setting ")
 
     def changed(self, settings: Mapping[str, Any]) -> Config:
@@ -412,27 +379,22 @@ def parse_yaml(name: str, text: str) -> Any:
 
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
-        pairs = node.value if isinstance(node, yaml.MappingNode) else ()
-        lines: dict[Any, int] = {}
-        for key, _ in pairs:
-            line = key.start_mark.line + 1
-            if isinstance(key.value, str) and lines.setdefault(key.value, line) != line:
-                raise InvalidInput(
-                    f"{name}, line {line}: {key.value!r} is there twice, first on line "
-                    f"{lines[key.value]}; take one out"
-                )
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise InvalidInput(f"{name}: cannot be read as YAML: {error}") from error
-    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
-        if isinstance(error, InvalidInput):
-            raise
+        found = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError,
+            RecursionError) as error:  # fmt: skip
         raise InvalidInput(
             f"{name}: cannot be read as YAML: {error}; put what is almost a date or a number in "
-            "quotes"
+            "quotes, and nest brackets less deeply"
         ) from error
-    except RecursionError:
-        raise InvalidInput(f"{name}: its brackets are nested too deeply; mend it") from None
+    lines: dict[Any, int] = {}
+    for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
+        line = key.start_mark.line + 1
+        if isinstance(key.value, str) and lines.setdefault(key.value, line) != line:
+            raise InvalidInput(
+                f"{name}, line {line}: {key.value!r} is there twice, first on line "
+                f"{lines[key.value]}; take one out"
+            )
+    return found
 
 
 def part(path: Path, given: Mapping[Any, Any], name: Any) -> dict[Any, Any]:

@@ -1,10 +1,8 @@
 """What is read out of a study: tables for other tools, and how the study and its people are doing.
 
-``triplets``: head, winner, loser, the plain form. ``salmon``: the columns of Salmon's
-``/responses``. ``triplettools``: those of the R package tripletTools. ``answers``: everything that
-was stored. Each is a choice of rows and columns of one table. People appear under their
-pseudonyms; only ``completions``, which holds no answers, and answers exported with ``identities``
-on purpose, say who somebody is.
+Each table of answers is a choice of rows and columns of one. People appear under their pseudonyms;
+only ``completions``, which holds no answers, and answers exported with ``identities`` on purpose,
+say who somebody is.
 """
 
 from __future__ import annotations
@@ -256,20 +254,8 @@ _FLAGS: dict[str, tuple[Judge, Judge]] = {
 def people_report(db: sqlite3.Connection) -> list[SimpleNamespace]:
     """Everybody who joined, newest first: their answers in numbers, None where there is nothing.
 
-    Attributes
-    ----------
-    median_ms, fastest_ms, median_elapsed_ms, false_times
-        Response times by the browser's clock, by the server's, and how many are longer than the
-        question was out.
-    catch_failed, catch_total
-        Questions with an answer that a careful person gives.
-    repeats_agreed, repeats_total, repeats_by_chance, agreement, agreement_interval
-        Of what was chosen on repeated screens: how much both times, how much would be by chance,
-        and the share with its interval of 95 %.
-    left_share
-        How often the left of two was chosen.
-    warnings
-        The flags that fire.
+    Times are by the browser's clock, `median_elapsed_ms` by the server's. `repeats_by_chance` is
+    how much of what was chosen twice would agree by chance.
     """
     people = pd.read_sql_query(
         "SELECT p.id, p.pseudonym, p.joined, p.finished IS NOT NULL AS finished, p.excluded,"
@@ -336,10 +322,9 @@ def _repeats(table: pd.DataFrame) -> dict[str, pd.Series]:
 
 
 def _judged(person: SimpleNamespace) -> SimpleNamespace:
-    person.agreement = person.agreement_interval = None
-    if person.repeats_total:
-        person.agreement = person.repeats_agreed / person.repeats_total
-        person.agreement_interval = share_interval(person.agreement, person.repeats_total)
+    total = person.repeats_total
+    person.agreement = person.repeats_agreed / total if total else None
+    person.agreement_interval = share_interval(person.agreement, total) if total else None
     person.warnings = [
         name for name, (judges, fires) in _FLAGS.items() if judges(person) and fires(person)
     ]
@@ -349,10 +334,7 @@ def _judged(person: SimpleNamespace) -> SimpleNamespace:
 def overview(
     db: sqlite3.Connection, board: dict[str, Any], now: float, people: list[SimpleNamespace]
 ) -> dict[str, Any]:
-    """The study in numbers, as the dashboard and ``nearer study status`` show it.
-
-    `board` is the board's `summary`.
-    """
+    """The study in numbers, by the `summary` of its board and its people."""
     counted, quota = board.pop("answers"), board["quota"]
     kinds = dict(
         db.execute(

@@ -19,7 +19,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from nearer.study import actions
-from nearer.study.actions import PANELS, Admission, Identity, Trial
+from nearer.study.actions import PANELS, Identity, Trial
 from nearer.study.auth import network_of
 from nearer.study.board import Ledger, Refusal
 from nearer.study.config import Config
@@ -79,15 +79,15 @@ class Filled(Checked):
 
 async def person_of(
     study: Here, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
-) -> Admission:
+) -> int:
     """The person whose token came with the request."""
     payload = study.signer.read("person", credentials.credentials if credentials else "")
     if payload is None:
         raise HTTPException(401, "no valid token came with it; open the study's link again")
-    return Admission(int(payload["id"]), proved=not payload.get("visit"))
+    return int(payload["id"])
 
 
-Me = Annotated[Admission, Depends(person_of)]
+Me = Annotated[int, Depends(person_of)]
 
 
 @router.get("/study")
@@ -124,7 +124,7 @@ async def join(request: Request, study: Here, body: Join) -> JSONResponse:
         proved = int(payload["id"])
 
     def change(ledger: Ledger) -> dict[str, Any]:
-        admission = actions.join(
+        person = actions.join(
             ledger,
             consent=body.consent_version,
             identity=identity,
@@ -132,18 +132,17 @@ async def join(request: Request, study: Here, body: Join) -> JSONResponse:
             proved=proved,
             language=body.language,
         )
-        standing = _standing(study, ledger, admission)
-        payload = {"id": admission.person} | ({} if admission.proved else {"visit": 1})
-        standing["token"] = study.signer.sign("person", payload)
-        if admission.proved and ledger.board.config.returning == "link":
-            standing["resume"] = resume_link(study, admission.person)
+        standing = _standing(study, ledger, person)
+        standing["token"] = study.signer.sign("person", {"id": person})
+        if ledger.board.config.returning == "link":
+            standing["resume"] = resume_link(study, person)
         return standing
 
     return JSONResponse(await study.write(change))
 
 
 async def _change(
-    study: Study, me: Admission, change: Callable[[Ledger], dict[str, Any] | None]
+    study: Study, me: int, change: Callable[[Ledger], dict[str, Any] | None]
 ) -> JSONResponse:
     """Make a change; where the person stands then."""
 
@@ -163,15 +162,13 @@ async def me(study: Here, me: Me) -> JSONResponse:
 @router.post("/consent")
 async def consent(study: Here, me: Me, body: Join) -> JSONResponse:
     """Agree again, after the consent text changed."""
-    return await _change(
-        study, me, lambda ledger: actions.agree(ledger, me.person, body.consent_version)
-    )
+    return await _change(study, me, lambda ledger: actions.agree(ledger, me, body.consent_version))
 
 
 @router.post("/ready")
 async def ready(study: Here, me: Me) -> JSONResponse:
     """The instructions are read and the practice is done."""
-    return await _change(study, me, lambda ledger: actions.get_ready(ledger, me.person))
+    return await _change(study, me, lambda ledger: actions.get_ready(ledger, me))
 
 
 @router.post("/page")
@@ -181,9 +178,7 @@ async def page(study: Here, me: Me, body: Filled) -> JSONResponse:
     if filled is None:
         raise Refusal(404, f"page {body.page[:60]!r}: this study has none of that name")
     kept = filled.check(body.replies)
-    return await _change(
-        study, me, lambda ledger: actions.fill_in(ledger, me.person, body.page, *kept)
-    )
+    return await _change(study, me, lambda ledger: actions.fill_in(ledger, me, body.page, *kept))
 
 
 @router.post("/answers")
@@ -193,14 +188,12 @@ async def answers(study: Here, me: Me, body: Answers) -> JSONResponse:
 
     def change(ledger: Ledger) -> dict[str, Any]:
         stored, refused = [], {}
-        each = actions.elapsed(ledger, me.person, [one.lease for one in given])
+        each = actions.elapsed(ledger, me, [one.lease for one in given])
         for one in given:
             try:
-                if one.instead and not me.proved:
-                    raise Refusal(403, "only the browser in which you began can take back")
                 actions.answer(
                     ledger,
-                    me.person,
+                    me,
                     one.lease,
                     one.choice,
                     one.response_ms,
@@ -221,28 +214,24 @@ async def answers(study: Here, me: Me, body: Answers) -> JSONResponse:
 @router.post("/withdraw")
 async def withdraw(study: Here, me: Me) -> dict[str, int]:
     """Stop, and have all own answers and the identity erased."""
-    if not me.proved:
-        raise HTTPException(
-            403, "only the browser in which you began can erase; or ask the researcher"
-        )
-    return {"erased": await study.write(lambda ledger: actions.withdraw(ledger, me.person))}
+    return {"erased": await study.write(lambda ledger: actions.withdraw(ledger, me))}
 
 
 # What a page gets back -------------------------------------------------------------------------
 
 
-def _standing(study: Study, ledger: Ledger, admission: Admission) -> dict[str, Any]:
+def _standing(study: Study, ledger: Ledger, number: int) -> dict[str, Any]:
     """Where a person stands. Runs in the writer's thread, after what was just stored."""
     board, tokens = ledger.board, study.tokens
     trials: list[Trial] = []
-    stage, due = actions.stage(ledger, admission.person)
+    stage, due = actions.stage(ledger, number)
     if stage == "trials":
-        trials = actions.hand_out(ledger, admission.person)
-        stage, due = actions.stage(ledger, admission.person)  # nothing may have been left to ask
-    person = board.people[admission.person]
+        trials = actions.hand_out(ledger, number)
+        stage, due = actions.stage(ledger, number)  # nothing may have been left to ask
+    person = board.people[number]
     ended = stage in ("finished", "screened")
     last = None
-    if admission.proved and not ended and actions.may_take_back(person) and person.last:
+    if not ended and actions.may_take_back(person) and person.last:
         lease = board.leases[person.last.lease]
         last = _shown(tokens, actions.trial_of(ledger, lease, person.answered))
     return {
@@ -251,7 +240,7 @@ def _standing(study: Study, ledger: Ledger, admission: Admission) -> dict[str, A
         "answered": person.answered,
         "questions": board.config.questions,
         "trials": [_shown(tokens, t) for t in trials],
-        "completion": _completion(study, ledger, admission.person, stage) if ended else None,
+        "completion": _completion(study, ledger, number, stage) if ended else None,
         "last": last,
         "enough": stage == "finished" and person.answered < board.config.questions,
         "stored": [],

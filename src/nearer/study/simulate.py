@@ -1,9 +1,8 @@
 """A study tried out on simulated people, to say how many answers it will take.
 
-People who have positions of the objects in mind take part in a copy of the study: they join, take
-the questions they are handed, think, err, and some of them leave. The study is the real one, its
-checks, its choice of questions and its map included; only the web is left out, and the time is
-simulated, so that an hour of people costs seconds and a seed makes the same study again.
+People who have positions of the objects in mind join, take the questions they are handed, think,
+err, and some of them leave. The study is the real one, its checks, its choice of questions and its
+map included; only the web is left out, and the time is simulated.
 
 A simulated person is the library's `PsychometricOracle`: near ties are guessed, plain cases are
 not. Its scale is set so that the wanted share of answers to all comparisons of two differs from the
@@ -132,7 +131,7 @@ class Simulation:
         config = self._store.facts.config
         while True:
             try:
-                person = self._do(actions.join, consent=config.consent_version).person
+                person = self._do(actions.join, consent=config.consent_version)
             except Refusal:  # the study has what it needs
                 return
             self.people += 1

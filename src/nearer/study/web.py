@@ -110,8 +110,8 @@ class Media:
     """The files of a study on their way to people.
 
     A file inside SQLite can be read in pieces only while a read transaction is open, and a slow
-    reader would keep the log from being emptied. So each file that somebody asks for is copied
-    once, out of the study into a folder that is gone with the server, and served from there.
+    reader would keep the log from being emptied. So each file is copied once into a folder that is
+    gone with the server.
     """
 
     def __init__(self, study: Path) -> None:
@@ -149,10 +149,8 @@ class ItemTokens:
 
     In a catch trial one of the choices is the query itself. If it carried the same number or the
     same address, a program could tell a catch trial without looking. So every item has two tokens,
-    each with a number and a media address of its own that only this study can connect; they are
-    the same in every trial, so that a browser fetches each picture at most twice. A program that
-    compares the pictures or texts themselves still finds out: against that help checks of the
-    researcher's own. With `names` people may know what the items are called.
+    each with a number and a media address of its own that only this study can connect. With `names`
+    people may know what the items are called.
     """
 
     def __init__(

@@ -167,13 +167,7 @@ _ASKED = {
 
 
 def shipped() -> list[str]:
-    """The languages that are there for every study.
-
-    Examples
-    --------
-    >>> shipped()
-    ['de', 'en']
-    """
+    """The languages that are there for every study."""
     folder = files("nearer.study") / "pages" / "words"
     return sorted(f.name.removesuffix(".yaml") for f in folder.iterdir())
 
@@ -225,13 +219,7 @@ def read_words(language: str, own: Mapping[str, Any]) -> dict[str, str]:
 
 
 def default_texts(words: Mapping[str, str], task: str, choose: int) -> dict[str, str]:
-    """What a study with this task says where it has no text of its own.
-
-    Examples
-    --------
-    >>> default_texts(read_words("en", {}), "choose", 2)["question"]
-    'Which 2 are most like this one?'
-    """
+    """What a study with this task says where it has no text of its own."""
     question, instructions = _ASKED[task]
     if task in ("choose", "rank") and choose == 1:
         question = "ask_closest"

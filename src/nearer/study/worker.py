@@ -1,13 +1,8 @@
 """The process that computes: it chooses questions and draws maps, so that no request waits.
 
 ``python -m nearer.study.worker STUDY.db NICENESS`` reads one job a line from its input, JSON, and
-writes one reply a line. It reads the log from the file itself, through a read-only connection,
-and never writes: what it found goes back to the server, whose writer puts it into the file. When
-its input ends, it ends.
-
-A map is what `nearer.fit` makes of answers that may be wrong, of the people who gave them, and of
-the odds with which their questions were chosen. "Can't decide" says that two things are about as
-near. It depends on nothing else, so a process that was started again draws the same one.
+writes one reply a line. It reads the log through a read-only connection and never writes: what it
+found goes back to the server. When its input ends, it ends.
 
 While a study runs, the hold-out questions, which no method chose and no fit saw, say how often the
 map predicts what people answer. At the end nothing is held back: the map is fitted to answers of
@@ -165,8 +160,7 @@ def draw_map(
 ) -> dict[str, Any] | None:
     """What the dashboard shows; None while there are too few answers.
 
-    Where `n_components` is None the dimension is estimated. `holdout` are triplets that are not
-    among the answers, to judge the map by; where it is None the folds of the fit judge it.
+    `holdout` are triplets to judge the map by; where it is None the folds of the fit judge it.
     """
     if collected.decided < FEWEST:
         return None
@@ -211,16 +205,7 @@ def _expected_tau(found: Embedding) -> float:
 
 
 class Choosing:
-    """Chooses from all answers; fits go on from where the last ended.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> none = np.empty((0, 3), dtype=np.int64)
-    >>> choosing = Choosing("random", 9, None, seed=0)
-    >>> choosing.choose(none, none, np.empty(0), 4, np.random.default_rng(0))[0].shape
-    (4, 3)
-    """
+    """Chooses from all answers; fits go on from where the last ended."""
 
     def __init__(self, method: str, n_objects: int, n_components: int | None, seed: int) -> None:
         self._n = n_objects
