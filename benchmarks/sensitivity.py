@@ -33,10 +33,6 @@ NUMBERS = {
             "GROWTH": "a round as a share of the answers",
             "_MOST": "comparisons for each bit that positions hold",
         },
-        "fitting.initial": {
-            "_MISPLACED": "share of an object's answers violated that makes it suspect",
-            "_PLANES": "at which a suspect is mirrored",
-        },
     },
     "doubtful": {
         "algorithms.choose_questions": {
@@ -47,7 +43,6 @@ NUMBERS = {
         },
         "fitting.belief": {
             "_GROWTH": "of the answers, until all is looked at again",
-            "_MOST_FITS": "from nothing, then",
             "_SAME_OPTIMUM": "share of the log-posterior",
         },
         "fitting.heldout": {
@@ -68,7 +63,7 @@ NUMBERS = {
             "_EXACT_PRIOR": "width of the prior for exact answers",
         },
     },
-    "few": {"fitting.initial": {"MANY": "answers a coordinate that may be exact"}},
+    "few": {"fitting.initial": {"FEWEST": "answers a coordinate that may tell"}},
 }
 #: halved and doubled is what they lack of one
 SHARES: tuple[str, ...] = ()

@@ -72,9 +72,9 @@ def test_some_of_many_answers_are_enough_on_the_way_down(monkeypatch):
     rows, unseen = random_questions(300, 60_000, rng), random_questions(300, 10_000, rng)
     rows = answered(rows, nearer.PointOracle(X)(rows))
     unseen = answered(unseen, nearer.PointOracle(X)(unseen))
-    every = fit_from_more_dimensions(rows, 300, 2, rng=np.random.default_rng(1))
-    monkeypatch.setattr(initial, "_MANY", 20_000)
     some = fit_from_more_dimensions(rows, 300, 2, rng=np.random.default_rng(1))
+    monkeypatch.setattr(initial, "ENOUGH", 1000)
+    every = fit_from_more_dimensions(rows, 300, 2, rng=np.random.default_rng(1))
     assert not violated(some.positions, rows).any()
     wrong = [violated(fit.positions, unseen).mean() for fit in (some, every)]
     assert wrong[0] < 1.1 * wrong[1]
@@ -96,13 +96,13 @@ def test_the_most_probable_positions_predict_exact_answers_better(m):
     assert np.mean(wrong[True]) < 0.95 * np.mean(wrong[False])
 
 
-def test_no_misplaced_objects_are_looked_for_where_many_answers_are_wrong(monkeypatch):
+def test_no_further_starts_are_tried_where_many_answers_are_wrong(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.laplace(size=(60, 2))
     rows = random_questions(60, 3600, rng)
     rows = answered(rows, nearer.PointOracle(X)(rows) ^ (rng.random(3600) < 0.1))
     plain = fit_from_more_dimensions(rows, 60, 2, rng=np.random.default_rng(1))
-    monkeypatch.setattr(initial, "_FEW_VIOLATED", 1.0)
+    monkeypatch.setattr(initial, "NEARLY", 1.0)
     looked = fit_from_more_dimensions(rows, 60, 2, rng=np.random.default_rng(1))
     assert plain.n_iter < looked.n_iter / 3
     tau = [nearer.metrics.mean_kendall_tau(X, fit.positions) for fit in (plain, looked)]

@@ -9,7 +9,6 @@ fewer dimensions are excluded. See `nearer.fitting.heldout`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -19,16 +18,8 @@ from nearer import checks
 from nearer.errors import InvalidInput
 from nearer.fitting.belief import Belief
 from nearer.fitting.heldout import HeldOut, HeldOutJudge, hold_out_once
-from nearer.fitting.initial import (
-    MANY,
-    fit_from_more_dimensions,
-    is_exact,
-    lowest,
-    principal_axes,
-    reduce_dimensions,
-    satisfies_all,
-)
-from nearer.fitting.solver import Fit, Loss
+from nearer.fitting.initial import FEWEST, fit_from_more_dimensions, fit_onwards, is_exact
+from nearer.fitting.solver import Fit, Loss, violated
 from nearer.questions import Floats, pack
 from nearer.trials import Trials
 
@@ -206,13 +197,13 @@ def _fit_exactly(
         return None  # too few answers, or some that contradict each other
     chances, d = belief.probabilities, belief.dimension
     for e in range(d, belief.judge.span(chances)[1] + 1) if chances else (d,):
-        if len(rows) < MANY * n * e:
+        if len(rows) < FEWEST * n * e:
             break
         fit = fit_from_more_dimensions(rows, n, e, weights=weights, rng=rng, max_iter=1000)
-        if not satisfies_all(fit, rows):
+        if violated(fit.positions, rows).any():
             continue
         if chances:  # chosen, so fewer may do as well
-            fit = _lowered(fit, rows, rng)
+            fit = fit_onwards(rows, fit, rng=rng)
             e = fit.positions.shape[1]  # noqa: PLW2901
         held = hold_out_once(rows, weights, n, e, Loss("soe"), rng)
         if held is None:
@@ -224,19 +215,6 @@ def _fit_exactly(
             return ExactFit(fit, replace(held, rows=at[held.rows]))
         break
     return None
-
-
-def _lowered(fit: Fit, rows: NDArray[np.int32], rng: np.random.Generator) -> Fit:
-    """The same answers satisfied in as few dimensions as reducing them one by one allows."""
-    n, d = fit.positions.shape
-    if d == 1:
-        return fit
-
-    def fewer(X: Floats) -> Fit:
-        return fit_from_more_dimensions(rows, n, X.shape[1], start=X, rng=rng)
-
-    way = reduce_dimensions(fewer, principal_axes(fit.positions, d - 1), 1)
-    return lowest(way, partial(satisfies_all, rows=rows)) or fit
 
 
 def _find_dimension(belief: Belief, most: int, exact: ExactFit | None = None) -> DimensionEstimate:

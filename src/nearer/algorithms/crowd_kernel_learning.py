@@ -25,7 +25,8 @@ from nearer.algorithms.choose_questions import default_budget
 from nearer.asking.protocol import Record, Strategy, recorded, repeatable
 from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent
-from nearer.fitting.initial import fit_from_more_dimensions, fit_smallest
+from nearer.fitting.heldout import fit_smallest
+from nearer.fitting.initial import fit_from_more_dimensions
 from nearer.fitting.solver import Fit, Loss, fit_positions
 from nearer.questions import balanced_questions, pack
 

@@ -29,7 +29,8 @@ from nearer.asking.protocol import Record, Strategy, recorded, repeatable, toget
 from nearer.asking.sort import Order, nearest_objects, sort_lists
 from nearer.embedding import Embedding, Phase
 from nearer.errors import BudgetSpent
-from nearer.fitting.initial import fit_from_more_dimensions, fit_onwards, fit_smallest
+from nearer.fitting.heldout import fit_smallest
+from nearer.fitting.initial import fit_from_more_dimensions, fit_onwards
 from nearer.fitting.solver import Fit, fit_positions
 from nearer.questions import balanced_questions
 
@@ -149,7 +150,9 @@ def _extra_soe(
         note += "; the budget is spent"
     triplets = np.concatenate([first.triplets, record.triplets])
     least = max(1, first.details["basis"].dimension) if d is None else d
-    fit = fit_onwards(checks.triplets(triplets, n)[0], first.positions, at_least=least, rng=rng)
+    rows, X = checks.triplets(triplets, n)[0], first.positions
+    fit = fit_from_more_dimensions(rows, n, X.shape[1], start=X, rng=rng)
+    fit = fit_onwards(rows, fit, at_least=least, rng=rng)
     phase = Phase("neighbours", record.n_comparisons, record.n_rounds, note)
     history = (*first.history, phase)
     return _embedding(fit, first.evidence, triplets, history, basis=first.details["basis"])

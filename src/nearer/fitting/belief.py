@@ -44,7 +44,7 @@ from nearer.fitting.heldout import (
     tune,
     tune_from,
 )
-from nearer.fitting.initial import FEWEST, MANY, principal_axes
+from nearer.fitting.initial import FEWEST, MOST_STARTS, NEARLY, principal_axes
 from nearer.fitting.likelihood import (
     Answers,
     Choices,
@@ -70,16 +70,14 @@ __all__ = ["Belief"]
 # `python -m benchmarks sensitivity` halves and doubles those of chosen questions.
 _GROWTH = 1.5  # of the answers until the next review: time against noise that is out of date
 _FIRST_DIMENSION = 2  # to begin at
-_MOST_FITS = 6  # from nothing at a review: time against poor optima
 _SAME_OPTIMUM = 1e-3  # share of the log-posterior by which fits that found the same may differ
 
 
 # Answers are exact where a prior of at least this width, without lapses, predicts held-out answers
 # as well as any noise and violates at most this share of the answers; the widest: time
-_EXACT_PRIOR, _WIDEST_PRIOR, _EXACT_ERRORS = 32.0, 4096.0, 0.02
+_EXACT_PRIOR, _WIDEST_PRIOR = 32.0, 4096.0
 _STUCK = 0.001  # share of violated answers that a few misplaced objects explain
 _BIAS = 1.0  # standard deviation of an object's bias, in units of an answer's noise
-_FEW_OBJECTS = 4  # for each dimension; fewer may fit in too few dimensions by chance
 _ROUNDS = 3  # whose predictions give the expected τ: more are steadier, and out of date
 
 
@@ -177,8 +175,8 @@ class Belief:
         no more than the present one.
         """
         d, n = self.dimension, len(self.fit.positions)
-        enough = self._answers.total >= MANY * n * (d + 1) and n >= _FEW_OBJECTS * (d + 1)
-        satisfied = self._exact and self._less_probable_than(0.5) <= _EXACT_ERRORS
+        enough = min(self._answers.total / n, n) >= FEWEST * (d + 1)
+        satisfied = self._exact and self._less_probable_than(0.5) <= NEARLY
         return d if enough and satisfied and self.fit.positions.any() else self._most
 
     @property
@@ -412,7 +410,7 @@ class Belief:
         """Predictions by fits from those that are known, in as many dimensions and as wide."""
         scale = noise.prior / known.noise.prior
         starts = tuple(self._reshaped(X, d) * scale for X in known.fits if X.any())
-        return hold_out(self._answers, d, noise, starts=starts, rng=self._rng, rescue=True)
+        return hold_out(self._answers, d, noise, starts=starts, rng=self._rng)
 
     def _widest(self, held: HeldOut) -> HeldOut:
         """Predictions under a prior twice or half as wide, for as long as they become better."""
@@ -431,7 +429,7 @@ class Belief:
 
     def _satisfied(self) -> bool:
         """Whether hardly any answer is improbable (p < .05) under the fit."""
-        return self._less_probable_than(0.05) <= _EXACT_ERRORS
+        return self._less_probable_than(0.05) <= NEARLY
 
     def _less_probable_than(self, p: float) -> float:
         """Share of the answers that the fit calls less probable than p."""
@@ -484,10 +482,10 @@ class Belief:
         `fits` are those of folds where they began from nothing: as good a start as a new one.
         """
         X = self._reshaped(self.fit.positions, d) * (noise.prior / self.fit.noise.prior)
-        best = fit_posterior(self._answers, d, noise, start=X, rescue=self._exact)
+        best = fit_posterior(self._answers, d, noise, start=X)
         value = log_posterior(self._answers, best.positions, noise)
-        starts: list[Floats | None] = [*fits, *[None] * _MOST_FITS]
-        for start in starts[:_MOST_FITS]:
+        starts: list[Floats | None] = [*fits, *[None] * MOST_STARTS]
+        for start in starts[:MOST_STARTS]:
             other = fit_posterior(self._answers, d, noise, start=start, rng=self._rng)
             more = log_posterior(self._answers, other.positions, noise)
             found = abs(more - value) <= _SAME_OPTIMUM * abs(value)

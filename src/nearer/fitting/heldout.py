@@ -55,7 +55,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, ndtr
 
-from nearer.fitting.initial import fit_from_more_dimensions
+from nearer import checks
+from nearer.fitting.initial import FEWEST, fit_from_more_dimensions, fit_onwards
 from nearer.fitting.likelihood import (
     MOST_LAPSE,
     Answers,
@@ -73,7 +74,7 @@ from nearer.fitting.posterior import (
     fit_posterior,
     spread_out,
 )
-from nearer.fitting.solver import Loss, margins, wants_gpu
+from nearer.fitting.solver import Fit, Loss, margins, wants_gpu
 from nearer.parallel import is_parallel, parallel_map
 from nearer.questions import Floats, Objects, random_questions, scattered
 
@@ -88,6 +89,7 @@ __all__ = [
     "advantage",
     "as_noise",
     "fit_curve",
+    "fit_smallest",
     "fold_of",
     "hold_out",
     "hold_out_once",
@@ -243,7 +245,6 @@ def hold_out(
     starts: tuple[Floats, ...] = (),
     rng: np.random.Generator | None = None,
     for_curve: bool = False,
-    rescue: bool = False,
 ) -> HeldOut:
     """Predict answers from the others, fold by fold, and find the curve that fits them best.
 
@@ -263,7 +264,7 @@ def hold_out(
             break
 
     def predict(seen: Any, unseen: Any, start: Floats) -> tuple[Floats, Any]:
-        fit = fit_posterior(seen, n_components, noise, start=start, rescue=rescue)
+        fit = fit_posterior(seen, n_components, noise, start=start)
         return fit.positions, unseen.predict(fit)
 
     far = len(work) > 1 and answers.terms >= _FAR and is_parallel()
@@ -521,18 +522,14 @@ class HeldOutJudge:
             low, high = (low - 1, high) if below >= above else (low, high + 1)
         return low, high
 
-    def smallest(self) -> int:
-        """The smallest dimension within a standard error of the one with the best mean."""
-        return min(d for d in self.scores if not self.worse(d, SAME))
-
-    def worse(self, d: int, errors: float) -> bool:
-        """Whether d predicts worse than the best mean by more than so many standard errors."""
-        best = max(self.scores, key=lambda d: (self.scores[d].mean(), -d))
-        return advantage(self.scores[best], self.scores[d]) > errors
-
 
 def settle(
-    d: int, attempt: Callable[[int, int], Floats | None], scores: dict[int, Floats], most: int
+    d: int,
+    attempt: Callable[[int, int], Floats | None],
+    scores: dict[int, Floats],
+    most: int,
+    *,
+    at_least: int = 1,
 ) -> int:
     """The most probable dimension, by trying neighbours of the best until they are all worse.
 
@@ -544,12 +541,12 @@ def settle(
         Given a dimension and the neighbour that is known, returns its scores; None: it has none.
     scores
         Of each dimension tried; filled.
-    most
-        The most dimensions.
+    most, at_least
+        The most and the fewest dimensions.
     """
     while True:
         for e in (d + 1, d - 1):
-            if 1 <= e <= most and e not in scores:
+            if at_least <= e <= most and e not in scores:
                 found = attempt(e, d)
                 if found is not None:
                     scores[e] = found
@@ -557,6 +554,58 @@ def settle(
         if best == d:
             return d
         d = best
+
+
+def fit_smallest(
+    triplets: NDArray[np.integer],
+    n_objects: int,
+    *,
+    at_least: int = 1,
+    at_most: int = 16,
+    rng: np.random.Generator,
+) -> tuple[Fit, dict[int, dict[str, float]]]:
+    """Fit soft ordinal embedding in the dimension that predicts held-out answers best.
+
+    Parameters
+    ----------
+    triplets
+        ``(m, 3)`` rows (head, near, far).
+    n_objects
+        How many objects there are.
+    at_least, at_most
+        Dimensions to choose from; there must be fewer than objects, and a few answers for every
+        coordinate.
+    rng
+        Source of the random starts.
+
+    Returns
+    -------
+    fit
+        To all triplets, in fewer dimensions if these satisfy all of them, too.
+    evidence
+        For each dimension tried: log-likelihood and accuracy of answers held out.
+    """
+    rows, n = checks.triplets(triplets, n_objects)
+    fewest = min(at_least, n - 1)
+    most = max(fewest, min(at_most, n - 1, len(rows) // (FEWEST * n)))
+    weights, held = np.ones(len(rows)), dict[int, HeldOut]()
+
+    def attempt(d: int, _: int) -> Floats | None:
+        found = hold_out_once(rows, weights, n, d, Loss("soe"), rng)
+        if found is None:
+            return None
+        held[d] = found
+        return found.pieces
+
+    first, d = attempt(fewest, fewest), fewest
+    if first is not None:
+        d = settle(fewest, attempt, {fewest: first}, most, at_least=fewest)
+    fit = fit_from_more_dimensions(rows, n, d, rng=rng)
+    evidence = {
+        e: {"log_likelihood": held[e].score, "held_out_accuracy": held[e].accuracy}
+        for e in sorted(held)
+    }
+    return fit_onwards(rows, fit, at_least=fewest, rng=rng), evidence
 
 
 @dataclass(frozen=True)

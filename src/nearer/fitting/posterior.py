@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, ndtr
 
-from nearer.fitting.initial import principal_axes, relocate
+from nearer.fitting.initial import principal_axes
 from nearer.fitting.likelihood import Answers, Comparisons, Curve, Noise, moderate
-from nearer.fitting.solver import Fit, margin_moments
+from nearer.fitting.solver import margin_moments
 from nearer.questions import Floats, random_questions
 
 __all__ = [
@@ -95,7 +95,6 @@ def fit_posterior(
     rng: np.random.Generator | None = None,
     max_iter: int = 300,
     tol: float = 1e-6,
-    rescue: bool = False,
 ) -> Posterior:
     """The most probable positions for given noise, with a covariance each.
 
@@ -133,8 +132,6 @@ def fit_posterior(
     if start.shape[1] > n_components:
         start = _reduced(answers, n_components, noise, start, max_iter)
     fit = answers.maximise(noise, start, max_iter, tol)
-    if rescue and isinstance(answers, Comparisons):
-        fit = _rescued(answers, fit, noise, max_iter, tol)
     X = fit.positions
     covariances = covariances_at(X, answers, noise)
     done = Posterior(
@@ -168,25 +165,6 @@ def fit_bias(answers: Comparisons, fit: Posterior) -> Floats:
         return loss, gradient + spread / fit.noise.bias
 
     return np.asarray(minimize(cost, np.zeros(n), jac=True, method="L-BFGS-B").x)
-
-
-def _rescued(answers: Comparisons, fit: Fit, noise: Noise, max_iter: int, tol: float) -> Fit:
-    """Look for better places of objects that violate many of their answers, and fit again."""
-    rng = np.random.default_rng(0)
-    for _ in range(3):
-        wrong = answers.passes.violated(fit.positions)
-        if not 0 < wrong.mean() < 0.1:
-            break
-        X = relocate(fit.positions, answers.triplets, wrong, rng)
-        if np.array_equal(X, fit.positions):
-            break
-        other = answers.maximise(noise, X, max_iter, tol)
-        gain = log_posterior(answers, other.positions, noise)
-        gain -= log_posterior(answers, fit.positions, noise)
-        if gain <= tol:
-            break
-        fit = other
-    return fit
 
 
 def covariances_at(X: Floats, answers: Answers, noise: Noise) -> Floats:
