@@ -47,7 +47,7 @@ def yields(rows):
     [
         (5, "strategy is 5: must be a generator"),
         (nearer.rank_objects, "call the function that makes it"),
-        ([[0, 1, 2]], r"yielded \[\[0, 1, 2\]\]: it must yield \(m, 3\) arrays"),
+        ([[0, 1, 2]], r"yielded \[\[0, 1, 2\]\] in line \d+ of .*: it must yield \(m, 3\) arrays"),
         (None, "yielded None"),
         (np.ones((2, 3)), r"shape \(2, 3\) and type float64"),
         (np.arange(3), r"shape \(3,\) and type int64"),
@@ -60,6 +60,16 @@ def test_what_is_no_strategy_and_rounds_that_are_none_are_named(strategy, messag
         strategy = yields(strategy)
     with pytest.raises(InvalidInput, match=message):
         nearer.run(strategy, nearer.PointOracle(np.arange(12.0)), **how)
+
+
+def test_the_line_of_a_round_that_is_none_is_named_through_other_strategies():
+    def passing_on():
+        return (yield from yields([[0, 1, 2]]))
+
+    line = yields.__code__.co_firstlineno + 1
+    for strategy in (passing_on(), nearer.asking.together(yields([[0, 1, 2]]))):
+        with pytest.raises(InvalidInput, match=f"in line {line} of .*test_bad_oracles.py"):
+            nearer.run(strategy, nearer.PointOracle(np.arange(12.0)))
 
 
 def test_a_folder_or_a_scrap_of_a_file_is_no_journal(tmp_path):

@@ -494,6 +494,10 @@ def test_a_file_of_answers_grows(tmp_path):
     again = nearer.embed(Inbox(out, back, every=0.01), WORDS, **call)  # nobody writes any more
     np.testing.assert_array_equal(found.positions, again.positions)
     assert len(out.read_text().splitlines()) == 100
-    back.write_text("no json\n")
-    with pytest.raises(InvalidInput, match="'no json' is no JSON object"):
-        nearer.embed(Inbox(out, back), WORDS, **call)
+    for line in (b"no json", b'{"id": 1}', b'{"id": [1], "answer": true}', b"\xff", b"7"):
+        back.write_bytes(line + b"\n")
+        with pytest.raises(InvalidInput, match=r"answers\.jsonl: the line .* is no JSON object"):
+            nearer.embed(Inbox(out, back), WORDS, **call)
+    out.write_text('{"id": 1}\n')
+    with pytest.raises(InvalidInput, match=r"questions\.jsonl: the line .* is no JSON object"):
+        Inbox(out, back)

@@ -158,7 +158,7 @@ def _drive(strategy: Strategy[T], answer: Callable[[Questions], Strategy[Answers
     refusals = 0
     while True:
         try:
-            questions = _as_round(advance())
+            questions = _as_round(advance(), strategy)
         except StopIteration as done:
             result: T = done.value
             return result
@@ -173,15 +173,20 @@ def _drive(strategy: Strategy[T], answer: Callable[[Questions], Strategy[Answers
             advance = partial(strategy.send, answers)
 
 
-def _as_round(questions: Any) -> Questions:
-    """What a strategy has yielded, which its author may have written."""
+def _as_round(questions: Any, strategy: Strategy[Any]) -> Questions:
+    """What a strategy has yielded, whose author may be a user; errors name the line."""
     rows: Questions = questions if isinstance(questions, np.ndarray) else np.empty(0, dtype=int)
     if rows.ndim == 2 and rows.shape[1] >= 3 and rows.dtype.kind in "iu":
         return rows
     what = f"an array of shape {rows.shape} and type {rows.dtype}"
+    inner: Any = strategy
+    while inner is not None:  # the innermost of strategies that yield from one another
+        frame = getattr(inner, "gi_frame", None)
+        inner = getattr(inner, "_strategy", None) or getattr(inner, "gi_yieldfrom", None)
+    where = "" if frame is None else f" in line {frame.f_lineno} of {frame.f_code.co_filename}"
     raise InvalidInput(
-        f"the strategy has yielded {what if rows is questions else repr(questions)[:60]}: it must "
-        "yield (m, 3) arrays of whole numbers, rows (head, a, b)"
+        f"the strategy has yielded {what if rows is questions else repr(questions)[:60]}{where}: "
+        "it must yield (m, 3) arrays of whole numbers, rows (head, a, b)"
     )
 
 
@@ -207,7 +212,7 @@ def _together(strategies: tuple[Strategy[T], ...]) -> Strategy[list[T]]:
 
     def step(i: int, advance: Callable[[], Questions]) -> None:
         try:
-            rounds[i] = advance()
+            rounds[i] = _as_round(advance(), strategies[i])
         except StopIteration as done:
             rounds.pop(i, None)
             results[i] = done.value

@@ -52,7 +52,8 @@ class Inbox:
         self._read = 0  # bytes of the answers
         self._ids: dict[str, list[int]] = {}  # written before, not asked again yet
         self._next = 0
-        for row in _rows(self._out.read_bytes() if self._out.exists() else b"", self._out):
+        written = self._out.read_bytes() if self._out.exists() else b""
+        for row in _rows(written, self._out, {"id": 7, "head": "ox", "a": "gnu", "b": "bee"}):
             key = json.dumps([row["head"], row["a"], row["b"]])
             self._ids.setdefault(key, []).append(row["id"])
             self._next = max(self._next, row["id"] + 1)
@@ -90,11 +91,10 @@ class Inbox:
             file.seek(self._read)
             added = file.read()
         whole = added[: added.rfind(b"\n") + 1]
-        for row in _rows(whole, self._in):
-            if {"id", "answer"} <= set(row):
-                answer = row["answer"]
-                number = isinstance(answer, int) and not isinstance(answer, bool)
-                self._answers.setdefault(row["id"], float(answer) if number else answer)
+        for row in _rows(whole, self._in, {"id": 7, "answer": True}):
+            answer = row["answer"]
+            number = isinstance(answer, int) and not isinstance(answer, bool)
+            self._answers.setdefault(row["id"], float(answer) if number else answer)
         self._read += len(whole)
 
 
@@ -103,16 +103,17 @@ def _plain(thing: Any) -> Any:
     return thing if isinstance(thing, int | float | str) else str(thing)
 
 
-def _rows(data: bytes, path: Path) -> Iterator[dict[str, Any]]:
-    """The JSON object of each line."""
-    for line in filter(str.strip, data.decode("utf-8").splitlines()):
+def _rows(data: bytes, path: Path, like: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The JSON object of each line, which must have a number and the other keys of an example."""
+    for line in filter(bytes.strip, data.splitlines()):
         try:
             row = json.loads(line)
-        except ValueError:
-            row = None
-        if not isinstance(row, dict):
+            whole = like.keys() <= row.keys() and isinstance(row["id"], int)
+        except (ValueError, AttributeError, RecursionError):
+            whole = False
+        if not whole:
             raise InvalidInput(
-                f"{path}: the line {line[:80]!r} is no JSON object; every line must be one, such "
-                'as {"id": 7, "answer": true}'
+                f"{path}: the line {line.decode(errors='replace')[:80]!r} is no JSON object such "
+                f"as {json.dumps(like)}; every line must be one"
             )
         yield row
