@@ -37,7 +37,7 @@ import inspect
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -625,19 +625,11 @@ class Shown:
 class OptionOrder:
     """Draws which object of each question is shown first; no other module exchanges options.
 
-    A judge that prefers one position then adds noise and no bias.
-
-    Parameters
-    ----------
-    order
-        ``"random"``: which object is first is drawn each time a question is asked.
-        ``"fixed"``: a is first.
-    seed
-        Of the draw.
+    It is drawn each time a question is asked. A judge that prefers one position then adds noise and
+    no bias.
     """
 
-    def __init__(self, order: Literal["random", "fixed"] = "random", seed: int = 0) -> None:
-        self.order = checks.one_of("order", order, ("random", "fixed"))
+    def __init__(self, seed: int = 0) -> None:
         self._seed = seed
         self._times: dict[str, int] = {}
 
@@ -653,8 +645,6 @@ class OptionOrder:
                 "others"
             )
         head, a, b = question
-        if self.order == "fixed":
-            return Shown(head, a, b)
         key = repr((str(head), *sorted((str(a), str(b)))))
         times = self._times[key] = self._times.get(key, -1) + 1
         drawn = hashlib.blake2b(f"{self._seed} {times} {key}".encode(), digest_size=1).digest()[0]

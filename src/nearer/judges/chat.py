@@ -26,7 +26,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import urlsplit
 
 from nearer import checks
@@ -126,9 +126,6 @@ class ChatJudge:
         The environment variable that holds the key; None where the endpoint needs none.
     system
         The system prompt.
-    order
-        ``"random"``: which object is shown first is drawn, so that a favourite position is noise.
-        ``"fixed"``: a is.
     together
         How many questions go into one prompt.
     grades
@@ -141,7 +138,7 @@ class ChatJudge:
     options
         Further fields of the request, such as ``{"temperature": 0}``.
     random_state
-        Seed of the order.
+        Seed of the order of the two options, which is drawn for each question.
 
     Examples
     --------
@@ -163,7 +160,6 @@ class ChatJudge:
         question: str = "Which is more like {head}?",
         key: str | None = "OPENAI_API_KEY",
         system: str = "You compare things.",
-        order: Literal["random", "fixed"] = "random",
         together: int = 1,
         grades: bool = False,
         price: tuple[float, float] = (0.0, 0.0),
@@ -178,7 +174,7 @@ class ChatJudge:
         self.model: str = model
         self.question: str = _check_question(question)
         self.system: str = system
-        self.option_order: OptionOrder = OptionOrder(order, random_state)
+        self.option_order: OptionOrder = OptionOrder(random_state)
         self.block_size: int = checks.whole("together", together)
         if grades and together > 1:
             raise InvalidInput(
@@ -210,7 +206,6 @@ class ChatJudge:
             "model": self.model,
             "question": self.question,
             "system": self.system,
-            "order of options": self.option_order.order,
             "together": self.block_size,
             "grades": self._grades,
         }

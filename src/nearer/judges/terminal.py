@@ -48,7 +48,7 @@ class TerminalJudge:
         show: Callable[[str], object] | None = None,
         random_state: int = 0,
     ) -> None:
-        self._question, self._order = question, OptionOrder(seed=random_state)
+        self._question, self._order = question, OptionOrder(random_state)
         self._show: Callable[[str], object] = click.echo if show is None else show
         self._read: Callable[[], str] = _key if read is None else read
         self._explained = False
