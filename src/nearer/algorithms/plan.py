@@ -6,43 +6,36 @@ figures (`nearer.algorithms.choose_questions`).
 *Simulation.* Objects are drawn from a Gaussian in the wanted dimension, people answer by a
 psychometric curve whose scale makes the wanted share of answers to random questions wrong, and the
 questions are those that `nearer.adaptive` chooses. The fit is then asked random questions that it
-has not seen, and its predictions are compared with the truth and with what people say. Tasks are
-compared in the same time: a screen takes as long as people took who were recorded (`nearer.Pace`).
-All tasks are tried on the same objects, so that their differences are known better than their
-figures; how sure the best is comes from these differences.
+has not seen, and its predictions are compared with the truth and with what people say. Studies of
+several sizes, and of several tasks, are about the same objects, so that their differences are known
+better than their figures. Tasks are compared in the same time: a screen takes as long as people
+took who were recorded (`nearer.Pace`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import expit
+from scipy.special import expit, stdtrit
 
 from nearer import checks
 from nearer.algorithms.adaptive import TOGETHER, adaptive
-from nearer.algorithms.choose_questions import (
-    FIRST,
-    GROWTH,
-    Candidates,
-    draw_round,
-    expected_questions,
-    most_questions,
-)
+from nearer.algorithms.choose_questions import FIRST, GROWTH, expected_questions, most_questions
 from nearer.asking.oracles import PsychometricOracle
-from nearer.asking.protocol import Record, as_answers
-from nearer.distances import Distances
-from nearer.embedding import Embedding
+from nearer.asking.run import run
 from nearer.errors import InvalidInput
-from nearer.fitting.belief import Belief
 from nearer.fitting.people import Pace
 from nearer.fitting.posterior import QUESTIONS
+from nearer.fitting.solver import margins
 from nearer.metrics import mean_kendall_tau
 from nearer.parallel import parallel_map
-from nearer.questions import Questions, random_questions
+from nearer.questions import random_questions
 from nearer.trials import Task
 
 __all__ = [
@@ -57,8 +50,6 @@ __all__ = [
 ]
 
 TASKS_TRIED = ("1 of 2", "odd-one-out", "1 of 4", "2 of 8", "4 of 12", "4 of 16")
-_POINTS = 10  # sizes of study: time against a smooth curve
-_SURE = 2.0  # standard errors by which a task must be better to be called so: 5 %
 
 Floats = NDArray[np.float64]
 
@@ -138,9 +129,11 @@ class StudyPlan:
     ceiling: float
 
     def needed(self, accuracy: float) -> int | None:
-        """The smallest size tried that reaches this accuracy; None where none does."""
-        enough = np.flatnonzero(self.accuracy >= accuracy)
-        return int(self.n_answers[enough[0]]) if len(enough) else None
+        """The size that reaches this accuracy, between those tried; None where none does."""
+        best = np.maximum.accumulate(self.accuracy)
+        if best[-1] < accuracy:
+            return None
+        return int(np.exp(np.interp(accuracy, best, np.log(self.n_answers))))
 
 
 def plan_study(
@@ -152,7 +145,7 @@ def plan_study(
     n_repeats: int = 3,
     random_state: int | np.random.Generator | None = None,
 ) -> StudyPlan:
-    """Simulate studies of growing size.
+    """Simulate studies, each of twice as many answers as the one before.
 
     Parameters
     ----------
@@ -161,7 +154,7 @@ def plan_study(
     noise
         Share of people's answers to random questions that are wrong, below 0.5.
     most
-        The largest size; None: sixty answers for every coordinate.
+        The largest size; None: where `nearer.embed` ends.
     n_repeats
         How many studies are simulated.
     random_state
@@ -174,38 +167,15 @@ def plan_study(
     (True, 0.9)
     """
     n = _check(n_objects, n_components, noise, n_repeats)
-    every = n * (n - 1) * (n - 2) // 2
-    most = min(60 * n * n_components if most is None else most, every)
-    checks.whole("most", most, least=_POINTS, rule="answers of the largest study")
-    sizes = np.unique(np.geomspace(max(1, most // 32), most, _POINTS).astype(np.int64))
-    rng = checks.generator(random_state)
-    studies = [(n, n_components, noise, sizes, one) for one in rng.spawn(n_repeats)]
-    runs = parallel_map(_study, studies)
-    accuracy, agreement, tau = np.median([run[:3] for run in runs], axis=0)
-    return StudyPlan(sizes, accuracy, agreement, tau, float(np.median([run[3][0] for run in runs])))
-
-
-def _study(
-    n: int, d: int, noise: float, sizes: NDArray[np.int64], rng: np.random.Generator
-) -> Floats:
-    """Rows: accuracy, agreement, tau and (repeated) the ceiling, at each size."""
-    X = rng.normal(size=(n, d))
-    people, test, truth = _simulate(X, noise, 1, rng)
-    p = people.probability(test)
-    belief, candidates, record = Belief(n, d, rng), Candidates(n), Record()
-    rows = []
-    for size in sizes:
-        while record.n_comparisons < size:
-            count = min(max(20, 3 * n), int(size) - record.n_comparisons)
-            questions, _ = draw_round(belief, candidates, count, rng)
-            record.add(questions, people(questions))
-            candidates.exclude(questions)
-            belief.learn(record.triplets)
-        predicted = belief.fit.margins(test)[0] > 0
-        agreement = np.mean(np.where(predicted, p, 1 - p))
-        tau = mean_kendall_tau(X, belief.fit.positions)
-        rows.append((np.mean(predicted == truth), agreement, tau, np.mean(np.maximum(p, 1 - p))))
-    return np.array(rows).T
+    if most is None:
+        most = int(n * most_questions(n, n_components, noise))
+    most = checks.whole("most", min(most, n * (n - 1) * (n - 2) // 2), rule="answers")
+    # halves, down to an answer an object
+    sizes = most // 2 ** np.arange(max(1, (most // n).bit_length()))[::-1]
+    pair, rng = Task.parse("1 of 2"), checks.generator(random_state)
+    runs = _simulations(n, n_components, noise, [(pair, m) for m in sizes.tolist()], n_repeats, rng)
+    accuracy, agreement, tau, ceiling = np.median(runs, axis=0).T
+    return StudyPlan(sizes, accuracy, agreement, tau, float(ceiling[-1]))
 
 
 @dataclass(frozen=True)
@@ -233,11 +203,11 @@ class TaskPlan:
 
     @property
     def level(self) -> tuple[str, ...]:
-        """The other tasks that cannot be told apart from the best: within two standard errors."""
+        """The other tasks that are not worse than the best at a level of 95 %."""
         gaps = self.accuracy[:, [self.best]] - self.accuracy
         repeats = len(gaps)
         error = gaps.std(axis=0, ddof=1) / np.sqrt(repeats) if repeats > 1 else np.inf
-        near = gaps.mean(axis=0) <= _SURE * error
+        near = gaps.mean(axis=0) <= stdtrit(max(1, repeats - 1), 0.975) * error
         return tuple(t for i, t in enumerate(self.tasks) if near[i] and i != self.best)
 
 
@@ -280,57 +250,52 @@ def plan_tasks(
     if not wanted:
         raise InvalidInput(f"tasks={list(tasks)}: all show more than the {n} objects there are")
     screens = [max(1, int(3600 * hours / pace.seconds(task))) for task in wanted]
-    studies = []
-    for _ in range(n_repeats):
-        X, seed = rng.normal(size=(n, n_components)), int(rng.integers(1 << 32))
-        studies += [(X, noise, task, m, seed) for task, m in zip(wanted, screens, strict=True)]
-    runs = np.array(parallel_map(_try, studies)).reshape(n_repeats, len(wanted), 2)
-    accuracy, tau = runs.transpose(2, 0, 1)
-    return TaskPlan(tuple(map(str, wanted)), np.array(screens), accuracy, tau)
+    tried = list(zip(wanted, screens, strict=True))
+    runs = _simulations(n, n_components, noise, tried, n_repeats, rng)
+    return TaskPlan(tuple(map(str, wanted)), np.array(screens), runs[:, :, 0], runs[:, :, 2])
 
 
-def _try(X: Floats, noise: float, task: Task, n_screens: int, seed: int) -> tuple[float, float]:
-    """Accuracy and τ of one simulated study."""
-    rng = np.random.default_rng(seed)
-    people, test, truth = _simulate(X, noise, task.choose, rng)
-    n, d = X.shape
-    strategy = adaptive(n, budget=n_screens, n_components=d, quality=1, task=task, random_state=rng)
-    found: Embedding
-    try:
-        questions = next(strategy)
-        while True:
-            questions = strategy.send(as_answers(people(questions), questions))
-    except StopIteration as done:
-        found = done.value
-    accuracy = np.mean(found.predict(test) == truth)
-    return float(accuracy), float(mean_kendall_tau(X, found.positions))
+def _simulations(
+    n: int, d: int, noise: float, studies: list[tuple[Task, int]], repeats: int, rng: Generator
+) -> Floats:
+    """What `_simulate` returns of each repeat and study; studies of a repeat have its objects."""
+    pieces: list[tuple[Any, ...]] = []
+    for _ in range(repeats):
+        X, seed = rng.normal(size=(n, d)), int(rng.integers(1 << 32))
+        pieces += [(X, noise, task, size, seed) for task, size in studies]
+    return np.array(parallel_map(_simulate, pieces)).reshape(repeats, len(studies), -1)
 
 
-def _simulate(
-    X: Floats, noise: float, choose: int, rng: np.random.Generator
-) -> tuple[PsychometricOracle, Questions, NDArray[np.bool_]]:
-    """People who know these positions, random questions, and their true answers."""
-    test = random_questions(len(X), QUESTIONS, rng)
-    head, a, b = test.T
-    distances = Distances(X)
-    margins = distances.between(head, b) - distances.between(head, a)
-    scale = scale_of(margins, noise)
-    people = PsychometricOracle(X, scale=scale, noise="fresh", choose=choose, random_state=rng)
-    return people, test, margins > 0
+def _simulate(X: Floats, noise: float, task: Task, size: int, seed: int) -> tuple[float, ...]:
+    """Accuracy, agreement, τ and ceiling of a study with so many questions."""
+    rng, (n, d) = np.random.default_rng(seed), X.shape
+    test = random_questions(n, QUESTIONS, rng)
+    truth = margins(X, test)
+    people = PsychometricOracle(
+        X, scale=scale_of(truth, noise), noise="fresh", choose=task.choose, random_state=rng
+    )
+    strategy = adaptive(n, budget=size, n_components=d, quality=1, task=task, random_state=rng)
+    found = run(strategy, people)
+    predicted, p = found.predict(test), people.probability(test)
+    return (
+        float(np.mean(predicted == (truth > 0))),
+        float(np.mean(np.where(predicted, p, 1 - p))),
+        float(mean_kendall_tau(X, found.positions)),
+        float(np.mean(np.maximum(p, 1 - p))),
+    )
 
 
-def scale_of(margins: Floats, noise: float) -> float:
+def scale_of(sizes: Floats, noise: float) -> float:
     """The scale of the psychometric curve at which this share of answers is wrong."""
-    size = np.abs(margins)
-    typical = float(np.median(size))
-    if noise < 1e-3:
-        return 1e-6 * typical
+    size = np.abs(sizes)
 
     def excess(log_scale: float) -> float:
         return float(expit(-size / np.exp(log_scale)).mean()) - noise
 
-    low, high = np.log(typical) - 14, np.log(typical) + 14
-    return float(np.exp(brentq(excess, low, high)))
+    typical, room = np.log(np.median(size)), -np.log(np.finfo(np.float64).eps)
+    if excess(typical - room) >= 0:  # all but no answer is wrong
+        return float(np.exp(typical - room))
+    return float(np.exp(brentq(excess, typical - room, typical + room)))
 
 
 def _check(n_objects: int, n_components: int, noise: float, n_repeats: int) -> int:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearer._kernels.screens import grow
-from nearer.algorithms.choose_questions import CANDIDATES, RANDOM_SHARE, Askable
+from nearer.algorithms.choose_questions import CANDIDATES, FIRST, RANDOM_SHARE, Askable
 from nearer.errors import InvalidInput
 from nearer.fitting.likelihood import as_answers
 from nearer.fitting.posterior import Posterior
@@ -31,9 +31,7 @@ from nearer.trials import Task, Trials
 __all__ = ["ScreenSource", "expected_information"]
 
 # `python -m benchmarks choices` shows what comes of these.
-_FIRST = 8  # screens that each object is on, at random, before any is chosen, see above
 _POOL = 3  # times as many as are shown, from which one is built: screens alike against poor ones
-_TRIES = 20  # rounds of drawing until screens are taken to be used up
 
 
 def expected_information(fit: Posterior, screens: Questions, task: Task) -> NDArray[np.float64]:
@@ -77,18 +75,17 @@ class ScreenSource:
         self, fit: Posterior, count: int, rng: np.random.Generator
     ) -> tuple[Objects, NDArray[np.bool_]]:
         """Screens for a round, and which of them are random; fewer where no more are found."""
-        first = max(0, -(-_FIRST * self._n // (self.task.shown + 1)) - self.n_asked)
+        first = max(0, -(-FIRST * self._n // (self.task.shown + 1)) - self.n_asked)
         n_random = min(count, max(1, first, round(RANDOM_SHARE * count)))
         found: list[Objects] = []
         random: list[bool] = []
-        for _ in range(_TRIES):
-            missing = count - len(found)
-            if not missing:
-                break
+        vain = 0  # draws since the last new screen
+        while (missing := count - len(found)) and vain < CANDIDATES:
             blind = n_random - sum(random)  # one that may not be asked makes way for another
             rows = [self._random(rng) for _ in range(blind)]
             rows += self._chosen(fit, missing - blind, rng)
             new = self._new(rows)
+            vain = 0 if new else vain + len(rows)
             found += [rows[i] for i in new]
             random += [i < blind for i in new]
         screens = np.array(found, dtype=np.int64).reshape(-1, self.task.shown + 1)
@@ -124,7 +121,8 @@ class ScreenSource:
         if self.task.kind == "near":
             return [self._grown(fit, rng) for _ in range(count)]
         drawn = np.array([self._random(rng) for _ in range(CANDIDATES * count)])
-        scores = np.log(np.maximum(expected_information(fit, drawn, self.task), 1e-75))
+        gains = expected_information(fit, drawn, self.task)
+        scores = np.log(np.maximum(gains, np.finfo(np.float64).tiny))
         best = np.argsort(-(2 * scores + rng.gumbel(size=len(scores))), kind="stable")
         return list(drawn[best[:count]])
 
@@ -172,6 +170,6 @@ def _utilities(
         slopes = steps * ((tail + 1) / (tail + squared))[:, None]
     else:
         distance = np.sqrt(squared)
-        u, slopes = -distance, steps / np.maximum(distance, 1e-12)[:, None]
+        u, slopes = -distance, steps / np.maximum(distance, np.finfo(np.float64).tiny)[:, None]
     own = np.einsum("ic,ice,ie->i", slopes, fit.covariances[pool], slopes)
     return u, slopes @ fit.covariances[query] @ slopes.T + np.diag(own)

@@ -153,7 +153,7 @@ def _compare(
     heads = {"task": "tasks", "screens": "n_screens", "of the truth": "accuracy", "τ": "tau"}
     columns = {head: report[key] for head, key in heads.items()}
     simulations = amount(how["n_repeats"], "simulation")
-    certainty = f"better than all others by two standard errors in {simulations}"
+    certainty = f"better than all others at a level of 95 % in {simulations}"
     if plan.level:
         certainty = f"not distinguished from it by {simulations}: {', '.join(plan.level)}"
     times = "screens last as long as recorded for dishes of food, see nearer.Pace"
