@@ -29,7 +29,7 @@ def test_the_dimension_and_the_positions_are_right(cube):
     assert found.dimension == 3
     assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.985
     assert nearer.metrics.knn_precision(X, found.positions) > 0.95
-    assert found.n_comparisons <= 1.7 * 200 * 3 * np.log2(200)
+    assert found.n_comparisons <= 1.7 * 200 * 3 * np.log2(200) + 10 * 200
 
 
 def test_everything_paid_for_is_accounted_for(cube):
@@ -258,7 +258,7 @@ def test_many_objects_are_placed_among_a_core(monkeypatch):
     found = embed(X)
     assert found.dimension == 2
     assert found.history[-1].name == "place"
-    assert len(found.triplets) == found.n_comparisons <= 1.5 * 600 * 2 * np.log2(600)
+    assert len(found.triplets) == found.n_comparisons <= 1.5 * 600 * 2 * np.log2(600) + 10 * 600
     assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.97
     assert nearer.PointOracle(X)(found.triplets).all()
     part = embed(X, budget=5000)

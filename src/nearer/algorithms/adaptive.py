@@ -241,9 +241,8 @@ def _together(
         rows, weights = record.weighted
         told = None if weights is None else np.concatenate([np.ones(len(known)), weights])
         belief.learn(np.concatenate([known, rows]), weights=told)
-        tau = belief.expected_tau
-        if not spent and how.quality < 1 and tau >= how.quality and not belief.may_lack_dimensions:
-            stopped = f"τ is expected to be {tau:.3f}"
+        if not spent and how.quality < 1 and belief.is_good_enough(how.quality):
+            stopped = f"τ is expected to be {belief.expected_tau:.3f}"
             break
     if record.n_comparisons or len(known):
         belief.conclude()
@@ -346,11 +345,6 @@ class _Limits:
         """How many are asked next; rounds end where an earlier budget ended."""
         until = next((most for most in self.begun_with if most > asked), self.budget)
         return min(self.round_size, until - asked, self.budget - asked)
-
-    def good_enough(self, belief: Belief) -> bool:
-        """Whether the expected τ is reached, in a dimension that is probably right."""
-        good = self.quality < 1 and belief.expected_tau >= self.quality
-        return good and not belief.may_lack_dimensions
 
 
 class _LearningCurve:
@@ -459,7 +453,7 @@ def _ask_screens(
         trials = new if trials is None else Trials.joined([trials, new])
         asked, n_rounds = asked + len(screens), n_rounds + 1
         belief.learn(trials)
-        if not spent and limits.good_enough(belief):
+        if not spent and limits.quality < 1 and belief.is_good_enough(limits.quality):
             stopped = f"τ is expected to be {belief.expected_tau:.3f}"
             break
     if trials is None:

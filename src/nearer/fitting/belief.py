@@ -55,14 +55,16 @@ from nearer.fitting.likelihood import (
     moderate,
 )
 from nearer.fitting.posterior import (
+    QUESTIONS,
     WEAK_PRIOR,
     Posterior,
     covariances_at,
     expected_tau,
     fit_posterior,
     log_posterior,
+    near_questions,
 )
-from nearer.questions import Floats, Objects, Questions, find, pack, unpack
+from nearer.questions import Floats, Objects, Questions, find, pack, random_questions, unpack
 from nearer.trials import Trials
 
 __all__ = ["Belief"]
@@ -77,6 +79,9 @@ _SAME_OPTIMUM = 1e-3  # share of the log-posterior by which fits that found the 
 # as well as any noise and violates at most this share of the answers; the widest: time
 _EXACT_PRIOR, _WIDEST_PRIOR = 32.0, 4096.0
 _STUCK = 0.001  # share of violated answers that a few misplaced objects explain
+# Near pairs may be in the wrong order so many times as often as all pairs: neighbours that are
+# missed against questions (`python -m benchmarks sizes`)
+_NEAR = 3.5
 _BIAS = 1.0  # standard deviation of an object's bias, in units of an answer's noise
 _ROUNDS = 3  # whose predictions give the expected τ: more are steadier, and out of date
 
@@ -238,14 +243,30 @@ class Belief:
         if held is None or not _beats_a_coin(held):
             return 0.0
         if self._exact and self._predicted:
-            margins, weights = map(np.concatenate, zip(*self._predicted, strict=True))
-            return predicted_tau(fit, margins, weights)
+            some = random_questions(len(fit.positions), QUESTIONS, np.random.default_rng(0))
+            return self._predicted_tau(some)
         if fit.noise.tail:
             noise = replace(fit.noise, lapse=held.curve.lapse)
             fit = replace(fit, covariances=covariances_at(fit.positions, self._answers, noise))
         if between is not None:
             fit = replace(fit, covariances=fit.covariances + between)
         return expected_tau(fit, held.curve.sharpness)
+
+    def is_good_enough(self, quality: float) -> bool:
+        """Whether Kendall's τ is expected to be `quality`, in a dimension that is probably right.
+
+        Exact answers can order near objects, too, so those must then be in order as well.
+        """
+        if self.expected_tau < quality or self.may_lack_dimensions:
+            return False
+        if not (self._exact and self._predicted):
+            return True
+        near = near_questions(self.fit.positions, QUESTIONS, np.random.default_rng(0))
+        return self._predicted_tau(near) >= 1 - _NEAR * (1 - quality)
+
+    def _predicted_tau(self, questions: Questions) -> float:
+        margins, weights = map(np.concatenate, zip(*self._predicted, strict=True))
+        return predicted_tau(self.fit, margins, weights, questions)
 
     @property
     def choices(self) -> Choices | None:

@@ -76,7 +76,7 @@ from nearer.fitting.posterior import (
 )
 from nearer.fitting.solver import Fit, Loss, margins, wants_gpu
 from nearer.parallel import is_parallel, parallel_map
-from nearer.questions import Floats, Objects, random_questions, scattered
+from nearer.questions import Floats, Objects, Questions, scattered
 
 __all__ = [
     "FOLDS",
@@ -414,14 +414,15 @@ def fold_of(group: NDArray[np.uint64]) -> NDArray[np.int64]:
     return np.asarray((group >> np.uint64(33)) % np.uint64(FOLDS), dtype=np.int64)
 
 
-def predicted_tau(fit: Posterior, predicted: Floats, weights: Floats) -> float:
+def predicted_tau(
+    fit: Posterior, predicted: Floats, weights: Floats, questions: Questions
+) -> float:
     """Kendall's τ expected where answers are exact: what predicts answers, predicts distances.
 
     `predicted` are moderated margins of answers that were predicted before they were learned; the
-    curve that fits them best says how right the predictions of random questions are. Distances
-    that differ by no more than a bias may decide are tied: any order of them is right.
+    curve that fits them best says how right the predictions of the questions are. Distances that
+    differ by no more than a bias may decide are tied: any order of them is right.
     """
-    questions = random_questions(len(fit.positions), QUESTIONS, np.random.default_rng(0))
     curve, _ = fit_curve(MarginForecast(predicted), weights)
     curve = replace(curve, sharpness=min(curve.sharpness, _SHARPEST))
     mean, variance = fit.margins(questions)

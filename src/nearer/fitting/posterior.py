@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from scipy.spatial import KDTree
 from scipy.special import expit, log_expit, ndtr
 
 from nearer.fitting.initial import principal_axes
@@ -32,6 +33,7 @@ __all__ = [
     "fit_bias",
     "fit_posterior",
     "log_posterior",
+    "near_questions",
     "spread_out",
 ]
 
@@ -202,6 +204,20 @@ def spread_out(X: Floats) -> Floats:
 def log_posterior(answers: Answers, X: Floats, noise: Noise) -> float:
     """How probable positions are, but for a constant."""
     return -answers.sums(X, noise)[0] - 0.5 * float(np.vdot(X, X)) / noise.prior**2
+
+
+def near_questions(X: Floats, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Questions about two of the 2·log2 n objects nearest to a head.
+
+    Where their order is right but for a share ε of the pairs, a share ε of the log2 n nearest
+    objects is missed: an object that leaves the nearest ones has changed places at their border.
+    """
+    n = len(X)
+    heads = rng.integers(n, size=count)
+    nearest = KDTree(X).query(X[heads], min(n, 2 * int(np.ceil(np.log2(n))) + 1))[1]
+    pairs = rng.permuted(nearest, axis=1)[:, :2]
+    others = (pairs != heads[:, None]).all(axis=1)
+    return np.asarray(np.column_stack([heads, pairs])[others], dtype=np.int64)
 
 
 def expected_tau(fit: Posterior, sharpness: float) -> float:
