@@ -20,6 +20,7 @@ from nearer.questions import Floats, Objects
 __all__ = [
     "amount",
     "as_called",
+    "as_points",
     "budget",
     "generator",
     "n_components",
@@ -160,6 +161,43 @@ def generator(random_state: Any) -> np.random.Generator:
             f"random_state={random_state!r}: must be None, a whole number from 0, or a "
             "numpy.random.Generator"
         ) from error
+
+
+def as_points(X: ArrayLike | Any) -> Any:
+    """Positions as a float array, or a CSR matrix, with every way to be unusable named."""
+    from scipy import sparse  # noqa: PLC0415 - slow to import
+
+    if sparse.issparse(X):
+        points = sparse.csr_matrix(X, dtype=np.float64)
+        values = points.data
+    else:
+        try:
+            raw = np.asarray(X)
+            points = values = np.asarray(raw.real, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InvalidInput(
+                f"points must be numbers in n rows of equal length: {error}"
+            ) from error
+        if raw.dtype.kind == "c":
+            raise InvalidInput("points are complex numbers: give their parts as two columns")
+        if points.ndim == 1:
+            points = points[:, None]
+    if points.ndim != 2 or points.shape[1] < 1:
+        raise InvalidInput(f"points of shape {points.shape}: must be (n_objects, n_features)")
+    if not np.isfinite(values).all():
+        dense = points.toarray() if sparse.issparse(points) else points
+        row, column = np.argwhere(~np.isfinite(dense))[0]
+        raise InvalidInput(
+            f"points[{row}, {column}] = {dense[row, column]}: every value must be finite (no NaN, "
+            "no inf); drop or impute that row"
+        )
+    size, limits = float(np.abs(values).max(initial=0.0)), np.finfo(np.float64)
+    if 4 * points.shape[1] * size > limits.max / max(size, 1.0) or 0 < size < limits.tiny**0.5:
+        raise InvalidInput(
+            f"points as large as {size:.3g}: the squares of their differences are no numbers; "
+            "rescale the points"
+        )
+    return points
 
 
 def questions(value: Any, n: int, names: Sequence[Any] | None = None) -> Objects:

@@ -33,8 +33,7 @@ from scipy.spatial.distance import cdist, pdist, squareform
 from scipy.stats import chi2, f
 
 from nearer import checks
-from nearer.checks import amount
-from nearer.distances import as_points
+from nearer.checks import amount, as_points
 from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
 from nearer.metrics import Procrustes, procrustes

@@ -16,48 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
+from nearer.checks import as_points
 from nearer.errors import InvalidInput
 
-__all__ = ["Distances", "as_points"]
+__all__ = ["Distances"]
 
-_LARGEST = 1e140  # its square, summed over many columns, is still a number
 _ROW_BYTES = 256 << 20  # how much memory rows of recent heads may take
-
-
-def as_points(X: ArrayLike | Any) -> Any:
-    """Positions as a float array, or a CSR matrix, with every way to be unusable named."""
-    if sparse.issparse(X):
-        points = sparse.csr_matrix(X, dtype=np.float64)
-        finite = bool(np.isfinite(points.data).all())
-    else:
-        try:
-            raw = np.asarray(X)
-            points = np.asarray(raw.real, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InvalidInput(
-                f"points must be numbers in n rows of equal length: {error}"
-            ) from error
-        if raw.dtype.kind == "c":
-            raise InvalidInput("points are complex numbers: give their parts as two columns")
-        if points.ndim == 1:
-            points = points[:, None]
-        finite = bool(np.isfinite(points).all())
-    if points.ndim != 2 or points.shape[1] < 1:
-        raise InvalidInput(f"points of shape {points.shape}: must be (n_objects, n_features)")
-    if not finite:
-        dense = points.toarray() if sparse.issparse(points) else points
-        row, column = np.argwhere(~np.isfinite(dense))[0]
-        raise InvalidInput(
-            f"points[{row}, {column}] = {dense[row, column]}: every value must be finite (no NaN, "
-            "no inf); drop or impute that row"
-        )
-    size = float(np.abs(points.data if sparse.issparse(points) else points).max(initial=0.0))
-    if size > _LARGEST or 0 < size < 1 / _LARGEST:
-        raise InvalidInput(
-            f"points as large as {size:.3g}: squares of values above {_LARGEST:.0e}, or all below "
-            f"{1 / _LARGEST:.0e}, are no numbers; rescale the points"
-        )
-    return points
 
 
 class Distances:

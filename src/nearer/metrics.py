@@ -25,7 +25,8 @@ from scipy.linalg import orthogonal_procrustes
 from scipy.special import stdtrit
 
 from nearer import checks
-from nearer.distances import Distances, as_points
+from nearer.checks import as_points
+from nearer.distances import Distances
 from nearer.errors import InvalidInput
 from nearer.questions import Floats, pack, share_interval
 from nearer.trials import MOST_SORTED, Trials

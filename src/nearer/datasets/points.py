@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearer import checks
+from nearer.checks import as_points
 from nearer.datasets.published import load_cities
-from nearer.distances import as_points
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.files import content_suffix, read_numpy
 from nearer.triplets.table import load_table

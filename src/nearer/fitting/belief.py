@@ -44,7 +44,7 @@ from nearer.fitting.heldout import (
     tune,
     tune_from,
 )
-from nearer.fitting.initial import FEWEST, MOST_STARTS, NEARLY, principal_axes
+from nearer.fitting.initial import FEWEST, MOST_STARTS, NEARLY
 from nearer.fitting.likelihood import (
     Answers,
     Choices,
@@ -64,6 +64,7 @@ from nearer.fitting.posterior import (
     log_posterior,
     near_questions,
 )
+from nearer.fitting.solver import principal_axes
 from nearer.questions import Floats, Objects, Questions, find, pack, random_questions, unpack
 from nearer.trials import Trials
 

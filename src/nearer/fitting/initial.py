@@ -36,7 +36,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nearer import checks
-from nearer.fitting.solver import Callback, Fit, Loss, Passes, as_loss, prepare, violated
+from nearer.fitting.solver import (
+    Callback,
+    Fit,
+    Loss,
+    Passes,
+    as_loss,
+    prepare,
+    principal_axes,
+    violated,
+)
 from nearer.questions import Floats
 
 __all__ = [
@@ -49,7 +58,6 @@ __all__ = [
     "fit_from_more_dimensions",
     "fit_onwards",
     "is_exact",
-    "principal_axes",
     "random_start",
     "ranking_start",
     "triplet_ranks",
@@ -72,25 +80,6 @@ FEWEST = 4
 # Share of violated answers that a few misplaced objects can explain: runs leave .1 to .3 %. Where
 # answers are wrong more often, further starts take many times the steps and make nothing better.
 NEARLY = 0.02
-
-
-def principal_axes(X: Floats, d: int) -> Floats:
-    """Centred positions turned to their principal axes, the first d of them.
-
-    Where there are fewer axes than d, the last coordinates are zero.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> principal_axes(np.array([[0.0, 1.0], [0.0, 3.0]]), 1).round(6)
-    array([[-1.],
-           [ 1.]])
-    """
-    left, strength, right = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
-    # of the two signs of a direction, the one that agrees with the input is taken
-    side = np.where(right[np.arange(len(right)), np.abs(right).argmax(axis=1)] < 0, -1.0, 1.0)
-    axes = (left * (strength * side))[:, :d]
-    return np.pad(axes, ((0, 0), (0, d - axes.shape[1])))
 
 
 def random_start(n: int, d: int, rng: np.random.Generator) -> Floats:

@@ -18,9 +18,8 @@ from scipy.optimize import minimize
 from scipy.spatial import KDTree
 from scipy.special import expit, log_expit, ndtr
 
-from nearer.fitting.initial import principal_axes
 from nearer.fitting.likelihood import Answers, Comparisons, Curve, Noise, moderate
-from nearer.fitting.solver import margin_moments
+from nearer.fitting.solver import margin_moments, principal_axes
 from nearer.questions import Floats, random_questions
 
 __all__ = [

@@ -68,6 +68,7 @@ __all__ = [
     "margins",
     "minimise",
     "prepare",
+    "principal_axes",
     "using",
     "violated",
     "wants_gpu",
@@ -568,3 +569,22 @@ def as_array(X: Any) -> Floats:
 def is_tensor(value: Any) -> bool:
     """Whether something is a PyTorch tensor, without importing PyTorch to find out."""
     return type(value).__module__ == "torch" and type(value).__name__ == "Tensor"
+
+
+def principal_axes(X: Floats, d: int) -> Floats:
+    """Centred positions turned to their principal axes, the first d of them.
+
+    Where there are fewer axes than d, the last coordinates are zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> principal_axes(np.array([[0.0, 1.0], [0.0, 3.0]]), 1).round(6)
+    array([[-1.],
+           [ 1.]])
+    """
+    left, strength, right = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    # of the two signs of a direction, the one that agrees with the input is taken
+    side = np.where(right[np.arange(len(right)), np.abs(right).argmax(axis=1)] < 0, -1.0, 1.0)
+    axes = (left * (strength * side))[:, :d]
+    return np.pad(axes, ((0, 0), (0, d - axes.shape[1])))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image, ImageOps
 
-from nearer.distances import as_points
+from nearer.checks import as_points
 from nearer.errors import InvalidInput
 
 __all__ = ["MANY", "NO_VALUE", "PICTURE", "PICTURES", "MapInputs", "read_inputs", "read_thumbnail"]

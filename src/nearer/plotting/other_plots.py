@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from nearer.algorithms.basis import Basis
-from nearer.distances import as_points
+from nearer.checks import as_points
 from nearer.errors import InvalidInput
 from nearer.metrics import procrustes
 from nearer.plotting.canvas import COLOURS, GREY, bare, check_axes, new_axes

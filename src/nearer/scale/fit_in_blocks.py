@@ -36,7 +36,7 @@ from nearer.embedding import Embedding, HeldOutAccuracy, Phase
 from nearer.errors import InvalidInput
 from nearer.files import read_numpy, write_bytes
 from nearer.fitting.heldout import as_noise, fit_curve
-from nearer.fitting.initial import ENOUGH, EXTRA, ROUGH, is_exact, principal_axes, random_start
+from nearer.fitting.initial import ENOUGH, EXTRA, ROUGH, is_exact, random_start
 from nearer.fitting.likelihood import Curve, MarginForecast, Noise, moderate
 from nearer.fitting.posterior import Posterior
 from nearer.fitting.solver import (
@@ -46,6 +46,7 @@ from nearer.fitting.solver import (
     as_array,
     fit_positions,
     gpu,
+    principal_axes,
     violated,
     wants_gpu,
 )

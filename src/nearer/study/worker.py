@@ -30,7 +30,7 @@ import nearer
 from nearer.algorithms.choose_questions import Candidates
 from nearer.embedding import Embedding
 from nearer.errors import AnswersWarning
-from nearer.fitting.initial import principal_axes
+from nearer.fitting.solver import principal_axes
 from nearer.metrics import triplet_accuracy
 from nearer.questions import Answers, Questions, find, pack, weighted
 from nearer.study.board import COUNTED, decode
