@@ -19,6 +19,7 @@ from nearer.asking.protocol import OptionOrder
 from nearer.errors import InvalidInput, JudgeError, OracleError
 from nearer.judges import ChatJudge, Inbox, Panel, from_similarity
 from nearer.judges.chat import read_letters
+from nearer.judges.terminal import TerminalJudge
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(20, 2))
@@ -94,8 +95,12 @@ def test_the_same_seed_shows_the_same_order_in_every_process():
 
 @pytest.mark.parametrize("question", ["Which?", "{tail}", "{head", "{}"])
 def test_a_question_must_hold_its_head(question):
-    with pytest.raises(InvalidInput, match="head"):
-        ChatJudge("m", key=None, question=question)
+    for judge in (
+        lambda: ChatJudge("m", key=None, question=question),
+        lambda: TerminalJudge(question),
+    ):
+        with pytest.raises(InvalidInput, match="head"):
+            judge()
 
 
 def test_pictures_travel_by_path(tmp_path):
@@ -196,7 +201,16 @@ def test_a_reply_that_drips_or_never_ends_is_given_up():
             ask(ChatJudge("m", endpoint=server.url, key=None), some_questions(1))
 
 
-@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": -5, "completion_tokens": 1}, "x"])
+@pytest.mark.parametrize(
+    "usage",
+    [
+        None,
+        {},
+        {"prompt_tokens": -5, "completion_tokens": 1},
+        "x",
+        {"prompt_tokens": 10**400, "completion_tokens": 1},
+    ],
+)
 def test_usage_that_is_no_count_of_tokens_is_refused_where_it_is_paid_for(usage):
     with StubServer(AT) as server:
         reply = {"choices": [{"message": {"content": "A"}}], "usage": usage}
@@ -255,6 +269,15 @@ def test_grades_are_probabilities_of_a():
         questions = some_questions(20)
         answers = ask(judge, questions)
     assert answers == pytest.approx([0.8 if truth(question) else 0.2 for question in questions])
+
+
+def test_log_probabilities_beyond_all_numbers_are_not_read():
+    tokens = {"content": [{"top_logprobs": [{"token": "A", "logprob": 1e9}]}]}
+    reply = {"choices": [{"message": {"content": "A"}, "logprobs": tokens}]}
+    with StubServer(AT) as server:
+        server.reply = lambda *_: (200, reply)
+        judge = ChatJudge("m", endpoint=server.url, key=None, grades=True)
+        assert ask(judge, some_questions(1))[0] in (True, False)
 
 
 def test_an_unreachable_endpoint_is_named():
@@ -405,6 +428,12 @@ def test_a_panel_must_have_somebody():
         Panel([])
     with pytest.raises(InvalidInput, match="votes=3"):
         Panel([knowing, guessing], votes=3)
+
+
+@pytest.mark.parametrize("reply", [["yes"], [True, False], "x", [1]])
+def test_a_judge_of_a_panel_that_gives_no_answers_is_refused_in_one_line(reply):
+    with pytest.raises(OracleError, match=r"answer|returned"):
+        nearer.embed(Panel([knowing, lambda _: reply], votes=2), WORDS, progress=False)
 
 
 def test_a_panel_of_language_models():

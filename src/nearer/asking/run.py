@@ -69,6 +69,7 @@ from nearer.errors import AnswersWarning, BudgetSpent, InvalidInput
 from nearer.questions import Answers, Objects, Questions, Said, unsure_rows
 
 __all__ = [
+    "DaemonThreads",
     "Dispatch",
     "Names",
     "Session",
@@ -360,7 +361,7 @@ class _Caller:
         if limit is not None:
             checks.whole("max_in_flight", limit)
         self.oracle, self._is_async = oracle, is_async(oracle)
-        self._executor = workers if isinstance(workers, Executor) else _DaemonThreads()
+        self._executor = workers if isinstance(workers, Executor) else DaemonThreads()
         self._timeout = how.get("timeout")
         if self._timeout is not None:
             checks.positive("timeout", self._timeout)
@@ -445,7 +446,7 @@ class _Caller:
         await asyncio.get_running_loop().shutdown_asyncgens()
 
 
-class _DaemonThreads(Executor):
+class DaemonThreads(Executor):
     """A thread for each call, which does not keep the process alive."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **options: Any) -> Future[Any]:

@@ -23,6 +23,7 @@ import math
 import mimetypes
 import os
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +34,7 @@ from nearer import checks
 from nearer.asking.protocol import OptionOrder, PricedAnswers, Shown
 from nearer.errors import InvalidInput, JudgeError
 
-__all__ = ["PICTURES", "ChatJudge", "ChatReport", "first_options", "read_letters"]
+__all__ = ["PICTURES", "ChatJudge", "ChatReport", "check_question", "first_options", "read_letters"]
 
 PICTURES = {".png", ".jpg", ".jpeg", ".gif", ".webp"}
 
@@ -172,7 +173,7 @@ class ChatJudge:
         if urlsplit(endpoint).scheme not in ("http", "https"):
             raise InvalidInput(f"endpoint={endpoint!r}: must begin with http:// or https://")
         self.model: str = model
-        self.question: str = _check_question(question)
+        self.question: str = check_question(question)
         self.system: str = system
         self.option_order: OptionOrder = OptionOrder(random_state)
         self.block_size: int = checks.whole("together", together)
@@ -288,7 +289,7 @@ class ChatJudge:
         usage = reply.get("usage") if isinstance(reply, dict) else None
         used = usage if isinstance(usage, dict) else {}
         tokens: list[Any] = [used.get(name) for name in ("prompt_tokens", "completion_tokens")]
-        if not all(isinstance(count, int) and count >= 0 for count in tokens):
+        if not all(isinstance(count, int) and 0 <= count <= sys.maxsize for count in tokens):
             if any(self._price):
                 raise JudgeError(
                     f"{self._where} says usage={usage!r:.80}: prompt_tokens and completion_tokens "
@@ -482,7 +483,7 @@ def _graded(logprobs: Any) -> float | None:
             letter = str(token["token"]).strip().upper()
             if letter in mass:
                 mass[letter] += math.exp(float(token["logprob"]))
-    except (KeyError, IndexError, TypeError, ValueError):
+    except (KeyError, IndexError, TypeError, ValueError, OverflowError):
         return None
     total = mass["A"] + mass["B"]
     return mass["A"] / total if total > _LEAST_MASS else None
@@ -493,7 +494,8 @@ def is_picture(thing: Any) -> bool:
     return isinstance(thing, Path) and thing.suffix.lower() in PICTURES
 
 
-def _check_question(question: str) -> str:
+def check_question(question: str) -> str:
+    """The words of a question, which must have a place for the head."""
     try:
         asked = {question.format(head=head) for head in ("x", "y")}
     except (KeyError, IndexError, ValueError, AttributeError) as error:

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from nearer import checks
-from nearer.asking.protocol import PricedAnswers
-from nearer.asking.run import is_async
+from nearer.asking.protocol import PricedAnswers, as_answers
+from nearer.asking.run import DaemonThreads, is_async
 from nearer.errors import InvalidInput
 from nearer.fitting.belief import Belief
 from nearer.fitting.people import rate_people
@@ -157,8 +157,10 @@ class Panel:
         cost = 0.0
         for (name, rows), reply in zip(asked.items(), replies, strict=True):
             cost += getattr(reply, "cost", None) or 0.0
-            for i, answer in zip(rows, reply, strict=True):
-                ballots[i][name] = _plain(answer)
+            said = as_answers(reply, np.empty((len(rows), 3), dtype=np.int64))
+            votes = np.ma.asarray(said).astype(np.float64).tolist()  # None for don't know
+            for i, vote in zip(rows, votes, strict=True):
+                ballots[i][name] = vote
         self._note(keys, ballots)
         answers = [self._together(ballot) for ballot in ballots]
         await self._rate_if_due()
@@ -186,7 +188,7 @@ class Panel:
         judge = self._judges[name]
         if is_async(judge):
             return await judge(questions)
-        return await asyncio.to_thread(judge, questions)
+        return await asyncio.wrap_future(DaemonThreads().submit(judge, questions))
 
     def _together(self, ballot: dict[str, float | None]) -> float | bool | None:
         """One answer from several: their mean, weighted by reliability."""
@@ -227,10 +229,3 @@ class Panel:
             pairs = zip(rated.sensitivity.tolist(), rated.error.tolist(), strict=True)
             self._rated = dict(zip(names.tolist(), pairs, strict=True))
         self._rated_at = len(log)
-
-
-def _plain(answer: Any) -> float | None:
-    """A vote as a number, None for don't know."""
-    if answer is None or answer is np.ma.masked or np.isnan(answer):
-        return None
-    return float(answer)

@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from nearer.asking.protocol import OptionOrder
+from nearer.judges.chat import check_question
 
 __all__ = ["TerminalJudge"]
 
@@ -48,7 +49,7 @@ class TerminalJudge:
         show: Callable[[str], object] | None = None,
         random_state: int = 0,
     ) -> None:
-        self._question, self._order = question, OptionOrder(random_state)
+        self._question, self._order = check_question(question), OptionOrder(random_state)
         self._show: Callable[[str], object] = click.echo if show is None else show
         self._read: Callable[[], str] = _key if read is None else read
         self._explained = False
