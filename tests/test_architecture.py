@@ -16,7 +16,7 @@ SOURCE = ROOT / "src" / "nearer"
 
 # A room imports rooms to its left or above, never the other way; docs/architecture.md draws this.
 ORDER = """
-    errors questions checks distances files parallel trials
+    errors shown questions checks distances files parallel trials
     _kernels metrics triplets asking fitting running
     dimension embedding embedding_file comparison
     algorithms _many _fit _embed scale datasets plotting estimators judges

@@ -37,6 +37,7 @@ from nearer.checks import amount, as_points
 from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
 from nearer.metrics import Procrustes, procrustes
+from nearer.shown import Shown
 
 __all__ = ["Aligned", "Comparison", "align", "compare"]
 
@@ -81,8 +82,8 @@ class Aligned:
         return np.where(there.sum(axis=0) > 1, np.sqrt(squared), np.nan)
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Shown):
     """The differences of two maps, over the objects that both have.
 
     Attributes
@@ -121,6 +122,19 @@ class Comparison:
     low: Floats = field(repr=False)
     high: Floats = field(repr=False)
     moved: Floats = field(repr=False)
+
+    def to_frame(self) -> Any:
+        """A pandas frame, one row an object: how far it moved, with interval and chance."""
+        import pandas as pd  # noqa: PLC0415 - slow to import
+
+        columns = ("displacement", "low", "high", "moved")
+        return pd.DataFrame({"name": self.names} | {name: getattr(self, name) for name in columns})
+
+    def _summary(self) -> list[str]:
+        figures = (
+            f"{name}={getattr(self, name):.3g}" for name in ("correlation", "p_value", "disparity")
+        )
+        return [amount(len(self.names), "object"), *figures]
 
 
 def align(first: Map, *others: Map) -> Aligned:

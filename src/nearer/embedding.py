@@ -24,6 +24,7 @@ from nearer.fitting.draws import draw_positions
 from nearer.fitting.likelihood import Curve
 from nearer.fitting.posterior import Posterior
 from nearer.questions import Answers
+from nearer.shown import Shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from nearer.algorithms.place import Placed
     from nearer.plotting import InteractiveMap
 
-__all__ = ["Embedding", "HeldOutAccuracy", "Phase", "as_frame", "warn_of_chance"]
+__all__ = ["Embedding", "HeldOutAccuracy", "People", "Phase", "as_frame", "warn_of_chance"]
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,24 @@ class Phase:
     n_comparisons: int
     n_rounds: int
     note: str = ""
+
+
+class People(Shown, np.ndarray):
+    """One row a person; a column by its name."""
+
+    def __getitem__(self, key: Any) -> Any:
+        return np.asarray(self)[key]
+
+    def to_frame(self) -> Any:
+        """A pandas frame, one row a person."""
+        import pandas as pd  # noqa: PLC0415 - slow to import
+
+        return pd.DataFrame(np.asarray(self))
+
+    def _summary(self) -> list[str]:
+        flags, counts = np.unique(self["flag"][self["flag"] != ""], return_counts=True)
+        marked = (f"{count} {flag}" for flag, count in zip(flags, counts, strict=True))
+        return [amount(len(self), "person", "people"), *marked]
 
 
 @dataclass(frozen=True)
@@ -128,6 +147,10 @@ class Embedding:
     dimension_high: int | None = None
     chosen: bool = True
     details: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.people is not None:
+            object.__setattr__(self, "people", self.people.view(People))
 
     @property
     def dimension(self) -> int:

@@ -34,6 +34,7 @@ from nearer import checks
 from nearer.checks import amount
 from nearer.errors import InvalidInput
 from nearer.questions import Answers, Floats, Objects, Questions, Said, pack, unsure_rows
+from nearer.shown import Shown
 
 __all__ = ["MOST_SORTED", "TASKS", "Report", "Task", "Trials", "Triplets", "examine"]
 
@@ -104,8 +105,8 @@ class Task:
         return math.log(math.perm(m, k) if self.ranked else math.comb(m, k))
 
 
-@dataclass(frozen=True, eq=False)
-class Trials:
+@dataclass(frozen=True, eq=False, repr=False)
+class Trials(Shown):
     """Choices that people made, one row each.
 
     Attributes
@@ -283,6 +284,34 @@ class Trials:
         return cls(kind, np.full(len(rows), -1), rows, places, **also)
 
     # --- what it says ---------------------------------------------------------------------------
+
+    def to_frame(self) -> Any:
+        """A pandas frame, one row a trial: ``query``, ``shown``, ``chosen``, and what is known."""
+        import pandas as pd  # noqa: PLC0415 - slow to import
+
+        called = np.array([*(self.names or range(self.n_objects)), None], dtype=object)
+
+        def named(objects: NDArray[Any]) -> list[list[Any]]:
+            return [called[row[row >= 0]].tolist() for row in objects]
+
+        columns = {"query": called[self.query], "shown": named(self.shown)}
+        sides = self.shown.reshape(len(self), self.chosen.shape[1], -1)
+        taken = np.where(self.chosen[:, :, None] > 0, sides, -1)
+        columns["chosen"] = named(taken.reshape(self.shown.shape))
+        for name in ("people", "seconds", "weights"):
+            if getattr(self, name) is not None:
+                columns[name] = getattr(self, name)
+        return pd.DataFrame(columns)
+
+    def _first(self) -> Any:
+        return self[:10].to_frame()
+
+    def _summary(self) -> list[str]:
+        people = (
+            [] if self.people is None else [amount(len(np.unique(self.people)), "person", "people")]
+        )
+        task = "several tasks" if self.task is None else f"task {self.task}"
+        return [amount(len(self), "trial"), amount(self.n_objects, "object"), task, *people]
 
     def __len__(self) -> int:
         return len(self.query)

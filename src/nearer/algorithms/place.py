@@ -40,6 +40,7 @@ from nearer.asking.protocol import (
     recorded,
     repeatable,
 )
+from nearer.checks import amount
 from nearer.embedding import Embedding, as_frame
 from nearer.errors import BudgetSpent, InvalidInput
 from nearer.fitting.likelihood import Curve, Noise
@@ -47,6 +48,7 @@ from nearer.fitting.posterior import QUESTIONS, Posterior
 from nearer.fitting.solver import margins
 from nearer.metrics import procrustes
 from nearer.questions import Floats, Objects, Questions, Said, random_questions
+from nearer.shown import Shown
 
 __all__ = ["Placed", "place_among", "place_objects"]
 
@@ -55,8 +57,8 @@ _ANCHORS = 300  # members of the core that others are compared with: time agains
 _CANDIDATES = 64  # questions that are compared for each that is asked: time against comparisons
 
 
-@dataclass(frozen=True)
-class Placed:
+@dataclass(frozen=True, repr=False)
+class Placed(Shown):
     """The positions of further objects, and what they cost.
 
     Attributes
@@ -108,6 +110,15 @@ class Placed:
         """A pandas frame, one row a new object: ``name``, ``x1`` …, and ``sd1`` …."""
         names = self.objects.tolist() if self.names is None else self.names
         return as_frame(names, self.positions, self.covariances)
+
+    def _summary(self) -> list[str]:
+        lost = [f"{len(self.never_asked)} never asked about"] if len(self.never_asked) else []
+        return [
+            amount(len(self.objects), "new object"),
+            amount(self.n_comparisons, "comparison"),
+            f"{self.uncertain} less certain than the core",
+            *lost,
+        ]
 
 
 @repeatable

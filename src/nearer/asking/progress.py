@@ -1,4 +1,4 @@
-"""Progress: a line on a terminal, nothing in a pipe."""
+"""Progress: a line on a terminal or below the cell of a notebook, nothing in a pipe."""
 
 from __future__ import annotations
 
@@ -40,8 +40,21 @@ def step_progress(what: str = "") -> Iterator[Callable[[str], None]]:
             bar.update(task, description=text)
 
         say = bool if bar.disable else partial(bar.console.print, COMPILING)
-        with when_compiling(say):
-            yield update
+        with when_compiling(say), _notebook_line() as show:
+            yield show or update
+
+
+@contextmanager
+def _notebook_line() -> Iterator[Callable[[str], None] | None]:
+    """A line below a notebook's cell that is gone in the end; None where there is no notebook."""
+    if not Console().is_jupyter:
+        yield None
+        return
+    from IPython.display import display  # noqa: PLC0415 - notebooks have it
+
+    line = display({"text/plain": ""}, raw=True, display_id=True)
+    yield lambda text: line.update({"text/plain": text}, raw=True)
+    line.update({"text/plain": ""}, raw=True)
 
 
 @contextmanager
@@ -51,7 +64,7 @@ def asking_progress(what: str, expected: str = "") -> Iterator[Callable[..., Non
     `expected` is said before, on a line that stays.
     """
     console = Console(stderr=True)
-    if expected and console.is_terminal:
+    if expected and (console.is_terminal or console.is_jupyter):
         console.print(expected, highlight=False)
     with step_progress(what) as step:
 

@@ -1,0 +1,77 @@
+"""What a notebook shows: short lines, tables, figures, and progress below the cell."""
+
+import builtins
+import sys
+from types import ModuleType
+
+import numpy as np
+import pytest
+from embeddingkit import fitted
+
+import nearer
+
+
+@pytest.fixture(scope="module")
+def found():
+    return fitted(people=["ann", "<bob>", "cy"])[1]
+
+
+def shown(result):
+    """The page of a result: a line that is its repr, and a table with few rows."""
+    line, page = repr(result), result._repr_html_()
+    assert "\n" not in line
+    assert len(line) < 200
+    assert page.count("<tr") <= 11
+    assert "<bob>" not in page
+    return line, page
+
+
+def test_people_are_a_table(found):
+    line, page = shown(found.people)
+    assert line.startswith("People(3 people")
+    assert "&lt;bob&gt;" in page
+    assert list(found.people.to_frame()["id"]) == list(found.people["id"])
+
+
+def test_trials_are_a_table():
+    trials = nearer.Trials.pairs(
+        [[0, 1, 2, 3], [2, 3, 0, 1]] * 500, [0, 1] * 500, people=["x"] * 1000
+    )
+    line, _ = shown(trials)
+    assert line == "Trials(1,000 trials, 4 objects, task pairs of 2, 1 person)"
+    frame = trials[:2].to_frame()
+    assert frame["chosen"].tolist() == [[0, 1], [0, 1]]
+    named = nearer.Trials.near([0], [[1, 2]], [[]], names=("a", "b", "c")).to_frame()
+    assert named.values.tolist() == [["a", ["b", "c"], []]]
+
+
+def test_comparisons_and_placed_objects_are_tables(found):
+    line, page = shown(nearer.compare(found, found, random_state=0))
+    assert "20 objects, correlation=1" in line
+    assert "displacement" in page
+    X = np.random.default_rng(0).normal(size=(22, 2))
+    embedded = nearer.embed(nearer.PointOracle(X[:20]), 20, random_state=0, progress=False)
+    line, page = shown(embedded.place(nearer.PointOracle(X), [20, 21]))
+    assert line.startswith("Placed(2 new objects, ")
+    assert page.count("<tr") == 3
+
+
+def test_a_cell_shows_progress(monkeypatch):
+    class ZMQInteractiveShell:
+        """What Rich takes for a notebook."""
+
+    class Line:
+        texts = []  # noqa: RUF012 - one line a test
+
+        def update(self, data, raw):
+            self.texts.append(data["text/plain"])
+
+    module = ModuleType("IPython.display")
+    module.display = lambda *_, **__: Line()
+    monkeypatch.setitem(sys.modules, "IPython", ModuleType("IPython"))
+    monkeypatch.setitem(sys.modules, "IPython.display", module)
+    monkeypatch.setattr(builtins, "get_ipython", ZMQInteractiveShell, raising=False)
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    found = nearer.embed(nearer.PointOracle(X), 12, random_state=0)
+    assert f"{found.n_comparisons} comparisons in {found.n_rounds} rounds" in Line.texts[-2]
+    assert Line.texts[-1] == ""
