@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.patches import Circle
+from matplotlib.patches import Circle, Ellipse, Rectangle
 
 import nearer
 from nearer.algorithms.dominance import hull_estimate, lens
@@ -70,9 +70,41 @@ def geometry() -> Figure:
     return figure
 
 
+def tasks() -> Figure:
+    """The questions that people are asked: two objects, the odd one out, two of eight."""
+    rng = np.random.default_rng(3)
+    figure = Figure(figsize=(10, 3.1), layout="constrained")
+    asked = (
+        ("Which is more like the one above?", 2, [0]),
+        ("Which is the odd one out?", 3, [2]),
+        ("Which two are most like the one above?", 8, [1, 6]),
+    )
+    for ax, (title, n, chosen) in zip(figure.subplots(1, 3), asked, strict=True):
+        places = [(1.2 * (i % 4) - 0.6 * (min(n, 4) - 1), -1.2 * (i // 4)) for i in range(n)]
+        places += [] if n == 3 else [(0.0, 1.45)]
+        for i, (x, y) in enumerate(places):
+            frame = GOLD if i in chosen else BLUE if i == n else GREY
+            tile = Rectangle(
+                (x - 0.5, y - 0.5), 1, 1, fill=False, ec=frame, lw=3 * (i in chosen) + 1
+            )
+            ax.add_patch(tile)
+            size, leaves = rng.uniform(0.14, 0.24), rng.integers(4, 9)
+            for turn in np.linspace(0, 2 * np.pi, leaves, endpoint=False):
+                leaf = Ellipse(
+                    (x + size * np.cos(turn), y + size * np.sin(turn)),
+                    1.3 * size, 0.7 * size, angle=np.degrees(turn), color=(RED, BLUE, GOLD)[i % 3],
+                )  # fmt: skip
+                ax.add_patch(leaf)
+            ax.add_patch(Circle((x, y), 0.45 * size, color="white"))
+        ax.set(xlim=(-2.5, 2.5), ylim=(-1.8, 2.05), aspect="equal")
+        ax.set_axis_off()
+        ax.set_title(title, fontsize=11)
+    return figure
+
+
 def main() -> None:
     """Draw all of them."""
-    for draw in (world, doubt, geometry):
+    for draw in (world, doubt, geometry, tasks):
         sink = io.BytesIO()
         draw().savefig(sink, format="png", dpi=90, metadata={"Software": None})
         (FOLDER / f"{draw.__name__}.png").write_bytes(sink.getvalue())

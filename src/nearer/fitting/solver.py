@@ -218,7 +218,9 @@ def fit_positions(
     n_components
         Dimension of the positions; taken from `start` where that is given.
     loss
-        A name of `LOSSES`, or a `Loss` with its shape.
+        A name of `LOSSES`, a `Loss` with its shape, or an object of your own with a method
+        ``sums(X, triplets, weights)``: the weighted sum of the losses and its gradient in `X`. Your
+        own runs on the processor.
     start
         ``(n_objects, n_components)`` positions to begin at; None: standard normal ones from `rng`.
     weights
@@ -469,7 +471,7 @@ LOSSES: dict[str, tuple[int, float | None, float, float]] = {
 
 def as_loss(loss: str | Loss) -> Loss:
     """Return a loss by name or as it is."""
-    return loss if isinstance(loss, Loss) else Loss(loss)
+    return Loss(loss) if isinstance(loss, str) else loss
 
 
 # --- devices -------------------------------------------------------------------------------------
