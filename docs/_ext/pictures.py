@@ -25,6 +25,7 @@ ORDER = [
     "language_model",
     "study",
     "own_strategy",
+    "own_loss",
     "colours",
     "words",
     "shapes",
