@@ -1,4 +1,5 @@
 import json
+import re
 import sqlite3
 
 import numpy as np
@@ -8,6 +9,8 @@ from studykit import Bench, picture
 
 import nearer
 from nearer.cli import main
+from nearer.errors import DroppedRows
+from nearer.study.actions import exclude
 from nearer.study.store import connect
 
 
@@ -163,6 +166,37 @@ def test_export_and_embed(answered, tmp_path):
     assert len((tmp_path / "p.csv").read_text().splitlines()) == 11
     assert run("export", answered, "--out", tmp_path / "no" / "x.csv").exit_code == 2
     assert run("export", answered, "--out", tmp_path).exit_code == 2
+
+
+def test_embed_says_how_good_the_map_is_and_draws_it(answered, tmp_path):
+    files = [tmp_path / name for name in ("p.csv", "map.svg", "report.md")]
+    options = [x for pair in zip(("--out", "--map", "--report"), files, strict=True) for x in pair]
+    said = run("embed", answered, "--dim", "1", *options)
+    assert said.exit_code == 0, said.output
+    assert re.search(r"192 answers, 1 dimension, \d\d\.\d% of held-out answers", said.output)
+    assert all(file.stat().st_size for file in files)
+    text = files[2].read_text()
+    assert "of 192 answers of 1 participant to the task “1 of 2”" in text
+    assert run("embed", answered, "--map", tmp_path / "map.txt").exit_code == 2
+
+
+def test_everything_that_is_exported_is_fitted_without_what_does_not_count(tmp_path, words):
+    good("new", tmp_path / "s.db", "--items", words, "--set", "method=random")
+    bench = Bench(tmp_path / "s.db")
+    for choice in ("left", "undecided"):
+        person = bench.join()
+        for _ in range(20):
+            bench.clock.now += 1
+            bench.answer(person, bench.hand_out(person)[0].lease, choice)
+    out = bench.join()
+    bench.answer(out, bench.hand_out(out)[0].lease)
+    bench.write(exclude, out, True)
+    bench.close()
+    good("export", tmp_path / "s.db", "--format", "answers", "--out", tmp_path / "all.csv")
+    with pytest.warns(DroppedRows):
+        found = nearer.read_triplets(tmp_path / "all.csv")
+    assert (len(found.report.excluded), len(found.report.undecided)) == (1, 20)
+    assert len(found) + len(found.report.degenerate) == 20
 
 
 def test_backup_and_withdraw(answered, tmp_path):

@@ -6,6 +6,7 @@ import time
 import pytest
 from studykit import Web
 
+from nearer.study import auth
 from nearer.study.actions import change_settings
 from nearer.study.auth import Guesses, Rate, Signer
 
@@ -110,3 +111,19 @@ def test_no_setting_can_be_slipped_in(web):
         assert reply.status_code in (409, 422), settings
     changes = web.study.store.write(lambda ledger: change_settings(ledger, {"quota": 7}))
     assert changes == {"quota": 7}
+
+
+def test_a_flood_of_logins_does_not_lock_out_the_known_browser(monkeypatch):
+    guesses = auth.Guesses(auth.Signer(b"k" * 32))
+    guesses._waiting = auth._WAITING
+    assert guesses.wait("ada", "192.0.2.1", "") > 0
+    assert guesses.wait("ada", "192.0.2.1", guesses.known_as("ada")) == 0
+    guesses.close()
+
+
+def test_the_set_up_link_leads_to_the_dashboard(tmp_path):
+    web = Web(tmp_path / "s.db")
+    who = {"name": "ada", "password": "correct horse"}
+    assert web.client.post(f"/setup/{web.setup}", data=who).headers["location"] == "/dashboard"
+    assert web.client.get("/dashboard").status_code == 200
+    web.close()

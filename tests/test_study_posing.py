@@ -115,12 +115,13 @@ def test_sides_are_drawn_evenly(tmp_path):
     bench.close()
 
 
-def test_pausing_keeps_answers_coming_in_but_hands_nothing_out(bench):
+def test_pausing_takes_no_answers_and_hands_nothing_out(bench):
     person = bench.join()
     first, second = bench.hand_out(person)
     bench.write(set_state, "paused")
-    assert bench.answer(person, first.lease) is True
-    assert [t.lease for t in bench.hand_out(person)] == [second.lease]
+    with pytest.raises(Refusal, match="came too late"):
+        bench.answer(person, first.lease)
+    assert [t.lease for t in bench.hand_out(person)] == [first.lease, second.lease]
     with pytest.raises(Refusal, match="not open"):
         bench.join()
 
@@ -181,3 +182,36 @@ def test_skip_and_undecided_are_kept_apart_and_can_be_switched_off(tmp_path):
     row = bench.store.reader().execute("SELECT choice, chosen FROM answers").fetchone()
     assert row == ("undecided", None)
     bench.close()
+
+
+def test_a_person_has_one_vote_on_a_question(plain):
+    plain.pose([(0, 1, 2)])
+    person = plain.join()
+    first = plain.hand_out(person)[0]
+    plain.clock.now += 1000  # the lease ends, and the same person gets the question again
+    again = next(t for t in plain.hand_out(person) if set(t.shown) == {1, 2} and t.query == 0)
+    assert again.lease != first.lease
+    assert plain.answer(person, first.lease, "left")
+    with pytest.raises(Refusal, match="was answered before"):
+        plain.answer(person, again.lease, "left")
+    assert again.lease not in [t.lease for t in plain.hand_out(person)]
+    assert plain.board.answers == 1
+
+
+@pytest.mark.parametrize("end", ["paused", "consent", "finished"])
+def test_answers_beyond_what_was_agreed_are_not_taken(plain, end):
+    plain.write(change_settings, {"questions": 1})
+    person = plain.join()
+    plain.write(change_settings, {"questions": 2})
+    first, second = plain.hand_out(person)
+    if end == "paused":
+        plain.write(set_state, "paused")
+    elif end == "consent":
+        plain.write(change_settings, {"consent_version": "2"})
+    else:
+        plain.write(change_settings, {"questions": 1})
+        assert plain.answer(person, first.lease)
+        assert not plain.answer(person, first.lease), "sending it again changes nothing"
+    with pytest.raises(Refusal, match="came too late"):
+        plain.answer(person, second.lease)
+    assert plain.board.answers == (end == "finished")

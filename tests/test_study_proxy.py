@@ -122,9 +122,8 @@ def test_two_studies_on_one_host(tmp_path, proxy):
                 found = client.get(str(httpx.URL(f"{base}{path}/").join(address)))
                 assert found.status_code == 200, address
             setup = server.setup.partition(path)[2]
-            assert client.post(f"{path}{setup}", data=WHO).headers["location"] == (
-                f"{path}/login?new=1"
-            )
+            made = client.post(f"{path}{setup}", data=WHO)
+            assert made.headers["location"] == f"{path}/dashboard"
             reply = client.post(f"{path}/login", data=WHO)
             assert reply.headers["location"] == f"{path}/dashboard"
             cookie = reply.headers["set-cookie"].lower()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import secrets
 import shlex
 import time
@@ -35,9 +34,11 @@ from nearer.cli.output import (
     check_files,
     check_folder,
     dimension_figures,
+    draw_files,
     json_option,
     make_folder,
     option,
+    picture_files,
     print_table,
     say,
     scheduler_option,
@@ -200,7 +201,7 @@ def command(
         seed = [] if "seed" in typed else ["--seed", str(fitted.seed)]
         fitted.command = shlex.join(["nearer", "fit", *seed, *words])
         fitted.look = {
-            "pictures": _pictures(fitted.names, pictures, triplets),
+            "pictures": picture_files(fitted.names, pictures, triplets),
             "picture_size": picture_size,
         }
         _report(fitted, map_file, report_file, as_json=as_json)
@@ -336,24 +337,6 @@ def _where_it_is(file: Path) -> str:
 # --- the result ----------------------------------------------------------------------------------
 
 
-def _pictures(names: list[str], folder: Path | None, source: Path) -> list[Path | None] | None:
-    """Picture files by the objects' names: of --pictures, or beside the source if all are there.
-
-    A name must not lead to another folder.
-    """
-    from nearer.plotting.map_inputs import PICTURES
-
-    place = folder or source.parent
-
-    def is_there(file: Path) -> bool:
-        known = file.suffix.lower() in PICTURES and os.path.isfile(file)
-        return known and file.resolve().is_relative_to(place.resolve())
-
-    ends = ("", *PICTURES) if folder else ("",)
-    files = [next(filter(is_there, (place / f"{x}{end}" for end in ends)), None) for x in names]
-    return None if folder is None and None in files else files
-
-
 def _summary(fitted: _Fitted) -> dict[str, Any]:
     """The figures of a fit, as ``--json`` prints them."""
     e = fitted.embedding
@@ -409,7 +392,7 @@ def _report(
     fitted: _Fitted, map_file: Path | None, report_file: Path | None, *, as_json: bool
 ) -> None:
     """Write the files, then print the figures."""
-    from nearer.plotting import as_png, plot_dimension, save
+    from nearer.plotting import as_png, plot_dimension
 
     e, look, name = fitted.embedding, fitted.look, fitted.source.name
     contents: dict[str, str | bytes] = {
@@ -426,20 +409,7 @@ def _report(
     write_files(fitted.folder, contents)
     for file in stale:
         (fitted.folder / file).unlink(missing_ok=True)
-    if map_file is not None and map_file.suffix.lower() == ".html":
-        save(
-            e.plot(interactive=True, labels=fitted.names, title=f"Map of {name}", **look), map_file
-        )
-    elif map_file is not None:
-        save(e.plot(labels=fitted.names, **look), map_file)
-    if report_file is not None:
-        e.report(
-            report_file,
-            title=f"Report on {name}",
-            command=fitted.command,
-            source=fitted.origin,
-            pictures=look["pictures"],
-        )
+    draw_files(e, name, map_file, report_file, look, command=fitted.command, source=fitted.origin)
     if as_json:
         click.echo(json_text(summary))
     else:

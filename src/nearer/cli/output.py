@@ -38,9 +38,11 @@ __all__ = [
     "check_files",
     "check_folder",
     "dimension_figures",
+    "draw_files",
     "json_option",
     "make_folder",
     "option",
+    "picture_files",
     "print_table",
     "say",
     "scheduler_option",
@@ -237,3 +239,43 @@ def check_files(map_file: Path | None, report_file: Path | None, reads: Sequence
                     f"{option} {file}: would write over {taken[real]}; give them two names"
                 )
             taken[real] = f"{option} {file}"
+
+
+def picture_files(names: list[str], folder: Path | None, source: Path) -> list[Path | None] | None:
+    """Picture files by the objects' names: of --pictures, or beside the source if all are there.
+
+    A name must not lead to another folder.
+    """
+    from nearer.plotting.map_inputs import PICTURES
+
+    place = folder or source.parent
+
+    def is_there(file: Path) -> bool:
+        known = file.suffix.lower() in PICTURES and os.path.isfile(file)
+        return known and file.resolve().is_relative_to(place.resolve())
+
+    ends = ("", *PICTURES) if folder else ("",)
+    files = [next(filter(is_there, (place / f"{x}{end}" for end in ends)), None) for x in names]
+    return None if folder is None and None in files else files
+
+
+def draw_files(
+    embedding: Embedding,
+    name: str,
+    map_file: Path | None,
+    report_file: Path | None,
+    look: dict[str, Any],
+    **origin: Any,
+) -> None:
+    """Write the map and the report that were asked for; `look` is what maps are drawn with."""
+    from nearer.plotting import save
+
+    labels = list(map(str, embedding.object_names))
+    if map_file is not None and map_file.suffix.lower() == ".html":
+        title = f"Map of {name}"
+        save(embedding.plot(interactive=True, labels=labels, title=title, **look), map_file)
+    elif map_file is not None:
+        save(embedding.plot(labels=labels, **look), map_file)
+    if report_file is not None:
+        pictures = look["pictures"]
+        embedding.report(report_file, title=f"Report on {name}", pictures=pictures, **origin)

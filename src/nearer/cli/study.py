@@ -14,7 +14,18 @@ from typing import Any
 import click
 
 from nearer.checks import amount
-from nearer.cli.output import GivenPath, check_file, print_table, say
+from nearer.cli.output import (
+    GivenPath,
+    check_file,
+    check_files,
+    dimension_figures,
+    draw_files,
+    json_option,
+    option,
+    picture_files,
+    print_table,
+    say,
+)
 from nearer.errors import InvalidInput
 from nearer.files import write_bytes
 
@@ -22,9 +33,7 @@ __all__ = ["command"]
 
 STUDY = GivenPath(dir_okay=False)
 _study = click.argument("study", type=STUDY)
-_option = partial(click.option, show_default=True)
 _out = click.option("--out", type=STUDY, help="CSV; without it, standard output.")
-_json = click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 _EXPORTS = click.Choice(["triplets", "answers", "salmon", "triplettools", "replies"])
 
 
@@ -63,8 +72,7 @@ def new(
     """Make the file STUDY from things to compare.
 
     The items are a folder or ZIP of pictures, sound or film, a CSV with a text or file column, a
-    text file, or Salmon's init.yaml. Own questions may have a position and an answer. A setting
-    goes over those of --config.
+    text file, or Salmon's init.yaml. Own questions may have a position and an answer.
     """
     from nearer.study.config import Config, read_yaml
     from nearer.study.items import read_items, read_questions
@@ -84,12 +92,12 @@ def new(
 
 @command.command()
 @_study
-@_option("--host", default="127.0.0.1", help="Address to listen on.")
-@_option("--port", default=8000, type=click.IntRange(0, 65535), help="Port; 0 takes a free one.")
+@option("--host", default="127.0.0.1", help="Address to listen on.")
+@option("--port", default=8000, type=click.IntRange(0, 65535), help="Port; 0 takes a free one.")
 @click.option("--start", is_flag=True, help="Let people take part at once.")
 @click.option("--new-login", is_flag=True, help="Print a set-up link although an account exists.")
 @click.option("--prefix", default="", metavar="PATH", help="Path below which a proxy serves it.")
-@_json
+@json_option
 def serve(
     study: Path, host: str, port: int, start: bool, new_login: bool, prefix: str, as_json: bool
 ) -> None:
@@ -99,10 +107,9 @@ def serve(
     from nearer.study.store import serving
 
     prefix = "/" + prefix.strip("/") if prefix.strip("/") else ""
-    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((host, port))
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listener = socket.create_server((host, port), family=family)
     except OSError as error:
         raise InvalidInput(f"cannot listen on {host}:{port}: {error.strerror}") from error
     with listener, serving(study):
@@ -118,6 +125,9 @@ def serve(
                 click.echo(json.dumps({"port": port, "study": f"{base}/", "setup": setup}))
                 return
             say(f"Participants: {base}/\nDashboard:    {base}/dashboard")
+            if host in ("127.0.0.1", "::1", "localhost"):
+                say("Only this computer can open these links. docs/study-deployment.md says how to "
+                    "put the study on the web.")  # fmt: skip
             if setup:
                 say(f"Make your account first, this link works once:\n{setup}")
 
@@ -127,7 +137,7 @@ def serve(
 @command.command()
 @_study
 @click.option("--people", "show_people", is_flag=True, help="One line for each person, too.")
-@_json
+@json_option
 def status(study: Path, show_people: bool, as_json: bool) -> None:
     """How a study stands; also while it is being served."""
     import jinja2
@@ -149,7 +159,7 @@ def status(study: Path, show_people: bool, as_json: bool) -> None:
 
 @command.command()
 @_study
-@_option("--format", "name", default="triplets", type=_EXPORTS)
+@option("--format", "name", default="triplets", type=_EXPORTS)
 @click.option("--identities", is_flag=True, help="Panel names instead of pseudonyms.")
 @_out
 def export(study: Path, name: str, identities: bool, out: Path | None) -> None:
@@ -165,30 +175,56 @@ def export(study: Path, name: str, identities: bool, out: Path | None) -> None:
 @command.command()
 @_study
 @click.option("--dim", type=click.IntRange(1), help="Dimensions; without it, estimated.")
-@_option("--seed", default=0)
+@option("--seed", default=0)
 @_out
-@_json
-def embed(study: Path, dim: int | None, seed: int, out: Path | None, as_json: bool) -> None:
-    """Fit positions to the answers and write them as CSV."""
+@click.option("--map", "map_file", type=GivenPath(), help="A map, too: .svg, .pdf, .png or .html.")
+@click.option("--report", "report_file", type=GivenPath(), help="A report, too: .html or .md.")
+@click.option("--pictures", type=GivenPath(exists=True, file_okay=False), help="Named as items.")
+@json_option
+def embed(
+    study: Path,
+    dim: int | None,
+    seed: int,
+    out: Path | None,
+    map_file: Path | None,
+    report_file: Path | None,
+    pictures: Path | None,
+    as_json: bool,
+) -> None:
+    """Fit positions to the answers and write them as CSV; how good they are is said beside."""
     from nearer.study.exports import positions_csv
     from nearer.study.store import connect, read_config, stored_items
-    from nearer.study.worker import EVERY_KIND, FEWEST, collected, draw_map
+    from nearer.study.worker import EVERY_KIND, FEWEST, collected, fit_map, map_figures
 
     if out is not None:  # before the work of a fit
         check_file("--out", out, [study])
+    check_files(map_file, report_file, [study])
     with closing(connect(study, read_only=True)) as db:
         names = [item["name"] for item in stored_items(db)]
-        answers, d = collected(db, EVERY_KIND), dim or read_config(db).n_components
-    found = draw_map(answers, len(names), n_components=d, seed=seed)
+        answers, config = collected(db, EVERY_KIND, names=names), read_config(db)
+    found = fit_map(answers, len(names), dim or config.n_components, seed)
     if found is None:
         some = amount(answers.decided, "answer")
         raise InvalidInput(f"{study}: has {some}; a map needs at least {FEWEST}")
-    positions = found.pop("positions")
+    found.details["task"] = str(config.as_task)
+    figures = map_figures(found, answers) | dimension_figures(found)
+    positions, held = figures.pop("positions"), found.held_out
+    figures["accuracy_interval"] = None if held is None else [held.low, held.high]
     if out is not None or not as_json:
         _write(out, study, positions_csv(names, positions))
+    look = {"pictures": picture_files(names, pictures, study)}
+    draw_files(found, study.name, map_file, report_file, look)
     if as_json:
         written = str(out) if out else None
-        click.echo(json.dumps({"n_objects": len(names), "out": written, **found}))
+        click.echo(json.dumps({"n_objects": len(names), "out": written, **figures}))
+        return
+    said = f"{amount(answers.decided, 'answer')}, {amount(found.dimension, 'dimension')}"
+    if found.determined is False:
+        said += f" ({found.dimension_low} to {found.dimension_high} are possible)"
+    if held is not None:
+        said += f", {held.accuracy:.1%} of held-out answers predicted"
+        said += f" ({held.low:.1%} to {held.high:.1%})"
+    say(said, err=True)
 
 
 @command.command()
@@ -204,21 +240,17 @@ def backup(study: Path, copy: Path) -> None:
 
 @command.command()
 @_study
-@_option("--answers", "n_answers", default=1000, type=click.IntRange(10), help="Screens in all.")
-@_option("--people", "n_people", default=10, type=click.IntRange(1, 1000), help="At a time.")
+@option("--answers", "n_answers", default=1000, type=click.IntRange(10), help="Screens in all.")
+@option("--people", "n_people", default=10, type=click.IntRange(1, 1000), help="At a time.")
 @click.option("--positions", type=GivenPath(), help="Known positions; without it, random ones.")
-@_option("--dim", default=2, type=click.IntRange(1), help="Dimensions of random positions.")
-@_option("--error", default=0.2, help="Share of comparisons answered wrongly.")
-@_option("--seconds", default=0.0, help="Mean thinking time; 0: that of recorded people.")
-@_option("--dropout", default=0.1, help="Share who leave before the end.")
-@_option("--seed", default=0)
-@_json
+@option("--dim", default=2, type=click.IntRange(1), help="Dimensions of random positions.")
+@option("--error", default=0.2, help="Share of comparisons answered wrongly.")
+@option("--seconds", default=0.0, help="Mean thinking time; 0: that of recorded people.")
+@option("--dropout", default=0.1, help="Share who leave before the end.")
+@option("--seed", default=0)
+@json_option
 def simulate(study: Path, positions: Path | None, as_json: bool, **how: Any) -> None:
-    """Try STUDY out on simulated people, to plan how many answers it needs.
-
-    People come, answer and go in simulated time, in a copy without answers; STUDY is not changed.
-    Positions are read from .csv, .npy or .parquet.
-    """
+    """Try a copy of STUDY out on simulated people, to plan how many answers it needs."""
     from nearer.datasets.points import read_points
     from nearer.study.simulate import plan
 
@@ -228,14 +260,15 @@ def simulate(study: Path, positions: Path | None, as_json: bool, **how: Any) -> 
     if as_json:
         click.echo(json.dumps(found))
         return
-    columns = {
-        "counted": [f"{row['n_triplets']}" for row in found["curve"]],
-        "screens": [f"{row['answers']}" for row in found["curve"]],
-        "people": [f"{row['people']}" for row in found["curve"]],
-        "hours": [f"{row['hours']:.1f}" for row in found["curve"]],
-        "agrees with the truth": [_share(row["truth"]) for row in found["curve"]],
-        "agrees with people": [_share(row["holdout"]) for row in found["curve"]],
+    named = {
+        "counted": "n_triplets",
+        "screens": "answers",
+        "people": "people",
+        "hours": "hours",
+        "agrees with the truth": "truth",
+        "agrees with people": "holdout",
     }
+    columns = {name: [row[key] for row in found["curve"]] for name, key in named.items()}
     people = amount(found["people"], "person", "people")
     print_table(f"{found['stored']} screens of {found['task']!r}, {people}", columns)
     say(f"{found['counted']} screens count; the others are hold-outs, repeats and checks. Hours "
@@ -300,10 +333,6 @@ def link(study: Path, person: str) -> None:
         number = _person(db, study, person)
         key = db.execute("SELECT value FROM secrets WHERE name = 'sign'").fetchone()[0]
     say(f"?resume={Signer(key).sign('resume', {'id': number})}")
-
-
-def _share(share: float | None) -> str:
-    return "-" if share is None else f"{share:.1%}"
 
 
 def _writer(study: Path) -> Any:

@@ -492,6 +492,11 @@ def answer(
         if lease.answer is not found.last or not may_take_back(found):
             raise Refusal(409, f"question {number}: only the last answer can be taken back")
         supersedes = lease.answer.id
+    elif any(vote.person == person for vote in board.questions[lease.question].votes.values()):
+        raise Refusal(409, f"question {number} was answered before; that stays")
+    agreed = found.consent == board.config.consent_version
+    if found.finished or not agreed or board.state != "running":
+        raise Refusal(409, f"question {number} came too late; load the page again")
     offered = {"skip": board.config.can_skip, "undecided": board.config.can_be_undecided}
     if not offered.get(choice, True):
         raise Refusal(422, f"choice={choice!r}: this study does not offer it")

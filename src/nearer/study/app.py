@@ -568,17 +568,17 @@ async def set_up(
     study.setup = None  # before anything is waited for: a second use finds it gone
     try:
         password_hash = await study.guesses.hash(password)
-        await study.write(lambda ledger: auth.set_password(ledger, name, password_hash))
+        word = await study.write(lambda ledger: auth.set_password(ledger, name, password_hash))
     except Exception:
         study.setup = token  # no account was made, as on a full disk
         raise
-    return RedirectResponse(f"{study.prefix}/login?new=1", 303)
+    return _logged_in(request, study, name, word)
 
 
 @doors.get("/login", include_in_schema=False)
-def login_page(request: Request, new: str = "") -> Response:
+def login_page(request: Request) -> Response:
     """Where one logs in."""
-    return page(request, "login.html", error=None, new=bool(new))
+    return page(request, "login.html", error=None)
 
 
 @doors.post("/login", response_class=Response)
@@ -590,7 +590,7 @@ async def log_in(request: Request, study: Here, name: Name, password: Password) 
     wait = math.ceil(study.guesses.wait(name, address, known))
     if wait:
         error = f"Too many wrong passwords. Try again in {wait} seconds."
-        refused = page(request, "login.html", status=429, error=error, new=False)
+        refused = page(request, "login.html", status=429, error=error)
         refused.headers["retry-after"] = str(wait)
         return refused
     db = study.store.reader()
@@ -599,8 +599,13 @@ async def log_in(request: Request, study: Here, name: Name, password: Password) 
     ).fetchone()
     if not await study.guesses.check(name, password, row[1] if row else None, address):
         error = "Name or password is wrong."
-        return page(request, "login.html", status=401, error=error, new=False)
+        return page(request, "login.html", status=401, error=error)
     word = await study.write(lambda ledger: auth.begin_session(ledger, row[0]))
+    return _logged_in(request, study, name, word)
+
+
+def _logged_in(request: Request, study: Study, name: str, word: str) -> Response:
+    """To the dashboard, with the cookies of a session, and of a browser that is known from then."""
     reply = RedirectResponse(f"{study.prefix}/dashboard", 303)
     for key, value, seconds in (
         (study.cookie, word, auth.SESSION_SECONDS),

@@ -158,17 +158,17 @@ def plain_name(name: str) -> str:
     return unicodedata.normalize("NFKC", name).strip()
 
 
-def set_password(ledger: Ledger, name: str, password_hash: str) -> None:
-    """Make an account, or give it another password, which ends its sessions."""
+def set_password(ledger: Ledger, name: str, password_hash: str) -> str:
+    """Make an account, or give it another password, which ends its sessions; begin a new one."""
     ledger.db.execute(
         "INSERT INTO accounts (name, password) VALUES (?, ?)"
         " ON CONFLICT (name) DO UPDATE SET password = excluded.password",
         (plain_name(name), password_hash),
     )
-    ledger.db.execute(
-        "DELETE FROM sessions WHERE account = (SELECT id FROM accounts WHERE name = ?)",
-        (plain_name(name),),
-    )
+    sql = "SELECT id FROM accounts WHERE name = ?"
+    account = int(ledger.db.execute(sql, (plain_name(name),)).fetchone()[0])
+    ledger.db.execute("DELETE FROM sessions WHERE account = ?", (account,))
+    return begin_session(ledger, account)
 
 
 def begin_session(ledger: Ledger, account: int) -> str:
@@ -209,10 +209,10 @@ class Guesses:
     def wait(self, name: str, address: str, known: str) -> float:
         """Seconds to wait before this try may be made; 0.0 and it counts."""
         name = plain_name(name)
-        if self._waiting >= _WAITING:
-            return 1.0
         if secrets.compare_digest(known.encode(), self.known_as(name).encode()):
             return self._near.wait(f"known {name}", 1)
+        if self._waiting >= _WAITING:
+            return 1.0
         # The address first: a stranger who is held back there cannot fill the memory with names.
         return self._near.wait(address, 1) or self._names.wait(name, _BY_NAME)
 

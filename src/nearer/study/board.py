@@ -409,7 +409,8 @@ class Board:
             if not lease.live:  # it came late, and is given all the same
                 self._give(person, question, 1)
             lease.answer = answer
-            self._release(lease)
+            for held in [x for x in person.holds.values() if x.question == question.id]:
+                self._release(held)  # after a lease ended there may be another on the question
             person.answered += 1
         else:  # the earlier one no longer counts; its place among the votes stays
             self.answers -= self._counts_as_answer(question.votes[lease.id])

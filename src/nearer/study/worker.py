@@ -68,7 +68,10 @@ class Collected:
 
 
 def collected(
-    db: sqlite3.Connection, purposes: Sequence[str] = COUNTED, person: int | None = None
+    db: sqlite3.Connection,
+    purposes: Sequence[str] = COUNTED,
+    person: int | None = None,
+    names: Sequence[str] | None = None,
 ) -> Collected:
     """Answers with who gave them and why they were asked for, excluded people left out.
 
@@ -87,6 +90,7 @@ def collected(
         for task, query, shown, chosen, choose, *_ in rows
     ]
     answers, source = as_trials(decoded)
+    answers = answers if names is None else answers.with_fields(names=tuple(names))
     odds = np.array([row[6] for row in rows]) if answers.are_comparisons else None
     people = np.array([row[5] for row in rows], dtype=np.int64)[source]
     return Collected(answers, people, odds, last_answer(db))
@@ -150,6 +154,23 @@ def last_answer(db: sqlite3.Connection) -> int:
     return int(db.execute("SELECT coalesce(max(id), 0) FROM answers").fetchone()[0])
 
 
+def fit_map(
+    collected: Collected, n_objects: int, n_components: int | None, seed: int
+) -> Embedding | None:
+    """The fit of answers, its dimension estimated where it is None; None: too few answers."""
+    if collected.decided < FEWEST:
+        return None
+    return nearer.fit(
+        collected.answers,
+        n_objects=n_objects,
+        n_components=n_components or "auto",
+        people=collected.people,
+        odds=collected.odds,
+        method="noisy",
+        random_state=seed,
+    )
+
+
 def draw_map(
     collected: Collected,
     n_objects: int,
@@ -162,21 +183,19 @@ def draw_map(
 
     `holdout` are triplets to judge the map by; where it is None the folds of the fit judge it.
     """
-    if collected.decided < FEWEST:
-        return None
     began = time.perf_counter()
     with warnings.catch_warnings():  # the accuracy is shown; that it begins at chance is no news
         warnings.simplefilter("ignore", AnswersWarning)
-        found = nearer.fit(
-            collected.answers,
-            n_objects=n_objects,
-            n_components=n_components or "auto",
-            people=collected.people,
-            odds=collected.odds,
-            method="noisy",
-            random_state=seed,
-        )
-    # the directions in which the objects differ, strongest first
+        found = fit_map(collected, n_objects, n_components, seed)
+    if found is None:
+        return None
+    return map_figures(found, collected, holdout) | {"seconds": time.perf_counter() - began}
+
+
+def map_figures(
+    found: Embedding, collected: Collected, holdout: NDArray[np.int64] | None = None
+) -> dict[str, Any]:
+    """The positions, strongest direction first, and how good they are."""
     X = principal_axes(found.positions, found.dimension)
     if holdout is not None:
         judged, held = triplet_accuracy(holdout, X) if len(holdout) else None, len(holdout)
@@ -191,7 +210,6 @@ def draw_map(
         "accuracy": judged,
         "n_holdout": held,
         "expected_tau": _expected_tau(found),
-        "seconds": time.perf_counter() - began,
         "positions": np.round(X, 4).tolist(),
     }
 
