@@ -312,6 +312,27 @@ def test_odd_one_out_by_place_says_what_it_assumed(tmp_path):
         nearer.read_trials(file, first=2)
 
 
+@pytest.mark.parametrize(
+    ("header", "choices"),
+    [
+        ("left,center,right,choice", ["right", "center"]),
+        ("left,center,right,choice", ["cat", "bee"]),
+        ("left,center,right,choice", "321"),
+        ("A,B,C,choice", "CBA"),
+        ("option1,option2,option3,choice", ["option3", "option2"]),
+        ("image_left,image_middle,image_right,response", ["Right", "Middle"]),
+        ("links,mitte,rechts,Wahl", ["rechts", "mitte"]),
+        ("Bild1,Bild2,Bild3,Antwort", "32"),
+        ("img1,img2,img3,odd_one_out", ["cat", "bee"]),
+    ],
+)
+def test_three_on_a_screen_have_no_head(tmp_path, header, choices):
+    rows = [f"ape,bee,cat,{choice}" for choice in choices]
+    trials = nearer.read_trials(write(tmp_path, "t.csv", "\n".join([header, *rows])))
+    assert trials.kind == "odd-one-out"
+    assert trials.chosen[:2].tolist() == [[0, 0, 1], [0, 1, 0]]
+
+
 BAD = "head,winner,loser\nape,bee,cat\nape,bee\nape,,cat\n,bee,cat\nbee,cat,ape\n"
 
 

@@ -47,6 +47,7 @@ __all__ = [
     "choices_of_screens",
     "columns_option",
     "option",
+    "plain_word",
     "with_screens",
 ]
 
@@ -54,6 +55,9 @@ _TRUE = frozenset({"<", "true", "t", "yes", "left", "arrowleft", "a", "first"})
 _FALSE = frozenset({">", "false", "f", "no", "right", "arrowright", "b", "second"})
 _EQUAL = ("=", "equal", "tie", "same")
 _UNDECIDED = frozenset({"", *_EQUAL, "nab", "nac", "nabc", "na", "nan", "none", "null"})
+_SIDE = re.compile(
+    r"(?:image|img|picture|bild|stimulus|stim|item|object)(left|middle|center|right)"
+)
 _ASSET = re.compile(r"([0-9A-Z]{5})([0-9A-Z]{7})")
 _VERDICT = "whether the first is nearer"
 
@@ -67,6 +71,13 @@ def columns_option(parts: Mapping[str, str | int]) -> str:
     """The option that says which column is which part."""
     typed = ",".join(f"{part}={column}" for part, column in parts.items())
     return option(f"columns={dict(parts)}", f"--columns {shlex.quote(typed)}")
+
+
+def plain_word(name: str) -> str:
+    """The name of a column without letter case and punctuation; ``image_left`` is left."""
+    word = re.sub(r"[\W_]", "", name).lower()
+    side = _SIDE.fullmatch(word)
+    return side[1] if side else word
 
 
 _FIRST = option("first=0) or nearer.read_triplets(…, first=1", "--first")
@@ -144,7 +155,7 @@ def _by_name(
 ) -> dict[str, NDArray[np.int64]]:
     """What was chosen, named by itself or by its column."""
     own = np.asarray(_plain(shown) == _plain(said)[:, None], dtype=np.bool_)
-    named = np.array([re.sub(r"[\W_]", "", word).lower() for word in said], dtype=object)
+    named = np.array([plain_word(word) for word in said], dtype=object)
     of_column = np.column_stack([named == (name or None) for name in columns])
     return {"an object": _reading(own, said), "a column": _reading(of_column, said)}
 

@@ -9,7 +9,6 @@ message names the option that decides, with the columns that it would need.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -18,7 +17,7 @@ import numpy as np
 
 from nearer import checks
 from nearer.errors import InvalidInput
-from nearer.triplets.choices import columns_option, option
+from nearer.triplets.choices import columns_option, option, plain_word
 from nearer.triplets.table import EMPTY, Table, screen_fields, text_of
 
 __all__ = [
@@ -30,38 +29,41 @@ __all__ = [
     "by_name",
     "layout",
     "name_columns",
-    "plain_word",
 ]
 
 
+_ITEMS = (
+    *("item", "object", "tripletobject", "image", "img", "picture", "bild", "stimulus", "stim"),
+    "option",
+)
 _WORDS = {
     "head": ("head", "center", "centre", "target", "anchor", "reference"),
     "near": ("winner", "near", "nearer", "closer", "close", "primary", "positive"),
     "far": ("loser", "far", "farther", "alternate", "negative"),
-    "a": ("left", "option1"),
-    "b": ("right", "option2"),
+    "a": ("left", "links", "option1", "optiona"),
+    "b": ("right", "rechts", "option2", "optionb"),
     "chosen": ("chosen", "selected"),
-    "answer": ("answer", "response", "choice", "cmp", "comparison", "outcome", "y"),
+    "answer": [
+        *("answer", "response", "choice", "cmp", "comparison", "outcome", "y", "antwort", "wahl"),
+    ],
     "odd": ("odd", "oddone", "oddoneout"),
     "central": ("chosencenter", "chosencentre", "central", "mostcentral"),
     "person": [
         word + end
         for word in (
             *("puid", "pid", "worker", "participant", "person"),
-            *("subject", "sub", "user", "rater", "session", "anonymous", "agent", "prolific"),
+            *("subject", "sub", "subj", "user", "rater", "session", "anonymous", "agent"),
+            *("prolific", "versuchsperson", "vp", "teilnehmer", "proband"),
         )
         for end in ("", "id", "pid")
     ],
     "weight": ("weight", "count"),
-    "excluded": ("excluded",),
+    "excluded": ("excluded", "exclude"),
     "taken_back": ("takenback",),
     "seconds": ("seconds", "rtseconds", "responsetimeseconds"),
     "ms": ("ms", "rtms", "milliseconds", "responsetimems", "responsems"),
-    "time": ("rt", "responsetime", "reactiontime", "keyresprt"),
-    **{
-        f"item{i}": [word + i for word in ("item", "object", "tripletobject", "image", "stimulus")]
-        for i in "123"
-    },
+    "time": ("rt", "responsetime", "reactiontime", "reaktionszeit", "keyresprt"),
+    **{f"item{i}": [word + i for word in _ITEMS] for i in "123"},
 }
 # What a row may say beside its answer.
 BESIDE = ("person", "weight", "seconds", "ms", "time", "excluded", "taken_back")
@@ -151,11 +153,6 @@ def _form_of(parts: Iterable[str], kind: str = "auto") -> Form | None:
     return next(fitting, None)
 
 
-def plain_word(name: str) -> str:
-    """The name of a column without letter case and punctuation."""
-    return re.sub(r"[\W_]", "", name).lower()
-
-
 def _only(words: Sequence[str], word: str) -> int:
     """The column of that name, which has to be the only one."""
     if words.count(word) > 1:
@@ -180,8 +177,10 @@ def by_name(header: Sequence[str]) -> dict[str, int]:
         for part, known in _WORDS.items()
         if (found := next((word for word in known if word in words), None)) is not None
     }
-    if "middle" in words and {"a", "b"} <= parts.keys():  # three on a screen, none the head
-        parts |= {"item1": parts.pop("a"), "item2": _only(words, "middle"), "item3": parts.pop("b")}
+    for middle in [word for word in ("middle", "mitte") if word in words]:
+        if {"a", "b"} <= parts.keys():  # three on a screen, none the head
+            parts |= {"item1": parts.pop("a"), "item2": _only(words, middle)}
+            parts["item3"] = parts.pop("b")
     answered = "chosen" in parts or "answer" in parts
     if "near" not in parts and "a" not in parts:
         for letters in _LETTERS:
@@ -253,6 +252,10 @@ def layout(table: Table, options: Options) -> tuple[Table, dict[str, int], Form]
     elif not table.header:
         known = beside | _by_position(table, options.kind, names.count(""))
     form = _form_of(known, options.kind)
+    if form is not None and form.said == "answer" and _has_no_head(table, known):
+        for part, column in zip(_THREE, sorted(known.pop(x) for x in form.objects), strict=True):
+            known[part] = column
+        form = _form_of(known, options.kind)
     if form is None:
         usual = sorted(_FORMS, key=lambda form: _KINDS.index(form.kind))
         wanted = [" + ".join(f.parts) for f in usual if options.kind in ("auto", f.kind)]
@@ -262,6 +265,30 @@ def layout(table: Table, options: Options) -> tuple[Table, dict[str, int], Form]
             f"screens. Name them: {_suggested(table, options.kind)}"
         )
     return table, {p: known[p] for p in (*form.parts, *BESIDE) if p in known}, form
+
+
+def _has_no_head(table: Table, known: Mapping[str, int]) -> bool:
+    """Whether answers choose among three of which one only seems to be the head.
+
+    With ``left,center,right,choice`` some answers are the object in the middle, its column, or the
+    third place; a head is never the answer.
+    """
+    if not table.header or not {"head", "a", "b"} <= known.keys():
+        return False
+    said = table.column(known["answer"])
+    three = [table.column(known[part]) for part in ("head", "a", "b")]
+    words = [plain_word(table.header[known[part]]) for part in ("head", "a", "b")]
+    given = {text for text in said if text not in EMPTY}
+    if words[0] not in ("center", "centre", *"abci"):
+        return False
+    numbered = any(text.isdecimal() for column in three for text in column)
+    if given in ({"0", "1", "2"}, {"1", "2", "3"}) and not numbered:
+        return True
+    answers = [
+        (x, plain_word(x), shown) for x, *shown in zip(said, *three, strict=True) if x in given
+    ]
+    names_head = any(x == shown[0] or word == words[0] for x, word, shown in answers)
+    return names_head and all(x in shown or word in words for x, word, shown in answers)
 
 
 def _with_header(table: Table, options: Options) -> Table:
