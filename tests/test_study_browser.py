@@ -269,6 +269,7 @@ def test_a_researcher_from_set_up_to_export(browser, server, researched, size):
         page.click("text=Log in >> nth=-1")
     steer(page, size)
     read_the_map(page, size)
+    see_a_line(page, size)
     judge_people(page, size)
 
     page.click("nav >> text=Items")
@@ -276,6 +277,8 @@ def test_a_researcher_from_set_up_to_export(browser, server, researched, size):
     look(page, f"items-{size}")
     page.click("nav >> text=Data")
     look(page, f"data-{size}")
+    bar = "(bar => bar.scrollWidth <= bar.clientWidth)(document.querySelector('.bar nav'))"
+    assert page.evaluate(bar), "no tab is cut off"
     with page.expect_download() as download:
         page.click("text=triplets.csv")
     lines = Path(download.value.path()).read_text(encoding="utf-8").splitlines()
@@ -317,6 +320,28 @@ def read_the_map(page, size: str) -> None:
     page.wait_for_selector("#peek:not([hidden])")
     assert "nearest:" in page.inner_text("#peek")
     look(page, f"map-{size}")
+
+
+def see_a_line(page, size: str) -> None:
+    """A map of one dimension, on which no picture covers another."""
+
+    def flattened(route):
+        found = route.fetch().json()
+        found["map"] |= {"dimension": 1, "positions": [p[:1] for p in found["map"]["positions"]]}
+        route.fulfill(json=found)
+
+    page.route("**/api/researcher/map", flattened)
+    page.reload()
+    page.wait_for_selector(".spot image")
+    look(page, f"line-{size}")
+    covered = """() => {
+      const images = [...document.querySelectorAll('.spot image')];
+      const boxes = images.map(x => x.getBoundingClientRect());
+      return boxes.filter((a, i) => boxes.some((b, j) => i < j
+        && Math.abs(a.x - b.x) < 0.5 * a.width && Math.abs(a.y - b.y) < 0.5 * a.height)).length;
+    }"""
+    assert page.evaluate(covered) == 0
+    page.unroute("**/api/researcher/map")
 
 
 def judge_people(page, size: str) -> None:

@@ -24,12 +24,16 @@ function place(positions) {
   return positions.map((p) => [width / 2 + (p[0] - (x0 + x1) / 2) * scale, height / 2 - ((p[1] ?? 0) - (y0 + y1) / 2) * scale]);
 }
 
-// Objects that differ in one direction only are spread over five lines, so that they can be seen.
-function spread(positions) {
-  if ((positions[0]?.length ?? 2) > 1) return positions;
-  const order = positions.map((p, i) => [p[0], i]).sort((a, b) => a[0] - b[0]).map(([, i]) => i);
-  const reach = positions[order.at(-1)][0] - positions[order[0]][0];
-  return positions.map((p, i) => [p[0], (((order.indexOf(i) * 2) % 5) - 2) * 0.1 * reach]);
+// Objects that differ in one direction only are put on the line that was left free the longest.
+function lines(positions, size) {
+  const ends = Array(Math.max(1, Math.floor((height - 110) / (size + 6)) + 1)).fill(-Infinity);
+  const at = place(positions);
+  for (const spot of [...at].sort((a, b) => a[0] - b[0])) {
+    const line = ends.indexOf(Math.min(...ends));
+    ends[line] = spot[0];
+    spot[1] += (line - (ends.length - 1) / 2) * (size + 6);
+  }
+  return at;
 }
 
 function neighbours(positions, i, count = 5) {
@@ -52,8 +56,8 @@ function draw(found) {
   $("map-text").textContent = `From ${map.n_triplets} answers; the items differ ${directions}. Near each other means alike.`;
   [width, height] = [svg.clientWidth, svg.clientHeight];
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
-  const at = place(spread(map.positions));
   const size = Math.max(18, Math.min(64, (0.7 * Math.min(width, height)) / Math.sqrt(items.length)));
+  const at = map.dimension > 1 ? place(map.positions) : lines(map.positions, size);
   svg.replaceChildren();
   const layer = shape("g", { id: "layer" }, svg);
   spots = items.map((item, i) => {
