@@ -52,7 +52,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from scipy.special import expit, ndtr
 
 from nearer import checks
@@ -72,6 +71,7 @@ from nearer.fitting.posterior import (
     Posterior,
     cloud,
     fit_posterior,
+    least,
     spread_out,
 )
 from nearer.fitting.solver import Fit, Loss, margins, wants_gpu
@@ -388,14 +388,12 @@ def fit_curve(forecast: MarginForecast | ChoiceForecast, weights: Floats) -> tup
 
     def cost(x: Floats) -> tuple[float, Floats]:
         logs, by_sharpness, by_lapse = forecast.along(scale * x[0], x[1])
-        # plain sums: a product of vectors wakes BLAS's threads, which costs more than it saves
         gradient = np.array([scale * np.sum(weights * by_sharpness), np.sum(weights * by_lapse)])
         return -float(np.sum(weights * logs)) / total, -gradient / total
 
     total = float(weights.sum())
     bounds = [(_FLATTEST, 1e3), (0, 0.499)]
-    found = minimize(cost, np.array([1.0, 0.02]), jac=True, method="L-BFGS-B", bounds=bounds)
-    sharpness, lapse = (float(value) for value in found.x)
+    sharpness, lapse = (float(value) for value in least(cost, np.array([1.0, 0.02]), bounds))
     curve = Curve(sharpness * scale, lapse)
     return curve, forecast.along(curve.sharpness, lapse)[0]
 
