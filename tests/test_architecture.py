@@ -26,6 +26,7 @@ ORDER = """
 WAYS_UP = {
     "asking": {"triplets"},
     "embedding": {"algorithms", "embedding_file", "plotting", "reports"},
+    "comparison": {"_fit", "plotting"},
     "dimension": {"plotting"},
 }
 # Rooms that only their own command, or a function when it is called, may import.

@@ -151,3 +151,57 @@ def test_choices_of_any_task_have_people():
     assert found.weights.shape == (6, 2)
     assert found.held_out.new_people.low < found.held_out.new_people.high
     assert np.isfinite(found.people["sensitivity"]).all()
+
+
+def two_groups(seed, moved):
+    """Answers of two groups of ten, the second with some objects elsewhere, and the groups."""
+    rng = np.random.default_rng(seed)
+    X = 4 * rng.normal(size=(16, 2))
+    Y = X.copy()
+    Y[:moved, 0] += 6
+    who = np.arange(3200) % 20
+    maps = np.concatenate([np.tile(X, (10, 1, 1)), np.tile(Y, (10, 1, 1))])
+    maps += 1.0 * rng.normal(size=maps.shape)
+    rows = answers_of(maps, who, random_questions(16, len(who), rng), rng)
+    return rows, who, who >= 10
+
+
+def test_groups_that_differ_are_told_from_groups_that_do_not(tmp_path):
+    found = []
+    for moved in (0, 2):
+        rows, who, group = two_groups(6, moved)
+        known = {"groups": group, "n_permutations": 99, "random_state": 0}
+        found.append(nearer.compare(rows, people=who, **known))
+    same, other = found
+    assert same.p_differ > 0.05
+    assert (same.moved > 0.05).all()
+    assert other.p_differ == 0.01
+    assert np.flatnonzero(other.moved <= 0.05).tolist() == [0, 1]
+    ax = other.plot()
+    assert ax.get_title() == "the groups differ: p = 0.010"
+    with pytest.raises(nearer.errors.InvalidInput, match="do not say who"):
+        nearer.compare(rows, groups=group)
+
+
+def test_the_weights_of_people_are_drawn():
+    _X, rows, who, *_ = crowd(3, 800, stretch=0.5)
+    found = nearer.fit(rows, people=who, differ="weights", n_components=2, random_state=0)
+    assert found.plot(people=True).get_xlabel() == "weight of axis 1"
+    with pytest.raises(nearer.errors.InvalidInput, match="none"):
+        nearer.fit(rows, n_components=2, random_state=0).plot(people=True)
+
+
+def test_a_study_is_planned_from_a_pilot():
+    from nearer.algorithms.plan import plan_pilot
+
+    _X, rows, who, *_ = crowd(7, 600, jitter=0.5)
+    pilot = nearer.fit(rows, people=who, n_components=2, n_objects=24, random_state=0)
+    plan = plan_pilot(pilot, n_people=[10, 40], most=2000, n_repeats=8, random_state=0)
+    assert plan.n_people.tolist() == [10, 40]
+    assert plan.n_answers[-1] == 2000
+    for values in (plan.accuracy, plan.tau):
+        assert (np.diff(values, axis=2) >= 0).all()
+        assert (values[:, -1, 1] > values[:, 0, 1]).all()
+    between = plan.needed(float(plan.tau[1, 1:3, 1].mean()), 40)
+    assert plan.n_answers[1] < between < plan.n_answers[2]
+    assert plan.needed(0.9999, 40) is None

@@ -409,6 +409,7 @@ def _embedding(loaded: LoadedAnswers, found: _Result, call: str) -> Embedding:
             "people_differ": None if people is None else people.gains,
             "curve_of_people": None if people is None else people.curve,
             "between_people": between,
+            "answered_by": loaded.answered_by,
             "weights": found.weights,
             "choices": None if noisy is None else noisy.choices,
             "expected_tau": None if noisy is None else noisy.expected_tau_of(posterior, more),
@@ -519,6 +520,15 @@ class LoadedAnswers:
             return None
         names, which = np.unique(people, return_inverse=True)
         return names, which
+
+    @property
+    def answered_by(self) -> Objects | None:
+        """The row of each triplet's person in the table of people; −1 for an unknown one."""
+        if self.who is None:
+            return None
+        names, which = self.who
+        trial = self.trials.triplets()[1]
+        return which[trial] - int(names.dtype.kind == "U" and names[0] == "")
 
     @property
     def first_chosen(self) -> NDArray[np.bool_] | None:

@@ -18,17 +18,26 @@ step, and then by all within 99 % of chance (least trimmed squares, reweighted; 
 Driessen 2006). The steps end in the half that is nearest to their start, so they start from
 distances, which need no alignment: an object that stayed kept its distances to most others.
 Without draws, the fit is by least squares over all objects.
+
+*Do two groups of people differ?* If not, it does not matter who is in which. Both groups' maps are
+fitted again from the map of all, as they are and with people permuted between the groups. The
+statistic is how probable both maps are (the penalised likelihood ratio of two maps to one).
+Displacements are measured in units of their covariance over permutations, and the largest of all
+objects gives each a probability that holds for all of them together (Westfall and Young 1993). An
+object moved if draws of the two maps say so as well: they know how both groups' maps bend where one
+object moves, which permuted groups do not.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist, pdist, squareform
 from scipy.stats import chi2, f
 
@@ -36,8 +45,13 @@ from nearer import checks
 from nearer.checks import amount, as_points
 from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
+from nearer.fitting.likelihood import as_answers
+from nearer.fitting.posterior import fit_posterior, log_posterior
 from nearer.metrics import Procrustes, procrustes
 from nearer.shown import Shown
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["Aligned", "Comparison", "align", "compare"]
 
@@ -109,7 +123,11 @@ class Comparison(Shown):
         ``(n,)``: for each object, how often one that did not move seems to move so far or
         farther; nan where not known. Of 100 objects that did not move, about 5 or fewer are below
         0.05 on average (``python -m benchmarks compare``); of many objects look at those below
-        0.05 divided by their number.
+        0.05 divided by their number. Where people are known, any object that did not move is below
+        0.05 in one comparison of 20.
+    p_differ
+        How often groups of the same people, drawn by lot, differ so much or more; nan where people
+        are not known.
     """
 
     names: tuple[Any, ...] = field(repr=False)
@@ -122,6 +140,13 @@ class Comparison(Shown):
     low: Floats = field(repr=False)
     high: Floats = field(repr=False)
     moved: Floats = field(repr=False)
+    p_differ: float = np.nan
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw both maps in one frame, with an arrow from where each object was."""
+        from nearer.plotting.other_plots import plot_comparison  # noqa: PLC0415 - drawing only
+
+        return plot_comparison(self, ax)
 
     def to_frame(self) -> Any:
         """A pandas frame, one row an object: how far it moved, with interval and chance."""
@@ -215,22 +240,30 @@ def _joined(places: Floats, there: NDArray[np.bool_], dimensions: Sequence[int])
 
 
 def compare(
-    a: Map,
-    b: Map,
+    a: Any,
+    b: Map | None = None,
     *,
+    groups: ArrayLike | None = None,
+    people: ArrayLike | None = None,
     n_permutations: int = 999,
     n_draws: int = 200,
     random_state: int | np.random.Generator | None = None,
 ) -> Comparison:
-    """Measure how well two maps agree, and which objects moved.
+    """Measure how well two maps agree, which objects moved, and whether two groups differ.
 
     Parameters
     ----------
     a, b
         Embeddings, or ``(n, d)`` positions. Objects are the same where their names are, or their
         numbers where there are no names; those that only one map has are left out.
+        Instead of two maps, `a` may be answers in any form that `nearer.fit` takes.
+    groups
+        The group of each answer, or of each person by name, of which there are two; `a` are then
+        answers, and each group is fitted, in the dimension that all answers together need.
+    people
+        Who gave each answer, where `a` are answers that do not say.
     n_permutations
-        How often objects are exchanged for the p-value.
+        How often objects are exchanged for the p-value, and people for `p_differ`.
     n_draws
         How many maps are drawn from each embedding for the displacements' uncertainty. Positions
         alone have none.
@@ -249,6 +282,10 @@ def compare(
     """
     checks.whole("n_permutations", n_permutations)
     rng = checks.generator(random_state)
+    if groups is not None:
+        a, b = _fits_of_groups(a, groups, people, rng)
+    if b is None:
+        raise InvalidInput("compare(a): needs a second map, or answers and groups=…")
     (called, X), (other, Y) = _named(a), _named(b)
     least = max(20, 2 * X.shape[1], 2 * Y.shape[1])
     checks.whole("n_draws", n_draws, least=least, rule="fewer give no covariance")
@@ -274,6 +311,11 @@ def compare(
         moved = np.asarray(f.sf(share * squared, width, n_draws - width))
         low = np.where(moved > _LEVEL, 0.0, low)
         second = motion.move(Y)
+    p_differ = np.nan
+    if isinstance(a, Embedding) and isinstance(b, Embedding):
+        shared = [(a, rows), (b, columns)]
+        if (found := _permuted(shared, width, n_permutations, rng)) is not None:
+            p_differ, moved = found[0], np.fmax(found[1], moved)
     away = np.linalg.norm(second - X, axis=1)
     return Comparison(
         names=tuple(called[i] for i in rows),
@@ -286,7 +328,99 @@ def compare(
         low=np.minimum(low, away),  # draws have a mean of their own
         high=np.maximum(high, away),
         moved=moved,
+        p_differ=p_differ,
     )
+
+
+def _fits_of_groups(
+    answers: Any, groups: Any, people: ArrayLike | None, rng: np.random.Generator
+) -> tuple[Embedding, Embedding]:
+    """A map of each of two groups of people."""
+    from nearer._fit import fit, load_answers  # noqa: PLC0415 - a room above this one
+
+    loaded = load_answers(answers, people)
+    trials = loaded.trials
+    if trials.people is None:
+        raise InvalidInput(
+            "groups of people, and the answers do not say who gave them: add people="
+        )
+    if isinstance(groups, Mapping):
+        named = {str(name): group for name, group in groups.items()}
+        try:
+            groups = [named[str(name)] for name in trials.people.tolist()]
+        except KeyError as error:
+            raise InvalidInput(
+                f"groups: {error} is in none; name a group for each person"
+            ) from None
+    of_answer = np.asarray(groups)
+    if of_answer.shape != (len(trials),) or len(kinds := np.unique(of_answer)) != 2:
+        raise InvalidInput(
+            f"groups of shape {of_answer.shape} with {len(np.unique(of_answer))} different values: "
+            f"must be one of two for each of the {len(trials):,} answers, or a mapping from people"
+        )
+    known: dict[str, Any] = {"n_objects": loaded.n, "differ": "no", "random_state": rng}
+    d = fit(trials, **known).dimension
+    first, second = (fit(trials[of_answer == kind], n_components=d, **known) for kind in kinds)
+    return first, second
+
+
+def _permuted(
+    maps: Sequence[tuple[Embedding, NDArray[np.int64]]],
+    d: int,
+    n_permutations: int,
+    rng: np.random.Generator,
+) -> tuple[float, Floats] | None:
+    """Whether groups differ and which objects moved; None where people are not known."""
+    triplets, people, group = [], [], list[int]()
+    for which, (found, rows) in enumerate(maps):
+        who = found.details.get("answered_by")
+        if who is None or found.people is None:
+            return None
+        number = np.full(len(found.positions), -1)
+        number[rows] = np.arange(len(rows))
+        T = number[found.triplets]
+        kept = (T >= 0).all(axis=1) & (who >= 0)
+        triplets.append(T[kept])
+        people.append(len(group) + who[kept])
+        group += [which] * len(found.people)
+    n, first = len(maps[0][1]), np.array(group) == 0
+    answers = as_answers(np.concatenate(triplets), n)
+    counts = csr_array(
+        (np.ones(len(answers.row)), (np.concatenate(people), answers.row)),
+        shape=(len(first), len(answers)),
+    )
+    noise = replace(maps[0][0].details["posterior"].noise, bias=0.0)
+    start = fit_posterior(answers, d, noise, rng=rng).positions
+
+    def fitted(members: NDArray[np.bool_]) -> tuple[float, Floats]:
+        """How probable two maps are, and how far objects are displaced between them."""
+        found, total = [], 0.0
+        for side in (members, ~members):
+            some = replace(answers, weights=counts.T @ side.astype(np.float64))
+            X = some.maximise(noise, start, 300, 1e-6).positions
+            total += log_posterior(some, X, noise)
+            found.append(X)
+        return total, _trimmed(*found)
+
+    runs = [fitted(first), *(fitted(rng.permutation(first)) for _ in range(n_permutations))]
+    likely, away = (np.array(each) for each in zip(*runs, strict=True))
+    covariances = np.einsum("kni,knj->nij", away, away) / len(away)
+    size = np.einsum("kni,nij,knj->kn", away, np.linalg.pinv(covariances), away)
+    p_differ = float(np.mean(likely >= likely[0] - 1e-9 * abs(likely[0])))
+    moved = np.mean(size.max(axis=1)[:, None] >= size[0], axis=0)
+    return p_differ, np.maximum(moved, p_differ)
+
+
+def _trimmed(X: Floats, Y: Floats) -> Floats:
+    """Displacements after the half of the objects that moved least is laid over each other."""
+    n, d = X.shape
+    still = np.ones(n, dtype=bool)
+    for _ in range(_MOST_STEPS):
+        away = procrustes(X[still], Y[still]).move(Y) - X
+        before, still = still, _least(np.linalg.norm(away, axis=1), (n + d + 2) // 2)
+        if np.array_equal(before, still):
+            break
+    return np.asarray(away)
 
 
 def _agreement(X: Floats, Y: Floats, n_permutations: int, rng: np.random.Generator) -> Any:

@@ -389,7 +389,9 @@ class Embedding:
     @overload
     def plot(self, *, interactive: Literal[True], **options: Any) -> InteractiveMap: ...
 
-    def plot(self, *, interactive: bool = False, **options: Any) -> Axes | InteractiveMap:
+    def plot(
+        self, *, interactive: bool = False, people: bool = False, **options: Any
+    ) -> Axes | InteractiveMap:
         """Draw a map of the positions; `nearer.plotting.save` writes it to a file.
 
         Names and, where they are known, the regions that hold 95 % of each position are drawn;
@@ -400,11 +402,21 @@ class Embedding:
         interactive
             Make a page to explore, of which ``.html`` is one file that needs no other, instead of
             a drawing to print.
+        people
+            Draw how much the first two axes count for each person, instead of the map.
         options
             Those of `nearer.plotting.plot_positions`, such as ``colour`` and ``pictures``;
             of `nearer.plotting.explore_positions`, where interactive.
         """
         from nearer import plotting  # noqa: PLC0415 - a room above this one, needed only here
+
+        if people:
+            if self.weights is None or self.people is None:
+                raise InvalidInput(
+                    "people=True draws weights of people, and this map has none: "
+                    'nearer.fit(answers, people=…, differ="weights") fits them'
+                )
+            return plotting.plot_people(self.weights, self.people["id"], **options)
 
         options = {"labels": self.names, "covariances": self.covariances} | options
         placed = np.delete(np.arange(len(self.positions)), self.never_asked)

@@ -228,6 +228,7 @@ def _arrays(
         yield "the posterior's covariances", posterior.covariances, (n, d, d)
     if details.get("choices") is None and len(T):
         yield "weights", details.get("weights"), (len(T),)
+    yield "people of answers", details.get("answered_by"), (len(T),)
     yield "heads", details.get("heads"), (None,)
     yield "places", details.get("places"), (None,)
 

@@ -14,42 +14,47 @@ took who were recorded (`nearer.Pace`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import expit, stdtrit
+from scipy.special import expit, logit, ndtri, stdtrit
 
 from nearer import checks
 from nearer.algorithms.adaptive import TOGETHER, adaptive
 from nearer.algorithms.choose_questions import FIRST, GROWTH, expected_questions, most_questions
 from nearer.asking.oracles import PsychometricOracle
 from nearer.asking.run import run
+from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
+from nearer.fitting.likelihood import as_answers
 from nearer.fitting.people import Pace
-from nearer.fitting.posterior import QUESTIONS
+from nearer.fitting.posterior import QUESTIONS, fit_posterior
 from nearer.fitting.solver import margins
 from nearer.metrics import mean_kendall_tau
 from nearer.parallel import parallel_map
-from nearer.questions import random_questions
+from nearer.questions import Objects, Questions, answered, random_questions
 from nearer.trials import Task
 
 __all__ = [
     "TASKS_TRIED",
     "Forecast",
+    "PilotPlan",
     "StudyPlan",
     "TaskPlan",
     "forecast",
+    "plan_pilot",
     "plan_study",
     "plan_tasks",
     "scale_of",
 ]
 
 TASKS_TRIED = ("1 of 2", "odd-one-out", "1 of 4", "2 of 8", "4 of 12", "4 of 16")
+_FURTHER = 50  # people whose answers are predicted
 
 Floats = NDArray[np.float64]
 
@@ -130,10 +135,21 @@ class StudyPlan:
 
     def needed(self, accuracy: float) -> int | None:
         """The size that reaches this accuracy, between those tried; None where none does."""
-        best = np.maximum.accumulate(self.accuracy)
-        if best[-1] < accuracy:
-            return None
-        return int(np.exp(np.interp(accuracy, best, np.log(self.n_answers))))
+        return _reached(accuracy, self.n_answers, self.accuracy)
+
+
+def _reached(target: float, sizes: NDArray[np.int64], values: Floats) -> int | None:
+    """The size at which growing values reach a target, interpolated in its logarithm.
+
+    Examples
+    --------
+    >>> _reached(0.75, np.array([100, 400]), np.array([0.7, 0.8]))
+    200
+    """
+    best = np.maximum.accumulate(values)
+    return (
+        None if best[-1] < target else round(float(np.exp(np.interp(target, best, np.log(sizes)))))
+    )
 
 
 def plan_study(
@@ -176,6 +192,154 @@ def plan_study(
     runs = _simulations(n, n_components, noise, [(pair, m) for m in sizes.tolist()], n_repeats, rng)
     accuracy, agreement, tau, ceiling = np.median(runs, axis=0).T
     return StudyPlan(sizes, accuracy, agreement, tau, float(ceiling[-1]))
+
+
+@dataclass(frozen=True)
+class PilotPlan:
+    """What further studies like a pilot reach, against people and answers.
+
+    Attributes
+    ----------
+    n_people, n_answers
+        Numbers of people, and of all their answers together.
+    accuracy
+        ``(people, answers, 3)``: share of answers of further people that is predicted; the limits
+        of its 80 % interval, and its median between them.
+    tau
+        The same of Kendall's τ of distances from a head, in the map and in the one that people
+        have in common.
+    """
+
+    n_people: NDArray[np.int64]
+    n_answers: NDArray[np.int64]
+    accuracy: Floats
+    tau: Floats
+
+    def needed(self, tau: float, n_people: int) -> int | None:
+        """How many answers of so many people reach this τ; None where none does."""
+        at = int(np.flatnonzero(self.n_people == n_people)[0])
+        return _reached(tau, self.n_answers, self.tau[at, :, 1])
+
+
+def plan_pilot(
+    pilot: Embedding,
+    *,
+    n_people: Sequence[int] | None = None,
+    most: int | None = None,
+    n_repeats: int = 40,
+    random_state: int | np.random.Generator | None = None,
+) -> PilotPlan:
+    """Forecast what comparisons by more people, or more of them, are worth, from a pilot.
+
+    Each repeat takes one of the maps that the pilot leaves possible, and people like those of the
+    pilot, each with an own copy of the map: axes, sensitivity and lapses are those of a person of
+    the pilot drawn by lot, and objects lie elsewhere by as much as explains how the map moves with
+    the people who are asked. Their answers to random questions are fitted.
+
+    Parameters
+    ----------
+    pilot
+        What `nearer.fit` made of the pilot's answers, with people where they are known.
+    n_people
+        Numbers of people; None: as many as in the pilot, twice and four times that.
+    most
+        The most answers; None: eight times those of the pilot.
+    n_repeats
+        Studies simulated of each size.
+    random_state
+        Seed or generator.
+    """
+    posterior = pilot.details.get("posterior")
+    if posterior is None or not posterior.noise.prior or pilot.held_out is None:
+        raise InvalidInput(
+            "this pilot has no noise to plan with: too few answers, or not by nearer.fit"
+        )
+    asked = 1 if pilot.people is None else len(pilot.people)
+    people = np.array([asked, 2 * asked, 4 * asked] if n_people is None else n_people)
+    most = checks.whole("most", 8 * pilot.n_comparisons if most is None else most, least=100)
+    sizes = np.unique(np.geomspace(most / 32, most, 5).astype(np.int64))
+    rng = checks.generator(random_state)
+    maps = pilot.draws(n_repeats, rng)
+    given = [
+        (pilot, X, people, sizes, one) for X, one in zip(maps, rng.spawn(n_repeats), strict=True)
+    ]
+    runs = np.array(parallel_map(_like_pilot, given))
+    limits = np.quantile(runs, [0.1, 0.5, 0.9], axis=0, method="weibull")  # one more run is inside
+    limits = np.moveaxis(limits, 0, -1)
+    return PilotPlan(people, sizes, limits[0], limits[1])
+
+
+def _like_pilot(
+    pilot: Embedding, X: Floats, people: Objects, sizes: Objects, rng: np.random.Generator
+) -> Floats:
+    """Accuracy and τ of one simulated study, for each number of people and of answers."""
+    (n, d), posterior = X.shape, pilot.details["posterior"]
+    noise = replace(posterior.noise, bias=0.0)
+    found = np.empty((2, len(people), len(sizes)))
+    for i, count in enumerate(people.tolist()):
+        answer = _people_like(pilot, X, count + _FURTHER, rng)
+        questions = random_questions(n, int(sizes[-1]), rng)
+        rows = answer(np.arange(len(questions)) % count, questions)
+        test = answer(count + np.arange(QUESTIONS) % _FURTHER, random_questions(n, QUESTIONS, rng))
+        for j, size in enumerate(sizes.tolist()):
+            some = as_answers(rows[:size], n)
+            fit = fit_posterior(some, d, noise, start=pilot.positions)
+            right = fit.margins(test)[0] > 0
+            found[:, i, j] = right.mean(), mean_kendall_tau(X, fit.positions)
+    return found
+
+
+def _people_like(
+    pilot: Embedding, X: Floats, count: int, rng: np.random.Generator
+) -> Callable[[Objects, Questions], Objects]:
+    """How people answer who are like those of a pilot, each from an own copy of the map.
+
+    What the fit of the pilot took for noise is partly that people differ. So the sharpness of
+    their own curves is the one at which they agree with the common map as often as the fit says.
+    How much people differ, and how often they agree, are drawn as sure as the pilot knows them.
+    """
+    posterior = pilot.details["posterior"]
+    maps, sensitivity = np.tile(X, (count, 1, 1)), np.ones(count)
+    lapse = np.full(count, posterior.curve.lapse)
+    if pilot.people is not None and np.isfinite(pilot.people["sensitivity"]).all():
+        who = rng.integers(len(pilot.people), size=count)
+        sensitivity, lapse = pilot.people["sensitivity"][who], pilot.people["lapse"][who]
+        if pilot.weights is not None:
+            maps *= pilot.weights[who, None] ** 0.5
+        between = pilot.details.get("between_people")
+        if between is not None:  # their sum is the variance of a mean of so many people
+            variance = np.square(between).sum(axis=0).mean() * (len(pilot.people) - 3)
+            freedom = len(pilot.people) - 1
+            variance *= freedom / rng.chisquare(freedom)
+            maps += np.sqrt(variance) * rng.normal(size=maps.shape)
+
+    def near(who: Objects, questions: Questions, sharpness: float) -> Floats:
+        head, a, b = (maps[who, column] for column in questions.T)
+        margins = np.linalg.norm(head - b, axis=1) - np.linalg.norm(head - a, axis=1)
+        right = expit(sharpness * sensitivity[who] * margins)
+        return np.asarray(lapse[who] + (1 - 2 * lapse[who]) * right)
+
+    questions, asked = random_questions(len(X), QUESTIONS, rng), np.arange(QUESTIONS) % count
+    common = replace(posterior, positions=X, covariances=np.zeros_like(posterior.covariances))
+    p = common.probability(questions)
+    assert pilot.held_out is not None
+    held = pilot.held_out.new_people or pilot.held_out  # the agreement is as sure as this is
+    low, high = np.clip([held.low, held.high], 1e-3, 1 - 1e-3)
+    doubt = (logit(high) - logit(low)) / (2 * ndtri(0.975)) * rng.normal()
+    agreement = expit(logit(np.maximum(p, 1 - p).mean()) + doubt)
+
+    def excess(log_sharpness: float) -> float:
+        said = near(asked, questions, float(np.exp(log_sharpness)))
+        return float(np.where(p > 0.5, said, 1 - said).mean() - agreement)
+
+    low, high = (np.log(posterior.curve.sharpness / X.std()) + by for by in (-7.0, 7.0))
+    best = brentq(excess, low, high) if excess(low) < 0 < excess(high) else high
+    sharpness = float(np.exp(best))
+
+    def answer(who: Objects, questions: Questions) -> Objects:
+        return answered(questions, rng.random(len(who)) < near(who, questions, sharpness))
+
+    return answer
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,9 @@ _share = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
 @click.command("plan")
-@click.option("--objects", "n_objects", type=click.IntRange(4), required=True, help="Objects.")
+@click.option("--objects", "n_objects", type=click.IntRange(4), help="Objects.")
+@click.option("--pilot", type=click.Path(exists=True), help="Answers of a pilot to plan from.")
+@_several("--people", "people", type=click.IntRange(1), help="Numbers of people, with --pilot.")
 @_several("--dim", "dimensions", type=click.IntRange(1), default=(1, 2, 3, 5, 8))
 @_several("--noise", "noises", type=_below_half, default=(0, 0.1, 0.2), help="Wrong answers.")
 @click.option("--cost", type=click.FloatRange(0), help="Price of an answer.")
@@ -34,7 +36,9 @@ _share = click.FloatRange(0, 1, min_open=True, max_open=True)
 @json_option
 @scheduler_option
 def command(
-    n_objects: int,
+    n_objects: int | None,
+    pilot: str | None,
+    people: tuple[int, ...],
     dimensions: tuple[int, ...],
     noises: tuple[float, ...],
     cost: float | None,
@@ -52,6 +56,9 @@ def command(
     says how many comparisons and rounds `nearer embed` is expected to take, and with --cost how
     much money.
 
+    With --pilot, forecast accuracy and τ against people and answers, with 80 % intervals, from
+    answers of a pilot study, by people like those.
+
     With --hours, say which task is best in that time: comparisons, odd one out, or screens of which
     some are chosen.
     """
@@ -63,6 +70,12 @@ def command(
         raise click.UsageError("--answers and --hours both say how large the study is")
     if hours is None and tasks is not None:
         raise click.UsageError("--tasks compares tasks in a given time: add --hours")
+    if (pilot is None) == (n_objects is None):
+        raise click.UsageError("plan from --objects or from a --pilot: give one of them")
+    if pilot is not None or n_objects is None:
+        report, title, columns, lines = _from_pilot(str(pilot), people, most, targets, how)
+        _show(report, title, columns, lines, as_json=as_json)
+        return
     expected = [(d, wrong) for wrong, d in product(noises, dimensions) if d < n_objects]
     wanted = hours is not None or most is not None
     if wanted and len(expected) != 1:
@@ -80,6 +93,18 @@ def command(
         report = named | report
         d, wrong = expected[0]
         title = f"{n_objects:,} objects, {amount(d, 'dimension')}, {wrong:.0%} wrong answers{title}"
+    _show(report, title, columns, lines, as_json=as_json)
+
+
+def _show(
+    report: dict[str, Any],
+    title: str,
+    columns: dict[str, list[Any]],
+    lines: list[str],
+    *,
+    as_json: bool,
+) -> None:
+    """Print a plan."""
     if as_json:
         click.echo(json.dumps(report))
         return
@@ -106,6 +131,37 @@ def _forecast(n: int, expected: list[tuple[int, float]], cost: float | None) -> 
     columns = {head: [row[key] for row in rows] for head, key in heads.items()}
     lines = ["a rough estimate for nearer embed without a budget: a run may take half as many more"]
     return {"n_objects": n, "forecast": rows}, f"{n:,} objects", columns, lines
+
+
+def _from_pilot(
+    pilot: str,
+    people: tuple[int, ...],
+    most: int | None,
+    targets: tuple[float, ...],
+    how: dict[str, Any],
+) -> Shown:
+    from nearer import fit
+    from nearer.algorithms.plan import plan_pilot
+
+    seed = how["random_state"]
+    found = fit(pilot, random_state=seed)
+    plan = plan_pilot(found, n_people=people or None, most=most, random_state=seed)
+    rows = [(i, j) for i in range(len(plan.n_people)) for j in range(len(plan.n_answers))]
+    columns: dict[str, list[Any]] = {
+        "people": [int(plan.n_people[i]) for i, _ in rows],
+        "answers": [int(plan.n_answers[j]) for _, j in rows],
+    }
+    for head, values in (("of further people's answers", plan.accuracy), ("τ", plan.tau)):
+        limits = [values[i, j].round(3).tolist() for i, j in rows]
+        columns[head] = [f"{middle:.3f} ({low:.3f} to {high:.3f})" for low, middle, high in limits]
+    report = {"n_people": plan.n_people.tolist(), "n_answers": plan.n_answers.tolist()}
+    report |= {"accuracy": plan.accuracy.round(4).tolist(), "tau": plan.tau.round(4).tolist()}
+    needed = {n: {str(t): plan.needed(t, n) for t in targets} for n in report["n_people"]}
+    lines = ["in brackets: intervals that hold 80 times in 100"]
+    for n, sizes in needed.items():
+        said = [f"τ {t} " + (f"about {m:,}" if m else "more than that") for t, m in sizes.items()]
+        lines.append(f"answers needed of {amount(n, 'person', 'people')}: {', '.join(said)}")
+    return report | {"needed": needed}, f"studies like {pilot}", columns, lines
 
 
 def _count(

@@ -5,7 +5,13 @@
 
 from nearer.plotting.canvas import as_png, save
 from nearer.plotting.interactive_map import InteractiveMap, explore_positions
-from nearer.plotting.other_plots import plot_basis, plot_dimension, plot_world
+from nearer.plotting.other_plots import (
+    plot_basis,
+    plot_comparison,
+    plot_dimension,
+    plot_people,
+    plot_world,
+)
 from nearer.plotting.printed_map import plot_positions
 
 __all__ = [
@@ -13,7 +19,9 @@ __all__ = [
     "as_png",
     "explore_positions",
     "plot_basis",
+    "plot_comparison",
     "plot_dimension",
+    "plot_people",
     "plot_positions",
     "plot_world",
     "save",

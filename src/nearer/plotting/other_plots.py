@@ -17,9 +17,10 @@ from nearer.plotting.canvas import COLOURS, GREY, bare, check_axes, new_axes
 from nearer.plotting.map_inputs import read_inputs
 
 if TYPE_CHECKING:
+    from nearer.comparison import Comparison
     from nearer.dimension import DimensionEstimate
 
-__all__ = ["plot_basis", "plot_dimension", "plot_world"]
+__all__ = ["plot_basis", "plot_comparison", "plot_dimension", "plot_people", "plot_world"]
 
 _SHADE = "0.93"
 
@@ -156,3 +157,47 @@ def _draw_world(ax: Axes, where: NDArray[np.float64], cities: Any) -> None:
                 fontsize=8,
             )
     bare(ax)
+
+
+def plot_comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
+    """Draw two maps in one frame; arrows lead from the first to the second.
+
+    Objects that moved (below 0.05) are in colour. More than two dimensions are shown from the side
+    of the first map's greatest spread.
+    """
+    ax = new_axes() if ax is None else ax
+    both = np.concatenate([comparison.first, comparison.second])
+    n = len(comparison.first)
+    flat = read_inputs(both, most=2).places
+    flat = np.pad(flat, [(0, 0), (0, 2 - flat.shape[1])])
+    for (x, y), (u, v), p, name in zip(
+        flat[:n], flat[n:], comparison.moved, comparison.names, strict=True
+    ):
+        colour = COLOURS[0] if p <= 0.05 else GREY
+        ax.annotate("", (u, v), (x, y), arrowprops={"arrowstyle": "->", "color": colour})
+        ax.annotate(str(name), (x, y), fontsize=8, color=colour)
+    ax.scatter(flat[:n, 0], flat[:n, 1], s=10, color=GREY, linewidths=0)
+    if np.isfinite(comparison.p_differ):
+        ax.set_title(f"the groups differ: p = {comparison.p_differ:.3f}", fontsize=10)
+    return bare(ax)
+
+
+def plot_people(weights: ArrayLike, names: ArrayLike, ax: Axes | None = None) -> Axes:
+    """Draw how much the first two axes count for each person, as INDSCAL does.
+
+    On the diagonal both count as much as for the average person.
+
+    Examples
+    --------
+    >>> plot_people([[2.0, 0.5], [0.5, 2.0]], ["Ann", "Bea"]).get_xlabel()
+    'weight of axis 1'
+    """
+    ax = new_axes() if ax is None else ax
+    shown = np.asarray(weights, dtype=np.float64)[:, :2]
+    x, y = shown.T if shown.shape[1] == 2 else (shown[:, 0], np.zeros(len(shown)))
+    ax.scatter(x, y, s=14, color=COLOURS[0])
+    for name, u, v in zip(np.asarray(names).tolist(), x.tolist(), y.tolist(), strict=True):
+        ax.annotate(f" {name}", (u, v), fontsize=8)
+    ax.axline((0, 0), slope=1, color=GREY, lw=1)
+    ax.set(xlabel="weight of axis 1", ylabel="weight of axis 2")
+    return ax
