@@ -17,7 +17,6 @@ from nearer.plotting.canvas import COLOURS, GREY, bare, check_axes, new_axes
 from nearer.plotting.map_inputs import read_inputs
 
 if TYPE_CHECKING:
-    from nearer.comparison import Comparison
     from nearer.dimension import DimensionEstimate
 
 __all__ = ["plot_basis", "plot_comparison", "plot_dimension", "plot_people", "plot_world"]
@@ -159,7 +158,7 @@ def _draw_world(ax: Axes, where: NDArray[np.float64], cities: Any) -> None:
     bare(ax)
 
 
-def plot_comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
+def plot_comparison(comparison: Any, ax: Axes | None = None) -> Axes:
     """Draw two maps in one frame; arrows lead from the first to the second.
 
     Objects that moved (below 0.05) are in colour. More than two dimensions are shown from the side
