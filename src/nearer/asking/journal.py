@@ -126,17 +126,9 @@ class Journal:
         self._lock.close()
 
     def begin(self, run: Mapping[str, Any], drawn: Mapping[str, Any], names: Iterable[Any]) -> None:
-        """Begin a run, or go on with the one that is there.
+        """Begin a run, or go on with the one that is there; a journal of another run is refused.
 
-        Parameters
-        ----------
-        run
-            What identifies the run, in values that JSON can hold. A journal of another run is
-            refused, with what differs; options that change no question may differ.
-        drawn
-            What a new journal stores besides, such as the seed.
-        names
-            The names of the objects, if they have any.
+        `run` is what identifies it, in values of JSON; `drawn` a new journal stores besides.
         """
         now = json.loads(json.dumps(dict(run)))
         if not self.header:

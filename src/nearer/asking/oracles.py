@@ -590,9 +590,8 @@ def from_similarity(
             head, a, b = questions.T
         else:
             head, a, b = map(list, zip(*questions, strict=True))
-        closer = _similarities(f(head, a), len(questions)) - _similarities(
-            f(head, b), len(questions)
-        )
+        to_a, to_b = (_similarities(f(head, x), len(questions)) for x in (a, b))
+        closer = to_a - to_b
         known = np.abs(closer) > tie  # not so for NaN, which is no answer either
         return [bool(x > 0) if sure else None for x, sure in zip(closer, known, strict=True)]
 

@@ -139,15 +139,10 @@ def takes_uncertain(strategy: Strategy[Any]) -> bool:
 
 
 def wrapped(strategy: Strategy[T], answer: Callable[[Questions], Strategy[Answers]]) -> Strategy[T]:
-    """Answer every round of a strategy by another asking: the one driver of all wrappers.
+    """Answer every round of a strategy by another strategy: the one driver of all wrappers.
 
-    Parameters
-    ----------
-    strategy
-        What is wrapped.
-    answer
-        From the questions of a round to a strategy that returns their answers, or raises
-        `BudgetSpent` with those to the first of them.
+    `answer` makes, from the questions of a round, a strategy that returns their answers or raises
+    `BudgetSpent` with those to the first of them.
     """
     driven = _drive(strategy, answer)
     return _Strategy(driven, takes_uncertain=takes_uncertain(strategy))

@@ -276,20 +276,10 @@ def _find_gap(
 def bisect(
     low: Objects, high: Objects, questions: Callable[[Objects, Objects], Objects]
 ) -> Strategy[Objects]:
-    """Binary searches side by side: each round asks one question for each search that goes on.
+    """Binary searches side by side, each for a place from `low` to `high`.
 
-    Parameters
-    ----------
-    low, high
-        Each search is for a place from `low` to `high`.
-    questions
-        From the numbers of some searches and a place for each to one question for each. The answer
-        is True if the place that is searched for is this one or lies before it.
-
-    Returns
-    -------
-    strategy
-        Its result is the place that each search has found.
+    `questions` makes, from the numbers of some searches and a place for each, one question for
+    each: True if the place that is searched for is this one or lies before it.
     """
     low, high = low.copy(), high.copy()
     search = np.flatnonzero(low < high)

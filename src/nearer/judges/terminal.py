@@ -23,20 +23,16 @@ _PASS = {"?", " ", "0", "\x1b[A", "\x1bOA", "\xe0H"}
 _LEAVE = {"q", "\x03", "\x04"}
 
 
-class TerminalJudge:
-    """An oracle that asks the person at the terminal.
+def _key() -> str:
+    """One key, arrow keys as the few characters they send; a line where there is no terminal."""
+    if sys.stdin.isatty():
+        return str(click.getchar())
+    line = sys.stdin.readline()
+    return line.strip().lower() or ("q" if not line else " ")
 
-    Parameters
-    ----------
-    question
-        What is asked, with ``{head}`` where the head belongs.
-    read
-        Returns one key.
-    show
-        Takes one line of text.
-    random_state
-        Seed of which object is on the left.
-    """
+
+class TerminalJudge:
+    """An oracle that asks the person at the terminal; `read` returns a key, `show` takes a line."""
 
     expects_noise = True
     block_size = 1
@@ -45,13 +41,12 @@ class TerminalJudge:
         self,
         question: str = "Which is more like {head}?",
         *,
-        read: Callable[[], str] | None = None,
-        show: Callable[[str], object] | None = None,
+        read: Callable[[], str] = _key,
+        show: Callable[[str], object] = click.echo,
         random_state: int = 0,
     ) -> None:
         self._question, self._order = check_question(question), OptionOrder(random_state)
-        self._show: Callable[[str], object] = click.echo if show is None else show
-        self._read: Callable[[], str] = _key if read is None else read
+        self._read, self._show = read, show
         self._explained = False
         self.about = {"judge": "a person at the terminal", "question": question}
 
@@ -74,11 +69,3 @@ class TerminalJudge:
                 return None
             if key in _LEFT | _RIGHT:
                 return bool(shown.answer(key in _LEFT))
-
-
-def _key() -> str:
-    """One key, arrow keys as the few characters they send; a line where there is no terminal."""
-    if sys.stdin.isatty():
-        return str(click.getchar())
-    line = sys.stdin.readline()
-    return line.strip().lower() or ("q" if not line else " ")
