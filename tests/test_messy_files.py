@@ -153,7 +153,7 @@ def test_missing_rows_are_left_out_all_at_once(tmp_path):
     file.write_text(table(rows=rows))
     result = CliRunner().invoke(
         main,
-        ["fit", str(file), "--drop-bad-rows", "--dim", "1", "--bootstrap", "0", "--seed", "0",
+        ["fit", str(file), "--drop-bad-rows", "--dim", "1", "--seed", "0",
          "--out", str(tmp_path / "out")],
     )  # fmt: skip
     assert result.exit_code == 0, result.output
@@ -294,7 +294,7 @@ def test_embed_uses_names_and_says_what_it_does_not_use(tmp_path):
         main, ["embed", str(file), "--method", "rand+soe", "--dim", "9", "--out", str(out)]
     )
     assert wrong.exit_code == 2
-    assert "--dim 9: 4 objects span at most 3 dimensions; lower --dim" in wrong.stderr
+    assert "=9: 4 objects span at most 3 dimensions; lower" in wrong.stderr
 
 
 @pytest.mark.parametrize(("option", "words"), [
@@ -358,5 +358,5 @@ def test_results_go_to_no_folder_that_has_no_name(tmp_path, monkeypatch, command
     (tmp_path / "answers.csv").write_text(table())
     result = CliRunner().invoke(main, [*command, "--out", ""])
     assert result.exit_code == 2
-    assert "--out '': is no folder; name one, or . for this one" in result.stderr
+    assert "'': is no path of a file; give one" in result.stderr
     assert [p.name for p in tmp_path.iterdir()] == ["answers.csv"]
