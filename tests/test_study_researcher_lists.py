@@ -334,8 +334,9 @@ def test_small_things_on_the_web(tmp_path):
     web = Web(tmp_path / "s.db")
     body = {"consent_version": "1", "parameters": {"utm": "x" * 5000, "PROLIFIC_PID": "abc"}}
     assert web.client.post("/api/join", json=body).status_code == 200, "what else a link says"
-    body = {"consent_version": "1", "parameters": {"PROLIFIC_PID": "x" * 500}}
-    assert web.client.post("/api/join", json=body).status_code == 422
+    for name in ("x" * 500, "two\nlines", "half \ud800"):
+        body = json.dumps({"consent_version": "1", "parameters": {"PROLIFIC_PID": name}})
+        assert web.client.post("/api/join", content=body).status_code == 422
     for path in ("/", "/api/study", "/login", "/static/style.css", "/healthz"):
         head, get = web.client.head(path), web.client.get(path)
         assert (head.status_code, head.content) == (get.status_code, b"")

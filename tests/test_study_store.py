@@ -186,7 +186,12 @@ def test_a_study_is_made_whole_or_not_at_all(tmp_path):
 
 def test_one_server_at_a_time(tmp_path):
     path = make_study(tmp_path / "s.db")
-    with serving(path), pytest.raises(InvalidInput, match="another server"), serving(path):
-        pass
+    (tmp_path / "hard.db").hardlink_to(path)
+    (tmp_path / "soft.db").symlink_to(path)
+    for name in ("s.db", "hard.db", "soft.db"):
+        again = serving(tmp_path / name)
+        with serving(path), pytest.raises(InvalidInput, match="another server"), again:
+            pass
+    assert path.stat().st_mode & 0o777 == 0o600, "its owner alone can read it"
     with serving(path):
         pass

@@ -84,3 +84,19 @@ def test_a_catch_trial_looks_like_every_other_one(tmp_path):
     catches = "SELECT count(*) FROM questions WHERE purpose = 'catch'"
     assert web.study.store.reader().execute(catches).fetchone()[0] >= 10
     web.close()
+
+
+def test_a_clock_that_is_set_back_makes_nobody_a_liar(tmp_path):
+    bench = Bench(tmp_path / "s.db", fastest_ms=200, refuse_false_times=True)
+    person = bench.join()
+    first, second = bench.hand_out(person)
+    bench.clock.now += 1.0
+    assert bench.answer(person, first.lease, ms=900.0)
+    bench.clock.now -= 3600.0
+    bench.hand_out(person)
+    bench.clock.now += 1.0
+    assert bench.answer(person, second.lease, ms=900.0)
+    bench.clock.now += bench.board.config.lease_seconds + 1
+    bench.hand_out(bench.join())
+    assert len(bench.board.active) == 1, "leases end as if nothing had happened"
+    bench.close()

@@ -74,3 +74,30 @@ def test_withdrawing_again_and_again_disturbs_nobody(web):
             status = web.client.post("/api/withdraw", headers=headers).status_code
             assert status == 200
     assert web.answer(mine).json()["answered"] == 1
+
+
+def test_what_a_crash_has_left_is_emptied_when_the_study_is_opened(tmp_path):
+    import shutil
+
+    name = "5f3e-the-panel-id-of-somebody"
+    bench = Bench(tmp_path / "s.db", sync=True)
+    person = bench.join("prolific", name)
+    reader = bench.store.reader()
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM people").fetchone()  # so that the log stays
+    bench.write(withdraw, person)
+    crashed = tmp_path / "crashed"
+    crashed.mkdir()
+    for file in ("s.db", "s.db-wal"):
+        shutil.copy(tmp_path / file, crashed / file)
+    reader.execute("COMMIT")
+    bench.close()
+    files = lambda: [p.name for p in crashed.iterdir() if name.encode() in p.read_bytes()]  # noqa: E731
+    assert files()
+    opened = Bench(crashed / "s.db")
+    for _ in range(100):
+        if not files():
+            break
+        time.sleep(0.1)
+    assert files() == [], "while it is served"
+    opened.close()

@@ -76,8 +76,10 @@ class Identity(NamedTuple):
         """Which panel sent a person, as whom, and what else it said; the rest is left alone."""
         for panel, (parameter, more) in PANELS.items():
             external = parameters.get(parameter, "")
-            if len(external) > _LONGEST:
-                raise Refusal(422, f"{parameter}: at most {_LONGEST} characters are taken")
+            if len(external) > _LONGEST or "\n" in external:
+                raise Refusal(
+                    422, f"{parameter}: must be one line of at most {_LONGEST} characters"
+                )
             if external:
                 details = {key: parameters[key][:_LONGEST] for key in more if key in parameters}
                 return cls(panel, external, json.dumps(details))

@@ -231,6 +231,7 @@ class Store:
         self._rng = rng or np.random.default_rng()
         self._version: int | None = None  # of the file that the board was built from
         self._watchers: list[Callable[[Board], None]] = []
+        self._latest = self._ahead = 0.0
         self._erased = True  # another process may have left in the log what it erased
         self._waiting: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
         self._readers = threading.local()
@@ -299,7 +300,7 @@ class Store:
             self._db.execute("BEGIN IMMEDIATE")
             self._refresh()
             before = self._db.total_changes
-            ledger = Ledger(self._db, self._board, self._clock, self._rng)
+            ledger = Ledger(self._db, self._board, self._now, self._rng)
             for change, future in group:
                 try:
                     settled.append((future.set_result, change(ledger)))
@@ -339,6 +340,13 @@ class Store:
             self._board, self._version = replay(self._db), version
             self._erased = True
             self._publish()
+
+    def _now(self) -> float:
+        """Seconds since the epoch; where the clock is set back it goes on from where it was."""
+        now = self._clock() + self._ahead
+        self._ahead += max(self._latest - now, 0.0)
+        self._latest = max(self._latest, now)
+        return self._latest
 
     def _publish(self) -> None:
         board = self._board
