@@ -127,3 +127,12 @@ def test_the_set_up_link_leads_to_the_dashboard(tmp_path):
     assert web.client.post(f"/setup/{web.setup}", data=who).headers["location"] == "/dashboard"
     assert web.client.get("/dashboard").status_code == 200
     web.close()
+
+
+def test_a_full_disk_at_set_up_uses_up_no_link(tmp_path):
+    web = Web(tmp_path / "s.db")
+    web.study.store._db.execute("PRAGMA query_only = ON")
+    assert web.client.post(f"/setup/{web.setup}", data=WHO).status_code == 503
+    web.study.store._db.execute("PRAGMA query_only = OFF")
+    assert web.client.post(f"/setup/{web.setup}", data=WHO).status_code == 303
+    web.close()

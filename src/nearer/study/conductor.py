@@ -22,9 +22,8 @@ from typing import Any
 from nearer.errors import NearerError
 from nearer.study.actions import AHEAD, add_map, pose
 from nearer.study.board import Board, Ledger
-from nearer.study.store import Store
+from nearer.study.store import AGAIN, Store
 
-_PAUSE = 1.0  # after a job that failed, or brought nothing, as few objects have few questions
 Job = dict[str, Any]
 
 
@@ -148,11 +147,11 @@ class _Loop(threading.Thread):
             if self._stopped or job is None:
                 return
             try:
-                pause = 0.0 if self._keep(job, self.ask(job)) else _PAUSE
+                pause = 0.0 if self._keep(job, self.ask(job)) else AGAIN
                 self.trouble = None
             except (NearerError, OSError, RuntimeError, ValueError) as error:
                 self.trouble = None if self._stopped else f"{self.name} failed: {error}"
-                pause = _PAUSE
+                pause = AGAIN
             with self._news:
                 self._news.wait_for(lambda: self._stopped, pause)
 

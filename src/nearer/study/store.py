@@ -195,7 +195,7 @@ T = TypeVar("T")
 Change = Callable[[Ledger], T]
 Waiting = tuple[Change[Any], "Future[Any]"]
 
-_AGAIN = 1.0  # seconds until emptying the write-ahead log is tried again
+AGAIN = 1.0  # seconds until what failed, or brought nothing, is tried again
 
 
 @dataclass(frozen=True)
@@ -279,7 +279,7 @@ class Store:
         while running:
             group: list[Waiting] = []
             with contextlib.suppress(queue.Empty):
-                first = self._waiting.get(timeout=_AGAIN if self._erased else None)
+                first = self._waiting.get(timeout=AGAIN if self._erased else None)
                 taken = [first, *(self._waiting.get() for _ in range(self._waiting.qsize()))]
                 running = None not in taken
                 # From here on a caller who went away can no longer cancel: it is made or not.
