@@ -63,7 +63,7 @@ def test_work_is_done_by_other_processes(cluster):
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # of newer Pythons
-@pytest.mark.parametrize("backend", ["threading", "multiprocessing", "loky"])
+@pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_every_backend_takes_functions_made_inside_others(backend):
     held = np.arange(3)
 

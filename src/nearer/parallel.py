@@ -37,22 +37,7 @@ def parallel_map(work: Callable[..., T], arguments: Iterable[tuple[Any, ...]]) -
         return [work(*args) for args in arguments]
     from joblib import Parallel, delayed  # noqa: PLC0415 - slow to import
 
-    call = delayed(_picklable(work))
-    return list(Parallel()(call(*args) for args in arguments))
-
-
-def _picklable(work: Callable[..., T]) -> Callable[..., T]:
-    """The function in a form that processes can receive, also one defined inside another.
-
-    Only the multiprocessing backend needs it; the others send what a function holds only once.
-    """
-    from joblib import wrap_non_picklable_objects  # noqa: PLC0415
-    from joblib.parallel import get_active_backend  # noqa: PLC0415
-
-    if type(get_active_backend()[0]).__name__ != "MultiprocessingBackend":
-        return work
-    wrapped: Callable[..., T] = wrap_non_picklable_objects(work)
-    return wrapped
+    return list(Parallel()(delayed(work)(*args) for args in arguments))
 
 
 def is_parallel() -> bool:

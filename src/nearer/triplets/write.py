@@ -208,10 +208,10 @@ def write_trials(path: str | os.PathLike[str], trials: Trials, *, form: str = "a
             f"{os.fspath(path)}: the form {form!r} is written to {', '.join(chosen.suffixes)}, not "
             f"to {what}; use one of these"
         )
-    if not chosen.takes(trials):
+    if not _takes(form, trials):
         raise InvalidInput(
-            f"trials of the task {trials.kind!r}: {form} takes {chosen.rule}; use another form, or "
-            "write trials.triplets()[0] with write_triplets"
+            f"trials of the task {trials.kind!r}: {form} takes {chosen.takes}; use another form, "
+            "or write trials.triplets()[0] with write_triplets"
         )
     if form != "screens":
         trials = _without_weights(trials)
@@ -358,43 +358,33 @@ def _things(trials: Trials, suffix: str) -> Any:
     return np.take_along_axis(kept.shown, order, axis=1)
 
 
-def _three(trials: Trials) -> bool:
-    return trials.kind == "odd-one-out" and bool((trials.n_shown == 3).all())
-
-
-def _with_query(trials: Trials) -> bool:
-    return trials.kind == "near"
-
-
-def _one(trials: Trials) -> bool:
-    return _with_query(trials) and len(trials) > 0 and bool((trials.wanted == 1).all())
-
-
 class _Form(NamedTuple):
-    """Suffixes, which trials are taken, the same in words, and what the file holds."""
+    """Suffixes, the trials that are taken, and what a file of them holds."""
 
     suffixes: tuple[str, ...]
-    takes: Callable[[Trials], bool]
-    rule: str
+    takes: str
     content: Callable[[Trials, str], Any]
 
 
+_QUERY, _THREE = "choices with a query", "odd one out of three"
 _FORMS = {
-    "screens": _Form(
-        _LINES,
-        lambda t: _with_query(t) or _three(t),
-        "choices with a query, and odd one out of three",
-        _screens,
-    ),
-    "jspsych": _Form((".json", ".csv", *_LINES), _one, "choices of one, with a query", _jspsych),
-    "psiz": _Form((".json", *_HDF5), _with_query, "choices with a query", _psiz),
-    "votes": _Form(
-        (".json",),
-        lambda t: _one(t) and bool((t.n_shown == 2).all()),
-        "comparisons, 1 of 2",
-        _votes,
-    ),
-    "things": _Form((".txt", ".npy"), _three, "odd one out of three", _things),
+    "screens": _Form(_LINES, f"{_QUERY}, and {_THREE}", _screens),
+    "jspsych": _Form((".json", ".csv", *_LINES), "choices of one, with a query", _jspsych),
+    "psiz": _Form((".json", *_HDF5), _QUERY, _psiz),
+    "votes": _Form((".json",), "comparisons, 1 of 2", _votes),
+    "things": _Form((".txt", ".npy"), _THREE, _things),
 }
 _OF_SUFFIX = dict.fromkeys(_LINES, "screens") | dict.fromkeys(_HDF5, "psiz")
 _OF_SUFFIX |= dict.fromkeys((".txt", ".npy"), "things")
+
+
+def _takes(form: str, trials: Trials) -> bool:
+    """Whether trials can be written in a form."""
+    near = trials.kind == "near"
+    three = trials.kind == "odd-one-out" and bool((trials.n_shown == 3).all())
+    one = near and len(trials) > 0 and bool((trials.wanted == 1).all())
+    if form in ("screens", "psiz"):
+        return near or (three and form == "screens")
+    if form == "votes":
+        return one and trials.are_comparisons
+    return one if form == "jspsych" else three
