@@ -134,9 +134,11 @@ _FORMS = (
     Form("odd-one-out", _THREE, "odd", (*_THREE, "odd")),
     Form("odd-one-out", (*_TWO, "odd"), "odd", (*_TWO, "odd")),
     Form("odd-one-out", _THREE, "answer"),
+    Form("odd-one-out", _THREE, "chosen"),
     Form("most-central", _THREE, "central", (*_THREE, "central")),
     Form("most-central", (*_TWO, "central"), "central", ("central", *_TWO)),
     Form("most-central", _THREE, "answer"),
+    Form("most-central", _THREE, "chosen"),
     Form("triplets", ("head", "near", "far"), "near", ("head", "near", "far")),
     Form("answers", ("head", "a", "b"), "chosen"),
     Form("answers", ("head", "a", "b"), "answer", ("head", "a", "b", "answer")),
@@ -148,7 +150,7 @@ def _form_of(parts: Iterable[str], kind: str = "auto") -> Form | None:
     have = set(parts)
     # Beside a triplet or a central one, a column called "choice" is not the odd one of three.
     if {"head", "near", "far"} <= have or "central" in have:
-        have.discard("answer")
+        have -= {"answer", "chosen"}
     fitting = (form for form in _FORMS if kind in ("auto", form.kind) and have >= {*form.parts})
     return next(fitting, None)
 
@@ -270,25 +272,20 @@ def layout(table: Table, options: Options) -> tuple[Table, dict[str, int], Form]
 def _has_no_head(table: Table, known: Mapping[str, int]) -> bool:
     """Whether answers choose among three of which one only seems to be the head.
 
-    With ``left,center,right,choice`` some answers are the object in the middle, its column, or the
-    third place; a head is never the answer.
+    With ``left,center,right,choice`` some answers are the column in the middle or the third place.
     """
     if not table.header or not {"head", "a", "b"} <= known.keys():
         return False
-    said = table.column(known["answer"])
-    three = [table.column(known[part]) for part in ("head", "a", "b")]
-    words = [plain_word(table.header[known[part]]) for part in ("head", "a", "b")]
-    given = {text for text in said if text not in EMPTY}
+    three = [known[part] for part in ("head", "a", "b")]
+    words = [plain_word(table.header[i]) for i in three]
     if words[0] not in ("center", "centre", *"abci"):
         return False
-    numbered = any(text.isdecimal() for column in three for text in column)
-    if given in ({"0", "1", "2"}, {"1", "2", "3"}) and not numbered:
+    given = {text for text in table.column(known["answer"]) if text not in EMPTY}
+    named = {plain_word(text) for text in given}
+    if words[0] in named and named <= set(words):
         return True
-    answers = [
-        (x, plain_word(x), shown) for x, *shown in zip(said, *three, strict=True) if x in given
-    ]
-    names_head = any(x == shown[0] or word == words[0] for x, word, shown in answers)
-    return names_head and all(x in shown or word in words for x, word, shown in answers)
+    numbered = any(text.isdecimal() for i in three for text in table.column(i))
+    return given in ({"0", "1", "2"}, {"1", "2", "3"}) and not numbered
 
 
 def _with_header(table: Table, options: Options) -> Table:
@@ -377,7 +374,7 @@ def assumed(table: Table, parts: Mapping[str, int], form: Form, options: Options
         # a table of numbers and nothing else
         is_plain = table.object_names is None and table.frame.columns[-1] == len(form.order) - 1
         return _ASSUMED[form.kind] if is_plain else ""
-    if form.kind == "odd-one-out" and form.said == "answer":
+    if form.kind == "odd-one-out" and form.said in ("answer", "chosen"):
         return _ASSUMED[form.kind]
     three = ("head", "near", "far") if "near" in parts else ("head", "a", "b")
     names = [table.header[parts[part]] for part in three if part in parts]

@@ -303,7 +303,16 @@ def _choices(table: Table, parts: Mapping[str, int], form: Form, options: Option
     if says == "answer" and kind == "near" and called_so:
         says = "verdict"  # a column without a name, or one that the user calls an answer
     how: dict[str, Any] = {"columns": columns, "says": says, "first": options.first}
-    return choices_of_rows(table, kind, objects, form.objects, said, **how)
+    try:
+        return choices_of_rows(table, kind, objects, form.objects, said, **how)
+    except BadRow as fault:
+        if kind != "near" or any(said[row] != str(objects[row, 0]) for row in fault.rows):
+            raise
+        three = sorted(parts[part] for part in form.objects)
+        names = dict(zip(("item1", "item2", "item3"), map(table.called, three), strict=True))
+        named = columns_option(names | {"answer": table.called(parts[form.said])})
+        what = f"{fault}; where one of three is chosen and none is the head, say so: {named}"
+        raise BadRow(what, fault.rows) from None
 
 
 def _objects(table: Table, columns: Sequence[int]) -> NDArray[Any]:
