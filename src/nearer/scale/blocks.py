@@ -41,9 +41,8 @@ Renumber = Callable[[Rows], Rows]
 
 BLOCK = 1 << 20  # rows read at a time: 24 MB as they are in most files
 HELD_OUT = 1 << 17  # answers; the standard error of their accuracy is below .0014
-READ = 1 << 22  # rows a block of a pass: two parts for two cores where there are 10⁶ objects
-_ROW = 12  # bytes
-_MOST_HELD = 1 / 32  # share of the answers, however few there are
+READ = _fit.MANY  # rows a block of a pass: as many as are fitted without blocks
+_ROW = 3 * np.dtype(np.int32).itemsize  # bytes
 _BITS = 16  # of a hash: its values part 10⁹ answers into groups of 15,000
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2⁶⁴ divided by the golden ratio, which spreads numbers
 _THREE = ("head", "near", "far")
@@ -347,7 +346,7 @@ def _arranged(
 
     The first hashes belong to answers held out, the last ones to the sample.
     """
-    most = min(HELD_OUT * n_shares, int(_MOST_HELD * counts.sum()))
+    most = min(HELD_OUT * n_shares, int(counts.sum()) * HELD_OUT // READ)
     n_held = int(np.searchsorted(np.cumsum(counts), most, side="right"))
     n_sampled = np.searchsorted(np.cumsum(counts[::-1]), _fit.MANY * n_shares, side="right")
     first_sampled = len(counts) - int(n_sampled) * sampled

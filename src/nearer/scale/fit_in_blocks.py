@@ -3,9 +3,9 @@
 The dimension is estimated from a sample of the answers. The fit starts in more dimensions with
 some of the answers, reduces them, and goes on with all answers but those held out
 (`nearer.scale.blocks`). The held-out answers show whether the answers are exact. If not, the curve
-that fits them gives the rate of errors and the unit of distance. The prior is as wide as the
-positions then are, since with many answers a coordinate it hardly matters. A last fit, from there,
-includes the held-out answers.
+that fits them gives the rate of errors and the unit of distance, for one more fit. The prior is as
+wide as the positions then are, since with many answers a coordinate it hardly matters. A last fit,
+from there and in the unit that is then found, includes the held-out answers.
 
 Passes over answers on disk read block after block. Their sums are added in the order of the blocks,
 so that a fit gives the same bits every time. All answers have the same weight.
@@ -36,7 +36,7 @@ from nearer.embedding import Embedding, HeldOutAccuracy, Phase
 from nearer.errors import InvalidInput
 from nearer.files import read_numpy, write_bytes
 from nearer.fitting.heldout import as_noise, fit_curve
-from nearer.fitting.initial import ENOUGH, EXTRA, ROUGH, is_exact, random_start
+from nearer.fitting.initial import ENOUGH, EXTRA, FEWEST, ROUGH, is_exact, random_start
 from nearer.fitting.likelihood import Curve, MarginForecast, Noise, moderate
 from nearer.fitting.posterior import Posterior
 from nearer.fitting.solver import (
@@ -54,12 +54,6 @@ from nearer.questions import Floats, share_interval
 from nearer.scale.blocks import READ, Stored, as_source, store
 
 __all__ = ["BlockPasses", "Checkpoint", "fit_many", "in_blocks", "lay_out"]
-
-_MOST_DRAWN = 1 << 25  # answers in memory on the way to fewer dimensions: 384 MiB
-_SAMPLED = 30  # answers an object in the sample that settles the dimension
-_TELLING = 12  # … without which it settles nothing: three a coordinate of four dimensions
-_ATTEMPTS = 3  # fits to noisy answers, each in the unit that the one before has found
-_SAME = 1.25  # units of distance that differ by less are the same
 
 Layout = Callable[[Stored], tuple[Passes, Passes]]
 
@@ -135,7 +129,7 @@ class BlockPasses(Passes):
 
     def few(self, size: int, rng: np.random.Generator) -> Passes:
         """Some of the answers, drawn at random from every block, in memory."""
-        share = min(size, _MOST_DRAWN) / max(len(self), 1)
+        share = size / max(len(self), 1)
         drawn, at = np.empty((math.ceil(share * len(self)), 3), dtype=np.int32), 0
         for rows in self._blocks():
             count = min(math.ceil(share * len(rows)), len(drawn) - at)
@@ -272,12 +266,12 @@ def fit_many(
 def _dimension(answers: Stored, goal: Goal, rng: np.random.Generator) -> DimensionEstimate:
     """How many dimensions a sample of the answers needs."""
     rows, n = answers.sample, answers.n_objects
-    if len(rows) < min(_TELLING * n, answers.n_rows // 2):
+    if len(rows) < min(FEWEST * EXTRA * n, answers.n_rows // 2):
         raise InvalidInput(
             f"n_components='auto': {len(rows):,} answers, as many as are sampled, do not tell the "
             f"dimension of {n:,} objects; say it, n_components=… or --dim …"
         )
-    size = max(SETTLED, _SAMPLED * n)
+    size = max(SETTLED, ENOUGH * EXTRA * n)
     if len(rows) > size:
         rows = rows[np.sort(rng.choice(len(rows), size, replace=False))]
     exactly = goal.method != "noisy"
@@ -304,31 +298,36 @@ class _ManyAnswers:
         self._n, self._d = answers.n_objects, goal.d or 1
 
     def embedding(self, estimate: DimensionEstimate | None, call: str) -> Embedding:
-        method, noise, ridge = self._goal.method, Noise(), 0.0
-        covariances = np.zeros((self._n, self._d, self._d))
+        method = self._goal.method
         loss = Loss("soe" if method in ("auto", "noisy") else method)
         fit = self._fit("without those held out", self._reduced(loss), self._seen, loss)
-        right, curve = self._predicted(fit.positions, covariances)
+        exact_covariances = np.zeros((self._n, self._d, self._d))
+        found = Posterior(fit.positions, exact_covariances, Noise())
+        right, curve = self._predicted(found)
         if method == "auto":
             wrong = int((right < 1).sum())
             exact = is_exact(wrong, len(right), len(self._seen), self._n * self._d)
             method = "soe" if exact else "noisy"
-        for attempt in range(_ATTEMPTS if method == "noisy" else 0):
-            noise, start = as_noise(fit.positions, curve), curve.sharpness * fit.positions
-            loss, ridge = noise.loss, noise.ridge(self._every.total)
-            fit = self._fit(f"noisy answers, {attempt + 1}", start, self._seen, loss, ridge)
-            covariances = self._covariances(fit.positions, noise, self._seen)
-            right, curve = self._predicted(fit.positions, covariances)
-            if 1 / _SAME < curve.sharpness < _SAME:
-                break
-        fit = self._fit("all answers", fit.positions, self._every, loss, ridge)
         if method == "noisy":
-            covariances = self._covariances(fit.positions, noise, self._every)
-        posterior = Posterior(
-            fit.positions, covariances, noise, curve, fit.loss, self._kept.steps, fit.converged
-        )
-        error_rate = self._every.share_violated(fit.positions)
-        return _embedding(self._answers, method, posterior, estimate, right, error_rate, call)
+            found = self._noisy("noisy answers", found, curve, self._seen)
+            right, curve = self._predicted(found)
+            found = self._noisy("all answers", found, curve, self._every)
+            curve = replace(curve, sharpness=1.0)  # which the unit now is
+        else:
+            fit = self._fit("all answers", fit.positions, self._every, loss)
+            found = replace(found, positions=fit.positions, loss=fit.loss, converged=fit.converged)
+        found = replace(found, curve=curve, n_iter=self._kept.steps)
+        error_rate = self._every.share_violated(found.positions)
+        return _embedding(self._answers, method, found, estimate, right, error_rate, call)
+
+    def _noisy(self, name: str, found: Posterior, curve: Curve, passes: Passes) -> Posterior:
+        """A fit to noisy answers in the unit in which the curve is steepest by one."""
+        X, noise = found.positions, as_noise(found.positions, curve)
+        ridge = noise.ridge(self._every.total)
+        fit = self._fit(name, curve.sharpness * X, passes, noise.loss, ridge)
+        information = passes.information(fit.positions, noise.lapse, noise.tail)
+        covariances = np.linalg.inv(information + np.eye(self._d) / noise.prior**2)
+        return Posterior(fit.positions, covariances, noise, loss=fit.loss, converged=fit.converged)
 
     def _reduced(self, loss: Loss) -> Floats:
         """Positions from some of the answers, in one dimension fewer after the other."""
@@ -357,16 +356,12 @@ class _ManyAnswers:
         how = {"loss": loss, "ridge": ridge, "max_iter": self._goal.max_iter, "tol": tol}
         return self._kept.stage(name, lambda: start, lambda: passes, **how)
 
-    def _covariances(self, X: Floats, noise: Noise, passes: Passes) -> Floats:
-        information = passes.information(X, noise.lapse, noise.tail)
-        return np.asarray(np.linalg.inv(information + np.eye(self._d) / noise.prior**2))
-
-    def _predicted(self, X: Floats, covariances: Floats) -> tuple[Floats, Curve]:
+    def _predicted(self, found: Posterior) -> tuple[Floats, Curve]:
         """Which of the answers held out were predicted, and the curve that fits them best."""
         rows = self._answers.held_out
         if not len(rows):
             return np.empty(0), Curve()
-        forecast = MarginForecast(moderate(*Posterior(X, covariances, Noise()).margins(rows)))
+        forecast = MarginForecast(moderate(*found.margins(rows)))
         curve, _ = fit_curve(forecast, np.ones(len(rows)))
         return forecast.right, curve
 

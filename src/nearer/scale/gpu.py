@@ -45,7 +45,7 @@ DEVICE = "cpu" if _INTERPRETED else "cuda"
 
 _CELLS = 1 << 24  # numbers held at a time outside the Triton kernel
 _BLOCK = 256  # triplets a program; 128 to 1,024 measured alike
-_NOTHING = -1e300  # logarithm of a sum without terms; infinity has no slope
+_NOTHING = 0.5 * torch.finfo(torch.float64).min  # log of no sum; infinity has no slope
 _STEPS = 10  # that L-BFGS remembers, as on the processor
 
 Tensor = Any
