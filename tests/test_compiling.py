@@ -13,10 +13,10 @@ from nearer._kernels.compiling import side_by_side
 FIRST = """
 import numpy as np
 from nearer._kernels.compiling import when_compiling
-from nearer._kernels.rankings import kendall_tau_rows
+from nearer._kernels.comparisons import gaps
 with when_compiling(lambda: print("compiling")):
-    kendall_tau_rows(np.arange(6.0).reshape(2, 3), np.arange(6.0).reshape(2, 3))
-    kendall_tau_rows(np.arange(6).reshape(3, 2).T, np.ones((2, 3), dtype=np.float32))
+    for n in (3, 4):
+        gaps(np.eye(n), np.array([[0, 1, 2]], dtype=np.int32))
 """
 
 

@@ -8,18 +8,9 @@ from scipy.spatial.distance import cdist
 from scipy.stats import kendalltau
 
 from nearer import metrics
-from nearer._kernels.rankings import kendall_tau_rows
 from nearer.errors import InvalidInput
 
 seeds = st.integers(0, 2**32 - 1)
-
-
-@given(seeds, st.integers(2, 60), st.sampled_from([2, 5, 1000]))
-def test_kendall_tau_is_scipys_ties_included(seed, n, levels):
-    rng = np.random.default_rng(seed)
-    x, y = rng.integers(levels, size=(2, 3, n)).astype(float)
-    expected = [kendalltau(a, b).statistic for a, b in zip(x, y, strict=True)]
-    np.testing.assert_allclose(kendall_tau_rows(x, y), expected, atol=1e-12)
 
 
 def pair(seed=0, n=60, noise=0.3):

@@ -1,4 +1,4 @@
-r"""Loops of a fit to comparisons: passes over answers, steps of the optimiser, a random walk.
+r"""Loops over comparisons: passes of a fit, steps of the optimiser, a random walk; rankings.
 
 *Losses.* Every loss of `nearer.fitting.solver` is a function of two squared distances, head to near
 and head to far. `_slopes` knows the six functions; a pass knows how a slope in a squared distance
@@ -48,11 +48,13 @@ __all__ = [
     "STE",
     "TSTE",
     "StepMemory",
+    "count_below",
     "counted",
     "gaps",
     "in_cache_order",
     "information",
     "margins",
+    "most_below",
     "value_and_gradient",
     "walk",
 ]
@@ -521,3 +523,54 @@ def walk(
             if chances[sweep, i, 1] < math.exp(-max(cost, 0.0)):
                 for k in range(X.shape[1]):
                     X[i, k] += step * v[k]
+
+
+# rankings that answers make: of objects `ranks` (n, k); `short` and `bound` name the ranking in
+# which each has the fewest members below it, and how many; only those need be compared with it
+
+
+@helper
+def _count(ranks: Ints, members: Ints, x: int, column: int, bound: int, needed: int) -> int:
+    """How many of the first `bound` members, in the order of that column, x is above.
+
+    Gives up with less than `needed` as soon as that many are out of reach.
+    """
+    k = ranks.shape[1]
+    total = 0
+    for i in range(bound):
+        if total + bound - i < needed:
+            break
+        y = members[column, i]
+        below = True
+        for j in range(k):
+            if ranks[y, j] >= ranks[x, j]:
+                below = False
+                break
+        if below:
+            total += 1
+    return total
+
+
+@kernel
+def count_below(ranks: Ints, members: Ints, short: Ints, bound: Ints) -> Ints:
+    """For each object, how many members it is above."""
+    n = ranks.shape[0]
+    counts = np.zeros(n, dtype=np.int64)
+    for x in range(n):
+        counts[x] = _count(ranks, members, x, short[x], bound[x], 0)
+    return counts
+
+
+@kernel
+def most_below(
+    ranks: Ints, members: Ints, short: Ints, bound: Ints, order: Ints
+) -> tuple[int, int]:
+    """The first object, in `order` of falling bound, that is above most members; and how many."""
+    best, most = order[0], -1
+    for x in order:
+        if bound[x] <= most:
+            break
+        count = _count(ranks, members, x, short[x], bound[x], most + 1)
+        if count > most:
+            best, most = x, count
+    return best, most

@@ -33,7 +33,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nearer._kernels.rankings import count_below, most_below
+from nearer._kernels.comparisons import count_below, most_below
 from nearer.errors import InvalidInput
 
 __all__ = [

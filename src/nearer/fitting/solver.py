@@ -554,12 +554,9 @@ def margin_moments(
     X: Floats, covariances: Floats, questions: NDArray[np.integer], tail: float
 ) -> tuple[Floats, Floats]:
     """Mean and variance of each question's margin when objects vary independently."""
-    if wants_gpu(len(questions), len(X), X.shape[1] ** 2):
-        mean, variance = gpu().margins(X, covariances, questions, tail)
-    else:
-        from nearer._kernels.comparisons import margins as on_processor  # noqa: PLC0415
+    from nearer._kernels.comparisons import margins as moments  # noqa: PLC0415 - compiles
 
-        mean, variance = on_processor(X, covariances, questions, tail)
+    mean, variance = moments(X, covariances, questions, tail)
     return np.asarray(mean), np.asarray(variance)
 
 

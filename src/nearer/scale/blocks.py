@@ -43,7 +43,8 @@ BLOCK = 1 << 20  # rows read at a time: 24 MB as they are in most files
 HELD_OUT = 1 << 17  # answers; the standard error of their accuracy is below .0014
 READ = _fit.MANY  # rows a block of a pass: as many as are fitted without blocks
 _ROW = 3 * np.dtype(np.int32).itemsize  # bytes
-_BITS = 16  # of a hash: its values part 10⁹ answers into groups of 15,000
+# Bits of a hash: fewer answers have one value than are held out, up to HELD_OUT² of them.
+_BITS = HELD_OUT.bit_length() - 1
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2⁶⁴ divided by the golden ratio, which spreads numbers
 _THREE = ("head", "near", "far")
 _NONE = np.empty((0, 3), dtype=np.int32)

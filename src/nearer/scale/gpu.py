@@ -7,7 +7,7 @@ Atomic additions come in any order, so that results agree with the processor's u
 Positions are float32: soe's unit is the margin, and a map of a million objects spans some thousand
 of them, so that the last digit is a ten-thousandth of the margin.
 
-*Choices and margins* are tensor operations in float64, as sums over sets of items need it. Trials
+*Choices* are tensor operations in float64, as sums over sets of items need it. Trials
 of one shape are one table; PyTorch differentiates their likelihood.
 
 *The optimiser* is the processor's L-BFGS with tensors as vectors. SciPy's would move the positions
@@ -37,7 +37,7 @@ from nearer.errors import InvalidInput
 from nearer.fitting.solver import Fit, Loss, Passes, Sums, as_array, minimise
 from nearer.questions import Floats
 
-__all__ = ["DEVICE", "GpuChoices", "GpuPasses", "free_memory", "is_available", "margins"]
+__all__ = ["DEVICE", "GpuChoices", "GpuPasses", "free_memory", "is_available"]
 
 _INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"  # Triton's interpreter, as in tests
 #: What PyTorch calls the device.
@@ -313,19 +313,6 @@ def _directions(X: Any, rows: Any, tail: float) -> tuple[Any, Any, Any]:
         by_near = torch.where(near > 0, near.rsqrt(), 0.0)
         by_far = torch.where(far > 0, far.rsqrt(), 0.0)
     return counted, by_near[:, None] * u, by_far[:, None] * w
-
-
-def margins(X: Floats, covariances: Floats, questions: Any, tail: float) -> tuple[Floats, Floats]:
-    """Mean and variance of each question's margin when objects vary independently."""
-    Z, C, rows = (torch.as_tensor(part, device=DEVICE) for part in (X, covariances, questions))
-    means, variances = [], []
-    for part in rows.split(max(1, _CELLS // Z.shape[1] ** 2)):
-        t, u, w = _directions(Z, part, tail)
-        pulls = zip(part.long().T, (w - u, u, w), strict=True)
-        variance = sum(torch.einsum("mi,mij,mj->m", g, C[column], g) for column, g in pulls)
-        means.append(t.cpu().numpy())
-        variances.append(variance.cpu().numpy())
-    return np.concatenate(means), np.concatenate(variances)
 
 
 # --- choices -------------------------------------------------------------------------------------
