@@ -109,7 +109,7 @@ def count_above(rankings: ArrayLike, among: Mask | None = None) -> NDArray[np.in
     array([0, 1, 1, 3])
     """
     r = _check(rankings)
-    return count_below(*_bounds(r, among))
+    return np.asarray(count_below(*_bounds(r, among)), dtype=np.int64)
 
 
 def most_above(rankings: ArrayLike, among: Mask | None = None) -> tuple[int, int]:

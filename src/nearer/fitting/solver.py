@@ -32,7 +32,7 @@ odds e : 1.
 takes
 a GPU if there is one, the problem is large enough to gain from it, and it fits into its memory. The
 GPU needs PyTorch and Triton (the extra ``nearer[gpu]``); `nearer.scale.gpu`, which imports them, is
-imported when a GPU is wanted, and Numba only when the processor is.
+imported when a GPU is wanted, and Numba when the processor has work.
 """
 
 from __future__ import annotations

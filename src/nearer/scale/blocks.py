@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from nearer import _fit, checks
 from nearer.errors import InvalidInput
 from nearer.files import as_path, parquet_files
+from nearer.fitting.heldout import FOLDS
 from nearer.triplets.columns import by_choice, by_name
 from nearer.triplets.read import sorted_names
 
@@ -347,7 +348,7 @@ def _arranged(
 
     The first hashes belong to answers held out, the last ones to the sample.
     """
-    most = min(HELD_OUT * n_shares, int(counts.sum()) * HELD_OUT // READ)
+    most = min(HELD_OUT * n_shares, int(counts.sum()) // FOLDS)
     n_held = int(np.searchsorted(np.cumsum(counts), most, side="right"))
     n_sampled = np.searchsorted(np.cumsum(counts[::-1]), _fit.MANY * n_shares, side="right")
     first_sampled = len(counts) - int(n_sampled) * sampled

@@ -326,7 +326,8 @@ class _ManyAnswers:
         ridge = noise.ridge(self._every.total)
         fit = self._fit(name, curve.sharpness * X, passes, noise.loss, ridge)
         information = passes.information(fit.positions, noise.lapse, noise.tail)
-        covariances = np.linalg.inv(information + np.eye(self._d) / noise.prior**2)
+        precision = information + np.eye(self._d) / noise.prior**2
+        covariances = np.linalg.inv(precision).astype(np.float64)
         return Posterior(fit.positions, covariances, noise, loss=fit.loss, converged=fit.converged)
 
     def _reduced(self, loss: Loss) -> Floats:
