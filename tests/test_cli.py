@@ -201,7 +201,7 @@ def test_answers_are_kept_when_writing_is_interrupted(call, points, tmp_path, mo
     ("arguments", "where"),
     [
         (["plan", "--objects", "10", "--dim", "2", "--noise", "0.1"], "numpy.random.default_rng"),
-        (["fit", "answers.csv"], "pathlib.Path.read_bytes"),
+        (["fit", "answers.csv"], "pathlib.Path.open"),
         (["data"], "pathlib.Path.is_file"),
     ],
 )

@@ -7,11 +7,11 @@ same questions in the same places. Those in the journal are answered from it and
 oracle: the call gives the result that it would have given without an interruption, and nothing is
 paid for twice. What changes no question, such as a larger budget, may change from call to call.
 
-A journal is an SQLite database. One without a file lives as long as its process and can be saved.
-All answers that have arrived by the time of writing go into one transaction, which ends
-when the disk is synchronised, so that a process killed at any moment loses only the answers in
-flight. During a run SQLite keeps the latest answers in a second file (``-wal``), which takes one
-synchronisation instead of four and lets other processes read meanwhile; it disappears in the end.
+A journal is an SQLite database. All answers that have arrived by the time of writing go into one
+transaction, which ends when the disk is synchronised, so that a process killed at any moment loses
+only the answers in flight. During a run SQLite keeps the latest answers in a second file
+(``-wal``), which takes one synchronisation instead of four and lets other processes read meanwhile;
+it disappears in the end.
 """
 
 from __future__ import annotations
@@ -86,19 +86,16 @@ class Journal:
     Parameters
     ----------
     path
-        The file; it is made if there is none. None: the journal is kept in memory.
+        The file; it is made if there is none.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
-        self.path = None if path is None else Path(path)
-        self._name = "the journal" if path is None else str(path)
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._name = str(path)
         self.header: dict[str, Any] = {}
         self.spent = 0.0
         self.calls = 0
         self._length = 0
-        if self.path is None:
-            self._db = _connect()
-            return
         self._lock = _lock(self.path)
         try:
             self._db = _connect(self.path)
@@ -117,8 +114,6 @@ class Journal:
 
     def close(self) -> None:
         """Close the file; all answers are then in it alone, unless another process reads it."""
-        if self.path is None:  # still to be saved
-            return
         if hasattr(self, "_db"):
             with suppress(sqlite3.Error):
                 self._db.execute("PRAGMA journal_mode = DELETE")
@@ -193,7 +188,7 @@ class Journal:
     def write(self, number: int, calls: list[Call]) -> None:
         """Keep answers of a round; those of a file are on the disk when this returns."""
         try:
-            with self._db:  # Ctrl-C, too, ends the transaction: one left open blocks `save`
+            with self._db:  # Ctrl-C, too, ends the transaction
                 self._db.execute("BEGIN IMMEDIATE")
                 for call in calls:
                     paid = (time.time(), call.tries, call.cost)
@@ -209,11 +204,6 @@ class Journal:
         self.spent += sum(call.cost for call in calls)
         self.calls += sum(call.tries for call in calls)
         self._length += sum(len(call.rows) for call in calls)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a journal that is kept in memory to a new file."""
-        with closing(Journal(path)) as copy:
-            self._db.backup(copy._db)
 
     def _differing(self, now: dict[str, Any]) -> list[tuple[str, str]]:
         texts = []
@@ -263,16 +253,14 @@ def _lock(path: Path) -> IO[bytes]:
         ) from error
 
 
-def _connect(path: Path | None = None) -> sqlite3.Connection:
-    """Open the SQLite file of a journal, or one in memory; other files are refused."""
-    where = ":memory:"
-    if path is not None:
-        if not path.is_file():
-            raise InvalidInput(f"{path}: there is no such journal; check the path")
-        if 0 < path.stat().st_size < 100:  # SQLite takes a file this short for an empty one
-            raise InvalidInput(f"{path}: is not a journal; name another file")
-        mode = "rw" if os.access(path, os.W_OK) else "ro"
-        where = f"{path.resolve().as_uri()}?mode={mode}"
+def _connect(path: Path) -> sqlite3.Connection:
+    """Open the SQLite file of a journal; other files are refused."""
+    if not path.is_file():
+        raise InvalidInput(f"{path}: there is no such journal; check the path")
+    if 0 < path.stat().st_size < 100:  # SQLite takes a file this short for an empty one
+        raise InvalidInput(f"{path}: is not a journal; name another file")
+    mode = "rw" if os.access(path, os.W_OK) else "ro"
+    where = f"{path.resolve().as_uri()}?mode={mode}"
     try:
         # The thread of the run waits while another one writes.
         db = sqlite3.connect(

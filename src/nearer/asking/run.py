@@ -255,7 +255,7 @@ def open_journal(
         try:
             yield strategy, book
         except (Exception, KeyboardInterrupt) as error:
-            if len(book) and book.path is not None:
+            if len(book):
                 error.add_note(
                     f"{len(book):,} answers are kept in {book.path}; the same call goes on"
                 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
 import time
 from pathlib import Path
 from typing import Any
@@ -93,7 +94,9 @@ def _embed(
     points = given.points
     makers()  # compiled code is loaded before the folder is made and the clock starts
     make_folder(out)
-    book = Journal(journal) if journal else Journal()
+    book = Journal(journal) if journal else None
+    if book is None and seed is None:
+        seed = secrets.randbits(32)
     rest = f"; the answers are in {journal}, and the same command goes on" if journal else ""
     with stopped_by_ctrl_c(lambda: f"interrupted{rest}"), asking_progress(method) as progress:
         start = time.perf_counter()
@@ -109,7 +112,7 @@ def _embed(
         seconds = time.perf_counter() - start
         contents = _files(data, method, found, given)
         write_files(out, contents)
-    summary = _summary(method, points, found, int(book.seed or 0))
+    summary = _summary(method, points, found, int((seed if book is None else book.seed) or 0))
     summary |= {"seconds": round(seconds, 4), "out": str(out)}
     if as_json:
         click.echo(json_text(summary))
