@@ -86,6 +86,11 @@ def test_it_says_what_was_found(people, tmp_path):
         assert name in page
 
 
+def test_methods_name_the_task_and_how_many_took_part(people):
+    said = "2,400 answers of 4 participants, each of which said which of two objects is more like"
+    assert said in methods_text(people)
+
+
 def test_whoever_is_cited_is_listed_and_the_reverse(people, exact):
     for found in (people, exact):
         text, listed = methods_text(found), [r for r in references(found) if "nearer" not in r]
@@ -281,7 +286,10 @@ def test_choices_are_counted_as_such(tmp_path):
     found = nearer.fit(nearer.Trials.odd_one_out(shown, odd), n_components=2, random_state=0)
     page = words(written(found, tmp_path))
     assert "log-loss of 0.693" not in page
-    assert "the share of pairs of a chosen object and another" in page
+    assert "an answer counts if all of it was predicted. Guessing predicts 33.3 %" in page
+    assert "each of which named the odd one out of three objects" in methods_text(found)
+    assert "each possible choice has a probability" in methods_text(found)
+    assert found.held_out.chance == pytest.approx(1 / 3)
 
 
 def table(page, caption):

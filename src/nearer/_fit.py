@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import comb, perm
 
 from nearer import checks
 from nearer.checks import amount, as_called
@@ -43,7 +44,7 @@ from nearer.fitting.posterior import Posterior
 from nearer.fitting.solver import LOSSES, Device, Fit, Loss, fit_positions, margins, using
 from nearer.metrics import measure_agreement, share_interval_over_people
 from nearer.questions import MAX_OBJECTS, Floats, Objects, share_interval
-from nearer.trials import Report, Trials, Triplets
+from nearer.trials import Report, Task, Trials, Triplets
 from nearer.triplets import read_triplets
 
 __all__ = [
@@ -382,7 +383,7 @@ def _embedding(loaded: LoadedAnswers, found: _Result, call: str) -> Embedding:
     held_out = loaded.accuracy(found.right)
     if held_out is not None:
         others = loaded.over_people(found.right) if people is None else people.new_people
-        held_out = replace(held_out, new_people=_over_people(others))
+        held_out = replace(held_out, new_people=_over_people(others, loaded.chance))
     return Embedding(
         positions=posterior.positions,
         triplets=loaded.rows.astype(np.int64),
@@ -416,6 +417,7 @@ def _embedding(loaded: LoadedAnswers, found: _Result, call: str) -> Embedding:
             "agreement": measure_agreement(loaded.fitted, loaded.trials.people, loaded.weights),
             "calibration": found.calibration,
             "read": loaded.report,
+            "task": "several tasks" if loaded.task is None else str(loaded.task),
             "call": call,
         },
     )
@@ -491,15 +493,33 @@ class LoadedAnswers:
         return replace(self, trials=trials, odds=odds, part_of=trial)
 
     def _by_trial(self, right: Floats) -> tuple[Objects, Floats, Floats]:
-        """First answer, weight and share predicted rightly of each trial that was held out.
+        """First answer, weight and how far predicted of each trial that was held out.
 
         `right` says how far each answer was predicted, nan where it was not.
         """
         held = np.isfinite(right) & (self.weights > 0)
         _, first, which = np.unique(self.ids[held], return_index=True, return_inverse=True)
         weight = np.bincount(which, self.weights[held]).astype(np.float64)
-        share = np.bincount(which, self.weights[held] * right[held])
-        return np.flatnonzero(held)[first], weight, share / weight
+        whole = np.ones(len(weight))  # a trial is predicted if all of its triplets are
+        np.minimum.at(whole, which, right[held])
+        return np.flatnonzero(held)[first], weight, whole
+
+    @property
+    def task(self) -> Task | None:
+        """What was asked for; None where that differs."""
+        if self.part_of is not None and len(np.unique(self.part_of)) < len(self.trials):
+            return None
+        return self.trials.task
+
+    @property
+    def chance(self) -> float:
+        """How many trials guessing would predict."""
+        if self.part_of is not None:  # one of m is m - 1 triplets
+            count = np.bincount(np.unique(self.part_of, return_inverse=True)[1])
+            return float(np.mean(1 / (1 + count)))
+        shown, wanted = self.trials.n_shown, self.trials.wanted
+        ways = perm(shown, wanted) if self.trials.ranked else comb(shown, wanted)
+        return float(np.mean(1 / ways))
 
     def accuracy(self, right: Floats) -> HeldOutAccuracy | None:
         """How many trials were predicted rightly; None where none was."""
@@ -510,7 +530,7 @@ class LoadedAnswers:
             weight = weight / self.odds[first]
         share = float(np.average(right, weights=weight))
         low, high = share_interval(share, float(weight.sum() ** 2 / (weight**2).sum()))
-        return HeldOutAccuracy(share, low, high, len(weight))
+        return HeldOutAccuracy(share, low, high, len(weight), chance=self.chance)
 
     @cached_property
     def who(self) -> tuple[NDArray[Any], Objects] | None:
@@ -575,12 +595,13 @@ class LoadedAnswers:
         return table[names != ""] if names.dtype.kind == "U" else table
 
 
-def _over_people(counted: tuple[Floats, Floats] | None) -> HeldOutAccuracy | None:
+def _over_people(counted: tuple[Floats, Floats] | None, chance: float) -> HeldOutAccuracy | None:
     """How well answers of further people are predicted; None where too few people tell."""
     if counted is None or (counted[1] > 0).sum() < FEWEST_PEOPLE:
         return None
     share, (low, high) = share_interval_over_people(*counted)
-    return HeldOutAccuracy(share, low, high, int(counted[1].sum().round()))
+    n_trials = int(counted[1].sum().round())
+    return HeldOutAccuracy(share, low, high, n_trials, chance=chance)
 
 
 def load_answers(

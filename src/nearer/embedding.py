@@ -67,6 +67,9 @@ class People(Shown, np.ndarray):
 class HeldOutAccuracy:
     """Share of answers predicted by fits that had not seen them, with a 95 % interval.
 
+    An answer is predicted if all of it is: of a choice of 2 of 8, both. `chance` is the share that
+    guessing would predict: ½ of comparisons, ⅓ of odd ones out, 1/28 of choices of 2 of 8.
+
     Where people are known, it is of further answers of these people, and `new_people` is of those
     of others, by fits that had seen none of their answers; None with fewer than five people.
     """
@@ -76,11 +79,12 @@ class HeldOutAccuracy:
     high: float
     n_trials: int
     new_people: HeldOutAccuracy | None = None
+    chance: float = 0.5
 
     @property
     def is_guessing(self) -> bool:
-        """Whether guessing, which is right half the time, may predict as well."""
-        return self.low <= 0.5
+        """Whether guessing may predict as well."""
+        return self.low <= self.chance
 
 
 @dataclass(frozen=True, eq=False)

@@ -289,19 +289,27 @@ def along_curve(u: Floats, screens: Screens, sharpness: float, lapse: float) -> 
 
 @kernel
 def agreement(u: Floats, screens: Screens) -> Floats:
-    """Share of the pairs of a chosen item and one behind it whose utilities agree with that.
+    """Whether the items of greatest utility are those that were chosen, in their order if ranked.
 
-    A tie counts one half; nan where the trial is undecided.
+    Among equal utilities a coin decides; nan where the trial is undecided.
     """
     shares = np.empty(len(screens.wanted))
     for t in range(len(screens.wanted)):
         one, end, k = screens.starts[t], screens.starts[t + 1], screens.wanted[t]
-        right = count = 0.0
-        for i in range(one, one + k):
-            for j in range(i + 1 if screens.ranked[t] else one + k, end):
-                count += 1.0
-                right += 1.0 if u[i] > u[j] else 0.5 if u[i] == u[j] else 0.0
-        shares[t] = right / count if screens.credit[one] == 1.0 else np.nan
+        steps = k if screens.ranked[t] else 1
+        size = 1 if screens.ranked[t] else k
+        shares[t] = 1.0 if screens.credit[one] == 1.0 else np.nan
+        for first in range(one, one + steps):
+            least = u[first : first + size].min()
+            ahead = equal = chosen = 0
+            for i in range(first, end):
+                chosen += i < first + size and u[i] == least
+                equal += u[i] == least
+                ahead += i >= first + size and u[i] > least
+            for i in range(chosen):  # one in as many ways as so many of the equal can be chosen
+                shares[t] *= (chosen - i) / (equal - i)
+            if ahead:
+                shares[t] *= 0.0
     return shares
 
 

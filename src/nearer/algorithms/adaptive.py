@@ -416,7 +416,7 @@ def _held_out(belief: Belief) -> HeldOutAccuracy | None:
         return None
     decided = int(np.isfinite(held.right).sum())
     low, high = share_interval(held.accuracy, held.effective_share * decided)
-    return HeldOutAccuracy(held.accuracy, low, high, decided)
+    return HeldOutAccuracy(held.accuracy, low, high, decided, chance=held.forecast.chance)
 
 
 def _ask_screens(
@@ -458,11 +458,14 @@ def _ask_screens(
             break
     if trials is None:
         none = np.empty((0, 3), dtype=np.int64)
-        return _believed(belief, none, none, curve, Phase("screens", 0, 0, stopped))
+        return _believed(
+            belief, none, none, curve, Phase("screens", 0, 0, stopped), task=str(source.task)
+        )
     belief.conclude()
     own = trials[n_told:]
     phase = Phase("screens", asked, n_rounds, f"{source.task}: {stopped}")
-    return _believed(belief, own.triplets()[0], trials.questions, curve, phase, trials=own)
+    more = {"trials": own, "task": str(source.task)}
+    return _believed(belief, own.triplets()[0], trials.questions, curve, phase, **more)
 
 
 def _known(known: ArrayLike | None, source: ScreenSource, n: int) -> Trials | None:

@@ -335,6 +335,8 @@ class MarginForecast:
         """1 for each answer that was predicted, ½ at a tie, where a coin decides, else 0."""
         return np.asarray((1 + np.sign(self.margins)) / 2)
 
+    chance = 0.5  # of a right guess
+
     @property
     def size(self) -> float:
         """A typical margin."""
@@ -357,10 +359,15 @@ class ChoiceForecast:
 
     @property
     def right(self) -> Floats:
-        """Share of each answer that was predicted: pairs of a chosen item and one that was not."""
+        """1 for each answer that was predicted as a whole, less at a tie, where coins decide."""
         from nearer._kernels import screens as kernel  # noqa: PLC0415 - needs Numba
 
         return np.asarray(kernel.agreement(self.utilities, self.choices.screens))
+
+    @property
+    def chance(self) -> float:
+        """How often a guess is right."""
+        return float(np.average(np.exp(-self.choices.log_ways), weights=self.choices.weights))
 
     @property
     def size(self) -> float:

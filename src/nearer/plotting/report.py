@@ -93,6 +93,8 @@ def methods_text(embedding: Embedding) -> str:
         n=len(embedding.positions),
         version=__version__,
         method=_method(embedding),
+        task=_task(embedding),
+        is_choice=embedding.details.get("choices") is not None,
         tail=_tail(embedding),
         at_random=all(phase.name == "random" for phase in embedding.history),
         has_probabilities=_has_probabilities(embedding),
@@ -236,6 +238,24 @@ def _method(e: Embedding) -> str:
 def _uncertainty_by(e: Embedding) -> str:
     default = "the posterior" if _method(e) == "noisy" else ""
     return str(e.details.get("covariances_by", default))
+
+
+def _task(e: Embedding) -> str:
+    """What each answer said."""
+    kind, _, number = str(e.details.get("task", "1 of 2")).partition(" of ")
+    if kind == "odd-one-out":
+        return f"each of which named the odd one out of {number or 'three'} objects"
+    if kind == "most-central":
+        return f"each of which named the one of {number or 'three'} objects most like the others"
+    if kind == "pairs":
+        return f"each of which named the most similar of {number or 'three'} pairs"
+    if kind == "1" and number == "2":
+        return "each of which said which of two objects is more like a third"
+    if number:
+        how = ", in order," if kind.startswith("rank ") else ""
+        chosen = kind.removeprefix("rank ")
+        return f"each of which chose{how} the {chosen} of {number} objects most like another"
+    return "of several kinds"
 
 
 def _tail(e: Embedding) -> float:
