@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 
 from nearer.errors import InvalidInput
 from nearer.questions import Floats, Objects
-from nearer.triplets.table import EMPTY, SCREENS, Table, text_of
+from nearer.triplets.table import EMPTY, SCREENS, Table, plain_word, text_of
 
 __all__ = [
     "Choices",
@@ -47,7 +47,6 @@ __all__ = [
     "choices_of_screens",
     "columns_option",
     "option",
-    "plain_word",
     "with_screens",
 ]
 
@@ -55,9 +54,6 @@ _TRUE = frozenset({"<", "true", "t", "yes", "left", "arrowleft", "a", "first"})
 _FALSE = frozenset({">", "false", "f", "no", "right", "arrowright", "b", "second"})
 _EQUAL = ("=", "equal", "tie", "same")
 _UNDECIDED = frozenset({"", *_EQUAL, "nab", "nac", "nabc", "na", "nan", "none", "null"})
-_SIDE = re.compile(
-    r"(?:image|img|picture|bild|stimulus|stim|item|object)(left|middle|center|right)"
-)
 _ASSET = re.compile(r"([0-9A-Z]{5})([0-9A-Z]{7})")
 _VERDICT = "whether the first is nearer"
 
@@ -71,13 +67,6 @@ def columns_option(parts: Mapping[str, str | int]) -> str:
     """The option that says which column is which part."""
     typed = ",".join(f"{part}={column}" for part, column in parts.items())
     return option(f"columns={dict(parts)}", f"--columns {shlex.quote(typed)}")
-
-
-def plain_word(name: str) -> str:
-    """The name of a column without letter case and punctuation; ``image_left`` is left."""
-    word = re.sub(r"[\W_]", "", name).lower()
-    side = _SIDE.fullmatch(word)
-    return side[1] if side else word
 
 
 _FIRST = option("first=0) or nearer.read_triplets(…, first=1", "--first")

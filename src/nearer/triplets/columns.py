@@ -17,8 +17,8 @@ import numpy as np
 
 from nearer import checks
 from nearer.errors import InvalidInput
-from nearer.triplets.choices import columns_option, option, plain_word
-from nearer.triplets.table import EMPTY, Table, screen_fields, text_of
+from nearer.triplets.choices import columns_option, option
+from nearer.triplets.table import EMPTY, Table, plain_word, screen_fields, text_of
 
 __all__ = [
     "BESIDE",

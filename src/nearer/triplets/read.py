@@ -35,11 +35,10 @@ from nearer.triplets.choices import (
     choices_of_screens,
     columns_option,
     option,
-    plain_word,
     with_screens,
 )
 from nearer.triplets.columns import Form, Options, assumed, layout, name_columns
-from nearer.triplets.table import EMPTY, Table, load_table
+from nearer.triplets.table import EMPTY, Table, load_table, plain_word
 
 __all__ = [
     "distinct_labels",

@@ -39,6 +39,7 @@ __all__ = [
     "SCREENS",
     "Table",
     "load_table",
+    "plain_word",
     "read_table",
     "screen_fields",
     "text_of",
@@ -54,6 +55,7 @@ SCREENS = (
     ("interactions",),
     ("answers", "agreement"),
 )
+_SIDE = re.compile(r"(?:image|img|picture|stimulus|stim|item|object)(left|middle|center|right)")
 _STATED = re.compile(r'"?sep=([^\w"\r\n])"?\s*', re.IGNORECASE)
 _NO_SEPARATOR = re.compile(r'[^,]*|"[^"]*"|\s*-?\d+,\d+\s*')  # a field that commas do not cut
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # in JSON; the text of a file has none by itself
@@ -144,6 +146,13 @@ class Table:
 def screen_fields(header: Sequence[str]) -> tuple[str, ...] | None:
     """The fields by which a table of screens is recognised; None where it is no such table."""
     return next((fields for fields in SCREENS if set(fields) <= set(header)), None)
+
+
+def plain_word(name: str) -> str:
+    """The name of a column without letter case and punctuation; ``image_left`` is left."""
+    word = re.sub(r"[\W_]", "", name).lower()
+    side = _SIDE.fullmatch(word)
+    return side[1] if side else word
 
 
 def text_of(value: Any) -> str:
