@@ -205,3 +205,32 @@ def test_a_study_is_planned_from_a_pilot():
     between = plan.needed(float(plan.tau[1, 1:3, 1].mean()), 40)
     assert plan.n_answers[1] < between < plan.n_answers[2]
     assert plan.needed(0.9999, 40) is None
+
+
+def test_choices_are_right_as_a_whole_and_chance_is_that_of_the_task():
+    rng = np.random.default_rng(8)
+    shown = np.array([rng.choice(12, 3, replace=False) for _ in range(600)])
+    guesses = nearer.Trials.odd_one_out(shown, shown[np.arange(600), rng.integers(3, size=600)])
+    with pytest.warns(nearer.errors.AnswersWarning, match="guessing"):
+        found = nearer.fit(guesses, n_components=2, random_state=0)
+    assert found.held_out.chance == pytest.approx(1 / 3)
+    assert found.held_out.low < 1 / 3 < found.held_out.high + 0.03
+    X = 3 * rng.normal(size=(12, 2))
+    sides = [np.linalg.norm(X[shown[:, i - 2]] - X[shown[:, i - 1]], axis=1) for i in range(3)]
+    odd = shown[np.arange(600), np.argmin(np.array(sides) - rng.gumbel(size=(3, 600)), axis=0)]
+    trials = nearer.Trials.odd_one_out(shown, odd)
+    whole = nearer.fit(trials, n_components=2, random_state=0).held_out
+    parts = nearer.fit(trials.triplets()[0], n_components=2, random_state=0).held_out
+    assert parts.chance == whole.chance
+    assert abs(parts.accuracy - whole.accuracy) < 0.05
+
+
+def test_the_dimension_that_predicts_best_may_be_larger_than_the_supported_one():
+    rng = np.random.default_rng(9)
+    X = 3 * rng.normal(size=(1, 20, 3)) * [1.0, 1.0, 0.3]
+    rows = answers_of(X, np.zeros(1500, dtype=int), random_questions(20, 1500, rng), rng)
+    usual, best = (nearer.fit(rows, n_components=k, random_state=0) for k in ("auto", "predictive"))
+    tried = {d: x["log_likelihood"] for d, x in usual.evidence.items() if "log_likelihood" in x}
+    assert usual.dimension <= best.dimension
+    assert (best.dimension_low, best.dimension_high) == (usual.dimension_low, usual.dimension_high)
+    assert best.dimension >= max(tried, key=tried.get)

@@ -90,12 +90,13 @@ class Goal:
     most: int
     max_iter: int
     tol: float
+    predictive: bool = False
 
 
 def fit(
     answers: Any,
     *,
-    n_components: int | Literal["auto"] = "auto",
+    n_components: int | Literal["auto", "predictive"] = "auto",
     people: ArrayLike | None = None,
     differ: Literal["auto", "weights", "no"] = "auto",
     weights: ArrayLike | None = None,
@@ -121,7 +122,9 @@ def fit(
         Parquet files. More than four million are fitted in blocks, from a temporary file, and the
         result has no `triplets`; see ``docs/scale.md``.
     n_components
-        A number of dimensions, or ``"auto"``: as many as the answers need.
+        A number of dimensions; ``"auto"``: as many as the evidence supports; ``"predictive"``: as
+        many as predict held-out answers best, often some more. Range and evidence are then still
+        those of the dimension that is supported.
     people
         Who gave each answer; None: as the answers say. None, nan and "" are unknown people. People
         are then the sample: see `nearer.fitting.people` and ``docs/people.md``. Without people,
@@ -227,9 +230,11 @@ def make_goal(
     tol: float = 1e-8,
 ) -> Goal:
     """How `n` objects are to be fitted, with the defaults of `fit`."""
-    d = None if n_components == "auto" else checks.n_components(n_components, n)
+    free = n_components in ("auto", "predictive")
+    d = None if free else checks.n_components(n_components, n)
     most = min(checks.n_components(max_components, name="max_components"), n - 1)
-    return Goal(method, d, most, checks.whole("max_iter", max_iter), checks.positive("tol", tol))
+    steps = (checks.whole("max_iter", max_iter), checks.positive("tol", tol))
+    return Goal(method, d, most, *steps, predictive=n_components == "predictive")
 
 
 @dataclass(frozen=True)
@@ -268,7 +273,9 @@ def _fit_answers(loaded: LoadedAnswers, goal: Goal, rng: np.random.Generator) ->
     if method not in ("auto", "noisy"):
         found = _fit_loss(loaded, replace(goal, d=estimate.dimension), rng)
         return replace(found, estimate=estimate)
-    if d is None and len(loaded.fitted) > SETTLED:  # some settled the dimension; all are fitted
+    if goal.predictive and (best := belief.most_predictive(goal.most)) != belief.dimension:
+        belief, _, _ = learn(best, False)
+    elif d is None and len(loaded.fitted) > SETTLED:  # some settled the dimension; all are fitted
         belief, _, _ = learn(belief.dimension, False)
     belief.conclude(max_iter=goal.max_iter, tol=goal.tol)
     calibration = Calibration.of(belief.held_out, belief.times)

@@ -517,6 +517,19 @@ class Belief:
                 break
         return best
 
+    def most_predictive(self, most: int) -> int:
+        """The dimension that predicts held-out answers best; two that are worse end the search."""
+        if not self._tried:
+            return self.dimension
+        while True:
+            best = max(self._tried, key=lambda d: self._tried[d].best.score)
+            d = next((d for d in (best + 1, best + 2) if d not in self._tried), most + 1)
+            known = self._tried[max(e for e in self._tried if e < d)]
+            found = self._tune(d, known.best) if d <= most else None
+            if found is None:
+                return best
+            self._tried[d] = found
+
     def _tune(self, d: int, like: HeldOut) -> Tuned | None:
         """Where a search goes on from what was found before."""
         fits = like.fits if like.fits[0].shape[1] >= d else ()

@@ -1,0 +1,162 @@
+"""What is said of people who are the sample, and how well each person is predicted.
+
+Crowds: 24 objects in the plane, logistic doubt. *ownmap*: each person answers from an own copy of
+the map, every object moved by half a standard deviation; *same*: all from one map, so that answers
+are independent. Each is fitted without people and with them: how often ellipses of draws hold the
+true place, how often the interval of held-out accuracy holds the accuracy for 200 further people,
+how far the expected τ is from the true one, and how much wider draws are with people.
+
+*groups*: `nearer.compare` of two groups; three of 20 objects moved by one standard deviation, or
+none of 24. *sets*: recorded people, a fifth of the answers left out: accuracy, log loss and
+calibration (mean confidence less the share that came true) of one map, of people with sensitivities
+alone, and with weights as held-out answers ask for.
+
+Short: 8 seeds. Full: 100.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+from scipy.stats import f
+
+import nearer
+from benchmarks.coverage import _share
+from benchmarks.harness import Cell, Rows, distinct, grid, pick, table
+from nearer.metrics import mean_kendall_tau
+from nearer.questions import answered, random_questions
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+SETS = {  # name → dimension
+    "people_shapecolor16": 5,
+    "people_reptile_tool": 5,
+    "human_alieneggs30": 2,
+}
+SPREAD, JITTER, DRAWS = 4.0, 0.5, 100
+
+
+def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
+    runs = range(seeds or (100 if full else 8))
+    yield from grid("crowd", crowd, kind=("ownmap", "same"), m=(800, 3000), seed=runs)
+    yield from grid("groups", groups, people=(20,), m=(2400,), moved=(3,), seed=runs)
+    yield from grid("groups", groups, people=(10,), m=(800, 2400), moved=(0,), seed=runs)
+    yield from grid("sets", recorded, name=tuple(SETS), seed=range(min(len(runs), 3)))
+
+
+def said(maps: Any, who: Any, rng: np.random.Generator) -> Any:
+    """Answers of people to random questions, each from an own map."""
+    questions = random_questions(maps.shape[1], len(who), rng)
+    head, a, b = (maps[who, column] for column in questions.T)
+    margins = np.linalg.norm(head - b, axis=1) - np.linalg.norm(head - a, axis=1)
+    return answered(questions, rng.random(len(who)) < expit(margins))
+
+
+def crowd(kind: str, m: int, seed: int) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    n, d, people = 24, 2, 10
+    X = SPREAD * rng.normal(size=(n, d))
+    maps = np.tile(X, (people + 200, 1, 1))
+    maps += SPREAD * JITTER * (kind == "ownmap") * rng.normal(size=maps.shape)
+    who = np.arange(m) % people
+    rows, further = said(maps, who, rng), said(maps, people + np.arange(8000) % 200, rng)
+    found: dict[str, Any] = {}
+    further_than = d * (DRAWS**2 - 1) / (DRAWS * (DRAWS - d)) * f.ppf(0.95, d, DRAWS - d)
+    for name, known in (("alone", None), ("people", who)):
+        start = time.process_time()
+        e = nearer.fit(rows, people=known, n_components=d, n_objects=n, random_state=seed)
+        found[f"{name}_seconds"] = time.process_time() - start
+        draws = e.draws(DRAWS, seed)
+        away = draws - draws.mean(axis=0)
+        covariances = np.einsum("kni,knj->nij", away, away) / (DRAWS - 1)
+        found[f"{name}_draws"] = _share(X, draws.mean(axis=0), covariances, further_than)
+        found[f"{name}_width"] = float(np.sqrt(np.square(away).mean()) / e.positions.std())
+        held = e.held_out.new_people or e.held_out
+        found[f"{name}_held"] = bool(held.low <= e.predict(further).mean() <= held.high)
+        found[f"{name}_tau"] = e.details["expected_tau"] - mean_kendall_tau(X, e.positions)
+        p = e.predict_proba(further)[:, 1]
+        found[f"{name}_calibration"] = float(np.maximum(p, 1 - p).mean() - (p > 0.5).mean())
+    return found
+
+
+def groups(people: int, m: int, moved: int, seed: int) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    n = 20 if moved else 24
+    X = SPREAD * rng.normal(size=(n, 2))
+    angle, Y = rng.uniform(0, 2 * np.pi, moved), X.copy()
+    Y[:moved] += SPREAD * np.column_stack([np.cos(angle), np.sin(angle)])
+    maps = np.concatenate([np.tile(X, (people, 1, 1)), np.tile(Y, (people, 1, 1))])
+    maps += SPREAD * JITTER * rng.normal(size=maps.shape)
+    who = np.arange(2 * m) % (2 * people)
+    rows = said(maps, who, rng)
+    known: dict[str, Any] = {"n_components": 2, "n_objects": n, "random_state": seed}
+    sides = [who < people, who >= people]
+    two = [nearer.fit(rows[side], people=who[side], **known) for side in sides]
+    found = nearer.compare(*two, n_permutations=199, random_state=seed)
+    named = np.flatnonzero(found.moved <= 0.05)
+    return {
+        "differ": found.p_differ <= 0.05,
+        "named": int((named < moved).sum()),
+        "wrong": bool((named >= moved).any()),
+    }
+
+
+def recorded(name: str, seed: int) -> dict[str, Any]:
+    table_ = np.genfromtxt(DATA / f"{name}.csv", delimiter=",", names=True, dtype=None)
+    columns = table_.dtype.names
+    rows = np.column_stack([table_[column] for column in columns[:3]]).astype(np.int64)
+    who = table_[next(c for c in columns if c in ("person", "participant"))]
+    rng = np.random.default_rng(seed)
+    out = rng.random(len(rows)) < 0.2
+    known: dict[str, Any] = {"n_components": SETS[name], "n_objects": int(rows.max()) + 1}
+    found: dict[str, Any] = {}
+    for kind, options in (("one map", {}), ("no", {"differ": "no"}), ("auto", {"differ": "auto"})):
+        people = who[~out] if options else None
+        e = nearer.fit(rows[~out], people=people, random_state=seed, **options, **known)
+        p = e.predict_proba(rows[out])[:, 1]
+        if e.people is not None:
+            for person in np.intersect1d(who[out], e.people["id"]):
+                its = who[out] == person
+                p[its] = e.predict_proba(rows[out][its], person=person)[:, 1]
+        found[f"{kind} accuracy"] = float((p > 0.5).mean())
+        found[f"{kind} log loss"] = float(-np.log(p).mean())
+        found[f"{kind} calibration"] = float(np.maximum(p, 1 - p).mean() - (p > 0.5).mean())
+    return found
+
+
+def _mean(rows: Rows, key: str) -> str:
+    values = [float(row[key]) for row in rows]
+    return f"{np.mean(values):.3f} ± {np.std(values) / np.sqrt(len(values)):.3f}"
+
+
+def page(rows: Rows, folder: Path) -> str:
+    lines = []
+    for kind, m in distinct(pick(rows, "crowd"), "kind", "m"):
+        some = pick(rows, "crowd", kind=kind, m=m)
+        wider = np.mean([row["people_width"] / row["alone_width"] for row in some])
+        for name in ("alone", "people"):
+            keys = ("draws", "held", "tau", "calibration", "seconds")
+            shown = [_mean(some, f"{name}_{key}") for key in keys]
+            width = f"{wider:.2f}" if name == "people" else ""
+            lines.append([kind, f"{m:,}", name, *shown, width, len(some)])
+    head = ["crowd", "answers", "fitted", "draws hold", "held-out holds", "τ expected − true"]
+    text = table([*head, "confidence − right", "seconds", "wider by", "runs"], lines)
+    lines = []
+    for people, m, moved in distinct(pick(rows, "groups"), "people", "m", "moved"):
+        some = pick(rows, "groups", people=people, m=m, moved=moved)
+        shown = [_mean(some, key) for key in ("differ", "named", "wrong")]
+        lines.append([people, f"{m:,}", moved, *shown, len(some)])
+    head = ["people a group", "answers a group", "moved", "p ≤ .05", "named", "any wrongly", "runs"]
+    text += "\n\n" + table(head, lines)
+    lines = []
+    for name in distinct(pick(rows, "sets"), "name"):
+        some = pick(rows, "sets", name=name)
+        for kind in ("one map", "no", "auto"):
+            keys = ("accuracy", "log loss", "calibration")
+            lines.append([name, kind, *(_mean(some, f"{kind} {key}") for key in keys), len(some)])
+    head = ["answers", "differ", "accuracy", "log loss", "confidence − right", "splits"]
+    return "# People are the sample\n\n" + text + "\n\n" + table(head, lines)
