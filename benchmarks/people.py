@@ -106,10 +106,12 @@ def groups(people: int, m: int, moved: int, seed: int) -> dict[str, Any]:
 
 
 def recorded(name: str, seed: int) -> dict[str, Any]:
-    table_ = np.genfromtxt(DATA / f"{name}.csv", delimiter=",", names=True, dtype=None)
+    table_ = np.genfromtxt(
+        DATA / f"{name}.csv", delimiter=",", names=True, dtype=None, encoding="utf-8"
+    )
     columns = table_.dtype.names
     rows = np.column_stack([table_[column] for column in columns[:3]]).astype(np.int64)
-    who = table_[next(c for c in columns if c in ("person", "participant"))]
+    who = table_[next(c for c in columns if c in ("person", "worker"))]
     rng = np.random.default_rng(seed)
     out = rng.random(len(rows)) < 0.2
     known: dict[str, Any] = {"n_components": SETS[name], "n_objects": int(rows.max()) + 1}

@@ -324,6 +324,7 @@ def _agreement(e: Embedding) -> list[list[str]]:
     if (held := e.held_out) is not None:
         interval = _interval((held.low, held.high))
         rows.append(["this map, held-out answers", _percent(held.accuracy), interval, ""])
+        rows.append(["guessing", _percent(held.chance), "", ""])
         if (new := held.new_people) is not None:
             interval = _interval((new.low, new.high))
             rows.append(["this map, answers of people it has not seen", _percent(new.accuracy)])
