@@ -113,6 +113,21 @@ def test_search_works_from_a_folder():
 
 
 @needs_browser
+def test_search_for_the_odd_one_out_finds_the_guide():
+    with browser("desk") as page:
+        page.goto(f"{(SITE / 'search.html').as_uri()}?q=odd+one+out")
+        page.wait_for_selector("ul.search li a")
+        page.wait_for_timeout(1000)
+        first = page.inner_text("ul.search").splitlines()[:6]
+        assert "Which question should I ask?" in first
+
+
+def test_signatures_name_types_as_they_are_written():
+    text = (SITE / "reference" / "nearer.SOE.html").read_text("utf-8")
+    assert "TypeAliasForwardRef" not in text
+
+
+@needs_browser
 @pytest.mark.parametrize("size", SIZES)
 def test_everybody_can_read_it(size):
     from axe_playwright_python.sync_playwright import Axe

@@ -73,10 +73,18 @@ def _mend_links(app: Any, page: str, template: str, context: dict[str, Any], tre
         )
 
 
+def _name_aliases(*event: Any) -> tuple[str | None, str | None]:
+    """Types by the names in `ALIASES`, as they are written, in the two parts of a signature."""
+    plain = r"TypeAliasForwardRef\('(\w+)'\)"
+    one, other = (None if part is None else re.sub(plain, r"\1", part) for part in event[-2:])
+    return one, other
+
+
 def setup(app: Any) -> dict[str, bool]:
     """Tell Sphinx."""
     app.connect("builder-inited", _write_pages)
     app.connect("source-read", _link_names)
     app.connect("autodoc-skip-member", _skip)
+    app.connect("autodoc-process-signature", _name_aliases)
     app.connect("html-page-context", _mend_links)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
