@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from nearer import checks
 from nearer.errors import InvalidInput
 from nearer.fitting.belief import Belief
-from nearer.fitting.heldout import HeldOut, HeldOutJudge, hold_out_once
+from nearer.fitting.heldout import HeldOut, hold_out_once
 from nearer.fitting.initial import FEWEST, fit_from_more_dimensions, fit_onwards, is_exact
 from nearer.fitting.solver import Fit, Loss, violated
 from nearer.questions import Floats, pack
@@ -226,8 +226,7 @@ def _find_dimension(belief: Belief, most: int, exact: ExactFit | None = None) ->
     chances = judge.probabilities(possible, least=1 if exact is None else d)
     low, high = judge.span(chances)
     low, high = min(low, d), max(high, d)
-    # four standard errors above a coin: the best of some ten settings exceeds three by chance
-    if held is None or held.accuracy <= 0.5 + 2 / np.sqrt(len(held.pieces)):
+    if held is None or not held.beats_a_coin:
         low, high, possible = 1, most, most
     if high == possible == most:  # more cannot be excluded
         high = n - 1
@@ -236,24 +235,17 @@ def _find_dimension(belief: Belief, most: int, exact: ExactFit | None = None) ->
         found["probability"] = chances.get(e, 0.0)
     tried = np.array(sorted(judge.scores) or [d])
     scores = np.array([-evidence[e].get("log_likelihood", np.nan) for e in tried.tolist()])
+    pieces = [judge.scores.get(e, np.zeros(1)) for e in (d, *tried.tolist())]
+    errors = [(x - pieces[0]).std() / np.sqrt(len(x)) for x in pieces[1:]]
     return DimensionEstimate(
         d,
         "held-out" if exact is None else "exact",
         tried,
         scores,
-        _errors(judge, tried, d),
+        np.array(errors),
         low == high,
         positions,
         low,
         high,
         evidence,
-    )
-
-
-def _errors(judge: HeldOutJudge, tried: NDArray[np.int64], d: int) -> Floats:
-    """Standard errors of the differences between mean scores, of each dimension and d."""
-    if d not in judge.scores:
-        return np.zeros(len(tried))
-    return np.array(
-        [(judge.scores[e] - judge.scores[d]).std() / len(judge.scores[d]) ** 0.5 for e in tried]
     )

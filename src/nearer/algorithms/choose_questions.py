@@ -1,34 +1,17 @@
 r"""Choose the questions whose answers are expected to tell most about the positions.
 
-Every answer shifts a posterior (`nearer.fitting.posterior`), and the next questions are drawn with
-probability proportional to the square of
-
-    F(t) · v,     v = Σ gᵢᵀ Σᵢ gᵢ  over the three objects i,
-
-where t is the predicted margin, F(t) the Fisher information that an answer carries about it
-(greatest at a tie, zero where the answer is certain), and v the variance of the margin: gᵢ is its
-gradient in the position of object i, Σᵢ that object's covariance. To first order F·v/2 is the
-information, in nats, that the answer gives about the positions. *Drawing* questions, rather than
-taking the best, keeps the many questions of a round from all asking the same thing.
-
-While positions are mostly guesses, questions are drawn at random; after five of them an object, one
-question in ten still is. What the fit predicts about questions before it sees their answers is an
-honest test of it, and random ones keep the fit from learning only what it looked at.
-
-*Candidates.* There are n (n − 1)(n − 2)/2 questions: for 2,000 objects four thousand million.
-Nothing here lists
-them. Questions are drawn until enough are found that may be asked and were not asked before; what
-was found and not used is kept, so that a file in which few questions have an answer is not searched
-anew each time.
+Questions are drawn with probability proportional to (F·v)², F the Fisher information that an answer
+carries about the margin and v the margin's variance under the posterior: to first order F·v/2 is
+what the answer tells about the positions, in nats (docs/adaptive.md). *Drawing* questions, rather
+than taking the best, keeps the many questions of a round from all asking the same thing. One
+question in ten is random: what the fit predicts about those before it sees their answers is an
+honest test of it.
 
 *How many.* An answer of which a share ε is wrong carries at most the capacity of such a channel,
-c = 1 + ε log2 ε + (1 − ε) log2(1 − ε) bits.
-
-*At most.* Positions of n objects in d dimensions that can be told apart hold d·log2 n bits each.
-Twice that for d + 1 dimensions pays for questions that are worth less than a bit.
-
-*Expected.* Positions that reach Kendall's τ hold about log2 1/(1 − τ) bits a coordinate, whatever n
-is. `python -m benchmarks sizes` and `scale` show the comparisons an object that they take.
+c = 1 + ε log2 ε + (1 − ε) log2(1 − ε) bits. Positions of n objects in d dimensions that can be told
+apart hold d·log2 n bits each. *At most* twice that is asked, for d + 1 dimensions, which pays for
+questions that are worth less than a bit. *Expected* are as many as positions that reach Kendall's τ
+hold: about log2 1/(1 − τ) bits a coordinate, whatever n is.
 """
 
 from __future__ import annotations
@@ -76,10 +59,8 @@ _MOST = 2.0  # questions for each bit that positions hold in d + 1 dimensions: t
 # The same for what is expected: 1.1 where objects are fitted together, 1.5 where they are placed
 _EXPECTED = 1.2
 # Time and memory alone
-_AT_ONCE = 1 << 18  # candidates drawn
-_MOST_DRAWS = 1 << 23  # draws in a row for one request, about two seconds
+_AT_ONCE = 1 << 18  # candidates drawn, and kept
 _WORTHWHILE = 0.02  # share of new questions below which drawing more is not worth the time
-_KEEP = 1 << 17  # candidates kept from one request to the next
 
 
 def choose_questions(
@@ -207,19 +188,17 @@ class Candidates:
 
     def draw(self, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """About `count` different questions in random order; fewer where there are no more."""
-        found = self._fresh(self._pool)
-        scarce = len(found) < count
-        drawn, new = 0, count
-        while len(found) < count and drawn < _MOST_DRAWS and new > _WORTHWHILE * len(found):
-            size = min(_AT_ONCE, 2 * (count - len(found)) + 64) if not drawn else _AT_ONCE
+        found, size = self._fresh(self._pool), min(_AT_ONCE, 2 * count + 64)
+        while True:
             before = len(found)
             found = np.concatenate([found, self._fresh(random_questions(self._n, size, rng))])
             found = found[np.sort(np.unique(pack(found)[0], return_index=True)[1])]
-            drawn, new = drawn + size, len(found) - before if drawn else count
+            if len(found) >= count or len(found) - before <= _WORTHWHILE * len(found):
+                break
+            size = _AT_ONCE
         found = found[rng.permutation(len(found))]
-        # A pool pays where questions are hard to find; elsewhere new ones are as good.
-        rare = scarce and drawn > 8 * max(1, len(found))
-        self._pool = found[:_KEEP] if rare or (len(self._pool) and not drawn) else found[:0]
+        # What is hard to find is kept; elsewhere new questions are as good.
+        self._pool = found[:0] if self._askable is None else found[:_AT_ONCE]
         return found[:count]
 
     def _fresh(self, questions: NDArray[np.int64]) -> NDArray[np.int64]:

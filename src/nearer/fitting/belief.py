@@ -3,20 +3,14 @@
 New answers are fitted from where the last fit ended. Whenever there are half as many answers more
 than last time, the belief is *reviewed*: fits from nothing compete with the present one, the
 noise is tuned, and, where the dimension is not given, one dimension more and one fewer are tried.
-
-*Which curve.* The one, logistic or t, under which held-out answers are more likely; in another
-dimension than that in which it was chosen, both are compared again.
+The curve, logistic or t, is the one under which held-out answers are more likely.
 
 *How good is it?* Of two objects seen from a head, the nearer one is taken for the farther with
 probability Φ(−|t|/√v), t the margin between the two and v its variance under the posterior. Twice
 the mean of that over random questions is what Kendall's τ of the positions is expected to lack.
 Each object's covariance holds the others fixed, which makes v too small, but positions err less
 than the noise model fears: ``python -m benchmarks quality`` shows the expected τ beside the true
-one, at or a little below it. Fits by the t curve take no lapses; those that held-out answers show
-are counted here, or τ would be expected far too high where two answers in five are wrong.
-
-*Which dimension.* The most probable one, see `nearer.fitting.heldout`. One dimension more is
-tried only with a few answers for each of its coordinates.
+one. docs/adaptive.md has the equations, also of exact answers.
 """
 
 from __future__ import annotations
@@ -241,7 +235,7 @@ class Belief:
     def expected_tau_of(self, fit: Posterior, between: Floats | None = None) -> float:
         """The same of another fit to the same answers, and where people add these covariances."""
         held = self.held_out
-        if held is None or not _beats_a_coin(held):
+        if held is None or not held.beats_a_coin:
             return 0.0
         if self._exact and self._predicted:
             some = random_questions(len(fit.positions), QUESTIONS, np.random.default_rng(0))
@@ -394,7 +388,7 @@ class Belief:
         if rival is None and held.own_curve.lapse > heldout.SAME_LAPSE:
             lapsing = replace(held.noise, lapse=held.own_curve.lapse)
             rival = hold_out(self._answers, d, lapsing, starts=held.fits, rng=self._rng)
-        self._exact = _beats_a_coin(held) and (rival is None or rival.advantage(held) <= SAME)
+        self._exact = held.beats_a_coin and (rival is None or rival.advantage(held) <= SAME)
         if not self._exact:
             return False
         before, noise = self.fit, held.noise
@@ -421,7 +415,7 @@ class Belief:
         noise, nowhere = Noise(_EXACT_PRIOR, bias=_BIAS), np.zeros((self._answers.n_objects, 1))
         held = hold_out(self._answers, 1, noise, starts=(nowhere,) * heldout.FOLDS)
         better = any(rival.advantage(held) > SAME for rival in rivals if rival is not None)
-        if better or not _beats_a_coin(held):
+        if better or not held.beats_a_coin:
             return False
         fit = fit_posterior(self._answers, 1, noise, start=nowhere)
         self.fit, self.held_out, self._exact = replace(fit, curve=held.curve), held, True
@@ -584,8 +578,3 @@ def _agree_on_one_order(answers: Comparisons) -> bool:
     n, (_, near, far) = answers.n_objects, answers.triplets.T
     farther = coo_array((np.ones(len(near)), (near, far)), shape=(n, n))
     return int(connected_components(farther, connection="strong")[0]) == n
-
-
-def _beats_a_coin(held: HeldOut) -> bool:
-    """Four standard errors: the best of some ten settings exceeds three by chance."""
-    return bool(held.accuracy > 0.5 + 2 / np.sqrt(held.effective_share * len(held.pieces)))

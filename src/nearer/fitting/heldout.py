@@ -1,44 +1,27 @@
-r"""Prior, lapse rate and sharpness from answers that a fit has not seen.
+r"""Prior, lapse rate, sharpness and dimension from answers that a fit has not seen.
 
 Answers are dealt into folds by the three objects of their question, so that both answers to one
 question lie in one fold, and so do the two triplets that an odd-one-out answer becomes. A fit to
 the other folds predicts the margin of each held-out answer; one curve
 p = ε + (1 − 2ε)/(1 + exp(−βt)) turns margins into probabilities, and the two numbers of the curve
-are the ones that make the held-out answers most likely. The mean log-likelihood under the best
-curve is the *score* of a prior: it is honest but for the two numbers, does not depend on the unit
-of distance, and is what dimensions are compared by too.
+are the ones that make the held-out answers most likely. Their mean log-likelihood is the *score*
+of a prior or a dimension.
 
-*Chosen questions* are harder than random ones, and a curve that suits them is too flat elsewhere.
-So, for the curve, each held-out answer counts by one over how much likelier than a random one its
-question was to be asked (Horvitz and Thompson 1952). Where questions were random this changes
-nothing. The score counts all answers alike: such weights would waste most of them, and a fit that
-explains the questions that were hard explains the others too.
+*Chosen questions* are harder than random ones. So, for the curve, each held-out answer counts by
+one over how much likelier than a random one its question was to be asked (Horvitz and Thompson
+1952). The score counts all answers alike: such weights would waste most of them.
 
-*The prior* is searched from weak to strong, in steps of two, for each curve (`tune`). Each fit
-starts where the weaker prior led, since under a strong one positions that questions do not keep
-apart collapse and stay so: with 6,000 questions about zappos85 that another program chose, such
-fits predicted random answers by .75, the others by .84. Of priors whose scores are within a
-standard error of the best, the strongest is taken, but none below `_USUAL_PRIOR` where one above is
-among them.
+*The prior* is searched from weak to strong (`tune`), each fit from where the weaker prior led:
+under a strong one, positions that questions do not keep apart collapse and stay so.
 
-Each fit starts from the one of the same fold before, which never saw that fold. When there are
-many answers, a few folds hold enough of them and the others are not evaluated.
-
-*Which dimension.* Each dimension gives every held-out answer a score, and two
-dimensions are compared by the differences: their mean in standard errors, z. Answers about the same
-three objects are one piece of evidence. The dimension to fit in is the one from which on no further
-one gains more than a standard error.
-
-*How probable is each?* With d the truth, the steps up to d gain much and the step to d + 1 gains
-nothing; but where answers tell little, a dimension that is there may not gain either. What the
-answers tell about the positions, N nats for each of d + 1 coordinates, is what leaving out one that
-is there loses, and standard errors grow as √N. So, if the truth is at least d, it is more than d
-with probability σ(a + b·z + c·√N), z the gain of the step to d + 1; where that step was not tried,
-σ(a' + c'·√N). The five numbers make the true dimensions of 160 files of simulated answers most
-likely: Gaussian, Laplace and uneven points in 1 to 8 dimensions, 10 to 400 objects, 1.5 to 60
-answers a coordinate, 0 to 30 % of them wrong. ``python -m benchmarks dimension_fit`` finds them,
-and ``python -m benchmarks dimension`` shows on other points that what is said to hold 95 times in
-100 does.
+*How probable is each dimension?* With d the truth, the steps up to d gain much and the step to
+d + 1 gains nothing; but where answers tell little, a dimension that is there may not gain either.
+What the answers tell about the positions, N nats for each of d + 1 coordinates, is what leaving out
+one that is there loses, and standard errors grow as √N. So, if the truth is at least d, it is more
+than d with probability σ(a + b·z + c·√N), z the gain of the step to d + 1 in standard errors; where
+that step was not tried, σ(a' + c'·√N). The five numbers make the true dimensions of 160 files of
+simulated answers most likely (``python -m benchmarks dimension_fit``); on other points what is said
+to hold 95 times in 100 does (``python -m benchmarks dimension``).
 """
 
 from __future__ import annotations
@@ -193,6 +176,11 @@ class HeldOut:
         """Share of answers that were predicted rightly."""
         known = np.isfinite(self.right)
         return float(np.average(self.right[known], weights=self.weights[known]))
+
+    @property
+    def beats_a_coin(self) -> bool:
+        """By four standard errors: the best of some ten settings exceeds three by chance."""
+        return bool(self.accuracy > 0.5 + 2 / np.sqrt(self.effective_share * len(self.pieces)))
 
     @property
     def right(self) -> Floats:
