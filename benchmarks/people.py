@@ -135,7 +135,25 @@ def _mean(rows: Rows, key: str) -> str:
     return f"{np.mean(values):.3f} ± {np.std(values) / np.sqrt(len(values)):.3f}"
 
 
+def _pictures(folder: Path) -> None:
+    """What shape and colour count for each of 20 people, and two groups that differ."""
+    table_ = np.loadtxt(DATA / "people_shapecolor16.csv", delimiter=",", skiprows=1, dtype=str)
+    rows, who = table_[:, :3].astype(np.int64), table_[:, 3]
+    e = nearer.fit(rows, people=who, n_components=2, differ="weights", random_state=0)
+    nearer.plotting.save(e.plot(people=True), folder / "people-weights.png")
+    rng = np.random.default_rng(0)
+    X = SPREAD * rng.normal(size=(20, 2))
+    Y = X + 2 * SPREAD * (np.arange(20) < 3)[:, None] * [1.0, 0.0]
+    maps = np.concatenate([np.tile(X, (20, 1, 1)), np.tile(Y, (20, 1, 1))])
+    maps += SPREAD * JITTER * rng.normal(size=maps.shape)
+    who = np.arange(4800) % 40
+    found = nearer.compare(said(maps, who, rng), people=who, groups=who >= 20, random_state=0)
+    nearer.plotting.save(found.plot(), folder / "people-groups.png")
+
+
 def page(rows: Rows, folder: Path) -> str:
+    if pick(rows, "sets"):
+        _pictures(folder)
     lines = []
     for kind, m in distinct(pick(rows, "crowd"), "kind", "m"):
         some = pick(rows, "crowd", kind=kind, m=m)

@@ -184,7 +184,7 @@ def plot_comparison(comparison: Any, ax: Axes | None = None) -> Axes:
 def plot_people(weights: ArrayLike, names: ArrayLike, ax: Axes | None = None) -> Axes:
     """Draw how much the first two axes count for each person, as INDSCAL does.
 
-    On the diagonal both count as much as for the average person.
+    On the diagonal both count as much as for the average person. Scales are logarithmic.
 
     Examples
     --------
@@ -193,10 +193,10 @@ def plot_people(weights: ArrayLike, names: ArrayLike, ax: Axes | None = None) ->
     """
     ax = new_axes() if ax is None else ax
     shown = np.asarray(weights, dtype=np.float64)[:, :2]
-    x, y = shown.T if shown.shape[1] == 2 else (shown[:, 0], np.zeros(len(shown)))
+    x, y = shown.T if shown.shape[1] == 2 else (shown[:, 0], np.ones(len(shown)))
     ax.scatter(x, y, s=14, color=COLOURS[0])
     for name, u, v in zip(np.asarray(names).tolist(), x.tolist(), y.tolist(), strict=True):
         ax.annotate(f" {name}", (u, v), fontsize=8)
-    ax.axline((0, 0), slope=1, color=GREY, lw=1)
-    ax.set(xlabel="weight of axis 1", ylabel="weight of axis 2")
+    ax.axline((1, 1), (2, 2), color=GREY, lw=1)
+    ax.set(xlabel="weight of axis 1", ylabel="weight of axis 2", xscale="log", yscale="log")
     return ax
