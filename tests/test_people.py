@@ -234,3 +234,18 @@ def test_the_dimension_that_predicts_best_may_be_larger_than_the_supported_one()
     assert usual.dimension <= best.dimension
     assert (best.dimension_low, best.dimension_high) == (usual.dimension_low, usual.dimension_high)
     assert best.dimension >= max(tried, key=tried.get)
+
+
+def test_reports_show_weights_and_check_residuals(tmp_path):
+    _X, rows, who, *_ = crowd(3, 1200, stretch=0.5)
+    found = nearer.fit(rows, people=who, differ="weights", n_components=2, random_state=0)
+    found.report(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert "How much the first two axes count" in page
+    checks = found.details["checks"]
+    assert checks.keys() == {"person", "object", "order"}
+    assert min(checks.values()) > 0.001
+    late = rows.copy()
+    late[800:] = np.where(np.arange(400)[:, None] % 2, late[800:], late[800:, [0, 2, 1]])
+    tired = nearer.fit(late, people=who, differ="no", n_components=2, random_state=0)
+    assert tired.details["checks"]["order"] < 1e-6

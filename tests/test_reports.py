@@ -128,7 +128,7 @@ def test_names_stay_names(people, tmp_path):
 def test_markdown_has_its_pictures_beside_it(people, tmp_path):
     text = written(people, tmp_path, "paper.md", command="nearer fit things.csv --seed 0")
     linked = set(re.findall(r"\]\(([^)]+)\)", text))
-    assert linked == {"paper-dimension.svg", "paper-map.svg"}
+    assert linked == {"paper-dimension.svg", "paper-map.svg", "paper-people.svg"}
     assert {file.name for file in tmp_path.iterdir()} == linked | {"paper.md"}
     assert "```\nnearer fit things.csv --seed 0\n```" in text
 

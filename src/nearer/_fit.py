@@ -29,7 +29,7 @@ from nearer.errors import AnswersWarning, InvalidInput
 from nearer.files import content_suffix
 from nearer.fitting.belief import Belief
 from nearer.fitting.draws import bootstrap_covariances, draw_positions
-from nearer.fitting.heldout import Calibration, HeldOut, hold_out_once
+from nearer.fitting.heldout import Calibration, HeldOut, check_residuals, hold_out_once
 from nearer.fitting.initial import fit_from_more_dimensions
 from nearer.fitting.likelihood import Curve, MarginForecast, Noise
 from nearer.fitting.people import (
@@ -417,6 +417,7 @@ def _embedding(loaded: LoadedAnswers, found: _Result, call: str) -> Embedding:
             "people_differ": None if people is None else people.gains,
             "curve_of_people": None if people is None else people.curve,
             "between_people": between,
+            "checks": None if people is None else loaded.check(people),
             "answered_by": loaded.answered_by,
             "weights": found.weights,
             "choices": None if noisy is None else noisy.choices,
@@ -547,6 +548,20 @@ class LoadedAnswers:
             return None
         names, which = np.unique(people, return_inverse=True)
         return names, which
+
+    def check(self, people: PeopleFit) -> dict[str, float]:
+        """Whether what people answer departs from predictions with something beside the objects."""
+        if self.are_choices or self.who is None:
+            return {}
+        order = np.arange(len(self.rows))
+        groups: dict[str, Any] = {"person": self.who[1], "object": self.rows[:, 0], "order": order}
+        if self.first_chosen is not None:
+            groups["side"] = self.first_chosen.astype(np.int64)
+        if self.trials.seconds is not None and np.isfinite(self.trials.seconds).all():
+            groups["time on task"] = np.argsort(np.argsort(self.trials.seconds, kind="stable"))
+        for name in groups.keys() & {"order", "time on task"}:
+            groups[name] = 5 * groups[name] // len(order)  # fifths
+        return check_residuals(people.right, people.log_likelihood, groups)
 
     @property
     def answered_by(self) -> Objects | None:

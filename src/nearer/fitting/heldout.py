@@ -35,7 +35,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, ndtr
+from scipy.special import chdtrc, expit, ndtr
 
 from nearer import checks
 from nearer.fitting.initial import FEWEST, fit_from_more_dimensions, fit_onwards
@@ -71,6 +71,7 @@ __all__ = [
     "Tuned",
     "advantage",
     "as_noise",
+    "check_residuals",
     "fit_curve",
     "fit_smallest",
     "fold_of",
@@ -393,6 +394,34 @@ def _dealt(answers: Any, k: int) -> Any:
         seen, unseen = np.flatnonzero(~out), np.flatnonzero(out)
         answers.parts[k] = answers.part(seen), answers.part(unseen), unseen
     return answers.parts[k]
+
+
+def check_residuals(
+    right: Floats, log_likelihood: Floats, groups: Mapping[str, NDArray[np.integer]]
+) -> dict[str, float]:
+    """Whether held-out comparisons depart from their probabilities in some groups: p-values.
+
+    Of each group, the surplus of predictions that came true over what their confidence says is
+    squared in units of its variance; the sum over groups is a χ².
+
+    Examples
+    --------
+    >>> right, half = np.repeat([1.0, 0.0], 50), np.full(100, np.log(0.5))
+    >>> groups = {"same": np.arange(100) % 2, "own": np.arange(100) // 50}
+    >>> found = check_residuals(right, half, groups)
+    >>> round(found["same"], 2), found["own"] < 1e-9
+    (1.0, True)
+    """
+    known = np.isfinite(right) & np.isfinite(log_likelihood) & (right != 0.5)
+    p = np.exp(log_likelihood[known])
+    sure = np.where(right[known] > 0.5, p, 1 - p)
+    found = {}
+    for name, group in groups.items():
+        at = np.unique(group[known], return_inverse=True)[1]
+        surplus, variance = np.bincount(at, right[known] - sure), np.bincount(at, sure * (1 - sure))
+        size = np.square(surplus) / np.maximum(variance, np.finfo(float).tiny)
+        found[name] = float(chdtrc(len(size), size.sum())) if len(size) else np.nan
+    return found
 
 
 def fold_of(group: NDArray[np.uint64]) -> NDArray[np.int64]:

@@ -413,8 +413,9 @@ class PeopleFit:
     gains
         For each spread tried: how much likelier held-out answers are, in nats an answer, and its
         standard error over people.
-    held_out, right
-        Predictions of further answers of these people, and how far each answer was predicted.
+    held_out, right, log_likelihood
+        Predictions of further answers of these people, how far each answer was predicted, and how
+        likely it was.
     new_people
         The same of people who were not seen: right predictions and answers of each person.
     between
@@ -430,6 +431,7 @@ class PeopleFit:
     gains: dict[float, tuple[float, float]]
     held_out: HeldOut
     right: Floats
+    log_likelihood: Floats
     new_people: tuple[Floats, Floats] | None
     between: Floats | None
     times: NDArray[np.int64]
@@ -473,6 +475,8 @@ def learn_people(
     known: dict[str, Any] = {"positions": done.positions, "covariances": done.covariances}
     right = np.full(len(crowd.answers), np.nan)
     right[best.own.rows] = best.own.right
+    logs = np.full(len(crowd.answers), np.nan)
+    logs[best.own.rows] = best.own.log_likelihood
     several = n_people >= FEWEST_PEOPLE
     return PeopleFit(
         posterior=replace(fit, **known, curve=best.alike.curve),
@@ -482,6 +486,7 @@ def learn_people(
         gains=gains,
         held_out=best.own,
         right=right[crowd.answers.row],
+        log_likelihood=logs[crowd.answers.row],
         new_people=crowd.by_person(crowd.leave_out_people(best, rng)) if several else None,
         between=crowd.between(done, rng) if several else None,
         times=np.bincount(crowd.answers.row[weights > 0], minlength=len(crowd.answers)),

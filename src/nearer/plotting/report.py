@@ -32,7 +32,7 @@ from nearer.fitting.heldout import Calibration
 from nearer.metrics import Agreement
 from nearer.plotting.canvas import as_picture, data_url
 from nearer.plotting.map_inputs import MANY
-from nearer.plotting.other_plots import plot_dimension
+from nearer.plotting.other_plots import plot_dimension, plot_people
 from nearer.plotting.printed_map import plot_positions
 from nearer.trials import examine
 
@@ -183,7 +183,11 @@ def _figures(
     figures: dict[str, _Figure | None] = {
         "map": _Figure(f"{stem}map.{kind}", as_picture(ax, kind)),
         "dimension_curve": None,
+        "people_weights": None,
     }
+    if embedding.weights is not None and embedding.people is not None:
+        drawn = plot_people(embedding.weights, embedding.people["id"])
+        figures["people_weights"] = _Figure(f"{stem}people.svg", as_picture(drawn, "svg"))
     estimate = embedding.details.get("estimate")
     if estimate is not None and len(estimate.dimensions) > 1:
         curve = as_picture(plot_dimension(estimate), "svg")
@@ -362,6 +366,7 @@ def _people(e: Embedding, table: Any) -> dict[str, Any]:
         "rated": bool(np.isfinite(table["sensitivity"]).any()),
         "differ": None if best is None else gains[best],
         "flagged": flagged,
+        "checks": [[what, f"{p:.3f}"] for what, p in (e.details.get("checks") or {}).items()],
         "heads": [*heads, *(f"weight {k + 1}" for k in range(n_weights)), "flag"],
         "rows": rows,
         "caption": caption,
