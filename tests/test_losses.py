@@ -74,7 +74,7 @@ def test_value_and_gradient_follow_the_formula(name, shape, seed, d):
 def test_many_chunks_give_the_sum_of_one_pass(name, monkeypatch):
     X, triplets, weights = problem(1, n=20, d=3, m=200)
     alone = Loss(name).value_and_gradient(X, triplets, weights)
-    monkeypatch.setattr(kernel, "_CHUNK", 20)
+    monkeypatch.setattr(kernel, "PART", 20)
     chunked = Loss(name).value_and_gradient(X, triplets, weights)
     assert chunked[0] == pytest.approx(alone[0], rel=1e-12)
     np.testing.assert_allclose(chunked[1], alone[1], rtol=1e-9, atol=1e-14)

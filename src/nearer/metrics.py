@@ -197,7 +197,7 @@ def share_interval_over_people(
     --------
     >>> share, (low, high) = share_interval_over_people([90, 80, 70, 80, 80], np.full(5, 100))
     >>> round(share, 2), round(low, 2), round(high, 2)
-    (0.8, 0.7, 0.88)
+    (0.8, 0.7, 0.87)
     """
     right, asked = (np.asarray(each, dtype=np.float64) for each in (right, asked))
     right, asked = right[asked > 0], asked[asked > 0]

@@ -833,6 +833,8 @@ def read_out(study, folder):
     status = json.loads(command("study", "status", study, "--json"))
     summary = plain(json.loads(fitted))
     summary["expected_tau"] = about(summary["expected_tau"], 0.01)
+    for person in status["participants"]:
+        del person["false_times"]  # how long the machine took between questions decides that
     return {
         "status": plain(status),
         "exported": exported,

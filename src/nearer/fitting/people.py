@@ -174,7 +174,7 @@ def _posterior(log_likelihood: Floats) -> Floats:
     Examples
     --------
     >>> _posterior(np.array([[0.0, -9.0], [0.0, -9.0], [0.0, 0.0]])).round(1).tolist()
-    [[1.0, 0.0], [1.0, 0.0], [0.9, 0.1]]
+    [[1.0, 0.0], [1.0, 0.0], [0.8, 0.2]]
     """
     n_people, size = log_likelihood.shape
     prior = np.full(size, 1 / size)
