@@ -1,5 +1,6 @@
 """Logging in: guesses, sessions, and what a stranger may change."""
 
+import asyncio
 import threading
 import time
 
@@ -8,7 +9,7 @@ from studykit import Web
 
 from nearer.study import auth
 from nearer.study.actions import change_settings
-from nearer.study.auth import Guesses, Rate, Signer
+from nearer.study.auth import Guesses, Rate, Signer, network_of
 
 WHO = {"name": "ada", "password": "correct horse"}
 
@@ -50,19 +51,16 @@ def test_guesses_at_the_same_time_are_not_checked_at_once():
 
 def test_wrong_guesses_from_one_place_do_not_lock_out_another():
     guesses = Guesses(Signer(b"k" * 32))
-    try:
-        for _ in range(100):
-            guesses.wait("ada", "192.0.2.1", "")
-        assert guesses.wait("ada", "192.0.2.1", "") > 0
-        assert guesses.wait("ada", "198.51.100.7", "") == 0.0
-        for k in range(1000):  # many addresses together use up what one name has in a minute
-            guesses.wait("ada", f"10.0.{k // 250}.{k % 250}", "")
-        assert guesses.wait("ada", "203.0.113.9", "") > 0
-        known = guesses.known_as("ada")
-        assert guesses.wait("ada", "203.0.113.10", known) == 0.0, "a browser that was in before"
-        assert guesses.wait("ada", "203.0.113.11", known + "x") > 0
-    finally:
-        guesses.close()
+    for _ in range(100):
+        guesses.wait("ada", "192.0.2.1", "")
+    assert guesses.wait("ada", "192.0.2.1", "") > 0
+    assert guesses.wait("ada", "198.51.100.7", "") == 0.0
+    for k in range(1000):  # many addresses together use up what one name has in a minute
+        guesses.wait("ada", f"10.0.{k // 250}.{k % 250}", "")
+    assert guesses.wait("ada", "203.0.113.9", "") > 0
+    known = guesses.known_as("ada")
+    assert guesses.wait("ada", "203.0.113.10", known) == 0.0, "a browser that was in before"
+    assert guesses.wait("ada", "203.0.113.11", known + "x") > 0
 
 
 def test_names_without_end_do_not_fill_the_memory():
@@ -70,7 +68,6 @@ def test_names_without_end_do_not_fill_the_memory():
     for k in range(3000):
         guesses.wait(f"name {k}", "192.0.2.1", "")
     assert len(guesses._names._left) < 20
-    guesses.close()
 
 
 def test_a_clock_that_is_set_back_locks_nobody_out(web, monkeypatch):
@@ -114,11 +111,48 @@ def test_no_setting_can_be_slipped_in(web):
 
 
 def test_a_flood_of_logins_does_not_lock_out_the_known_browser(monkeypatch):
-    guesses = auth.Guesses(auth.Signer(b"k" * 32))
-    guesses._waiting = auth._WAITING
-    assert guesses.wait("ada", "192.0.2.1", "") > 0
-    assert guesses.wait("ada", "192.0.2.1", guesses.known_as("ada")) == 0
-    guesses.close()
+    guesses, done = Guesses(Signer(b"k" * 32)), threading.Event()
+    monkeypatch.setattr(auth, "check_password", lambda *_: done.wait(5))
+
+    async def flood():
+        tries = [
+            asyncio.create_task(guesses.check("ada", "wrong", None, f"10.0.0.{k}"))
+            for k in range(30)
+        ]
+        await asyncio.sleep(0.2)
+        waits = [guesses.wait("ada", "192.0.2.1", known) for known in ("", guesses.known_as("ada"))]
+        done.set()
+        await asyncio.gather(*tries)
+        return waits
+
+    stranger, known = asyncio.run(flood())
+    assert stranger > 0
+    assert known == 0
+
+
+def test_one_house_counts_as_one_address():
+    whole = [network_of(f"2001:db8:1:2::{k}") for k in (1, 99)]
+    assert whole[0] == whole[1] != network_of("2001:db8:1:3::1")
+    assert network_of("192.0.2.7") != network_of("192.0.2.8")
+    assert network_of("::ffff:192.0.2.7") == network_of("192.0.2.7"), "as some proxies write it"
+    assert network_of("?") == "?"
+
+
+@pytest.mark.parametrize("origin", ["http://[", "https://evil.example", "testserver", ""])
+def test_an_origin_that_is_none_is_refused(web, origin):
+    assert log_in(web, headers={"origin": origin}).status_code == 403
+
+
+def test_half_characters_in_a_form_are_refused(web):
+    """The sender of a form names its encoding, and some make halves of characters."""
+    part = '--x\r\ncontent-disposition: form-data; name="{}"\r\n\r\n{}\r\n'
+    for name, password in (("\\ud800", "correct horse"), ("ada", "correct horse\\ud800")):
+        body = part.format("name", name) + part.format("password", password) + "--x--\r\n"
+        for charset in ("unicode_escape", "punycode"):
+            kind = {"content-type": f"multipart/form-data; boundary=x; charset={charset}"}
+            for path in ("/login", f"/setup/{web.setup}"):
+                reply = web.client.post(path, content=body, headers=kind)
+                assert 400 <= reply.status_code < 500
 
 
 def test_the_set_up_link_leads_to_the_dashboard(tmp_path):

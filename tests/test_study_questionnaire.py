@@ -27,7 +27,7 @@ before:
   - title: About you
     text: |
       Some questions **first**. See [our page](https://example.org).
-      <script>document.title = 'hacked'</script>
+      <script>document.title = 'hacked'</script> [x](javascript:alert(1)) [y](http://[)
     ask:
       - name: age
         kind: number
@@ -115,18 +115,20 @@ def test_a_file_with_pages_is_read_and_kept(tmp_path):
     shown = config.pages["before-1"].shown("before-1")
     assert "<strong>first</strong>" in shown["html"]
     assert "<script>" not in shown["html"]
+    assert 'href="javascript' not in shown["html"], "links go to web and mail addresses alone"
     assert "out" not in str([sorted(f) for f in shown["fields"]]), "nobody learns what screens out"
 
 
 @pytest.mark.parametrize(
     ("replies", "message"),
     [
-        ({"age": 33}, "'sight': is missing"),
-        ({"age": 33, "sight": "Maybe"}, "must be one of Yes, No, Not sure"),
-        ({"age": "33", "sight": "Yes"}, "must be a number from 0 to 130"),
-        ({"age": 131, "sight": "Yes"}, "must be a number from 0 to 130"),
-        ({"age": 3, "sight": "Yes", "name": "x"}, "this page asks age, sight"),
-        ({"age": None, "sight": "Yes"}, "'age': is missing"),
+        ({"age": 33}, "reply sight: is missing"),
+        ({"age": 33, "sight": "Maybe"}, "sight='Maybe': must be one of 'Yes', 'No' or 'Not sure'"),
+        ({"age": "33", "sight": "Yes"}, "age='33': must be a number"),
+        ({"age": 131, "sight": "Yes"}, "age=131: must be at most 130"),
+        ({"age": True, "sight": "Yes"}, "replies.age"),
+        ({"age": 3, "sight": "Yes", "name": "x"}, "name='x': is not known here"),
+        ({"age": None, "sight": "Yes"}, "reply age: is missing"),
     ],
 )
 def test_replies_that_do_not_fit_are_refused(tmp_path, replies, message):

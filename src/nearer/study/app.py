@@ -51,12 +51,12 @@ from nearer.study.web import (
     Media,
     Study,
     add_error_handlers,
-    current,
+    address_of,
     page,
     problem,
     same_site,
 )
-from nearer.study.words import Checked, Text, read_words
+from nearer.study.words import Checked, Line, Text, read_words
 
 _TABS = {"overview": "Overview", "map": "Map", "people": "People", "items": "Items", "data": "Data"}
 _HEADERS = {
@@ -79,6 +79,7 @@ _MANY = 8192  # connections at most
 
 researchers = APIRouter(prefix="/api/researcher", tags=["researcher"])
 doors = APIRouter(tags=["service"])
+pages = APIRouter(include_in_schema=False)
 _cookie = APIKeyCookie(name="nearer_…", auto_error=False, description="what logging in sets")
 _header = APIKeyHeader(name="X-Form-Token", auto_error=False, description="from the page's head")
 
@@ -121,7 +122,6 @@ def create_app(study: Study) -> FastAPI:
         yield
         if study.conductor is not None:
             await asyncio.to_thread(study.conductor.close)
-        study.guesses.close()
         await asyncio.to_thread(study.store.close)
         study.media.close()
 
@@ -136,58 +136,61 @@ def create_app(study: Study) -> FastAPI:
     app.state.study = study
     app.add_middleware(Guard)
     add_error_handlers(app)
-    for router in (participants.router, researchers, doors):
+    for router in (participants.router, researchers, doors, pages):
         app.include_router(router)
     static = files("nearer.study") / "pages" / "static"
     app.mount("/static", StaticFiles(directory=str(static)), name="static")
-    _add_pages(app)
     return app
 
 
-def _add_pages(app: FastAPI) -> None:
-    @app.get("/", include_in_schema=False)
-    def participant_page(request: Request, study: Here) -> Response:
-        config = study.facts.config
-        return page(request, "participant.html", words=read_words(config.language, config.words))
+@pages.get("/")
+def participant_page(request: Request, study: Here) -> Response:
+    """The page that asks."""
+    config = study.facts.config
+    return page(request, "participant.html", words=read_words(config.language, config.words))
 
-    @app.get("/healthz", tags=["service"], responses={503: {"description": "cannot store answers"}})
-    async def healthz(study: Here) -> JSONResponse:
-        """Whether answers can be stored: something is stored to find out."""
-        sql = "INSERT OR REPLACE INTO header VALUES ('checked', ?)"
-        try:
-            await study.write(lambda ledger: ledger.db.execute(sql, (str(study.clock()),)).rowcount)
-        except StoreTrouble as error:
-            return JSONResponse({"status": "trouble", "detail": str(error)}, 503)
-        return JSONResponse({"status": "ok", "detail": None})
 
-    @app.get("/media/{address}", tags=["service"], response_class=Response)
-    def media(study: Here, address: str) -> Response:
-        """A picture, sound or film of the study; parts of it where a player asks for them."""
-        found = study.media.file(study.tokens.sha(address))
-        if found is None:
-            raise HTTPException(404, "there is no such file")
-        headers = {"cache-control": "private, max-age=31536000"}
-        return FileResponse(found[0], headers=headers, media_type=found[1])
+@doors.get("/healthz", responses={503: {"description": "cannot store answers"}})
+async def healthz(study: Here) -> JSONResponse:
+    """Whether answers can be stored: something is stored to find out."""
+    sql = "INSERT OR REPLACE INTO header VALUES ('checked', ?)"
+    try:
+        await study.write(lambda ledger: ledger.db.execute(sql, (str(ledger.now),)).rowcount)
+    except StoreTrouble as error:
+        return JSONResponse({"status": "trouble", "detail": str(error)}, 503)
+    return JSONResponse({"status": "ok", "detail": None})
 
-    @app.get("/dashboard", include_in_schema=False)
-    @app.get("/dashboard/{tab}", include_in_schema=False)
-    def dashboard(request: Request, study: Here, tab: str = "overview") -> Response:
-        who = login_of(request)
-        if who is None:
-            return RedirectResponse(f"{study.prefix}/login", 303)
-        if tab not in _TABS:
-            raise HTTPException(404, f"there is no page {tab!r}")
-        return page(
-            request,
-            f"{tab}.html",
-            tab=tab,
-            tabs=_TABS,
-            who=who.name,
-            form_token=form_token(study, who),
-            facts=study.facts,
-            items=study.items,
-            link=str(request.base_url),
-        )
+
+@doors.get("/media/{address}", response_class=Response)
+def media(study: Here, address: str) -> Response:
+    """A picture, sound or film of the study; parts of it where a player asks for them."""
+    stored = study.media.file(study.tokens.sha(address))
+    if stored is None:
+        raise HTTPException(404, "there is no such file")
+    headers = {"cache-control": "private, max-age=31536000"}
+    return FileResponse(stored[0], headers=headers, media_type=stored[1])
+
+
+@pages.get("/dashboard")
+@pages.get("/dashboard/{tab}")
+def dashboard(request: Request, study: Here, tab: str = "overview") -> Response:
+    """A page of the dashboard, or the way to the login."""
+    login = login_of(request)
+    if login is None:
+        return RedirectResponse(f"{study.prefix}/login", 303)
+    if tab not in _TABS:
+        raise HTTPException(404, f"there is no page {tab!r}")
+    return page(
+        request,
+        f"{tab}.html",
+        tab=tab,
+        tabs=_TABS,
+        who=login.name,
+        form_token=form_token(study, login),
+        facts=study.facts,
+        items=study.items,
+        link=str(request.base_url),
+    )
 
 
 class Guard:
@@ -255,10 +258,9 @@ def _headers(ancestors: str, media: bool) -> list[tuple[bytes, bytes]]:
     """The headers of every reply; `ancestors` are sites that may show it in a frame."""
     allowed = ancestors or "'none'"
     policy = f"{_MEDIA_MAY if media else _PAGES_MAY}; frame-ancestors {allowed}"
-    found = {**_HEADERS, "content-security-policy": policy}
-    if not ancestors:
-        found["x-frame-options"] = "DENY"
-    return [(k.encode(), v.encode()) for k, v in found.items()]
+    frames = {} if ancestors else {"x-frame-options": "DENY"}
+    headers = {**_HEADERS, **frames, "content-security-policy": policy}
+    return [(k.encode(), v.encode()) for k, v in headers.items()]
 
 
 async def hang_up_on_silent(connections: Collection[Any], most: int) -> None:
@@ -335,27 +337,24 @@ def _may_hold() -> int:
     try:
         import resource  # noqa: PLC0415 - not on every system
     except ImportError:
-        return _MANY // 16
+        return 512
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 2 * _MANY if hard == resource.RLIM_INFINITY else min(hard, 2 * _MANY)
-    if soft < wanted:
-        with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-            soft = wanted
-    return min(soft // 2, _MANY)
+    with contextlib.suppress(OSError, ValueError):  # where the system allows fewer
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2 * _MANY), hard))
+    return min(resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2, _MANY)
 
 
 # What researchers call --------------------------------------------------------------------------
 
 
 PersonId = Annotated[int, fastapi.Path(ge=0, le=1 << 53)]
-Name = Annotated[str, Form(max_length=100)]
-Password = Annotated[str, Form(max_length=1000)]
+Name = Annotated[Line, Form(max_length=100)]
+Password = Annotated[Text, Form(max_length=1000)]
 
 
 def login_of(request: Request) -> Login | None:
     """The login of a request's cookie."""
-    study = current(request)
+    study: Study = request.app.state.study
     return auth.session_of(
         study.store.reader(), request.cookies.get(study.cookie, ""), study.clock()
     )
@@ -409,25 +408,19 @@ class Why(Checked):
 
 
 @researchers.get("/status")
-async def status(study: Here, login: Reader) -> JSONResponse:
+def status(study: Here, login: Reader) -> dict[str, Any]:
     """The study in numbers."""
-    now = study.clock()
+    from nearer.study.exports import overview  # noqa: PLC0415 - loads pandas
 
-    def read(board: dict[str, Any]) -> dict[str, Any]:
-        from nearer.study.exports import overview  # noqa: PLC0415 - loads pandas
-
-        db = study.store.reader()
-        return overview(db, board, now, study.people(db))
-
+    now, facts = study.clock(), study.facts
     try:
-        board = await study.write(lambda ledger: ledger.board.summary(now))
+        board = study.store.write(lambda ledger: ledger.board.summary(now))
     except StoreTrouble:
-        facts = study.facts
-        return JSONResponse(
-            {"state": facts.state, "quota": facts.config.quota, "trouble": study.trouble}
-        )
-    found = await asyncio.to_thread(read, board)
-    return JSONResponse({**found, "trouble": study.trouble})
+        known = {"state": facts.state, "quota": facts.config.quota}
+    else:
+        db = study.store.reader()
+        known = overview(db, board, now, study.people(db))
+    return {**known, "trouble": study.trouble}
 
 
 @researchers.get("/people")
@@ -445,9 +438,9 @@ def live_map(study: Here, login: Reader) -> dict[str, Any]:
 
 
 @researchers.post("/state")
-async def set_state(study: Here, login: Changer, body: State) -> dict[str, str]:
+def set_state(study: Here, login: Changer, body: State) -> dict[str, str]:
     """Start or pause."""
-    await study.write(lambda ledger: actions.set_state(ledger, body.state))
+    study.store.write(lambda ledger: actions.set_state(ledger, body.state))
     return {"state": body.state}
 
 
@@ -465,21 +458,21 @@ def settings(study: Here, login: Reader) -> dict[str, Any]:
 
 
 @researchers.post("/settings")
-async def set_settings(study: Here, login: Changer, body: Settings) -> dict[str, Any]:
+def set_settings(study: Here, login: Changer, body: Settings) -> dict[str, Any]:
     """Change settings while people answer; each change is recorded with its time."""
-    changes = await study.write(lambda ledger: actions.change_settings(ledger, body.settings))
+    changes = study.store.write(lambda ledger: actions.change_settings(ledger, body.settings))
     return {"changed": changes}
 
 
 @researchers.post("/people/{person}/link")
-async def link(request: Request, study: Here, login: Changer, person: PersonId) -> dict[str, str]:
+def link(request: Request, study: Here, login: Changer, person: PersonId) -> dict[str, str]:
     """A personal link, with which a person goes on from another browser; it is like a key."""
-    await study.write(lambda ledger: actions.present(ledger, person).id)
+    study.store.write(lambda ledger: actions.present(ledger, person).id)
     return {"link": f"{str(request.base_url).rstrip('/')}/{resume_link(study, person)}"}
 
 
 @researchers.post("/people/{person}/{decision}")
-async def decide(
+def decide(
     study: Here,
     login: Changer,
     person: PersonId,
@@ -488,29 +481,27 @@ async def decide(
 ) -> dict[str, int]:
     """Leave a person's answers out, count them again, or erase identity and answers for good."""
     if decision == "withdraw":
-        return {"erased": await study.write(lambda ledger: actions.withdraw(ledger, person))}
+        return {"erased": study.store.write(lambda ledger: actions.withdraw(ledger, person))}
     out = decision == "exclude"
-    await study.write(lambda ledger: actions.exclude(ledger, person, out, body.why))
+    study.store.write(lambda ledger: actions.exclude(ledger, person, out, body.why))
     return {f"{decision}d": person}
 
 
 @researchers.post("/items")
-async def upload(
+def upload(
     study: Here, login: Changer, upload: Annotated[list[UploadFile], File(max_length=10_000)]
 ) -> dict[str, int]:
     """Add things to compare, files or a ZIP of them, while nobody has been asked yet."""
     items = []
     for file in upload:
-        content, name = await file.read(), file.filename or "unnamed"
-        if name.lower().endswith(".zip"):
-            items += (await asyncio.to_thread(read_zip, content, name))[0]
-        else:
-            items += await asyncio.to_thread(read_files, [(name, content)])
-    return {"added": await study.write(lambda ledger: actions.add_items(ledger, items))}
+        content, name = file.file.read(), file.filename or "unnamed"
+        zipped = name.lower().endswith(".zip")
+        items += read_zip(content, name)[0] if zipped else read_files([(name, content)])
+    return {"added": study.store.write(lambda ledger: actions.add_items(ledger, items))}
 
 
 @researchers.get("/export/{name}.csv", response_class=Response)
-async def export(
+def export(
     study: Here,
     login: Reader,
     name: Literal[
@@ -521,46 +512,45 @@ async def export(
     ] = False,
 ) -> Response:
     """A table, see the export page for what is in it."""
+    from nearer.study import exports  # noqa: PLC0415 - loads pandas
 
-    def make() -> str:
-        from nearer.study import exports  # noqa: PLC0415 - loads pandas
-
-        db = study.store.reader()
-        if name == "completions":
-            return exports.completions_csv(db, lambda person: completion_code(study, person))
-        if name == "replies":
-            return exports.replies_csv(db, identities=identities)
-        if name == "positions":
-            found = latest_map(db)
-            if found is None:
-                raise Refusal(409, "there is no map yet; it is drawn from the first answers on")
-            names = [item["name"] for item in study.facts.items]
-            return exports.positions_csv(names, found["positions"])
-        return exports.export_csv(db, name, identities=identities)
-
-    return Response(
-        await asyncio.to_thread(make),
-        media_type="text/csv; charset=utf-8",
-        headers={"content-disposition": f'attachment; filename="{name}.csv"'},
-    )
+    db = study.store.reader()
+    if name == "completions":
+        table = exports.completions_csv(db, lambda person: completion_code(study, person))
+    elif name == "replies":
+        table = exports.replies_csv(db, identities=identities)
+    elif name == "positions":
+        newest = latest_map(db)
+        if newest is None:
+            raise Refusal(409, "there is no map yet; it is drawn from the first answers on")
+        names = [item["name"] for item in study.facts.items]
+        table = exports.positions_csv(names, newest["positions"])
+    else:
+        table = exports.export_csv(db, name, identities=identities)
+    headers = {"content-disposition": f'attachment; filename="{name}.csv"'}
+    return Response(table, headers=headers, media_type="text/csv; charset=utf-8")
 
 
 # Set-up and login ------------------------------------------------------------------------------
 
 
-@doors.get("/setup/{token}", include_in_schema=False)
+def _check_setup(study: Study, token: str) -> None:
+    if study.setup is None or not secrets.compare_digest(study.setup.encode(), token.encode()):
+        raise HTTPException(404, "this set-up link is used up or wrong")
+
+
+@pages.get("/setup/{token}")
 def setup_page(request: Request, study: Here, token: str) -> Response:
     """Where the account is made."""
     _check_setup(study, token)
     return page(request, "setup.html", error=None, least=auth.MIN_PASSWORD)
 
 
-@doors.post("/setup/{token}", response_class=Response)
+@doors.post("/setup/{token}", response_class=Response, dependencies=[Depends(same_site)])
 async def set_up(
     request: Request, study: Here, token: str, name: Name, password: Password
 ) -> Response:
     """Make the account, once; the link is used up by it."""
-    same_site(request)
     _check_setup(study, token)
     if not auth.plain_name(name) or len(password) < auth.MIN_PASSWORD:
         error = f"Choose a name, and a password of at least {auth.MIN_PASSWORD} characters."
@@ -575,17 +565,16 @@ async def set_up(
     return _logged_in(request, study, name, word)
 
 
-@doors.get("/login", include_in_schema=False)
+@pages.get("/login")
 def login_page(request: Request) -> Response:
     """Where one logs in."""
     return page(request, "login.html", error=None)
 
 
-@doors.post("/login", response_class=Response)
+@doors.post("/login", response_class=Response, dependencies=[Depends(same_site)])
 async def log_in(request: Request, study: Here, name: Name, password: Password) -> Response:
     """Log in; after some wrong passwords, each further try has to wait."""
-    same_site(request)
-    address = auth.network_of(request.client.host if request.client else "")
+    address = address_of(request)
     known = request.cookies.get(f"{study.cookie}_known", "")
     wait = math.ceil(study.guesses.wait(name, address, known))
     if wait:
@@ -593,13 +582,10 @@ async def log_in(request: Request, study: Here, name: Name, password: Password) 
         refused = page(request, "login.html", status=429, error=error)
         refused.headers["retry-after"] = str(wait)
         return refused
-    db = study.store.reader()
-    row = db.execute(
-        "SELECT id, password FROM accounts WHERE name = ?", (auth.plain_name(name),)
-    ).fetchone()
+    sql = "SELECT id, password FROM accounts WHERE name = ?"
+    row = study.store.reader().execute(sql, (auth.plain_name(name),)).fetchone()
     if not await study.guesses.check(name, password, row[1] if row else None, address):
-        error = "Name or password is wrong."
-        return page(request, "login.html", status=401, error=error)
+        return page(request, "login.html", status=401, error="Name or password is wrong.")
     word = await study.write(lambda ledger: auth.begin_session(ledger, row[0]))
     return _logged_in(request, study, name, word)
 
@@ -618,24 +604,17 @@ def _logged_in(request: Request, study: Study, name: str, word: str) -> Response
             path=f"{study.prefix}/",
             httponly=True,
             samesite="lax",
-            secure=request.url.scheme == "https",
+            secure=request.scope["scheme"] == "https",
         )
     return reply
 
 
-@doors.post("/logout", response_class=Response)
-async def log_out(request: Request, study: Here) -> Response:
+@doors.post("/logout", response_class=Response, dependencies=[Depends(same_site)])
+def log_out(request: Request, study: Here) -> Response:
     """End the session, on the server and in this browser."""
-    same_site(request)
     key = auth.hashed(request.cookies.get(study.cookie, ""))
-    await study.write(
-        lambda ledger: ledger.db.execute("DELETE FROM sessions WHERE key = ?", (key,)).rowcount
-    )
+    sql = "DELETE FROM sessions WHERE key = ?"
+    study.store.write(lambda ledger: ledger.db.execute(sql, (key,)).rowcount)
     reply = RedirectResponse(f"{study.prefix}/login", 303)
     reply.delete_cookie(study.cookie, path=f"{study.prefix}/")
     return reply
-
-
-def _check_setup(study: Study, token: str) -> None:
-    if study.setup is None or not secrets.compare_digest(study.setup.encode(), token.encode()):
-        raise HTTPException(404, "this set-up link is used up or wrong")

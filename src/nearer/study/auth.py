@@ -13,7 +13,6 @@ at a time.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import ipaddress
 import secrets
@@ -22,11 +21,11 @@ import threading
 import time
 import unicodedata
 from collections import OrderedDict
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import itsdangerous
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
 
 from nearer.study.board import Ledger
 
@@ -39,17 +38,7 @@ _WAITING = 16  # logins that may wait for their turn
 
 
 class Signer:
-    """Makes and checks tokens.
-
-    Examples
-    --------
-    >>> signer = Signer(b"k" * 32)
-    >>> token = signer.sign("person", {"id": 7})
-    >>> signer.read("person", token)
-    {'id': 7}
-    >>> signer.read("session", token) is None          # made for something else
-    True
-    """
+    """Makes and checks tokens."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
@@ -95,25 +84,17 @@ def check_password(password: str, stored: str | None) -> bool:
 
 
 class Rate:
-    """Allows so many at once, and then so many a minute, for each address or name.
+    """Allows so many at once, and then so many a minute, for each address or name."""
 
-    Examples
-    --------
-    >>> rate = Rate(2, clock=lambda: 0.0)
-    >>> [rate.wait("x", per_minute=60) for _ in range(3)]
-    [0.0, 0.0, 1.0]
-    """
-
-    def __init__(self, burst: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, burst: float) -> None:
         self._burst = burst
-        self._clock = clock
         self._lock = threading.Lock()
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def wait(self, who: str, per_minute: float) -> float:
         """0.0 and it counts, or the seconds until one more is allowed."""
         with self._lock:
-            now = self._clock()
+            now = time.monotonic()
             left, at = self._left.pop(who, (self._burst, now))
             left = min(self._burst, left + (now - at) * per_minute / 60)
             allowed = left >= 1
@@ -129,20 +110,14 @@ class Rate:
 
 
 def network_of(address: str) -> str:
-    """What counts as one address: of IPv6 the half that one house or lab shares.
-
-    Examples
-    --------
-    >>> network_of("2001:db8:1:2::99"), network_of("192.0.2.7"), network_of("?")
-    ('2001:db8:1:2::/64', '192.0.2.7', '?')
-    """
+    """What counts as one address: of IPv6 the half that one house or lab shares."""
     try:
-        found = ipaddress.ip_address(address)
+        whole = ipaddress.ip_address(address)
     except ValueError:
         return address[:100]
-    if found.version == 6:
-        return str(ipaddress.ip_network((found, 64), strict=False))
-    return str(found)
+    whole = getattr(whole, "ipv4_mapped", None) or whole
+    bits = 64 if whole.version == 6 else 32
+    return str(ipaddress.ip_network((whole, bits), strict=False))
 
 
 class Login(NamedTuple):
@@ -160,13 +135,11 @@ def plain_name(name: str) -> str:
 
 def set_password(ledger: Ledger, name: str, password_hash: str) -> str:
     """Make an account, or give it another password, which ends its sessions; begin a new one."""
-    ledger.db.execute(
+    sql = (
         "INSERT INTO accounts (name, password) VALUES (?, ?)"
-        " ON CONFLICT (name) DO UPDATE SET password = excluded.password",
-        (plain_name(name), password_hash),
+        " ON CONFLICT (name) DO UPDATE SET password = excluded.password RETURNING id"
     )
-    sql = "SELECT id FROM accounts WHERE name = ?"
-    account = int(ledger.db.execute(sql, (plain_name(name),)).fetchone()[0])
+    (account,) = ledger.db.execute(sql, (plain_name(name), password_hash)).fetchone()
     ledger.db.execute("DELETE FROM sessions WHERE account = ?", (account,))
     return begin_session(ledger, account)
 
@@ -199,8 +172,7 @@ class Guesses:
         self._signer = signer
         self._near = Rate(_AT_ONCE)
         self._names = Rate(_BY_NAME)
-        self._checkers = ThreadPoolExecutor(2, thread_name_prefix="passwords")
-        self._waiting = 0
+        self._turns = CapacityLimiter(2)
 
     def known_as(self, name: str) -> str:
         """What a browser keeps in which somebody has logged in."""
@@ -211,19 +183,14 @@ class Guesses:
         name = plain_name(name)
         if secrets.compare_digest(known.encode(), self.known_as(name).encode()):
             return self._near.wait(f"known {name}", 1)
-        if self._waiting >= _WAITING:
+        if self._turns.statistics().tasks_waiting >= _WAITING:
             return 1.0
         # The address first: a stranger who is held back there cannot fill the memory with names.
         return self._near.wait(address, 1) or self._names.wait(name, _BY_NAME)
 
     async def check(self, name: str, password: str, stored: str | None, address: str) -> bool:
         """Whether a password is right."""
-        self._waiting += 1
-        try:
-            loop = asyncio.get_running_loop()
-            good = await loop.run_in_executor(self._checkers, check_password, password, stored)
-        finally:
-            self._waiting -= 1
+        good = await run_sync(check_password, password, stored, limiter=self._turns)
         if good:
             self._near.forget(address)
             self._near.forget(f"known {plain_name(name)}")
@@ -231,9 +198,4 @@ class Guesses:
 
     async def hash(self, password: str) -> str:
         """A hash to keep."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._checkers, hash_password, password)
-
-    def close(self) -> None:
-        """End the threads."""
-        self._checkers.shutdown(wait=False, cancel_futures=True)
+        return await run_sync(hash_password, password, limiter=self._turns)

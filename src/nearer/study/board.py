@@ -18,8 +18,7 @@ task        shown                                 chosen
 ``odd``     three or more things                  the one that is least like the others
 ==========  ====================================  =====================================
 
-A rule says how many people a question is put to. Votes are read in the order in which they were
-committed, and only as many as the rule asks for, so a late answer never overturns a decision.
+A rule says how many people a question is put to; see `votes_wanted`.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ import heapq
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
@@ -36,20 +35,14 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from nearer.errors import NearerError
-from nearer.study.config import RULES, Config
+from nearer.study.config import Config
 
 #: purposes whose answers make the map; hold-outs, repeats and catch trials judge it and people
 COUNTED = ("main", "extra", "own")
 
 
 class Refusal(NearerError):
-    """A request that the study turns down; nothing was changed.
-
-    Attributes
-    ----------
-    status
-        The HTTP status that says so on the web.
-    """
+    """A request that the study turns down with an HTTP `status`; nothing was changed."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -63,25 +56,8 @@ class StoreTrouble(NearerError):
 # Rows ------------------------------------------------------------------------------------------
 
 
-class Verdict(NamedTuple):
-    """What the votes on a question say so far."""
-
-    #: True or False once decided; None while open, and when people gave it up
-    answer: bool | None
-    #: how many more people should be asked now; 0 when it is closed
-    wanted: int
-    #: enough people could not decide: it is asked no more
-    given_up: bool
-
-
 def fact(query: int | None, shown: Sequence[int]) -> Hashable:
-    """One key for a question however its things are ordered.
-
-    Examples
-    --------
-    >>> fact(3, (1, 2)) == fact(3, (2, 1)) != fact(1, (3, 2))
-    True
-    """
+    """One key for a question however its things are ordered."""
     return (query, *sorted(shown))
 
 
@@ -152,7 +128,8 @@ class Question:
     odds: float | None = None
     live: int = field(init=False, default=0)  # leases that have neither ended nor been answered
     votes: dict[int, Answer] = field(init=False, default_factory=dict)  # by lease
-    verdict: Verdict = field(init=False, default=Verdict(None, 1, False))
+    #: how many more people should be asked now; None: enough people could not decide
+    wanted: int | None = field(init=False, default=1)
     counted_as: str = field(init=False, default="")
     fact: Hashable = field(init=False)
 
@@ -166,8 +143,8 @@ class Question:
     @property
     def standing(self) -> str:
         """How an overview counts it."""
-        if self.verdict.wanted == 0:
-            return "given_up" if self.verdict.given_up else "decided"
+        if not self.wanted:
+            return "given_up" if self.wanted is None else "decided"
         return "leased" if self.live else "open"
 
     @property
@@ -268,26 +245,15 @@ def read_rows(db: sqlite3.Connection) -> Iterator[Row]:
             yield kind(*values)
 
 
+@dataclass
 class Ledger:
     """What a change works with until it returns: the transaction, the board, time, and chance."""
 
-    def __init__(
-        self,
-        db: sqlite3.Connection,
-        board: Board,
-        clock: Callable[[], float],
-        rng: np.random.Generator,
-    ) -> None:
-        self.db = db
-        self.board = board
-        self.rng = rng
-        self.erased = False  # whether something was deleted that must leave no trace
-        self._clock = clock
-
-    @property
-    def now(self) -> float:
-        """Seconds since the epoch."""
-        return self._clock()
+    db: sqlite3.Connection
+    board: Board
+    now: float  # seconds since the epoch
+    rng: np.random.Generator
+    erased: bool = False  # whether something was deleted that must leave no trace
 
     def add(self, row: R) -> R:
         """Write a row, which gets its number by that, and apply it."""
@@ -310,34 +276,25 @@ class Ledger:
 # What the rows come to -------------------------------------------------------------------------
 
 
-def tally(rule: str, votes: Iterable[bool | None]) -> Verdict:
-    """Count votes by a rule: True (a is nearer), False (b is), None (undecided, or skipped).
+def votes_wanted(rule: str, votes: Iterable[bool | None]) -> int | None:
+    """How many more people should be asked: 0 when it is decided, None when it is given up.
+
+    A vote is True (a is nearer), False (b is) or None (undecided, or skipped).
 
     Examples
     --------
-    >>> tally("2+1", [True])
-    Verdict(answer=None, wanted=1, given_up=False)
-    >>> tally("2+1", [True, False, False])
-    Verdict(answer=False, wanted=0, given_up=False)
+    >>> votes_wanted("2+1", [True]), votes_wanted("2+1", [True, False, False])
+    (1, 0)
     """
-    first, most, majority = RULES[rule]
-    yes = no = abstained = 0
-    for vote in votes:
-        if yes + no == most:
-            break
-        if vote is None:
-            abstained += 1
-        elif vote:
-            yes += 1
-        else:
-            no += 1
-    cast = yes + no
-    if cast >= first and max(yes, no) >= majority:
-        return Verdict(yes > no, 0, False)
-    if abstained > max(first, 2):
-        return Verdict(None, 0, True)
+    first, most = int(rule[0]), sum(map(int, rule.split("+")))
+    votes = list(votes)
+    yes, cast = votes.count(True), len(votes) - votes.count(None)
+    if cast >= first and max(yes, cast - yes) > most // 2:
+        return 0
+    if len(votes) - cast > max(first, 2):
+        return None
     # Two that disagree are joined by one more; before that, everyone the rule names is asked.
-    return Verdict(None, first - cast if cast < first else most - cast, False)
+    return (first if cast < first else most) - cast
 
 
 class Board:
@@ -545,8 +502,8 @@ class Board:
     def _count(self, question: Question) -> None:
         """Count the votes on a question, and put it where it belongs then."""
         voters = (a for a in question.votes.values() if not self.people[a.person].excluded)
-        rule = self.config.rule if question.purpose == "main" else "1"
-        question.verdict = tally(rule, map(question.vote, voters))
+        rule = self.config.votes if question.purpose == "main" else "1"
+        question.wanted = votes_wanted(rule, map(question.vote, voters))
         self._shelve(question)
 
     def _shelve(self, question: Question) -> None:
@@ -560,7 +517,7 @@ class Board:
             question.counted_as = question.standing
             self._counts[question.counted_as] += 1
         shelf = self.free.setdefault(question.person if real else "holdout", {})
-        if question.verdict.wanted > question.live:
+        if (question.wanted or 0) > question.live:
             shelf[question.id] = None
         else:
             shelf.pop(question.id, None)

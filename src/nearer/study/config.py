@@ -7,30 +7,28 @@ comparisons.
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
-from urllib.parse import urlsplit
+from typing import Annotated, Any, Literal, NotRequired, Self
 
-from pydantic import Field, Strict, model_validator
+from pydantic import BeforeValidator, Field, Strict, model_validator, with_config
+from typing_extensions import TypedDict
 
 from nearer.errors import InvalidInput
 from nearer.files import decoded, read_bytes
-from nearer.study.words import Checked, Line, Text, default_texts, parse, read_words, to_html
+from nearer.study.words import (
+    Checked,
+    Line,
+    Text,
+    address,
+    default_texts,
+    parse,
+    read_words,
+    to_html,
+)
 from nearer.trials import Task
 
-#: what teaches most chosen from the answers there are; by chance
-METHODS = ("informative", "random")
-#: rule: (people asked at first, votes at most, votes that decide)
-RULES: dict[str, tuple[int, int, int]] = {
-    "1": (1, 1, 1),
-    "2+1": (2, 3, 2),
-    "3": (3, 3, 2),
-    "5": (5, 5, 3),
-}
 #: settings of which a study that has begun depends on the first value
 _FIXED = ("task", "things", "choose", "method", "scope", "votes", "n_components", "seed")
 
@@ -40,7 +38,11 @@ Share = Annotated[float, Strict(), Field(ge=0, le=0.5)]
 Probability = Annotated[float, Strict(), Field(ge=0, le=1)]
 Switch = Annotated[bool, Strict()]
 Number = Annotated[float, Strict(), Field(ge=-1e15, le=1e15)]
-_MAX_POINTS = 11
+#: people a question is put to; of 2+1 the last where the first two disagree
+Votes = Annotated[
+    Literal["1", "2+1", "3", "5"],
+    BeforeValidator(lambda votes: str(votes or 1)),  # YAML reads 3 as a number
+]
 
 
 class _Field(Checked):
@@ -55,14 +57,6 @@ class _Field(Checked):
         if not self.name.isidentifier():
             raise ValueError(f"name={self.name!r}: must be one word of letters, digits and _")
         return self
-
-    def fits(self, value: Any) -> str | None:
-        """What a reply must be, where it is something else."""
-        raise NotImplementedError
-
-    def screens_out(self, value: Any) -> bool:
-        """Whether a person who replies this is not asked further."""
-        return False
 
 
 class Choice(_Field):
@@ -80,20 +74,20 @@ class Choice(_Field):
             raise ValueError(f"screen_out={self.screen_out}: must be among the options")
         return self
 
-    def fits(self, value: Any) -> str | None:
-        """One of the options."""
-        return None if value in self.options else f"one of {', '.join(self.options)}"
-
-    def screens_out(self, value: Any) -> bool:
-        """Whether the option screens out."""
-        return value in self.screen_out
+    @property
+    def takes(self) -> Any:
+        """The type of a reply."""
+        return Literal.__getitem__(self.options)
 
 
 class Outside(Checked):
     """Numbers below or above which a person is screened out."""
 
-    below: Number | None = None
-    above: Number | None = None
+    below: Number = -1e15
+    above: Number = 1e15
+
+    def __contains__(self, value: float) -> bool:
+        return not self.below <= value <= self.above
 
 
 class Ranged(_Field):
@@ -110,19 +104,10 @@ class Ranged(_Field):
             raise ValueError(f"most={self.most}: must be above least={self.least}")
         return self
 
-    def fits(self, value: Any) -> str | None:
-        """A number between the limits."""
-        low = -math.inf if self.least is None else self.least
-        high = math.inf if self.most is None else self.most
-        if not isinstance(value, bool | str) and low <= value <= high:
-            return None
-        limits = ("any" if k is None else f"{k:g}" for k in (self.least, self.most))
-        return "a number from {} to {}".format(*limits)
-
-    def screens_out(self, value: Any) -> bool:
-        """Whether the number lies outside what is wanted."""
-        low, high = self.screen_out.below, self.screen_out.above
-        return (low is not None and value < low) or (high is not None and value > high)
+    @property
+    def takes(self) -> Any:
+        """The type of a reply."""
+        return Annotated[float, Strict(), Field(ge=self.least, le=self.most)]
 
 
 class Scale(Ranged):
@@ -135,33 +120,29 @@ class Scale(Ranged):
 
     @model_validator(mode="after")
     def _check_points(self) -> Self:
-        if self.most - self.least >= _MAX_POINTS:
-            raise ValueError(f"most={self.most}: must make at most {_MAX_POINTS} points")
+        if self.most - self.least > 10:
+            raise ValueError(f"most={self.most}: must make at most 11 points")
         if len(self.ends) not in (0, 2):
             raise ValueError(f"ends={self.ends}: must be two texts, for the two ends")
         return self
 
-    def fits(self, value: Any) -> str | None:
-        """One of the points."""
-        return super().fits(value) or (None if value == int(value) else "a whole number")
+    @property
+    def takes(self) -> Any:
+        """The type of a reply."""
+        return Annotated[int, Strict(), Field(ge=self.least, le=self.most)]
 
 
 class Written(_Field):
     """A text: one line, or several."""
 
     kind: Literal["text", "long"]
-    most: Annotated[int, Strict(), Field(ge=1, le=20_000)] | None = None
+    most: Annotated[int, Strict(), Field(ge=1, le=20_000)] = 5_000
+    screen_out: tuple[()] = ()
 
-    @model_validator(mode="after")
-    def _set_most(self) -> Self:
-        if self.most is None:
-            object.__setattr__(self, "most", 200 if self.kind == "text" else 5_000)
-        return self
-
-    def fits(self, value: Any) -> str | None:
-        """A text that is not too long."""
-        good = isinstance(value, str) and len(value) <= (self.most or 0)
-        return None if good else f"a text of at most {self.most} characters"
+    @property
+    def takes(self) -> Any:
+        """The type of a reply."""
+        return Annotated[str, Field(max_length=self.most)]
 
 
 class QuestionnairePage(Checked):
@@ -187,31 +168,17 @@ class QuestionnairePage(Checked):
         return {"id": number, "title": self.title, "html": to_html(self.text), "fields": fields}
 
     def check(self, replies: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
-        """The replies to keep, and whether the person is screened out."""
-        known = {field.name: field for field in self.ask}
-        for name in replies:
-            if name not in known:
-                raise InvalidInput(f"reply {name[:60]!r}: this page asks {', '.join(known)}")
-        kept = {k: v for k, v in replies.items() if v is not None and str(v).strip()}
-        for name, field in known.items():
-            if name in kept and (rule := field.fits(kept[name])):
-                raise InvalidInput(f"{name}={str(kept[name])[:60]!r}: must be {rule}")
-            if name not in kept and field.required:
-                raise InvalidInput(f"reply {name!r}: is missing; it must be given")
-        return kept, any(known[name].screens_out(value) for name, value in kept.items())
+        """The replies to store, and whether the person is screened out."""
+        fields = {field.name: field for field in self.ask}
+        filled = {k: v for k, v in replies.items() if v is not None and str(v).strip()}
+        types = {k: f.takes if f.required else NotRequired[f.takes] for k, f in fields.items()}
+        page = with_config(extra="forbid")(TypedDict("page", types))  # type: ignore[operator]
+        parse(page, filled, "reply ")
+        return filled, any(value in fields[name].screen_out for name, value in filled.items())
 
 
 class Config(Checked):
-    """The settings of a study; docs/study-settings.md says what each of them does.
-
-    Examples
-    --------
-    >>> Config.of({"questions": 30, "votes": "2+1"}).votes
-    '2+1'
-    >>> Config.of({"qestions": 30})
-    Traceback (most recent call last):
-    nearer.errors.InvalidInput: setting 'qestions' is not known; did you mean 'questions'?
-    """
+    """The settings of a study; docs/study-settings.md says what each of them does."""
 
     title: Line = ""
     question: Line = ""
@@ -231,9 +198,9 @@ class Config(Checked):
     task: Literal["two", "choose", "rank", "odd"] = "two"
     things: Count = 2
     choose: AtLeastOne = 1
-    method: Line = "informative"
+    method: Literal["informative", "random"] = "informative"
     scope: Literal["pooled", "person"] = "pooled"
-    votes: Line = ""
+    votes: Votes = "1"
     n_components: AtLeastOne | None = None
     batch: AtLeastOne = 20
     lease_seconds: AtLeastOne = 120
@@ -266,7 +233,7 @@ class Config(Checked):
         for name, text in default_texts(words, self.task, self.choose).items():
             if not getattr(self, name):
                 object.__setattr__(self, name, text)  # written out, as every default is
-        for good, name, rule in (*self._rules(), *self._task_rules()):
+        for good, name, rule in self._rules():
             if not good:
                 raise ValueError(f"{name}={getattr(self, name)!r}: {rule}")
         self._check_pages()
@@ -278,36 +245,34 @@ class Config(Checked):
         yield colour, "surround", "must be a colour like #808080, in small letters"
         shares = self.catch_share + self.repeat_share + self.holdout_share
         yield shares <= 0.8, "holdout_share", "the shares must leave 0.2 for real questions"
-        yield self.method in METHODS, "method", f"must be one of {', '.join(METHODS)}"
-        known = self.votes in ("", *RULES)
-        yield known, "votes", f"must be one of {', '.join(RULES)}, in quotes"
         alone = self.scope == "person"
-        yield not alone or self.rule == "1", "votes", "must be 1 where scope is person"
+        yield not alone or self.votes == "1", "votes", "must be 1 where scope is person"
         odd = set(self.frame_ancestors) & set(";,'\"")
         yield not odd, "frame_ancestors", "must be addresses, with spaces between them"
         for name in ("completion_redirect", "screen_out_redirect"):
-            yield _is_address(getattr(self, name)), name, "must be an http(s) address"
-
-    def _task_rules(self) -> Iterator[tuple[object, str, str]]:
-        least, most = 3 if self.task == "odd" else 2, 2 if self.task == "two" else 20
+            url = address(getattr(self, name))
+            known = url.scheme in ("http", "https") and url.netloc
+            yield known or not getattr(self, name), name, "must be an http(s) address"
+        two = self.task == "two"
+        least, most = 3 if self.task == "odd" else 2, 2 if two else 20
         yield least <= self.things <= most, "things", f"must be {least} to {most}"
         yield self.choose < self.things, "choose", "must be fewer than things"
         single = self.choose == 1 or self.task in ("choose", "rank")
         yield single, "choose", f"must be 1 where task is {self.task}"
-        if self.task != "two":
-            yield self.method == "random", "method", f"must be random where task is {self.task}"
-            together = (self.scope, self.rule) == ("pooled", "1")
-            yield together, "task", "needs scope pooled and one vote a question"
+        yield two or self.method == "random", "method", f"must be random where task is {self.task}"
+        together = not alone and self.votes == "1"
+        yield two or together, "task", "needs scope pooled and one vote a question"
 
     def _check_pages(self) -> None:
         for when, pages in (("before", self.before), ("after", self.after)):
-            names = Counter(field.name for page in pages for field in page.ask)
-            for name, count in names.items():
-                if count > 1:
-                    raise ValueError(f"{when}: name={name!r}: is taken; names differ")
-        for field in (field for page in self.after for field in page.ask):
-            if getattr(field, "screen_out", ()) not in ((), Outside()):
-                raise ValueError(f"after: screen_out of {field.name!r}: comes too late; ask before")
+            fields = [field for page in pages for field in page.ask]
+            names = [field.name for field in fields]
+            for field in fields:
+                if names.count(field.name) > 1:
+                    raise ValueError(f"{when}: name={field.name!r}: is taken; names differ")
+                if when == "after" and field.screen_out not in ((), Outside()):
+                    rule = "comes too late; ask before"
+                    raise ValueError(f"after: screen_out of {field.name!r}: {rule}")
 
     @property
     def pages(self) -> dict[str, QuestionnairePage]:
@@ -329,16 +294,11 @@ class Config(Checked):
                 f"setting things={self.things}: a screen shows {shown} items; there are "
                 f"{n_items}, bring more or show fewer"
             )
-        if self.n_components is not None and self.n_components >= n_items:
+        if n_items <= (self.n_components or 0):
             raise InvalidInput(
                 f"setting n_components={self.n_components}: must be below the number of items, "
                 f"{n_items}"
             )
-
-    @property
-    def rule(self) -> str:
-        """How many people a question is put to."""
-        return self.votes or "1"
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Config:
@@ -346,26 +306,12 @@ class Config(Checked):
         return parse(cls, settings, "setting ")
 
     def changed(self, settings: Mapping[str, Any]) -> Config:
-        """These settings with some others in their place.
-
-        Examples
-        --------
-        >>> Config().changed({"questions": 7}).questions
-        7
-        """
+        """These settings with some others in their place."""
         return Config.of({**self.model_dump(), **settings})
 
 
 #: settings that can be changed while people answer
 CHANGEABLE = tuple(name for name in Config.model_fields if name not in _FIXED)
-
-
-def _is_address(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-    except ValueError:  # as of http://[
-        return False
-    return not text or (parts.scheme in ("https", "http") and bool(parts.netloc))
 
 
 def read_yaml(path: Path) -> dict[str, Any]:

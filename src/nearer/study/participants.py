@@ -20,10 +20,9 @@ from starlette.requests import Request
 
 from nearer.study import actions
 from nearer.study.actions import PANELS, Identity, Trial
-from nearer.study.auth import network_of
 from nearer.study.board import Ledger, Refusal
 from nearer.study.config import Config
-from nearer.study.web import Here, ItemTokens, Study
+from nearer.study.web import Here, ItemTokens, Study, address_of
 from nearer.study.words import Checked, Line, Text, to_html
 
 router = APIRouter(prefix="/api", tags=["participant"])
@@ -33,8 +32,8 @@ Number = Annotated[int, Field(ge=0, le=1 << 53)]
 Short = Annotated[Line, Field(max_length=200)]
 Reply = (
     Text
-    | Annotated[int, Field(ge=-(10**15), le=10**15)]
-    | Annotated[float, Field(ge=-1e15, le=1e15)]
+    | Annotated[int, Field(strict=True, ge=-(10**15), le=10**15)]
+    | Annotated[float, Field(strict=True, ge=-1e15, le=1e15)]
     | None
 )
 
@@ -112,8 +111,7 @@ def about(study: Here) -> JSONResponse:
 async def join(request: Request, study: Here, body: Join) -> JSONResponse:
     """Agree to the consent text and take part; whoever can show that they began here goes on."""
     limit = study.facts.config.joins_per_minute
-    address = network_of(request.client.host if request.client else "")
-    if limit and study.joins.wait(address, limit):
+    if limit and study.joins.wait(address_of(request), limit):
         raise Refusal(429, "many people have just joined from there; try again in a minute")
     identity = Identity.of(body.parameters)
     proved = None

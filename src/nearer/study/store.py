@@ -29,7 +29,6 @@ import secrets
 import sqlite3
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import closing, contextmanager
@@ -50,11 +49,11 @@ from nearer.study.config import Config
 if TYPE_CHECKING:
     from nearer.study.items import Item
 
-FORMAT = 3  # of the tables, which `schema.sql` describes
+FORMAT = "3"  # of the tables, which `schema.sql` describes
 
 
 def read_header(db: sqlite3.Connection) -> dict[str, str]:
-    """The header's lines: format, version, seed, the configuration a study was made with."""
+    """The header's lines: format, version, name, the configuration a study was made with."""
     return dict(db.execute("SELECT key, value FROM header").fetchall())
 
 
@@ -113,11 +112,11 @@ def new_study(
     config.check_items(len(items))
     _check_positions(questions, config.questions)
     header = {
-        "format": str(FORMAT),
+        "format": FORMAT,
+        "version": nearer.__version__,
         "study": secrets.token_hex(8),
         "config": config.model_dump_json(),
     }
-    header |= {"version": nearer.__version__, "seed": str(config.seed), "method": config.method}
     with _drafted(Path(path)) as draft, closing(sqlite3.connect(draft, isolation_level=None)) as db:
         db.execute("PRAGMA journal_mode = WAL")
         db.executescript((files("nearer.study") / "schema.sql").read_text(encoding="utf-8"))
@@ -136,15 +135,16 @@ def new_study(
 
 def _check_positions(questions: Sequence[OwnQuestion], last: int) -> None:
     """Refuse questions that nobody would be asked: of a place that is taken, or after the last."""
-    places = Counter(q.position for q in questions if q.position is not None)
-    for place, count in places.items():
-        if count > 1:
+    taken = set[int]()
+    for place in (q.position for q in questions if q.position is not None):
+        if place in taken:
             raise InvalidInput(f"position={place}: two own questions have it; change one")
         if place > last:
             raise InvalidInput(
                 f"position={place} of an own question: a person answers {last} questions; "
                 "raise `questions` or choose an earlier one"
             )
+        taken.add(place)
 
 
 @contextmanager
@@ -235,7 +235,7 @@ class Store:
         self._erased = True  # another process may have left in the log what it erased
         self._waiting: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
         self._readers = threading.local()
-        self._db = connect(self.path, check_same_thread=False)
+        self._db = connect(self.path)
         if not durable:
             self._db.execute("PRAGMA synchronous = OFF")
         self._refresh()
@@ -300,7 +300,7 @@ class Store:
             self._db.execute("BEGIN IMMEDIATE")
             self._refresh()
             before = self._db.total_changes
-            ledger = Ledger(self._db, self._board, self._now, self._rng)
+            ledger = Ledger(self._db, self._board, self._now(), self._rng)
             for change, future in group:
                 try:
                     settled.append((future.set_result, change(ledger)))
@@ -365,9 +365,7 @@ class Store:
 _PATIENCE = 10  # seconds to wait for another process that writes
 
 
-def connect(
-    path: Path, *, read_only: bool = False, check_same_thread: bool = True
-) -> sqlite3.Connection:
+def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
     """Open a study file; one that is missing, no study, or of another format is refused."""
     path = Path(path)
     _check_there(path)
@@ -377,7 +375,7 @@ def connect(
             uri=True,
             isolation_level=None,
             timeout=_PATIENCE,
-            check_same_thread=check_same_thread,
+            check_same_thread=False,  # the writer's is opened by one thread and used by another
         )
         db.execute("PRAGMA foreign_keys = ON")
         db.execute("PRAGMA secure_delete = ON")
@@ -385,7 +383,7 @@ def connect(
         found = read_header(db).get("format")
     except sqlite3.Error as error:
         raise InvalidInput(f"{path}: is not a study that can be opened: {error}") from error
-    if found != str(FORMAT):
+    if found != FORMAT:
         db.close()
         raise InvalidInput(
             f"{path}: has study format {found}; this version of nearer reads {FORMAT}"

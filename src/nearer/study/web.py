@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Any, TypeVar
-from urllib.parse import urlsplit
 
 import jinja2
 from fastapi import Depends, FastAPI, Request
@@ -23,7 +22,7 @@ from fastapi.responses import HTMLResponse, JSONResponse
 from starlette.exceptions import HTTPException
 
 from nearer.errors import InvalidInput
-from nearer.study.auth import Guesses, Rate, Signer
+from nearer.study.auth import Guesses, Rate, Signer, network_of
 from nearer.study.board import Refusal, StoreTrouble
 from nearer.study.conductor import Conductor
 from nearer.study.store import Change, Facts, Store, connect
@@ -92,18 +91,13 @@ class Study:
         return self.store.trouble or (self.conductor.trouble if self.conductor else None)
 
 
-def current(request: Request) -> Study:
-    """The study that a request is about."""
+async def current(request: Request) -> Study:
+    """The study that a request is about; what is no coroutine would need a thread each time."""
     study: Study = request.app.state.study
     return study
 
 
-async def _current(request: Request) -> Study:
-    """The same as a dependency; one that is no coroutine would be run in another thread."""
-    return current(request)
-
-
-Here = Annotated[Study, Depends(_current)]
+Here = Annotated[Study, Depends(current)]
 
 
 class Media:
@@ -208,8 +202,8 @@ def add_error_handlers(app: FastAPI) -> None:
 
     async def http(request: Request, error: Any) -> Any:
         wants_page = "text/html" in request.headers.get("accept", "")
-        if wants_page and not request.url.path.startswith("/api/"):
-            config = current(request).facts.config
+        if wants_page and "/api/" not in request.scope["path"]:
+            config = request.app.state.study.facts.config
             words = read_words(config.language, config.words)
             status, detail = error.status_code, str(error.detail)
             return page(request, "error.html", status=status, detail=detail, words=words)
@@ -232,7 +226,7 @@ _TEMPLATES.filters["json"] = lambda value: json.dumps(value, ensure_ascii=False)
 
 def page(request: Request, name: str, *, status: int = 200, **values: Any) -> HTMLResponse:
     """A page from a template; everything put into it is shown as text."""
-    study = current(request)
+    study: Study = request.app.state.study
     values |= {"title": study.facts.config.title, "base": study.prefix, "trouble": study.trouble}
     text = _TEMPLATES.get_template(name).render(status=status, **values)
     return HTMLResponse(text, status, {"cache-control": "no-store"})
@@ -240,7 +234,12 @@ def page(request: Request, name: str, *, status: int = 200, **values: Any) -> HT
 
 def same_site(request: Request) -> None:
     """Refuse a form that another site sent."""
-    origin = request.headers.get("origin")
-    foreign = origin not in (None, "null") and urlsplit(origin).netloc != request.headers["host"]
+    origin = request.headers.get("origin", "null")
+    foreign = origin != "null" and origin.partition("://")[2] != request.headers.get("host")
     if foreign or request.headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
         raise HTTPException(403, "this form came from another site; open the page and try again")
+
+
+def address_of(request: Request) -> str:
+    """Where a request comes from, as far as limits go."""
+    return network_of(request.client.host if request.client else "")
