@@ -10,7 +10,7 @@ from click.testing import CliRunner
 import nearer
 from examples.stub_server import StubServer
 from nearer.cli import main
-from nearer.judges.terminal import TerminalJudge
+from nearer.judges.outside import TerminalJudge
 
 X = np.random.default_rng(0).normal(size=(8, 2))
 WORDS = [f"word{i}" for i in range(8)]

@@ -19,7 +19,7 @@ from nearer.asking.protocol import OptionOrder
 from nearer.errors import InvalidInput, JudgeError, OracleError
 from nearer.judges import ChatJudge, Inbox, Panel, from_similarity
 from nearer.judges.chat import read_letters
-from nearer.judges.terminal import TerminalJudge
+from nearer.judges.outside import TerminalJudge
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(20, 2))
@@ -175,7 +175,7 @@ def test_what_cannot_be_read_twice_is_dont_know():
 def test_a_judge_that_cannot_be_understood_stops_and_shows_a_reply():
     with StubServer(AT, chatter=1) as server:
         judge = ChatJudge("m", endpoint=server.url, key=None)
-        with pytest.raises(JudgeError, match=r"20 of the first 20 replies .* a matter of taste"):
+        with pytest.raises(JudgeError, match=r"20 of the 20 replies .* a matter of taste"):
             ask(judge, some_questions(60))
     assert server.n_calls == 20
 

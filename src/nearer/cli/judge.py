@@ -108,7 +108,7 @@ def ask(out: Path | None, **given: Any) -> None:
     A question a line; the arrow keys answer. The same command goes on where it was left.
     """
     from nearer.asking.run import run
-    from nearer.judges.terminal import TerminalJudge
+    from nearer.judges.outside import TerminalJudge
 
     asked = _Run(**given)
     asked.check(out)

