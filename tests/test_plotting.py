@@ -159,6 +159,10 @@ def test_pictures_have_their_names_beside_them(tmp_path):
     ax = plot_positions(points(10, 2), pictures=files, labels=names(10))
     boxes = [a for a in ax.artists if isinstance(a, AnnotationBbox)]
     assert len(boxes) == 10
+    for box in boxes:
+        inside = box.get_window_extent()
+        assert (ax.bbox.p0 <= inside.p0).all(), "a picture covers no label of an axis"
+        assert (inside.p1 <= ax.bbox.p1).all()
     assert len(written(ax)) >= 8
     for rectangle in written(ax).values():
         assert not any(overlap(rectangle, b.get_window_extent().extents, 3) for b in boxes)

@@ -22,21 +22,6 @@ from nearer.files import content_suffix, write_bytes
 if TYPE_CHECKING:
     from nearer.plotting.interactive_map import InteractiveMap
 
-__all__ = [
-    "COLOURS",
-    "GREY",
-    "as_picture",
-    "as_png",
-    "bare",
-    "check_axes",
-    "data_url",
-    "drawable",
-    "figure_of",
-    "fonts_of_all_scripts",
-    "new_axes",
-    "save",
-]
-
 COLOURS = ["#d1495b", "#2e6f9e", "#3f8f5b", "#e09f3e", "#7d5ba6", "#4f5d75"]
 GREY = "#b9bec6"
 
@@ -66,9 +51,16 @@ _FAMILIES = (
 )
 
 
-def new_axes(size: float = 6, height: float | None = None) -> Axes:
-    """Axes of a new figure, so many inches wide."""
-    return Figure(figsize=(size, height or size), layout="constrained").subplots()
+def axes_on(ax: Any, size: float = 6, height: float | None = None) -> Axes:
+    """The axes to draw on: those that were given, or those of a new figure, so many inches wide."""
+    if ax is None:
+        return Figure(figsize=(size, height or size), layout="constrained").subplots()
+    if not isinstance(ax, Axes):
+        raise InvalidInput(
+            f"ax={' '.join(repr(ax).split())[:60]}: must be one Matplotlib Axes; of a figure give "
+            "figure.subplots(), of an array of axes one of them"
+        )
+    return ax
 
 
 def figure_of(drawn: Axes | Figure) -> Figure:
@@ -76,15 +68,6 @@ def figure_of(drawn: Axes | Figure) -> Figure:
     figure = drawn if isinstance(drawn, Figure) else drawn.get_figure(root=True)
     assert figure is not None
     return figure
-
-
-def check_axes(ax: Any) -> None:
-    """Refuse what cannot be drawn on."""
-    if ax is not None and not isinstance(ax, Axes):
-        raise InvalidInput(
-            f"ax={' '.join(repr(ax).split())[:60]}: must be one Matplotlib Axes; of a figure give "
-            "figure.subplots(), of an array of axes one of them"
-        )
 
 
 def bare(ax: Axes) -> Axes:
@@ -127,15 +110,15 @@ def save(drawn: Axes | Figure | InteractiveMap, path: str | os.PathLike[str]) ->
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     nearer.plotting.save(ax, f"{folder}/map.pdf")
     """
-    if not isinstance(drawn, Axes | Figure) and not hasattr(drawn, "html"):
+    is_drawn = isinstance(drawn, Axes | Figure)
+    if not is_drawn and not hasattr(drawn, "html"):
         raise InvalidInput(
             f"{repr(drawn)[:60]}: is no picture; give the axes or figure that were drawn on, or "
             "a map to explore"
         )
+    what, kinds = ("a drawing", list(_METADATA)) if is_drawn else ("a map to explore", ["html"])
     kind = content_suffix(path).removeprefix(".")
-    kinds = list(_METADATA) if isinstance(drawn, Axes | Figure) else ["html"]
     if kind not in kinds:
-        what = "a drawing" if len(kinds) > 1 else "a map to explore"
         allowed = " or ".join(f".{known}" for known in kinds)
         raise InvalidInput(f"{path}: {what} is written to {allowed}; end the name so")
     if isinstance(drawn, Axes | Figure):

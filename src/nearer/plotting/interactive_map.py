@@ -9,7 +9,6 @@ page; the figures are put into it as JSON.
 from __future__ import annotations
 
 import io
-import json
 import os
 import re
 from collections.abc import Sequence
@@ -21,10 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from nearer.files import json_text
 from nearer.plotting.canvas import COLOURS, data_url
 from nearer.plotting.map_inputs import PICTURE, read_inputs, read_thumbnail
-
-__all__ = ["InteractiveMap", "explore_positions"]
 
 
 @dataclass(frozen=True)
@@ -76,32 +74,20 @@ def explore_positions(
     >>> "cat" in page.html, "http" in page.html
     (True, False)
     """
-    shown = read_inputs(
-        positions,
-        labels=labels,
-        covariances=covariances,
-        pictures=pictures,
-        colour=colour,
-        title=title,
-    )
-    colours = None
-    if shown.colours is not None and shown.classes is None:
-        colours = _rounded(shown.colours)
-    elif shown.colours is not None:
-        colours = [None if i < 0 else i for i in shown.colours.tolist()]
+    shown = read_inputs(positions, labels, covariances, pictures, colour)
     size = picture_size or PICTURE
     data: dict[str, Any] = {
         "names": shown.labels or [str(i) for i in range(len(shown.places))],
         "places": _rounded(shown.places),
         "axes": shown.axes,
-        "regions": None if shown.covariances is None else _rounded(shown.covariances),
+        "regions": _rounded(shown.covariances),
         "pictures": None if pictures is None else [_embedded(file, size) for file in pictures],
         "size": [size, picture_size is not None],
-        "colour": colours,
+        "colour": _rounded(shown.colours),
         "classes": shown.classes,
         "palette": COLOURS,
     }
-    text = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    text = json_text(data, separators=(",", ":")).replace("<", "\\u003c")
     page = files("nearer.plotting").joinpath("explore.html").read_text(encoding="utf-8")
     parts = {"title": escape("Map of the objects" if title is None else title), "data": text}
     return InteractiveMap(re.sub(r"{{(title|data)}}", lambda mark: parts[mark[1]], page))
@@ -115,8 +101,9 @@ def _embedded(file: str | os.PathLike[str] | None, size: float) -> str | None:
     return data_url(sink.getvalue(), "image/webp")
 
 
-def _rounded(values: NDArray[Any]) -> Any:
-    """Numbers with five digits, which no screen can tell from more; null where there is none."""
-    if values.ndim > 1:
-        return [_rounded(part) for part in values]
-    return [float(f"{x:.5g}") if np.isfinite(x) else None for x in values.tolist()]
+def _rounded(values: NDArray[np.float64] | None) -> Any:
+    """Numbers with five digits, which no screen can tell from more."""
+    if values is None:
+        return None
+    rounded = [float(f"{x:.5g}") for x in values.ravel().tolist()]
+    return np.reshape(rounded, values.shape).tolist()

@@ -15,65 +15,40 @@ from PIL import Image, ImageOps
 from nearer.checks import as_points
 from nearer.errors import InvalidInput
 
-__all__ = ["MANY", "NO_VALUE", "PICTURE", "PICTURES", "MapInputs", "read_inputs", "read_thumbnail"]
-
 Floats = NDArray[np.float64]
 
 #: suffixes of picture files
 PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff")
 
-NO_VALUE = "no value"  # the legend's name of objects whose colour is missing
 MANY = 500  # objects; more have no room for all names and regions, and tables for all rows
 PICTURE = 40.0  # points, or pixels of a page, of a picture where there is room
 
 
 @dataclass(frozen=True)
 class MapInputs:
-    """What a map shows, checked.
-
-    Attributes
-    ----------
-    places
-        ``(n, k)``: where objects are along each direction shown.
-    axes
-        What to write on the axes: which directions these are, and the variance that each carries.
-    labels
-        What to write beside each object, or None.
-    covariances
-        ``(n, k, k)`` along the directions, or None.
-    pictures
-        An image file for each object, None where it has none; or None.
-    colours, classes
-        A number for each object, nan where it is missing, and None; or the number of its class, -1
-        where it is missing, and the names of the classes.
-    title
-        Written above; may be empty.
-    """
+    """What a map shows, checked: of each object what is known, along the directions shown."""
 
     places: Floats
-    axes: list[str]
+    axes: list[str]  # what to write on them
     labels: list[str] | None
     covariances: Floats | None
     pictures: Sequence[str | os.PathLike[str] | None] | None
-    colours: NDArray[Any] | None
-    classes: list[str] | None
-    title: str
+    colours: Floats | None  # values, or numbers of classes; nan where none is known
+    classes: list[str] | None  # the names of the classes
 
 
 def read_inputs(
     positions: ArrayLike,
-    *,
     labels: Sequence[object] | None = None,
     covariances: ArrayLike | None = None,
     pictures: Sequence[str | os.PathLike[str] | None] | None = None,
     colour: ArrayLike | None = None,
-    title: str | None = None,
     most: int | None = None,
 ) -> MapInputs:
-    """Check what a map takes; positions in more than two dimensions are turned.
+    """Check what a map takes.
 
-    Positions with one or two dimensions stay as they are, others are seen along the `most`
-    directions of greatest variance; None: all.
+    Positions in more than two dimensions are seen along the `most` directions of greatest variance,
+    all of them where None; others stay as they are.
 
     Examples
     --------
@@ -97,11 +72,11 @@ def read_inputs(
             _check_length(n, name, values)
     regions = None
     if covariances is not None:
-        given = _read_covariances(covariances, n, d)
-        regions = np.einsum("di,ndk,kj->nij", directions, given, directions)
+        known = _read_covariances(covariances, n, d)
+        regions = np.einsum("di,ndk,kj->nij", directions, known, directions)
     colours, classes = (None, None) if colour is None else _read_colours(colour)
     names = None if labels is None else list(map(str, labels))
-    return MapInputs(places, axes, names, regions, pictures, colours, classes, title or "")
+    return MapInputs(places, axes, names, regions, pictures, colours, classes)
 
 
 def _check_length(n: int, name: str, values: Any) -> None:
@@ -129,15 +104,13 @@ def _read_covariances(covariances: Any, n: int, d: int) -> Floats:
     return values
 
 
-def _read_colours(colour: Any) -> tuple[NDArray[Any], list[str] | None]:
-    """Numbers, nan where one is missing, and None; or numbers of classes, -1, and their names.
+def _read_colours(colour: Any) -> tuple[Floats, list[str] | None]:
+    """Numbers and None; or numbers of classes and their names.
 
     Examples
     --------
     >>> _read_colours(["b", None, "a"])
-    (array([ 1, -1,  0]), ['a', 'b'])
-    >>> _read_colours([0.5, None])
-    (array([0.5, nan]), None)
+    (array([ 1., nan,  0.]), ['a', 'b'])
     """
     import pandas as pd  # noqa: PLC0415 - slow to import
 
@@ -156,7 +129,8 @@ def _read_colours(colour: Any) -> tuple[NDArray[Any], list[str] | None]:
             f"colour={repr(colour)[:60]}: must be a class or a number for each object, and "
             "no lists within the list; rescale numbers that are too large"
         ) from error
-    return number, [str(name) if str(name).strip() else "(empty)" for name in names]
+    classes = [str(name) if str(name).strip() else "(empty)" for name in names]
+    return np.where(number < 0, np.nan, number), classes
 
 
 def read_thumbnail(file: str | os.PathLike[str], size: float) -> Image.Image:

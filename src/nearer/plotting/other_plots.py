@@ -13,13 +13,11 @@ from nearer.algorithms.basis import Basis
 from nearer.checks import as_points
 from nearer.errors import InvalidInput
 from nearer.metrics import procrustes
-from nearer.plotting.canvas import COLOURS, GREY, bare, check_axes, new_axes
+from nearer.plotting.canvas import COLOURS, GREY, axes_on, bare
 from nearer.plotting.map_inputs import read_inputs
 
 if TYPE_CHECKING:
     from nearer.dimension import DimensionEstimate
-
-__all__ = ["plot_basis", "plot_comparison", "plot_dimension", "plot_people", "plot_world"]
 
 _SHADE = "0.93"
 
@@ -57,11 +55,7 @@ def plot_basis(basis: Basis, positions: ArrayLike, *, ax: Axes | None = None) ->
     >>> len(ax.lines)
     2
     """
-    check_axes(ax)
-    ax = new_axes() if ax is None else ax
-    flat = read_inputs(positions, most=2).places
-    if flat.shape[1] == 1:
-        flat = np.pad(flat, [(0, 0), (0, 1)])
+    ax, flat = axes_on(ax), _flat(positions)
     ax.scatter(flat[:, 0], flat[:, 1], s=10, color=GREY, linewidths=0)
     for i, axis in enumerate(basis.axes):
         colour = COLOURS[i % len(COLOURS)]
@@ -74,23 +68,27 @@ def plot_basis(basis: Basis, positions: ArrayLike, *, ax: Axes | None = None) ->
     return bare(ax)
 
 
+def _flat(positions: ArrayLike) -> NDArray[np.float64]:
+    """Positions on a plane, from the side of their greatest spread."""
+    places = read_inputs(positions, most=2).places
+    return np.pad(places, [(0, 0), (0, 2 - places.shape[1])])
+
+
 def plot_dimension(estimate: DimensionEstimate, ax: Axes | None = None) -> Axes:
     """Draw the score of every dimension tried, with two standard errors.
 
     The dimensions that cannot be told apart are shaded; where some of them were not tried, the
     shade goes on to the edge and the title says so. Where nothing was held out there is no score.
     """
-    check_axes(ax)
-    if ax is None:
-        ax = new_axes(5, 3.5)
+    ax = axes_on(ax, 5, 3.5)
     tried, d = estimate.dimensions, estimate.dimension
     low, high, last = estimate.dimension_low, estimate.dimension_high, max(int(tried[-1]), d)
     ax.set(xlabel="dimensions", ylabel="log-loss of held-out answers")
     if np.isfinite(estimate.scores).any():
         ax.errorbar(tried, estimate.scores, 2 * estimate.errors, marker="o", capsize=3)
     else:
-        how: Any = {"transform": ax.transAxes, "ha": "center", "backgroundcolor": _SHADE}
-        ax.text(0.5, 0.5, "nothing was held out", **how)
+        style: Any = {"transform": ax.transAxes, "ha": "center", "backgroundcolor": _SHADE}
+        ax.text(0.5, 0.5, "nothing was held out", **style)
         ax.set(yticks=[], ylabel="")
     ax.axvspan(low - 0.5, min(high, last) + 0.5, color=_SHADE, zorder=-1)
     ax.axvline(d, linestyle="--", color="0.5")
@@ -148,13 +146,8 @@ def _draw_world(ax: Axes, where: NDArray[np.float64], cities: Any) -> None:
         ax.scatter(x, y, s=12, color=colour, alpha=0.8, linewidths=0, label=name)
     for name in _NAMED:
         if name in cities.names:
-            ax.annotate(
-                name,
-                where[cities.names.index(name)],
-                xytext=(4, 4),
-                textcoords="offset points",
-                fontsize=8,
-            )
+            place = where[cities.names.index(name)]
+            ax.annotate(name, place, (4, 4), textcoords="offset points", fontsize=8)
     bare(ax)
 
 
@@ -164,17 +157,12 @@ def plot_comparison(comparison: Any, ax: Axes | None = None) -> Axes:
     Objects that moved (below 0.05) are in colour. More than two dimensions are shown from the side
     of the first map's greatest spread.
     """
-    ax = new_axes() if ax is None else ax
-    both = np.concatenate([comparison.first, comparison.second])
-    n = len(comparison.first)
-    flat = read_inputs(both, most=2).places
-    flat = np.pad(flat, [(0, 0), (0, 2 - flat.shape[1])])
-    for (x, y), (u, v), p, name in zip(
-        flat[:n], flat[n:], comparison.moved, comparison.names, strict=True
-    ):
+    ax, n = axes_on(ax), len(comparison.first)
+    flat = _flat(np.concatenate([comparison.first, comparison.second]))
+    for i, (p, name) in enumerate(zip(comparison.moved, comparison.names, strict=True)):
         colour = COLOURS[0] if p <= 0.05 else GREY
-        ax.annotate("", (u, v), (x, y), arrowprops={"arrowstyle": "->", "color": colour})
-        ax.annotate(str(name), (x, y), fontsize=8, color=colour)
+        ax.annotate("", flat[n + i], flat[i], arrowprops={"arrowstyle": "->", "color": colour})
+        ax.annotate(str(name), flat[i], fontsize=8, color=colour)
     ax.scatter(flat[:n, 0], flat[:n, 1], s=10, color=GREY, linewidths=0)
     if np.isfinite(comparison.p_differ):
         ax.set_title(f"the groups differ: p = {comparison.p_differ:.3f}", fontsize=10)
@@ -191,7 +179,7 @@ def plot_people(weights: ArrayLike, names: ArrayLike, ax: Axes | None = None) ->
     >>> plot_people([[2.0, 0.5], [0.5, 2.0]], ["Ann", "Bea"]).get_xlabel()
     'weight of axis 1'
     """
-    ax = new_axes() if ax is None else ax
+    ax = axes_on(ax)
     shown = np.asarray(weights, dtype=np.float64)[:, :2]
     x, y = shown.T if shown.shape[1] == 2 else (shown[:, 0], np.ones(len(shown)))
     ax.scatter(x, y, s=14, color=COLOURS[0])

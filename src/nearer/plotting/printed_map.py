@@ -26,6 +26,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.offsetbox import AnnotationBbox, OffsetImage
 from matplotlib.patches import Patch
+from matplotlib.path import Path
 from matplotlib.patheffects import withStroke
 from matplotlib.textpath import text_to_path
 from numpy.typing import ArrayLike, NDArray
@@ -37,35 +38,18 @@ from nearer.plotting.canvas import (
     COLOURS,
     GREY,
     as_png,
+    axes_on,
     bare,
-    check_axes,
     drawable,
     figure_of,
     fonts_of_all_scripts,
-    new_axes,
 )
-from nearer.plotting.map_inputs import (
-    MANY,
-    NO_VALUE,
-    PICTURE,
-    MapInputs,
-    read_inputs,
-    read_thumbnail,
-)
+from nearer.plotting.map_inputs import MANY, PICTURE, Floats, MapInputs, read_inputs, read_thumbnail
 
-__all__ = ["plot_positions"]
-
-Floats = NDArray[np.float64]
-
-_MOST_DIRECTIONS = 5  # their pairs are ten small maps; more are too small to read
 _MARKERS = "osD^vP"  # with the colours, for classes beyond the sixth
 _FEW = 60  # objects up to which dots and pictures are drawn at full size
 _DARKEST = 0.3  # opacity of regions that overlap at a place
-_LONGEST_NAME = 40  # letters
 _SIDES = np.array([[1, 0], [-1, 0], [0, 1], [0, -1], [1, 1], [-1, 1], [1, -1], [-1, -1]])
-_BESIDE, _OFF = 1.5, 11.0  # points between a mark and its name, the second with a line
-_TURN = np.linspace(0, 2 * np.pi, 48, endpoint=False)
-_CIRCLE = np.stack([np.cos(_TURN), np.sin(_TURN)], axis=1)
 
 
 def plot_positions(
@@ -97,7 +81,7 @@ def plot_positions(
     pictures
         An image file for each object, drawn at its place; None where there is none.
     picture_size
-        Points (1/72 inch) of a picture's longer side; None: 36, less where objects are crowded.
+        Points (1/72 inch) of a picture's longer side; None: 40, less where objects are crowded.
     colour
         A class or a number for each object: classes get a colour each and a legend, numbers
         (fractions) a scale. What is missing (None, nan) is grey.
@@ -120,25 +104,18 @@ def plot_positions(
     direction 2 of 3
     (39 % of the spread) 3
     """
-    check_axes(ax)
-    shown = read_inputs(
-        positions,
-        labels=labels,
-        covariances=covariances,
-        pictures=pictures,
-        colour=colour,
-        title=title,
-        most=_MOST_DIRECTIONS,
-    )
-    written = drawable([*(shown.labels or []), *(shown.classes or []), shown.title])
+    most = (
+        5 if ax is None else 2
+    )  # the pairs of five are ten small maps; more are too small to read
+    shown = read_inputs(positions, labels, covariances, pictures, colour, most)
+    written = drawable([*(shown.labels or []), *(shown.classes or []), title or ""])
     shown = replace(
         shown,
-        labels=None if shown.labels is None else [written[text] for text in shown.labels],
-        classes=None if shown.classes is None else [written[text] for text in shown.classes],
-        title=written[shown.title],
+        labels=shown.labels and [written[text] for text in shown.labels],
+        classes=shown.classes and [written[text] for text in shown.classes],
     )
     with fonts_of_all_scripts():
-        drawn = _PrintedMap(shown, picture_size).draw(ax)
+        drawn = _PrintedMap(shown, picture_size).draw(ax, written[title or ""])
     if ax is None:  # a notebook shows axes that can draw themselves
         drawn._repr_png_ = partial(as_png, drawn)  # type: ignore[attr-defined]
     return drawn
@@ -160,31 +137,29 @@ class _PrintedMap:
         }
         self.scale: Any = None  # the dots that a colour bar explains
         self.classes: list[tuple[Any, str]] = []  # the dots that a legend explains, and their names
+        self.every = max(1, -(-self.n // MANY))  # one object in so many has its region drawn
 
-    def draw(self, ax: Axes | None) -> Axes:
+    def draw(self, given: Axes | None, title: str) -> Axes:
         """The whole map, below its title."""
-        is_given, title = ax is not None, self.shown.title
-        if ax is not None or self.k <= 2:
-            ax = self._new_axes() if ax is None else ax
-            panels = {(0, 1): ax}
-            ax.set_xlabel(self.shown.axes[0], fontsize=8)
-            if not self.on_a_line:
-                ax.set_ylabel(self.shown.axes[1], fontsize=8)
-            ax.set_title(title, parse_math=False)
-        else:
+        if given is None and self.k > 2:
             panels = self._grid()
-            ax = panels[0, 1]
-            if title:
-                figure_of(ax).suptitle(title, parse_math=False)
+        else:
+            panels = {(0, 1): axes_on(given, *self._size())}
+        ax = panels[0, 1]
+        figure = figure_of(ax)
+        if len(panels) == 1:
+            ax.set_title(title, parse_math=False)
+        elif title:
+            figure.suptitle(title, parse_math=False)
         for (i, j), panel in panels.items():
             self._draw_objects(panel, i, j)
+        self._label(panels)
         self._explain(ax, list(panels.values()))
-        figure = figure_of(ax)
         figure.draw_without_rendering()  # settles layout and limits, by which names are placed
-        if self.n > MANY and not is_given:
+        if self.n > MANY and given is None:
             figure.set_layout_engine("none")  # to lay it out again would draw everything twice more
         for (i, j), panel in panels.items():
-            self._name_objects(panel, i, j)
+            self._name_objects(panel, self._places(i, j))
         return ax
 
     def _places(self, i: int, j: int) -> Floats:
@@ -195,42 +170,49 @@ class _PrintedMap:
         rows = np.argsort(np.argsort(places[:, 0], kind="stable"))
         return np.stack([places[:, 0], rows.astype(np.float64)], axis=1)
 
-    def _new_axes(self) -> Axes:
-        """Axes of the shape that one map needs."""
+    def _size(self) -> tuple[float, float]:
+        """Width and height of the figure that one map needs."""
         wide = np.ptp(self._places(0, 1), axis=0)
         size = 6.0 if self.shown.labels is None and self.shown.pictures is None else 8.0
         if self.on_a_line:
             # a row needs the height of what is on it; beyond a page, names are left out
             row = 0.135 if self.shown.pictures is None else (self.picture_size or PICTURE) / 72
-            return new_axes(size, min(max(1.5, 0.8 + row * self.n), 11.0))
-        return new_axes(size, size * float(np.clip(wide[1] / max(wide[0], 1e-300), 0.5, 1.1)))
+            return size, min(max(1.5, 0.8 + row * self.n), 11.0)
+        return size, size * float(np.clip(wide[1] / max(wide[0], 1e-300), 0.5, 1.1))
 
     def _grid(self) -> dict[tuple[int, int], Axes]:
         """Axes for each pair of directions: one below the other as y, from left to right as x."""
-        k, axes = self.k, [name.replace(" (", "\n(") for name in self.shown.axes]
-        wide = np.ptp(self.shown.places, axis=0)
+        k, wide = self.k, np.ptp(self.shown.places, axis=0)
         room = np.maximum(wide, 0.45 * wide.max() if wide.max() > 0 else 1.0)  # wide enough to read
         side = 9.0 + 1.5 * (k - 3)
         height = side * room[1:].sum() / room[:-1].sum()
         figure = Figure(figsize=(side, max(height, 0.4 * side)), layout="constrained")
         grid = figure.add_gridspec(k - 1, k - 1, width_ratios=room[:-1], height_ratios=room[1:])
         pairs = [(i, j) for j in range(1, k) for i in range(j)]
-        panels = {(i, j): figure.add_subplot(grid[j - 1, i]) for i, j in pairs}
-        for i in range(k - 1):
-            panels[i, k - 1].set_xlabel(axes[i], fontsize=8)
-            panels[0, i + 1].set_ylabel(axes[i + 1], fontsize=8)
-        return panels
+        return {(i, j): figure.add_subplot(grid[j - 1, i]) for i, j in pairs}
+
+    def _label(self, panels: dict[tuple[int, int], Axes]) -> None:
+        """Say which directions are shown, of a grid at its left and lower edges."""
+        last, names = max(j for _, j in panels), self.shown.axes
+        if len(panels) > 1:
+            names = [name.replace(" (", "\n(") for name in names]
+        for (i, j), panel in panels.items():
+            if j == last:
+                panel.set_xlabel(names[i], fontsize=8)
+            if i == 0 and not self.on_a_line:
+                panel.set_ylabel(names[j], fontsize=8)
 
     def _draw_objects(self, ax: Axes, i: int, j: int) -> None:
         """Dots, and what is not known of them, along two directions."""
         places, covariances = self._places(i, j), self.shown.covariances
         if covariances is not None and self.on_a_line:
-            half, (x, y) = _half_bars(covariances[:, 0, 0]), places.T
+            half, (x, y) = _half_bars(covariances), places.T
             ax.hlines(y, x - half, x + half, color=COLOURS[1], alpha=0.3, lw=3)
         elif covariances is not None:
-            _ellipses(ax, places, covariances[:, [i, j]][:, :, [i, j]])
+            some = slice(None, None, self.every)
+            _ellipses(ax, places[some], covariances[some][:, [i, j]][:, :, [i, j]])
         self._draw_dots(ax, places)
-        ax.margins(0.06)
+        ax.margins(0.06 if self.shown.pictures is None else 0.1)  # whole pictures are in the frame
         bare(ax)
         if self.on_a_line:
             ax.set_aspect("auto")
@@ -241,19 +223,19 @@ class _PrintedMap:
         if values is None:
             ax.scatter(x, y, color=COLOURS[1], **self.dots)
             return
-        known = np.isfinite(values) & ((values >= 0) | (self.shown.classes is None))
+        known = np.isfinite(values)
         classes: list[tuple[Any, str]] = []
         if self.shown.classes is None and known.any():
-            how = {"c": values[known], "cmap": "viridis"} | self.dots
-            self.scale = ax.scatter(x[known], y[known], **how)
+            scale: dict[str, Any] = {"c": values[known], "cmap": "viridis"} | self.dots
+            self.scale = ax.scatter(x[known], y[known], **scale)
         for i, name in enumerate(self.shown.classes or []):
             turn, which = divmod(i, len(COLOURS))
             look = {"color": COLOURS[which], "marker": _MARKERS[turn % len(_MARKERS)]} | self.dots
             mine = values == i
             classes.append((ax.scatter(x[mine], y[mine], label=name, **look), name))
         if not known.all():
-            missing = ax.scatter(x[~known], y[~known], color=GREY, label=NO_VALUE, **self.dots)
-            classes.append((missing, NO_VALUE))
+            missing = ax.scatter(x[~known], y[~known], color=GREY, **self.dots)
+            classes.append((missing, "no value"))
         self.classes = self.classes or classes  # those of the first map
 
     def _explain(self, ax: Axes, panels: list[Axes]) -> None:
@@ -271,68 +253,59 @@ class _PrintedMap:
             more = f"and {len(listed) - looks + 1} more"
             listed = [*listed[: looks - 1], (listed[looks - 1][0], more)]
         if self.shown.covariances is not None:
-            step = 1 if self.on_a_line else _every(self.n)
-            name = "95 %" if step == 1 else f"95 %, 1 object in {step}"
+            one_in = 1 if self.on_a_line else self.every
+            name = "95 %" if one_in == 1 else f"95 %, 1 object in {one_in}"
             listed.append((Patch(facecolor=COLOURS[1], alpha=_DARKEST, linewidth=0), name))
         if not listed:
             return
         handles, names = zip(*listed, strict=True)
-        how: dict[str, Any] = {"frameon": False, "fontsize": 8, "markerscale": 1.3}
         if len(panels) > 1:  # the corner above the diagonal is free
-            how |= {"loc": "upper right", "ncols": 1 + len(names) // 12}
+            where: dict[str, Any] = {"loc": "upper right", "ncols": 1 + len(names) // 12}
         else:
             columns = max(1, min(6, 90 // (max(map(len, names)) + 4)))
             # so many letters below the axes, however high these are, there is room for their label
-            how |= {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "borderaxespad": 2.5}
-            how |= {"ncols": columns}
+            where = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "borderaxespad": 2.5}
+            where |= {"ncols": columns}
+        where |= {"frameon": False, "fontsize": 8, "markerscale": 1.3}
         place = figure if len(panels) > 1 else ax
-        legend = place.legend(handles, ["-"] * len(names), **how)
+        legend = place.legend(handles, ["-"] * len(names), **where)
         for text, name in zip(legend.get_texts(), names, strict=True):
             text.set(text=name, parse_math=False)  # as it is, whatever it begins with
 
-    def _name_objects(self, ax: Axes, i: int, j: int) -> None:
+    def _name_objects(self, ax: Axes, places: Floats) -> None:
         """Pictures, whose size goes by the room there is, then the names."""
-        places, unit = self._places(i, j), 72 / figure_of(ax).dpi
+        unit = 72 / figure_of(ax).dpi
         page = (ax.transData.transform(places) - ax.bbox.p0) * unit  # in points from the corner
-        alone = np.zeros(self.n)
-        if self.n > 1:
-            alone = cKDTree(page).query(page, k=2)[0][:, 1]  # how far each is from the next
+        alone = cKDTree(page).query(page, k=2)[0][:, 1]  # how far each is from the next
         half = float(np.sqrt(self.dots["s"])) / 2
         if self.shown.pictures is not None:
-            room = float(np.median(alone)) if self.n > 1 else PICTURE
-            size = self.picture_size or float(np.clip(room, 0.3 * PICTURE, PICTURE))
+            room = np.clip(np.median(alone), 0.3 * PICTURE, PICTURE)
+            size = self.picture_size or float(room)
             self._place_pictures(ax, places, size)
             half = size / 2
         if self.shown.labels is None:
             return
         clear = np.full(self.n, half)  # from the middle of an object to its name
-        if self.on_a_line and self.shown.covariances is not None:  # names stand beside the bars
-            scale = unit * ax.bbox.width / float(np.ptp(ax.get_xlim()))
-            clear = np.maximum(clear, scale * _half_bars(self.shown.covariances[:, 0, 0]))
+        order, sides = np.argsort(-alone, kind="stable")[:MANY], _SIDES
         if self.on_a_line:
-            order = np.argsort(page[:, 1])[:: _every(self.n)]
-        else:
-            order = np.argsort(-alone, kind="stable")[:MANY]
+            order, sides = np.argsort(page[:, 1])[:: self.every], _SIDES[:2]
+            if self.shown.covariances is not None:  # names stand beside the bars
+                scale = unit * ax.bbox.width / float(np.ptp(ax.get_xlim()))
+                clear = np.maximum(clear, scale * _half_bars(self.shown.covariances))
         raster = _Raster(page, half, unit * np.array(ax.bbox.size))
         letters = FontProperties(size=7.5 if self.n <= _FEW else 6.0)
-        sides = _SIDES[:2] if self.on_a_line else _SIDES
         written = 0
         for x in order.tolist():
-            text = _shortened(self.shown.labels[x])
-            written += bool(text) and _write(
-                ax, places[x], page[x], text, letters, clear[x], sides, raster
-            )
+            text = " ".join(self.shown.labels[x].split())
+            text = text if len(text) <= 40 else text[:40] + "…"
+            room = raster.find(page[x], clear[x], _extent(text, letters), sides) if text else None
+            if room is not None:
+                _write(ax, text, letters, places[x], *room)
+                written += 1
         if written < self.n:
-            ax.annotate(
-                f"{written:,} of {self.n:,} names, as far as there is room",
-                (1, 0),
-                xycoords="axes fraction",
-                xytext=(-3, 3),
-                textcoords="offset points",
-                ha="right",
-                fontsize=5.5,
-                color="0.45",
-            )
+            says = f"{written:,} of {self.n:,} names, as far as there is room"
+            where: Any = {"xycoords": "axes fraction", "textcoords": "offset points", "ha": "right"}
+            ax.annotate(says, (1, 0), (-3, 3), fontsize=5.5, color="0.45", **where)
 
     def _place_pictures(self, ax: Axes, places: Floats, size: float) -> None:
         for place, file in zip(places.tolist(), self.shown.pictures or [], strict=True):
@@ -344,58 +317,28 @@ class _PrintedMap:
                 ax.add_artist(box)
 
 
-def _half_bars(variances: Floats) -> Floats:
-    return np.asarray(np.sqrt(chi2.ppf(0.95, 1) * variances))
+def _half_bars(covariances: Floats) -> Floats:
+    """Half the lengths of the intervals on a line that hold 95 % of each position."""
+    return np.asarray(np.sqrt(chi2.ppf(0.95, 1) * covariances[:, 0, 0]))
 
 
 def _ellipses(ax: Axes, places: Floats, covariances: Floats) -> None:
     """Regions that hold 95 % of each position: lighter where many overlap."""
-    step = _every(len(places))
-    places, covariances = places[::step], covariances[::step]
     size, turn = np.linalg.eigh(covariances)
     half = np.sqrt(chi2.ppf(0.95, 2) * np.maximum(size, 0))
-    edges = places[:, None] + np.einsum("nij,nj,vj->nvi", turn, half, _CIRCLE)
+    around = np.linspace(0, 2 * np.pi, 48, endpoint=False)
+    circle = np.stack([np.cos(around), np.sin(around)], axis=1)
+    edges = list(places[:, None] + np.einsum("nij,nj,vj->nvi", turn, half, circle))
     some = places[:: len(places) // 100 + 1]
-    away = np.einsum("nji,snj->sni", turn, some[:, None] - places)
-    slim = 1e-9 * float(np.ptp(edges)) or 1.0  # what is known all but exactly has no area
-    inside = np.sum((away / np.maximum(half, slim)) ** 2, axis=2) <= 1
-    layers = float(inside.sum(axis=1).mean())  # of regions over an object
-    regions = PolyCollection(
-        list(edges),
-        facecolors=COLOURS[1],
-        edgecolors="none",
-        alpha=_DARKEST / max(layers, 2.0),
-    )
-    ax.add_collection(regions)
-
-
-def _every(n: int) -> int:
-    """Of how many objects one has its region drawn, or its name on a line."""
-    return max(1, -(-n // MANY))
-
-
-def _shortened(name: object) -> str:
-    """A name on one line, cut where it is long.
-
-    Examples
-    --------
-    >>> _shortened("a colour  between teal and a grey that has no name of its own")
-    'a colour between teal and a grey that ha…'
-    """
-    line = " ".join(str(name).split())
-    return line if len(line) <= _LONGEST_NAME else line[:_LONGEST_NAME] + "…"
+    layers = sum(
+        Path(edge).contains_points(some).mean() for edge in edges
+    )  # of regions, at a place
+    alpha = _DARKEST / max(layers, 2.0)
+    ax.add_collection(PolyCollection(edges, facecolors=COLOURS[1], edgecolors="none", alpha=alpha))
 
 
 class _Raster:
-    """Where on the page there is something, in cells of a point.
-
-    Parameters
-    ----------
-    page, half
-        Where the middles of marks are, and half their width.
-    size
-        Width and height of the page.
-    """
+    """Where on the page there is something, in cells of a point."""
 
     def __init__(self, page: Floats, half: float, size: Floats) -> None:
         self._size = size
@@ -404,7 +347,23 @@ class _Raster:
         taken[tuple(np.clip(page.astype(np.int64), 0, shape - 1).T)] = True
         self._taken = maximum_filter(taken, size=2 * int(half) + 1)
 
-    def take(self, low: Floats, high: Floats) -> bool:
+    def find(
+        self, middle: Floats, clear: float, extent: Floats, sides: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], Floats, bool] | None:
+        """Take a place for a name beside an object: its side, its way there, whether a line leads.
+
+        It is `clear` and a little more away from the middle of the object, farther with a line.
+        """
+        for gap, has_line in ((1.5, False), (11.0, True)):
+            for side in sides:
+                # on a corner the gap is that of a circle
+                away = side * (clear + gap) / (np.sqrt(2) if side.all() else 1.0)
+                low = middle + away + (side - 1) / 2 * extent
+                if self._take(low, low + extent):
+                    return side, away, has_line
+        return None
+
+    def _take(self, low: Floats, high: Floats) -> bool:
         """Take a rectangle if it is on the page and nothing is there."""
         if (low < 0).any() or (high > self._size).any():
             return False
@@ -417,43 +376,34 @@ class _Raster:
         return True
 
 
-def _write(
-    ax: Axes,
-    place: Floats,
-    middle: Floats,
-    text: str,
-    letters: FontProperties,
-    clear: float,
-    sides: NDArray[np.int64],
-    raster: _Raster,
-) -> bool:
-    """Write a name beside its object where there is room; whether there was.
-
-    `place` is where the object is in the data, `middle` on the page.
-    """
+def _extent(text: str, letters: FontProperties) -> Floats:
+    """Width and height of a text; letters that are fitted to pixels grow a little."""
     width, height, _ = text_to_path.get_text_width_height_descent(text, letters, ismath=False)
     _, line, _ = text_to_path.get_text_width_height_descent("lp", letters, ismath=False)
-    # letters that are fitted to pixels grow a little
-    extent = np.array([1.03 * width, max(height, line) + 1])
-    for gap in (_BESIDE, _OFF):
-        for side in sides:
-            # on a corner the gap is that of a circle
-            away = side * (clear + gap) / (np.sqrt(2) if side.all() else 1.0)
-            low = middle + away + (side - 1) / 2 * extent
-            if raster.take(low, low + extent):
-                line_to_it = {"arrowstyle": "-", "lw": 0.4, "color": "0.6", "shrinkA": 0}
-                note = ax.annotate(
-                    text,
-                    (float(place[0]), float(place[1])),
-                    xytext=(float(away[0]), float(away[1])),
-                    textcoords="offset points",
-                    fontsize=letters.get_size_in_points(),
-                    ha=("center", "left", "right")[side[0]],
-                    va=("center", "bottom", "top")[side[1]],
-                    parse_math=False,  # a dollar in a name is a dollar
-                    path_effects=[withStroke(linewidth=1.5, foreground="white", alpha=0.8)],
-                    arrowprops=line_to_it | {"shrinkB": 1} if gap == _OFF else None,
-                )
-                note.set_in_layout(False)  # it is inside the axes, which need no room for it
-                return True
-    return False
+    return np.array([1.03 * width, max(height, line) + 1])
+
+
+def _write(
+    ax: Axes,
+    text: str,
+    letters: FontProperties,
+    place: Floats,
+    side: NDArray[np.int64],
+    away: Floats,
+    has_line: bool,
+) -> None:
+    """Write a name `away` from the place of its object, in points."""
+    line = {"arrowstyle": "-", "lw": 0.4, "color": "0.6", "shrinkA": 0, "shrinkB": 1}
+    note = ax.annotate(
+        text,
+        (float(place[0]), float(place[1])),
+        xytext=(float(away[0]), float(away[1])),
+        textcoords="offset points",
+        fontsize=letters.get_size_in_points(),
+        ha=("center", "left", "right")[side[0]],
+        va=("center", "bottom", "top")[side[1]],
+        parse_math=False,  # a dollar in a name is a dollar
+        path_effects=[withStroke(linewidth=1.5, foreground="white", alpha=0.8)],
+        arrowprops=line if has_line else None,
+    )
+    note.set_in_layout(False)  # it is inside the axes, which need no room for it

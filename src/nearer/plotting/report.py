@@ -13,7 +13,6 @@ import os
 import platform
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -28,26 +27,16 @@ from nearer.checks import amount
 from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
 from nearer.files import content_suffix, write_bytes
-from nearer.fitting.heldout import Calibration
-from nearer.metrics import Agreement
 from nearer.plotting.canvas import as_picture, data_url
 from nearer.plotting.map_inputs import MANY
 from nearer.plotting.other_plots import plot_dimension, plot_people
 from nearer.plotting.printed_map import plot_positions
 from nearer.trials import examine
 
-__all__ = ["methods_text", "references", "write_report"]
-
 _PREDICTORS = {
     "same": "the same person, asked again",
     "others": "two different people",
     "unknown": "any two answers",
-}
-_FLAGS = {
-    "contrary": ("contradicts all others", "contradict all others"),
-    "guessing": ("seems to guess", "seem to guess"),
-    "one side": ("keeps to one side", "keep to one side"),
-    "too fast": ("answers faster than one can look", "answer faster than one can look"),
 }
 
 
@@ -75,32 +64,19 @@ def write_report(
         command=command,
         call=command or embedding.details.get("call"),
         facts=[*(source or {}).items(), *versions.items()],
-        **figures,
+        figures=figures,
+        **_facts(embedding),
         **_values(embedding),
     )
     if suffix == ".md":
-        for figure in figures.values():
-            if figure is not None:
-                write_bytes(Path(path).parent / figure.name, figure.content)
+        for name, content in figures.values():
+            write_bytes(Path(path).parent / name, content)
     write_bytes(path, (re.sub(r"\n{3,}", "\n\n", text).strip() + "\n").encode())
 
 
 def methods_text(embedding: Embedding) -> str:
     """A paragraph for a methods section."""
-    text = _rendered(
-        "methods.jinja",
-        e=embedding,
-        n=len(embedding.positions),
-        version=__version__,
-        method=_method(embedding),
-        task=_task(embedding),
-        is_choice=embedding.details.get("choices") is not None,
-        tail=_tail(embedding),
-        at_random=all(phase.name == "random" for phase in embedding.history),
-        has_probabilities=_has_probabilities(embedding),
-        uncertainty_by=None if embedding.covariances is None else _uncertainty_by(embedding),
-    )
-    return " ".join(text.split())
+    return " ".join(_rendered("methods.jinja", version=__version__, **_facts(embedding)).split())
 
 
 def references(embedding: Embedding) -> list[str]:
@@ -112,20 +88,6 @@ def references(embedding: Embedding) -> list[str]:
     return sorted([own, *cited], key=str.casefold)
 
 
-@dataclass(frozen=True)
-class _Figure:
-    """A picture as a file of its own, or as text inside a page."""
-
-    name: str
-    content: bytes
-
-    @property
-    def data_url(self) -> str:
-        return data_url(
-            self.content, "image/" + ("svg+xml" if self.name.endswith("svg") else "png")
-        )
-
-
 def _rendered(template: str, *, autoescape: bool = False, **values: Any) -> str:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("nearer.plotting"),
@@ -134,13 +96,8 @@ def _rendered(template: str, *, autoescape: bool = False, **values: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
-        "amount": amount,
-        "percent": _percent,
-        "interval": _interval,
-        "plain": _plain,
-        "fenced": _fenced,
-    }
+    for text_of in (amount, _percent, _interval, _plain, _fenced, _data_url):
+        environment.filters[text_of.__name__.removeprefix("_")] = text_of
     return environment.get_template(template).render(values)
 
 
@@ -162,114 +119,87 @@ def _fenced(text: str) -> str:
     return f"{fence}\n{text}\n{fence}"
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %" if np.isfinite(share) else "not known"
+def _percent(share: float | None) -> str:
+    return "not known" if share is None or not np.isfinite(share) else f"{100 * share:.1f} %"
 
 
-def _interval(limits: tuple[float, float]) -> str:
-    return f"{100 * limits[0]:.1f} – {100 * limits[1]:.1f} %"
+def _interval(low: float, high: float) -> str:
+    return f"{100 * low:.1f} – {100 * high:.1f} %"
+
+
+def _data_url(figure: tuple[str, bytes]) -> str:
+    name, content = figure
+    return data_url(content, "image/svg+xml" if name.endswith("svg") else "image/png")
 
 
 def _figures(
-    embedding: Embedding, pictures: Sequence[Any] | None, stem: str
-) -> dict[str, _Figure | None]:
-    ax = plot_positions(
-        embedding.positions,
-        labels=list(map(str, embedding.object_names)),
-        covariances=embedding.covariances,
-        pictures=pictures,
-    )
-    kind = "svg" if pictures is None else "png"
-    figures: dict[str, _Figure | None] = {
-        "map": _Figure(f"{stem}map.{kind}", as_picture(ax, kind)),
-        "dimension_curve": None,
-        "people_weights": None,
-    }
-    if embedding.weights is not None and embedding.people is not None:
-        drawn = plot_people(embedding.weights, embedding.people["id"])
-        figures["people_weights"] = _Figure(f"{stem}people.svg", as_picture(drawn, "svg"))
-    estimate = embedding.details.get("estimate")
+    e: Embedding, pictures: Sequence[Any] | None, stem: str
+) -> dict[str, tuple[str, bytes]]:
+    """The names of files and their content."""
+    names = list(map(str, e.object_names))
+    look: dict[str, Any] = {"covariances": e.covariances, "pictures": pictures}
+    drawn: dict[str, Any] = {"map": plot_positions(e.positions, labels=names, **look)}
+    if e.weights is not None and e.people is not None:
+        drawn["people"] = plot_people(e.weights, e.people["id"])
+    estimate = e.details.get("estimate")
     if estimate is not None and len(estimate.dimensions) > 1:
-        curve = as_picture(plot_dimension(estimate), "svg")
-        figures["dimension_curve"] = _Figure(f"{stem}dimension.svg", curve)
+        drawn["dimension"] = plot_dimension(estimate)
+    figures = {}
+    for name, ax in drawn.items():
+        kind = "png" if name == "map" and pictures is not None else "svg"
+        figures[name] = (f"{stem}{name}.{kind}", as_picture(ax, kind))
     return figures
 
 
-def _values(e: Embedding) -> dict[str, Any]:
-    """The values of the template."""
-    estimate = e.details.get("estimate")
-    calibration: Calibration | None = e.details.get("calibration")
+def _facts(e: Embedding) -> dict[str, Any]:
+    """What both the report and the text for a methods section are about."""
+    posterior, phases = e.details.get("posterior"), {phase.name for phase in e.history}
+    method = str(e.details.get("method", ""))
+    for name, is_it in (  # of runs, in which the method is not recorded
+        ("noisy", posterior is not None),
+        ("ckl", "crowd kernel" in phases),
+        ("soe", "loss" in e.details),
+        ("basis", "basis" in phases),
+    ):
+        method = method or name * is_it
+    default = "the posterior" if method == "noisy" else ""
     return {
         "e": e,
         "n": len(e.positions),
+        "held": e.held_out,
+        "method": method,
+        "task": str(e.details.get("task", "1 of 2")),
         "is_choice": e.details.get("choices") is not None,
-        "given_others": ", given the others" if _uncertainty_by(e) == "the posterior" else "",
+        "tail": 0.0 if posterior is None else float(posterior.noise.tail),
+        "has_probabilities": any(
+            "probability" in known for known in e.evidence.values() if isinstance(known, dict)
+        ),
+        "uncertainty_by": str(e.details.get("covariances_by", default)),
+    }
+
+
+def _values(e: Embedding) -> dict[str, Any]:
+    """The other values of the report."""
+    calibration, bins = e.details.get("calibration"), []
+    if calibration is not None:
+        columns = (calibration.predicted, calibration.observed, calibration.counts)
+        bins = [[_percent(p), _percent(s), f"{k:,}"] for p, s, k in zip(*columns, strict=True)]
+    return {
         "data_lines": _data_lines(e),
         "phases": [
             [phase.name, f"{phase.n_comparisons:,}", f"{phase.n_rounds:,}", phase.note]
             for phase in e.history
         ],
-        "has_probabilities": _has_probabilities(e),
         "evidence": _evidence(e),
-        "estimate": estimate,
-        "scores": "" if estimate is None else _scores(estimate),
+        "estimate": e.details.get("estimate"),
         "agreement": _agreement(e),
         "calibration": calibration,
-        "calibration_rows": [] if calibration is None else _calibration_rows(calibration),
+        "bins": bins,
         "people": None if e.people is None else _people(e, e.people),
         **_objects(e),
         "methods": methods_text(e),
         "references": references(e),
     }
-
-
-def _method(e: Embedding) -> str:
-    """How positions were found; "" where that was not recorded."""
-    phases = {phase.name for phase in e.history}
-    if "method" in e.details:
-        return str(e.details["method"])
-    for name, is_it in (
-        ("noisy", "posterior" in e.details),
-        ("ckl", "crowd kernel" in phases),
-        ("soe", "loss" in e.details),
-        ("basis", "basis" in phases),
-    ):
-        if is_it:
-            return name
-    return ""
-
-
-def _uncertainty_by(e: Embedding) -> str:
-    default = "the posterior" if _method(e) == "noisy" else ""
-    return str(e.details.get("covariances_by", default))
-
-
-def _task(e: Embedding) -> str:
-    """What each answer said."""
-    kind, _, number = str(e.details.get("task", "1 of 2")).partition(" of ")
-    if kind == "odd-one-out":
-        return f"each of which named the odd one out of {number or 'three'} objects"
-    if kind == "most-central":
-        return f"each of which named the one of {number or 'three'} objects most like the others"
-    if kind == "pairs":
-        return f"each of which named the most similar of {number or 'three'} pairs"
-    if kind == "1" and number == "2":
-        return "each of which said which of two objects is more like a third"
-    if number:
-        how = ", in order," if kind.startswith("rank ") else ""
-        chosen = kind.removeprefix("rank ")
-        return f"each of which chose{how} the {chosen} of {number} objects most like another"
-    return "of several kinds"
-
-
-def _tail(e: Embedding) -> float:
-    """Degrees of freedom of Student's t; 0 where distances count as they are."""
-    posterior: Any = e.details.get("posterior")
-    return 0.0 if posterior is None else float(posterior.noise.tail)
-
-
-def _has_probabilities(e: Embedding) -> bool:
-    return any("probability" in x for x in e.evidence.values() if isinstance(x, dict))
 
 
 def _data_lines(e: Embedding) -> list[str]:
@@ -298,92 +228,66 @@ def _evidence(e: Embedding) -> dict[str, Any] | None:
             rest += chance or 0.0
             pooled = 0 if d == pooled else pooled
             continue
+        accuracy = x.get("accuracy")
         rows.append(
             [
                 f"{d} or more" if d == pooled else str(d),
                 "" if chance is None else _percent(chance),
                 "not tried" if score is None else f"{-score:.4f}",
-                _percent(x["accuracy"]) if x.get("accuracy") is not None else "",
+                "" if accuracy is None else _percent(accuracy),
             ]
         )
     if not rows:
         return None
     rows += [["others", _percent(rest), "not tried", ""]] if rest > 0 else []
-    return {
-        "heads": ["dimensions", "probability", "log-loss", "accuracy"],
-        "rows": rows,
-        "pooled": pooled,
-    }
-
-
-def _scores(estimate: Any) -> str:
-    pairs = zip(estimate.dimensions.tolist(), estimate.scores.tolist(), strict=True)
-    return ", ".join(f"{d}: {score:.4f}" for d, score in pairs)
+    return {"rows": rows, "pooled": pooled}
 
 
 def _agreement(e: Embedding) -> list[list[str]]:
     """How often answers are predicted by the map and by other answers; none where not known."""
-    measured: dict[str, Agreement] = e.details.get("agreement") or {}
-    rows = []
-    if (held := e.held_out) is not None:
-        interval = _interval((held.low, held.high))
+    measured, held, rows = e.details.get("agreement") or {}, e.held_out, []
+    if held is not None:
+        interval = _interval(held.low, held.high)
         rows.append(["this map, held-out answers", _percent(held.accuracy), interval, ""])
         rows.append(["guessing", _percent(held.chance), "", ""])
         if (new := held.new_people) is not None:
-            interval = _interval((new.low, new.high))
-            rows.append(["this map, answers of people it has not seen", _percent(new.accuracy)])
-            rows[-1] += [interval, ""]
+            of_new = "this map, answers of people it has not seen"
+            rows.append([of_new, _percent(new.accuracy), _interval(new.low, new.high), ""])
     for kind, x in measured.items():
-        interval = _interval((x.low, x.high))
+        interval = _interval(x.low, x.high)
         rows.append([_PREDICTORS[kind], _percent(x.share), interval, f"{x.n_questions:,}"])
         if x.ceiling is not None and x.ceiling_interval is not None and kind != "same":
-            rows.append(
-                ["any map, at most", _percent(x.ceiling), _interval(x.ceiling_interval), ""]
-            )
+            interval = _interval(*x.ceiling_interval)
+            rows.append(["any map, at most", _percent(x.ceiling), interval, ""])
     return rows if measured else []
 
 
-def _calibration_rows(calibration: Calibration) -> list[list[str]]:
-    columns = (calibration.predicted, calibration.observed, calibration.counts)
-    return [[_percent(p), _percent(s), f"{k:,}"] for p, s, k in zip(*columns, strict=True)]
-
-
 def _people(e: Embedding, table: Any) -> dict[str, Any]:
-    flagged = []
-    for kind, (one, several) in _FLAGS.items():
-        ids = [str(x) for x in table["id"][table["flag"] == kind]]
-        if ids:
-            verb = one if len(ids) == 1 else several
-            flagged.append(f"{len(ids)} of {len(table)} {verb}: {', '.join(ids)}.")
+    """What is said of people: a table of them, and who stands out."""
+    weights = np.empty((len(table), 0)) if e.weights is None else e.weights
     order = np.argsort(np.nan_to_num(table["agreement"], nan=2.0), kind="stable")
-    rows = [_person(e, i) for i in order.tolist()]
-    rows, caption = _first_and_last(rows, "people", "those who agree least and most")
+    rows = [_person(table[i], weights[i].tolist()) for i in order.tolist()]
     heads = ["person", "answers", "agreement", "95 % interval", "sensitivity", "lapse", "bias"]
-    n_weights = 0 if e.weights is None else e.weights.shape[1]
     gains = e.details.get("people_differ") or {}
     best = max(gains, key=lambda spread: gains[spread][0], default=None)
+    flags = np.unique(table["flag"][table["flag"] != ""]).tolist()
     return {
         "rated": bool(np.isfinite(table["sensitivity"]).any()),
         "differ": None if best is None else gains[best],
-        "flagged": flagged,
+        "flagged": {flag: table["id"][table["flag"] == flag].tolist() for flag in flags},
         "checks": [[what, f"{p:.3f}"] for what, p in (e.details.get("checks") or {}).items()],
-        "heads": [*heads, *(f"weight {k + 1}" for k in range(n_weights)), "flag"],
-        "rows": rows,
-        "caption": caption,
+        "heads": [*heads, *(f"weight {k + 1}" for k in range(weights.shape[1])), "flag"],
+        **_first_and_last(rows, "people", "those who agree least and most"),
     }
 
 
-def _person(e: Embedding, i: int) -> list[str]:
-    assert e.people is not None
-    row = e.people[i]
-    is_known = np.isfinite(row["agreement"])
-    figures = [row["sensitivity"], row["lapse"], row["bias"]]
-    figures += [] if e.weights is None else list(e.weights[i])
+def _person(row: Any, weights: list[float]) -> list[str]:
+    figures = [row["sensitivity"], row["lapse"], row["bias"], *weights]
     return [
         str(row["id"]),
         f"{row['n_trials']:,}",
         _percent(float(row["agreement"])),
-        _interval((float(row["low"]), float(row["high"]))) if is_known else "",
+        _interval(row["low"], row["high"]) if np.isfinite(row["agreement"]) else "",
         *(f"{x:.2f}" if np.isfinite(x) else "" for x in figures),
         str(row["flag"]),
     ]
@@ -407,13 +311,14 @@ def _objects(e: Embedding) -> dict[str, Any]:
     for j, axis in enumerate(e.positions.T[:5].tolist()):
         columns[f"x{j + 1}"] = [f"{x:.3g}" for x in axis]
     rows = [[column[i] for column in columns.values()] for i in order.tolist()]
-    shown, caption = _first_and_last(rows, "objects", which)
-    table = {"caption": caption, "heads": list(columns), "rows": shown}
+    table = {"heads": list(columns), **_first_and_last(rows, "objects", which)}
     return {"objects": table, "uncertainty": uncertainty}
 
 
-def _first_and_last(rows: list[list[str]], what: str, which: str) -> tuple[list[list[str]], str]:
+def _first_and_last(rows: list[list[str]], what: str, which: str) -> dict[str, Any]:
+    """The rows that a table has room for, and a caption that says which these are."""
     if len(rows) <= MANY:
-        return rows, f"All {len(rows):,} {what}"
+        return {"rows": rows, "caption": f"All {len(rows):,} {what}"}
     half = MANY // 2
-    return rows[:half] + rows[-half:], f"{MANY} of {len(rows):,} {what}: {which}"
+    caption = f"{MANY} of {len(rows):,} {what}: {which}"
+    return {"rows": rows[:half] + rows[-half:], "caption": caption}
