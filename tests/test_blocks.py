@@ -267,9 +267,9 @@ def test_empty_blocks_are_skipped_and_bad_rows_are_named():
     how = {"n_components": 1, "random_state": 0, "method": "soe", "bootstrap": 0}
     found = nearer.fit(iter([rows[:20], [], np.empty((0, 3), int), rows[20:]]), **how)
     assert np.array_equal(found.positions, nearer.fit(rows, **how).positions)
-    with pytest.raises(InvalidInput, match=r"block 2: triplet 1 is \[3, 3, 4\]"):
+    with pytest.raises(InvalidInput, match=r"triplet 61 is \[3, 3, 4\]"):
         nearer.fit(iter([rows, [], [[0, 1, 2], [3, 3, 4]]]))
-    with pytest.raises(InvalidInput, match=r"no rows|without a"):
+    with pytest.raises(InvalidInput, match="at least one"):
         nearer.fit(iter([[], []]))
 
 

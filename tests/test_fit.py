@@ -219,7 +219,7 @@ def test_an_iterator_of_blocks_is_its_rows():
     whole = nearer.fit(rows, n_components=2, random_state=0)
     blocks = nearer.fit(iter(np.split(rows, 4)), n_components=2, random_state=0)
     np.testing.assert_array_equal(blocks.positions, whole.positions)
-    with pytest.raises(nearer.errors.InvalidInput, match="without a block"):
+    with pytest.raises(nearer.errors.InvalidInput, match="at least one"):
         nearer.fit(iter([]), n_components=2)
 
 

@@ -93,7 +93,7 @@ def test_other_files_get_one_clear_message(noisy, tmp_path):
     with pytest.raises(InvalidInput, match="not a NumPy file of plain numbers"):
         nearer.load(tmp_path / "pickled.npz")
     for change, message in (
-        ({"version": 2}, "has format 2, written by nearer .* reads format 1"),
+        ({"version": 1}, "has format 1, written by nearer .* reads format 2"),
         ({"values": {"class": "Path", "fields": {}}}, "is damaged"),
         ({"values": {"dict": [["positions", 3]]}}, "is damaged"),
         ({"values": {"array": 99}}, "is damaged"),
@@ -162,7 +162,7 @@ def test_other_files_are_told_what_is_needed(tmp_path):
 def forge(embedding, path, monkeypatch):
     """A file as `save` would write it, whatever it holds."""
     with monkeypatch.context() as patch:
-        patch.setattr(embedding_file, "_problem", lambda values: "")
+        patch.setattr(embedding_file, "_problems", lambda values: iter(()))
         embedding.save(path)
 
 
@@ -188,6 +188,7 @@ def posterior(n, d):
         ({"details": {"posterior": posterior(N, 3)}}, "the posterior's positions are"),
         ({"details": {"heads": np.array([10**6] * 6)}}, "heads refer to objects"),
         ({"details": {"places": np.array([N])}}, "places refer to objects"),
+        ({"details": {"answered_by": np.array([0])}}, "the people of the answers are not those"),
     ],
 )
 def test_what_is_no_embedding_is_neither_saved_nor_loaded(
@@ -209,7 +210,8 @@ def test_what_is_no_embedding_is_neither_saved_nor_loaded(
         {"triplets": "many"},
         {"triplets": np.zeros((4, 3))},
         {"details": {"posterior": "x"}},
-        {"details": {"choices": 3}},
+        {"details": {"trials": 3}},
+        {"details": {"answered_by": 3}},
     ],
 )
 def test_values_of_another_kind_are_refused(noisy, tmp_path, monkeypatch, change):
@@ -219,23 +221,41 @@ def test_values_of_another_kind_are_refused(noisy, tmp_path, monkeypatch, change
 
 
 @pytest.mark.parametrize(
-    "name", ["pairs", "starts", "spans", "credit", "weights", "row", "wanted", "n_objects"]
+    ("name", "change"),
+    [
+        ("query", lambda a: a + 5),
+        ("shown", lambda a: a + 5),
+        ("shown", lambda a: a.astype(float)),
+        ("chosen", lambda a: a[:, :-1]),
+        ("chosen", lambda a: 1 + 0 * a),
+        ("wanted", lambda a: a + 99),
+        ("kind", lambda _: "unheard of"),
+    ],
 )
-def test_choices_that_do_not_fit_together_are_refused(tmp_path, monkeypatch, name):
+def test_trials_that_do_not_fit_together_are_refused(tmp_path, monkeypatch, name, change):
     screens = np.array([[0, 1, 2, 3], [2, 3, 4, 5], [0, 4, 1, 5], [3, 1, 5, 0], [4, 5, 0, 2]])
     chosen = np.eye(3, dtype=bool)[[0, 0, 1, 2, 0]]
-    trials = nearer.Trials.from_screens(screens, chosen)
+    trials = nearer.Trials.from_screens(screens, chosen, names=tuple("abcdef"), people=[*range(5)])
     found = nearer.fit(trials, n_components=1, random_state=0)
     found.save(tmp_path / "whole.npz")
-    assert same(nearer.load(tmp_path / "whole.npz").details["choices"], found.details["choices"])
-    array = np.array(getattr(found.details["choices"], name))
-    array.flat[-1] += 99  # a screen of three, from which 100 are to be chosen, among others
-    array = array[:-1] if name in ("credit", "weights") else array
-    choices = replace(found.details["choices"], **{name: array if array.ndim else int(array)})
-    bent = replace(found, details={**found.details, "choices": choices})
+    again = nearer.load(tmp_path / "whole.npz")
+    assert same(again.details["trials"], found.details["trials"])
+    assert np.array_equal(again.draws(2, 0), found.draws(2, 0))
+    whole = found.details["trials"]
+    bent = whole.with_fields(**{name: change(getattr(whole, name))})
+    bent = replace(found, details={**found.details, "trials": bent})
     forge(bent, tmp_path / "map.npz", monkeypatch)
-    with pytest.raises(InvalidInput, match="its choices do not fit together"):
+    with pytest.raises(InvalidInput, match=r"map\.npz: is (damaged|no valid embedding)"):
         nearer.load(tmp_path / "map.npz")
+
+
+def test_more_people_than_objects_are_kept(tmp_path):
+    answers = np.array([[0, 1, 2], [1, 0, 2], [2, 1, 0], [1, 2, 0]])
+    people = [f"p{i}" for i in range(7)] + [None]
+    found = nearer.fit(np.repeat(answers, 2, axis=0), people=people, n_components=1, random_state=0)
+    found.save(tmp_path / "map.npz")
+    answered_by = nearer.load(tmp_path / "map.npz").details["answered_by"]
+    assert answered_by.tolist() == [*range(7), -1]
 
 
 def test_a_file_that_somebody_changed_is_refused(noisy, tmp_path):

@@ -24,7 +24,7 @@ from scipy.special import comb, perm
 from nearer import checks
 from nearer.checks import amount, as_called
 from nearer.dimension import SETTLED, DimensionEstimate, learn_answers
-from nearer.embedding import Embedding, HeldOutAccuracy, Phase, warn_of_chance
+from nearer.embedding import Embedding, HeldOutAccuracy, People, Phase, warn_of_chance
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.files import content_suffix
 from nearer.fitting.belief import Belief
@@ -47,38 +47,14 @@ from nearer.questions import MAX_OBJECTS, Floats, Objects, share_interval
 from nearer.trials import Report, Task, Trials, Triplets
 from nearer.triplets import read_triplets
 
-__all__ = [
-    "MANY",
-    "Goal",
-    "LoadedAnswers",
-    "blocks_of",
-    "fit",
-    "load_answers",
-    "make_goal",
-]
-
 Method = Literal["auto", "noisy", "soe", "ckl", "gnmds", "ste", "tste"]
 
 MANY = 1 << 22  # answers; more of them are fitted in blocks (`nearer.scale`)
 _METHODS = ("auto", "noisy", *sorted(LOSSES.keys() - {"logistic"}))
 _DRAWS = 20  # of a bootstrap; the standard error of a spread is then a sixth of it
-_MOST_DRAWS = 100_000  # with a standard error of 0.2 %; each takes as long as a fit
 _MOST_WALKED = (
     20_000  # answers; with more, drawing maps that satisfy them takes longer than the fit
 )
-_HEAVIEST = 1e9  # a weight counts answers; squares of far greater sums drown in rounding
-_IMPOSSIBLE = 0.3  # seconds in which nobody looks at three objects
-_PERSON = [
-    ("n_trials", np.int64),
-    ("agreement", np.float64),
-    ("low", np.float64),
-    ("high", np.float64),
-    ("sensitivity", np.float64),
-    ("error", np.float64),
-    ("lapse", np.float64),
-    ("bias", np.float64),
-    ("flag", "U8"),
-]
 
 
 @dataclass(frozen=True)
@@ -194,8 +170,8 @@ def fit(
     checks.one_of("method", method, _METHODS)
     checks.one_of("differ", differ, ("auto", "weights", "no"))
     if bootstrap is not None and bootstrap != 0:
-        rule = "a spread needs two draws; 0: none"
-        checks.whole("bootstrap", bootstrap, least=2, most=_MOST_DRAWS, rule=rule)
+        rule = "a spread needs two draws; 0: none"  # the most leave a standard error of 0.2 %
+        checks.whole("bootstrap", bootstrap, least=2, most=100_000, rule=rule)
     rng = checks.generator(random_state)
     plain = people is None and weights is None and odds is None and not bootstrap
     if plain and _may_be_very_many(answers):
@@ -420,7 +396,7 @@ def _embedding(loaded: LoadedAnswers, found: _Result, call: str) -> Embedding:
             "checks": None if people is None else loaded.check(people),
             "answered_by": loaded.answered_by,
             "weights": found.weights,
-            "choices": None if noisy is None else noisy.choices,
+            "trials": loaded.bare_trials if noisy and loaded.are_choices else None,
             "expected_tau": None if noisy is None else noisy.expected_tau_of(posterior, more),
             "agreement": measure_agreement(loaded.fitted, loaded.trials.people, loaded.weights),
             "calibration": found.calibration,
@@ -436,27 +412,17 @@ def _embedding(loaded: LoadedAnswers, found: _Result, call: str) -> Embedding:
 
 @dataclass(frozen=True, eq=False)
 class LoadedAnswers:
-    """Answers as fits take them.
+    """Answers as fits take them: with weights, and with people where these are known.
 
-    Attributes
-    ----------
-    trials
-        The answers, with weights, and with people where these are known.
-    n
-        How many objects there are.
-    odds
-        How much likelier than at random each answer's question was.
-    report
-        What was read and left out, where there was a file.
-    part_of
-        The trial that each answer is a part of, where trials were given or split as triplets.
+    `ids` has one number an answer, the same for triplets that are one answer; `odds` say how much
+    likelier than at random each answer's question was.
     """
 
     trials: Trials
     n: int
+    ids: Objects
     odds: Floats | None = None
     report: Report | None = None
-    part_of: Objects | None = None
 
     @property
     def weights(self) -> Floats:
@@ -475,9 +441,9 @@ class LoadedAnswers:
         return not (self.trials.are_comparisons and bool(self.trials.decided.all()))
 
     @property
-    def ids(self) -> Objects:
-        """One number an answer, the same for triplets that are one answer."""
-        return np.arange(len(self.trials)) if self.part_of is None else self.part_of
+    def bare_trials(self) -> Trials:
+        """What was shown and chosen, without what the embedding says elsewhere."""
+        return self.trials.with_fields(people=None, seconds=None, weights=None, names=None)
 
     @property
     def fitted(self) -> Trials | NDArray[np.int32]:
@@ -494,11 +460,9 @@ class LoadedAnswers:
                 "none of these trials is a triplet; leave method and bootstrap as they are"
             )
         weights = self.weights / np.maximum(np.bincount(trial, minlength=len(self.trials)), 1)
-        each = {"people": self.trials.people, "weights": weights, "odds": self.odds}
-        own = {name: None if value is None else value[trial] for name, value in each.items()}
-        odds = own.pop("odds")
-        trials = Trials.from_triplets(rows, names=self.trials.names, **own)
-        return replace(self, trials=trials, odds=odds, part_of=trial)
+        people, odds = (x if x is None else x[trial] for x in (self.trials.people, self.odds))
+        own = {"names": self.trials.names, "people": people, "weights": weights[trial]}
+        return replace(self, trials=Trials.from_triplets(rows, **own), odds=odds, ids=trial)
 
     def _by_trial(self, right: Floats) -> tuple[Objects, Floats, Floats]:
         """First answer, weight and how far predicted of each trial that was held out.
@@ -515,19 +479,15 @@ class LoadedAnswers:
     @property
     def task(self) -> Task | None:
         """What was asked for; None where that differs."""
-        if self.part_of is not None and len(np.unique(self.part_of)) < len(self.trials):
-            return None
-        return self.trials.task
+        return None if len(np.unique(self.ids)) < len(self.trials) else self.trials.task
 
     @property
     def chance(self) -> float:
         """How many trials guessing would predict."""
-        if self.part_of is not None:  # one of m is m - 1 triplets
-            count = np.bincount(np.unique(self.part_of, return_inverse=True)[1])
-            return float(np.mean(1 / (1 + count)))
+        if not self.are_choices:  # one of m is m - 1 triplets
+            return float(np.mean(1 / (1 + np.unique(self.ids, return_counts=True)[1])))
         shown, wanted = self.trials.n_shown, self.trials.wanted
-        ways = perm(shown, wanted) if self.trials.ranked else comb(shown, wanted)
-        return float(np.mean(1 / ways))
+        return float(np.mean(1 / (perm if self.trials.ranked else comb)(shown, wanted)))
 
     def accuracy(self, right: Floats) -> HeldOutAccuracy | None:
         """How many trials were predicted rightly; None where none was."""
@@ -543,10 +503,9 @@ class LoadedAnswers:
     @cached_property
     def who(self) -> tuple[NDArray[Any], Objects] | None:
         """The people, sorted, and the number of the one who gave each answer; None: not known."""
-        people = self.trials.people
-        if people is None or (people.dtype.kind == "U" and not (people != "").any()):
+        if self.trials.people is None:
             return None
-        names, which = np.unique(people, return_inverse=True)
+        names, which = np.unique(self.trials.people, return_inverse=True)
         return names, which
 
     def check(self, people: PeopleFit) -> dict[str, float]:
@@ -592,28 +551,35 @@ class LoadedAnswers:
         if self.who is None:
             return None
         names, which = self.who
-        table = np.zeros(len(names), dtype=[("id", names.dtype), *_PERSON])
-        table["id"] = names
         trial = np.unique(self.ids, return_index=True)[1]
-        table["n_trials"] = np.bincount(which[trial], minlength=len(names))
         first, _, share = self._by_trial(right)
         held = np.bincount(which[first], minlength=len(names))
-        agreed = np.bincount(which[first], share, len(names))
-        table["agreement"] = agreed / np.where(held, held, np.nan)
-        table["high"] = 1.0
-        for k in np.flatnonzero(held):
-            table[k]["low"], table[k]["high"] = share_interval(table["agreement"][k], held[k])
+        agreement = np.bincount(which[first], share, len(names)) / np.where(held, held, np.nan)
+        limits = [
+            share_interval(each, n) if n else (0.0, 1.0)
+            for each, n in zip(agreement.tolist(), held.tolist(), strict=True)
+        ]
+        columns = {
+            "id": names,
+            "n_trials": np.bincount(which[trial], minlength=len(names)),
+            "agreement": agreement,
+            "low": np.array([low for low, _ in limits]),
+            "high": np.array([high for _, high in limits]),
+        }
+        flag = np.full(len(names), "", dtype="U8")
         for name in ("sensitivity", "error", "lapse", "bias"):
-            table[name] = np.nan if ratings is None else getattr(ratings, name)
+            unknown = np.full(len(names), np.nan)
+            columns[name] = unknown if ratings is None else getattr(ratings, name)
         if ratings is not None:
-            kinds = ["contrary", "one side", "guessing"]
-            found = [ratings.contrary, ratings.one_side, ratings.guessing]
-            table["flag"] = np.select(found, kinds, "")
+            flag[ratings.guessing] = "guessing"
+            flag[ratings.one_side] = "one side"
+            flag[ratings.contrary] = "contrary"
         if self.trials.seconds is not None:
             import pandas as pd  # noqa: PLC0415 - slow to import
 
-            fast = pd.Series(self.trials.seconds).groupby(which).median() < _IMPOSSIBLE
-            table["flag"][fast & (table["flag"] == "")] = "too fast"
+            usual = pd.Series(self.trials.seconds).groupby(which).median()
+            flag[(usual < 0.3) & (flag == "")] = "too fast"  # to look at three objects
+        table = People.of(columns | {"flag": flag})
         return table[names != ""] if names.dtype.kind == "U" else table
 
 
@@ -639,14 +605,14 @@ def load_answers(
     *Objects* are the distinct ids in the answers, ascending; an id in no answer is no object.
     """
     checks.one_of("objects", objects, ("auto", "numbers"))
-    report = part_of = None
+    report = ids = None
     is_frame = hasattr(answers, "columns") and not isinstance(answers, np.ndarray)
     if isinstance(answers, str | os.PathLike) or (
         is_frame and all(isinstance(name, str) for name in answers.columns)
     ):
         answers = _read(answers)
     elif (blocks := blocks_of(answers)) is not None:
-        answers = _joined(blocks, n_objects)
+        answers = np.concatenate([np.empty((0, 3), dtype=np.int32), *blocks])
     if n_objects is not None:
         checks.whole("n_objects", n_objects, most=MAX_OBJECTS, rule="or leave it out")
     if isinstance(answers, Triplets):
@@ -655,22 +621,24 @@ def load_answers(
         if people is not None or weights is not None:  # one for each triplet
             also = {"people": read.people, "weights": read.weights, "names": answers.names}
             answers = Trials.from_triplets(read.triplets, **also)
-            part_of = _two_by_two(answers.questions)
+            ids = _two_by_two(answers.questions)
     elif not isinstance(answers, Trials):
         answers = _trials_of(getattr(answers, "triplets", answers), n_objects)
-        part_of = _two_by_two(answers.questions)
+        ids = _two_by_two(answers.questions)
     trials, n = _renumbered(answers, n_objects, objects == "numbers" or n_objects is not None)
     m = len(trials)
+    own = trials.weights if weights is None else weights
     trials = trials.with_fields(
-        weights=checks.weights(trials.weights if weights is None else weights, m, _HEAVIEST),
+        # squares of sums of far greater weights would drown in rounding
+        weights=checks.weights(own, m, most=1e9),
         people=checks.people(trials.people if people is None else people, m),
     )
     if odds is not None and not trials.are_comparisons:
         raise InvalidInput(
             "odds with trials that are no comparisons: they are known of those; leave them out"
         )
-    checked = None if odds is None else checks.odds(odds, m)
-    return LoadedAnswers(trials, n, checked, report, part_of)
+    odds = None if odds is None else checks.odds(odds, m)
+    return LoadedAnswers(trials, n, np.arange(m) if ids is None else ids, odds, report)
 
 
 def _two_by_two(rows: Objects) -> Objects | None:
@@ -738,15 +706,7 @@ def _may_be_very_many(answers: Any) -> bool:
 
 
 def blocks_of(answers: Any) -> Iterator[Any] | None:
-    """The blocks of something that has some and nothing else: an iterator, a list of arrays.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rows = np.array([[0, 1, 2], [2, 1, 0]])
-    >>> blocks_of(rows), len(list(blocks_of([rows, rows])))
-    (None, 2)
-    """
+    """The blocks of something that has some and nothing else: an iterator, a list of arrays."""
     if isinstance(answers, list | tuple):
         are = bool(answers) and all(getattr(block, "ndim", 0) == 2 for block in answers)
     else:  # tables, trials and triplets can be counted; what only yields cannot
@@ -768,21 +728,6 @@ def _arrays(blocks: Iterable[Any]) -> Iterator[NDArray[Any]]:
                 f"block {number} is {repr(block)[:60]}: must be (m, 3) rows (head, near, far)"
             )
         yield rows
-
-
-def _joined(blocks: Iterator[Any], n_objects: int | None) -> NDArray[np.int32]:
-    """Blocks of ``(m, 3)`` rows, one after the other, without a copy in a wider type."""
-    parts = []
-    for number, block in enumerate(blocks):
-        try:
-            parts += [checks.triplets(block, n_objects)[0]] if len(block) else []
-        except InvalidInput as error:
-            raise InvalidInput(f"block {number}: {error}") from None
-    if not parts:
-        raise InvalidInput(
-            "an iterator without a block of rows: must yield (m, 3) rows, at least once"
-        )
-    return np.concatenate(parts)
 
 
 def _read(source: Any) -> Triplets:

@@ -17,45 +17,11 @@ from numpy.typing import ArrayLike, NDArray
 from nearer.errors import InvalidInput
 from nearer.questions import Floats, Objects
 
-__all__ = [
-    "amount",
-    "as_called",
-    "as_points",
-    "budget",
-    "generator",
-    "n_components",
-    "n_objects",
-    "not_negative",
-    "odds",
-    "one_of",
-    "oracle",
-    "people",
-    "positive",
-    "probability",
-    "questions",
-    "rate",
-    "rows_of_three",
-    "triplets",
-    "weights",
-    "whole",
-]
-
-
 _MOST_OBJECTS = int(np.iinfo(np.int32).max)  # objects are numbered in 32 bits
 
 
 def whole(name: str, value: Any, *, least: int = 1, most: int | None = None, rule: str = "") -> int:
-    """A whole number in a range; `rule` says what the range means.
-
-    Examples
-    --------
-    >>> whole("n_init", 3)
-    3
-    >>> whole("n_init", 2.5)
-    Traceback (most recent call last):
-    ...
-    nearer.errors.InvalidInput: n_init=2.5: must be a whole number, at least 1
-    """
+    """A whole number in a range; `rule` says what the range means."""
     good = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
     if not good or value < least or (most is not None and value > most):
         span = f"at least {least}" if most is None else f"from {least} to {most}"
@@ -121,13 +87,7 @@ def one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:
 
 
 def people(value: ArrayLike | None, m: int) -> NDArray[Any] | None:
-    """The person who gave each of m answers; a missing one (None, nan, "") is "".
-
-    Examples
-    --------
-    >>> people(["Ann", None, "Bea"], 3)
-    array(['Ann', '', 'Bea'], dtype='<U3')
-    """
+    """The person who gave each of m answers; a missing one (None, nan, "") is ""."""
     if value is None:
         return None
     who = np.asarray(value)
@@ -204,38 +164,21 @@ def questions(value: Any, n: int, names: Sequence[Any] | None = None) -> Objects
     """Questions (head, a, b) about n objects as an (m, 3) array; one alone may be a row of three.
 
     Whole numbers are the places of the objects; anything else is one of their `names`.
-
-    Examples
-    --------
-    >>> questions([["bee", "ape", "cat"]], 3, ("ape", "bee", "cat"))
-    array([[1, 0, 2]])
     """
     rows = rows_of_three("questions", value, "(head, a, b)", one=True)
-    if rows.dtype.kind not in "iu":
-        whole_numbers = _as_whole(rows)
-        # names are not all made texts
-        rows = (
-            np.asarray(value, dtype=object).reshape(-1, 3)
-            if whole_numbers is None
-            else whole_numbers
-        )
-    if rows.dtype.kind == "O":
-        rows = _numbered(rows, n, names)
-    bad = ((rows < 0) | (rows >= n)).any(axis=1)
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise InvalidInput(
-            f"question {row} is {rows[row].tolist()}: objects must be from 0 to {n - 1}; "
-            "mend the row"
-        )
-    return rows.astype(np.int64)
+    numbers = _as_whole(rows)
+    if numbers is None:  # an array of texts and numbers would make texts of all
+        numbers = _numbered(np.asarray(value, dtype=object).reshape(-1, 3), n, names)
+    bad = ((numbers < 0) | (numbers >= n)).any(axis=1)
+    _refuse("question", numbers, bad, f"objects must be from 0 to {n - 1}; mend the row")
+    return numbers.astype(np.int64)
 
 
 def _numbered(rows: NDArray[Any], n: int, names: Sequence[Any] | None) -> Objects:
     """The places of objects that are given by name."""
     known = range(n) if names is None else names
     places = {name: i for i, name in enumerate(known) if isinstance(name, Hashable)}
-    found = np.empty(rows.shape, dtype=np.int64)
+    numbers = np.empty(rows.shape, dtype=np.int64)
     for at, thing in np.ndenumerate(rows):
         place = places.get(thing) if isinstance(thing, Hashable) else None
         if names is None and not isinstance(thing, Integral):
@@ -248,8 +191,8 @@ def _numbered(rows: NDArray[Any], n: int, names: Sequence[Any] | None) -> Object
             raise InvalidInput(
                 f"question {at[0]} names {thing!r}: is none of the {n} objects, which are {some} …"
             )
-        found[at] = place
-    return found
+        numbers[at] = place
+    return numbers
 
 
 def rows_of_three(name: str, value: Any, form: str, *, one: bool = False) -> NDArray[Any]:
@@ -266,8 +209,10 @@ def rows_of_three(name: str, value: Any, form: str, *, one: bool = False) -> NDA
     return rows
 
 
-def _as_whole(rows: NDArray[Any]) -> Objects | None:
-    """Whole numbers that are stored as fractions or truth values; None for anything else."""
+def _as_whole(rows: NDArray[Any]) -> NDArray[np.integer[Any]] | None:
+    """Whole numbers, also those stored as fractions or truth values; None for anything else."""
+    if rows.dtype.kind in "iu":
+        return rows
     if rows.dtype.kind not in "fb":
         return None
     with np.errstate(invalid="ignore"):
@@ -275,43 +220,39 @@ def _as_whole(rows: NDArray[Any]) -> Objects | None:
     return numbers if np.array_equal(numbers, rows) else None
 
 
+def _refuse(what: str, rows: NDArray[Any], bad: Any, rule: str) -> None:
+    """Show the first of the bad rows, if there are any, with the rule that it breaks."""
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InvalidInput(f"{what} {row} is {rows[row].tolist()}: {rule}")
+
+
 def triplets(value: Any, n: int | None = None) -> tuple[NDArray[np.int32], int]:
     """Triplets as an (m, 3) array and the number of objects."""
     form = "(head, near, far), at least one"
     if callable(value):
         form += "; an oracle is asked by nearer.embed(oracle, n)"
-    rows = rows_of_three("triplets", value, form)
-    if not len(rows):
-        raise InvalidInput(f"triplets of shape {rows.shape}: must be (m, 3) rows {form}")
-    if not np.issubdtype(rows.dtype, np.integer):
-        exact = _as_whole(rows)
-        if exact is None:
-            raise InvalidInput(
-                f"triplets of type {rows.dtype}: objects must be whole numbers from 0; "
-                "number the labels first"
-            )
-        rows = exact
-    low, high = int(rows.min()), int(rows.max())
-    if low < 0 or high > _MOST_OBJECTS - 1:
+    given = rows_of_three("triplets", value, form)
+    if not len(given):
+        raise InvalidInput(f"triplets of shape {given.shape}: must be (m, 3) rows {form}")
+    rows = _as_whole(given)
+    if rows is None:
         raise InvalidInput(
-            f"triplets hold object {low if low < 0 else high}: objects are whole numbers from 0 to "
-            f"{_MOST_OBJECTS - 1}; number the objects from 0"
+            f"triplets of type {given.dtype}: objects must be whole numbers from 0; "
+            "number the labels first"
         )
-    n = high + 1 if n is None else whole("n_objects", n, most=_MOST_OBJECTS)
-    if high >= n:
-        row = int(np.argmax((rows >= n).any(axis=1)))
-        raise InvalidInput(
-            f"triplet {row} is {rows[row].tolist()}: objects must be from 0 to {n - 1} "
-            f"(n_objects={n}); raise n_objects or mend the row"
-        )
-    repeated = (rows[:, 0] == rows[:, 1]) | (rows[:, 0] == rows[:, 2]) | (rows[:, 1] == rows[:, 2])
-    if repeated.any():
-        row = int(np.argmax(repeated))
-        raise InvalidInput(
-            f"triplet {row} is {rows[row].tolist()}: its three objects must differ; "
-            f"drop such rows ({int(repeated.sum())} in all)"
-        )
-    return np.ascontiguousarray(rows, dtype=np.int32), n
+    high = int(rows.max())
+    rule = f"objects must be from 0 to {_MOST_OBJECTS - 1}; number them from 0"
+    if n is not None:
+        n = whole("n_objects", n, most=_MOST_OBJECTS)
+        rule = f"objects must be from 0 to {n - 1} (n_objects={n}); raise n_objects or mend the row"
+    most = _MOST_OBJECTS if n is None else n
+    if high >= most or rows.min() < 0:  # two numbers are found faster than bad rows
+        _refuse("triplet", rows, ((rows < 0) | (rows >= most)).any(axis=1), rule)
+    same = (rows[:, 0] == rows[:, 1]) | (rows[:, 0] == rows[:, 2]) | (rows[:, 1] == rows[:, 2])
+    rule = f"its three objects must differ; drop such rows ({int(same.sum())} in all)"
+    _refuse("triplet", rows, same, rule)
+    return np.ascontiguousarray(rows, dtype=np.int32), high + 1 if n is None else n
 
 
 def weights(value: ArrayLike | None, m: int, most: float = np.inf) -> Floats:
@@ -319,7 +260,7 @@ def weights(value: ArrayLike | None, m: int, most: float = np.inf) -> Floats:
     if value is None:
         return np.ones(m)
     values = _one_each("weights", value, m)
-    if not np.isfinite(values).all() or (values < 0).any() or not values.any():
+    if (values < 0).any() or not values.any():
         raise InvalidInput("weights must be finite, not negative, and not all zero")
     if values.max() > most:
         row = int(np.argmax(values))
@@ -333,7 +274,7 @@ def weights(value: ArrayLike | None, m: int, most: float = np.inf) -> Floats:
 def odds(value: ArrayLike, m: int) -> Floats:
     """One number above 0 for each triplet: how likely its question was, relative to chance."""
     values = _one_each("odds", value, m)
-    if not np.isfinite(values).all() or not (values > 0).all():
+    if not (values > 0).all():
         raise InvalidInput(
             "odds must be finite numbers above 0, 1 where a question was drawn at random"
         )
@@ -341,7 +282,7 @@ def odds(value: ArrayLike, m: int) -> Floats:
 
 
 def _one_each(name: str, value: ArrayLike, m: int) -> Floats:
-    """One number for each of m triplets."""
+    """One finite number for each of m triplets."""
     try:
         values = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -350,6 +291,8 @@ def _one_each(name: str, value: ArrayLike, m: int) -> Floats:
         raise InvalidInput(
             f"{name} of shape {values.shape}: must be ({m},), one for each of the {m} triplets"
         )
+    if not np.isfinite(values).all():
+        raise InvalidInput(f"{name} must be finite numbers")
     return values
 
 
@@ -357,26 +300,14 @@ def _one_each(name: str, value: ArrayLike, m: int) -> Floats:
 
 
 def amount(n: int, noun: str, plural: str = "") -> str:
-    """A number with its noun.
-
-    Examples
-    --------
-    >>> amount(1, "answer"), amount(2000, "answer"), amount(0, "person", "people")
-    ('1 answer', '2,000 answers', '0 people')
-    """
+    """A number with its noun."""
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
 
 
 def as_called(
     function: str, *places: str, given: Mapping[str, Any], defaults: Mapping[str, Any]
 ) -> str:
-    """A call as the user could write it again: without defaults, and "…" for values that are long.
-
-    Examples
-    --------
-    >>> as_called("nearer.fit", "answers", given={"n": 2, "m": 1}, defaults={"n": 0, "m": 1})
-    'nearer.fit(answers, n=2)'
-    """
+    """A call as the user could write it again: without defaults, and "…" for long values."""
     arguments = list(places)
     for name, value in given.items():
         plain = isinstance(value, str | int | float)

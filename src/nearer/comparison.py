@@ -53,8 +53,6 @@ from nearer.shown import Shown
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Aligned", "Comparison", "align", "compare"]
-
 Floats = NDArray[np.float64]
 Map = Embedding | ArrayLike
 

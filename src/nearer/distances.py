@@ -19,27 +19,11 @@ from scipy.spatial.distance import cdist
 from nearer.checks import as_points
 from nearer.errors import InvalidInput
 
-__all__ = ["Distances"]
-
 _ROW_BYTES = 256 << 20  # how much memory rows of recent heads may take
 
 
 class Distances:
-    """Distances between points, by head.
-
-    Parameters
-    ----------
-    X
-        ``(n, d)`` points, dense or sparse, or an ``(n, n)`` matrix with ``metric="precomputed"``.
-    metric
-        ``"euclidean"``, ``"precomputed"``, any metric of `scipy.spatial.distance.cdist`, or a
-        callable of two points. Sparse points allow ``"euclidean"`` and ``"cosine"``.
-
-    Examples
-    --------
-    >>> Distances([[0.0, 0.0], [3.0, 4.0]]).row(0)
-    array([0., 5.])
-    """
+    """Distances between points, by head."""
 
     def __init__(self, X: ArrayLike | Any, metric: Any = "euclidean") -> None:
         self.points: Any = as_points(X)

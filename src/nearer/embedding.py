@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from nearer.algorithms.place import Placed
     from nearer.plotting import InteractiveMap
 
-__all__ = ["Embedding", "HeldOutAccuracy", "People", "Phase", "as_frame", "warn_of_chance"]
-
 
 @dataclass(frozen=True)
 class Phase:
@@ -47,6 +45,15 @@ class Phase:
 
 class People(Shown, np.ndarray):
     """One row a person; a column by its name."""
+
+    @classmethod
+    def of(cls, columns: Mapping[str, NDArray[Any]]) -> People:
+        """A table of these columns."""
+        n = len(next(iter(columns.values())))
+        table = np.empty(n, dtype=[(name, column.dtype) for name, column in columns.items()])
+        for name, column in columns.items():
+            table[name] = column
+        return table.view(cls)
 
     def __getitem__(self, key: Any) -> Any:
         return np.asarray(self)[key]
@@ -283,7 +290,7 @@ class Embedding:
             k,
             posterior=self.details.get("posterior") if noisy else None,
             weights=self.details.get("weights"),
-            choices=self.details.get("choices"),
+            trials=self.details.get("trials"),
             between=self.details.get("between_people"),
             rng=checks.generator(random_state),
         )

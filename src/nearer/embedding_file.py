@@ -21,26 +21,23 @@ from numpy.typing import NDArray
 
 from nearer import __version__
 from nearer.dimension import DimensionEstimate
-from nearer.embedding import Embedding, HeldOutAccuracy, Phase
+from nearer.embedding import Embedding, HeldOutAccuracy, People, Phase
 from nearer.errors import InvalidInput
 from nearer.files import as_path, read_numpy, write_bytes
 from nearer.fitting.heldout import Calibration
-from nearer.fitting.likelihood import Choices, Curve, Noise
+from nearer.fitting.likelihood import Curve, Noise
 from nearer.fitting.posterior import Posterior
 from nearer.metrics import Agreement
-from nearer.trials import Report
-
-__all__ = ["load", "save"]
+from nearer.trials import Report, Trials
 
 FORMAT = "nearer.embedding"
-VERSION = 1
+VERSION = 2
 
 _CLASSES: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
         Agreement,
         Calibration,
-        Choices,
         Curve,
         DimensionEstimate,
         HeldOutAccuracy,
@@ -48,6 +45,7 @@ _CLASSES: dict[str, type[Any]] = {
         Phase,
         Posterior,
         Report,
+        Trials,
     )
 }
 
@@ -60,9 +58,11 @@ def save(embedding: Embedding, path: str | os.PathLike[str]) -> None:
     if embedding.names is not None:
         values["names"] = tuple(_plain_name(name) for name in embedding.names)
     if embedding.people is not None:
-        values["people"] = _without_objects(embedding.people)
+        columns = {name: embedding.people[name] for name in embedding.people.dtype.names or ()}
+        texts = {name: c.astype(str) for name, c in columns.items() if c.dtype.hasobject}
+        values["people"] = People.of(columns | texts)
     values["details"] = {k: v for k, v in embedding.details.items() if _is_storable(v)}
-    if problem := _problem(values):
+    if problem := next(_problems(values), ""):
         raise InvalidInput(f"{path}: not written, {problem}; dataclasses.replace mends a field")
     arrays: list[NDArray[Any]] = []
     try:
@@ -98,7 +98,7 @@ def load(path: str | os.PathLike[str]) -> Embedding:
         raise InvalidInput(f"{path}: was changed after it had been saved; save it again")
     try:
         values = _decode(about["values"], arrays)
-        problem = _problem(values)
+        problem = next(_problems(values), "")
         embedding = Embedding(**values)
     except (LookupError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise InvalidInput(f"{path}: is damaged ({error!r}); save it again") from error
@@ -182,35 +182,34 @@ def _checksum(values: Any, arrays: Iterable[NDArray[Any]]) -> str:
     return digest.hexdigest()
 
 
-def _problem(values: Mapping[str, Any]) -> str:
-    """The first shape or range that is wrong; "" where all are right."""
-    X, names, choices = values["positions"], values["names"], values["details"].get("choices")
+def _problems(values: Mapping[str, Any]) -> Iterator[str]:
+    """Each shape or range that is wrong."""
+    X, names = values["positions"], values["names"]
     if getattr(X, "ndim", 0) != 2 or not X.size or X.dtype != np.float64:
-        return f"positions are {_describe(X)}, not an (n, d) table of float64"
+        yield f"positions are {_describe(X)}, not an (n, d) table of float64"
     n, d = X.shape
     if np.isinf(X).any():
-        return "a position is infinite"
+        yield "a position is infinite"
     if names is not None and len(names) != n:
-        return f"{len(names)} names for {n} objects"
-    if choices is not None and not _is_consistent(choices, n):
-        return "its choices do not fit together"
-    problems = (_array_problem(name, a, shape, n) for name, a, shape in _arrays(values, n, d))
-    return next(filter(None, problems), "")
-
-
-def _array_problem(name: str, array: Any, shape: tuple[int | None, ...], n: int) -> str:
-    if array is None:
-        return ""
-    found = np.shape(array)
-    if len(found) != len(shape) or any(
-        w not in (None, s) for w, s in zip(shape, found, strict=True)
+        yield f"{len(names)} names for {n} objects"
+    for name, array, shape in _arrays(values, n, d):
+        if array is None:
+            continue
+        sizes = np.shape(array)
+        if len(sizes) != len(shape) or any(
+            w not in (None, s) for w, s in zip(shape, sizes, strict=True)
+        ):
+            yield f"{name} are {_describe(array)}, for {n} objects"
+        if array.dtype.kind == "i" and array.size and (array.min() < 0 or array.max() >= n):
+            yield f"{name} refer to objects {array.min()} to {array.max()}, and there are {n}"
+        if array.dtype.kind == "f" and np.isinf(array).any():
+            yield f"{name} are infinite"
+    who, people = values["details"].get("answered_by"), values["people"]
+    if who is not None and (
+        who.shape != (len(values["triplets"]),)
+        or not -2 < who.min(initial=0) <= who.max(initial=0) < len(() if people is None else people)
     ):
-        return f"{name} are {_describe(array)}, for {n} objects"
-    if array.dtype.kind == "i" and not _is_index(array, n):
-        return f"{name} refer to objects {array.min()} to {array.max()}, and there are {n}"
-    if array.dtype.kind == "f" and np.isinf(array).any():
-        return f"{name} are infinite"
-    return ""
+        yield "the people of the answers are not those of the table"
 
 
 def _arrays(
@@ -226,39 +225,14 @@ def _arrays(
     if posterior is not None:
         yield "the posterior's positions", posterior.positions, (n, d)
         yield "the posterior's covariances", posterior.covariances, (n, d, d)
-    if details.get("choices") is None and len(T):
-        yield "weights", details.get("weights"), (len(T),)
-    yield "people of answers", details.get("answered_by"), (len(T),)
+    trials: Trials | None = details.get("trials")
+    if trials is not None:
+        asked = trials.questions.astype(np.int64, casting="safe")
+        yield "trials", asked[asked != -1], (None,)
+    if trials is not None or len(T):
+        yield "weights", details.get("weights"), (len(T if trials is None else trials),)
     yield "heads", details.get("heads"), (None,)
     yield "places", details.get("places"), (None,)
-
-
-def _is_consistent(choices: Choices, n: int) -> bool:
-    """True if the arrays of choices, described in `nearer.fitting.likelihood`, index each other."""
-    m, items = choices.wanted.size, choices.spans.size - 1
-    sizes = {"credit": items, "starts": m + 1}
-    sizes |= dict.fromkeys(("wanted", "ranked", "log_ways", "weights", "odds", "group"), m)
-    return (
-        all(getattr(choices, name).shape == (size,) for name, size in sizes.items())
-        and choices.pairs.shape[1:] == (2,)
-        and _cuts(choices.starts, items)
-        and _cuts(choices.spans, len(choices.pairs))
-        and _is_index(choices.pairs, n)
-        and _is_index(choices.row, m)
-        and choices.n_objects == n
-        and bool(np.all(choices.wanted >= 1))
-        and bool(np.all(choices.wanted <= np.diff(choices.starts)))
-    )
-
-
-def _cuts(ends: NDArray[Any], size: int) -> bool:
-    """True if ascending ends cut `size` things into parts."""
-    covers = ends.ndim == 1 and ends.size and ends[0] == 0 and ends[-1] == size
-    return bool(covers and np.all(np.diff(ends) >= 0))
-
-
-def _is_index(numbers: NDArray[Any], n: int) -> bool:
-    return not numbers.size or bool(numbers.min() >= 0 and n > numbers.max())
 
 
 def _describe(value: Any) -> str:
@@ -271,13 +245,3 @@ def _plain_name(name: Any) -> Any:
     """A name that JSON has a form for: a text or a number, or the text that it prints."""
     value = name.item() if isinstance(name, np.generic) else name
     return value if isinstance(value, str | int | float) else str(value)
-
-
-def _without_objects(table: NDArray[np.void]) -> NDArray[np.void]:
-    """The table of people, with columns of Python objects as text."""
-    names = table.dtype.names or ()
-    columns = [table[n].astype(str) if table[n].dtype.hasobject else table[n] for n in names]
-    plain = np.empty(len(table), dtype=[(n, c.dtype) for n, c in zip(names, columns, strict=True)])
-    for name, column in zip(names, columns, strict=True):
-        plain[name] = column
-    return plain

@@ -38,24 +38,6 @@ from numpy.typing import NDArray
 
 from nearer.errors import InvalidInput
 
-__all__ = [
-    "as_path",
-    "content_suffix",
-    "decoded",
-    "json_text",
-    "lock_file",
-    "open_zip",
-    "parquet_files",
-    "positions_text",
-    "read_bytes",
-    "read_numpy",
-    "refuse_larger",
-    "sha256",
-    "table_text",
-    "write_bytes",
-    "write_files",
-]
-
 _UNPACK: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
 _PACK: dict[str, Callable[[bytes], bytes]] = {
     ".gz": lambda data: gzip.compress(data, mtime=0),  # the same content, the same file
@@ -75,15 +57,7 @@ _NO_TEXT = {
 
 
 def as_path(path: Any) -> Path:
-    """A path; an empty one, which would be the current folder, is refused.
-
-    Examples
-    --------
-    >>> as_path("")
-    Traceback (most recent call last):
-    ...
-    nearer.errors.InvalidInput: '': is no path of a file; give one, as text or pathlib.Path
-    """
+    """A path; an empty one, which would be the current folder, is refused."""
     if isinstance(path, os.PathLike) or (isinstance(path, str) and path and "\0" not in path):
         return Path(path)
     rule = "is no path of a file; give one, as text or pathlib.Path"
@@ -91,13 +65,7 @@ def as_path(path: Any) -> Path:
 
 
 def content_suffix(path: str | os.PathLike[str]) -> str:
-    """The suffix that says what a file holds, in lower case, without that of a compression.
-
-    Examples
-    --------
-    >>> content_suffix("answers.CSV.gz")
-    '.csv'
-    """
+    """The suffix that says what a file holds, in lower case, without that of a compression."""
     name = as_path(path)
     if name.suffix.lower() in _UNPACK:
         name = name.with_suffix("")
@@ -251,15 +219,7 @@ def _cannot_be_written(path: str | os.PathLike[str], error: OSError) -> InvalidI
 
 
 def write_files(folder: str | os.PathLike[str], contents: Mapping[str, str | bytes]) -> list[Path]:
-    r"""Write files that belong together, name → content: all of them or none.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> [file] = write_files(tempfile.mkdtemp(), {"positions.csv": positions_text([[0.5, 2.0]])})
-    >>> file.read_text()
-    'object,label,x1,x2\n0,0,0.5,2.0\n'
-    """
+    """Write files that belong together, name → content: all of them or none."""
     try:
         with tempfile.TemporaryDirectory(prefix=".part-", dir=folder) as part:
             for name, content in contents.items():
@@ -271,13 +231,7 @@ def write_files(folder: str | os.PathLike[str], contents: Mapping[str, str | byt
 
 
 def table_text(header: Sequence[str], rows: Iterable[Iterable[Any]], separator: str = ",") -> str:
-    r"""A table as text, quoted where needed.
-
-    Examples
-    --------
-    >>> table_text(["object", "label"], [(0, "salt, coarse")])
-    'object,label\n0,"salt, coarse"\n'
-    """
+    """A table as text, quoted where needed."""
     kept = list(rows)
     for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_NONNUMERIC):
         sink = io.StringIO(newline="")
@@ -295,17 +249,7 @@ def positions_text(
     labels: Sequence[str] | None = None,
     covariances: NDArray[np.float64] | None = None,
 ) -> str:
-    """Positions as every command and export writes them: ``object,label,x1…``, then ``sd1…``.
-
-    Parameters
-    ----------
-    positions
-        ``(n, d)``.
-    labels
-        What objects are called; their numbers where None.
-    covariances
-        ``(n, d, d)``; their standard deviations are written where they are known.
-    """
+    """Positions as every command and export writes them: ``object,label,x1…``, then ``sd1…``."""
     X = np.asarray(positions, dtype=np.float64)
     n, d = X.shape
     header = ["object", "label", *(f"x{j + 1}" for j in range(d))]
@@ -317,13 +261,7 @@ def positions_text(
 
 
 def json_text(value: Any, **how: Any) -> str:
-    """JSON as every command prints and writes it; nan and infinity become null.
-
-    Examples
-    --------
-    >>> json_text({"rmse": float("nan"), "tau": 0.5})
-    '{"rmse": null, "tau": 0.5}'
-    """
+    """JSON as every command prints and writes it; nan and infinity become null."""
     return json.dumps(_without_nan(value), allow_nan=False, **how)
 
 

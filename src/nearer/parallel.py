@@ -16,23 +16,11 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-__all__ = ["is_parallel", "parallel_map"]
-
 T = TypeVar("T")
 
 
 def parallel_map(work: Callable[..., T], arguments: Iterable[tuple[Any, ...]]) -> list[T]:
-    """What a function returns for each tuple of arguments.
-
-    Examples
-    --------
-    >>> parallel_map(pow, [(2, 3), (3, 2)])
-    [8, 9]
-    >>> import joblib
-    >>> with joblib.parallel_config("threading", n_jobs=2):
-    ...     parallel_map(pow, [(2, 3), (3, 2)])
-    [8, 9]
-    """
+    """What a function returns for each tuple of arguments."""
     if "joblib" not in sys.modules:  # then the user cannot have configured it
         return [work(*args) for args in arguments]
     from joblib import Parallel, delayed  # noqa: PLC0415 - slow to import
@@ -41,17 +29,7 @@ def parallel_map(work: Callable[..., T], arguments: Iterable[tuple[Any, ...]]) -
 
 
 def is_parallel() -> bool:
-    """True if the user asked for several jobs at a time.
-
-    Examples
-    --------
-    >>> import joblib
-    >>> with joblib.parallel_config("threading", n_jobs=2):
-    ...     is_parallel()
-    True
-    >>> is_parallel()
-    False
-    """
+    """True if the user asked for several jobs at a time."""
     if "joblib" not in sys.modules:
         return False
     from joblib import effective_n_jobs  # noqa: PLC0415 - slow to import

@@ -22,27 +22,6 @@ from numpy.typing import NDArray
 
 from nearer.errors import InvalidInput
 
-__all__ = [
-    "MAX_OBJECTS",
-    "UNSURE",
-    "Answers",
-    "Floats",
-    "Objects",
-    "Questions",
-    "Said",
-    "Triplets",
-    "answered",
-    "balanced_questions",
-    "find",
-    "pack",
-    "random_questions",
-    "scattered",
-    "share_interval",
-    "unpack",
-    "unsure_rows",
-    "weighted",
-]
-
 Questions = NDArray[np.integer[Any]]
 Answers = NDArray[np.bool_]
 Said = NDArray[Any]  # answers with doubt: booleans or numbers, possibly masked
@@ -64,16 +43,6 @@ def answered(questions: Questions, answers: Said) -> Objects:
     "Don't know" is left out; of a graded answer the likelier side is taken, see `weighted`. A
     screen says that everything chosen is nearer to the query than everything that was not; one
     without a query says nothing of this kind.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> answered(np.array([[0, 1, 2], [0, 3, 4]]), np.array([True, False]))
-    array([[0, 1, 2],
-           [0, 4, 3]])
-    >>> answered(np.array([[0, 1, 2, 3]]), np.array([[False, True, False]]))
-    array([[0, 2, 1],
-           [0, 2, 3]])
     """
     rows = np.asarray(questions, dtype=np.int64)
     if rows.ndim == 2 and rows.shape[1] > 3:
@@ -88,14 +57,6 @@ def weighted(questions: Questions, answers: Said) -> tuple[Objects, Floats]:
 
     A graded answer p is a triplet of weight p and its mirror image of weight 1 − p; "don't know"
     is a near tie, one half for each.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> doubt = np.ma.MaskedArray([True, False], mask=[False, True])
-    >>> triplets, weights = weighted(np.array([[0, 1, 2], [0, 3, 4]]), doubt)
-    >>> triplets.tolist(), weights.tolist()
-    ([[0, 1, 2], [0, 3, 4], [0, 4, 3]], [1.0, 0.5, 0.5])
     """
     rows = np.asarray(questions, dtype=np.int64)
     if rows.shape[1] > 3:
@@ -131,13 +92,7 @@ def _screens(rows: Objects, answers: Said) -> Objects:
 
 
 def share_interval(share: float, n: float) -> tuple[float, float]:
-    """The 95 % interval of a share that was seen in n cases (Wilson 1927).
-
-    Examples
-    --------
-    >>> [round(limit, 3) for limit in share_interval(0.9, 100)]
-    [0.826, 0.945]
-    """
+    """The 95 % interval of a share that was seen in n cases (Wilson 1927)."""
     z = 1.959964
     middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
@@ -174,14 +129,7 @@ def scattered(rows: Objects) -> NDArray[np.uint64]:
 
 
 def find(table: NDArray[Any], wanted: NDArray[Any]) -> tuple[Objects, Answers]:
-    """Where each wanted value stands in a sorted table, and whether it is there at all.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> find(np.array([2, 5, 9]), np.array([5, 6, 99]))
-    (array([1, 2, 2]), array([ True, False, False]))
-    """
+    """Where each wanted value stands in a sorted table, and whether it is there at all."""
     if not len(table):
         return np.zeros(len(wanted), dtype=np.int64), np.zeros(len(wanted), dtype=np.bool_)
     place = np.minimum(np.searchsorted(table, wanted), len(table) - 1)
@@ -189,15 +137,7 @@ def find(table: NDArray[Any], wanted: NDArray[Any]) -> tuple[Objects, Answers]:
 
 
 def random_questions(n_objects: int, n_questions: int, rng: np.random.Generator) -> Objects:
-    """Comparisons of three different objects, each equally likely; some may repeat.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> q = random_questions(5, 1000, np.random.default_rng(0))
-    >>> q.shape, bool((np.diff(np.sort(q, axis=1), axis=1) > 0).all())
-    ((1000, 3), True)
-    """
+    """Comparisons of three different objects, each equally likely; some may repeat."""
     head = rng.integers(n_objects, size=n_questions)
     a = rng.integers(n_objects - 1, size=n_questions)
     b = rng.integers(n_objects - 2, size=n_questions)
@@ -211,13 +151,6 @@ def balanced_questions(
     """Random comparisons whose heads go round robin.
 
     No comparison occurs twice, mirrored or not, unless more are wanted than there are.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> questions = balanced_questions(5, 7, np.random.default_rng(0))
-    >>> questions[:, 0]
-    array([0, 1, 2, 3, 4, 0, 1])
     """
     others = n_objects - 1
     pairs = others * (others - 1) // 2

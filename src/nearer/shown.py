@@ -5,8 +5,6 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-__all__ = ["Shown"]
-
 
 class Shown:
     """Prints as its name and `_summary`; a notebook shows the first ten rows of `to_frame`, too."""

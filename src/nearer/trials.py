@@ -36,8 +36,6 @@ from nearer.errors import InvalidInput
 from nearer.questions import Answers, Floats, Objects, Questions, Said, pack, unsure_rows
 from nearer.shown import Shown
 
-__all__ = ["MOST_SORTED", "TASKS", "Report", "Task", "Trials", "Triplets", "examine"]
-
 TASKS = ("near", "odd-one-out", "most-central", "pairs")
 _EACH = ("query", "shown", "chosen", "wanted", "people", "seconds", "weights")  # one a trial
 _WRITTEN = re.compile(r"(?P<ranked>rank )?(?P<k>\d+) of (?P<m>\d+)")
@@ -447,7 +445,8 @@ def _rows(shown: Any, chosen: Any, ranked: bool) -> tuple[Objects, NDArray[np.in
 
 def _check(trials: Trials) -> None:
     query, shown, chosen = trials.query, trials.shown, trials.chosen
-    if shown.ndim != 2 or query.shape != (len(shown),) or len(chosen) != len(shown):
+    sides = (len(shown), shown.shape[-1] // (1 + (trials.kind == "pairs")))
+    if shown.ndim != 2 or query.shape != (len(shown),) or chosen.shape != sides:
         raise InvalidInput(
             f"query of shape {query.shape}, shown {shown.shape}, chosen {chosen.shape}: there must "
             "be one query, one row of shown objects and one choice for each trial"
@@ -684,18 +683,7 @@ def examine(
     persons: int = 0,
     **known: Any,
 ) -> Report:
-    """Report on triplets; what only their reader can know is passed in.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> print(examine(np.array([[0, 1, 2], [0, 2, 1], [3, 4, 5]]), "abcdefg"))
-    3 answers, 3 triplets over 7 objects
-    1 question is answered both ways
-    50.0 % of the answers to repeated questions are against the majority
-    never compared: g
-    2 groups of objects that no triplet links, of 3, 3 objects; the smallest: d, e, f
-    """
+    """Report on triplets; what only their reader can know is passed in."""
     keys, mirrored = pack(triplets)
     _, question, asked = np.unique(keys, return_inverse=True, return_counts=True)
     against = np.bincount(question, weights=mirrored, minlength=len(asked)).astype(np.int64)

@@ -396,7 +396,6 @@ def _believed(
         error_rate=belief.error_rate,
         details={
             "posterior": fit,
-            "choices": belief.choices,
             "covariances": fit.covariances,
             "noise": fit.noise,
             "error_rate": belief.error_rate,

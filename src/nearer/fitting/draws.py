@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from nearer.distances import Distances
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.fitting.initial import NEARLY
-from nearer.fitting.likelihood import MOST_LAPSE, Answers, Choices, Noise, as_answers
+from nearer.fitting.likelihood import MOST_LAPSE, Answers, Noise, as_answers
 from nearer.fitting.posterior import WEAK_PRIOR, Posterior
 from nearer.metrics import procrustes
 from nearer.parallel import parallel_map
@@ -66,7 +66,7 @@ def draw_positions(
     *,
     posterior: Posterior | None = None,
     weights: Floats | None = None,
-    choices: Choices | None = None,
+    trials: Trials | None = None,
     between: Floats | None = None,
     rng: np.random.Generator,
 ) -> Floats:
@@ -80,8 +80,8 @@ def draw_positions(
         The answers that were fitted, and how much each counted.
     posterior
         The fit, where answers are noisy; None otherwise.
-    choices
-        The answers, with their weights, where they are more than comparisons.
+    trials
+        The answers, where they are more than comparisons.
     between
         How the map moves with the people who are asked, see `nearer.fitting.people`.
     rng
@@ -109,8 +109,8 @@ def draw_positions(
     if posterior is not None and len(triplets):
         # fits by the t curve take no lapses, unless of choices
         rows = Trials.from_triplets(triplets) if posterior.noise.tail else triplets
-        answers = choices or as_answers(rows, len(positions), weights)
-        drawn = draw_maps(posterior, answers, k, rng)
+        rows = rows if trials is None else trials
+        drawn = draw_maps(posterior, as_answers(rows, len(positions), weights), k, rng)
         drawn = np.array([procrustes(positions, X).aligned for X in drawn])
         if between is not None:
             drawn += np.einsum("kb,bni->kni", rng.normal(size=(k, len(between))), between)

@@ -169,7 +169,7 @@ def _facts(e: Embedding) -> dict[str, Any]:
         "held": e.held_out,
         "method": method,
         "task": str(e.details.get("task", "1 of 2")),
-        "is_choice": e.details.get("choices") is not None,
+        "is_choice": e.details.get("trials") is not None,
         "tail": 0.0 if posterior is None else float(posterior.noise.tail),
         "has_probabilities": any(
             "probability" in known for known in e.evidence.values() if isinstance(known, dict)
