@@ -108,7 +108,7 @@ REFUSED = {
     ),
     "half": ("1,5;2,0;3,0\n2,0;1,5;3,0\n", "object '1,5' is not a whole number"),
     "json": ('{"name": "x", "version": 3}', "columns name, version make no answer"),
-    "deep": ("[" * 100_000, "is no JSON that can be read"),
+    "deep": ("[" * 100_000, "cannot be read as JSON"),
     "deep and whole": ("[" * 100_000 + "]" * 100_000, "maximum recursion depth"),
     "deep field": ("query,shown,chosen\na," + "[" * 100_000 + ",b\n", "'b' was chosen but not"),
     "deeper than usual": ("[" * 900 + "]" * 900, "answers.csv: "),
@@ -143,7 +143,7 @@ def test_what_cannot_be_read_is_said_in_one_message(tmp_path, data, words):
 def test_hdf5_that_is_none(tmp_path):
     pytest.importorskip("h5py")
     (tmp_path / "a.h5").write_bytes(b"no")
-    with pytest.raises(InvalidInput, match="is no HDF5 file"):
+    with pytest.raises(InvalidInput, match="cannot be read as an HDF5 file"):
         nearer.read_triplets(tmp_path / "a.h5")
 
 

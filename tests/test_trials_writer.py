@@ -132,8 +132,8 @@ def test_what_nobody_could_decide_is_kept_where_the_form_has_room(tmp_path):
 @pytest.mark.parametrize(
     ("name", "form", "words"),
     [
-        ("t.json", "auto", "without form=; use .jsonl"),
-        ("t.csv", "psiz", "is written to .json, .h5, .hdf5, not to .csv"),
+        ("t.json", "auto", "cannot write .json with form=.auto.; use .jsonl"),
+        ("t.csv", "psiz", "cannot write .csv with form=.psiz.; .* psiz: .json, .h5, .hdf5"),
         ("t.json", "votes", "takes comparisons, 1 of 2"),
         ("t.json", "jspsych", "takes choices of one"),
         ("t.txt", "things", "takes odd one out of three"),

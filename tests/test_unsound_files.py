@@ -79,7 +79,7 @@ HALF = (
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (HALF, r"t.json: is no JSON .*\\ud800.* surrogates not allowed"),
+        (HALF, r"t.json: cannot be read as JSON .*\\ud800.* surrogates not allowed"),
         (f"[{HALF.strip().replace(chr(10), ',')}]", r"\\ud800.* surrogates not allowed"),
         (
             '[{"query": 0, "shown": [1, 2], "chosen": [1], "person": "x\\udfff"}]',

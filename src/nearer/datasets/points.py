@@ -181,7 +181,6 @@ def _array(path: Path) -> NDArray[Any]:
 def _columns(path: Path) -> dict[str, NDArray[Any]]:
     """The columns of a table by name: floats, or texts; one of both is an error."""
     table = load_table(path)
-    table.refuse_ragged()
     if table.has_header is None and len(table) > 1 and not any(map(_is_number, table.first_row())):
         table = table.with_header()
     columns: dict[str, NDArray[Any]] = {}

@@ -28,27 +28,18 @@ from __future__ import annotations
 import json
 import math
 import re
-import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from nearer.errors import InvalidInput
-from nearer.questions import Floats, Objects
+from nearer.errors import BadRow, InvalidInput
+from nearer.questions import Floats
+from nearer.triplets.columns import Form, Options, columns_option, option
 from nearer.triplets.table import EMPTY, SCREENS, Table, plain_word, text_of
-
-__all__ = [
-    "Choices",
-    "choices_of_rows",
-    "choices_of_screens",
-    "columns_option",
-    "option",
-    "with_screens",
-]
 
 _TRUE = frozenset({"<", "true", "t", "yes", "left", "arrowleft", "a", "first"})
 _FALSE = frozenset({">", "false", "f", "no", "right", "arrowright", "b", "second"})
@@ -57,19 +48,7 @@ _UNDECIDED = frozenset({"", *_EQUAL, "nab", "nac", "nabc", "na", "nan", "none", 
 _ASSET = re.compile(r"([0-9A-Z]{5})([0-9A-Z]{7})")
 _VERDICT = "whether the first is nearer"
 
-
-def option(python: str, flag: str) -> str:
-    """An option of reading as messages name it, for the library and for the command."""
-    return f"nearer.read_triplets(…, {python}) or {flag}"
-
-
-def columns_option(parts: Mapping[str, str | int]) -> str:
-    """The option that says which column is which part."""
-    typed = ",".join(f"{part}={column}" for part, column in parts.items())
-    return option(f"columns={dict(parts)}", f"--columns {shlex.quote(typed)}")
-
-
-_FIRST = option("first=0) or nearer.read_triplets(…, first=1", "--first")
+Numbers = NDArray[np.int64]
 
 
 class Choices(NamedTuple):
@@ -77,53 +56,63 @@ class Choices(NamedTuple):
 
     kind: str  # a task of `nearer.Trials`
     objects: NDArray[Any]  # (t, m), of the task "near" the query first; shorter rows end in None
-    chosen: NDArray[np.int64]  # for each object shown 0, or 1, or its place among the chosen
+    chosen: Numbers  # for each object shown 0, or 1, or its place among the chosen
     parts: tuple[str, ...]  # what messages call the columns of `objects`
     ranked: bool = False  # whether the order of the chosen counts
     times: Floats | None = None  # (t,) how often each answer was given; None: once
 
 
 def choices_of_rows(
-    table: Table,
-    kind: str,
-    objects: NDArray[Any],
-    parts: tuple[str, ...],
-    said: Sequence[str],
-    *,
-    columns: Sequence[str],
-    says: Literal["choice", "answer", "verdict"],
-    first: int | None,
+    table: Table, parts: Mapping[str, int], form: Form, options: Options
 ) -> Choices:
-    """The choices of a table with a column of answers.
+    """The choices of a table with a column for each object.
 
-    `columns` are the names of the columns of `objects`. `says` is what the column of answers holds:
-    in one that is called chosen, odd or central, numbers are objects where they can; in one that is
-    called an answer they may also be places or verdicts, and in one without a name only verdicts.
+    In a column that is called chosen, odd or central, numbers are objects where they can; in one
+    that is called an answer they may also be places or verdicts, and in one without a name, or that
+    the user calls an answer, only verdicts.
     """
-    alone = parts[0] != "head"
-    shown, columns = objects[:, not alone :], columns[not alone :]
-    readings: dict[str, NDArray[np.int64]] = {}
-    times, said = np.ones(len(table)), _decided(said, objects)
-    if first is None and says != "verdict":
-        readings = _by_name(shown, said, columns)
-    if first is None and says != "choice" and not alone:
+    columns = [table.frame.iloc[:, parts[part]] for part in form.objects]
+    if all(column.dtype.kind in "iu" for column in columns):  # texts of numbers are slow to make
+        objects = np.column_stack([column.to_numpy() for column in columns])
+    else:
+        texts = [np.array(table.column(parts[part]), dtype=object) for part in form.objects]
+        objects = np.stack(texts, axis=1)
+    near = form.objects[0] == "head"
+    kind, shown, names = "near" if near else form.kind, objects[:, near:], form.objects[near:]
+    if form.said in names:  # the object that was chosen has a column of its own
+        is_chosen = np.array([name == form.said for name in names])
+        chosen = np.tile(is_chosen.astype(np.int64), (len(table), 1))
+        if objects.dtype == object:
+            empty = pd.DataFrame(shown).isin(EMPTY).to_numpy()
+            chosen[empty.all(axis=1) if near else empty[:, is_chosen].ravel()] = 0
+        return Choices(kind, objects, chosen, form.objects)
+    said = _decided(table.column(parts[form.said]), objects)
+    words = [plain_word(name) for name in table.header]
+    is_answer, first = form.said == "answer", options.first
+    only_verdicts = is_answer and near and (not words or "answer" in (options.columns or ()))
+    readings: dict[str, Numbers] = {}
+    times = np.ones(len(table))
+    if first is None and not only_verdicts:
+        readings = _by_name(shown, said, [words[parts[name]] if words else "" for name in names])
+    if first is None and is_answer and near:
         readings[_VERDICT], times = _verdicts(said)
-    numbered = says == "choice" and any(str(x).isdecimal() for x in shown.ravel())
-    if first is not None:
-        readings = _by_place(shown, said, (first,))
-    elif says != "verdict" and not numbered:
-        readings |= _by_place(shown, said, (0, 1) if alone else (1,))
-    which = _only_reading(table, readings, said, shown, ask=says == "answer")
-    chosen = (which[:, None] == np.arange(shown.shape[1])).astype(np.int64)
+    numbered = not is_answer and any(str(x).isdecimal() for x in shown.ravel())
+    if first is not None or not (only_verdicts or numbered):
+        firsts = [first] if first is not None else [1] if near else [0, 1]
+        readings |= _by_place(shown, said, firsts)
+    try:
+        which = _only_reading(table, readings, said, shown, ask=is_answer)
+    except BadRow as fault:
+        if not near or any(said[row] != str(objects[row, 0]) for row in fault.rows):
+            raise
+        three = sorted(parts[part] for part in form.objects)
+        items = dict(zip(("item1", "item2", "item3"), map(table.called, three), strict=True))
+        named = columns_option(items | {"answer": table.called(parts[form.said])})
+        what = f"{fault}; where one of three is chosen and none is the head, say so: {named}"
+        raise BadRow(what, fault.rows) from None
     is_count = which is readings.get(_VERDICT) and bool((times > 1).any())
-    return Choices(kind, objects, chosen, parts, times=times if is_count else None)
-
-
-def _plain(values: NDArray[Any] | Sequence[str]) -> NDArray[Any]:
-    """Texts to compare; whole numbers beside gaps end in .0, as pandas writes them."""
-    array = np.asarray(values)
-    texts = [text if text is None else str(text).removesuffix(".0") for text in array.ravel()]
-    return np.array([*texts, None], dtype=object)[:-1].reshape(array.shape)
+    one = (which[:, None] == np.arange(shown.shape[1])).astype(np.int64)
+    return Choices(kind, objects, one, form.objects, times=times if is_count else None)
 
 
 def _decided(said: Sequence[str], objects: NDArray[Any]) -> list[str]:
@@ -133,37 +122,44 @@ def _decided(said: Sequence[str], objects: NDArray[Any]) -> list[str]:
     return ["" if word in strange else word for word in said]
 
 
-def _reading(explains: NDArray[np.bool_], said: Sequence[str]) -> NDArray[np.int64]:
-    """What each row chose, from ``(t, m)`` truth values; m is nothing, −1 unexplained."""
+def _plain(values: NDArray[Any] | Sequence[str]) -> NDArray[Any]:
+    """Texts to compare; whole numbers beside gaps end in .0, as pandas writes them."""
+    array = np.asarray(values)
+    texts = [text if text is None else str(text).removesuffix(".0") for text in array.ravel()]
+    return np.array(texts, dtype=object).reshape(array.shape)
+
+
+def _reading(alternatives: NDArray[Any], words: NDArray[Any], said: Sequence[str]) -> Numbers:
+    """Which of ``(t, m)`` or ``(m,)`` alternatives each word is; m is nothing, −1 unexplained."""
+    explains = np.asarray(alternatives == words[:, None], dtype=np.bool_)
     which = np.where(explains.any(axis=1), explains.argmax(axis=1), -1)
     return np.where(np.array(said, dtype=object) == "", explains.shape[1], which)
 
 
 def _by_name(
     shown: NDArray[Any], said: Sequence[str], columns: Sequence[str]
-) -> dict[str, NDArray[np.int64]]:
+) -> dict[str, Numbers]:
     """What was chosen, named by itself or by its column."""
-    own = np.asarray(_plain(shown) == _plain(said)[:, None], dtype=np.bool_)
     named = np.array([plain_word(word) for word in said], dtype=object)
-    of_column = np.column_stack([named == (name or None) for name in columns])
-    return {"an object": _reading(own, said), "a column": _reading(of_column, said)}
-
-
-def _by_place(
-    shown: NDArray[Any], said: Sequence[str], firsts: Iterable[int]
-) -> dict[str, NDArray[np.int64]]:
-    """What was chosen, by its place among the shown, counted from each of `firsts`."""
-    numbers = np.array([int(w) if w.isdecimal() else -1 for w in map(str, _plain(said))])
-    there = shown != np.array(None)
+    called = np.array([name or None for name in columns], dtype=object)
     return {
-        f"a place counted from {first}": _reading(
-            there & (numbers[:, None] - first == np.arange(shown.shape[1])), said
-        )
-        for first in firsts
+        "an object": _reading(_plain(shown), _plain(said), said),
+        "a column": _reading(called, named, said),
     }
 
 
-def _verdicts(said: Sequence[str]) -> tuple[NDArray[np.int64], Floats]:
+def _by_place(
+    shown: NDArray[Any], said: Sequence[str], firsts: Sequence[int]
+) -> dict[str, Numbers]:
+    """What was chosen, by its place among the shown, counted from each of `firsts`."""
+    numbers = np.array([int(w) if w.isdecimal() else -1 for w in map(str, _plain(said))])
+    places = np.where(shown == np.array(None), -9, np.arange(shown.shape[1]))
+    return {
+        f"a place counted from {first}": _reading(places + first, numbers, said) for first in firsts
+    }
+
+
+def _verdicts(said: Sequence[str]) -> tuple[Numbers, Floats]:
     """Which of two was nearer, by yes and no, and how many times.
 
     Numbers are 1 and 0, or counts where at least one is below 0; then 0 is undecided.
@@ -174,42 +170,42 @@ def _verdicts(said: Sequence[str]) -> tuple[NDArray[np.int64], Floats]:
     numbers[(numbers != np.trunc(numbers)) | ((numbers > 1) & (not signed))] = np.nan
     yes = words.isin(_TRUE).to_numpy() | (numbers > 0)
     no = words.isin(_FALSE).to_numpy() | (numbers < 0) | ((numbers == 0) & (not signed))
-    which = _reading(np.column_stack([yes, no]), said)
+    which = _reading(np.array([1, 0]), np.select([yes, no], [1, 0], -1), said)
     which[(numbers == 0) & signed] = 2
     return which, np.where(np.isfinite(numbers), np.maximum(np.abs(numbers), 1), 1.0)
 
 
 def _only_reading(
     table: Table,
-    readings: Mapping[str, NDArray[np.int64]],
+    readings: Mapping[str, Numbers],
     said: Sequence[str],
     shown: NDArray[Any],
     *,
     ask: bool,
-) -> NDArray[np.int64]:
+) -> Numbers:
     """The reading that explains all rows; refused where none does, or two disagree."""
     complete = {what: which for what, which in readings.items() if (which >= 0).all()}
     if not complete:
         best = max(readings.values(), key=lambda which: (which >= 0).sum())
         rows = np.flatnonzero(best < 0).tolist()
         there = [str(x) for x in shown[rows[0]] if x is not None]
-        raise table.fault(rows[0], not_shown(said[rows[0]], there), rows)
+        raise table.fault(rows[0], _not_shown(said[rows[0]], there), rows)
     which = next(iter(complete.values()))
     rivals = [what for what, other in complete.items() if (other != which).any()]
     numbers = all(word.lstrip("-").isdecimal() for word in map(str, _plain(said)) if word)
     if rivals and ask and numbers:
         row = int(np.argmax(complete[rivals[0]] != which))
         ways = [what for what, other in complete.items() if what in rivals or other is which]
-        parts = 'columns={"head": …, "a": …, "b": …, "chosen" or "answer": …}'
-        remedy = option(parts, "--columns") if _VERDICT in ways else _FIRST
-        raise table.unclear(
-            row,
-            f"answer {said[row]!r} may be {' or '.join(ways)}; say which: {remedy}",
-        )
+        remedy = option("first=0) or nearer.read_triplets(…, first=1", "--first")
+        if _VERDICT in ways:
+            parts = 'columns={"head": …, "a": …, "b": …, "chosen" or "answer": …}'
+            remedy = option(parts, "--columns")
+        what = f"answer {said[row]!r} may be {' or '.join(ways)}; say which: {remedy}"
+        raise table.unclear(row, what)
     return which
 
 
-def not_shown(said: str, shown: Sequence[str]) -> str:
+def _not_shown(said: str, shown: Sequence[str]) -> str:
     """What messages about an answer that cannot be read say."""
     return (
         f"{said!r} was chosen but not shown; shown were {', '.join(shown)}; an answer is one of "
@@ -234,64 +230,58 @@ class Screen(NamedTuple):
     ranked: bool = False
 
 
-def with_screens(
-    table: Table, fields: tuple[str, ...], *, drop_bad_rows: bool
-) -> tuple[Table, list[int], list[int]]:
+def with_screens(table: Table, fields: tuple[str, ...]) -> tuple[Table, list[int]]:
     """The table with one row and a last column of `Screen` for each choice.
 
-    Also the rows that are other pages or tasks, and those that cannot be read; both are left out.
+    Also the rows that are other pages or tasks, which are left out.
     """
     screens: list[Screen] = []
     rows: list[int] = []
     pages: list[int] = []
-    bad: list[int] = []
-    for row, record in enumerate(table.records()):
-        if _is_page(record, fields):
-            pages.append(row)
-            continue
+    faults: dict[int, str] = {}
+    names = table.header
+    for row, values in enumerate(table.frame.itertuples(index=False, name=None)):
+        record = dict(zip(names, values, strict=True))
         try:
-            found = _SCREENS[fields[0]](record)
+            own = [] if _is_page(record, fields) else _SCREENS[fields[0]](record)
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             what = f"{str(record)[:80]} cannot be read as {', '.join(fields)}; mend it"
-            if not drop_bad_rows:
-                what = str(error) if isinstance(error, InvalidInput) else what
-                raise table.fault(row, what) from None
-            bad.append(row)
+            faults[row] = str(error) if isinstance(error, InvalidInput) else what
             continue
-        screens += found
-        rows += [row] * len(found)
+        pages += [] if own else [row]
+        screens += own
+        rows += [row] * len(own)
+    if faults:
+        raise table.fault(*next(iter(faults.items())), list(faults))
     if not screens:
         raise InvalidInput(f"{table.name}: none of its {len(table)} records is an answer")
-    screens = _by_number(screens) if fields[0] == "interactions" else screens
     frame = table.frame.iloc[rows].copy()
     column = pd.Series(screens, index=frame.index, dtype=object)
     frame.insert(table.width, "screen", column, allow_duplicates=True)
-    return replace(table, frame=frame), pages, bad
+    return replace(table, frame=frame), pages
 
 
-def choices_of_screens(
-    table: Table, fields: tuple[str, ...], kind: str, *, first: int | None
-) -> Choices:
-    """Choices from a table whose last column are screens; `kind` and `first` as the user says."""
+def choices_of_screens(table: Table, form: Form, options: Options) -> Choices:
+    """Choices from a table whose last column are screens."""
     screens: list[Screen] = table.frame.iloc[:, -1].tolist()
-    alone = kind in ("odd-one-out", "most-central") and fields[0] in ("stimulus", "query")
+    tool, kind, first = form.objects[0], options.kind, options.first
+    alone = kind in ("odd-one-out", "most-central") and tool in ("stimulus", "query")
     width = max(len(screen.shown) for screen in screens)
     rows = [[s.query, *s.shown, *[None] * (width - len(s.shown))] for s in screens]
     objects = np.array(rows, dtype=object)[:, alone:]
     shown, ranked = objects[:, not alone :], False
-    if fields[0] == "stimulus":
+    if tool == "stimulus":
         if kind == "auto":
             _refuse_words_of_the_question(table, screens)
         said = _decided([str(screen.chosen) for screen in screens], shown)
         readings = {} if first is not None else _by_name(shown, said, [""] * width)
-        # jsPsych counts buttons from 0
-        readings |= _by_place(shown, said, [first or 0])
+        readings |= _by_place(shown, said, [first or 0])  # jsPsych counts buttons from 0
         which = _only_reading(table, readings, said, shown, ask=True)
         chosen = (which[:, None] == np.arange(width)).astype(np.int64)
     else:
         chosen, ranked = _ranks(table, screens, width)
     count = (chosen > 0).sum(axis=1)
-    size: Objects = np.asarray((shown != np.array(None)).sum(axis=1), dtype=np.int64)
+    size = (shown != np.array(None)).sum(axis=1)
     bad = np.flatnonzero((size < (3 if alone else 2)) | (count >= size)).tolist()
     if bad:
         raise table.fault(
@@ -300,11 +290,13 @@ def choices_of_screens(
             "more, and one of three or more where it is the odd or the central one",
             bad,
         )
+    if tool == "interactions":
+        objects = _by_number(objects)
     parts = ("query", *["shown"] * width)[alone:]
     return Choices(kind if alone else "near", objects, chosen, parts, ranked)
 
 
-def _ranks(table: Table, screens: Sequence[Screen], width: int) -> tuple[NDArray[np.int64], bool]:
+def _ranks(table: Table, screens: Sequence[Screen], width: int) -> tuple[Numbers, bool]:
     """The place of each shown object among the chosen, and whether their order counts."""
     orders = {screen.ranked for screen in screens if len(screen.chosen) > 1}
     if len(orders) > 1:
@@ -316,7 +308,7 @@ def _ranks(table: Table, screens: Sequence[Screen], width: int) -> tuple[NDArray
     for row, screen in enumerate(screens):
         for place, x in enumerate(screen.chosen, start=1):
             if x not in screen.shown:
-                raise table.fault(row, not_shown(x, screen.shown))
+                raise table.fault(row, _not_shown(x, screen.shown))
             places[row, screen.shown.index(x)] = place if ranked else 1
     return places, ranked
 
@@ -334,6 +326,16 @@ def _refuse_words_of_the_question(table: Table, screens: Sequence[Screen]) -> No
             + ", where it is the odd one, "
             + option("kind='odd-one-out'", "--kind odd-one-out"),
         )
+
+
+def _by_number(objects: NDArray[Any]) -> NDArray[Any]:
+    """Stimuli by their numbers, where all are assets of one set as psiz calls them."""
+    names = {x for x in objects.ravel() if x is not None}
+    assets = [_ASSET.fullmatch(name) for name in names]
+    if len({asset[1] if asset else None for asset in assets}) != 1 or None in assets:
+        return objects
+    numbers = {name: str(int(name[5:], 36)) for name in names}
+    return np.array([[numbers.get(x) for x in row] for row in objects], dtype=object)
 
 
 def _is_page(record: Record, fields: tuple[str, ...]) -> bool:
@@ -367,8 +369,8 @@ def _psiz(record: Record) -> list[Screen]:
     parts = {i.get("kind"): i.get("detail") for i in record["interactions"]}
 
     def ordered(begins: str) -> list[str]:
-        found = {int(k[len(begins) :]): v for k, v in parts.items() if str(k).startswith(begins)}
-        return [text_of(found[k]) for k in sorted(found)]
+        held = {int(k[len(begins) :]): v for k, v in parts.items() if str(k).startswith(begins)}
+        return [text_of(held[k]) for k in sorted(held)]
 
     shown, chosen = ordered("content:reference_"), ordered("behavior:rank_")
     ranked = "choose" not in str(record.get("kind"))
@@ -387,27 +389,8 @@ def _votes(record: Record) -> list[Screen]:
     return [first] * votes[0] + [second] * votes[1]
 
 
-_SCREENS: dict[str, Callable[[Record], list[Screen]]] = dict(
-    zip(
-        dict.fromkeys(fields[0] for fields in SCREENS),
-        (_grid, _jspsych, _psiz, _votes),
-        strict=True,
-    )
-)
-
-
-def _by_number(screens: list[Screen]) -> list[Screen]:
-    """Stimuli by their numbers, where all are assets of one set as psiz calls them."""
-    assets = {x: _ASSET.fullmatch(x) for s in screens for x in (s.query, *s.shown)}
-    groups = {asset[1] if asset else None for asset in assets.values()}
-    if len(groups) != 1 or None in groups:
-        return screens
-    number = {name: str(int(name[5:], 36)) for name in assets}
-
-    def numbers(names: Iterable[str]) -> list[str]:
-        return [number.get(name, name) for name in names]
-
-    return [Screen(number[s.query], numbers(s.shown), numbers(s.chosen), s.ranked) for s in screens]
+_READERS = (_grid, _jspsych, _psiz, _votes)
+_SCREENS = dict(zip(dict.fromkeys(fields[0] for fields in SCREENS), _READERS, strict=True))
 
 
 def _texts_of(value: Any) -> list[str]:

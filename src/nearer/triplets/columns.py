@@ -9,6 +9,7 @@ message names the option that decides, with the columns that it would need.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -17,19 +18,18 @@ import numpy as np
 
 from nearer import checks
 from nearer.errors import InvalidInput
-from nearer.triplets.choices import columns_option, option
 from nearer.triplets.table import EMPTY, Table, plain_word, screen_fields, text_of
 
-__all__ = [
-    "BESIDE",
-    "Form",
-    "Options",
-    "assumed",
-    "by_choice",
-    "by_name",
-    "layout",
-    "name_columns",
-]
+
+def option(python: str, flag: str) -> str:
+    """An option of reading as messages name it, for the library and for the command."""
+    return f"nearer.read_triplets(…, {python}) or {flag}"
+
+
+def columns_option(parts: Mapping[str, str | int]) -> str:
+    """The option that says which column is which part."""
+    typed = ",".join(f"{part}={column}" for part, column in parts.items())
+    return option(f"columns={dict(parts)}", f"--columns {shlex.quote(typed)}")
 
 
 _ITEMS = (

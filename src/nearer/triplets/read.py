@@ -29,24 +29,17 @@ from nearer.checks import amount
 from nearer.errors import BadRow, DroppedRows, InvalidInput
 from nearer.questions import MAX_OBJECTS, Floats, Objects
 from nearer.trials import Trials, Triplets, examine
-from nearer.triplets.choices import (
-    Choices,
-    choices_of_rows,
-    choices_of_screens,
+from nearer.triplets.choices import Choices, choices_of_rows, choices_of_screens, with_screens
+from nearer.triplets.columns import (
+    Form,
+    Options,
+    assumed,
     columns_option,
+    layout,
+    name_columns,
     option,
-    with_screens,
 )
-from nearer.triplets.columns import Form, Options, assumed, layout, name_columns
-from nearer.triplets.table import EMPTY, Table, load_table, plain_word
-
-__all__ = [
-    "distinct_labels",
-    "read_trials",
-    "read_triplets",
-    "sorted_names",
-]
-
+from nearer.triplets.table import EMPTY, Table, load_table
 
 Kind = Literal["auto", "triplets", "answers", "odd-one-out", "most-central"]
 _NUMBER = re.compile(r"[-+]?[0-9]+([.,][0-9]*)?([eE][-+]?[0-9]{1,2})?")
@@ -163,9 +156,7 @@ def read_trials(
 
 
 def _read(path: Any, options: Options) -> Triplets:
-    table = load_table(path)
-    if table.ragged and not options.drop_bad_rows:
-        table.refuse_ragged()
+    table = load_table(path, ragged=options.drop_bad_rows)
     if table.has_header is False and (options.columns is not None or options.header is False):
         raise InvalidInput(
             f"{table.name}: has no header and no columns by name; columns= and header= (--columns, "
@@ -176,14 +167,14 @@ def _read(path: Any, options: Options) -> Triplets:
     table, parts, form = layout(table, options)
     left_out = {"bad": list(table.ragged)}
     table = _without_excluded(table, parts, left_out)
-    if form.kind == "screens":
-        line_of = table.lines
-        table, pages, bad = with_screens(table, form.parts, drop_bad_rows=options.drop_bad_rows)
-        left_out["bad"] += line_of[bad].tolist()
-        left_out["others"] = line_of[pages].tolist()
     trials = None
+    pages: list[int] | None = None if form.kind == "screens" else []
     while trials is None:
         try:
+            if pages is None:
+                expanded, pages = with_screens(table, form.parts)
+                left_out["others"] = table.lines[pages].tolist()
+                table = expanded
             trials, known = _trials(table, parts, form, options)
         except BadRow as fault:
             if not options.drop_bad_rows or len(fault.rows) == len(table):
@@ -244,9 +235,9 @@ def _trials(
     """
     are_screens = form.kind == "screens"
     if are_screens:
-        written = choices_of_screens(table, form.parts, options.kind, first=options.first)
+        written = choices_of_screens(table, form, options)
     else:
-        written = _choices(table, parts, form, options)
+        written = choices_of_rows(table, parts, form, options)
     decided = np.asarray((written.chosen > 0).any(axis=1))
     kept = decided | are_screens
     numbers, labels, are_numbers = _numbers(table, written, kept, options)
@@ -280,46 +271,6 @@ def _trials(
     also |= {"ranked": written.ranked, "names": names}
     trials = Trials(written.kind, query, shown, written.chosen[good], **also)
     return trials, known | beside
-
-
-def _choices(table: Table, parts: Mapping[str, int], form: Form, options: Options) -> Choices:
-    """What was chosen on each row; a near object, or an odd one, may have a column of its own."""
-    objects = _objects(table, [parts[part] for part in form.objects])
-    # Triplets need no texts of the column, which are slow to make of numbers.
-    said = [] if form.said == "near" else table.column(parts[form.said])
-    kind = "near" if form.objects[0] == "head" else form.kind
-    if form.said in form.objects:
-        shown = form.objects[form.objects[0] == "head" :]
-        chosen = np.tile(np.array([int(part == form.said) for part in shown]), (len(table), 1))
-        chosen[[i for i, text in enumerate(said) if text in EMPTY]] = 0
-        if not said and objects.dtype == object:  # near and far are empty where nobody decided
-            chosen[[a in EMPTY and b in EMPTY for a, b in objects[:, 1:].tolist()]] = 0
-        return Choices(kind, objects, chosen, form.objects)
-    words = [plain_word(name) for name in table.header]
-    columns = [words[parts[part]] if words else "" for part in form.objects]
-    says: Any = "answer" if form.said == "answer" else "choice"
-    called_so = not words or "answer" in (options.columns or ())
-    if says == "answer" and kind == "near" and called_so:
-        says = "verdict"  # a column without a name, or one that the user calls an answer
-    how: dict[str, Any] = {"columns": columns, "says": says, "first": options.first}
-    try:
-        return choices_of_rows(table, kind, objects, form.objects, said, **how)
-    except BadRow as fault:
-        if kind != "near" or any(said[row] != str(objects[row, 0]) for row in fault.rows):
-            raise
-        three = sorted(parts[part] for part in form.objects)
-        names = dict(zip(("item1", "item2", "item3"), map(table.called, three), strict=True))
-        named = columns_option(names | {"answer": table.called(parts[form.said])})
-        what = f"{fault}; where one of three is chosen and none is the head, say so: {named}"
-        raise BadRow(what, fault.rows) from None
-
-
-def _objects(table: Table, columns: Sequence[int]) -> NDArray[Any]:
-    """Columns of objects side by side: whole numbers where all are, else texts."""
-    found = [table.frame.iloc[:, i] for i in columns]
-    if all(column.dtype.kind in "iu" for column in found):
-        return np.column_stack([column.to_numpy() for column in found])
-    return np.stack([np.array(table.column(i), dtype=object) for i in columns], axis=1)
 
 
 def _numbers(

@@ -14,7 +14,8 @@ import math
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,17 +34,6 @@ from nearer.files import (
     read_numpy,
     refuse_larger,
 )
-
-__all__ = [
-    "EMPTY",
-    "SCREENS",
-    "Table",
-    "load_table",
-    "plain_word",
-    "read_table",
-    "screen_fields",
-    "text_of",
-]
 
 # How R, pandas, SQL, Excel and JSON write a missing value. It is no object unless labels list it.
 EMPTY = frozenset({"", "NA", "N/A", "#N/A", "NaN", "nan", "None", "null", "NULL", "<NA>"})
@@ -70,7 +60,7 @@ class Table:
     unit: str = "line"  # what the index counts: lines of a file, its records, rows of a frame
     has_header: bool | None = None  # None: the first row may name the columns
     comment: tuple[str, ...] | None = None  # the last one above the rows, which may be the header
-    ragged: dict[int, list[str]] = field(default_factory=dict)  # lines of another width, left out
+    ragged: tuple[int, ...] = ()  # lines of another width, left out
     object_names: tuple[str, ...] | None = None  # what objects 0, 1, … are called
 
     def __len__(self) -> int:
@@ -99,11 +89,6 @@ class Table:
         """The name of a column, or its position where it has none."""
         return self.header[i] if self.header and self.header[i] else i
 
-    def records(self) -> list[dict[str, Any]]:
-        """The rows as values by the name of their column."""
-        rows = self.frame.itertuples(index=False, name=None)
-        return [dict(zip(self.header, row, strict=True)) for row in rows]
-
     def first_row(self) -> list[str]:
         """The texts of the first row."""
         return [text_of(value).strip() for value in self.frame.iloc[0]]
@@ -129,18 +114,6 @@ class Table:
     def unclear(self, row: int, what: str) -> InvalidInput:
         """What cannot be known of the whole table, seen on this row."""
         return InvalidInput(str(self.fault(row, what)))
-
-    def refuse_ragged(self) -> None:
-        """Refuse a text some of whose lines have more or fewer fields than the first."""
-        if self.ragged:
-            line, fields = next(iter(self.ragged.items()))
-            more = f" ({len(self.ragged) - 1:,} more cannot be read)" * (len(self.ragged) > 1)
-            raise InvalidInput(
-                f"{self.name}, line {line}: has {len(fields)} fields where line "
-                f"{self.frame.index[0]} has {self.width}; every row needs the same columns: take "
-                "out what stands above the header, put quotes around names with a separator in "
-                f"them{more}"
-            )
 
 
 def screen_fields(header: Sequence[str]) -> tuple[str, ...] | None:
@@ -171,55 +144,32 @@ def text_of(value: Any) -> str:
 def read_table(
     source: str | os.PathLike[str] | Any, *, header: bool = True, encoding: str | None = None
 ) -> pd.DataFrame:
-    r"""Read a table of any format as texts.
+    """Read a table of any format as texts without white space around them, "" for nothing.
 
-    Parameters
-    ----------
-    source
-        The path of a file, or a pandas or polars frame. Text separated by commas, tabs, semicolons
-        or spaces; Excel; Parquet (extra ``nearer[parquet]``), a file or a folder; JSON, whole or
-        line by line; NumPy's ``.npy`` and ``.npz``; psiz's HDF5 (extra ``nearer[hdf5]``). Files may
-        be compressed by gzip, xz or bzip2.
-    header
-        Whether the first row of a text or a sheet names its columns.
-    encoding
-        What text that is neither UTF-8 nor UTF-16 is read as; None: it is refused.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Texts without white space around them, "" where nothing is. The index holds the line, record
-        or row that each comes from, and has its name. Columns without names have numbers.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> file = pathlib.Path(tempfile.mkdtemp()) / "t.csv"
-    >>> _ = file.write_text("head;near\nape; bee\n\ncat;\n")
-    >>> read_table(file)
-         head near
-    line
-    2     ape  bee
-    4     cat
+    `header` is whether the first row of a text or a sheet names its columns, `encoding` what text
+    that is neither UTF-8 nor UTF-16 is read as. The index holds the line, record or row that each
+    row comes from, and has its name.
     """
     table = load_table(source, encoding=encoding)
-    table.refuse_ragged()
     if table.has_header is None and header:
         table = table.with_header()
     return table.frame.map(lambda value: text_of(value).strip()).rename_axis(table.unit)
 
 
-def load_table(source: Any, *, encoding: str | None = None) -> Table:
-    """Read a table of any format with the values as they are; see `read_table`."""
+def load_table(source: Any, *, encoding: str | None = None, ragged: bool = False) -> Table:
+    """Read a table of any format with the values as they are.
+
+    `ragged` is whether lines with more or fewer fields than the first are left out, not refused.
+    """
     if hasattr(source, "columns"):
         return _frame("the frame", source)
     path, name = as_path(source), os.fspath(source)
     if files := parquet_files(path):
         return _parquet(name, files)
-    return _from_file(path, name, encoding)
+    return _from_file(path, name, encoding, ragged)
 
 
-def _from_file(path: Path, name: str, encoding: str | None) -> Table:
+def _from_file(path: Path, name: str, encoding: str | None, ragged: bool) -> Table:
     data, suffix = read_bytes(path), content_suffix(path)
     is_zip = data.startswith(b"PK\3\4")
     if is_zip and b"xl/workbook" in data:
@@ -233,7 +183,7 @@ def _from_file(path: Path, name: str, encoding: str | None) -> Table:
     text = decoded(data, name, encoding)
     if suffix in (".json", ".jsonl", ".ndjson") or text.lstrip()[:2] in ('{"', "[{", "[["):
         return _json(name, text)
-    return _text(name, text)
+    return _text(name, text, ragged)
 
 
 def _frame(name: str, frame: Any) -> Table:
@@ -245,17 +195,27 @@ def _frame(name: str, frame: Any) -> Table:
     return Table(name, values.set_axis(list(frame.columns), axis=1), "row", has_header=named)
 
 
-def _excel(name: str, data: bytes) -> Table:
-    """The first sheet of a workbook."""
+@contextmanager
+def _reading(name: str | Path, what: str, remedy: str = "get it again") -> Iterator[None]:
+    """Turn whatever a library raises, which has no common class, into one message."""
     try:
-        open_zip(name, data).close()
-        frame = pd.read_excel(io.BytesIO(data), header=None, dtype=object, keep_default_na=False)
+        yield
     except InvalidInput:
         raise
-    except Exception as error:  # openpyxl raises whatever its parts raise
+    except ImportError as error:
+        extra = {"pyarrow": "parquet", "h5py": "hdf5"}.get(str(error.name).partition(".")[0])
         raise InvalidInput(
-            f"{name}: cannot be read as an Excel workbook ({error}); save it as CSV (UTF-8)"
-        ) from error
+            f"{name}: reading {what} needs {error.name}; pip install 'nearer[{extra}]'"
+        ) from None
+    except Exception as error:
+        raise InvalidInput(f"{name}: cannot be read as {what} ({error}); {remedy}") from error
+
+
+def _excel(name: str, data: bytes) -> Table:
+    """The first sheet of a workbook."""
+    with _reading(name, "an Excel workbook", "save it as CSV (UTF-8)"):
+        open_zip(name, data).close()
+        frame = pd.read_excel(io.BytesIO(data), header=None, dtype=object, keep_default_na=False)
     frame.index += 1
     frame = frame[(frame.map(text_of) != "").any(axis=1)]
     if frame.empty:
@@ -267,23 +227,13 @@ def _parquet(name: str, files: Sequence[Path]) -> Table:
     """One Parquet file, or all of a folder, one after the other."""
     frames = []
     for file in files:
-        try:
+        with _reading(file, "a Parquet file"):
             import pyarrow.parquet as pq  # noqa: PLC0415 - an extra
 
             opened = pq.ParquetFile(io.BytesIO(read_bytes(file)))
             # eight bytes a value: a column of one value takes none in the file
             refuse_larger(file, 8 * opened.metadata.num_rows * opened.metadata.num_columns)
             frames.append(opened.read().to_pandas())
-        except InvalidInput:
-            raise
-        except ImportError:
-            raise InvalidInput(
-                f"{file}: reading Parquet needs pyarrow; pip install 'nearer[parquet]'"
-            ) from None
-        except Exception as error:  # pyarrow's errors have no common class outside pyarrow
-            raise InvalidInput(
-                f"{file}: cannot be read as a Parquet file ({error}); check the path"
-            ) from error
         if list(frames[-1].columns) != list(frames[0].columns):
             raise InvalidInput(
                 f"{file}: has other columns than {files[0]}; all files of a folder need the same"
@@ -291,7 +241,7 @@ def _parquet(name: str, files: Sequence[Path]) -> Table:
     return _frame(name, pd.concat(frames, ignore_index=True))
 
 
-def _text(name: str, text: str) -> Table:
+def _text(name: str, text: str, ragged: bool) -> Table:
     """The rows of a text of separated values.
 
     The separator is the one of comma, tab and semicolon that cuts the first row into most fields,
@@ -303,9 +253,8 @@ def _text(name: str, text: str) -> Table:
     stated = _STATED.fullmatch(lines[0]) if lines else None
     begin = int(stated is not None)
     top = (i for i in range(begin, len(lines)) if lines[i].strip() and lines[i][0] != "#")
-    if (first := next(top, None)) is None:
-        raise InvalidInput(f"{name}: has no rows; it needs at least one")
-    separator = stated[1] if stated else _separator(lines[first])
+    first = next(top, len(lines))
+    separator = stated[1] if stated else _separator("".join(lines[first : first + 1]))
     rows = _rows(name, lines, first, separator)
     if not rows:
         raise InvalidInput(f"{name}: has no rows; it needs at least one")
@@ -316,10 +265,17 @@ def _text(name: str, text: str) -> Table:
         if len(row) > width and not any(row[width:]):
             del row[width:]
     good = {number: row for number, row in rows.items() if len(row) == width}
+    if bad := tuple(number for number in rows if number not in good):
+        more = f" ({len(bad) - 1:,} more cannot be read)" * (len(bad) > 1)
+        if not ragged:
+            raise InvalidInput(
+                f"{name}, line {bad[0]}: has {len(rows[bad[0]])} fields where line "
+                f"{next(iter(rows))} has {width}; every row needs the same columns: take out what "
+                f"stands above the header, put quotes around names with a separator in them{more}"
+            )
     columns = dict(enumerate(zip(*good.values(), strict=True)))
     frame = pd.DataFrame(columns, index=list(good), dtype=object)
-    ragged = {number: row for number, row in rows.items() if number not in good}
-    return Table(name, frame, comment=comment if len(comment) == width else None, ragged=ragged)
+    return Table(name, frame, comment=comment if len(comment) == width else None, ragged=bad)
 
 
 def _rows(name: str, lines: Sequence[str], first: int, separator: str) -> dict[int, list[str]]:
@@ -355,21 +311,14 @@ def _json(name: str, text: str) -> Table:
     A record is an object of a list, or one on a line; lists in lists (JATOS has one list a person,
     on a line), columns (``{"head": [...], …}``) and one list inside an object are unfolded.
     """
-    try:
+    with _reading(name, "JSON", "mend it, or get the file again"):
         values, unit = _parsed(name, text)
         found = [(line, record) for line, value in values for record in _unfolded(value)]
         names = next((v.get("stimuli") for _, v in values if isinstance(v, dict)), None)
         if _SURROGATE.search(text):  # half of a character that JSON writes as two cannot be written
             json.dumps([found, names], ensure_ascii=False).encode()
-    except InvalidInput:
-        raise
-    except (ValueError, RecursionError) as error:  # numbers and brackets beyond Python's limits
-        raise InvalidInput(
-            f"{name}: is no JSON that can be read ({error}); mend it, or get the file again"
-        ) from None
     records = [record for _, record in found]
-    strange = [record for record in records if not isinstance(record, dict)]
-    if strange:
+    if strange := [record for record in records if not isinstance(record, dict)]:
         raise InvalidInput(
             f"{name}: holds {json.dumps(strange[0])[:40]} where records are needed, JSON objects "
             f"with named fields: {'; or '.join(map(', '.join, SCREENS))}; or write "
@@ -377,10 +326,8 @@ def _json(name: str, text: str) -> Table:
         )
     if not records:
         raise InvalidInput(f"{name}: holds no records; it needs at least one answer")
-    lines = [line for line, _ in found] if unit == "line" else list(range(1, len(found) + 1))
-    fields = list(dict.fromkeys(field for record in records for field in record))
-    columns = {i: [r.get(field, math.nan) for r in records] for i, field in enumerate(fields)}
-    frame = pd.DataFrame(columns, index=lines, dtype=object).set_axis(fields, axis=1)
+    lines = [line for line, _ in found] if unit == "line" else range(1, len(found) + 1)
+    frame = pd.DataFrame(records, index=lines, dtype=object)
     called = tuple(map(str, names)) if isinstance(names, list) else None
     return Table(name, frame, unit, has_header=True, object_names=called)
 
@@ -445,11 +392,7 @@ _BESIDE_ROWS = {
 
 
 def _arrays(name: str, held: dict[str, Any]) -> Table:
-    """An ``(m, 3)`` or ``(m, 4)`` array as columns without names, and what lies beside it.
-
-    Beside the rows there may be ``answers``, ``weights``, ``people``, and ``labels``, what objects
-    are called.
-    """
+    """An ``(m, 3)`` or ``(m, 4)`` array as columns without names, and what lies beside it."""
     key = next((k for k in _ROWS if k in held), None)
     if key is None:
         raise InvalidInput(
@@ -503,11 +446,9 @@ def _hdf5(name: str, data: bytes) -> Table:
     the others, and −1 where there are fewer. ``n_select`` says how many were chosen, ``is_ranked``
     whether their order counts, ``agent_id`` by whom, ``rt_ms`` how long it took (−1: not known).
     """
-    try:
+    with _reading(name, "an HDF5 file"):
         import h5py  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise InvalidInput(f"{name}: HDF5 needs h5py; pip install 'nearer[hdf5]'") from error
-    try:
+
         with h5py.File(io.BytesIO(data), "r") as file:
             # a link may lead to another file of this computer, and so may where values are stored
             own = [file[k] for k in file if type(file.get(k, getlink=True)) is h5py.HardLink]
@@ -516,10 +457,7 @@ def _hdf5(name: str, data: bytes) -> Table:
             if away := [x.name for x in arrays if x.external or x.is_virtual]:
                 raise InvalidInput(f"{name}: {away[0]} is in another file; save it in this one")
             held = {x.name.removeprefix("/"): x[()] for x in arrays}
-    except OSError as error:
-        raise InvalidInput(f"{name}: is no HDF5 file ({error}); get it again") from error
-    missing = {"stimulus_set", "n_select", "is_ranked"} - set(held)
-    if missing:
+    if missing := {"stimulus_set", "n_select", "is_ranked"} - set(held):
         raise InvalidInput(
             f"{name}: holds {', '.join(held) or 'nothing'}, and no {', '.join(sorted(missing))}; "
             "psiz writes these for ranked observations up to version 0.4.1"

@@ -5,18 +5,7 @@ tripletTools read them; then, where objects have names of their own, ``head_name
 loser_name``; then ``weight``, ``participant`` and ``seconds`` where these are known. ``.npz`` holds
 all of it but the seconds, objects that no triplet names included; ``.npy`` holds the array alone.
 
-*Trials* are written in one of several forms.
-
-============  ================================  ====================================================
-form          files                             what is kept
-============  ================================  ====================================================
-``screens``   ``.jsonl``                        all: ``query, shown, chosen`` or ``image_1, …, odd``
-``jspsych``   ``.json``, ``.jsonl``, ``.csv``   1 of m: ``stimulus, choices, response, rt``
-``psiz``      ``.json``, ``.h5``                choices with a query; HDF5 for versions up to 0.4.1
-``votes``     ``.json``                         1 of 2: ``answers, agreement``; neither who nor when
-``things``    ``.txt``, ``.npy``                odd one out of 3: numbers from 0, the third the odd
-                                                one; neither who nor when, nor what nobody decided
-============  ================================  ====================================================
+What each form of *trials* keeps is in docs/files.md.
 """
 
 from __future__ import annotations
@@ -37,8 +26,6 @@ from nearer.errors import InvalidInput
 from nearer.files import content_suffix, table_text, write_bytes
 from nearer.trials import Trials, Triplets
 from nearer.triplets.read import distinct_labels
-
-__all__ = ["write_trials", "write_triplets"]
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": " "}
 _LINES = (".jsonl", ".ndjson")
@@ -75,65 +62,44 @@ def write_triplets(
     ('ape', 'bee', 'cat')
     """
     answers = _collected(triplets, labels)
-    for label in (*answers.labels, *map(str, [] if answers.people is None else answers.people)):
-        if "\0" in label:
-            raise InvalidInput(f"label {label!r}: holds a NUL, which no file keeps; take it out")
     suffix = content_suffix(path)
     if suffix not in (*_SEPARATORS, ".npy", ".npz"):
         raise InvalidInput(
             f"{os.fspath(path)}: cannot write {suffix or 'a file without suffix'}; use "
             f"{', '.join(_SEPARATORS)}, .npy or .npz"
         )
-    content: Any = answers.triplets
-    if suffix != ".npy":
-        content = _arrays(answers) if suffix == ".npz" else _columns(answers)
+    rows, names, weights, people = answers.triplets, answers.labels, answers.weights, answers.people
+    beside = {"weight": weights, "participant": people, "seconds": answers.seconds}
+    columns = dict(zip(("head", "winner", "loser"), rows.T.tolist(), strict=True))
+    if names != tuple(map(str, range(answers.n_objects))):
+        columns |= {f"{part}_name": [names[i] for i in own] for part, own in columns.items()}
+    columns |= {part: own.tolist() for part, own in beside.items() if own is not None}
+    held = {"triplets": rows, "labels": np.array(names), "weights": weights, "people": people}
+    arrays = {part: own for part, own in held.items() if own is not None}
+    content: Any = {".npy": rows, ".npz": arrays}.get(suffix, columns)
     write_bytes(path, _encoded(path, content, suffix))
 
 
 def _collected(triplets: Triplets | ArrayLike, labels: Sequence[str] | None) -> Triplets:
+    """The triplets with names that every file keeps."""
     if isinstance(triplets, Triplets):
         if labels is not None:
             raise InvalidInput("labels: these triplets have their own; pass an array with labels")
-        return triplets
-    rows = np.asarray(triplets)
-    if rows.ndim != 2 or rows.shape[1] != 3 or rows.dtype.kind not in "iu":
-        raise InvalidInput(
-            f"triplets of shape {rows.shape} and type {rows.dtype}: must be (m, 3) integers "
-            "(head, near, far)"
-        )
-    n = int(rows.max(initial=-1)) + 1
-    called = distinct_labels(range(n) if labels is None else labels)
-    if rows.min(initial=0) < 0 or len(called) < n:
-        raise InvalidInput(
-            f"object {rows.min() if rows.min() < 0 else n - 1}: objects run from 0, each with a "
-            f"label; there are {len(called)} labels"
-        )
-    for label in called:
-        if not label or label != label.strip():
+        answers = triplets
+    else:
+        rows, n = checks.triplets(triplets)
+        names = distinct_labels(range(n) if labels is None else labels)
+        if len(names) < n:
+            raise InvalidInput(f"object {n - 1}: each needs a label; there are {len(names)} labels")
+        answers = Triplets.of(Trials.from_triplets(rows.astype(np.int64), names=names))
+    people = [] if answers.people is None else answers.people.astype(str).tolist()
+    for label in (*answers.labels, *filter(None, people)):
+        if not label or label != label.strip() or "\0" in label:
             raise InvalidInput(
-                f"label {label!r}: is empty or has white space around it, which no table keeps; "
-                "strip it"
+                f"label {label!r}: is empty, or has white space around it or a NUL in it, which "
+                "no file keeps; take it out"
             )
-    return Triplets.of(Trials.from_triplets(rows, names=called))
-
-
-def _columns(answers: Triplets) -> dict[str, list[Any]]:
-    """The columns of a table of triplets."""
-    three, labels = answers.triplets.T.tolist(), answers.labels
-    columns = dict(zip(("head", "winner", "loser"), three, strict=True))
-    if labels != tuple(map(str, range(answers.n_objects))):
-        columns |= {f"{part}_name": [labels[i] for i in own] for part, own in columns.items()}
-    beside = {"weight": answers.weights, "participant": answers.people, "seconds": answers.seconds}
-    return columns | {part: own.tolist() for part, own in beside.items() if own is not None}
-
-
-def _arrays(answers: Triplets) -> dict[str, Any]:
-    held: dict[str, Any] = {"triplets": answers.triplets, "labels": np.array(answers.labels)}
-    if answers.weights is not None:
-        held["weights"] = answers.weights
-    if answers.people is not None:
-        held["people"] = answers.people
-    return held
+    return answers
 
 
 def _encoded(path: str | os.PathLike[str], content: Any, suffix: str) -> bytes:
@@ -193,42 +159,28 @@ def write_trials(path: str | os.PathLike[str], trials: Trials, *, form: str = "a
     """
     checks.one_of("form", form, ("auto", *_FORMS))
     suffix = content_suffix(path)
-    what = suffix or "a file without suffix"
-    if form == "auto":
-        form = _OF_SUFFIX.get(suffix, "")
-        if not form:
-            raise InvalidInput(
-                f"{os.fspath(path)}: cannot write {what} without form=; use .jsonl, which keeps "
-                "everything, or name one of "
-                + "; ".join(f"{name}: {', '.join(f.suffixes)}" for name, f in _FORMS.items())
-            )
-    chosen = _FORMS[form]
-    if suffix not in chosen.suffixes:
+    name = _OF_SUFFIX.get(suffix, "") if form == "auto" else form
+    if not name or suffix not in _FORMS[name].suffixes:
+        written = "; ".join(f"{name}: {', '.join(f.suffixes)}" for name, f in _FORMS.items())
         raise InvalidInput(
-            f"{os.fspath(path)}: the form {form!r} is written to {', '.join(chosen.suffixes)}, not "
-            f"to {what}; use one of these"
+            f"{os.fspath(path)}: cannot write {suffix or 'a file without suffix'} with form="
+            f"{form!r}; use .jsonl, which keeps everything, or one of form=: {written}"
         )
-    if not _takes(form, trials):
+    chosen = _FORMS[name]
+    if not _takes(name, trials):
         raise InvalidInput(
-            f"trials of the task {trials.kind!r}: {form} takes {chosen.takes}; use another form, "
+            f"trials of the task {trials.kind!r}: {name} takes {chosen.takes}; use another form, "
             "or write trials.triplets()[0] with write_triplets"
         )
-    if form != "screens":
-        trials = _without_weights(trials)
+    if name != "screens" and trials.weights is not None:  # one that counts twice is there twice
+        if (trials.weights != np.round(trials.weights)).any():
+            raise InvalidInput(
+                "weights that are no whole numbers: only the form 'screens' (.jsonl) has them; "
+                "use it, or leave them out"
+            )
+        copies = np.repeat(np.arange(len(trials)), trials.weights.astype(np.int64))
+        trials = replace(trials, weights=None)[copies]
     write_bytes(path, _encoded(path, chosen.content(trials, suffix), suffix))
-
-
-def _without_weights(trials: Trials) -> Trials:
-    """Trials for a form that has no weights: one that counts twice is there twice."""
-    if trials.weights is None:
-        return trials
-    if (trials.weights != np.round(trials.weights)).any():
-        raise InvalidInput(
-            "weights that are no whole numbers: only the form 'screens' (.jsonl) has them; use it, "
-            "or leave them out"
-        )
-    copies = np.repeat(np.arange(len(trials)), trials.weights.astype(np.int64))
-    return replace(trials, weights=None)[copies]
 
 
 def _each(
