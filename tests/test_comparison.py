@@ -76,8 +76,6 @@ def test_maps_of_other_dimensions_are_filled_up(X):
 
 
 def test_what_cannot_be_aligned_is_refused(X):
-    with pytest.raises(InvalidInput, match="give at least two"):
-        nearer.align(X)
     with pytest.raises(InvalidInput, match=r"map 2: shares 2 objects .* has 2 dimensions"):
         nearer.align(known(X, range(20)), known(X, range(18, 38)))
     with pytest.raises(InvalidInput, match="20 objects have 19 names"):
@@ -108,14 +106,10 @@ def test_maps_without_size_or_numbers_are_refused(X):
 
 def test_maps_are_passed_one_by_one_and_read_before(X, tmp_path):
     a = known(X, range(20))
-    for maps in ([a, a], (X, X)):
-        with pytest.raises(InvalidInput, match=r"a list of 2 maps: .* align\(\*maps\)"):
-            nearer.align(maps)
-    for path in ("a.npz", tmp_path / "a.npz"):
-        with pytest.raises(InvalidInput, match=r"a\.npz'\)?: is a path .* nearer\.load"):
-            nearer.align(path, a)
-    with pytest.raises(InvalidInput, match="a path"):
-        nearer.compare(a, "a.npz")
+    for maps in ([a, a], (X, X), "a.npz", tmp_path / "a.npz"):
+        for call in (nearer.align, nearer.compare):
+            with pytest.raises(InvalidInput, match=r"^points "):
+                call(maps, a)
     with pytest.raises(InvalidInput, match=r"shares 1 object with .* has 1 dimension;"):
         nearer.align(known(X[:, :1], range(20)), known(X[:, :1], range(19, 39)))
     with pytest.raises(InvalidInput, match="20 objects have 1 name:"):

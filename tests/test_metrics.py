@@ -66,23 +66,18 @@ def test_turning_moving_and_scaling_an_embedding_changes_no_measure(seed):
     assert metrics.procrustes(X, Y).disparity == pytest.approx(metrics.procrustes(X, Z).disparity)
 
 
-def test_a_sample_of_heads_estimates_within_its_error():
+@pytest.mark.parametrize("measure", [metrics.mean_kendall_tau, metrics.knn_precision])
+def test_a_sample_of_heads_estimates_the_mean_over_all(measure):
     X, Y = pair(n=800)
-    exact = metrics.mean_kendall_tau(X, Y, return_error=True)
-    sample = metrics.mean_kendall_tau(X, Y, n_heads=100, random_state=1, return_error=True)
-    assert exact[1] == 0
-    assert 0 < sample[1] < 0.02
-    assert abs(sample[0] - exact[0]) < 4 * sample[1]
-    knn = metrics.knn_precision(X, Y, n_heads=100, random_state=1, return_error=True)
-    assert abs(knn[0] - metrics.knn_precision(X, Y)) < 4 * knn[1]
+    assert measure(X, Y, n_heads=100, random_state=1) == pytest.approx(measure(X, Y), abs=0.03)
 
 
 @pytest.mark.slow
 def test_many_objects_take_a_sample_by_themselves():
     X, Y = pair(n=5001)
-    tau, error = metrics.mean_kendall_tau(X, Y, random_state=0, return_error=True)
-    assert error > 0
-    assert 0 < tau < 1
+    some, others = (metrics.mean_kendall_tau(X, Y, random_state=seed) for seed in range(2))
+    assert some != others
+    assert some == pytest.approx(others, abs=0.02)
 
 
 def test_triplet_accuracy():

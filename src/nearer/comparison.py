@@ -2,36 +2,26 @@
 
 Answers determine neither motion nor scale, so maps are compared after the best ones are applied.
 
-*Aligning* (generalised Procrustes, Gower 1975). Each map is moved onto the mean of all by the best
-motion and scale, and the mean is computed again, until it no longer changes. An object may be
-missing in some maps: a map is fitted to the mean of the objects that it has, and the mean of an
-object is over the maps that have it. The mean is kept in the frame of the first map; otherwise it
-would shrink.
+*Aligning* is generalised Procrustes analysis (Gower 1975) with objects that some maps lack. The
+mean stays in the frame of the first map; otherwise it would shrink.
 
 *Comparing.* The correlation of the maps' distances is compared with that of permuted objects
-(Mantel 1967). One draw of each map (`Embedding.draws`), one moved onto the other, gives a
-displacement of every object; many draws give its mean and covariance. For an object that did not
-move, the squared length of the mean displacement in units of that covariance follows Hotelling's
-T². Least squares over all objects would let those that moved pull the others along. So the maps are
-fitted to each other by the half of the objects that moved least for its uncertainty, found step by
-step, and then by all within 99 % of chance (least trimmed squares, reweighted; Rousseeuw and Van
-Driessen 2006). The steps end in the half that is nearest to their start, so they start from
-distances, which need no alignment: an object that stayed kept its distances to most others.
-Without draws, the fit is by least squares over all objects.
+(Mantel 1967). Draws of both maps, one moved onto the other, give each object's displacement a mean
+and a covariance; of an object that did not move, its squared length in that unit follows
+Hotelling's T². Least squares over all objects would let those that moved pull the others along. So
+maps are fitted to each other by the half of the objects that moved least, found step by step, and
+then by all within 99 % of chance (least trimmed squares, reweighted; Rousseeuw and Van Driessen
+2006). The steps end in the half that is nearest to their start, so they start from distances, which
+need no alignment: an object that stayed kept its distances to most others.
 
-*Do two groups of people differ?* If not, it does not matter who is in which. Both groups' maps are
-fitted again from the map of all, as they are and with people permuted between the groups. The
-statistic is how probable both maps are (the penalised likelihood ratio of two maps to one).
-Displacements are measured in units of their covariance over permutations, and the largest of all
-objects gives each a probability that holds for all of them together (Westfall and Young 1993). An
-object moved if draws of the two maps say so as well: they know how both groups' maps bend where one
-object moves, which permuted groups do not.
+*Groups of people* are permuted, see ``docs/people.md``. An object moved if draws of the two maps
+say so as well: they know how both groups' maps bend where one object moves, which permuted groups
+do not.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -56,11 +46,8 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Map = Embedding | ArrayLike
 
-_MOST_ROUNDS = 100  # of aligning; the mean converges within about ten
-_MOST_STEPS = 20  # of choosing the half that moved least; about five are needed
+_MOST_STEPS = 100  # of aligning, and of choosing the half that moved least; about ten are needed
 _STAYED = 0.99  # quantile up to which an object counts as one that stayed
-_LEVEL = 0.05  # of significance of a displacement
-_TOLERANCE = 1e-10  # change of the mean, as a share of its size, that ends the rounds
 
 
 @dataclass(frozen=True)
@@ -184,8 +171,6 @@ def align(first: Map, *others: Map) -> Aligned:
     ((3, 10, 2), True, True)
     """
     maps = [_named(m) for m in (first, *others)]
-    if not others:
-        raise InvalidInput("align(map): one map is aligned with itself; give at least two")
     names = tuple(dict.fromkeys(name for called, _ in maps for name in called))
     number = {name: i for i, name in enumerate(names)}
     width = max(X.shape[1] for _, X in maps)
@@ -195,44 +180,41 @@ def align(first: Map, *others: Map) -> Aligned:
     there = ~np.isnan(places[:, :, 0])
     reference = places[0].copy()
     mean = _joined(places, there, [X.shape[1] for _, X in maps])
-    size = float(np.linalg.norm(reference[there[0]] - reference[there[0]].mean(axis=0))) or 1.0
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(_MOST_STEPS):
         for place, has in zip(places, there, strict=True):
             place[has] = procrustes(mean[has], place[has]).aligned
         fresh = np.nanmean(places, axis=0)
         back = procrustes(reference[there[0]], fresh[there[0]])  # the frame of the first
-        change = np.linalg.norm(back.move(fresh) - mean)
-        mean = back.move(fresh)
+        before, mean = mean, back.move(fresh)
         for place, has in zip(places, there, strict=True):
             place[has] = back.move(place[has])
-        if change < _TOLERANCE * size:
+        if np.linalg.norm(mean - before) < 1e-10 * np.linalg.norm(mean - mean.mean(axis=0)):
             break
     return Aligned(names, places, mean)
 
 
 def _joined(places: Floats, there: NDArray[np.bool_], dimensions: Sequence[int]) -> Floats:
     """A first mean: maps are aligned with it one by one, the one that shares most objects next."""
-    left = set(range(1, len(places)))
+    done, left = [0], list(range(1, len(places)))
     while left:
-        known = there[[i for i in range(len(places)) if i not in left]].any(axis=0)
-        best = max(sorted(left), key=lambda i: int((there[i] & known).sum()))
-        shared = there[best] & known
+        known = there[done].any(axis=0)
+        best = max(left, key=lambda i: int((there[i] & known).sum()))
+        has, shared = there[best], there[best] & known
         if shared.sum() <= dimensions[best]:
             raise InvalidInput(
                 f"map {best + 1}: shares {amount(shared.sum(), 'object')} with the others, by "
                 f"name, and has {amount(dimensions[best], 'dimension')}; one more than dimensions "
                 "are needed"
             )
-        done = [i for i in range(len(places)) if i not in left]
         middle = np.nanmean(places[done][:, shared], axis=0)
         for which, X in ((f"map {best + 1}", places[best][shared]), ("the maps before it", middle)):
-            if np.allclose(X, X[0], rtol=0, atol=_TOLERANCE * np.abs(X).max()):
+            if np.ptp(X, axis=0).max() <= 1e-10 * np.abs(X).max():
                 raise InvalidInput(
                     f"map {best + 1}: the {len(X)} objects that it shares with the others are all "
                     f"at one place in {which}, which has no size to lay a map over; leave it out"
                 )
-        has = there[best]
         places[best][has] = procrustes(middle, places[best][shared]).move(places[best][has])
+        done.append(best)
         left.remove(best)
     return np.asarray(np.nanmean(places, axis=0))
 
@@ -307,7 +289,7 @@ def compare(
         motion, squared, (low, high) = _displaced(draws[0], draws[1])
         share = (n_draws - width) / (width * (n_draws - 1))
         moved = np.asarray(f.sf(share * squared, width, n_draws - width))
-        low = np.where(moved > _LEVEL, 0.0, low)
+        low = np.where(moved > 0.05, 0.0, low)
         second = motion.move(Y)
     p_differ = np.nan
     if isinstance(a, Embedding) and isinstance(b, Embedding):
@@ -411,14 +393,23 @@ def _permuted(
 
 def _trimmed(X: Floats, Y: Floats) -> Floats:
     """Displacements after the half of the objects that moved least is laid over each other."""
-    n, d = X.shape
-    still = np.ones(n, dtype=bool)
+
+    def away(still: NDArray[np.bool_]) -> Floats:
+        return procrustes(X[still], Y[still]).move(Y) - X
+
+    still = np.ones(len(X), dtype=np.bool_)
+    return away(_settled(lambda s: np.linalg.norm(away(s), axis=1), still, X.shape[1]))
+
+
+def _settled(
+    moved: Callable[[NDArray[np.bool_]], Any], still: NDArray[np.bool_], d: int
+) -> NDArray[np.bool_]:
+    """The half of the objects that moved least, as seen from this half itself."""
     for _ in range(_MOST_STEPS):
-        away = procrustes(X[still], Y[still]).move(Y) - X
-        before, still = still, _least(np.linalg.norm(away, axis=1), (n + d + 2) // 2)
+        before, still = still, _least(moved(still), (len(still) + d + 2) // 2)
         if np.array_equal(before, still):
             break
-    return np.asarray(away)
+    return still
 
 
 def _agreement(X: Floats, Y: Floats, n_permutations: int, rng: np.random.Generator) -> Any:
@@ -455,19 +446,14 @@ def _displaced(first: Floats, second: Floats) -> tuple[Procrustes, Floats, Float
     """
     n, width = first.shape[1], max(first.shape[2], second.shape[2])
     first = np.pad(first, [(0, 0), (0, 0), (0, width - first.shape[2])])
-    half = (n + width + 2) // 2
     # the median change of an object's distances is small if it and most others stayed
     x, y = (cdist(X, X) for X in (first.mean(axis=0), second.mean(axis=0)))
     scale = np.median(x[y > 0] / y[y > 0])
-    still = _least(np.median(np.abs(x - scale * y), axis=0), half)
+    still = _least(np.median(np.abs(x - scale * y), axis=0), (n + width + 2) // 2)
+    still = _settled(lambda still: _displaced_from(first, second, still)[1], still, width)
     found = _displaced_from(first, second, still)
-    for _ in range(_MOST_STEPS):
-        before, still = still, _least(found[1], half)
-        if np.array_equal(before, still):
-            break
-        found = _displaced_from(first, second, still)
-    still = found[1] < chi2.ppf(_STAYED, width)
-    return _displaced_from(first, second, still) if still.sum() > half else found
+    stayed = found[1] < chi2.ppf(_STAYED, width)
+    return _displaced_from(first, second, stayed) if stayed.sum() > still.sum() else found
 
 
 def _least(values: Floats, k: int) -> NDArray[np.bool_]:
@@ -492,13 +478,6 @@ def _displaced_from(
 
 def _named(m: Map) -> tuple[tuple[Any, ...], Floats]:
     """Names, or numbers, and positions of a map."""
-    if isinstance(m, str | os.PathLike):
-        raise InvalidInput(f"{m!r}: is a path and no map; read it with nearer.load")
-    several = m if isinstance(m, list | tuple) else ()
-    if any(isinstance(x, Embedding) or getattr(x, "ndim", 0) == 2 for x in several):
-        raise InvalidInput(
-            f"a list of {amount(len(several), 'map')}: pass them one by one, align(*maps)"
-        )
     X = as_points(m.positions if isinstance(m, Embedding) else m)
     called = tuple(m.object_names if isinstance(m, Embedding) else range(len(X)))
     try:

@@ -20,6 +20,7 @@ from nearer.asking.run import run
 from nearer.checks import amount
 from nearer.distances import Distances
 from nearer.errors import AnswersWarning, InvalidInput
+from nearer.files import position_columns
 from nearer.fitting.draws import draw_positions
 from nearer.fitting.likelihood import Curve
 from nearer.fitting.posterior import Posterior
@@ -94,8 +95,8 @@ class HeldOutAccuracy:
         return self.low <= self.chance
 
 
-@dataclass(frozen=True, eq=False)
-class Embedding:
+@dataclass(frozen=True, eq=False, repr=False)
+class Embedding(Shown):
     """Positions of objects, with all that is known of them.
 
     What a way of finding positions cannot know is None.
@@ -372,17 +373,16 @@ class Embedding:
 
         save(self, path)
 
-    def __repr__(self) -> str:
-        return f"Embedding({', '.join(self._summary)})"
-
     def _repr_html_(self) -> str:
         """The map with a line below it, for notebooks."""
         from nearer.plotting.canvas import as_png, data_url  # noqa: PLC0415 - a room above
 
-        line, picture = escape(", ".join(self._summary)), data_url(as_png(self.plot()), "image/png")
+        line, picture = (
+            escape(", ".join(self._summary())),
+            data_url(as_png(self.plot()), "image/png"),
+        )
         return f'<figure><img src="{picture}" alt="{line}"><figcaption>{line}</figcaption></figure>'
 
-    @property
     def _summary(self) -> list[str]:
         d = amount(self.dimension, "dimension")
         if self.determined is False:
@@ -474,20 +474,11 @@ class Embedding:
         write_report(self, path, title=title, command=command, source=source, pictures=pictures)
 
 
-def as_frame(
-    names: Sequence[Any],
-    positions: NDArray[np.float64],
-    covariances: NDArray[np.float64] | None,
-) -> Any:
-    """A pandas frame of positions, see `Embedding.to_frame`."""
+def as_frame(names: Sequence[Any], *positions: NDArray[np.float64] | None) -> Any:
+    """A pandas frame of positions and covariances, see `Embedding.to_frame`."""
     import pandas as pd  # noqa: PLC0415 - slow to import
 
-    columns: dict[str, Any] = {"name": list(names)}
-    columns |= {f"x{j + 1}": x for j, x in enumerate(positions.T)}
-    if covariances is not None:
-        deviations = np.sqrt(np.einsum("njj->jn", covariances))
-        columns |= {f"sd{j + 1}": sd for j, sd in enumerate(deviations)}
-    return pd.DataFrame(columns)
+    return pd.DataFrame({"name": list(names)} | position_columns(*positions))
 
 
 def warn_of_chance(found: Embedding, stacklevel: int = 3) -> Embedding:

@@ -250,14 +250,18 @@ def positions_text(
     covariances: NDArray[np.float64] | None = None,
 ) -> str:
     """Positions as every command and export writes them: ``object,label,x1…``, then ``sd1…``."""
-    X = np.asarray(positions, dtype=np.float64)
-    n, d = X.shape
-    header = ["object", "label", *(f"x{j + 1}" for j in range(d))]
-    columns = [range(n), range(n) if labels is None else labels, *X.T.tolist()]
-    if covariances is not None:
-        header += [f"sd{j + 1}" for j in range(d)]
-        columns += [np.sqrt(covariances[:, j, j]).tolist() for j in range(d)]
-    return table_text(header, zip(*columns, strict=True))
+    columns: dict[str, Any] = {"object": range(len(positions))}
+    columns["label"] = columns["object"] if labels is None else labels
+    for name, numbers in position_columns(positions, covariances).items():
+        columns[name] = numbers.tolist()
+    return table_text([*columns], zip(*columns.values(), strict=True))
+
+
+def position_columns(positions: Any, covariances: Any = None) -> dict[str, NDArray[np.float64]]:
+    """Coordinates ``x1`` …, and standard deviations ``sd1`` … where covariances are known."""
+    columns = {f"x{j + 1}": x for j, x in enumerate(np.asarray(positions, dtype=np.float64).T)}
+    deviations = () if covariances is None else np.sqrt(np.einsum("njj->jn", covariances))
+    return columns | {f"sd{j + 1}": sd for j, sd in enumerate(deviations)}
 
 
 def json_text(value: Any, **how: Any) -> str:

@@ -2,7 +2,7 @@
 
 *Embeddings.* Distances from heads in the truth and in the embedding are compared, a block of heads
 at a time, so that memory stays O(n). With more than 5,000 objects a random sample of heads is taken
-instead of all; ``return_error=True`` gives the standard error of the estimate.
+instead of all.
 
 *Agreement.* Two answers to the same question agree with probability p² + (1 − p)², where p is the
 probability that a is said to be nearer. The best prediction of one answer is right with probability
@@ -57,8 +57,7 @@ def mean_kendall_tau(
     metric: Any = "euclidean",
     n_heads: int | None = None,
     random_state: Seed = None,
-    return_error: bool = False,
-) -> Any:
+) -> float:
     """Kendall's τ between true and embedded distances from a head, averaged over heads.
 
     Parameters
@@ -74,8 +73,6 @@ def mean_kendall_tau(
         sample of about 25 million distances, but at least 100 heads.
     random_state
         Seed of that sample.
-    return_error
-        Also return the standard error that comes from taking a sample; 0 when all are taken.
 
     Notes
     -----
@@ -93,7 +90,7 @@ def mean_kendall_tau(
     heads = _Heads(truth, embedding, metric, n_heads, random_state)
     rows = (pair for x, y in heads.distances() for pair in zip(x, y, strict=True))
     taus = [kendalltau(x, y, method="asymptotic").statistic for x, y in rows]
-    return heads.mean(np.nan_to_num(taus), return_error)
+    return float(np.nan_to_num(taus).mean())
 
 
 def knn_precision(
@@ -104,15 +101,14 @@ def knn_precision(
     metric: Any = "euclidean",
     n_heads: int | None = None,
     random_state: Seed = None,
-    return_error: bool = False,
-) -> Any:
+) -> float:
     """The share of an object's k nearest neighbours in the embedding that truly are.
 
     Parameters
     ----------
     k
         How many neighbours; ⌈log2 n⌉ by default, as in the paper.
-    truth, embedding, metric, n_heads, random_state, return_error
+    truth, embedding, metric, n_heads, random_state
         As for `mean_kendall_tau`.
 
     Notes
@@ -135,7 +131,7 @@ def knn_precision(
         chosen = np.argpartition(y, k - 1, axis=1)[:, :k]
         hits = np.take_along_axis(x, chosen, axis=1) <= reach[:, None]
         shares.append(hits.mean(axis=1))
-    return heads.mean(np.concatenate(shares), return_error)
+    return float(np.concatenate(shares).mean())
 
 
 def distance_rmse(
@@ -295,14 +291,6 @@ class _Heads:
             )
             yield x.reshape(-1, self.n - 1), y.reshape(-1, self.n - 1)
 
-    def mean(self, values: Rows, return_error: bool) -> float | tuple[float, float]:
-        """The mean over heads, and its standard error, which is 0 where all objects are heads."""
-        mean = float(values.mean())
-        if not return_error:
-            return mean
-        error = 0.0 if len(values) == self.n else values.std(ddof=1) / np.sqrt(len(values))
-        return mean, float(error)
-
 
 # --- agreement of answers ------------------------------------------------------------------------
 
@@ -349,25 +337,22 @@ def measure_agreement(
     >>> found["same"].share, found["others"].share
     (1.0, 0.0)
     """
-    if weights is not None and len(np.unique(weights[weights > 0])) == 1 and (weights % 1).any():
+    weights = np.ones(len(answers)) if weights is None else weights
+    if len(np.unique(weights[weights > 0])) == 1 and (weights % 1).any():
         weights = np.sign(weights)  # not counts, but all the same
-    if weights is not None and (weights != 1).any():
-        if (weights % 1).any() or weights.sum() > MOST_SORTED:
-            return {}
-        each = np.repeat(np.arange(len(answers)), weights.astype(np.int64))
-        answers, people = answers[each], None if people is None else people[each]
-    if len(answers) > MOST_SORTED:
+    if (weights % 1).any() or len(answers) > MOST_SORTED:
         return {}
-    if people is not None and people.dtype.kind == "U":  # "" is not a person
-        answers, people = answers[people != ""], people[people != ""]
     import pandas as pd  # noqa: PLC0415 - slow to import
 
-    frame = pd.DataFrame(dict(zip(("question", "answer"), _coded(answers), strict=True)))
-    pairs = _count_pairs(frame, ["question"])
-    by_kind = {"unknown": pairs}
+    question, answer = _coded(answers)
+    frame = pd.DataFrame({"question": question, "answer": answer, "weight": weights})
+    by_kind = {"unknown": _count_pairs(frame, ["question"])}
     if people is not None:
-        same = _count_pairs(frame.assign(person=people), ["question", "person"])
-        by_kind = {"same": same, "others": pairs - same}
+        frame = frame.assign(person=people)
+        if people.dtype.kind == "U":
+            frame = frame[people != ""]
+        same = _count_pairs(frame, ["question", "person"])
+        by_kind = {"same": same, "others": _count_pairs(frame, ["question"]) - same}
     found = {kind: _share(counts, answers) for kind, counts in by_kind.items()}
     return {kind: share for kind, share in found.items() if share is not None}
 
@@ -377,13 +362,10 @@ def _coded(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """A number for each question, from 0, and one for each answer."""
     if isinstance(answers, Trials):
-        order = np.argsort(answers.shown, axis=1, kind="stable")
-        shown = np.take_along_axis(answers.shown, order, axis=1)
-        said = answers.chosen
-        if answers.kind == "pairs":  # the pairs stay in their order, which is part of the question
-            shown = answers.shown
-        else:
-            said = np.take_along_axis(answers.chosen, order, axis=1)
+        shown, said = answers.shown, answers.chosen
+        if answers.kind != "pairs":  # which stay in their order, a part of the question
+            order = np.argsort(shown, axis=1, kind="stable")
+            shown, said = (np.take_along_axis(rows, order, axis=1) for rows in (shown, said))
         asked = np.column_stack([answers.query, shown])
         question = np.unique(asked, axis=0, return_inverse=True)[1].ravel()
         return question, np.unique(said, axis=0, return_inverse=True)[1].ravel()
@@ -398,7 +380,7 @@ def _count_pairs(frame: Any, by: list[str]) -> Any:
     """
 
     def count(columns: list[str]) -> Any:
-        x = frame.groupby(columns).size()
+        x = frame.groupby(columns)["weight"].sum()
         return (x * (x - 1) / 2).groupby(level="question").sum()
 
     return count([*by, "answer"]).to_frame("agree").assign(all=count(by))

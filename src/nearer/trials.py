@@ -5,12 +5,8 @@ with k = 1 and m = 2 this is a comparison. *odd-one-out*: which of the shown doe
 *most-central*: which of them is most like the others. *pairs*: which of some pairs are most alike.
 
 A trial in which nobody could decide has nothing chosen: it says that what was shown is about a tie.
-
 `Triplets` are a view of trials as rows (head, near, far), with a `Report` of what was read and what
-the triplets are like. Two objects are connected when a chain of triplets links them. Objects in
-different groups were never compared with a common one, so their mutual distances are unknown.
-*Disagreement* is what repeated questions say about noise: of all answers to questions that were
-asked more than once, the share that goes against the majority (half of them in a tie).
+the triplets are like.
 """
 
 from __future__ import annotations
@@ -38,10 +34,8 @@ from nearer.shown import Shown
 
 TASKS = ("near", "odd-one-out", "most-central", "pairs")
 _EACH = ("query", "shown", "chosen", "wanted", "people", "seconds", "weights")  # one a trial
-_WRITTEN = re.compile(r"(?P<ranked>rank )?(?P<k>\d+) of (?P<m>\d+)")
-_ODD = re.compile(r"odd-one-out(?: of (?P<m>\d+))?")
+_WRITTEN = re.compile(r"((?P<ranked>rank )?(?P<k>\d+) of (?P<m>\d+))|odd-one-out( of (?P<n>\d+))?")
 MOST_SORTED = 10_000_000  # answers; sorting more would take longer than a fit on a GPU
-_SHOWN = 10  # how many of a kind a text names before it goes on with "and N more"
 
 
 @dataclass(frozen=True)
@@ -75,12 +69,11 @@ class Task:
         """A task from text such as ``"2 of 8"``, ``"rank 2 of 8"`` or ``"odd-one-out of 4"``."""
         if isinstance(text, Task):
             return text
-        near = _WRITTEN.fullmatch(text.strip()) if isinstance(text, str) else None
-        odd = _ODD.fullmatch(text.strip()) if isinstance(text, str) else None
-        if near is not None and 1 <= int(near["k"]) < int(near["m"]):
-            return cls("near", int(near["k"]), int(near["m"]), bool(near["ranked"]))
-        if odd is not None and int(odd["m"] or 3) >= 3:
-            return cls("odd-one-out", 1, int(odd["m"] or 3))
+        said = _WRITTEN.fullmatch(text.strip()) if isinstance(text, str) else None
+        if said is not None and said["k"] and 1 <= int(said["k"]) < int(said["m"]):
+            return cls("near", int(said["k"]), int(said["m"]), bool(said["ranked"]))
+        if said is not None and not said["k"] and int(said["n"] or 3) >= 3:
+            return cls("odd-one-out", 1, int(said["n"] or 3))
         raise InvalidInput(
             f"task={text!r}: must be 'K of M' with K below M, such as '2 of 8' or '1 of 2' (a "
             "comparison), 'rank K of M', 'odd-one-out' or 'odd-one-out of M' with M from 3"
@@ -257,21 +250,17 @@ class Trials(Shown):
             raise InvalidInput(
                 "trials of different tasks or names: only those of one can be joined"
             )
-
-        def stacked(name: str, fill: int = 0) -> Any:
+        each: dict[str, Any] = {}
+        for name in _EACH:
             values = [getattr(part, name) for part in parts]
-            if any(value is None for value in values):
-                return None
-            if values[0].ndim == 2:
-                width = max(value.shape[1] for value in values)
-                wide = [((0, 0), (0, width - value.shape[1])) for value in values]
+            if name in ("shown", "chosen"):
+                fill, most = -1 if name == "shown" else 0, max(v.shape[1] for v in values)
                 values = [
-                    np.pad(v, w, constant_values=fill) for v, w in zip(values, wide, strict=True)
+                    np.pad(v, [(0, 0), (0, most - v.shape[1])], constant_values=fill)
+                    for v in values
                 ]
-            return np.concatenate(values)
-
-        each = {name: stacked(name) for name in _EACH if name != "shown"}
-        return replace(first, shown=stacked("shown", -1), **each)
+            each[name] = None if any(v is None for v in values) else np.concatenate(values)
+        return replace(first, **each)
 
     @classmethod
     def _alone(
@@ -353,12 +342,8 @@ class Trials(Shown):
 
     def __getitem__(self, rows: Any) -> Trials:
         """Some of the trials, by a slice, numbers or booleans."""
-        part: dict[str, Any] = {
-            name: None if value is None else value[rows]
-            for name in _EACH
-            for value in [getattr(self, name)]
-        }
-        return self.with_fields(**part)
+        values = {name: getattr(self, name) for name in _EACH}
+        return self.with_fields(**{k: None if v is None else v[rows] for k, v in values.items()})
 
     def with_fields(self, **fields: Any) -> Trials:
         """The same trials with other fields, which are known to be sound and not checked again."""
@@ -382,20 +367,27 @@ class Trials(Shown):
         where they share an object. Each trial becomes several triplets that are not independent:
         a fit of the trials themselves knows that.
         """
-        if self.kind == "pairs":
-            return self._sharing()
         if self.are_comparisons:
             rows, second, decided = self.questions[:, :3], self.chosen[:, 1] > 0, self.decided
             if second.any():
                 rows = np.where(second[:, None], rows[:, [0, 2, 1]], rows)
             return rows if decided.all() else rows[decided], np.flatnonzero(decided)
-        there = self.shown >= 0
-        if self.kind == "near":
+        items = self.shown.reshape(len(self), self.chosen.shape[1], -1)  # each a pair, or one
+        there = items[:, :, 0] >= 0
+        if self.kind in ("near", "pairs"):
             place = np.where(self.chosen > 0, self.chosen, np.iinfo(np.int64).max)
             before = (place[:, :, None] < place[:, None, :]) & there[:, None, :]
             trial, near, far = np.nonzero(before)
-            columns = [self.query[trial], self.shown[trial, near], self.shown[trial, far]]
-            return np.stack(columns, axis=1), trial
+            nearer, farther = items[trial, near], items[trial, far]
+            if self.kind == "near":
+                return np.column_stack([self.query[trial], nearer, farther]), trial
+            same = (
+                nearer[:, :, None] == farther[:, None, :]
+            )  # the object that both share is the head
+            share = same.sum(axis=(1, 2)) == 1
+            trial, same = trial[share], same[share]
+            ends = nearer[share][~same.any(axis=2)], farther[share][~same.any(axis=1)]
+            return np.column_stack([nearer[share][same.any(axis=2)], *ends]), trial
         rest = (self.chosen == 0) & there & self.decided[:, None]
         two = rest[:, :, None] & rest[:, None, :] & ~np.eye(rest.shape[1], dtype=np.bool_)
         trial, one, other = np.nonzero(two)
@@ -403,19 +395,6 @@ class Trials(Shown):
         columns = [self.shown[trial, one], self.shown[trial, other]]
         columns.insert(2 if self.kind == "odd-one-out" else 1, chosen)
         return np.stack(columns, axis=1), trial
-
-    def _sharing(self) -> tuple[Objects, Objects]:
-        found, trials = [], []
-        for trial, (row, place) in enumerate(zip(self.shown, self.chosen, strict=True)):
-            pairs = row.reshape(-1, 2)
-            for near in pairs[place > 0]:
-                for far in pairs[(place == 0) & (pairs[:, 0] >= 0)]:
-                    shared = set(near.tolist()) & set(far.tolist())
-                    if place.any() and len(shared) == 1:
-                        (head,) = shared
-                        found.append([head, near.sum() - head, far.sum() - head])
-                        trials.append(trial)
-        return np.array(found, dtype=np.int64).reshape(-1, 3), np.array(trials, dtype=np.int64)
 
 
 def _rows(shown: Any, chosen: Any, ranked: bool) -> tuple[Objects, NDArray[np.int64]]:
@@ -573,15 +552,15 @@ class Report:
         ):
             if where:
                 unit = self.unit if len(where) == 1 else f"{self.unit}s"
-                lines.append(f"{what}: {len(where):,} ({unit} {_some(list(map(str, where)))})")
+                lines.append(f"{what}: {len(where):,} ({unit} {_some(where)})")
         if self.times:
             lines.append(self.times)
         if self.never_compared:
             lines.append(f"never compared: {_some([self.labels[i] for i in self.never_compared])}")
         if len(self.groups) > 1:
-            sizes = ", ".join(f"{len(group):,}" for group in self.groups[:_SHOWN])
+            sizes = [f"{len(group):,}" for group in self.groups]
             lines.append(
-                f"{len(self.groups):,} groups of objects that no triplet links, of {sizes} "
+                f"{len(self.groups):,} groups of objects that no triplet links, of {_some(sizes)} "
                 f"objects; the smallest: {_some([self.labels[i] for i in self.groups[-1]])}"
             )
         if self.unread_columns:
@@ -687,7 +666,7 @@ def examine(
     keys, mirrored = pack(triplets)
     _, question, asked = np.unique(keys, return_inverse=True, return_counts=True)
     against = np.bincount(question, weights=mirrored, minlength=len(asked)).astype(np.int64)
-    minority, repeated = np.minimum(against, asked - against), asked > 1
+    minority, repeated = np.minimum(against, asked - against), asked > 1  # half of a tie
     kinds_of_answer = (against > 0).astype(np.int64) + (against < asked)
     share = float(minority.sum() / asked[repeated].sum()) if repeated.any() else None
     never, groups = _groups(triplets, len(labels))
@@ -732,6 +711,6 @@ def _groups(
     return tuple(np.flatnonzero(~compared).tolist()), tuple(groups)
 
 
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
+def _some(names: Sequence[Any], most: int = 10) -> str:
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(map(str, names[:most])) + more
