@@ -12,7 +12,8 @@ from nearer.errors import InvalidInput
 from nearer.fitting.solver import LOSSES, Loss, Passes
 from nearer.scale import blocks
 from nearer.scale.blocks import as_source, store
-from nearer.scale.fit_in_blocks import BlockPasses, in_blocks, lay_out
+from nearer.scale.fit_in_blocks import in_blocks
+from nearer.scale.passes import BlockPasses, lay_out
 
 
 @pytest.fixture
@@ -190,7 +191,8 @@ def test_a_pass_in_blocks_is_a_pass(small, name):
 
 def test_some_answers_are_drawn_from_all_blocks(small):
     rows = triplets()
-    every = BlockPasses(store(as_source(rows)), 6000)
+    _, every = lay_out(store(as_source(rows)))
+    assert isinstance(every, BlockPasses)
     some = every.few(1500, np.random.default_rng(0))
     assert 1500 <= len(some) <= 1510
     X = np.random.default_rng(1).normal(size=(N, 2))

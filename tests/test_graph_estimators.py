@@ -6,7 +6,7 @@ from scipy import sparse
 
 import nearer
 from nearer.errors import InvalidInput
-from nearer.estimators.graphs import _as_graph
+from nearer.estimators import _as_graph
 
 
 def lists(X, k):

@@ -37,7 +37,7 @@ def test_features_distances_and_oracle_agree(X):
 
 
 def test_oracle_needs_a_number_of_objects(X):
-    with pytest.raises(InvalidInput, match="n_objects"):
+    with pytest.raises(InvalidInput, match="n_objects=None: is needed with an oracle"):
         nearer.OrdinalBasis().fit(nearer.PointOracle(X))
     with pytest.raises(InvalidInput, match="n_objects=80"):
         nearer.OrdinalBasis().fit(X, n_objects=80)

@@ -170,10 +170,9 @@ def test_a_worker_that_dies_is_named():
         parallel_map(die, [(os.getpid(),)])
 
 
-@pytest.mark.parametrize("address", ["nonsense", "127.0.0.1:8786", "http://here:80", "tcp://here"])
-def test_what_is_no_address_is_refused_without_a_try(address, monkeypatch):
-    monkeypatch.setattr(distributed, "Client", None)  # would be called
-    with pytest.raises(InvalidInput, match="must be tcp://host:port or tls://host:port"):
+@pytest.mark.parametrize("address", ["nonsense", "http://here:80", "tcp://here"])
+def test_what_is_no_address_is_one_message(address):
+    with pytest.raises(InvalidInput, match="no Dask scheduler answers there; start one"):
         scheduler(address).__enter__()
 
 

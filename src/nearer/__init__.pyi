@@ -36,15 +36,15 @@ from .asking.protocol import PricedAnswers as PricedAnswers
 from .questions import UNSURE as UNSURE
 
 # Estimators with the methods of scikit-learn
-from .estimators.embedders import OrdinalEmbedding as OrdinalEmbedding
-from .estimators.graphs import OrdinalBasis as OrdinalBasis
-from .estimators.embedders import SOE as SOE
-from .estimators.embedders import CKL as CKL
-from .estimators.embedders import GNMDS as GNMDS
-from .estimators.embedders import STE as STE
-from .estimators.embedders import TSTE as TSTE
-from .estimators.graphs import LOE as LOE
-from .estimators.graphs import KNNGraphEmbedding as KNNGraphEmbedding
+from .estimators import OrdinalEmbedding as OrdinalEmbedding
+from .estimators import OrdinalBasis as OrdinalBasis
+from .estimators import SOE as SOE
+from .estimators import CKL as CKL
+from .estimators import GNMDS as GNMDS
+from .estimators import STE as STE
+from .estimators import TSTE as TSTE
+from .estimators import LOE as LOE
+from .estimators import KNNGraphEmbedding as KNNGraphEmbedding
 
 # Modules
 from . import algorithms as algorithms

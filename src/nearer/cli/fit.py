@@ -268,7 +268,7 @@ def _fit_file(
 def _in_blocks(path: Path, columns: dict[str, str | int] | None) -> BlockSource | None:
     """The file in blocks where it has very many answers, or many processes to fit them."""
     from nearer.scale.blocks import as_source
-    from nearer.scale.torchrun import is_one_of_many
+    from nearer.scale.passes import is_one_of_many
 
     source = as_source(path, columns)
     if is_one_of_many():
@@ -295,8 +295,8 @@ def _fit_blocks(
 ) -> tuple[Checkpoint | None, _Fitted | None]:
     """Fit the answers of a large file; no result in processes that only help."""
     from nearer.scale.blocks import store
-    from nearer.scale.fit_in_blocks import Checkpoint, fit_many, lay_out
-    from nearer.scale.torchrun import Processes, is_one_of_many
+    from nearer.scale.fit_in_blocks import Checkpoint, fit_many
+    from nearer.scale.passes import Processes, is_one_of_many, lay_out
 
     others = Processes(device) if is_one_of_many() else None
     with using(device), step_progress() as step:

@@ -7,7 +7,7 @@ from a folder of them in the order of their names, from an ``.npy`` file, or fro
 written as the blocks come, each of them checked, and arranged once all are there: objects are
 numbered from 0 to n − 1, and some answers, which are *held out*, are moved to the end, so that a
 fit to all but them is a fit to a shorter file. A *sample*, as large as what is fitted in memory, is
-kept there besides. Both are chosen by a hash of the three objects of a question. So all answers to
+in memory besides. Both are chosen by a hash of the three objects of a question. So all answers to
 one question stay together, and the choice does not depend on the order of the answers. While blocks
 are read, answers are counted by the first bits of their hash, so that the parts can be made as
 large as they may be.
@@ -19,9 +19,9 @@ import os
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -34,8 +34,6 @@ from nearer.files import as_path, parquet_files
 from nearer.fitting.heldout import FOLDS
 from nearer.triplets.columns import by_choice, by_name
 from nearer.triplets.read import sorted_names
-
-__all__ = ["BlockSource", "Stored", "as_source", "store"]
 
 Rows = NDArray[np.int32]
 Renumber = Callable[[Rows], Rows]
@@ -53,28 +51,13 @@ _NONE = np.empty((0, 3), dtype=np.int32)
 
 @dataclass
 class BlockSource:
-    """Blocks of triplets from somewhere.
+    """Blocks of triplets from somewhere, to be read once."""
 
-    Attributes
-    ----------
-    where
-        What messages call it.
-    blocks
-        The blocks, to be read once.
-    n_rows
-        How many rows there are, where that is known before they are read.
-    names
-        The numbers of objects that are texts, in the order in which they occur; it grows while
-        blocks are read.
-    unread
-        Columns that are not used.
-    """
-
-    where: str
+    where: str  # as messages call it
     blocks: Iterable[NDArray[Any]]
-    n_rows: int | None = None
-    names: dict[str, int] | None = None
-    unread: tuple[str, ...] = ()
+    n_rows: int | None = None  # where that is known before they are read
+    names: dict[str, int] | None = None  # numbers of objects that are texts; grows with reading
+    unread: tuple[str, ...] = ()  # columns that are not used
 
 
 def as_source(answers: Any, columns: Mapping[str, str | int] | None = None) -> BlockSource | None:
@@ -85,10 +68,7 @@ def as_source(answers: Any, columns: Mapping[str, str | int] | None = None) -> B
             return _parquet(path, columns)
         return _npy(path) if path.suffix.lower() == ".npy" and path.is_file() else None
     if isinstance(answers, np.ndarray):
-        if not _are_triplets(answers):
-            return None
-        cut = range(0, len(answers), BLOCK)
-        return BlockSource("answers", (answers[i : i + BLOCK] for i in cut), len(answers))
+        return BlockSource("answers", [answers], len(answers)) if _are_triplets(answers) else None
     blocks = _fit.blocks_of(answers)
     return None if blocks is None else BlockSource("the blocks", blocks)
 
@@ -99,19 +79,16 @@ def _are_triplets(rows: NDArray[Any]) -> bool:
 
 def _npy(path: Path) -> BlockSource | None:
     """Rows of an array on disk, none of them in memory before they are wanted."""
-
-    def mapped() -> NDArray[Any]:
-        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
-
+    load = partial(np.load, path, mmap_mode="r", allow_pickle=False)
     try:
-        held = mapped()
+        whole = load()
     except (ValueError, OSError, EOFError):
         return None  # the reader of whole files says what is wrong
-    if not _are_triplets(held):
+    if not _are_triplets(whole):
         return None
-    cut = range(0, len(held), BLOCK)
+    cut = range(0, len(whole), BLOCK)
     # each block has a map of its own, since pages of a map count as memory in use
-    return BlockSource(str(path), (np.array(mapped()[i : i + BLOCK]) for i in cut), len(held))
+    return BlockSource(str(path), (np.array(load()[i : i + BLOCK]) for i in cut), len(whole))
 
 
 def _parquet(path: Path, columns: Mapping[str, str | int] | None) -> BlockSource:
@@ -126,7 +103,8 @@ def _parquet(path: Path, columns: Mapping[str, str | int] | None) -> BlockSource
                 "folder need the same columns"
             )
     types = [file.schema_arrow.field(name).type for file in opened for name in three]
-    names: dict[str, int] | None = {} if any(map(_is_text, types)) else None
+    # one of the types of strings, or a dictionary of such
+    names: dict[str, int] | None = {} if any("string" in str(kind) for kind in types) else None
     n_rows = sum(file.metadata.num_rows for file in opened)
     return BlockSource(str(path), _batches(files, opened, three, names), n_rows, names, unread)
 
@@ -167,14 +145,6 @@ def _three(
     return three, tuple(name for name in header if name not in three)
 
 
-def _is_text(kind: Any) -> bool:
-    import pyarrow.types as of  # noqa: PLC0415 - an extra
-
-    if of.is_dictionary(kind):
-        kind = kind.value_type
-    return bool(of.is_string(kind) or of.is_large_string(kind) or of.is_string_view(kind))
-
-
 def _batches(
     files: list[Path], opened: list[Any], three: list[str], names: dict[str, int] | None
 ) -> Iterator[NDArray[Any]]:
@@ -198,63 +168,48 @@ def _column(
         raise InvalidInput(
             f"{path}, row {at}: {name} is empty; fill it in, or leave out rows without an answer"
         )
+    try:
+        plain = values.cast("int64" if names is None else "string")
+    except pa.ArrowException as error:
+        raise InvalidInput(
+            f"{path}, after row {row}: column {name!r} is {values.type} ({error}); objects are "
+            "whole numbers or names"
+        ) from error
     if names is None:
-        try:
-            return np.asarray(values.cast("int64"))
-        except pa.ArrowException as error:
-            raise InvalidInput(
-                f"{path}, after row {row}: column {name!r} is {values.type} ({error}); objects are "
-                "whole numbers or names"
-            ) from error
-    if not _is_text(values.type):
-        values = values.cast("string")
-    coded = values if hasattr(values, "dictionary") else values.dictionary_encode()
+        return np.asarray(plain)
+    coded = plain.dictionary_encode()
     codes = [names.setdefault(text, len(names)) for text in coded.dictionary.to_pylist()]
-    return np.asarray(np.array(codes)[np.asarray(coded.indices)])
+    return np.asarray(np.array(codes, dtype=np.int64)[np.asarray(coded.indices)])
 
 
 @dataclass(frozen=True)
 class Stored:
-    """Checked triplets on disk: those of one process, where several share them.
-
-    Attributes
-    ----------
-    n_objects, names
-        How many objects there are, and what they are called; None: their numbers.
-    n_rows
-        How many rows were read, those of other processes included.
-    n_kept, n_seen
-        How many rows this file has, and how many of them come before those held out.
-    held_out, sample
-        Rows of the two parts.
-    unread
-        Columns of the source that were not used.
-    """
+    """Checked triplets on disk: those of one process, where several share them."""
 
     file: IO[bytes]
     n_objects: int
-    names: tuple[Any, ...] | None
-    n_rows: int
-    n_kept: int
-    n_seen: int
+    names: tuple[Any, ...] | None  # of the objects; None: they are called by their numbers
+    n_rows: int  # that were read, those of other processes included
+    n_seen: int  # of this file, before those held out
     held_out: Rows
     sample: Rows
-    unread: tuple[str, ...]
+    unread: tuple[str, ...]  # columns of the source that were not used
 
     def __post_init__(self) -> None:
         weakref.finalize(self, self.file.close)
 
+    @property
+    def n_kept(self) -> int:
+        """How many rows this file has."""
+        return self.n_seen + len(self.held_out)
+
     def blocks(self, n_rows: int) -> Iterator[Rows]:
-        """The first rows, a block at a time; the next is read while one is worked on."""
-        with ThreadPoolExecutor(1) as reader:
-            ready = None
-            for start in range(0, n_rows, READ):
-                coming = reader.submit(_read, self.file, start, min(READ, n_rows - start))
-                if ready is not None:
-                    yield ready.result()
-                ready = coming
-            if ready is not None:
-                yield ready.result()
+        """The first rows, a block at a time."""
+        for start in range(0, n_rows, READ):
+            # The system reads the next block from the disk while this one is worked on.
+            ahead = ((start + READ) * _ROW, READ * _ROW, os.POSIX_FADV_WILLNEED)
+            os.posix_fadvise(self.file.fileno(), *ahead)
+            yield _read(self.file, start, min(READ, n_rows - start))
 
 
 def store(
@@ -267,18 +222,8 @@ def store(
 ) -> Stored:
     """Check triplets and write them to a temporary file.
 
-    Parameters
-    ----------
-    source
-        Where they come from.
-    n_objects
-        How many objects there are; None: as many as there are ids.
-    renumber
-        Whether objects are the distinct ids; otherwise object i of the source is object i.
-    share
-        (which, of how many): of the blocks only every so many-th is written. All are read.
-    sampled
-        Whether a sample is wanted.
+    Objects are the distinct ids, unless `renumber` is False. Of the blocks, this process writes
+    every so many-th: `share` says which, of how many. All are read.
     """
     with ExitStack() as until_done:
         try:
@@ -292,8 +237,7 @@ def store(
                 "bytes a row are needed: set TMPDIR to a folder with room"
             ) from error
         until_done.pop_all()  # the file stays open
-    sizes = int(counts.sum()), n_seen + len(held), n_seen
-    return Stored(file, n, names, *sizes, held, sample, source.unread)
+    return Stored(file, n, names, int(counts.sum()), n_seen, held, sample, source.unread)
 
 
 def _written(

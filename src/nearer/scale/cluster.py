@@ -6,7 +6,6 @@ no worker, or a worker dies with its work. Each is one message.
 
 from __future__ import annotations
 
-import re
 import threading
 from _thread import interrupt_main
 from collections.abc import Iterator
@@ -15,34 +14,15 @@ from typing import Any
 
 from nearer.errors import InvalidInput
 
-__all__ = ["scheduler"]
-
-_ADDRESS = re.compile(r"(tcp|tls)://(\[[\w:.%]+\]|[\w.-]+):\d{1,5}")
 _SECONDS = 10  # for an answer of the scheduler, and for workers to appear
 
 
 @contextmanager
 def scheduler(address: str | None) -> Iterator[Any]:
-    """Send coarse work to the Dask scheduler at this address; None changes nothing.
-
-    Yields the client of the scheduler.
-
-    Examples
-    --------
-    >>> with scheduler("localhost"):
-    ...     pass
-    Traceback (most recent call last):
-      ...
-    nearer.errors.InvalidInput: --scheduler localhost: must be tcp://host:port or tls://host:port...
-    """
+    """Send coarse work to the Dask scheduler at this address, and yield its client; None: here."""
     if address is None:
         yield None
         return
-    if _ADDRESS.fullmatch(address) is None:
-        raise InvalidInput(
-            f"--scheduler {address}: must be tcp://host:port or tls://host:port, as `dask "
-            "scheduler` prints it"
-        )
     try:
         from distributed import Client  # noqa: PLC0415 - an extra
         from joblib import parallel_config  # noqa: PLC0415
@@ -83,7 +63,7 @@ def _connect(client: Any, address: str) -> Any:
     except (OSError, ValueError, MemoryError) as error:  # other servers may send absurd lengths
         raise InvalidInput(
             f"--scheduler {address}: no Dask scheduler answers there; start one with `dask "
-            "scheduler`, mend the address, or leave the option out"
+            "scheduler`, which prints its address, or leave the option out"
         ) from error
     try:
         connected.wait_for_workers(1, timeout=_SECONDS)
@@ -96,18 +76,14 @@ def _connect(client: Any, address: str) -> Any:
 
 
 def _watch(client: Any, lost: list[str], over: threading.Event) -> None:
-    """Interrupt the main thread when a worker is gone.
-
-    The scheduler would give its work to three others, and joblib would wait for ever.
-    """
+    """Interrupt the main thread when a worker is gone: joblib would wait for ever."""
     known = _workers(client)
     while not over.wait(1.0):
-        workers = _workers(client)
-        if known - workers:
-            lost.append(min(known - workers))
+        lost += known - _workers(client)
+        if lost:
             interrupt_main()
             return
-        known = workers
+        known = _workers(client)
 
 
 def _workers(client: Any) -> set[str]:

@@ -5,10 +5,8 @@ some of the answers, reduces them, and goes on with all answers but those held o
 (`nearer.scale.blocks`). The held-out answers show whether the answers are exact. If not, the curve
 that fits them gives the rate of errors and the unit of distance, for one more fit. The prior is as
 wide as the positions then are, since with many answers a coordinate it hardly matters. A last fit,
-from there and in the unit that is then found, includes the held-out answers.
-
-Passes over answers on disk read block after block. Their sums are added in the order of the blocks,
-so that a fit gives the same bits every time. All answers have the same weight.
+from there and in the unit that is then found, includes the held-out answers. All answers have the
+same weight.
 
 A fit that is interrupted leaves the positions it has reached, and the next one continues from them
 (`Checkpoint`).
@@ -19,14 +17,13 @@ from __future__ import annotations
 import hashlib
 import io
 import itertools
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nearer import _fit
 from nearer._fit import Goal
@@ -39,21 +36,10 @@ from nearer.fitting.heldout import as_noise, fit_curve
 from nearer.fitting.initial import ENOUGH, EXTRA, FEWEST, ROUGH, is_exact, random_start
 from nearer.fitting.likelihood import Curve, MarginForecast, Noise, moderate
 from nearer.fitting.posterior import Posterior
-from nearer.fitting.solver import (
-    Fit,
-    Loss,
-    Passes,
-    as_array,
-    fit_positions,
-    gpu,
-    principal_axes,
-    violated,
-    wants_gpu,
-)
+from nearer.fitting.solver import Fit, Loss, Passes, as_array, fit_positions, principal_axes
 from nearer.questions import Floats, share_interval
-from nearer.scale.blocks import READ, Stored, as_source, store
-
-__all__ = ["BlockPasses", "Checkpoint", "fit_many", "in_blocks", "lay_out"]
+from nearer.scale.blocks import Stored, as_source, store
+from nearer.scale.passes import lay_out
 
 Layout = Callable[[Stored], tuple[Passes, Passes]]
 
@@ -82,86 +68,10 @@ def in_blocks(
     return store(source, n_objects=n_objects, renumber=objects == "auto", sampled=sampled)
 
 
-def lay_out(answers: Any) -> tuple[Passes, Passes]:
-    """Passes over the answers that are not held out, and over all.
-
-    They run on a GPU if one is wanted and has room for all of them.
-    """
-    if wants_gpu(answers.n_kept, answers.n_objects):
-        every = gpu().GpuPasses.of_blocks(
-            answers.blocks(answers.n_kept), answers.n_kept, answers.n_objects
-        )
-        return every.first(answers.n_seen), every
-    return BlockPasses(answers, answers.n_seen), BlockPasses(answers, answers.n_kept)
-
-
-class BlockPasses(Passes):
-    """The first rows of answers that are read block by block."""
-
-    def __init__(self, answers: Any, n_rows: int) -> None:
-        self._answers, self._n_rows = answers, n_rows
-        self.n_objects, self.total = answers.n_objects, float(n_rows)
-
-    def __len__(self) -> int:
-        return self._n_rows
-
-    def sums(self, loss: Loss, X: Floats) -> tuple[float, Floats]:
-        """One pass: the sum of the losses, and its gradient."""
-        value, gradient = 0.0, np.zeros(X.shape)
-        for rows in self._blocks():
-            more, slope = loss.sums(X, rows)
-            value += more
-            gradient += slope
-        return value, gradient
-
-    def share_violated(self, X: Floats) -> float:
-        """Share of the answers that the positions violate."""
-        wrong = sum(int(violated(X, rows).sum()) for rows in self._blocks())
-        return wrong / max(self.total, 1.0)
-
-    def information(self, X: Floats, lapse: float, tail: float) -> Floats:
-        """Fisher information of each object's position, one ``(d, d)`` block an object."""
-        n, d = X.shape
-        total = np.zeros((n, d, d))
-        for rows in self._blocks():
-            total += Passes(rows, None, n).information(X, lapse, tail)
-        return total
-
-    def few(self, size: int, rng: np.random.Generator) -> Passes:
-        """Some of the answers, drawn at random from every block, in memory."""
-        share = size / max(len(self), 1)
-        drawn, at = np.empty((math.ceil(share * len(self)), 3), dtype=np.int32), 0
-        for rows in self._blocks():
-            count = min(math.ceil(share * len(rows)), len(drawn) - at)
-            drawn[at : at + count] = rows[np.sort(rng.integers(len(rows), size=count))]
-            at += count
-        return BlockPasses(_InMemory(drawn[:at], self.n_objects), at)
-
-    def _blocks(self) -> Iterator[NDArray[np.int32]]:
-        return iter(self._answers.blocks(self._n_rows))
-
-
-@dataclass(frozen=True)
-class _InMemory:
-    """Blocks of an array."""
-
-    rows: NDArray[np.int32]
-    n_objects: int
-
-    def blocks(self, n_rows: int) -> Iterator[NDArray[np.int32]]:
-        for start in range(0, n_rows, READ):  # which bounds the gradients held
-            yield self.rows[start : min(start + READ, n_rows)]
-
-
 class Checkpoint:
-    """The stages of a fit: those that are finished, and the one under way.
+    """The stages of a fit, those finished and the one under way, in a file if there is one.
 
-    Parameters
-    ----------
-    file
-        Where an interrupted fit is kept; None: nowhere.
-    progress
-        Called after every step with what is being done.
+    `progress` is called after every step with what is being done.
     """
 
     def __init__(self, file: Path | None = None, progress: Callable[[str], object] = bool) -> None:
@@ -169,7 +79,11 @@ class Checkpoint:
         self._about = ""
         self._done: dict[str, Fit] = {}
         self._begun: tuple[str, Any] = "", np.empty((0, 0))
-        self.steps = 0
+
+    @property
+    def steps(self) -> int:
+        """Steps of the optimiser, of all stages."""
+        return sum(fit.n_iter for fit in self._done.values())
 
     def take_up(self, answers: Stored, goal: Goal) -> bool:
         """Go on from the file, if it is of the same answers and the same goal."""
@@ -182,7 +96,7 @@ class Checkpoint:
             if str(kept["about"]) != self._about:
                 return False
             for i, name in enumerate(kept["stages"].tolist()):
-                loss, n_iter, converged = kept["figures"][i].tolist()
+                loss, n_iter, converged = kept[f"figures{i}"].tolist()
                 self._done[name] = Fit(kept[f"positions{i}"], loss, int(n_iter), bool(converged))
             self._begun = str(kept["begun"]), kept["positions"]
         except (ValueError, TypeError, LookupError, OverflowError) as error:
@@ -192,10 +106,7 @@ class Checkpoint:
         return True
 
     def stage(self, name: str, begin: Callable[[], Floats], passes: Any, **how: Any) -> Fit:
-        """One fit: as it was found before, or from where it was left, or from the beginning.
-
-        `begin` and `passes` make the start and the answers, which finished stages do not need.
-        """
+        """One fit: as it was found before, or from where it was left, or from the beginning."""
         if name in self._done:
             return self._done[name]
         start = self._begun[1] if self._begun[0] == name else begin()
@@ -207,7 +118,6 @@ class Checkpoint:
         self._begun = name, start
         self._progress(name)
         fit = fit_positions(passes(), start=start, callback=after_step, **how)
-        self.steps += fit.n_iter
         self._done[name], self._begun = fit, ("", np.empty((0, 0)))
         self.save()
         return fit
@@ -219,14 +129,12 @@ class Checkpoint:
         arrays: dict[str, Any] = {
             "about": self._about,
             "stages": np.array(list(self._done), dtype=np.str_),
-            "figures": np.array(
-                [(fit.loss, fit.n_iter, fit.converged) for fit in self._done.values()],
-                dtype=np.float64,
-            ),
             "begun": self._begun[0],
             "positions": as_array(self._begun[1]),
         }
-        arrays |= {f"positions{i}": fit.positions for i, fit in enumerate(self._done.values())}
+        for i, fit in enumerate(self._done.values()):
+            arrays[f"figures{i}"] = np.array([fit.loss, fit.n_iter, fit.converged])
+            arrays[f"positions{i}"] = fit.positions
         sink = io.BytesIO()
         np.savez(sink, **arrays)
         write_bytes(self._file, sink.getvalue())
@@ -248,8 +156,7 @@ def fit_many(
 ) -> Embedding:
     """Positions from stored answers; see `nearer.fit`.
 
-    `layout` says where passes over them run. `kept` has the stages that an interrupted fit has
-    gone through. `call` is how the user has asked for it.
+    `layout` says where passes over them run; `kept` has the stages of an interrupted fit.
     """
     kept = kept or Checkpoint()
     try:
@@ -257,7 +164,8 @@ def fit_many(
         if goal.d is None:
             estimate = _dimension(answers, goal, rng)
             goal = replace(goal, d=estimate.dimension)
-        return _ManyAnswers(answers, goal, layout, kept, rng).embedding(estimate, call)
+        many = _ManyAnswers(answers, goal, kept, rng, *layout(answers))
+        return many.embedding(estimate, call)
     except BaseException:
         kept.save()
         raise
@@ -282,84 +190,79 @@ def _dimension(answers: Stored, goal: Goal, rng: np.random.Generator) -> Dimensi
     return estimate
 
 
+@dataclass(frozen=True)
 class _ManyAnswers:
-    """One fit of very many answers."""
+    """One fit of very many answers: `seen` are those not held out, `every` all of them."""
 
-    def __init__(
-        self,
-        answers: Stored,
-        goal: Goal,
-        layout: Layout,
-        kept: Checkpoint,
-        rng: np.random.Generator,
-    ) -> None:
-        self._answers, self._goal, self._kept, self._rng = answers, goal, kept, rng
-        self._seen, self._every = layout(answers)
-        self._n, self._d = answers.n_objects, goal.d or 1
+    answers: Stored
+    goal: Goal
+    kept: Checkpoint
+    rng: np.random.Generator
+    seen: Passes
+    every: Passes
+
+    @property
+    def d(self) -> int:
+        return self.goal.d or 1
 
     def embedding(self, estimate: DimensionEstimate | None, call: str) -> Embedding:
-        method = self._goal.method
+        method, n, d = self.goal.method, self.answers.n_objects, self.d
         loss = Loss("soe" if method in ("auto", "noisy") else method)
-        fit = self._fit("without those held out", self._reduced(loss), self._seen, loss)
-        exact_covariances = np.zeros((self._n, self._d, self._d))
-        found = Posterior(fit.positions, exact_covariances, Noise())
+        fit = self._fit("without those held out", self._reduced(loss), self.seen, loss)
+        found = Posterior(fit.positions, np.zeros((n, d, d)), Noise())
         right, curve = self._predicted(found)
         if method == "auto":
             wrong = int((right < 1).sum())
-            exact = is_exact(wrong, len(right), len(self._seen), self._n * self._d)
-            method = "soe" if exact else "noisy"
+            method = "soe" if is_exact(wrong, len(right), len(self.seen), n * d) else "noisy"
         if method == "noisy":
-            found = self._noisy("noisy answers", found, curve, self._seen)
+            found = self._noisy("noisy answers", found, curve, self.seen)
             right, curve = self._predicted(found)
-            found = self._noisy("all answers", found, curve, self._every)
+            found = self._noisy("all answers", found, curve, self.every)
             curve = replace(curve, sharpness=1.0)  # which the unit now is
         else:
-            fit = self._fit("all answers", fit.positions, self._every, loss)
+            fit = self._fit("all answers", fit.positions, self.every, loss)
             found = replace(found, positions=fit.positions, loss=fit.loss, converged=fit.converged)
-        found = replace(found, curve=curve, n_iter=self._kept.steps)
-        error_rate = self._every.share_violated(found.positions)
-        return _embedding(self._answers, method, found, estimate, right, error_rate, call)
+        found = replace(found, curve=curve, n_iter=self.kept.steps)
+        error_rate = self.every.share_violated(found.positions)
+        return _embedding(self.answers, method, found, estimate, right, error_rate, call)
 
     def _noisy(self, name: str, found: Posterior, curve: Curve, passes: Passes) -> Posterior:
         """A fit to noisy answers in the unit in which the curve is steepest by one."""
         X, noise = found.positions, as_noise(found.positions, curve)
-        ridge = noise.ridge(self._every.total)
+        ridge = noise.ridge(self.every.total)
         fit = self._fit(name, curve.sharpness * X, passes, noise.loss, ridge)
         information = passes.information(fit.positions, noise.lapse, noise.tail)
-        precision = information + np.eye(self._d) / noise.prior**2
+        precision = information + np.eye(self.d) / noise.prior**2
         covariances = np.linalg.inv(precision).astype(np.float64)
         return Posterior(fit.positions, covariances, noise, loss=fit.loss, converged=fit.converged)
 
     def _reduced(self, loss: Loss) -> Floats:
         """Positions from some of the answers, in one dimension fewer after the other."""
-        n, first = self._n, self._d + EXTRA
-        drawn: list[Passes] = []
+        n, first = self.answers.n_objects, self.d + EXTRA
+        size = ENOUGH * n * first
 
+        @cache
         def few() -> Passes:
-            size = ENOUGH * n * first
-            if not drawn:
-                some = len(self._seen) >= 2 * size
-                drawn.append(self._seen.few(size, self._rng) if some else self._seen)
-            return drawn[0]
+            return self.seen.few(size, self.rng) if len(self.seen) >= 2 * size else self.seen
 
         X = np.empty((0, 0))
-        for d in range(first, self._d - 1, -1):
+        for d in range(first, self.d - 1, -1):
 
             def begin(d: int = d, X: Floats = X) -> Floats:
-                return principal_axes(X, d) if X.size else random_start(n, d, self._rng)
+                return principal_axes(X, d) if X.size else random_start(n, d, self.rng)
 
-            how = {"loss": loss, "max_iter": self._goal.max_iter, "tol": ROUGH}
-            X = self._kept.stage(amount(d, "dimension"), begin, few, **how).positions
+            how = {"loss": loss, "max_iter": self.goal.max_iter, "tol": ROUGH}
+            X = self.kept.stage(amount(d, "dimension"), begin, few, **how).positions
         return X
 
     def _fit(self, name: str, start: Floats, passes: Passes, loss: Loss, ridge: float = 0.0) -> Fit:
-        tol = self._goal.tol if passes is self._every else max(self._goal.tol, ROUGH)
-        how = {"loss": loss, "ridge": ridge, "max_iter": self._goal.max_iter, "tol": tol}
-        return self._kept.stage(name, lambda: start, lambda: passes, **how)
+        tol = self.goal.tol if passes is self.every else max(self.goal.tol, ROUGH)
+        how = {"loss": loss, "ridge": ridge, "max_iter": self.goal.max_iter, "tol": tol}
+        return self.kept.stage(name, lambda: start, lambda: passes, **how)
 
     def _predicted(self, found: Posterior) -> tuple[Floats, Curve]:
         """Which of the answers held out were predicted, and the curve that fits them best."""
-        rows = self._answers.held_out
+        rows = self.answers.held_out
         if not len(rows):
             return np.empty(0), Curve()
         forecast = MarginForecast(moderate(*found.margins(rows)))
@@ -382,7 +285,6 @@ def _embedding(
     if len(right):
         share = float(right.mean())
         held_out = HeldOutAccuracy(share, *share_interval(share, len(right)), len(right))
-    unknown = ("people_differ", "weights", "expected_tau", "calibration", "read")
     return Embedding(
         positions=posterior.positions,
         triplets=np.empty((0, 3), dtype=np.int64),
@@ -405,6 +307,5 @@ def _embedding(
             "estimate": estimate,
             "agreement": {},
             "call": call,
-            **dict.fromkeys(unknown),
         },
     )

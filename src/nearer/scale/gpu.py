@@ -10,9 +10,8 @@ of them, so that the last digit is a ten-thousandth of the margin.
 *Choices* are tensor operations in float64, as sums over sets of items need it. Trials
 of one shape are one table; PyTorch differentiates their likelihood.
 
-*The optimiser* is the processor's L-BFGS with tensors as vectors. SciPy's would move the positions
-between the processor and the device in every step. PyTorch's own, with float32, ended in six of ten
-fits after two steps that gained nothing. Two numbers a step are read back.
+*The optimiser* is the processor's L-BFGS with tensors as vectors, of which two numbers a step are
+read back. PyTorch's own, in float32, ended in six of ten fits after two steps that gained nothing.
 """
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
@@ -32,12 +31,8 @@ import triton
 import triton.language as tl
 from numpy.typing import NDArray
 
-from nearer import checks
-from nearer.errors import InvalidInput
 from nearer.fitting.solver import Fit, Loss, Passes, Sums, as_array, minimise
 from nearer.questions import Floats
-
-__all__ = ["DEVICE", "GpuChoices", "GpuPasses", "free_memory", "is_available"]
 
 _INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"  # Triton's interpreter, as in tests
 #: What PyTorch calls the device.
@@ -45,8 +40,6 @@ DEVICE = "cpu" if _INTERPRETED else "cuda"
 
 _CELLS = 1 << 24  # numbers held at a time outside the Triton kernel
 _BLOCK = 256  # triplets a program; 128 to 1,024 measured alike
-_NOTHING = 0.5 * torch.finfo(torch.float64).min  # log of no sum; infinity has no slope
-_STEPS = 10  # that L-BFGS remembers, as on the processor
 
 Tensor = Any
 
@@ -64,13 +57,7 @@ def free_memory() -> float:
     return float(torch.cuda.mem_get_info()[0] + reserved)
 
 
-# --- triplets ------------------------------------------------------------------------------------
-
-_SOE = tl.constexpr(0)
-_LOGISTIC = tl.constexpr(1)
-_CKL = tl.constexpr(2)
-_GNMDS = tl.constexpr(3)
-_STE = tl.constexpr(4)
+_SOE, _LOGISTIC, _CKL, _GNMDS, _STE = map(tl.constexpr, range(5))  # the last is tste
 
 
 @triton.jit
@@ -170,17 +157,7 @@ def _pass(
 
 
 class GpuPasses(Passes):
-    """Triplets laid out for many passes over them, on a GPU.
-
-    Parameters
-    ----------
-    rows
-        ``(m, 3)`` int32 triplets, an array or a tensor.
-    weights
-        The weight of each; None: all the same.
-    n_objects
-        The number of objects.
-    """
+    """Triplets, an array or a tensor, laid out for many passes over them on a GPU."""
 
     on_gpu = True
 
@@ -194,17 +171,6 @@ class GpuPasses(Passes):
             self.total = float(self._weights.double().sum())
 
     @classmethod
-    def of_tensor(cls, rows: Any, weights: Any | None, n_objects: int | None) -> GpuPasses:
-        """Answers that lie on the device already; they are checked block by block."""
-        n = int(rows.max()) + 1 if n_objects is None and rows.numel() else n_objects
-        for part in rows.split(_CELLS) if rows.ndim == 2 and len(rows) else [rows]:
-            if part.is_floating_point():
-                raise InvalidInput(f"triplets of type {rows.dtype}: objects must be whole numbers")
-            _, n = checks.triplets(part.cpu().numpy(), n)
-        assert n is not None
-        return cls(rows, weights, n)
-
-    @classmethod
     def of_blocks(cls, blocks: Iterable[NDArray[np.int32]], n_rows: int, n: int) -> GpuPasses:
         """Answers that come block by block; only the device holds them all."""
         rows = torch.empty((n_rows, 3), dtype=torch.int32, device=DEVICE)
@@ -216,11 +182,6 @@ class GpuPasses(Passes):
 
     def __len__(self) -> int:
         return len(self._triplets)
-
-    @property
-    def rows(self) -> NDArray[np.int32]:  # type: ignore[override]
-        """The triplets, on the processor."""
-        return np.asarray(self._triplets.cpu().numpy())
 
     @property
     def weights(self) -> Floats | None:  # type: ignore[override]
@@ -272,17 +233,14 @@ class GpuPasses(Passes):
                 blocks.index_add_(0, column, outer.reshape(len(rows), -1))
         return np.asarray(blocks.reshape(n, d, d).cpu().numpy())
 
-    def first(self, n_rows: int) -> GpuPasses:
-        """The first answers, where they lie."""
-        return self._some(slice(n_rows))
-
     def few(self, size: int, rng: np.random.Generator) -> GpuPasses:
         """Some of the answers, drawn at random."""
         source = torch.Generator(device=DEVICE).manual_seed(int(rng.integers(2**63)))
         at = torch.randint(len(self), (size,), generator=source, device=DEVICE)
-        return self._some(at.sort().values)
+        return self.part(at.sort().values)
 
-    def _some(self, which: Any) -> GpuPasses:
+    def part(self, which: Any) -> GpuPasses:
+        """Some of the answers; those of a slice stay where they lie."""
         weights = None if self._weights is None else self._weights[which]
         return GpuPasses(self._triplets[which], weights, self.n_objects)
 
@@ -324,10 +282,10 @@ class _Table:
 
     wanted: int
     is_ranked: bool
-    pairs: Any  # (trials, items, pairs, 2)
-    credit: Any  # (trials, items)
-    log_ways: Any
-    weights: Any
+    pairs: Tensor  # (trials, items, pairs, 2)
+    credit: Tensor  # (trials, items)
+    log_ways: Tensor
+    weights: Tensor
 
     def parts(self, d: int) -> Iterator[_Table]:
         """As many trials at a time as memory holds comfortably."""
@@ -391,28 +349,22 @@ def _log_probability(X: Tensor, trials: _Table, lapse: float, tail: float) -> Te
 
 
 def _log_sum_over_sets(u: Tensor, k: int) -> Tensor:
-    """Log of the sum of exp(u) multiplied over each set of k items.
-
-    That is the elementary symmetric polynomial of degree k, built item by item from those of all
-    degrees up to k.
-    """
+    """Log of the elementary symmetric polynomial of degree k in exp(u), built item by item."""
     if k == 1:
         return torch.logsumexp(u, 1)
     none = torch.zeros_like(u[:, :1])
-    logs = torch.cat([none, _NOTHING + none.expand(-1, k)], 1)
+    nothing = 0.5 * torch.finfo(u.dtype).min  # the log of no sum; infinity has no slope
+    logs = torch.cat([none, nothing + none.expand(-1, k)], 1)
     for item in u.T[..., None]:
         logs = torch.cat([none, torch.logaddexp(logs[:, 1:], item + logs[:, :-1])], 1)
     return logs[:, k]
 
 
-# --- the optimiser -------------------------------------------------------------------------------
-
-
 class _StepMemory:
-    """Past steps of `nearer.fitting.solver.minimise` on a GPU, and the direction that they give."""
+    """Past steps of `nearer.fitting.solver.minimise`: as many as on the processor, in tensors."""
 
     def __init__(self) -> None:
-        self._past: deque[tuple[Tensor, Tensor, Tensor]] = deque(maxlen=_STEPS)
+        self._past: deque[tuple[Tensor, Tensor, Tensor]] = deque(maxlen=10)
         self.direction: Tensor = None
 
     @property

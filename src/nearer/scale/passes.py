@@ -1,9 +1,13 @@
-"""A fit by several processes that ``torchrun`` has started, each with a share of the answers.
+"""Passes over stored answers: by this process, by its GPU, or shared among processes.
 
-Process 0 decides: it runs the optimiser as if it were alone. For each pass it sends the positions
-to all others, every process passes over its own share, and the sums come back to process 0. That
-moves as many bytes as summing the gradient everywhere would, nothing can run out of step, and only
-process 0 holds what the optimiser remembers. The sums travel by NCCL between GPUs, by gloo between
+Passes over answers on disk read block after block and add the sums in that order, so that a fit
+gives the same bits every time.
+
+*Several processes* that ``torchrun`` has started have a share of the answers each. Process 0
+decides: it runs the optimiser as if it were alone. For each pass it sends the positions to all
+others, every process passes over its own share, and the sums come back to process 0. That moves as
+many bytes as summing the gradient everywhere would, nothing can run out of step, and only process 0
+holds what the optimiser remembers. The sums travel by NCCL between GPUs, by gloo between
 processors; orders, which are a few words, always by gloo.
 
 *A process that dies* closes its connections, and the others notice at once; one that hangs is
@@ -13,28 +17,97 @@ name the one that is missing.
 
 from __future__ import annotations
 
+import itertools
+import math
 import os
 import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from nearer.checks import amount
 from nearer.errors import InvalidInput, WorkerDied
-from nearer.fitting.solver import Loss, Passes, gpu, is_tensor, using, wants_gpu
+from nearer.fitting.solver import Loss, Passes, is_tensor, using, violated, wants_gpu
 from nearer.questions import Floats
-from nearer.scale.fit_in_blocks import lay_out
-
-__all__ = ["Processes", "is_one_of_many"]
+from nearer.scale import blocks
+from nearer.scale.blocks import Rows, Stored
 
 _PATIENCE = 300.0  # seconds without an answer after which a process is given up
-_BEAT = 1.0  # seconds between two signs of life
+
+
+def lay_out(answers: Stored) -> tuple[Passes, Passes]:
+    """Passes over the answers that are not held out, and over all.
+
+    They run on a GPU if one is wanted and has room for all of them.
+    """
+    n = answers.n_objects
+    if wants_gpu(answers.n_kept, n):
+        from nearer.scale.gpu import GpuPasses  # noqa: PLC0415 - imports PyTorch
+
+        on_gpu = GpuPasses.of_blocks(answers.blocks(answers.n_kept), answers.n_kept, n)
+        return on_gpu.part(slice(answers.n_seen)), on_gpu
+    seen, every = (
+        BlockPasses(partial(answers.blocks, n_rows), n_rows, n)
+        for n_rows in (answers.n_seen, answers.n_kept)
+    )
+    return seen, every
+
+
+class BlockPasses(Passes):
+    """Passes over answers that come block by block, each time anew."""
+
+    def __init__(self, blocks: Callable[[], Iterable[Rows]], n_rows: int, n_objects: int) -> None:
+        self._blocks, self.n_objects, self.total = blocks, n_objects, float(n_rows)
+
+    def __len__(self) -> int:
+        return int(self.total)
+
+    def sums(self, loss: Loss, X: Floats) -> tuple[float, Floats]:
+        """One pass: the sum of the losses, and its gradient."""
+        value, gradient = 0.0, np.zeros(X.shape)
+        for rows in self._blocks():
+            more, slope = loss.sums(X, rows)
+            value += more
+            gradient += slope
+        return value, gradient
+
+    def share_violated(self, X: Floats) -> float:
+        """Share of the answers that the positions violate."""
+        wrong = sum(int(violated(X, rows).sum()) for rows in self._blocks())
+        return wrong / max(self.total, 1.0)
+
+    def information(self, X: Floats, lapse: float, tail: float) -> Floats:
+        """Fisher information of each object's position, one ``(d, d)`` block an object."""
+        n, d = X.shape
+        total = np.zeros((n, d, d))
+        for rows in self._blocks():
+            total += Passes(rows, None, n).information(X, lapse, tail)
+        return total
+
+    def few(self, size: int, rng: np.random.Generator) -> Passes:
+        """Some of the answers, drawn at random from every block, in memory."""
+        share = size / max(len(self), 1)
+        drawn, n = np.empty((math.ceil(share * len(self)), 3), dtype=np.int32), 0
+        for rows in self._blocks():
+            count = min(math.ceil(share * len(rows)), len(drawn) - n)
+            drawn[n : n + count] = rows[np.sort(rng.integers(len(rows), size=count))]
+            n += count
+        # A pass over a block holds fewer gradients than one over all that are drawn.
+        cut = range(0, n, blocks.READ)
+        parts = [drawn[start : min(start + blocks.READ, n)] for start in cut]
+        return BlockPasses(lambda: parts, n, self.n_objects)
+
+
+# --- several processes ---------------------------------------------------------------------------
+
+
 # What each process adds to the sums of a pass over its own share: a number and an array.
 _WORK: dict[str, Callable[..., tuple[float, Any]]] = {
     "sums": lambda mine, X, loss: mine.sums(loss, X),
@@ -67,57 +140,49 @@ class Processes:
         self._passes: list[Any] = []  # over this process's own share, in the order of their making
         patience = timedelta(seconds=_PATIENCE)
         self._store, self.rank, self.size = next(dist.rendezvous("env://", timeout=patience))
+        self.share = self.rank, self.size  # which part of the answers is this process's
         gpus = torch.cuda.is_available()
         if gpus:
             torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", self.rank)))
-        with self._naming_the_dead():
-            dist.init_process_group(
-                "cpu:gloo,cuda:nccl" if gpus else "gloo",
-                store=dist.PrefixStore("group", self._store),
-                rank=self.rank,
-                world_size=self.size,
-                timeout=patience,
-            )
+        self._together(
+            dist.init_process_group,
+            "cpu:gloo,cuda:nccl" if gpus else "gloo",
+            store=dist.PrefixStore("group", self._store),
+            rank=self.rank,
+            world_size=self.size,
+            timeout=patience,
+        )
         self._store.set(f"who/{self.rank}", f"{socket.gethostname()}, process {os.getpid()}")
         threading.Thread(target=self._live, daemon=True).start()
         if self.rank:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for process 0
         signal.signal(signal.SIGTERM, self._stop)
 
-    @property
-    def share(self) -> tuple[int, int]:
-        """Which share of the answers is this process's, and of how many."""
-        return self.rank, self.size
-
-    def layout(self, answers: Any) -> tuple[Passes, Passes]:
+    def layout(self, answers: Stored) -> tuple[Passes, Passes]:
         """Passes over the shares of all: the answers that are not held out, and every one.
 
         They run on GPUs if all processes can use theirs, else on processors.
         """
         can = self._torch.tensor([int(wants_gpu(answers.n_kept, answers.n_objects))])
-        with self._naming_the_dead():
-            self._dist.all_reduce(can, self._dist.ReduceOp.MIN)
+        self._together(self._dist.all_reduce, can, self._dist.ReduceOp.MIN)
         with nullcontext() if int(can) else using("cpu"):
             seen, every = lay_out(answers)
         return self._shared(seen), self._shared(every)
 
-    def serve(self, answers: Any) -> None:
+    def serve(self, answers: Stored) -> None:
         """Do what process 0 orders, until it has all it wants."""
         self.layout(answers)
         while (order := self._heard(None)) is not None:
-            name, which, *rest = order
+            name, which, d, *arguments = order
             mine = self._passes[which]
             if name == "few":
-                self._few(mine, *rest)
+                self._few(mine, *arguments)
                 continue
-            d, *numbers = rest
             on_gpu = mine.on_gpu and name == "sums"
-            X = self._torch.zeros(
-                (answers.n_objects, d),
-                dtype=self._torch.float32 if on_gpu else self._torch.float64,
-                device=gpu().DEVICE if on_gpu else "cpu",
-            )
-            self._pass(mine, name, X, *numbers)
+            kind = self._torch.float32 if on_gpu else self._torch.float64
+            place = "cuda" if on_gpu else "cpu"
+            X = self._torch.zeros((answers.n_objects, d), dtype=kind, device=place)
+            self._pass(mine, name, X, *arguments)
         self._dist.destroy_process_group()
 
     def dismiss(self) -> None:
@@ -134,30 +199,27 @@ class Processes:
 
     def draw(self, which: int, seed: int, size: int) -> Passes:
         """Process 0: let all draw some of their answers."""
-        self._heard(("few", which, seed, size))
+        self._heard(("few", which, 0, seed, size))
         return self._few(self._passes[which], seed, size)
 
     # --- what all do
 
     def _heard(self, order: Any) -> Any:
         """What process 0 orders, which is what it passes here."""
-        box = [order]
-        with self._naming_the_dead():
-            self._dist.broadcast_object_list(box, 0, device=self._torch.device("cpu"))
+        box, cpu = [order], self._torch.device("cpu")
+        self._together(self._dist.broadcast_object_list, box, 0, device=cpu)
         return box[0]
 
     def _pass(self, mine: Any, name: str, X: Any, *numbers: Any) -> tuple[float, Any]:
         """Work at process 0's positions on one's own share; process 0 is given the sums."""
-        with self._naming_the_dead():
-            self._dist.broadcast(X, 0)
+        self._together(self._dist.broadcast, X, 0)
         on_gpu = mine.on_gpu and name == "sums"
         value, array = _WORK[name](mine, X if on_gpu else X.numpy(), *numbers)
         tensor = array if is_tensor(array) else self._torch.from_numpy(array)
         total = self._torch.tensor([value], dtype=self._torch.float64)
-        with self._naming_the_dead():
-            self._dist.reduce(total, 0)
-            if tensor.numel():
-                self._dist.reduce(tensor, 0)
+        self._together(self._dist.reduce, total, 0)
+        if tensor.numel():
+            self._together(self._dist.reduce, tensor, 0)
         return float(total), tensor
 
     def _few(self, mine: Any, seed: int, size: int) -> Passes:
@@ -167,29 +229,13 @@ class Processes:
         """One's own passes by a number that is the same for all, and how many answers all have."""
         self._passes.append(mine)
         number = self._torch.tensor([len(mine)])
-        with self._naming_the_dead():
-            self._dist.all_reduce(number)
-        return _Shared(self, len(self._passes) - 1, mine, int(number))
+        self._together(self._dist.all_reduce, number)
+        return _SharedPasses(self, len(self._passes) - 1, mine, int(number))
 
-    # --- signs of life
-
-    def _live(self) -> None:
-        beat = 0
-        while True:
-            beat += 1
-            try:
-                self._store.set(f"beat/{self.rank}", str(beat))
-            except Exception:  # process 0, which has the store, is gone
-                return
-            time.sleep(_BEAT)
-
-    def _stop(self, *_: Any) -> None:
-        raise WorkerDied(f"process {self.rank} was told to stop, as another had failed; see above")
-
-    @contextmanager
-    def _naming_the_dead(self) -> Iterator[None]:
+    def _together(self, collective: Callable[..., object], *arguments: Any, **options: Any) -> None:
+        """Communicate with the others; an error names the one that is missing."""
         try:
-            yield
+            collective(*arguments, **options)
         except RuntimeError as error:  # PyTorch's errors of connections and time-outs
             signal.signal(signal.SIGTERM, signal.SIG_IGN)  # torchrun stops those that are left
             raise WorkerDied(
@@ -198,23 +244,37 @@ class Processes:
                 "on from where it was"
             ) from error
 
+    # --- signs of life
+
+    def _live(self) -> None:
+        for beat in itertools.count():
+            try:
+                self._store.set(f"beat/{self.rank}", str(beat))
+            except Exception:  # process 0, which has the store, is gone
+                return
+            time.sleep(1.0)
+
+    def _stop(self, *_: Any) -> None:
+        raise WorkerDied(f"process {self.rank} was told to stop, as another had failed; see above")
+
     def _missing(self) -> str:
         """The processes that leave no sign of life."""
         others = [rank for rank in range(self.size) if rank != self.rank]
         try:
-            before = {rank: self._noted(f"beat/{rank}") for rank in others}
-            time.sleep(3 * _BEAT)
-            dead = [rank for rank in others if self._noted(f"beat/{rank}") == before[rank]]
-            said = [
-                f"process {rank} of {self.size} ({self._noted(f'who/{rank}')})" for rank in dead
+            before = [self._noted("beat", rank) for rank in others]
+            time.sleep(3.0)
+            dead = [
+                f"process {rank} of {self.size} ({self._noted('who', rank)})"
+                for rank, beat in zip(others, before, strict=True)
+                if self._noted("beat", rank) == beat
             ]
         except RuntimeError:
             return f"process 0 of {self.size} died"
-        if not said:
-            return "the connection to another process was lost"
-        return f"{' and '.join(said)} died or hangs"
+        named = f"{' and '.join(dead)} died or hangs"
+        return named if dead else "the connection to another process was lost"
 
-    def _noted(self, key: str) -> str:
+    def _noted(self, what: str, rank: int) -> str:
+        key = f"{what}/{rank}"
         return self._store.get(key).decode() if self._store.check([key]) else "never seen"
 
 
@@ -229,7 +289,7 @@ def _check_gpus(device: str, gpus: int) -> None:
         )
 
 
-class _Shared(Passes):
+class _SharedPasses(Passes):
     """Passes of process 0 in which every process has a share, on processors or on GPUs."""
 
     def __init__(self, processes: Processes, which: int, mine: Any, count: int) -> None:

@@ -1,1 +1,0 @@
-"""scikit-learn faces of the algorithms, no mathematics."""
