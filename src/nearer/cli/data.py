@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 
-from nearer.cli.output import json_option, print_table, say
-
-__all__ = ["command"]
+from nearer.cli.output import json_option, show
 
 
 @click.command("data")
@@ -22,20 +19,17 @@ def command(as_json: bool) -> None:
     """
     from nearer.datasets.catalogue import CATALOGUE, folders
 
-    rows = [_describe(data) for data in CATALOGUE]
-    if as_json:
-        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
-        return
+    sets = [_describe(data) for data in CATALOGUE]
     left = {"at hand": "at_hand", "licence": "licence", "what": "what"}
     columns = {
-        "name": [row["name"] for row in rows],
-        "objects": [row["objects"] for row in rows],
-        "size": [_bytes(row["bytes"]) for row in rows],
-        **{head: [row[key] for row in rows] for head, key in left.items()},
+        "name": [one["name"] for one in sets],
+        "objects": [one["objects"] for one in sets],
+        "size": [_bytes(one["bytes"]) for one in sets],
+        **{head: [one[key] for one in sets] for head, key in left.items()},
     }
-    print_table("", columns, left=("name", *left))
     places = " and ".join(str(folder) for folder in folders())
-    say(f"\nLooked for in {places}; NEARER_DATA and NEARER_CACHE name other folders.")
+    where = f"\nLooked for in {places}; NEARER_DATA and NEARER_CACHE name other folders."
+    show(sets, columns, [where], as_json=as_json, left=("name", *left))
 
 
 def _describe(data: Any) -> dict[str, Any]:
@@ -47,13 +41,9 @@ def _describe(data: Any) -> dict[str, Any]:
         at_hand = "yes" if data.files else "shipped"
     else:
         at_hand = "to download" if data.download else "no"
+    copied = ("name", "what", "holds", "objects", "licence", "source")
     return {
-        "name": data.name,
-        "what": data.what,
-        "holds": data.holds,
-        "objects": data.objects,
-        "licence": data.licence,
-        "source": data.source,
+        **{name: getattr(data, name) for name in copied},
         "bytes": sum(file.size for file in data.files),
         "at_hand": at_hand,
         "files": [str(path) for path in paths.values() if path is not None],

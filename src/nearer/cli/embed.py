@@ -12,7 +12,6 @@ import click
 import numpy as np
 
 from nearer import metrics
-from nearer.algorithms.basis import Basis
 from nearer.algorithms.methods import METHODS, make_strategy, makers
 from nearer.asking.journal import Journal
 from nearer.asking.oracles import PointOracle
@@ -26,9 +25,9 @@ from nearer.cli.output import (
     json_option,
     make_folder,
     option,
-    print_table,
     say,
     seed_option,
+    show,
     stopped_by_ctrl_c,
     undetermined,
 )
@@ -36,10 +35,6 @@ from nearer.datasets.points import NamedPoints, load_named_points
 from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
 from nearer.files import json_text, positions_text, table_text, write_files
-
-__all__ = ["command", "demo"]
-
-_WRITTEN = ("basis.json", "embedding.csv", "map.png", "triplets.csv")
 
 
 @click.command("embed")
@@ -52,46 +47,25 @@ _WRITTEN = ("basis.json", "embedding.csv", "map.png", "triplets.csv")
 @click.option("--journal", type=click.Path(dir_okay=False), help="Keep answers; go on from them.")
 @option("--out", type=GivenPath(), default="out/embed", help="Folder for the results.")
 @json_option
-def command(data: str, out: Path, **options: Any) -> None:
+def command(
+    data: str,
+    method: str,
+    names: str,
+    seed: int | None,
+    journal: str | None,
+    out: Path,
+    as_json: bool,
+    **limits: int | None,
+) -> None:
     """Embed the objects of DATA from comparisons alone.
 
     DATA is a file of points (.csv, .npy, .npz, .parquet), from which every comparison is answered,
     or the name of a built-in data set: 3dgmm, 5dgmm, 5dcube, cities.
     """
-    _embed(data, out, **options)
-
-
-@click.command("demo")
-@option("--seed", type=click.IntRange(0), default=0, help="Makes it repeatable.")
-@option("--out", type=GivenPath(), default="out/demo", help="Folder for the results.")
-@json_option
-def demo(seed: int, out: Path, as_json: bool) -> None:
-    """Re-draw the map of the world from comparisons alone.
-
-    500 cities; every question is "is city a nearer to this city than city b is?". The picture
-    lays what the answers tell over the true map. Data: GeoNames, CC BY 4.0.
-    """
-    _embed("cities", out, method="adaptive", seed=seed, as_json=as_json)
-    if not as_json:
-        say(f"the map re-drawn, beside the true one: {out / 'map.png'}")
-
-
-def _embed(
-    data: str,
-    out: Path,
-    *,
-    as_json: bool,
-    method: str,
-    seed: int | None = None,
-    budget: int | None = None,
-    n_components: int | None = None,
-    journal: str | None = None,
-    names: str = "auto",
-) -> None:
-    """Load, ask, embed, write and print."""
-    check_folder(out, _WRITTEN, [Path(file) for file in (data, journal) if file])
-    given = _load(data, names, seed)
-    points = given.points
+    written = ("basis.json", "embedding.csv", "map.png", "triplets.csv")
+    check_folder(out, written, [Path(file) for file in (data, journal) if file])
+    known = _load(data, names, seed)
+    points = known.points
     makers()  # compiled code is loaded before the folder is made and the clock starts
     make_folder(out)
     book = Journal(journal) if journal else None
@@ -100,46 +74,58 @@ def _embed(
     rest = f"; the answers are in {journal}, and the same command goes on" if journal else ""
     with stopped_by_ctrl_c(lambda: f"interrupted{rest}"), asking_progress(method) as progress:
         start = time.perf_counter()
-        options = {"random_state": seed, "budget": budget, "n_components": n_components}
-        found = run(
-            make_strategy(method, points.shape[0], **options),
+        embedding = run(
+            make_strategy(method, points.shape[0], random_state=seed, **limits),
             PointOracle(points),
             progress=progress,
             journal=book,
             about={"data": _digest(points)},
-            budget=budget,
+            budget=limits["budget"],
         )
         seconds = time.perf_counter() - start
-        contents = _files(data, method, found, given)
+        contents = _files(data, method, embedding, known)
         write_files(out, contents)
-    summary = _summary(method, points, found, int((seed if book is None else book.seed) or 0))
+    summary = _summary(method, points, embedding, int((seed if book is None else book.seed) or 0))
     summary |= {"seconds": round(seconds, 4), "out": str(out)}
-    if as_json:
-        click.echo(json_text(summary))
-        return
     heads = {"n": "n_objects", "dimension": "dimension", "comparisons": "n_comparisons"}
     heads |= {"rounds": "n_rounds", "seconds": "seconds", "τ": "tau", "kNN": "knn_precision"}
-    cells = {head: summary[key] for head, key in {**heads, "RMSE": "rmse"}.items()}
-    print_table(f"{data}, {method}", {head: [cell] for head, cell in cells.items()})
-    for phase in found.history:
-        say(f"{phase.name}: {amount(phase.n_comparisons, 'comparison')}; {phase.note}")
-    for line in undetermined(found):
-        say(line)
-    say(f"in {out}: {', '.join(sorted(contents))}")
+    lines = [
+        f"{phase.name}: {amount(phase.n_comparisons, 'comparison')}; {phase.note}"
+        for phase in embedding.history
+    ]
+    lines += [*undetermined(embedding), f"in {out}: {', '.join(sorted(contents))}"]
+    columns = {head: [summary[key]] for head, key in {**heads, "RMSE": "rmse"}.items()}
+    show(summary, columns, lines, as_json=as_json, title=f"{data}, {method}")
+
+
+@click.command("demo")
+@option("--seed", type=click.IntRange(0), default=0, help="Makes it repeatable.")
+@option("--out", type=GivenPath(), default="out/demo", help="Folder for the results.")
+@json_option
+@click.pass_context
+def demo(context: click.Context, seed: int, out: Path, as_json: bool) -> None:
+    """Re-draw the map of the world from comparisons alone.
+
+    500 cities; every question is "is city a nearer to this city than city b is?". The picture
+    lays what the answers tell over the true map. Data: GeoNames, CC BY 4.0.
+    """
+    context.invoke(command, data="cities", seed=seed, out=out, as_json=as_json)
+    if not as_json:
+        say(f"the map re-drawn, beside the true one: {out / 'map.png'}")
 
 
 def _load(data: str, names: str, seed: int | None) -> NamedPoints:
     """The points of a file or a built-in set; it says what of the file is not used."""
-    given = load_named_points(data, names=names, random_state=seed)
-    if given.unread:
+    known = load_named_points(data, names=names, random_state=seed)
+    if known.unread:
         unnamed = (
             "; none of them has another text in every row, so objects are called by their numbers"
         )
-        why = "" if given.names is not None else unnamed
-        say(f"{data}: columns not used: {', '.join(given.unread)}{why}", err=True)
-    if (n := given.points.shape[0]) < 3:
+        why = "" if known.names is not None else unnamed
+        say(f"{data}: columns not used: {', '.join(known.unread)}{why}", err=True)
+    if (n := known.points.shape[0]) < 3:
         raise InvalidInput(f"{data}: has {n} objects; at least 3 are needed")
-    return given
+    return known
 
 
 def _digest(points: Any) -> str:
@@ -148,55 +134,56 @@ def _digest(points: Any) -> str:
     return hashlib.sha256(repr(dense.shape).encode() + dense.tobytes()).hexdigest()
 
 
-def _summary(method: str, points: Any, found: Embedding, seed: int) -> dict[str, Any]:
+def _summary(method: str, points: Any, embedding: Embedding, seed: int) -> dict[str, Any]:
     """The figures of a run, and how near the positions come to the points."""
+    X, details = embedding.positions, embedding.details
     return {
-        "n_objects": len(found.positions),
+        "n_objects": len(X),
         "method": method,
-        **dimension_figures(found),
-        "n_comparisons": found.n_comparisons,
-        "n_rounds": found.n_rounds,
-        **{key: found.details[key] for key in ("loss", "n_starts") if key in found.details},
-        "n_components": found.dimension,
+        **dimension_figures(embedding),
+        "n_comparisons": embedding.n_comparisons,
+        "n_rounds": embedding.n_rounds,
+        **{key: details[key] for key in ("loss", "n_starts") if key in details},
+        "n_components": embedding.dimension,
         "seed": seed,
-        "tau": metrics.mean_kendall_tau(points, found.positions, random_state=seed),
-        "knn_precision": metrics.knn_precision(points, found.positions, random_state=seed),
-        "rmse": metrics.distance_rmse(points, found.positions, random_state=seed),
+        "tau": metrics.mean_kendall_tau(points, X, random_state=seed),
+        "knn_precision": metrics.knn_precision(points, X, random_state=seed),
+        "rmse": metrics.distance_rmse(points, X, random_state=seed),
     }
 
 
-def _files(data: str, method: str, found: Embedding, given: NamedPoints) -> dict[str, str | bytes]:
+def _files(
+    data: str, method: str, embedding: Embedding, known: NamedPoints
+) -> dict[str, str | bytes]:
     """What is written, by name."""
     from nearer.plotting import as_png
 
-    basis: Basis | None = found.details.get("basis")
     contents: dict[str, str | bytes] = {
-        "embedding.csv": positions_text(found.positions, given.names),
-        "triplets.csv": table_text(["head", "winner", "loser"], found.triplets.tolist()),
-        "map.png": as_png(_picture(data, method, found, given)),
+        "embedding.csv": positions_text(embedding.positions, known.names),
+        "triplets.csv": table_text(["head", "winner", "loser"], embedding.triplets.tolist()),
+        "map.png": as_png(_picture(data, method, embedding, known)),
     }
-    if basis is not None:
-        axes = [
+    if (basis := embedding.details.get("basis")) is not None:
+        figures = ("n_objects", "dimension", "stopped", "n_comparisons", "n_rounds")
+        content: dict[str, Any] = {name: getattr(basis, name) for name in figures}
+        content["axes"] = [
             {"endpoints": axis.endpoints, "members": axis.members.tolist()} for axis in basis.axes
         ]
-        figures = ("n_objects", "dimension", "stopped", "n_comparisons", "n_rounds")
-        held = {name: getattr(basis, name) for name in figures}
-        rankings = {str(head): ranking.tolist() for head, ranking in basis.rankings.items()}
-        held |= {"axes": axes, "rankings": rankings}
-        contents["basis.json"] = json_text(held, indent=1) + "\n"
+        content["rankings"] = {str(x): ranking.tolist() for x, ranking in basis.rankings.items()}
+        contents["basis.json"] = json_text(content, indent=1) + "\n"
     return contents
 
 
-def _picture(data: str, method: str, found: Embedding, given: NamedPoints) -> Any:
+def _picture(data: str, method: str, embedding: Embedding, known: NamedPoints) -> Any:
     from nearer.datasets import load_cities
     from nearer.plotting import plot_basis, plot_positions, plot_world
 
     if data == "cities":
-        return plot_world(found.positions, load_cities())
-    if "basis" in found.details:
-        dense = isinstance(given.points, np.ndarray)
-        ax = plot_basis(found.details["basis"], given.points if dense else found.positions)
+        return plot_world(embedding.positions, load_cities())
+    if "basis" in embedding.details:
+        dense = isinstance(known.points, np.ndarray)
+        ax = plot_basis(embedding.details["basis"], known.points if dense else embedding.positions)
     else:
-        ax = plot_positions(found.positions, labels=given.names)
+        ax = plot_positions(embedding.positions, labels=known.names)
     ax.set_title(f"{data}, {method}", parse_math=False)
-    return ax.figure
+    return ax

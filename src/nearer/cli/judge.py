@@ -13,9 +13,7 @@ import click
 import numpy as np
 
 from nearer.checks import amount
-from nearer.cli.output import check_file, say, stopped_by_ctrl_c
-
-__all__ = ["command"]
+from nearer.cli.output import check_files, option, say, stopped_by_ctrl_c
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -37,9 +35,9 @@ class _Run:
 
     def __post_init__(self) -> None:
         from nearer.errors import InvalidInput
-        from nearer.files import read_bytes
+        from nearer.files import decoded, read_bytes
 
-        lines = read_bytes(self.objects).decode("utf-8-sig").splitlines()
+        lines = decoded(read_bytes(self.objects), self.objects).splitlines()
         self.names = [line.strip() for line in lines if line.strip()]
         if len(self.names) < 3:
             raise InvalidInput(
@@ -54,11 +52,6 @@ class _Run:
         n = len(self.names)
         return adaptive(n, budget=self.budget or 8 * n, random_state=self.seed)
 
-    def check(self, out: Path | None, *reads: Path) -> None:
-        """Refuse to write over a file that is read."""
-        if out is not None:
-            check_file("--out", out, [self.objects, self.file, *reads])
-
     @contextmanager
     def session(self, **about: Any) -> Iterator[Any]:
         """The run as far as the journal knows it."""
@@ -68,41 +61,38 @@ class _Run:
         with open_journal(self.strategy(), self.file, Names(self.names), about) as (made, book):
             yield Session(made, journal=book)
 
-    def finish(self, found: Any, out: Path | None) -> None:
+    def finish(self, embedding: Any, out: Path | None) -> None:
         """Say what there is, and write the positions."""
         from nearer.files import positions_text, write_bytes
 
         say(
-            f"{amount(found.n_comparisons, 'answer places', 'answers place')} "
-            f"{len(found.positions):,} objects in {amount(found.dimension, 'dimension')}; the "
+            f"{amount(embedding.n_comparisons, 'answer places', 'answers place')} "
+            f"{len(self.names):,} objects in {amount(embedding.dimension, 'dimension')}; the "
             f"answers are in {self.file}"
         )
         if out is not None:
-            write_bytes(out, positions_text(found.positions, self.names).encode())
+            write_bytes(out, positions_text(embedding.positions, self.names).encode())
             say(f"their positions are in {out}")
 
 
 def _common(function: Callable[..., Any]) -> Callable[..., Any]:
     """The arguments of a `_Run`."""
-    for option in (
-        click.option("--question", default="Which is more like {head}?", show_default=True),
-        click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True),
+    kept = "Where answers are kept; OBJECTS with the ending .answers.db by default."
+    for each in (
+        option("--question", default="Which is more like {head}?"),
+        option("--seed", type=click.IntRange(min=0), default=0),
         click.option("--budget", type=click.IntRange(min=1), help="Questions; 8 an object."),
-        click.option(
-            "--journal",
-            type=_FILE,
-            help="Where answers are kept; OBJECTS with the ending .answers.db by default.",
-        ),
+        click.option("--journal", type=_FILE, help=kept),
         click.argument("objects", type=_FILE),
     ):
-        function = option(function)
+        function = each(function)
     return function
 
 
 @command.command("ask")
 @_common
 @click.option("--out", type=_FILE, help="Write the positions to this .csv file.")
-def ask(out: Path | None, **given: Any) -> None:
+def ask(out: Path | None, **common: Any) -> None:
     """Ask the person at this terminal about OBJECTS, a text file with one object a line.
 
     A question a line; the arrow keys answer. The same command goes on where it was left.
@@ -110,45 +100,43 @@ def ask(out: Path | None, **given: Any) -> None:
     from nearer.asking.run import run
     from nearer.judges.outside import TerminalJudge
 
-    asked = _Run(**given)
-    asked.check(out)
+    asked = _Run(**common)
+    check_files([asked.objects, asked.file], out=out)
     judge = TerminalJudge(asked.question, show=say, random_state=asked.seed)
     left = f"the answers are in {asked.file}; the same command goes on from there"
     with stopped_by_ctrl_c(lambda: left):
-        found = run(asked.strategy(), judge, objects=asked.names, journal=asked.file)
-    asked.finish(found, out)
+        embedding = run(asked.strategy(), judge, objects=asked.names, journal=asked.file)
+    asked.finish(embedding, out)
 
 
 @command.command("export")
 @_common
 @click.option("--model", required=True, help="The model's name, as the endpoint knows it.")
 @click.option("--out", type=_FILE, required=True, help="File of requests to submit, JSON lines.")
-def export(model: str, out: Path, **given: Any) -> None:
+def export(model: str, out: Path, **common: Any) -> None:
     """Write the open questions about OBJECTS as requests for a batch endpoint."""
     from nearer.files import write_bytes
     from nearer.judges.chat import ChatJudge
 
-    asked = _Run(**given)
-    asked.check(out)
+    asked = _Run(**common)
+    check_files([asked.objects, asked.file], out=out)
     with asked.session(model=model) as session:
         if session.done:
             asked.finish(session.result, None)
             return
         judge = ChatJudge(model, question=asked.question, key=None, random_state=asked.seed)
-        names = asked.names
-        number = {name: i for i, name in enumerate(names)}
-        shown = [judge.option_order.show([names[i] for i in row]) for row in session.open.tolist()]
-        lines = [
-            {
-                "custom_id": "-".join(str(number[x]) for x in (one.head, one.first, one.second)),
+        number, lines = {name: i for i, name in enumerate(asked.names)}, []
+        for row in session.open.tolist():
+            shown = judge.option_order.show([asked.names[i] for i in row])
+            places = (number[name] for name in (shown.head, shown.first, shown.second))
+            request = {
+                "custom_id": "-".join(map(str, places)),
                 "method": "POST",
                 "url": "/v1/chat/completions",
-                "body": judge.request([one]),
+                "body": judge.request([shown]),
             }
-            for one in shown
-        ]
-        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-        write_bytes(out, text.encode())
+            lines.append(json.dumps(request, ensure_ascii=False) + "\n")
+        write_bytes(out, "".join(lines).encode())
         say(f"{amount(len(lines), 'question')} of round {session.n_rounds} in {out}")
 
 
@@ -156,10 +144,10 @@ def export(model: str, out: Path, **given: Any) -> None:
 @_common
 @click.argument("replies", type=_FILE)
 @click.option("--out", type=_FILE, help="Write the positions to this .csv file at the end.")
-def import_(replies: Path, out: Path | None, **given: Any) -> None:
+def import_(replies: Path, out: Path | None, **common: Any) -> None:
     """Take in REPLIES, the file that a batch endpoint gave back for OBJECTS."""
-    asked = _Run(**given)
-    asked.check(out, replies)
+    asked = _Run(**common)
+    check_files([asked.objects, asked.file, replies], out=out)
     with asked.session() as session:
         answers = _replies(replies, session.open)
         if answers:
@@ -173,12 +161,12 @@ def import_(replies: Path, out: Path | None, **given: Any) -> None:
 def _replies(path: Path, questions: Any) -> dict[tuple[int, ...], Any]:
     """Answers by question; what cannot be read is don't know, what is not open is left out."""
     from nearer.errors import InvalidInput
-    from nearer.files import read_bytes
+    from nearer.files import decoded, read_bytes
     from nearer.judges.chat import first_options
 
     answers: dict[tuple[int, ...], Any] = {}
     are_open = {(head, *sorted(pair)) for head, *pair in questions.tolist()}
-    for line_number, line in enumerate(read_bytes(path).decode("utf-8").splitlines(), 1):
+    for line_number, line in enumerate(decoded(read_bytes(path), path).splitlines(), 1):
         if not line.strip():
             continue
         try:

@@ -30,28 +30,6 @@ from nearer.errors import InvalidInput
 if TYPE_CHECKING:
     from nearer.embedding import Embedding
 
-__all__ = [
-    "INTERRUPTED",
-    "Ended",
-    "GivenPath",
-    "check_file",
-    "check_files",
-    "check_folder",
-    "dimension_figures",
-    "draw_files",
-    "json_option",
-    "make_folder",
-    "option",
-    "picture_files",
-    "print_table",
-    "say",
-    "scheduler_option",
-    "seed_option",
-    "stopped_by_ctrl_c",
-    "undetermined",
-    "visible",
-]
-
 #: the file that an interrupted run leaves in its folder, until the run is complete
 INTERRUPTED = "interrupted.npz"
 # control characters except the tab and the end of a line, and halves of characters
@@ -81,6 +59,18 @@ class GivenPath(click.Path):
         return super().convert(value, param, ctx)
 
 
+def drawing_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of commands that draw a result: `check_files` and `draw_files` take them."""
+    folder = GivenPath(exists=True, file_okay=False)
+    for each in (
+        click.option("--pictures", type=folder, help="Folder of pictures named like objects."),
+        click.option("--report", type=GivenPath(), help="A report, too: .html or .md."),
+        click.option("--map", type=GivenPath(), help="A map, too: .svg, .pdf, .png or .html."),
+    ):
+        function = each(function)
+    return function
+
+
 # --- printing ------------------------------------------------------------------------------------
 
 
@@ -100,20 +90,33 @@ def say(text: str, *, err: bool = False) -> None:
     click.echo(visible(text), err=err)
 
 
-def print_table(title: str, columns: Mapping[str, Iterable[Any]], left: Sequence[str] = ()) -> None:
-    """Print a table below its title, columns to the right but for those named in `left`.
+def show(
+    figures: Any,
+    columns: Mapping[str, Iterable[Any]],
+    lines: Iterable[str] = (),
+    *,
+    as_json: bool,
+    title: str = "",
+    left: Sequence[str] = (),
+) -> None:
+    """Print figures as JSON, or some of them as the columns of a table, with lines below it.
 
-    Whole numbers have commas, others three digits; "–" is what is not known.
+    Whole numbers have commas, others three digits; "–" is what is not known. Columns are aligned on
+    the right but for those that `left` names.
     """
-    if title:
-        say(title)
+    if as_json:
+        from nearer.files import json_text  # imports NumPy
+
+        click.echo(json_text(figures))
+        return
     padded = []
-    for name, values in columns.items():
-        cells = [name, *map(_shown, values)]
-        width, pad = max(map(len, cells)), str.ljust if name in left else str.rjust
+    for head, values in columns.items():
+        cells = [head, *map(_shown, values)]
+        width, pad = max(map(len, cells)), str.ljust if head in left else str.rjust
         padded.append([pad(cell, width) for cell in cells])
-    for line in zip(*padded, strict=True):
-        say("  ".join(line).rstrip())
+    rows = ("  ".join(line).rstrip() for line in zip(*padded, strict=True))
+    for text in (*([title] if title else []), *rows, *lines):
+        say(text)
 
 
 def _shown(value: Any) -> str:
@@ -196,7 +199,7 @@ def check_folder(folder: Path, names: Iterable[str], reads: Sequence[Path]) -> N
     if not os.access(there, os.W_OK | os.X_OK):
         raise InvalidInput(f"--out {folder}: is not writable; choose another folder")
     for name in (*names, INTERRUPTED):
-        check_file("--out", folder / name, reads)
+        _check_not_read(f"--out {folder / name}", folder / name, reads)
 
 
 def make_folder(folder: Path) -> None:
@@ -209,36 +212,34 @@ def make_folder(folder: Path) -> None:
         ) from error
 
 
-def check_file(option: str, file: Path, reads: Iterable[Path]) -> None:
-    """Refuse to write over a file that is read; `option` is the option that names the file."""
-    if file.exists() and any(read.exists() and file.samefile(read) for read in reads):
-        raise InvalidInput(
-            f"{option} {file}: is a file that is read, and would be overwritten; name another"
-        )
-
-
-def check_files(map_file: Path | None, report_file: Path | None, reads: Sequence[Path]) -> None:
-    """Refuse a map and a report that cannot be written, or would overwrite another file."""
-    kinds = {"--map": (".svg", ".pdf", ".png", ".html"), "--report": (".html", ".md")}
+def check_files(reads: Sequence[Path], **files: Path | None) -> None:
+    """Refuse files, by the options that name them, that cannot be written or lie over others."""
+    kinds = {"map": (".svg", ".pdf", ".png", ".html"), "report": (".html", ".md")}
     taken: dict[str, str] = {}
-    for option, file in (("--map", map_file), ("--report", report_file)):
+    for name, file in files.items():
         if file is None:
             continue
-        if file.suffix.lower() not in kinds[option]:
-            raise InvalidInput(f"{option} {file}: must end in one of {', '.join(kinds[option])}")
+        option = f"--{name} {file}"
+        if name in kinds and file.suffix.lower() not in kinds[name]:
+            raise InvalidInput(f"{option}: must end in one of {', '.join(kinds[name])}")
         if not os.access(file.absolute().parent, os.W_OK | os.X_OK):
-            raise InvalidInput(f"{option} {file}: its folder must exist and be writable")
+            raise InvalidInput(f"{option}: its folder must exist and be writable")
         if file.is_dir():
-            raise InvalidInput(f"{option} {file}: is a folder; name a file, there or elsewhere")
-        is_markdown = file.suffix.lower() == ".md"  # which has its pictures beside it
-        ends = ("map.svg", "map.png", "dimension.svg") if is_markdown else ()
+            raise InvalidInput(f"{option}: is a folder; name a file, there or elsewhere")
+        has_pictures = name == "report" and file.suffix.lower() == ".md"  # as files beside it
+        ends = ("map.svg", "map.png", "dimension.svg", "people.svg") if has_pictures else ()
         for written in (file, *(file.with_name(f"{file.stem}-{end}") for end in ends)):
-            check_file(option, written, reads)
+            _check_not_read(f"--{name} {written}", written, reads)
             if (real := os.path.realpath(written)) in taken:
-                raise InvalidInput(
-                    f"{option} {file}: would write over {taken[real]}; give them two names"
-                )
-            taken[real] = f"{option} {file}"
+                raise InvalidInput(f"{option}: would write over {taken[real]}; give them two names")
+            taken[real] = option
+
+
+def _check_not_read(option: str, file: Path, reads: Sequence[Path]) -> None:
+    if file.exists() and any(read.exists() and file.samefile(read) for read in reads):
+        raise InvalidInput(
+            f"{option}: is a file that is read, and would be overwritten; name another"
+        )
 
 
 def picture_files(names: list[str], folder: Path | None, source: Path) -> list[Path | None] | None:
@@ -260,22 +261,15 @@ def picture_files(names: list[str], folder: Path | None, source: Path) -> list[P
 
 
 def draw_files(
-    embedding: Embedding,
-    name: str,
-    map_file: Path | None,
-    report_file: Path | None,
-    look: dict[str, Any],
-    **origin: Any,
+    embedding: Embedding, name: str, files: Mapping[str, Path | None], look: Any, **origin: Any
 ) -> None:
     """Write the map and the report that were asked for; `look` is what maps are drawn with."""
     from nearer.plotting import save
 
-    labels = list(map(str, embedding.object_names))
-    if map_file is not None and map_file.suffix.lower() == ".html":
-        title = f"Map of {name}"
-        save(embedding.plot(interactive=True, labels=labels, title=title, **look), map_file)
-    elif map_file is not None:
-        save(embedding.plot(labels=labels, **look), map_file)
-    if report_file is not None:
-        pictures = look["pictures"]
-        embedding.report(report_file, title=f"Report on {name}", pictures=pictures, **origin)
+    if (file := files["map"]) is not None:
+        page: dict[str, Any] = {"labels": list(map(str, embedding.object_names)), **look}
+        if file.suffix.lower() == ".html":
+            page |= {"interactive": True, "title": f"Map of {name}"}
+        save(embedding.plot(**page), file)
+    if (file := files["report"]) is not None:
+        embedding.report(file, title=f"Report on {name}", pictures=look["pictures"], **origin)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from itertools import product
 from typing import Any
@@ -10,9 +9,10 @@ from typing import Any
 import click
 
 from nearer.checks import amount
-from nearer.cli.output import json_option, option, print_table, say, scheduler_option, seed_option
+from nearer.cli.output import json_option, option, scheduler_option, seed_option, show
 
-__all__ = ["command"]
+# what is printed as JSON; the columns of a table by their heads; lines below it
+Plan = tuple[dict[str, Any], dict[str, list[Any]], list[str]]
 
 _several = partial(option, multiple=True)
 _above_0 = click.FloatRange(0, min_open=True)
@@ -38,17 +38,15 @@ _share = click.FloatRange(0, 1, min_open=True, max_open=True)
 def command(
     n_objects: int | None,
     pilot: str | None,
-    people: tuple[int, ...],
     dimensions: tuple[int, ...],
     noises: tuple[float, ...],
-    cost: float | None,
     hours: float | None,
     tasks: str | None,
     most: int | None,
-    targets: tuple[float, ...],
+    seed: int | None,
     as_json: bool,
     scheduler: str | None,
-    **how: Any,
+    **options: Any,
 ) -> None:
     """Say how many answers a map needs.
 
@@ -65,7 +63,6 @@ def command(
     from nearer.algorithms.adaptive import TOGETHER
     from nearer.scale.cluster import scheduler as sent_to
 
-    how["n_repeats"], how["random_state"] = how.pop("n_repeats"), how.pop("seed")
     if hours is not None and most is not None:
         raise click.UsageError("--answers and --hours both say how large the study is")
     if hours is None and tasks is not None:
@@ -73,51 +70,30 @@ def command(
     if (pilot is None) == (n_objects is None):
         raise click.UsageError("plan from --objects or from a --pilot: give one of them")
     if pilot is not None or n_objects is None:
-        report, title, columns, lines = _from_pilot(str(pilot), people, most, targets, how)
-        _show(report, title, columns, lines, as_json=as_json)
+        plan = _from_pilot(str(pilot), options["people"], most, options["targets"], seed)
+        show(*plan, as_json=as_json, title=f"studies like {pilot}")
         return
     expected = [(d, wrong) for wrong, d in product(noises, dimensions) if d < n_objects]
-    wanted = hours is not None or most is not None
-    if wanted and len(expected) != 1:
+    is_sized, title = hours is not None or most is not None, f"{n_objects:,} objects"
+    if is_sized and len(expected) != 1:
         raise click.UsageError("studies are simulated with one --dim and one --noise: add them")
-    if len(expected) != 1 or (n_objects > TOGETHER and not wanted):
-        report, title, columns, lines = _forecast(n_objects, expected, cost)
-    else:
-        study = (n_objects, *expected[0])
-        with sent_to(scheduler):
-            if hours is not None:
-                report, title, columns, lines = _compare(study, hours, tasks, how)
-            else:
-                report, title, columns, lines = _count(study, most, targets, how)
-        named = dict(zip(("n_objects", "n_components", "noise"), study, strict=True))
-        report = named | report
-        d, wrong = expected[0]
-        title = f"{n_objects:,} objects, {amount(d, 'dimension')}, {wrong:.0%} wrong answers{title}"
-    _show(report, title, columns, lines, as_json=as_json)
-
-
-def _show(
-    report: dict[str, Any],
-    title: str,
-    columns: dict[str, list[Any]],
-    lines: list[str],
-    *,
-    as_json: bool,
-) -> None:
-    """Print a plan."""
-    if as_json:
-        click.echo(json.dumps(report))
+    if len(expected) != 1 or (n_objects > TOGETHER and not is_sized):
+        show(*_forecast(n_objects, expected, options["cost"]), as_json=as_json, title=title)
         return
-    print_table(title, columns, left=("task",))
-    for line in lines:
-        say(line)
+    d, wrong = expected[0]
+    title += f", {amount(d, 'dimension')}, {wrong:.0%} wrong answers"
+    how = {"n_repeats": options["n_repeats"], "random_state": seed}
+    with sent_to(scheduler):
+        if hours is None:
+            figures, columns, lines = _count(n_objects, d, wrong, most, options["targets"], how)
+        else:
+            figures, columns, lines = _compare(n_objects, d, wrong, hours, tasks, how)
+            title += f", {hours:g} hours"
+    study = {"n_objects": n_objects, "n_components": d, "noise": wrong}
+    show(study | figures, columns, lines, as_json=as_json, title=title, left=("task",))
 
 
-# what is printed as JSON; title, columns and lines below the table
-Shown = tuple[dict[str, Any], str, dict[str, list[Any]], list[str]]
-
-
-def _forecast(n: int, expected: list[tuple[int, float]], cost: float | None) -> Shown:
+def _forecast(n: int, expected: list[tuple[int, float]], cost: float | None) -> Plan:
     from nearer.algorithms.plan import forecast
 
     rows: list[dict[str, Any]] = []
@@ -130,7 +106,7 @@ def _forecast(n: int, expected: list[tuple[int, float]], cost: float | None) -> 
     heads |= {} if cost is None else {"cost": "cost"}
     columns = {head: [row[key] for row in rows] for head, key in heads.items()}
     lines = ["a rough estimate for nearer embed without a budget: a run may take half as many more"]
-    return {"n_objects": n, "forecast": rows}, f"{n:,} objects", columns, lines
+    return {"n_objects": n, "forecast": rows}, columns, lines
 
 
 def _from_pilot(
@@ -138,79 +114,65 @@ def _from_pilot(
     people: tuple[int, ...],
     most: int | None,
     targets: tuple[float, ...],
-    how: dict[str, Any],
-) -> Shown:
+    seed: int | None,
+) -> Plan:
     from nearer import fit
     from nearer.algorithms.plan import plan_pilot
 
-    seed = how["random_state"]
-    found = fit(pilot, random_state=seed)
-    plan = plan_pilot(found, n_people=people or None, most=most, random_state=seed)
-    rows = [(i, j) for i in range(len(plan.n_people)) for j in range(len(plan.n_answers))]
-    columns: dict[str, list[Any]] = {
-        "people": [int(plan.n_people[i]) for i, _ in rows],
-        "answers": [int(plan.n_answers[j]) for _, j in rows],
-    }
-    for head, values in (("of further people's answers", plan.accuracy), ("τ", plan.tau)):
-        limits = [values[i, j].round(3).tolist() for i, j in rows]
+    embedding = fit(pilot, random_state=seed)
+    plan = plan_pilot(embedding, n_people=people or None, most=most, random_state=seed)
+    figures = {"n_people": plan.n_people.tolist(), "n_answers": plan.n_answers.tolist()}
+    sizes = list(product(figures["n_people"], figures["n_answers"]))
+    columns: dict[str, list[Any]] = {"people": [n for n, _ in sizes]}
+    columns["answers"] = [m for _, m in sizes]
+    for head, name in {"of further people's answers": "accuracy", "τ": "tau"}.items():
+        values = getattr(plan, name)
+        figures[name] = values.round(4).tolist()
+        limits = values.reshape(-1, 3).tolist()
         columns[head] = [f"{middle:.3f} ({low:.3f} to {high:.3f})" for low, middle, high in limits]
-    report = {"n_people": plan.n_people.tolist(), "n_answers": plan.n_answers.tolist()}
-    report |= {"accuracy": plan.accuracy.round(4).tolist(), "tau": plan.tau.round(4).tolist()}
-    needed = {n: {str(t): plan.needed(t, n) for t in targets} for n in report["n_people"]}
     lines = ["in brackets: intervals that hold 80 times in 100"]
-    for n, sizes in needed.items():
-        said = [f"τ {t} " + (f"about {m:,}" if m else "more than that") for t, m in sizes.items()]
+    needed = {n: {str(t): plan.needed(t, n) for t in targets} for n in figures["n_people"]}
+    for n, answers in needed.items():
+        said = [f"τ {t} " + (f"about {m:,}" if m else "more than that") for t, m in answers.items()]
         lines.append(f"answers needed of {amount(n, 'person', 'people')}: {', '.join(said)}")
-    return report | {"needed": needed}, f"studies like {pilot}", columns, lines
+    return figures | {"needed": needed}, columns, lines
 
 
 def _count(
-    study: tuple[int, int, float], most: int | None, targets: tuple[float, ...], how: dict[str, Any]
-) -> Shown:
+    n: int, d: int, wrong: float, most: int | None, targets: tuple[float, ...], how: dict[str, Any]
+) -> Plan:
     from nearer.algorithms.plan import plan_study
 
-    plan = plan_study(*study, most=most, **how)
-    needed = {target: plan.needed(target) for target in targets}
-    report: dict[str, Any] = {
-        "n_answers": plan.n_answers.tolist(),
-        "accuracy": plan.accuracy.round(4).tolist(),
-        "agreement": plan.agreement.round(4).tolist(),
-        "tau": plan.tau.round(4).tolist(),
-        "ceiling": round(plan.ceiling, 4),
-        "needed": {str(target): size for target, size in needed.items()},
-    }
+    plan = plan_study(n, d, wrong, most=most, **how)
+    figures = {"n_answers": plan.n_answers.tolist()}
+    for name in ("accuracy", "agreement", "tau"):
+        figures[name] = getattr(plan, name).round(4).tolist()
     heads = {"answers": "n_answers", "of the truth": "accuracy", "τ": "tau"}
-    columns = {head: report[key] for head, key in {**heads, "of people's": "agreement"}.items()}
+    columns = {head: figures[key] for head, key in {**heads, "of people's": "agreement"}.items()}
     lines = [f"perfect knowledge predicts {plan.ceiling:.3f} of people's answers"]
+    needed = {str(target): plan.needed(target) for target in targets}
     for target, size in needed.items():
         answers = "more than that" if size is None else f"about {size:,} answers"
-        lines.append(f"{target:.0%} of the truth: {answers}")
-    return report, "", columns, lines
+        lines.append(f"{float(target):.0%} of the truth: {answers}")
+    return {**figures, "ceiling": round(plan.ceiling, 4), "needed": needed}, columns, lines
 
 
 def _compare(
-    study: tuple[int, int, float], hours: float, tasks: str | None, how: dict[str, Any]
-) -> Shown:
+    n: int, d: int, wrong: float, hours: float, tasks: str | None, how: dict[str, Any]
+) -> Plan:
     from nearer.algorithms.plan import TASKS_TRIED, plan_tasks
 
     named = [name.strip() for name in tasks.split(",")] if tasks else TASKS_TRIED
-    plan = plan_tasks(*study, hours, tasks=named, **how)
-    accuracy, tau = plan.accuracy.mean(axis=0), plan.tau.mean(axis=0)
-    best = plan.tasks[plan.best]
-    report: dict[str, Any] = {
-        "hours": hours,
-        "tasks": list(plan.tasks),
-        "n_screens": plan.n_screens.tolist(),
-        "accuracy": accuracy.round(4).tolist(),
-        "tau": tau.round(4).tolist(),
-        "best": best,
-        "level_with_it": list(plan.level),
-    }
+    plan = plan_tasks(n, d, wrong, hours, tasks=named, **how)
+    figures = {"tasks": list(plan.tasks), "n_screens": plan.n_screens.tolist()}
+    for name in ("accuracy", "tau"):
+        figures[name] = getattr(plan, name).mean(axis=0).round(4).tolist()
     heads = {"task": "tasks", "screens": "n_screens", "of the truth": "accuracy", "τ": "tau"}
-    columns = {head: report[key] for head, key in heads.items()}
-    simulations = amount(how["n_repeats"], "simulation")
+    columns = {head: figures[key] for head, key in heads.items()}
+    best, simulations = plan.tasks[plan.best], amount(how["n_repeats"], "simulation")
     certainty = f"better than all others at a level of 95 % in {simulations}"
     if plan.level:
         certainty = f"not distinguished from it by {simulations}: {', '.join(plan.level)}"
     times = "screens last as long as recorded for dishes of food, see nearer.Pace"
-    return report, f", {hours:g} hours", columns, [f"best: {best}", certainty, times]
+    figures |= {"hours": hours, "best": best, "level_with_it": list(plan.level)}
+    return figures, columns, [f"best: {best}", certainty, times]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -16,24 +16,22 @@ import click
 from nearer.checks import amount
 from nearer.cli.output import (
     GivenPath,
-    check_file,
     check_files,
     dimension_figures,
     draw_files,
+    drawing_options,
     json_option,
     option,
     picture_files,
-    print_table,
     say,
+    show,
 )
 from nearer.errors import InvalidInput
-from nearer.files import write_bytes
+from nearer.files import json_text, write_bytes
 
-__all__ = ["command"]
-
-STUDY = GivenPath(dir_okay=False)
-_study = click.argument("study", type=STUDY)
-_out = click.option("--out", type=STUDY, help="CSV; without it, standard output.")
+_file = GivenPath(dir_okay=False)
+_study = click.argument("study", type=_file)
+_out = click.option("--out", type=_file, help="CSV; without it, standard output.")
 _EXPORTS = click.Choice(["triplets", "answers", "salmon", "triplettools", "replies"])
 
 
@@ -63,11 +61,7 @@ def command() -> None:
 @click.option("--questions", type=GivenPath(), help="CSV of own questions: head, a, b.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="One setting.")
 def new(
-    study: Path,
-    items: Path,
-    config: Path | None,
-    questions: Path | None,
-    settings: tuple[str, ...],
+    study: Path, items: Path, config: Path | None, questions: Path | None, settings: Sequence[str]
 ) -> None:
     """Make the file STUDY from things to compare.
 
@@ -78,15 +72,15 @@ def new(
     from nearer.study.items import read_items, read_questions
     from nearer.study.store import new_study
 
-    found, given, notes = read_items(items)
+    things, settings_of_file, notes = read_items(items)
     for note in notes:
         say(f"{items}: {note}", err=True)
-    own = read_questions(questions, [item.name for item in found]) if questions else []
+    own = read_questions(questions, [item.name for item in things]) if questions else []
     stated = read_yaml(config) if config else {}
-    checked = Config.of({**given, **stated, **_read_settings(settings, "--set ")})
-    new_study(study, found, checked, own)
+    checked = Config.of({**settings_of_file, **stated, **_read_settings(settings, "--set ")})
+    new_study(study, things, checked, own)
     each = amount(checked.questions, "question")
-    say(f"{study}: {len(found)} items, method {checked.method}, {each} a person.")
+    say(f"{study}: {len(things)} items, method {checked.method}, {each} a person.")
     say(f"Serve it: nearer study serve {study}")
 
 
@@ -122,7 +116,7 @@ def serve(
 
         def announce() -> None:
             if as_json:
-                click.echo(json.dumps({"port": port, "study": f"{base}/", "setup": setup}))
+                click.echo(json_text({"port": port, "study": f"{base}/", "setup": setup}))
                 return
             say(f"Participants: {base}/\nDashboard:    {base}/dashboard")
             if host in ("127.0.0.1", "::1", "localhost"):
@@ -143,18 +137,18 @@ def status(study: Path, show_people: bool, as_json: bool) -> None:
     import jinja2
 
     from nearer.study.exports import overview, people_report
-    from nearer.study.store import connect, replay
+    from nearer.study.store import replay
 
-    with closing(connect(study, read_only=True)) as db:
-        now, people = time.time(), people_report(db)
-        found = overview(db, replay(db).summary(now), now, people)
-    found["participants"] = [vars(p) for p in people] if show_people or as_json else []
+    with _reading(study) as db:
+        people = people_report(db)
+        figures = overview(db, replay(db).summary(now := time.time()), now, people)
+    figures["participants"] = [vars(p) for p in people] if show_people or as_json else []
     if as_json:
-        click.echo(json.dumps(found))
+        click.echo(json_text(figures))
         return
     pages = jinja2.PackageLoader("nearer.study", "pages")
     texts = jinja2.Environment(loader=pages, trim_blocks=True, lstrip_blocks=True, autoescape=False)
-    say(texts.get_template("status.txt").render(study=study, **found))
+    say(texts.get_template("status.txt").render(study=study, **figures))
 
 
 @command.command()
@@ -165,11 +159,11 @@ def status(study: Path, show_people: bool, as_json: bool) -> None:
 def export(study: Path, name: str, identities: bool, out: Path | None) -> None:
     """Write the answers as CSV."""
     from nearer.study.exports import export_csv, replies_csv
-    from nearer.study.store import connect
 
+    check_files([study], out=out)
     make = replies_csv if name == "replies" else partial(export_csv, name=name)
-    with closing(connect(study, read_only=True)) as db:
-        _write(out, study, make(db, identities=identities))
+    with _reading(study) as db:
+        _write(out, make(db, identities=identities))
 
 
 @command.command()
@@ -177,50 +171,40 @@ def export(study: Path, name: str, identities: bool, out: Path | None) -> None:
 @click.option("--dim", type=click.IntRange(1), help="Dimensions; without it, estimated.")
 @option("--seed", default=0)
 @_out
-@click.option("--map", "map_file", type=GivenPath(), help="A map, too: .svg, .pdf, .png or .html.")
-@click.option("--report", "report_file", type=GivenPath(), help="A report, too: .html or .md.")
-@click.option("--pictures", type=GivenPath(exists=True, file_okay=False), help="Named as items.")
+@drawing_options
 @json_option
 def embed(
-    study: Path,
-    dim: int | None,
-    seed: int,
-    out: Path | None,
-    map_file: Path | None,
-    report_file: Path | None,
-    pictures: Path | None,
-    as_json: bool,
+    study: Path, dim: int | None, seed: int, out: Path | None, as_json: bool, **drawings: Any
 ) -> None:
     """Fit positions to the answers and write them as CSV; how good they are is said beside."""
     from nearer.study.exports import positions_csv
-    from nearer.study.store import connect, read_config, stored_items
+    from nearer.study.store import read_config, stored_items
     from nearer.study.worker import EVERY_KIND, FEWEST, collected, fit_map, map_figures
 
-    if out is not None:  # before the work of a fit
-        check_file("--out", out, [study])
-    check_files(map_file, report_file, [study])
-    with closing(connect(study, read_only=True)) as db:
+    folder = drawings.pop("pictures")
+    check_files([study], out=out, **drawings)
+    with _reading(study) as db:
         names = [item["name"] for item in stored_items(db)]
         answers, config = collected(db, EVERY_KIND, names=names), read_config(db)
-    found = fit_map(answers, len(names), dim or config.n_components, seed)
-    if found is None:
-        some = amount(answers.decided, "answer")
+    embedding = fit_map(answers, len(names), dim or config.n_components, seed)
+    some = amount(answers.decided, "answer")
+    if embedding is None:
         raise InvalidInput(f"{study}: has {some}; a map needs at least {FEWEST}")
-    found.details["task"] = str(config.as_task)
-    figures = map_figures(found, answers) | dimension_figures(found)
-    positions, held = figures.pop("positions"), found.held_out
+    embedding.details["task"] = str(config.as_task)
+    figures = map_figures(embedding, answers) | dimension_figures(embedding)
+    positions, held = figures.pop("positions"), embedding.held_out
     figures["accuracy_interval"] = None if held is None else [held.low, held.high]
     if out is not None or not as_json:
-        _write(out, study, positions_csv(names, positions))
-    look = {"pictures": picture_files(names, pictures, study)}
-    draw_files(found, study.name, map_file, report_file, look)
+        _write(out, positions_csv(names, positions))
+    look = {"pictures": picture_files(names, folder, study)}
+    draw_files(embedding, study.name, drawings, look)
     if as_json:
         written = str(out) if out else None
-        click.echo(json.dumps({"n_objects": len(names), "out": written, **figures}))
+        click.echo(json_text({"n_objects": len(names), "out": written, **figures}))
         return
-    said = f"{amount(answers.decided, 'answer')}, {amount(found.dimension, 'dimension')}"
-    if found.determined is False:
-        said += f" ({found.dimension_low} to {found.dimension_high} are possible)"
+    said = f"{some}, {amount(embedding.dimension, 'dimension')}"
+    if embedding.determined is False:
+        said += f" ({embedding.dimension_low} to {embedding.dimension_high} are possible)"
     if held is not None:
         said += f", {held.accuracy:.1%} of held-out answers predicted"
         said += f" ({held.low:.1%} to {held.high:.1%})"
@@ -229,7 +213,7 @@ def embed(
 
 @command.command()
 @_study
-@click.argument("copy", type=STUDY)
+@click.argument("copy", type=_file)
 def backup(study: Path, copy: Path) -> None:
     """Copy STUDY to COPY, consistently, also while it is being served."""
     from nearer.study.store import back_up
@@ -249,30 +233,24 @@ def backup(study: Path, copy: Path) -> None:
 @option("--dropout", default=0.1, help="Share who leave before the end.")
 @option("--seed", default=0)
 @json_option
-def simulate(study: Path, positions: Path | None, as_json: bool, **how: Any) -> None:
+def simulate(study: Path, positions: Path | None, as_json: bool, **crowd: Any) -> None:
     """Try a copy of STUDY out on simulated people, to plan how many answers it needs."""
     from nearer.datasets.points import read_points
     from nearer.study.simulate import plan
 
     known = None if positions is None else read_points(positions)
     with tempfile.TemporaryDirectory() as folder:
-        found = plan(study, Path(folder), positions=known, **how)
-    if as_json:
-        click.echo(json.dumps(found))
-        return
-    named = {
-        "counted": "n_triplets",
-        "screens": "answers",
-        "people": "people",
-        "hours": "hours",
-        "agrees with the truth": "truth",
-        "agrees with people": "holdout",
-    }
-    columns = {name: [row[key] for row in found["curve"]] for name, key in named.items()}
-    people = amount(found["people"], "person", "people")
-    print_table(f"{found['stored']} screens of {found['task']!r}, {people}", columns)
-    say(f"{found['counted']} screens count; the others are hold-outs, repeats and checks. Hours "
-        f"are people's, at {found['seconds_an_answer']:.1f} s a screen.")  # fmt: skip
+        figures = plan(study, Path(folder), positions=known, **crowd)
+    heads = {"counted": "n_triplets", "screens": "answers", "people": "people", "hours": "hours"}
+    heads |= {"agrees with the truth": "truth", "agrees with people": "holdout"}
+    columns = {head: [row[key] for row in figures["curve"]] for head, key in heads.items()}
+    people = amount(figures["people"], "person", "people")
+    title = f"{figures['stored']} screens of {figures['task']!r}, {people}"
+    line = (
+        f"{figures['counted']} screens count; the others are hold-outs, repeats and checks. Hours "
+        f"are people's, at {figures['seconds_an_answer']:.1f} s a screen."
+    )
+    show(figures, columns, [line], as_json=as_json, title=title)
 
 
 @command.command()
@@ -283,7 +261,7 @@ def withdraw(study: Path, person: str) -> None:
     """Erase a PERSON, named by pseudonym or by the panel's name, and all their answers."""
     from nearer.study.actions import withdraw as erase
 
-    with _writer(study) as store:
+    with _writing(study) as store:
         number = _person(store.reader(), study, person)
         erased = store.write(lambda ledger: erase(ledger, number))
     say(f"{person}: {amount(erased, 'answer')} erased. Older backups still hold them.")
@@ -292,13 +270,13 @@ def withdraw(study: Path, person: str) -> None:
 @command.command("set")
 @_study
 @click.argument("settings", nargs=-1, required=True, metavar="NAME=VALUE...")
-def set_settings(study: Path, settings: tuple[str, ...]) -> None:
+def set_settings(study: Path, settings: Sequence[str]) -> None:
     """Change settings of STUDY, also while it is being served; every change is recorded."""
     from nearer.study.actions import change_settings
 
-    given = _read_settings(settings)
-    with _writer(study) as store:
-        changes = store.write(lambda ledger: change_settings(ledger, given))
+    wanted = _read_settings(settings)
+    with _writing(study) as store:
+        changes = store.write(lambda ledger: change_settings(ledger, wanted))
     for name, value in changes.items():
         say(f"{name}: {value!r}")
     if not changes:
@@ -312,9 +290,9 @@ def import_(study: Path, answers: Path) -> None:
     """Add earlier ANSWERS to STUDY: a CSV with head, winner, loser, and if you like person."""
     from nearer.study.items import import_answers, read_answers
 
-    with _writer(study) as store:
-        found = read_answers(answers, [item["name"] for item in store.facts.items])
-        added = store.write(lambda ledger: import_answers(ledger, found))
+    with _writing(study) as store:
+        earlier = read_answers(answers, [item["name"] for item in store.facts.items])
+        added = store.write(lambda ledger: import_answers(ledger, earlier))
     say(f"{study}: {amount(added, 'answer')} added")
 
 
@@ -327,32 +305,38 @@ def link(study: Path, person: str) -> None:
     Put it after the study's address. It is like a key: send it to that person only.
     """
     from nearer.study.auth import Signer
-    from nearer.study.store import connect
 
-    with closing(connect(study, read_only=True)) as db:
+    with _reading(study) as db:
         number = _person(db, study, person)
         key = db.execute("SELECT value FROM secrets WHERE name = 'sign'").fetchone()[0]
     say(f"?resume={Signer(key).sign('resume', {'id': number})}")
 
 
-def _writer(study: Path) -> Any:
+def _reading(study: Path) -> Any:
+    """The study's database, which is closed at the end of a with statement."""
+    from nearer.study.store import connect
+
+    return closing(connect(study, read_only=True))
+
+
+def _writing(study: Path) -> Any:
     """The study's writer, which is closed at the end of a with statement."""
     from nearer.study.store import Store
 
     return closing(Store(study))
 
 
-def _read_settings(given: tuple[str, ...], where: str = "") -> dict[str, Any]:
+def _read_settings(texts: Sequence[str], where: str = "") -> dict[str, Any]:
     """NAME=VALUE, the value as YAML reads it."""
     from nearer.study.config import parse_yaml
 
-    found = {}
-    for setting in given:
-        name, equals, value = setting.partition("=")
+    settings = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
         if not equals:
-            raise InvalidInput(f"{where}{setting!r}: must be NAME=VALUE")
-        found[name] = parse_yaml(f"{where}{setting[:80]!r}", value)
-    return found
+            raise InvalidInput(f"{where}{text!r}: must be NAME=VALUE")
+        settings[name] = parse_yaml(f"{where}{text[:80]!r}", value)
+    return settings
 
 
 def _person(db: Any, study: Path, name: str) -> int:
@@ -369,10 +353,8 @@ def _person(db: Any, study: Path, name: str) -> int:
     return int(rows[0][0])
 
 
-def _write(out: Path | None, study: Path, text: str) -> None:
-    """Write or print a table; never over the study that it is made from."""
+def _write(out: Path | None, table: str) -> None:
     if out is None:
-        click.echo(text, nl=False)
-        return
-    check_file("--out", out, [study])
-    write_bytes(out, text.encode())
+        click.echo(table, nl=False)
+    else:
+        write_bytes(out, table.encode())
