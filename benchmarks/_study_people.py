@@ -182,7 +182,7 @@ class _Person:
     def _choice(self, trial: dict[str, Any]) -> dict[str, Any]:
         """What the page would send for what is chosen."""
         two = trial["task"] == "two"
-        things = [trial["left"], trial["right"]] if two else trial["shown"]
+        things = trial["shown"]
         shown = [recognise(thing) for thing in things]
         query = -1 if trial["head"] is None else recognise(trial["head"])
         said = self.people.says(query, shown, trial.get("choose", 1))

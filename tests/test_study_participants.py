@@ -44,9 +44,8 @@ def test_practice_is_the_studys_task_with_a_plain_answer(tmp_path, task, things,
     practice = web.client.get("/api/study").json()["practice"]
     assert len(practice) == 5
     for trial in practice:
-        assert (trial["task"], trial.get("choose", 1)) == (task, choose)
-        shown = trial.get("shown") or [trial["left"], trial["right"]]
-        ids = [thing["id"] for thing in shown]
+        assert (trial["task"], trial["choose"]) == (task, choose)
+        ids = [thing["id"] for thing in trial["shown"]]
         assert len(ids) == things
         assert ids.count(trial["expected"]) == 1
         places.add(ids.index(trial["expected"]))

@@ -215,3 +215,16 @@ def test_answers_beyond_what_was_agreed_are_not_taken(plain, end):
     with pytest.raises(Refusal, match="came too late"):
         plain.answer(person, second.lease)
     assert plain.board.answers == (end == "finished")
+
+
+def test_fewer_questions_than_somebody_answered_end_their_part(plain):
+    person = plain.join()
+    first, second = plain.hand_out(person)
+    plain.answer(person, first.lease)
+    plain.write(change_settings, {"questions": 1})
+    with pytest.raises(Refusal, match="came too late"):
+        plain.answer(person, second.lease)
+    assert plain.hand_out(person) == []
+    assert plain.write(stage, person)[0] in ("finished", "instructions")
+    assert plain.board.people[person].finished
+    assert plain.board.answers == 1

@@ -76,7 +76,7 @@ def test_a_catch_trial_looks_like_every_other_one(tmp_path):
     headers = web.join()
     for _ in range(30):
         trial = web.client.get("/api/me", headers=headers).json()["trials"][0]
-        things = [trial["head"], trial["left"], trial["right"]]
+        things = [trial["head"], *trial["shown"]]
         assert len({thing["id"] for thing in things}) == 3
         assert len({thing["src"] for thing in things}) == 3
         assert web.client.get(things[0]["src"]).headers["content-type"] == "image/png"

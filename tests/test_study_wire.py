@@ -84,6 +84,22 @@ def test_a_half_request_is_hung_up_on(server):
         assert wire.recv(100) == b"", "closed by the server after thirty seconds"
 
 
+def test_a_head_comes_without_its_body(server):
+    said = say(server.port, b"HEAD /login HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+    assert b" 200 " in said.splitlines()[0]
+    assert said.endswith(b"\r\n\r\n")
+
+
+@pytest.mark.parametrize("host", [b"", b"host: [\r\n", b"host: a b\r\n"])
+@pytest.mark.parametrize("path", [b"/", b"/none", b"/login", b"/dashboard"])
+def test_a_request_without_a_true_host_is_answered(server, path, host):
+    head = b" HTTP/1.0\r\naccept: text/html\r\norigin: http://[\r\n" + host + b"\r\n"
+    for method in (b"GET ", b"POST "):
+        said = say(server.port, method + path + head)
+        assert b" 500 " not in said.splitlines()[0]
+    assert server.said() == ""
+
+
 def test_trailers_without_end_are_cut_off(server):
     """They come after the body, where no limit on the head holds."""
     before = memory(server.process)

@@ -813,8 +813,8 @@ def answer_all(client, X, person):
     n = 0
     while trials := client.get("/api/me", headers=headers).json()["trials"]:
         trial = trials[0]
-        shown = (trial[part]["text"] for part in ("head", "left", "right"))
-        head, left, right = (int(word.removeprefix("word ")) for word in shown)
+        texts = [thing["text"] for thing in (trial["head"], *trial["shown"])]
+        head, left, right = (int(word.removeprefix("word ")) for word in texts)
         near = np.linalg.norm(X[head] - X[left]) < np.linalg.norm(X[head] - X[right])
         answer = {"lease": trial["lease"], "choice": "left" if near else "right"}
         body = {"answers": [answer | {"response_ms": 800 + n}]}

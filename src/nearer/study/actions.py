@@ -11,11 +11,6 @@ key of its own that never leaves it, or with a personal link.
 and when the answer came. A time longer than that is not true: it is kept as what it is, or refused.
 How fast somebody answers is judged by the server's clock: answers that come together after a pause
 without network share the time since the last one that came before them.
-
-*Questions.* A person's next question is what the plan of checks says (see `checks_due`), and mostly
-a real one: the first that the method posed and they have not answered. When the method has none in
-stock they are given a question drawn at random that nobody was asked, and when all have been asked
-one more vote where it teaches most. A person for whom nothing is left is finished, with thanks.
 """
 
 from __future__ import annotations
@@ -44,6 +39,7 @@ from nearer.study.board import (
 from nearer.study.config import CHANGEABLE, Config
 from nearer.study.items import Item
 from nearer.study.store import insert_items, stored_items
+from nearer.study.words import Short, parse
 
 #: panel: (its parameter for the person, further parameters that are kept)
 PANELS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -52,16 +48,12 @@ PANELS: dict[str, tuple[str, tuple[str, ...]]] = {
     "sona": ("survey_code", ()),
     "link": ("participant", ()),
 }
-_LONGEST = 200
 FEWEST_CATCH = 2  # catch trials that the flag needs
 FEWEST_REPEATS = 4  # repeats that both times were decided, which the flag needs
-_LONG_ENOUGH = 20  # questions below which there is no room for so many checks
 GAP = 5  # questions between one and its repeat, at least
 #: questions a person holds at a time: the one on the page and the one that is being loaded
 AHEAD = 2
 _TRIES = 64  # questions drawn at random, of which the first or best that fits is taken
-# A browser's clock may run a little faster than the server's.
-_SLACK, _SLACK_MS = 1.01, 50.0
 
 
 class Identity(NamedTuple):
@@ -75,13 +67,8 @@ class Identity(NamedTuple):
     def of(cls, parameters: Mapping[str, str]) -> Identity:
         """Which panel sent a person, as whom, and what else it said; the rest is left alone."""
         for panel, (parameter, more) in PANELS.items():
-            external = parameters.get(parameter, "")
-            if len(external) > _LONGEST or "\n" in external:
-                raise Refusal(
-                    422, f"{parameter}: must be one line of at most {_LONGEST} characters"
-                )
-            if external:
-                details = {key: parameters[key][:_LONGEST] for key in more if key in parameters}
+            if external := parse(Short, parameters.get(parameter, ""), f"{parameter}: "):
+                details = {key: parameters[key][:200] for key in more if key in parameters}
                 return cls(panel, external, json.dumps(details))
         return cls()
 
@@ -246,7 +233,7 @@ def checks_due(
     }
     due = []
     for k, (kind, (share, fewest, earliest)) in enumerate(kinds.items()):
-        least = fewest if share and config.questions >= _LONG_ENOUGH else 0
+        least = fewest if share and config.questions >= 20 else 0  # there is room for so many
         count = max(round(share * config.questions), least)
         j = given.get(kind, 0)
         if j < count:
@@ -277,9 +264,10 @@ def hand_out(ledger: Ledger, person: int) -> list[Trial]:
     """
     found, board = present(ledger, person), ledger.board
     board.expire(ledger.now)
-    held = list(found.holds.values())
+    left = board.config.questions - found.answered
+    held = list(found.holds.values())[: max(left, 0)]
     running = board.state == "running"
-    while running and len(held) < min(AHEAD, board.config.questions - found.answered):
+    while running and len(held) < min(AHEAD, left):
         question = _next_question(ledger, person, found.answered + len(held))
         if question is None:
             break
@@ -353,9 +341,9 @@ def _next_question(ledger: Ledger, person: int, number: int) -> Question | None:
     board = ledger.board
     if board.enough:
         return None
-    fixed = next((i for i in board.own if board.questions[i].position == number + 1), None)
-    if fixed is not None and board.questions[fixed].fact not in board.people[person].seen:
-        return board.questions[fixed]
+    fixed = (i for i in board.own if board.questions[i].position == number + 1)
+    if question := board.first(person, fixed):
+        return question
     listed = (i for i in board.own if board.questions[i].position is None)
     came_back = board.free["holdout"]
     makers: dict[str, Callable[[], Question | None]] = {
@@ -368,8 +356,7 @@ def _next_question(ledger: Ledger, person: int, number: int) -> Question | None:
     given = board.people[person].given
     due = checks_due(board.config, person, number, given, bool(board.own))
     for purpose in (*due, "main"):
-        question = makers[purpose]()
-        if question is not None:
+        if question := makers[purpose]():
             return question
     question = _random(ledger, person, "extra")
     if question is None and board.config.task != "two" and _all_posed(ledger):
@@ -380,8 +367,7 @@ def _next_question(ledger: Ledger, person: int, number: int) -> Question | None:
 def _all_posed(ledger: Ledger) -> bool:
     """Whether every screen that there can be was put to somebody."""
     config, n = ledger.board.config, len(ledger.board.items)
-    odd = config.task == "odd"
-    screens = comb(n, config.things) if odd else n * comb(n - 1, config.things)
+    screens = comb(n, config.things) if config.task == "odd" else n * comb(n - 1, config.things)
     return len(ledger.board.asked[None]) >= screens
 
 
@@ -497,7 +483,8 @@ def answer(
     elif any(vote.person == person for vote in board.questions[lease.question].votes.values()):
         raise Refusal(409, f"question {number} was answered before; that stays")
     agreed = found.consent == board.config.consent_version
-    if found.finished or not agreed or board.state != "running":
+    beyond = supersedes is None and found.answered >= board.config.questions
+    if found.finished or beyond or not agreed or board.state != "running":
         raise Refusal(409, f"question {number} came too late; load the page again")
     offered = {"skip": board.config.can_skip, "undecided": board.config.can_be_undecided}
     if not offered.get(choice, True):
@@ -519,7 +506,8 @@ def answer(
 def is_false(response_ms: Any, issued: Any, received: Any) -> Any:
     """Whether a response time is longer than the question was out; of numbers, or of columns."""
     out = 1000 * (received - issued)
-    return response_ms is not None and response_ms > out * _SLACK + _SLACK_MS
+    # A browser's clock may run a little faster than the server's.
+    return response_ms is not None and response_ms > 1.01 * out + 50
 
 
 def _chosen(

@@ -28,11 +28,10 @@ from typing import Annotated, Any, Literal
 import fastapi
 import h11
 import uvicorn
-from fastapi import APIRouter, Depends, FastAPI, File, Form, Query, Request, UploadFile
+from fastapi import APIRouter, Body, Depends, FastAPI, File, Form, Query, Request, UploadFile
 from fastapi.responses import FileResponse, JSONResponse, RedirectResponse, Response
 from fastapi.security import APIKeyCookie, APIKeyHeader
 from fastapi.staticfiles import StaticFiles
-from pydantic import Field
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -56,7 +55,7 @@ from nearer.study.web import (
     problem,
     same_site,
 )
-from nearer.study.words import Checked, Line, Text, read_words
+from nearer.study.words import Line, Short, Text, read_words
 
 _TABS = {"overview": "Overview", "map": "Map", "people": "People", "items": "Items", "data": "Data"}
 _HEADERS = {
@@ -198,8 +197,8 @@ class Guard:
 
     Strangers are turned away from the dashboard before a byte of what they send is read.
 
-    A HEAD request is answered as GET would be, without the body; and what is served below a path
-    answers there, whether or not a proxy took the path away.
+    HEAD is answered as GET would be; and what is served below a path answers there, whether or not
+    a proxy took the path away.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -213,7 +212,6 @@ class Guard:
         uploads = scope["path"].endswith(_UPLOADS)
         left = limit = _UPLOAD if uploads else _BODY
         ends = math.inf if uploads else time.monotonic() + _SECONDS
-        asked_for_head = scope["method"] == "HEAD"
         more = any(k in (b"content-length", b"transfer-encoding") for k, _ in scope["headers"])
         study: Study = scope["app"].state.study
         headers = _headers(study.facts.config.frame_ancestors, "/media/" in scope["path"])
@@ -238,14 +236,12 @@ class Guard:
                 message["headers"] = [*message.get("headers", []), *headers]
                 if more and message["status"] >= 400:  # a body that is refused is not waited for
                     message["headers"].append((b"connection", b"close"))
-            elif asked_for_head:
-                message = {**message, "body": b""}
             await send(message)
 
         if study.prefix:  # the path may come with it or without
             path = study.prefix + scope["path"].removeprefix(study.prefix)
             scope = {**scope, "root_path": study.prefix, "path": path}
-        if asked_for_head:
+        if scope["method"] == "HEAD":  # uvicorn sends no body of such a reply
             scope = {**scope, "method": "GET"}
         app = self._app
         if researchers.prefix in scope["path"] and login_of(Request(scope)) is None:
@@ -389,24 +385,6 @@ Reader = Annotated[Login, Depends(logged_in)]
 Changer = Annotated[Login, Depends(may_change)]
 
 
-class State(Checked):
-    """Whether people are asked."""
-
-    state: Literal["running", "paused"]
-
-
-class Settings(Checked):
-    """Settings by name, with their new values."""
-
-    settings: dict[str, Text | int | float | bool | None] = Field(min_length=1, max_length=100)
-
-
-class Why(Checked):
-    """A note on a decision."""
-
-    why: Annotated[Text, Field(max_length=1000)] = ""
-
-
 @researchers.get("/status")
 def status(study: Here, login: Reader) -> dict[str, Any]:
     """The study in numbers."""
@@ -438,10 +416,14 @@ def live_map(study: Here, login: Reader) -> dict[str, Any]:
 
 
 @researchers.post("/state")
-def set_state(study: Here, login: Changer, body: State) -> dict[str, str]:
+def set_state(
+    study: Here,
+    login: Changer,
+    state: Annotated[Literal["running", "paused"], Body(embed=True)],
+) -> dict[str, str]:
     """Start or pause."""
-    study.store.write(lambda ledger: actions.set_state(ledger, body.state))
-    return {"state": body.state}
+    study.store.write(lambda ledger: actions.set_state(ledger, state))
+    return {"state": state}
 
 
 @researchers.get("/settings")
@@ -458,9 +440,16 @@ def settings(study: Here, login: Reader) -> dict[str, Any]:
 
 
 @researchers.post("/settings")
-def set_settings(study: Here, login: Changer, body: Settings) -> dict[str, Any]:
+def set_settings(
+    study: Here,
+    login: Changer,
+    settings: Annotated[
+        dict[Short, Text | int | float | bool | None],
+        Body(embed=True, min_length=1, max_length=100),
+    ],
+) -> dict[str, Any]:
     """Change settings while people answer; each change is recorded with its time."""
-    changes = study.store.write(lambda ledger: actions.change_settings(ledger, body.settings))
+    changes = study.store.write(lambda ledger: actions.change_settings(ledger, settings))
     return {"changed": changes}
 
 
@@ -477,13 +466,13 @@ def decide(
     login: Changer,
     person: PersonId,
     decision: Literal["exclude", "include", "withdraw"],
-    body: Why = Why(),  # noqa: B008 - it is frozen
+    why: Annotated[Text, Body(embed=True, max_length=1000)] = "",
 ) -> dict[str, int]:
     """Leave a person's answers out, count them again, or erase identity and answers for good."""
     if decision == "withdraw":
         return {"erased": study.store.write(lambda ledger: actions.withdraw(ledger, person))}
     out = decision == "exclude"
-    study.store.write(lambda ledger: actions.exclude(ledger, person, out, body.why))
+    study.store.write(lambda ledger: actions.exclude(ledger, person, out, why))
     return {f"{decision}d": person}
 
 

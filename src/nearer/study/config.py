@@ -20,6 +20,7 @@ from nearer.files import decoded, read_bytes
 from nearer.study.words import (
     Checked,
     Line,
+    Short,
     Text,
     address,
     default_texts,
@@ -184,7 +185,7 @@ class Config(Checked):
     question: Line = ""
     instructions: Text = ""
     consent: Text = ""
-    consent_version: Annotated[Line, Field(max_length=200)] = "1"
+    consent_version: Short = "1"
     contact: Line = ""
     debrief: Text = ""
     language: Line = "en"
@@ -303,7 +304,8 @@ class Config(Checked):
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Config:
         """A configuration of settings, which may have any types."""
-        return parse(cls, settings, "setting ")
+        config: Config = parse(cls, settings, "setting ")
+        return config
 
     def changed(self, settings: Mapping[str, Any]) -> Config:
         """These settings with some others in their place."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Body, Depends
 from fastapi.responses import JSONResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import Field
@@ -23,13 +23,12 @@ from nearer.study.actions import PANELS, Identity, Trial
 from nearer.study.board import Ledger, Refusal
 from nearer.study.config import Config
 from nearer.study.web import Here, ItemTokens, Study, address_of
-from nearer.study.words import Checked, Line, Text, to_html
+from nearer.study.words import Checked, Line, Short, Text, to_html
 
 router = APIRouter(prefix="/api", tags=["participant"])
 
 _bearer = HTTPBearer(auto_error=False, description="the token that joining gave")
 Number = Annotated[int, Field(ge=0, le=1 << 53)]
-Short = Annotated[Line, Field(max_length=200)]
 Reply = (
     Text
     | Annotated[int, Field(strict=True, ge=-(10**15), le=10**15)]
@@ -61,19 +60,6 @@ class Answer(Checked):
         default=None, max_length=100, description="with choice=chosen: ids of things, best first"
     )
     instead: bool = Field(default=False, description="in place of my last answer, to `last`")
-
-
-class Answers(Checked):
-    """One or several answers, oldest first."""
-
-    answers: list[Answer] = Field(min_length=1, max_length=200)
-
-
-class Filled(Checked):
-    """A page of a questionnaire, filled in."""
-
-    page: Short
-    replies: dict[Short, Reply] = Field(max_length=200, description="by name of field")
 
 
 async def person_of(
@@ -170,24 +156,33 @@ async def ready(study: Here, me: Me) -> JSONResponse:
 
 
 @router.post("/page")
-async def page(study: Here, me: Me, body: Filled) -> JSONResponse:
+async def page(
+    study: Here,
+    me: Me,
+    page: Annotated[Short, Body()],
+    replies: Annotated[dict[Short, Reply], Body(max_length=200, description="by name of field")],
+) -> JSONResponse:
     """Fill in the page that is due."""
-    filled = study.facts.config.pages.get(body.page)
-    if filled is None:
-        raise Refusal(404, f"page {body.page[:60]!r}: this study has none of that name")
-    kept = filled.check(body.replies)
-    return await _change(study, me, lambda ledger: actions.fill_in(ledger, me, body.page, *kept))
+    due = study.facts.config.pages.get(page)
+    if due is None:
+        raise Refusal(404, f"page {page[:60]!r}: this study has none of that name")
+    filled = due.check(replies)
+    return await _change(study, me, lambda ledger: actions.fill_in(ledger, me, page, *filled))
 
 
 @router.post("/answers")
-async def answers(study: Here, me: Me, body: Answers) -> JSONResponse:
-    """Store answers. The reply comes after they are on the disk, and brings the next questions."""
-    item, given = study.tokens.item, body.answers
+async def answer(
+    study: Here,
+    me: Me,
+    answers: Annotated[list[Answer], Body(embed=True, min_length=1, max_length=200)],
+) -> JSONResponse:
+    """Store answers, oldest first; the reply comes when they are on disk, with next questions."""
+    item = study.tokens.item
 
     def change(ledger: Ledger) -> dict[str, Any]:
         stored, refused = [], {}
-        each = actions.elapsed(ledger, me, [one.lease for one in given])
-        for one in given:
+        each = actions.elapsed(ledger, me, [one.lease for one in answers])
+        for one in answers:
             try:
                 actions.answer(
                     ledger,
@@ -201,7 +196,7 @@ async def answers(study: Here, me: Me, body: Answers) -> JSONResponse:
                 )
                 stored.append(one.lease)
             except Refusal as refusal:
-                if len(given) == 1 or refusal.status == 429:  # too fast, all of them alike
+                if len(answers) == 1 or refusal.status == 429:  # too fast, all of them alike
                     raise
                 refused[one.lease] = str(refusal)
         return {"stored": stored, "refused": refused}
@@ -222,10 +217,9 @@ def _standing(study: Study, ledger: Ledger, number: int) -> dict[str, Any]:
     """Where a person stands. Runs in the writer's thread, after what was just stored."""
     board, tokens = ledger.board, study.tokens
     trials: list[Trial] = []
-    stage, due = actions.stage(ledger, number)
-    if stage == "trials":
+    if actions.stage(ledger, number)[0] == "trials":
         trials = actions.hand_out(ledger, number)
-        stage, due = actions.stage(ledger, number)  # nothing may have been left to ask
+    stage, due = actions.stage(ledger, number)  # nothing may have been left to ask
     person = board.people[number]
     ended = stage in ("finished", "screened")
     last = None
@@ -247,18 +241,14 @@ def _standing(study: Study, ledger: Ledger, number: int) -> dict[str, Any]:
 
 
 def _shown(tokens: ItemTokens, trial: Trial) -> dict[str, Any]:
-    shown = [tokens.choices[i] for i in trial.shown]
-    found = {
+    return {
         "lease": trial.lease,
         "number": trial.number,
         "task": trial.task,
         "head": None if trial.query is None else tokens.queries[trial.query],
-        "left": None,
-        "right": None,
+        "shown": [tokens.choices[i] for i in trial.shown],
+        "choose": trial.choose,
     }
-    if trial.task == "two":
-        return {**found, "left": shown[0], "right": shown[1]}
-    return {**found, "shown": shown, "choose": trial.choose}
 
 
 def _practice(tokens: ItemTokens, config: Config) -> list[dict[str, Any]]:
@@ -297,14 +287,10 @@ def _completion(study: Study, ledger: Ledger, person: int, stage: str) -> dict[s
         code, template = config.screen_out_code, config.screen_out_redirect
     if not template:
         return {"code": code, "redirect": None}
-    row = ledger.db.execute(
-        "SELECT external FROM identities WHERE person = ?", (person,)
-    ).fetchone()
-    filled = template.replace("{code}", quote(code, safe=""))
-    return {
-        "code": code,
-        "redirect": filled.replace("{id}", quote(row[0] if row else "", safe="")),
-    }
+    sql = "SELECT external FROM identities WHERE person = ?"
+    (external,) = ledger.db.execute(sql, (person,)).fetchone() or ("",)
+    back = template.replace("{code}", quote(code, safe=""))
+    return {"code": code, "redirect": back.replace("{id}", quote(external, safe=""))}
 
 
 def resume_link(study: Study, person: int) -> str:

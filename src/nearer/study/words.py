@@ -17,13 +17,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from string import Formatter
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
+    Field,
     StringConstraints,
     TypeAdapter,
     ValidationError,
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 
-M = TypeVar("M")
 #: control characters, and halves of characters that no file can hold
 _UNREADABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 _RULES = {
@@ -76,6 +76,8 @@ Text = Annotated[str, StringConstraints(max_length=20_000), AfterValidator(_read
 Line = Annotated[
     str, StringConstraints(max_length=2_000), AfterValidator(_readable), AfterValidator(_one_line)
 ]
+#: an id, a version, a word that a browser keeps
+Short = Annotated[Line, Field(max_length=200)]
 
 
 class Checked(BaseModel):
@@ -100,7 +102,7 @@ def unknown(name: object, known: Iterable[str]) -> str:
     return f"{str(name)[:60]!r} is not known; {hint}"
 
 
-def parse(kind: type[M], given: Any, what: str) -> M:
+def parse(kind: Any, given: Any, what: str) -> Any:
     """Check values; what is wrong is said with its name, the value, the rule and a remedy."""
     try:
         return TypeAdapter(kind).validate_python(given)

@@ -12,22 +12,14 @@ const GUARD = 300;
 // Longest text: how large all texts are written (see the style sheet)
 const LENGTHS = [[24, "short"], [90, "medium"], [300, "long"], [Infinity, "longest"]];
 
-let shown = null;      // the question on the page, in the wide form
+let shown = null;      // the question on the page
 let shownAt = null;    // when everything was visible
 let chosen = [];       // places of the chosen ones, in the order they were chosen
 let answered = null;   // called with what is given, and milliseconds
 
-const isTwo = (trial) => (trial.task ?? "two") === "two";
+const isTwo = (trial) => trial.task === "two";
 
-function whole(trial) {
-  if (!isTwo(trial)) return { head: null, choose: 1, ...trial };
-  return { ...trial, task: "two", shown: [trial.left, trial.right], choose: 1 };
-}
-
-export function thingsOf(trial) {
-  const { head, shown } = whole(trial);
-  return head ? [head, ...shown] : shown;
-}
+export const thingsOf = ({ head, shown }) => (head ? [head, ...shown] : shown);
 
 export function surroundedBy(colour) {
   const [r, g, b] = [1, 3, 5].map((k) => (parseInt(colour.slice(k, k + 2), 16) / 255) ** 2.2);
@@ -38,7 +30,7 @@ export function surroundedBy(colour) {
 
 // Draw a question; `onAnswer` gets what is chosen. Resolves to whether it is what the page shows.
 export async function draw(trial, { question, task, count, mustPlay, onAnswer }) {
-  const mine = shown = whole(trial);
+  const mine = shown = trial;
   answered = onAnswer;
   shownAt = null;
   chosen = [];
