@@ -21,7 +21,6 @@ from benchmarks._study_people import Outcome, Server, crowd
 from benchmarks.harness import Cell, Rows, grid, table
 from nearer.study.board import (
     Answer,
-    Batch,
     Board,
     Event,
     Lease,
@@ -65,7 +64,7 @@ def as_it_happened(db: Any) -> Board:
     posed = iter([row for row in rows if isinstance(row, Question)])
     waiting = next(posed, None)
     for row in rows:
-        if isinstance(row, Participant | Batch):
+        if isinstance(row, Participant):
             board.apply(row)
     timed = sorted(
         (row for row in rows if isinstance(row, Lease | Answer | Reply | Event)),

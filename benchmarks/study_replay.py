@@ -41,7 +41,7 @@ def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
     yield from grid("replay", replay, data=("zappos85",), method=METHODS, seed=tries)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Recorded(Crowd):
     """People who say what was recorded, and skip what was not."""
 
@@ -50,7 +50,7 @@ class Recorded(Crowd):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "oracle", nearer.RecordedOracle(self.triplets))
+        self.oracle = nearer.RecordedOracle(self.triplets)
 
     def says(self, query: int, shown: Sequence[int], choose: int) -> list[int] | str:
         """As recorded."""

@@ -1,4 +1,6 @@
 import io
+import random
+import zipfile
 
 import pytest
 from studykit import picture, zipped
@@ -30,6 +32,16 @@ def test_a_zip_of_pictures(tmp_path):
 def test_paths_that_leave_the_zip_are_refused(name):
     with pytest.raises(InvalidInput, match="leaves the archive"):
         read_zip(zipped({name: picture()}), "items.zip")
+
+
+def test_damaged_zips_are_refused():
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.png", random.Random(0).randbytes(400))
+    whole = out.getvalue()
+    for content in (whole[:-30], whole[:40], whole[:60] + b"\xff" * 40 + whole[100:]):
+        with pytest.raises(InvalidInput, match="no ZIP that can be unpacked"):
+            read_zip(content, "items.zip")
 
 
 def test_a_csv_of_texts(tmp_path):
@@ -97,7 +109,7 @@ def test_salmons_older_file_with_pictures(tmp_path):
         ("a.csv", "label\nx\ny\nx\n", "two items are called 'x'"),
         ("a.csv", "id,text\n1,x\n2,y, or z\n", "line 3: has 3 fields where line 1 has 2"),
         ("a.csv", "number\n1\n2\n3\n", "has columns .'number'.; one must be called"),
-        ("a.csv", 'label\nx\n""\nz\n', "must have 1 to 2000 characters"),
+        ("a.csv", 'label\nx\n""\nz\n', "the item '': must have at least 1"),
         ("a.yaml", "targets: 5", "targets=5: must be a list"),
         ("a.yaml", "- a\n- b", "holds a list: must be"),
         ("a.yaml", "a: [", "cannot be read as YAML"),
@@ -203,6 +215,7 @@ def test_a_drawing_that_shows_what_is_not_in_the_file_is_refused():
         (b"<!DOCTYPE svg [<!ENTITY a 'b'>]>" + SVG.encode(), "has entities"),
         (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "how large it is"),
         (b"<html xmlns='http://www.w3.org/1999/xhtml'/>", "is no SVG"),
+        ("<!DOCTYPE svg [<!ENTITY a 'b'>]>".encode("utf-16"), "has entities"),
         (b"<svg", "damaged"),
         (b"<?xml version='1.0' encoding='nope'?><svg/>", "damaged"),
     ],

@@ -1,6 +1,7 @@
 """The study's map: what it is made of, that a restart changes nothing, and when it is enough."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -65,9 +66,7 @@ def test_the_map_knows_with_what_odds_questions_were_chosen(chosen):
     assert (answers.odds > 0).all()
     assert (answers.odds > 1.2).mean() > 0.2, "many were chosen since they teach more"
     told = draw_map(answers, 14, n_components=2)
-    untold = draw_map(
-        type(answers)(answers.answers, answers.people, None, answers.seen), 14, n_components=2
-    )
+    untold = draw_map(replace(answers, odds=None), 14, n_components=2)
     assert told["positions"] != untold["positions"]
     assert len(answers.answers) == len(triplets(db)) == 200
 
@@ -163,11 +162,8 @@ def test_who_cannot_decide_says_that_it_is_a_tie(tmp_path):
     assert len(triplets(db)) == told[0]
     with_ties = draw_map(answers, 14, n_components=2)
     assert (with_ties["n_triplets"], with_ties["n_undecided"]) == tuple(told)
-    without = draw_map(
-        type(answers)(Trials.from_triplets(triplets(db)), answers.people[: told[0]], None, 0),
-        14,
-        n_components=2,
-    )
+    alone = Trials.from_triplets(triplets(db), people=np.full(told[0], person))
+    without = draw_map(type(answers)(alone, None, 0), 14, n_components=2)
     rows = random_questions(14, 2000, rng)
     truth = answered(rows, PointOracle(X)(rows))
     better = [triplet_accuracy(truth, np.array(m["positions"])) for m in (with_ties, without)]

@@ -27,7 +27,7 @@ before:
   - title: About you
     text: |
       Some questions **first**. See [our page](https://example.org).
-      <script>document.title = 'hacked'</script> [x](javascript:alert(1)) [y](http://[)
+      <script>document.title = 'hacked'</script> [x](javascript:alert(1))
     ask:
       - name: age
         kind: number

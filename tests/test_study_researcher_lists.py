@@ -48,12 +48,14 @@ def asked(bench, person, choose=lambda trial: "left"):
 
 
 def test_a_question_with_a_position_is_asked_of_everybody_there(tmp_path):
-    bench = own(tmp_path, [OwnQuestion(0, 1, 2, 1), OwnQuestion(3, 4, 5, 7)])
+    listed = [OwnQuestion(0, 1, 2, 1), OwnQuestion(3, 4, 5, 7), OwnQuestion(5, 6, 7, 7)]
+    bench = own(tmp_path, listed)
     for _ in range(3):
         found = asked(bench, bench.join())
         assert (found[0].query, *found[0].shown) == (0, 1, 2)
         assert (found[6].query, *found[6].shown) == (3, 4, 5)
-        assert [q.purpose for q in found].count("own") == 2
+        assert (found[7].query, *found[7].shown) == (5, 6, 7), "of one place, one after the other"
+        assert [q.purpose for q in found].count("own") == 3
     bench.close()
 
 

@@ -197,10 +197,13 @@ def test_uploads_that_are_not_what_they_say_are_refused(tmp_path):
         "windows.zip": zipped({"..\\evil.png": picture()}),
         "root.zip": zipped({"/etc/evil.png": picture()}),
         "inner.zip": zipped({"a.png": b"GIF89a not a png"}),
+        "x" * 2100 + ".png": picture(),
+        "control.zip": zipped({"a\x1bb.png": picture()}),
     }
     for name, content in bad.items():
         reply = upload(web, token, (name, content))
         assert reply.status_code == 422, (name, reply.text)
+    assert upload(web, token, ("dot.zip", zipped({".": picture()}))).json() == {"added": 0}
     assert len(web.study.facts.items) == 8
     good = upload(
         web, token, ("new.png", picture()), ("more.zip", zipped({"x/a.png": picture((1, 2, 3))}))

@@ -32,6 +32,8 @@ from nearer.files import json_text, write_bytes
 _file = GivenPath(dir_okay=False)
 _study = click.argument("study", type=_file)
 _out = click.option("--out", type=_file, help="CSV; without it, standard output.")
+_ERROR, _SHARE = click.FloatRange(0, 0.5, max_open=True), click.FloatRange(0, 1)
+_SECONDS = click.FloatRange(0, 1e6)
 _EXPORTS = click.Choice(["triplets", "answers", "salmon", "triplettools", "replies"])
 
 
@@ -228,9 +230,9 @@ def backup(study: Path, copy: Path) -> None:
 @option("--people", "n_people", default=10, type=click.IntRange(1, 1000), help="At a time.")
 @click.option("--positions", type=GivenPath(), help="Known positions; without it, random ones.")
 @option("--dim", default=2, type=click.IntRange(1), help="Dimensions of random positions.")
-@option("--error", default=0.2, help="Share of comparisons answered wrongly.")
-@option("--seconds", default=0.0, help="Mean thinking time; 0: that of recorded people.")
-@option("--dropout", default=0.1, help="Share who leave before the end.")
+@option("--error", default=0.2, type=_ERROR, help="Share of comparisons answered wrongly.")
+@option("--seconds", default=0.0, type=_SECONDS, help="Mean thinking time; 0: as recorded.")
+@option("--dropout", default=0.1, type=_SHARE, help="Share who leave before the end.")
 @option("--seed", default=0)
 @json_option
 def simulate(study: Path, positions: Path | None, as_json: bool, **crowd: Any) -> None:
@@ -309,7 +311,7 @@ def link(study: Path, person: str) -> None:
     with _reading(study) as db:
         number = _person(db, study, person)
         key = db.execute("SELECT value FROM secrets WHERE name = 'sign'").fetchone()[0]
-    say(f"?resume={Signer(key).sign('resume', {'id': number})}")
+    say(f"?resume={Signer(key).sign('resume', str(number))}")
 
 
 def _reading(study: Path) -> Any:

@@ -27,7 +27,6 @@ from nearer.errors import InvalidInput
 from nearer.study.auth import hashed
 from nearer.study.board import (
     Answer,
-    Batch,
     Lease,
     Ledger,
     Participant,
@@ -324,7 +323,7 @@ def pose(
         all_asked(ledger)
     if new:
         method = ledger.board.config.method
-        batch = ledger.add(Batch(0, ledger.now, person, method, seen, seconds)).id
+        batch = ledger.batch(method, person, seen, seconds)
         for head, shown, chance in new:
             ledger.add(Question(0, "two", head, shown, "main", 1, person, batch, odds=chance))
     return len(new)
@@ -341,7 +340,8 @@ def _next_question(ledger: Ledger, person: int, number: int) -> Question | None:
     board = ledger.board
     if board.enough:
         return None
-    fixed = (i for i in board.own if board.questions[i].position == number + 1)
+    places = ((i, board.questions[i].position) for i in board.own)
+    fixed = (i for i, place in places if place is not None and place <= number + 1)
     if question := board.first(person, fixed):
         return question
     listed = (i for i in board.own if board.questions[i].position is None)

@@ -20,7 +20,6 @@ import secrets
 import socket
 import time
 from collections.abc import AsyncIterator, Callable, Collection
-from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -28,9 +27,19 @@ from typing import Annotated, Any, Literal
 import fastapi
 import h11
 import uvicorn
-from fastapi import APIRouter, Body, Depends, FastAPI, File, Form, Query, Request, UploadFile
+from fastapi import (
+    APIRouter,
+    Body,
+    Depends,
+    FastAPI,
+    File,
+    Form,
+    Header,
+    Query,
+    Request,
+    UploadFile,
+)
 from fastapi.responses import FileResponse, JSONResponse, RedirectResponse, Response
-from fastapi.security import APIKeyCookie, APIKeyHeader
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -79,8 +88,6 @@ _MANY = 8192  # connections at most
 researchers = APIRouter(prefix="/api/researcher", tags=["researcher"])
 doors = APIRouter(tags=["service"])
 pages = APIRouter(include_in_schema=False)
-_cookie = APIKeyCookie(name="nearer_…", auto_error=False, description="what logging in sets")
-_header = APIKeyHeader(name="X-Form-Token", auto_error=False, description="from the page's head")
 
 
 def open_study(
@@ -244,12 +251,12 @@ class Guard:
         if scope["method"] == "HEAD":  # uvicorn sends no body of such a reply
             scope = {**scope, "method": "GET"}
         app = self._app
-        if researchers.prefix in scope["path"] and login_of(Request(scope)) is None:
-            app = problem(401, "log in first, at /login")
+        if researchers.prefix in scope["path"]:
+            scope = {**scope, "login": login_of(Request(scope))}
+            app = app if scope["login"] else problem(401, "log in first, at /login")
         await app(scope, guarded_receive, guarded_send)
 
 
-@lru_cache(maxsize=8)
 def _headers(ancestors: str, media: bool) -> list[tuple[bytes, bytes]]:
     """The headers of every reply; `ancestors` are sites that may show it in a frame."""
     allowed = ancestors or "'none'"
@@ -361,22 +368,19 @@ def form_token(study: Study, login: Login) -> str:
     return study.signer.tag("form", login.key)
 
 
-def logged_in(request: Request, _: Annotated[str | None, Depends(_cookie)]) -> Login:
-    """Insist on a login."""
-    login = login_of(request)
-    if login is None:  # it may have ended since the guard let it in
-        raise HTTPException(401, "log in first, at /login")
+def logged_in(request: Request) -> Login:
+    """Whose login `Guard` found."""
+    login: Login = request.scope["login"]
     return login
 
 
 def may_change(
     study: Here,
     login: Annotated[Login, Depends(logged_in)],
-    token: Annotated[str | None, Depends(_header)],
+    token: Annotated[str, Header(alias="x-form-token", description="of the page's head")] = "",
 ) -> Login:
-    """Insist on a login and on a form token that belongs to it."""
-    right = form_token(study, login)
-    if not secrets.compare_digest((token or "").encode(), right.encode()):
+    """Insist on a form token that belongs to the login."""
+    if not secrets.compare_digest(token.encode(), form_token(study, login).encode()):
         raise HTTPException(403, "the form token is missing or old; load the page again")
     return login
 

@@ -52,6 +52,8 @@ class Refusal(NearerError):
 class StoreTrouble(NearerError):
     """The study's file cannot be written: disk full, read-only, gone. Nothing was acknowledged."""
 
+    status = 503
+
 
 # Rows ------------------------------------------------------------------------------------------
 
@@ -96,18 +98,6 @@ class Participant:
     #: questions this person answered, oldest first, that could be repeated
     repeatable: list[int] = field(init=False, default_factory=list)
     repeated: set[int] = field(init=False, default_factory=set)
-
-
-@dataclass(slots=True)
-class Batch:
-    """A method chose questions, having seen the answers up to `seen`."""
-
-    id: int
-    at: float
-    person: int | None
-    method: str
-    seen: int
-    seconds: float
 
 
 @dataclass(slots=True)
@@ -206,13 +196,13 @@ class Event:
     detail: dict[str, Any]
 
 
-Row = Participant | Batch | Question | Lease | Answer | Reply | Event
-R = TypeVar("R", Participant, Batch, Question, Lease, Answer, Reply, Event)
+Row = Participant | Question | Lease | Answer | Reply | Event
+R = TypeVar("R", Participant, Question, Lease, Answer, Reply, Event)
 
 #: table of each kind, in the order of a replay: what a row speaks of was read before it
 _TABLES: dict[type[Row], str] = {
-    Participant: "people", Batch: "batches", Question: "questions", Lease: "leases",
-    Answer: "answers", Reply: "replies", Event: "events",
+    Participant: "people", Question: "questions", Lease: "leases", Answer: "answers",
+    Reply: "replies", Event: "events",
 }  # fmt: skip
 _COLUMNS = {kind: [f.name for f in fields(kind) if f.init and f.name != "id"] for kind in _TABLES}
 _JSON = ("shown", "chosen", "detail", "reply")
@@ -267,6 +257,11 @@ class Ledger:
         row.id = number
         self.board.apply(row)
         return row
+
+    def batch(self, method: str, person: int | None, seen: int, seconds: float) -> int | None:
+        """Write down that a method chose questions, having seen the answers up to `seen`."""
+        sql = "INSERT INTO batches (at, person, method, seen, seconds) VALUES (?, ?, ?, ?, ?)"
+        return self.db.execute(sql, (self.now, person, method, seen, seconds)).lastrowid
 
     def event(self, kind: str, person: int | None = None, **detail: Any) -> None:
         """Write down that something happened, and apply it."""
@@ -328,9 +323,6 @@ class Board:
 
     def _participant(self, person: Participant) -> None:
         self.people[person.id] = person
-
-    def _batch(self, batch: Batch) -> None:
-        """Where questions come from says nothing of where they stand."""
 
     def _question(self, question: Question) -> None:
         self.questions[question.id] = question

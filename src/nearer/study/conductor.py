@@ -56,8 +56,7 @@ class Conductor:
         self.stocked = threading.Event()  # the first questions are there
         self._store = store
         self._mapped = 0
-        # Read and written in the writer's thread alone.
-        self._taken = 0
+        self._taken = 0  # read and written in the writer's thread alone
         self._chooser = _Loop("choosing questions", store.path, 5, self._choice, self._stock)
         self._drawer = _Loop("drawing the map", store.path, 10, self._drawing, self._draw)
 
@@ -82,15 +81,14 @@ class Conductor:
         job = questions_due(board, self._taken)
         if job is None:
             self.stocked.set()
-            return None
-        return {**job, "answers": board.answers}
+        return job and {**job, "answers": board.answers}
 
     def _stock(self, job: Job, reply: dict[str, Any]) -> bool:
-        def keep(ledger: Ledger) -> int:
+        def store(ledger: Ledger) -> int:
             self._taken = max(ledger.board.answers - job["answers"], self._taken * 3 // 4)
             return pose(ledger, **reply)
 
-        new = self._store.write(keep)
+        new = self._store.write(store)
         self.stocked.set()
         return bool(new)
 
@@ -99,10 +97,11 @@ class Conductor:
         return {"job": "map", "answers": board.answers} if due else None
 
     def _draw(self, job: Job, reply: dict[str, Any]) -> bool:
-        found = reply["map"]
-        self._mapped = found["n_triplets"] if found else job["answers"]
-        self._store.write(lambda ledger: add_map(ledger, found) if found else None)
-        return found is not None
+        drawn = reply["map"]
+        self._mapped = drawn["n_triplets"] if drawn else job["answers"]
+        if drawn:
+            self._store.write(lambda ledger: add_map(ledger, drawn))
+        return drawn is not None
 
 
 class _Loop(threading.Thread):

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from nearer.files import positions_text
@@ -78,22 +79,23 @@ def export_csv(db: sqlite3.Connection, name: str, *, identities: bool = False) -
     for spot in ("head", "left", "right", "winner", "loser"):
         table[f"{spot}_name"] = [None if pd.isna(k) else names[k] for k in table[spot]]
     fits = stands & table.kind.isin(["main", "holdout"])
-    if name == "triplets":
-        return _triplets(table[fits])
-    if name == "salmon":
-        return _salmon(table[fits & two])
-    if name == "triplettools":
-        return _triplettools(table[stands & two])
+    match name:
+        case "triplets":
+            return _triplets(table[fits])
+        case "salmon":
+            return _salmon(table[fits & two])
+        case "triplettools":
+            return _triplettools(table[stands & two])
     return _everything(table, identities)
 
 
 def _triplets(table: pd.DataFrame) -> str:
-    columns = ["task", "head", "posed", "chosen", "choose"]
-    answers, source = as_trials(list(table[columns].itertuples(index=False, name=None)))
+    columns = ["task", "head", "posed", "chosen", "choose", "answer"]
+    answers = as_trials(list(table[columns].itertuples(index=False, name=None)))
     rows, trial = answers.triplets()
     found = pd.DataFrame(rows, columns=["head", "winner", "loser"])
-    found[["person", "purpose"]] = table[["person", "kind"]].iloc[source[trial]].to_numpy()
-    return _csv(found)
+    source = table.set_index("answer").loc[np.asarray(answers.people)[trial]]
+    return _csv(found.assign(person=source.person.array, purpose=source.kind.array))
 
 
 def _salmon(table: pd.DataFrame) -> str:
@@ -206,13 +208,7 @@ def _csv(table: pd.DataFrame) -> str:
 
 
 def _tame(value: Any) -> Any:
-    r"""A text that a spreadsheet would run is quoted, and one that would break the line made flat.
-
-    Examples
-    --------
-    >>> _tame("=1+1"), _tame("-2+3"), _tame("a\r\nb"), _tame(-1.5), _tame("a;=1+1")
-    ("'=1+1", "'-2+3", 'a  b', -1.5, "a;'=1+1")
-    """
+    """A text as a spreadsheet does not run it, on one line."""
     if not isinstance(value, str):
         return value
     flat = "".join(c if c.isprintable() else " " for c in value)
@@ -336,24 +332,24 @@ def overview(
 ) -> dict[str, Any]:
     """The study in numbers, by the `summary` of its board and its people."""
     counted, quota = board.pop("answers"), board["quota"]
-    kinds = dict(
-        db.execute(
-            "SELECT q.purpose, count(*) FROM standing a JOIN questions q ON q.id = a.question"
-            " GROUP BY q.purpose"
-        ).fetchall()
+    purposes = (
+        "SELECT q.purpose, count(*) FROM standing a JOIN questions q ON q.id = a.question"
+        " GROUP BY q.purpose"
     )
+    kinds = dict(db.execute(purposes).fetchall())
     stored = sum(kinds.values())
     recent = "SELECT count(*) FROM standing WHERE received > ?"
-    per_hour = db.execute(recent, (now - 3600,)).fetchone()[0]
+    (per_hour,) = db.execute(recent, (now - 3600,)).fetchone()
     left = max(quota - counted, 0) if quota else None
-    hours = (
-        left * stored / (per_hour * counted) if left is not None and per_hour * counted else None
-    )
+    rate = per_hour * counted / max(stored, 1)
     return {
         **{key: value for key, value in board.items() if key != "active"},
         "answers": {"counted": counted, "all": stored, **kinds},
         "answers_per_hour": per_hour,
-        "remaining": {"answers": left, "hours": None if hours is None else round(hours, 2)},
+        "remaining": {
+            "answers": left,
+            "hours": round(left / rate, 2) if left is not None and rate else None,
+        },
         "people": {
             "joined": len(people),
             "now": board["active"],

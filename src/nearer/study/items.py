@@ -1,42 +1,36 @@
 """What a researcher brings: things to compare, questions to ask, answers that were given before.
 
-*Items.* A file is taken only when its name, its first bytes and, for pictures, a full decoding
-agree. TIFF, which browsers do not show, becomes PNG. A drawing (SVG) is kept as it is, since the
-headers of its reply let it run and fetch nothing (see `nearer.study.app`). Of Salmon's
-``init.yaml`` (Sievert, Nowak and Rogers 2023) targets, texts, dimension, ``max_queries`` and the
-skip button are taken over.
-
-*Questions.* A column ``position`` fixes the trial in which everybody is asked a question; those
-without one are mixed in by the setting ``own_share``, in the order of the list. A column ``answer``
-says what a careful person chooses, which makes the question a check that no program can tell from
-the others.
-
-*Answers* are read as `nearer.read_triplets` reads them.
+A file is taken only when its name, its first bytes and, for pictures, a full decoding agree. TIFF,
+which browsers do not show, becomes PNG. A drawing (SVG) is stored as it is, since the headers of
+its reply let it run and fetch nothing (see `nearer.study.app`). Salmon's ``init.yaml`` is that of
+Sievert, Nowak and Rogers (2023). docs/study-settings.md says what columns mean.
 """
 
 from __future__ import annotations
 
 import html
 import io
+import lzma
 import math
 import re
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
+from pydantic import Field, TypeAdapter
 
 from nearer.checks import amount
 from nearer.errors import InvalidInput
-from nearer.files import decoded, read_bytes
+from nearer.files import decoded, open_zip, read_bytes
 from nearer.study.board import (
     Answer,
-    Batch,
     Lease,
     Ledger,
     OwnQuestion,
@@ -46,14 +40,14 @@ from nearer.study.board import (
     fact,
 )
 from nearer.study.config import part, read_yaml
+from nearer.study.words import Text, parse
 from nearer.trials import Trials
 
 _TEXT_COLUMNS = ("text", "label", "name", "item", "target", "word")
 _FILE_COLUMNS = ("file", "filename", "path", "image", "audio", "video")
 _ALT_COLUMNS = ("alt", "description")
-_MAX_TEXT = 2_000
 _MAX_BYTES = 64 * 1024 * 1024
-_MAX_TOTAL = 2 * 1024 * 1024 * 1024
+_NAME = TypeAdapter(Annotated[Text, Field(min_length=1, max_length=2_000)])
 _MIME = {
     "image/png": (".png", rb"\x89PNG\r\n\x1a\n"),
     "image/jpeg": (".jpg .jpeg", rb"\xff\xd8\xff"),
@@ -70,6 +64,11 @@ _MIME = {
     "video/webm": (".webm", rb"\x1a\x45\xdf\xa3"),
     "image/svg+xml": (".svg", rb""),
 }
+#: what `zipfile` raises of an archive that is broken, locked, or packed in a way it does not know
+_DAMAGED = (
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError, OSError,
+    EOFError,
+)  # fmt: skip
 #: suffix: MIME type
 SUFFIXES = {suffix: mime for mime, (names, _) in _MIME.items() for suffix in names.split()}
 
@@ -84,6 +83,9 @@ class Item:
     alt: str = ""
     mime: str = ""
     content: bytes = b""
+
+    def __post_init__(self) -> None:
+        parse(_NAME, self.name, f"the item {self.name[:40]!r}: ")
 
 
 class Brought(NamedTuple):
@@ -100,9 +102,8 @@ def read_items(source: Path) -> Brought:
     suffix, notes = source.suffix.lower(), list[str]()
     if source.is_dir():
         paths = {p.relative_to(source).as_posix(): p for p in source.rglob("*") if p.is_file()}
-        names, others = _media_among(paths)
+        names, notes = _media_among(paths)
         items = read_files((name, paths[name].read_bytes()) for name in names)
-        notes = others
     elif not source.is_file():
         raise InvalidInput(f"{source}: no such file or folder")
     elif suffix == ".zip":
@@ -134,28 +135,27 @@ def _read_table(source: Path) -> list[Item]:
         columns, rows = [name.lower()], [(0, {name.lower(): text}) for text in texts]
     else:
         columns, rows = _table(source)
-    file_column = _column(columns, _FILE_COLUMNS)
-    text_column = _column(columns, _TEXT_COLUMNS)
-    alt_column = _column(columns, _ALT_COLUMNS)
-    if file_column is None and text_column is None:
+    of_file, of_text, of_alt = (
+        next((name for name in names if name in columns), "")
+        for names in (_FILE_COLUMNS, _TEXT_COLUMNS, _ALT_COLUMNS)
+    )
+    if not of_file and not of_text:
         raise InvalidInput(
             f"{source}: has columns {columns}; one must be called "
             f"{' or '.join(_TEXT_COLUMNS[:2])} (a text) or {_FILE_COLUMNS[0]} (a file name)"
         )
     items = []
     for _, row in rows:
-        alt = row.get(alt_column or "") or ""
-        label = (row.get(text_column or "") or "").strip()
-        if file_column is None:
+        label, alt = row.get(of_text, "").strip(), row.get(of_alt, "")
+        if of_file:
+            item = _file_beside(source, row[of_file])
+            items.append(replace(item, name=label or item.name, text=label, alt=alt))
+        else:
             items.append(Item(label, "text", label, alt))
-            continue
-        path = _beside(source, row.get(file_column) or "")
-        (item,) = read_files([(path.name, path.read_bytes())])
-        items.append(Item(label or item.name, item.kind, label, alt, item.mime, item.content))
     return items
 
 
-def _beside(source: Path, name: str) -> Path:
+def _file_beside(source: Path, name: str) -> Item:
     """A file in the folder of a table, or below it; another one is refused."""
     folder = source.parent.resolve()
     path = (folder / PurePosixPath(name)).resolve()
@@ -163,7 +163,7 @@ def _beside(source: Path, name: str) -> Path:
         raise InvalidInput(
             f"{source}: names {name!r}, which is not a file beside it; put the file there"
         )
-    return path
+    return read_files([(path.name, path.read_bytes())])[0]
 
 
 def _table(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
@@ -176,28 +176,19 @@ def _table(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
     return columns, list(zip(frame.index.tolist(), records, strict=True))
 
 
-def _column(columns: Sequence[str], wanted: Sequence[str]) -> str | None:
-    """The first of the wanted columns that a table has."""
-    return next((name for name in wanted if name in columns), None)
-
-
 def _read_salmon(path: Path) -> Brought:
     """Salmon's file: targets and texts; every way to sample becomes the study's own."""
-    given = read_yaml(path)
-    options = {**given, **part(path, given, "html")}  # older files keep these at the top
-    settings: dict[str, Any] = {}
+    stated = read_yaml(path)
+    options = {**stated, **part(path, stated, "html")}  # older files keep these at the top
+    settings: dict[str, Any] = {"can_skip": bool(options.get("skip_button", False))}
     for theirs, ours in (("title", "title"), ("instructions", "question"), ("debrief", "debrief")):
         if options.get(theirs):
             settings[ours] = _plain(str(options[theirs]))
-    queries = options.get("max_queries", 50)
-    if isinstance(queries, int) and queries > 0:
-        settings["questions"] = queries
-    settings["can_skip"] = bool(options.get("skip_button", False))
-    common = part(path, part(path, given, "sampling"), "common")
-    dimension = given.get("d", common.get("d"))
-    if isinstance(dimension, int) and dimension >= 1:
-        settings["n_components"] = dimension
-    targets = given.get("targets")
+    common = part(path, part(path, stated, "sampling"), "common")
+    numbers = {"questions": options.get("max_queries", 50), "n_components": common.get("d")}
+    numbers |= {"n_components": stated["d"]} if "d" in stated else {}
+    settings |= {name: k for name, k in numbers.items() if isinstance(k, int) and k > 0}
+    targets = stated.get("targets")
     if isinstance(targets, str):
         items = read_items(path.parent / targets).items
     elif isinstance(targets, list):
@@ -209,22 +200,19 @@ def _read_salmon(path: Path) -> Brought:
             "and this file to --config"
         )
     read = "targets html d title instructions debrief max_queries skip_button"
-    notes = [f"{key}: is not read" for key in sorted(set(given) - set(read.split()))]
-    if {"samplers", "sampling"} & given.keys():
+    notes = [f"{key}: is not read" for key in sorted(set(stated) - set(read.split()))]
+    if {"samplers", "sampling"} & stated.keys():
         notes.append("questions of your own go to --questions, shares and method to --set")
     return Brought(items, settings, notes)
 
 
 def _salmon_target(source: Path, target: str) -> Item:
     """A target is a text, or HTML that shows one file."""
-    shown = re.fullmatch(
-        r"\s*<(?:img|video|audio)\b[^>]*?\bsrc=[\"']?([^\"'\s>]+)[^>]*>.*", target, re.S
-    )
-    if shown is None:
-        text = _plain(target)
-        return Item(text, "text", text)
-    path = _beside(source, shown[1].replace("/static/targets/", ""))
-    return read_files([(path.name, path.read_bytes())])[0]
+    media = r"\s*<(?:img|video|audio)\b[^>]*?\bsrc=[\"']?([^\"'\s>]+)[^>]*>.*"
+    if shown := re.fullmatch(media, target, re.S):
+        return _file_beside(source, shown[1].replace("/static/targets/", ""))
+    text = _plain(target)
+    return Item(text, "text", text)
 
 
 def _plain(markup: str) -> str:
@@ -261,18 +249,15 @@ def read_files(files: Iterable[tuple[str, bytes]]) -> list[Item]:
 def read_zip(content: bytes, name: str) -> tuple[list[Item], list[str]]:
     """The media files in a ZIP, and notes. Paths that leave it are refused."""
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            infos = [info for info in archive.infolist() if not info.is_dir()]
-            for info in infos:
-                path = PurePosixPath(info.filename.replace("\\", "/"))
-                outside = path.is_absolute() or ".." in path.parts or ":" in path.parts[0]
-                if outside:
-                    raise InvalidInput(f"{name}: the path {info.filename!r} leaves the archive")
-            if sum(info.file_size for info in infos) > _MAX_TOTAL:
-                raise InvalidInput(f"{name}: unpacks to more than {_MAX_TOTAL} bytes")
-            media, notes = _media_among(info.filename for info in infos)
+        with open_zip(name, content) as archive:
+            infos = [info.filename for info in archive.infolist() if not info.is_dir()]
+            for inside in infos:
+                path = PurePosixPath(inside.replace("\\", "/"))
+                if path.is_absolute() or ".." in path.parts or ":" in "".join(path.parts[:1]):
+                    raise InvalidInput(f"{name}: the path {inside!r} leaves the archive")
+            media, notes = _media_among(infos)
             return read_files((n, _unpack(archive, n)) for n in media), notes
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+    except _DAMAGED as error:
         raise InvalidInput(f"{name}: is no ZIP that can be unpacked: {error}") from error
 
 
@@ -283,16 +268,11 @@ def _unpack(archive: zipfile.ZipFile, name: str) -> bytes:
 
 
 def _check_items(items: list[Item], source: Path) -> list[Item]:
-    """Refuse too few or too many items, and names that cannot be shown or told apart."""
+    """Refuse too few items, and those that cannot be told apart."""
     if len(items) < 3:
         raise InvalidInput(f"{source}: holds {len(items)} items; comparing needs at least 3")
     seen: set[str] = set()
     for item in items:
-        if not 0 < len(item.name) <= _MAX_TEXT or not item.name.replace("\n", " ").isprintable():
-            raise InvalidInput(
-                f"{source}: the item {item.name[:40]!r} must have 1 to {_MAX_TEXT} characters, "
-                "without control characters"
-            )
         if item.name in seen:
             raise InvalidInput(f"{source}: two items are called {item.name!r}; rename one")
         seen.add(item.name)
@@ -328,7 +308,8 @@ def _take_media(name: str, content: bytes) -> tuple[str, bytes]:
 
 def _check_drawing(name: str, content: bytes) -> None:
     """Refuse a drawing that would not be shown as it was made."""
-    if b"<!ENTITY" in content:  # they can unfold to gigabytes
+    # Entities can unfold to gigabytes; without zeros UTF-16 and UTF-32 read as ASCII.
+    if b"<!ENTITY" in content.replace(b"\0", b""):
         raise InvalidInput(f"{name}: has entities; save it as plain SVG")
     try:
         root = ElementTree.fromstring(content)
@@ -443,7 +424,7 @@ def import_answers(ledger: Ledger, answers: Trials) -> int:
     if board.config.scope == "person":
         raise Refusal(409, "in this study everybody has questions of their own; nothing to add to")
     people: dict[str, int] = {}
-    batch = ledger.add(Batch(0, now, None, "import", 0, 0.0)).id
+    batch = ledger.batch("import", None, 0, 0.0)
     names = [""] * len(answers) if answers.people is None else answers.people.tolist()
     seconds = np.full(len(answers), np.nan) if answers.seconds is None else answers.seconds
     times = [None if math.isnan(ms) else ms for ms in (1000 * seconds).tolist()]

@@ -66,10 +66,10 @@ async def person_of(
     study: Here, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
 ) -> int:
     """The person whose token came with the request."""
-    payload = study.signer.read("person", credentials.credentials if credentials else "")
-    if payload is None:
+    number = study.signer.read("person", credentials.credentials if credentials else "")
+    if number is None:
         raise HTTPException(401, "no valid token came with it; open the study's link again")
-    return int(payload["id"])
+    return int(number)
 
 
 Me = Annotated[int, Depends(person_of)]
@@ -101,11 +101,10 @@ async def join(request: Request, study: Here, body: Join) -> JSONResponse:
         raise Refusal(429, "many people have just joined from there; try again in a minute")
     identity = Identity.of(body.parameters)
     proved = None
-    if body.parameters.get("resume"):
-        payload = study.signer.read("resume", body.parameters["resume"])
-        if payload is None:
+    if link := body.parameters.get("resume"):
+        proved = study.signer.read("resume", link)
+        if proved is None:
             raise Refusal(403, "this personal link is not valid; ask for another one")
-        proved = int(payload["id"])
 
     def change(ledger: Ledger) -> dict[str, Any]:
         person = actions.join(
@@ -113,11 +112,11 @@ async def join(request: Request, study: Here, body: Join) -> JSONResponse:
             consent=body.consent_version,
             identity=identity,
             browser=body.browser,
-            proved=proved,
+            proved=None if proved is None else int(proved),
             language=body.language,
         )
         standing = _standing(study, ledger, person)
-        standing["token"] = study.signer.sign("person", {"id": person})
+        standing["token"] = study.signer.sign("person", str(person))
         if ledger.board.config.returning == "link":
             standing["resume"] = resume_link(study, person)
         return standing
@@ -144,9 +143,11 @@ async def me(study: Here, me: Me) -> JSONResponse:
 
 
 @router.post("/consent")
-async def consent(study: Here, me: Me, body: Join) -> JSONResponse:
+async def consent(
+    study: Here, me: Me, consent_version: Annotated[Short, Body(embed=True)]
+) -> JSONResponse:
     """Agree again, after the consent text changed."""
-    return await _change(study, me, lambda ledger: actions.agree(ledger, me, body.consent_version))
+    return await _change(study, me, lambda ledger: actions.agree(ledger, me, consent_version))
 
 
 @router.post("/ready")
@@ -295,4 +296,4 @@ def _completion(study: Study, ledger: Ledger, person: int, stage: str) -> dict[s
 
 def resume_link(study: Study, person: int) -> str:
     """What a personal link ends with; whoever has it is that person."""
-    return f"?resume={study.signer.sign('resume', {'id': person})}"
+    return f"?resume={study.signer.sign('resume', str(person))}"

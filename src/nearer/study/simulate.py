@@ -15,7 +15,7 @@ import heapq
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count, takewhile
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -23,7 +23,6 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from nearer import checks
 from nearer.algorithms.plan import scale_of
 from nearer.asking.oracles import PointOracle, PsychometricOracle
 from nearer.errors import InvalidInput
@@ -44,7 +43,7 @@ _SIMULATED: dict[str, Any] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass
 class Crowd:
     """How simulated people answer, who have positions of the objects in mind."""
 
@@ -55,21 +54,14 @@ class Crowd:
     seconds: float = 0.0
     #: probability that a person leaves for good before finishing
     dropout: float = 0.0
-    oracle: Callable[[NDArray[np.int64]], NDArray[np.bool_]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if not 0 <= self.error < 0.5:
-            raise InvalidInput(f"error={self.error}: must be from 0 to below 0.5")
-        checks.probability("dropout", self.dropout)
-        if not 0 <= self.seconds < math.inf:
-            raise InvalidInput(f"seconds={self.seconds}: must be at least 0")
-        X, oracle = self.positions, cast("Any", PointOracle(self.positions))
+        X, self.oracle = self.positions, cast("Any", PointOracle(self.positions))
         head, a, b = random_questions(len(X), 4000, np.random.default_rng(0)).T
         gaps = np.linalg.norm(X[head] - X[a], axis=1) - np.linalg.norm(X[head] - X[b], axis=1)
         if self.error and gaps.any():
             scale = scale_of(gaps, self.error)
-            oracle = PsychometricOracle(X, scale=scale, noise="fresh", random_state=0)
-        object.__setattr__(self, "oracle", oracle)
+            self.oracle = PsychometricOracle(X, scale=scale, noise="fresh", random_state=0)
 
     def says(self, query: int, shown: Sequence[int], choose: int) -> list[int] | str:
         """What one person chooses of the shown, best first, or why nothing; query −1 is none."""
@@ -85,34 +77,27 @@ class Crowd:
         return chosen
 
 
-@dataclass
 class Simulation:
-    """Simulated people in a study, `n_people` at a time."""
+    """Simulated people in a study, `n_people` at a time, until there are so many answers."""
 
-    study: Path
-    crowd: Crowd
-    n_people: int
-    seed: int = 0
-    people: int = 0  # who joined
-    left: int = 0  # of these, who left before the end
-    answers: int = 0
-    now: float = 0.0
-
-    def run(self, n_answers: int) -> Simulation:
-        """Let people come and answer until there are so many answers, or nothing is left to ask."""
-        self._rng = np.random.default_rng(self.seed)
-        self._store = Store(self.study, lambda: self.now, self._rng, durable=False)
+    def __init__(
+        self, study: Path, crowd: Crowd, n_people: int, n_answers: int, seed: int = 0
+    ) -> None:
+        self.people = self.left = self.answers = 0  # who joined, and who left before the end
+        self.now = 0.0
+        self._crowd = crowd
+        self._rng = np.random.default_rng(seed)
+        self._store = Store(study, lambda: self.now, self._rng, durable=False)
         with closing(self._store):
             self._do(actions.set_state, "running")
-            worker = Worker(self.study)
-            seats = [(self._think(), k, self._seat()) for k in range(self.n_people)]
+            worker = Worker(study)
+            seats = [(self._think(), k, self._seat()) for k in range(n_people)]
             heapq.heapify(seats)
             while seats and self.answers < n_answers:
                 self.now, k, seat = heapq.heappop(seats)
                 self._restock(worker)
                 if next(seat, None) is not None:
                     heapq.heappush(seats, (self.now + self._think(), k, seat))
-        return self
 
     def _restock(self, worker: Worker) -> None:
         """Have questions chosen as long as some are due, as in a served study."""
@@ -121,7 +106,7 @@ class Simulation:
                 return
 
     def _think(self) -> float:
-        return float(self._rng.exponential(self.crowd.seconds))
+        return float(self._rng.exponential(self._crowd.seconds))
 
     def _do(self, change: Callable[..., T], *args: Any, **options: Any) -> T:
         return self._store.write(lambda ledger: change(ledger, *args, **options))
@@ -139,14 +124,14 @@ class Simulation:
             trials = self._do(actions.hand_out, person)
             if not trials:  # somebody who came for nothing was the last to come
                 return
-            leaves = self._rng.random() < self.crowd.dropout
+            leaves = self._rng.random() < self._crowd.dropout
             leaves_at = int(self._rng.integers(config.questions)) if leaves else -1
             number = 0
             while trials and number != leaves_at:
                 yield person
                 trial = trials[0]
                 query = -1 if trial.query is None else trial.query
-                said = self.crowd.says(query, trial.shown, trial.choose)
+                said = self._crowd.says(query, trial.shown, trial.choose)
                 choice, chosen = (said, None) if isinstance(said, str) else ("chosen", tuple(said))
                 self._do(actions.answer, person, trial.lease, choice, chosen=chosen)
                 self.answers += 1
@@ -180,7 +165,7 @@ def plan(
         raise InvalidInput(f"positions of {len(X)} items: the study has {n}")
     think = seconds or Pace().seconds(config.as_task)
     people = Crowd(X, error=error, seconds=think, dropout=dropout)
-    simulation = Simulation(copy, people, n_people, seed).run(n_answers)
+    simulation = Simulation(copy, people, n_people, n_answers, seed)
     if not simulation.answers:
         raise InvalidInput(f"{study}: there is nothing to ask about {n} items")
     with closing(connect(copy, read_only=True)) as db:
@@ -191,18 +176,19 @@ def plan(
     curve = []
     for m in reversed(list(takewhile(FEWEST.__le__, (counted >> k for k in count())))):
         d, screens = config.n_components, round(m * cost)
-        found = draw_map(answers.first(m), n, n_components=d, seed=seed, holdout=holdout)
-        if found is not None:
+        drawn = draw_map(answers.first(m), n, n_components=d, seed=seed, holdout=holdout)
+        if drawn is not None:
+            probes = random_questions(n, 4000, np.random.default_rng(seed))
+            truth = answered(probes, PointOracle(X)(probes))
             row = {"n_triplets": m, "answers": screens, "hours": screens * think / 3600}
             row["people"] = math.ceil(screens / config.questions)
-            row["truth"] = _agreement(X, np.array(found["positions"]), seed)
-            curve.append({**row, "holdout": found["accuracy"]})
+            row["truth"] = triplet_accuracy(truth, np.array(drawn["positions"]))
+            curve.append({**row, "holdout": drawn["accuracy"]})
     return {
         "n_objects": n,
         "method": config.method,
         "task": str(config.as_task),
         "error": error,
-        "answers": simulation.answers,
         "stored": simulation.answers,
         "counted": counted,
         "people": simulation.people,
@@ -211,9 +197,3 @@ def plan(
         "seconds_an_answer": think,
         "curve": curve,
     }
-
-
-def _agreement(truth: NDArray[np.float64], X: NDArray[np.float64], seed: int) -> float:
-    """The share of random comparisons that positions answer as the true ones do."""
-    probes = random_questions(len(X), 4000, np.random.default_rng(seed))
-    return triplet_accuracy(answered(probes, PointOracle(truth)(probes)), X)

@@ -110,7 +110,12 @@ def new_study(
 ) -> None:
     """Write a study file; it appears whole or not at all, and replaces nothing."""
     config.check_items(len(items))
-    _check_positions(questions, config.questions)
+    late = [q.position for q in questions if (q.position or 0) > config.questions]
+    if late:
+        raise InvalidInput(
+            f"position={late[0]} of an own question: a person answers {config.questions} "
+            "questions; raise `questions` or choose an earlier one"
+        )
     header = {
         "format": FORMAT,
         "version": nearer.__version__,
@@ -131,20 +136,6 @@ def new_study(
         )
         db.execute("COMMIT")
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-
-def _check_positions(questions: Sequence[OwnQuestion], last: int) -> None:
-    """Refuse questions that nobody would be asked: of a place that is taken, or after the last."""
-    taken = set[int]()
-    for place in (q.position for q in questions if q.position is not None):
-        if place in taken:
-            raise InvalidInput(f"position={place}: two own questions have it; change one")
-        if place > last:
-            raise InvalidInput(
-                f"position={place} of an own question: a person answers {last} questions; "
-                "raise `questions` or choose an earlier one"
-            )
-        taken.add(place)
 
 
 @contextmanager

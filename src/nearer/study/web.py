@@ -189,12 +189,11 @@ def add_error_handlers(app: FastAPI) -> None:
     """Turn what is raised into replies that show the value, the rule and the remedy."""
 
     async def refused(request: Request, error: Any) -> JSONResponse:
-        status = getattr(error, "status", 422)
-        return problem(status, str(error), {"retry-after": "1"} if status == 429 else None)
-
-    async def troubled(request: Request, error: Any) -> JSONResponse:
-        said = f"{error}. Nothing is lost: answers wait and are sent again"
-        return problem(503, said, {"retry-after": "5"})
+        status, said = getattr(error, "status", 422), str(error)
+        if isinstance(error, StoreTrouble):
+            said += ". Nothing is lost: answers wait and are sent again"
+        wait = {429: "1", 503: "5"}.get(status)
+        return problem(status, said, {"retry-after": wait} if wait else None)
 
     async def invalid(request: Request, error: Any) -> JSONResponse:
         lines = [f"{'.'.join(str(x) for x in e['loc'])}: {e['msg']}" for e in error.errors()]
@@ -209,9 +208,10 @@ def add_error_handlers(app: FastAPI) -> None:
             return page(request, "error.html", status=status, detail=detail, words=words)
         return problem(error.status_code, str(error.detail), dict(error.headers or {}))
 
-    handlers = {Refusal: refused, InvalidInput: refused, StoreTrouble: troubled}
-    for kind, handler in {**handlers, RequestValidationError: invalid, HTTPException: http}.items():
-        app.add_exception_handler(kind, handler)
+    for kind in (Refusal, InvalidInput, StoreTrouble):
+        app.add_exception_handler(kind, refused)
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(HTTPException, http)
 
 
 _TEMPLATES = jinja2.Environment(

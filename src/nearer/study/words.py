@@ -105,7 +105,8 @@ def unknown(name: object, known: Iterable[str]) -> str:
 def parse(kind: Any, given: Any, what: str) -> Any:
     """Check values; what is wrong is said with its name, the value, the rule and a remedy."""
     try:
-        return TypeAdapter(kind).validate_python(given)
+        adapter = kind if isinstance(kind, TypeAdapter) else TypeAdapter(kind)
+        return adapter.validate_python(given)
     except ValidationError as error:
         first = error.errors()[0]
     names = [str(k + 1) if isinstance(k, int) else str(k) for k in first["loc"]]

@@ -18,7 +18,7 @@ import sqlite3
 import sys
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,7 +52,6 @@ class Collected:
     """Answers in the order they came, as `nearer.fit` takes them, near ties among them."""
 
     answers: Trials
-    people: NDArray[np.int64]
     odds: NDArray[np.float64] | None  # with which their questions were chosen
     seen: int  # the number of the newest answer in the file
 
@@ -64,7 +63,7 @@ class Collected:
     def first(self, m: int) -> Collected:
         """Only so many of them."""
         odds = None if self.odds is None else self.odds[:m]
-        return Collected(self.answers[:m], self.people[:m], odds, self.seen)
+        return Collected(self.answers[:m], odds, self.seen)
 
 
 def collected(
@@ -85,46 +84,39 @@ def collected(
            AND a.person NOT IN (SELECT person FROM excluded) ORDER BY a.id""",
         (json.dumps(list(purposes)), person),
     ).fetchall()
-    decoded = [
-        (task, query, decode(shown), None if chosen is None else decode(chosen), choose)
-        for task, query, shown, chosen, choose, *_ in rows
-    ]
-    answers, source = as_trials(decoded)
-    answers = answers if names is None else answers.with_fields(names=tuple(names))
-    odds = np.array([row[6] for row in rows]) if answers.are_comparisons else None
-    people = np.array([row[5] for row in rows], dtype=np.int64)[source]
-    return Collected(answers, people, odds, last_answer(db))
+    answers = as_trials(
+        [
+            (task, query, decode(shown), chosen and decode(chosen), choose, who)
+            for task, query, shown, chosen, choose, who, _ in rows
+        ]
+    ).with_fields(names=None if names is None else tuple(names))
+    odds = np.array([row[-1] for row in rows]) if answers.are_comparisons else None
+    newest = "SELECT coalesce(max(id), 0) FROM answers"
+    return Collected(answers, odds, db.execute(newest).fetchone()[0])
 
 
-def as_trials(rows: Sequence[tuple[Any, ...]]) -> tuple[Trials, NDArray[np.int64]]:
-    """Answers (task, query, shown, chosen, wanted) as one container, and where its rows come from.
+def as_trials(rows: Sequence[tuple[Any, ...]]) -> Trials:
+    """Answers (task, query, shown, chosen, wanted, person) as one container.
 
-    Tasks of several kinds have no other form than triplets, which say nothing of ties.
+    Odd ones out among others have no other form than triplets, which say nothing of ties.
     """
     if not rows:
-        return Trials.from_triplets(np.empty((0, 3))), np.empty(0, dtype=np.int64)
-    tasks, query, shown, chosen, wanted = (list(column) for column in zip(*rows, strict=True))
+        return Trials.from_triplets(np.empty((0, 3)), people=np.empty(0, dtype=np.int64))
+    tasks, query, shown, chosen, wanted, people = map(list, zip(*rows, strict=True))
     kinds = set(tasks)
-    if kinds == {"two"}:  # ten times as fast as the way below
-        screens = np.array(shown, dtype=np.int64)
-        near = np.array([-1 if one is None else one[0] for one in chosen])
-        places = (screens == near[:, None]).astype(np.int64)
-        found = Trials("near", np.array(query), screens, places, np.array(wanted))
-        return found, np.arange(len(rows))
     if kinds == {"odd"}:
         odd = [None if one is None else one[0] for one in chosen]
-        return Trials.odd_one_out(shown, odd), np.arange(len(rows))
+        return Trials.odd_one_out(shown, odd, people=people)
     if "odd" not in kinds:
-        found = Trials.near(query, shown, chosen, ranked="rank" in kinds, wanted=wanted)
-        return found, np.arange(len(rows))
+        ranked = "rank" in kinds
+        return Trials.near(query, shown, chosen, ranked=ranked, wanted=wanted, people=people)
     parts = []
-    for kind in sorted(kinds):
-        which = np.flatnonzero(np.array(tasks) == kind)
-        told, trial = as_trials([rows[k] for k in which.tolist()])[0].triplets()
-        parts.append(np.column_stack([which[trial], told]))
-    together = np.concatenate(parts)
-    together = together[np.argsort(together[:, 0], kind="stable")]
-    return Trials.from_triplets(together[:, 1:]), together[:, 0]
+    for odd_ones in (True, False):
+        part = as_trials([row for row in rows if (row[0] == "odd") == odd_ones])
+        near, trial = part.triplets()
+        assert part.people is not None
+        parts.append(Trials.from_triplets(near, people=part.people[trial]))
+    return Trials.joined(parts)
 
 
 def triplets(db: sqlite3.Connection, purposes: Sequence[str] = COUNTED) -> NDArray[np.int64]:
@@ -149,11 +141,6 @@ def asked_facts(
     return table[:, :3].astype(np.int64), table[:, 3]
 
 
-def last_answer(db: sqlite3.Connection) -> int:
-    """The number of the newest answer, 0 where there is none."""
-    return int(db.execute("SELECT coalesce(max(id), 0) FROM answers").fetchone()[0])
-
-
 def fit_map(
     collected: Collected, n_objects: int, n_components: int | None, seed: int
 ) -> Embedding | None:
@@ -164,7 +151,6 @@ def fit_map(
         collected.answers,
         n_objects=n_objects,
         n_components=n_components or "auto",
-        people=collected.people,
         odds=collected.odds,
         method="noisy",
         random_state=seed,
@@ -196,7 +182,8 @@ def map_figures(
     found: Embedding, collected: Collected, holdout: NDArray[np.int64] | None = None
 ) -> dict[str, Any]:
     """The positions, strongest direction first, and how good they are."""
-    X = principal_axes(found.positions, found.dimension)
+    X, d = principal_axes(found.positions, found.dimension), found.dimension
+    more = sum(one.get("probability", 0.0) for k, one in found.evidence.items() if k > d)
     if holdout is not None:
         judged, held = triplet_accuracy(holdout, X) if len(holdout) else None, len(holdout)
     else:
@@ -206,20 +193,13 @@ def map_figures(
         "seen": collected.seen,
         "n_triplets": collected.decided,
         "n_undecided": len(collected.answers) - collected.decided,
-        "dimension": found.dimension,
+        "dimension": d,
         "accuracy": judged,
         "n_holdout": held,
-        "expected_tau": _expected_tau(found),
+        # nothing is expected of positions that probably lack dimensions
+        "expected_tau": float(found.details["expected_tau"]) if more <= 0.5 else 0.0,
         "positions": np.round(X, 4).tolist(),
     }
-
-
-def _expected_tau(found: Embedding) -> float:
-    """How good the positions are expected to be; nothing, where they probably lack dimensions."""
-    more = sum(
-        tried.get("probability", 0.0) for d, tried in found.evidence.items() if d > found.dimension
-    )
-    return float(found.details["expected_tau"]) if more <= 0.5 else 0.0
 
 
 class Choosing:
@@ -278,50 +258,55 @@ class Worker:
         self._choosings: dict[int | None, Choosing] = {}
 
     def do(self, job: dict[str, Any]) -> dict[str, Any]:
-        """One job, ``choose`` or ``map``, on one consistent state of the file.
+        """One job, ``choose`` or ``map``."""
+        if job["job"] == "map":
+            return {"map": self._map()}
+        return self._choose(job.get("person"), job["n_questions"])
 
-        A job ends its transaction when it has read: while one is open, what was erased stays in the
-        write-ahead log.
+    @contextlib.contextmanager
+    def _moment(self) -> Iterator[tuple[Config, int]]:
+        """Read one consistent state of the file; the settings, and how many items there are.
+
+        It ends when all is read: while it lasts, what was erased stays in the write-ahead log.
         """
         self._db.execute("BEGIN")
         try:
-            config = read_config(self._db)
-            n = int(self._db.execute("SELECT count(*) FROM items").fetchone()[0])
-            if job["job"] == "map":
-                d, holdout = config.n_components, triplets(self._db, ["holdout"])
-                answers = collected(self._db)
-                self._end_reading()
-                fitted = draw_map(answers, n, n_components=d, seed=config.seed, holdout=holdout)
-                return {"map": fitted}
-            began, person, seen = time.perf_counter(), job.get("person"), last_answer(self._db)
-            chosen = self._choose(config, n, person, job["n_questions"])
-            seconds = time.perf_counter() - began
-            return {**chosen, "seen": seen, "person": person, "seconds": seconds}
+            yield read_config(self._db), self._count("items")
         finally:
-            self._end_reading()
-
-    def _end_reading(self) -> None:
-        if self._db.in_transaction:
             self._db.execute("COMMIT")
 
-    def _choose(
-        self, config: Config, n: int, person: int | None, n_questions: int
-    ) -> dict[str, Any]:
+    def _count(self, table: str) -> int:
+        return int(self._db.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+
+    def _map(self) -> dict[str, Any] | None:
+        with self._moment() as (config, n):
+            answers, holdout = collected(self._db), triplets(self._db, ["holdout"])
+        d = config.n_components
+        return draw_map(answers, n, n_components=d, seed=config.seed, holdout=holdout)
+
+    def _choose(self, person: int | None, n_questions: int) -> dict[str, Any]:
         """Questions that teach most, from all answers so far."""
-        batch = int(self._db.execute("SELECT count(*) FROM batches").fetchone()[0])
-        answers = collected(self._db, person=person).answers
-        asked = asked_facts(self._db, person)
-        self._end_reading()
+        began = time.perf_counter()
+        with self._moment() as (config, n):
+            batch, answers = self._count("batches"), collected(self._db, person=person)
+            asked = asked_facts(self._db, person)
         if person not in self._choosings:
             seed = config.seed + (person or 0)
             self._choosings[person] = Choosing(config.method, n, config.n_components, seed)
-        near = np.ma.MaskedArray(answers.chosen[:, 0] > 0, mask=~answers.decided)
-        rows, weights = weighted(answers.questions, near)
+        trials = answers.answers
+        near = np.ma.MaskedArray(trials.chosen[:, 0] > 0, mask=~trials.decided)
+        rows, weights = weighted(trials.questions, near)
         rng = np.random.default_rng([config.seed, batch])
         chooser = self._choosings[person]
         questions, odds = chooser.choose(rows, *asked, n_questions, rng, weights=weights)
-        known = None if odds is None else odds.tolist()
-        return {"questions": questions.tolist(), "odds": known, "done": not len(questions)}
+        return {
+            "questions": questions.tolist(),
+            "odds": None if odds is None else odds.tolist(),
+            "done": not len(questions),
+            "seen": answers.seen,
+            "person": person,
+            "seconds": time.perf_counter() - began,
+        }
 
 
 def main() -> None:

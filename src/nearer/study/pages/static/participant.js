@@ -255,7 +255,7 @@ function answer(given, response_ms) {
 }
 
 function practise({ choice, chosen }) {
-  const picked = chosen ?? [current[choice].id];
+  const picked = chosen ?? [current.shown[choice === "right" ? 1 : 0].id];
   const right = current.task === "rank" ? picked[0] === current.expected : picked.includes(current.expected);
   $("feedback").hidden = false;
   $("feedback").className = right ? "note" : "note warn";
