@@ -132,7 +132,7 @@ def test_bad_files_are_refused_with_one_message(small, tmp_path):
         store(as_source(same))
     with pytest.raises(InvalidInput, match="holds weights"):
         as_source(write(tmp_path / "w.parquet", rows, weight=np.ones(3000)))
-    with pytest.raises(InvalidInput, match=r"'half' is double .*\d+\.5"):
+    with pytest.raises(InvalidInput, match="objects must be whole numbers"):
         store(
             as_source(
                 write(tmp_path / "f.parquet", rows + 0.5, ["half", "near", "far"]),
@@ -152,7 +152,7 @@ def test_bad_files_are_refused_with_one_message(small, tmp_path):
     with pytest.raises(InvalidInput, match="has no column 'loser'"):
         as_source(other)
     with pytest.raises(InvalidInput, match="there are no rows"):
-        store(blocks.BlockSource("here", iter([])))
+        store(blocks.BlockSource("here", [], 0))
 
 
 def test_a_full_disk_is_said(small, monkeypatch):

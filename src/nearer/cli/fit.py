@@ -225,8 +225,7 @@ def _in_blocks(path: Path, columns: dict[str, str | int] | None) -> BlockSource 
                 f"{path}: several processes share .parquet and .npy files; write it as one of them"
             )
         return source
-    many = source is not None and source.n_rows is not None and source.n_rows > _fit.MANY
-    return source if many else None
+    return source if source is not None and source.n_rows > _fit.MANY else None
 
 
 def _check_blocks(path: Path, *, columns: Any, kind: str, first: Any, **others: Any) -> None:

@@ -15,6 +15,7 @@ large as they may be.
 
 from __future__ import annotations
 
+import itertools
 import os
 import tempfile
 import weakref
@@ -55,7 +56,7 @@ class BlockSource:
 
     where: str  # as messages call it
     blocks: Iterable[NDArray[Any]]
-    n_rows: int | None = None  # where that is known before they are read
+    n_rows: int  # of an iterator, as many as are read to see whether there are very many
     names: dict[str, int] | None = None  # numbers of objects that are texts; grows with reading
     unread: tuple[str, ...] = ()  # columns that are not used
 
@@ -69,8 +70,13 @@ def as_source(answers: Any, columns: Mapping[str, str | int] | None = None) -> B
         return _npy(path) if path.suffix.lower() == ".npy" and path.is_file() else None
     if isinstance(answers, np.ndarray):
         return BlockSource("answers", [answers], len(answers)) if _are_triplets(answers) else None
-    blocks = _fit.blocks_of(answers)
-    return None if blocks is None else BlockSource("the blocks", blocks)
+    blocks, begun, n_rows = _fit.blocks_of(answers), list[Any](), 0
+    if blocks is None:
+        return None
+    while n_rows <= _fit.MANY and (block := next(blocks, None)) is not None:
+        begun.append(block)
+        n_rows += len(block)
+    return BlockSource("the blocks", itertools.chain(begun, blocks), n_rows)
 
 
 def _are_triplets(rows: NDArray[Any]) -> bool:
@@ -149,35 +155,26 @@ def _batches(
     files: list[Path], opened: list[Any], three: list[str], names: dict[str, int] | None
 ) -> Iterator[NDArray[Any]]:
     for path, file in zip(files, opened, strict=True):
-        row = 0
+        n_rows = 0
         for batch in file.iter_batches(BLOCK, columns=three):
-            read = [_column(path, row, batch.column(name), name, names) for name in three]
-            yield np.stack(read, axis=1)
-            row += batch.num_rows
+            columns = [batch.column(name) for name in three]
+            for name, column in zip(three, columns, strict=True):
+                if column.null_count:
+                    row = n_rows + int(np.argmax(np.asarray(column.is_null())))
+                    raise InvalidInput(
+                        f"{path}, row {row}: {name} is empty; fill it in, or leave out rows "
+                        "without an answer"
+                    )
+            yield np.stack([_numbers(column, names) for column in columns], axis=1)
+            n_rows += batch.num_rows
         file.close()
 
 
-def _column(
-    path: Path, row: int, values: Any, name: str, names: dict[str, int] | None
-) -> NDArray[Any]:
-    """One column of a batch as whole numbers."""
-    import pyarrow as pa  # noqa: PLC0415 - an extra
-
-    if values.null_count:
-        at = row + int(np.argmax(np.asarray(values.is_null())))
-        raise InvalidInput(
-            f"{path}, row {at}: {name} is empty; fill it in, or leave out rows without an answer"
-        )
-    try:
-        plain = values.cast("int64" if names is None else "string")
-    except pa.ArrowException as error:
-        raise InvalidInput(
-            f"{path}, after row {row}: column {name!r} is {values.type} ({error}); objects are "
-            "whole numbers or names"
-        ) from error
+def _numbers(column: Any, names: dict[str, int] | None) -> NDArray[Any]:
+    """A column of a batch; of texts, the numbers of objects that are called so."""
     if names is None:
-        return np.asarray(plain)
-    coded = plain.dictionary_encode()
+        return np.asarray(column)
+    coded = column.cast("string").dictionary_encode()
     codes = [names.setdefault(text, len(names)) for text in coded.dictionary.to_pylist()]
     return np.asarray(np.array(codes, dtype=np.int64)[np.asarray(coded.indices)])
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
@@ -54,16 +53,7 @@ def in_blocks(
     source = as_source(answers)
     if source is None:
         return answers
-    n_rows = source.n_rows
-    if n_rows is None:  # read as many blocks as show whether there are many rows
-        blocks, read, n_rows = iter(source.blocks), list[Any](), 0
-        for block in blocks:
-            read.append(block)
-            n_rows += len(block)
-            if n_rows > _fit.MANY:
-                break
-        source = replace(source, blocks=itertools.chain(read, blocks))
-    if n_rows <= _fit.MANY:
+    if source.n_rows <= _fit.MANY:
         return answers if _fit.blocks_of(answers) is None else source.blocks
     return store(source, n_objects=n_objects, renumber=objects == "auto", sampled=sampled)
 

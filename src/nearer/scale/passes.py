@@ -3,12 +3,11 @@
 Passes over answers on disk read block after block and add the sums in that order, so that a fit
 gives the same bits every time.
 
-*Several processes* that ``torchrun`` has started have a share of the answers each. Process 0
-decides: it runs the optimiser as if it were alone. For each pass it sends the positions to all
-others, every process passes over its own share, and the sums come back to process 0. That moves as
-many bytes as summing the gradient everywhere would, nothing can run out of step, and only process 0
-holds what the optimiser remembers. The sums travel by NCCL between GPUs, by gloo between
-processors; orders, which are a few words, always by gloo.
+*Several processes* that ``torchrun`` has started have a share of the answers each. Process 0 runs
+the optimiser as if it were alone. For each pass it sends the positions to all others, and the sums
+over their shares come back to it. That moves as many bytes as summing the gradient everywhere
+would, nothing can run out of step, and only process 0 holds what the optimiser remembers. The sums
+travel by NCCL between GPUs, by gloo between processors; orders, which are a few words, by gloo.
 
 *A process that dies* closes its connections, and the others notice at once; one that hangs is
 given up after `_PATIENCE`. Every process leaves a sign of life each second, so that the others can
@@ -108,11 +107,11 @@ class BlockPasses(Passes):
 # --- several processes ---------------------------------------------------------------------------
 
 
-# What each process adds to the sums of a pass over its own share: a number and an array.
-_WORK: dict[str, Callable[..., tuple[float, Any]]] = {
+# What each process adds to the sums of a pass over its own share.
+_WORK: dict[str, Callable[..., Iterable[Any]]] = {
     "sums": lambda mine, X, loss: mine.sums(loss, X),
-    "violated": lambda mine, X: (mine.share_violated(X) * len(mine), np.zeros(0)),
-    "information": lambda mine, X, lapse, tail: (0.0, mine.information(X, lapse, tail)),
+    "violated": lambda mine, X: [mine.share_violated(X) * len(mine)],
+    "information": lambda mine, X, lapse, tail: [mine.information(X, lapse, tail)],
 }
 
 
@@ -170,37 +169,23 @@ class Processes:
         return self._shared(seen), self._shared(every)
 
     def serve(self, answers: Stored) -> None:
-        """Do what process 0 orders, until it has all it wants."""
+        """Do what process 0 orders, until it dismisses the others."""
         self.layout(answers)
         while (order := self._heard(None)) is not None:
-            name, which, d, *arguments = order
-            mine = self._passes[which]
-            if name == "few":
-                self._few(mine, *arguments)
-                continue
-            on_gpu = mine.on_gpu and name == "sums"
-            kind = self._torch.float32 if on_gpu else self._torch.float64
-            place = "cuda" if on_gpu else "cpu"
-            X = self._torch.zeros((answers.n_objects, d), dtype=kind, device=place)
-            self._pass(mine, name, X, *arguments)
+            self._obey(None, *order)
         self._dist.destroy_process_group()
 
     def dismiss(self) -> None:
-        """All is done: the others may go."""
+        """Process 0: all is done."""
         self._heard(None)
         self._dist.destroy_process_group()
 
-    def pass_over(self, which: int, name: str, X: Any, *numbers: Any) -> tuple[float, Any]:
-        """Process 0: let all pass over their shares of some answers, and return the sums."""
+    def order(self, which: int, name: str, X: Any, *arguments: Any) -> Any:
+        """Process 0: let all do the same with their shares of some answers."""
         if not is_tensor(X):
             X = self._torch.from_numpy(np.ascontiguousarray(X, dtype=np.float64))
-        self._heard((name, which, X.shape[1], *numbers))
-        return self._pass(self._passes[which], name, X, *numbers)
-
-    def draw(self, which: int, seed: int, size: int) -> Passes:
-        """Process 0: let all draw some of their answers."""
-        self._heard(("few", which, 0, seed, size))
-        return self._few(self._passes[which], seed, size)
+        self._heard((which, name, X.shape[1], *arguments))
+        return self._obey(X, which, name, X.shape[1], *arguments)
 
     # --- what all do
 
@@ -210,20 +195,24 @@ class Processes:
         self._together(self._dist.broadcast_object_list, box, 0, device=cpu)
         return box[0]
 
-    def _pass(self, mine: Any, name: str, X: Any, *numbers: Any) -> tuple[float, Any]:
-        """Work at process 0's positions on one's own share; process 0 is given the sums."""
-        self._together(self._dist.broadcast, X, 0)
+    def _obey(self, X: Any, which: int, name: str, d: int, *arguments: Any) -> Any:
+        """Work on one's own share, for most orders at positions that process 0 sends."""
+        mine = self._passes[which]
+        if name == "few":
+            seed, size = arguments
+            return self._shared(mine.few(size, np.random.default_rng([seed, self.rank])))
         on_gpu = mine.on_gpu and name == "sums"
-        value, array = _WORK[name](mine, X if on_gpu else X.numpy(), *numbers)
-        tensor = array if is_tensor(array) else self._torch.from_numpy(array)
-        total = self._torch.tensor([value], dtype=self._torch.float64)
-        self._together(self._dist.reduce, total, 0)
-        if tensor.numel():
-            self._together(self._dist.reduce, tensor, 0)
-        return float(total), tensor
-
-    def _few(self, mine: Any, seed: int, size: int) -> Passes:
-        return self._shared(mine.few(size, np.random.default_rng([seed, self.rank])))
+        if X is None:
+            kind, place = (self._torch.float32, "cuda") if on_gpu else (self._torch.float64, "cpu")
+            X = self._torch.empty((mine.n_objects, d), dtype=kind, device=place)
+        self._together(self._dist.broadcast, X, 0)
+        parts = _WORK[name](mine, X if on_gpu else X.numpy(), *arguments)
+        sums = [
+            part if is_tensor(part) else self._torch.as_tensor(np.asarray(part)) for part in parts
+        ]
+        for part in sums:
+            self._together(self._dist.reduce, part, 0)
+        return sums
 
     def _shared(self, mine: Any) -> Passes:
         """One's own passes by a number that is the same for all, and how many answers all have."""
@@ -305,19 +294,21 @@ class _SharedPasses(Passes):
 
     def sums(self, loss: Loss, X: Any) -> tuple[float, Any]:
         """One pass: the sum of the losses, and its gradient."""
-        value, gradient = self._processes.pass_over(self._which, "sums", X, loss)
-        return value, gradient if self.on_gpu else gradient.numpy()
+        value, gradient = self._processes.order(self._which, "sums", X, loss)
+        return float(value), gradient if self.on_gpu else gradient.numpy()
 
     def share_violated(self, X: Floats) -> float:
         """Share of the answers that the positions violate."""
-        return self._processes.pass_over(self._which, "violated", X)[0] / self.total
+        (wrong,) = self._processes.order(self._which, "violated", X)
+        return float(wrong) / self.total
 
     def information(self, X: Floats, lapse: float, tail: float) -> Floats:
         """Fisher information of each object's position, one ``(d, d)`` block an object."""
-        _, total = self._processes.pass_over(self._which, "information", X, lapse, tail)
+        (total,) = self._processes.order(self._which, "information", X, lapse, tail)
         return np.asarray(total.numpy())
 
     def few(self, size: int, rng: np.random.Generator) -> Any:
         """Some of the answers of every share, drawn at random."""
         each = -(-size // self._processes.size)
-        return self._processes.draw(self._which, int(rng.integers(2**31)), each)
+        nowhere = np.empty((self.n_objects, 0))
+        return self._processes.order(self._which, "few", nowhere, int(rng.integers(2**31)), each)
