@@ -49,7 +49,7 @@ def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
 def simulated(n: int, d: int, task: str, bits: float, seed: int) -> dict[str, Any]:
     """Kendall's τ after random screens, and after as many chosen ones."""
     wanted = Task.parse(task)
-    budget = round(bits * n * d * math.log(2) / wanted.log_ways)
+    budget = round(bits * n * d / math.log2(math.comb(wanted.shown, wanted.choose)))
     X, people, rng = people_who_choose(n, d, task, seed)
     screens = random_screens(n, wanted, budget, rng)
     random = Trials.from_screens(screens, people(screens))

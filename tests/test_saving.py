@@ -87,17 +87,17 @@ def test_other_files_get_one_clear_message(noisy, tmp_path):
     with pytest.raises(InvalidInput, match=r"text\.npz: is not a NumPy file"):
         nearer.load(tmp_path / "text.npz")
     np.savez(tmp_path / "other.npz", X=np.eye(3))
-    with pytest.raises(InvalidInput, match="holds X, which is no saved embedding"):
+    with pytest.raises(InvalidInput, match=r"holds X, and .* Embedding\.save"):
         nearer.load(tmp_path / "other.npz")
     np.savez(tmp_path / "pickled.npz", about=np.array([{}], dtype=object))
     with pytest.raises(InvalidInput, match="not a NumPy file of plain numbers"):
         nearer.load(tmp_path / "pickled.npz")
     for change, message in (
-        ({"version": 1}, "has format 1, written by nearer .* reads format 2"),
-        ({"values": {"class": "Path", "fields": {}}}, "is damaged"),
-        ({"values": {"dict": [["positions", 3]]}}, "is damaged"),
-        ({"values": {"array": 99}}, "is damaged"),
-        ({"format": "another"}, "no saved embedding"),
+        ({"version": 1}, "holds format 1 of .*, written by nearer .* reads format 2"),
+        ({"values": {"class": "Path", "fields": {}}}, "is no valid embedding"),
+        ({"values": {"dict": [["positions", 3]]}}, "is no valid embedding"),
+        ({"values": {"array": 99}}, "is no valid embedding"),
+        ({"format": "another"}, "of another, written by"),
         ({"sha256": None}, "was changed after it had been saved"),
     ):
         changed(noisy, tmp_path / "changed.npz", change)
@@ -216,7 +216,7 @@ def test_what_is_no_embedding_is_neither_saved_nor_loaded(
 )
 def test_values_of_another_kind_are_refused(noisy, tmp_path, monkeypatch, change):
     forge(replace(noisy, **change), tmp_path / "map.npz", monkeypatch)
-    with pytest.raises(InvalidInput, match=r"map\.npz: is (damaged|no valid embedding)"):
+    with pytest.raises(InvalidInput, match=r"map\.npz: is no valid embedding"):
         nearer.load(tmp_path / "map.npz")
 
 
@@ -245,7 +245,7 @@ def test_trials_that_do_not_fit_together_are_refused(tmp_path, monkeypatch, name
     bent = whole.with_fields(**{name: change(getattr(whole, name))})
     bent = replace(found, details={**found.details, "trials": bent})
     forge(bent, tmp_path / "map.npz", monkeypatch)
-    with pytest.raises(InvalidInput, match=r"map\.npz: is (damaged|no valid embedding)"):
+    with pytest.raises(InvalidInput, match=r"map\.npz: is no valid embedding"):
         nearer.load(tmp_path / "map.npz")
 
 

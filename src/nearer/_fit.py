@@ -36,7 +36,6 @@ from nearer.fitting.people import (
     FEWEST_PEOPLE,
     PeopleFit,
     Ratings,
-    counted,
     learn_people,
     rate_people,
 )
@@ -93,18 +92,16 @@ def fit(
     ----------
     answers
         `nearer.Trials` of any task, what `nearer.read_triplets` returns, an ``(m, 3)`` array of
-        rows (head, near, far), a pandas or polars frame, or the path of a file; the last two in
-        any form `nearer.read_triplets` reads. Also an iterable of ``(m, 3)`` blocks, or a folder of
-        Parquet files. More than four million are fitted in blocks, from a temporary file, and the
-        result has no `triplets`; see ``docs/scale.md``.
+        rows (head, near, far), a frame or the path of a file in any form that it reads, an
+        iterable of ``(m, 3)`` blocks, or a folder of Parquet files. More than four million are
+        fitted in blocks, and the result has no `triplets`; see ``docs/scale.md``.
     n_components
         A number of dimensions; ``"auto"``: as many as the evidence supports; ``"predictive"``: as
         many as predict held-out answers best, often some more. Range and evidence are then still
         those of the dimension that is supported.
     people
         Who gave each answer; None: as the answers say. None, nan and "" are unknown people. People
-        are then the sample: see `nearer.fitting.people` and ``docs/people.md``. Without people,
-        answers are taken as independent.
+        are then the sample, see ``docs/people.md``; without them, answers are independent.
     differ
         Whether people weigh the axes differently: ``"weights"`` fits weights, shrunk towards the
         common map as strongly as held-out answers of the same people ask for, ``"no"`` does not,
@@ -130,8 +127,7 @@ def fit(
     bootstrap
         How often answers are drawn again for the covariances; 0 leaves them out. None: 20 times,
         but not for ``"noisy"``, whose posterior has covariances. Where all answers are satisfied,
-        the same positions satisfy every resample; other maps that satisfy all answers are drawn
-        instead, by default only with 20,000 answers or fewer.
+        other maps that satisfy them are drawn, by default of 20,000 answers or fewer.
     max_iter, tol
         Steps of the optimiser in the last fit, and the gain of a step that ends it; not where all
         answers are satisfied, since that search has its own steps.
@@ -144,13 +140,12 @@ def fit(
     Returns
     -------
     Embedding
-        Its questions were given, not chosen. Where guessing may predict answers held out as well,
-        `AnswersWarning` says so. ``details`` holds the ``"posterior"``, the
-        ``"method"`` used, the ``"loss"``, whether ``"people_differ"``, the dimension
-        ``"estimate"``, the ``"weights"`` that the fit used, and, of ``"noisy"``, the Kendall's τ
-        that is expected of the positions, ``"expected_tau"``; the ``"agreement"`` of answers to the
-        same question, the ``"calibration"`` of predictions, what was ``"read"`` and left out where
-        there was a file, and the ``"call"``.
+        Where guessing may predict answers held out as well, `AnswersWarning` says so. ``details``
+        holds the ``"posterior"``, the ``"method"`` used, the ``"loss"``, whether
+        ``"people_differ"``, the dimension ``"estimate"``, the ``"weights"``, of ``"noisy"`` the
+        Kendall's τ that is expected, ``"expected_tau"``; the ``"agreement"`` of answers to the same
+        question, the ``"calibration"`` of predictions, what was ``"read"`` and left out where there
+        was a file, and the ``"call"``.
 
     Examples
     --------
@@ -221,7 +216,6 @@ class _Result:
     posterior: Posterior
     right: Floats  # how far each answer was predicted by fits that have not seen it; nan: by none
     error_rate: float
-    weights: Floats  # as the fit used them
     estimate: DimensionEstimate | None = None
     belief: Belief | None = None
     exact: bool = False
@@ -255,7 +249,7 @@ def _fit_answers(loaded: LoadedAnswers, goal: Goal, rng: np.random.Generator) ->
         belief, _, _ = learn(belief.dimension, False)
     belief.conclude(max_iter=goal.max_iter, tol=goal.tol)
     calibration = Calibration.of(belief.held_out, belief.times)
-    known = (belief.fit, belief.right, belief.error_rate, belief.weights)
+    known = (belief.fit, belief.right, belief.error_rate)
     return _Result("noisy", *known, estimate, belief, calibration=calibration)
 
 
@@ -316,7 +310,7 @@ def _plain_result(loaded: LoadedAnswers, method: str, found: Fit, held: HeldOut 
     posterior = Posterior(found.positions, np.zeros((n, d, d)), Noise(), curve, *how)
     wrong = 1 - MarginForecast(margins(found.positions, loaded.rows)).right
     rate = float(np.average(wrong, weights=loaded.weights))
-    return _Result(method, posterior, right, rate, loaded.weights)
+    return _Result(method, posterior, right, rate)
 
 
 def _with_covariances(
@@ -344,7 +338,7 @@ def _with_covariances(
         covariances, by = np.einsum("kni,knj->nij", away, away) / n_draws, "other maps that satisfy"
     else:
         covariances = bootstrap_covariances(
-            positions, loaded.rows, refit, weights=found.weights, n_draws=n_draws, rng=rng
+            positions, loaded.rows, refit, weights=loaded.weights, n_draws=n_draws, rng=rng
         )
     posterior = replace(found.posterior, covariances=covariances)
     return replace(found, posterior=posterior, covariances_by=by)
@@ -364,9 +358,8 @@ def _embedding(loaded: LoadedAnswers, found: _Result, call: str) -> Embedding:
     more = None if between is None else np.einsum("kni,knj->nij", between, between)
     covariances = posterior.covariances + (0.0 if more is None else more)
     held_out = loaded.accuracy(found.right)
-    if held_out is not None:
-        others = loaded.over_people(found.right) if people is None else people.new_people
-        held_out = replace(held_out, new_people=_over_people(others, loaded.chance))
+    if held_out is not None and people is not None and people.new_people is not None:
+        held_out = replace(held_out, new_people=_over_people(people.new_people, loaded.chance))
     return Embedding(
         positions=posterior.positions,
         triplets=loaded.rows.astype(np.int64),
@@ -395,7 +388,7 @@ def _embedding(loaded: LoadedAnswers, found: _Result, call: str) -> Embedding:
             "between_people": between,
             "checks": None if people is None else loaded.check(people),
             "answered_by": loaded.answered_by,
-            "weights": found.weights,
+            "weights": loaded.weights,
             "trials": loaded.bare_trials if noisy and loaded.are_choices else None,
             "expected_tau": None if noisy is None else noisy.expected_tau_of(posterior, more),
             "agreement": measure_agreement(loaded.fitted, loaded.trials.people, loaded.weights),
@@ -538,14 +531,6 @@ class LoadedAnswers:
         is_known = not self.are_choices and bool(first.any()) and not first.all()
         return first if is_known else None
 
-    def over_people(self, right: Floats) -> tuple[Floats, Floats] | None:
-        """Right predictions and held-out trials of each person."""
-        if self.who is None:
-            return None
-        first, weight, share = self._by_trial(right)
-        which, n_people = self.who[1][first], len(self.who[0])
-        return counted(which, weight, share, n_people)
-
     def table_of_people(self, right: Floats, ratings: Ratings | None) -> NDArray[np.void] | None:
         """A table of the people, see `Embedding.people`; None where nobody says who answered."""
         if self.who is None:
@@ -583,13 +568,12 @@ class LoadedAnswers:
         return table[names != ""] if names.dtype.kind == "U" else table
 
 
-def _over_people(counted: tuple[Floats, Floats] | None, chance: float) -> HeldOutAccuracy | None:
+def _over_people(counted: tuple[Floats, Floats], chance: float) -> HeldOutAccuracy | None:
     """How well answers of further people are predicted; None where too few people tell."""
-    if counted is None or (counted[1] > 0).sum() < FEWEST_PEOPLE:
+    if (counted[1] > 0).sum() < FEWEST_PEOPLE:
         return None
     share, (low, high) = share_interval_over_people(*counted)
-    n_trials = int(counted[1].sum().round())
-    return HeldOutAccuracy(share, low, high, n_trials, chance=chance)
+    return HeldOutAccuracy(share, low, high, int(counted[1].sum().round()), chance=chance)
 
 
 def load_answers(

@@ -8,6 +8,7 @@ remedy.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -57,25 +58,14 @@ def _number(name: str, value: Any, is_good: Callable[[Any], bool], rule: str) ->
     return float(value)
 
 
-def positive(name: str, value: Any) -> float:
-    """A number above 0."""
-    return _number(name, value, lambda x: x > 0, "a number above 0")
-
-
-def not_negative(name: str, value: Any) -> float:
-    """A number from 0."""
-    return _number(name, value, lambda x: x >= 0, "a number from 0")
-
-
-def probability(name: str, value: Any) -> float:
-    """A number from 0 to 1."""
-    return _number(name, value, lambda x: 0 <= x <= 1, "a probability from 0 to 1")
-
-
-def rate(name: str, value: Any) -> float:
-    """A rate of wrong answers, from 0 to below one half."""
-    rule = "a number from 0 to below 0.5, the share of wrong answers"
-    return _number(name, value, lambda x: 0 <= x < 0.5, rule)
+positive = partial(_number, is_good=lambda x: x > 0, rule="a number above 0")
+not_negative = partial(_number, is_good=lambda x: x >= 0, rule="a number from 0")
+probability = partial(_number, is_good=lambda x: 0 <= x <= 1, rule="a probability from 0 to 1")
+rate = partial(
+    _number,
+    is_good=lambda x: 0 <= x < 0.5,
+    rule="a number from 0 to below 0.5, the share of wrong answers",
+)
 
 
 def one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:
@@ -133,13 +123,13 @@ def as_points(X: ArrayLike | Any) -> Any:
     else:
         try:
             raw = np.asarray(X)
-            points = values = np.asarray(raw.real, dtype=np.float64)
+            if raw.dtype.kind == "c":
+                raise TypeError("complex numbers are two columns")
+            points = values = np.asarray(raw, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise InvalidInput(
                 f"points must be numbers in n rows of equal length: {error}"
-            ) from error
-        if raw.dtype.kind == "c":
-            raise InvalidInput("points are complex numbers: give their parts as two columns")
+            ) from None
         if points.ndim == 1:
             points = points[:, None]
     if points.ndim != 2 or points.shape[1] < 1:

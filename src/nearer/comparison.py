@@ -101,15 +101,13 @@ class Comparison(Shown):
     displacement
         ``(n,)``: how far each object moved, in units of the first map.
     low, high
-        ``(n,)`` the middle 95 % of it over draws of the maps; nan where not known. Lengths over
-        draws stay above 0, so `low` is set to 0 where the object cannot be told from one that
-        stayed (`moved` above 0.05). `displacement` is always within.
+        ``(n,)`` the middle 95 % of it over draws of the maps; nan where not known; `low` is 0 where
+        the object cannot be told from one that stayed (`moved` above 0.05).
     moved
         ``(n,)``: for each object, how often one that did not move seems to move so far or
-        farther; nan where not known. Of 100 objects that did not move, about 5 or fewer are below
-        0.05 on average (``python -m benchmarks compare``); of many objects look at those below
-        0.05 divided by their number. Where people are known, any object that did not move is below
-        0.05 in one comparison of 20.
+        farther; nan where not known. Of many objects look at those below 0.05 divided by their
+        number. Where people are known, any object that did not move is below 0.05 in one comparison
+        of 20.
     p_differ
         How often groups of the same people, drawn by lot, differ so much or more; nan where people
         are not known.

@@ -184,12 +184,11 @@ class Embedding(Shown):
 
     def _person(self, person: Any) -> int:
         """The row of a person in the tables."""
-        known = [] if self.people is None else self.people["id"].tolist()
-        if person in known:
-            return known.index(person)
-        some = ", ".join(repr(name) for name in known[:3])
-        remedy = f"{some} … are" if known else "none is: nearer.fit(answers, people=…) tells who"
-        raise InvalidInput(f"person={person!r}: is not known; {remedy}")
+        if self.people is None:
+            raise InvalidInput(
+                f"person={person!r}: nearer.fit(answers, people=…) tells who answers"
+            )
+        return _place(person, self.people["id"].tolist(), "people")
 
     def predict(self, questions: ArrayLike, *, person: Any = None) -> Answers:
         """Answers that the positions give: True where a is nearer to head than b is.
@@ -268,12 +267,11 @@ class Embedding(Shown):
     ) -> NDArray[np.float64]:
         """Maps that the answers leave possible, ``(k, n_objects, dimension)``.
 
-        What is not known of the positions shows in how the maps differ: of any figure that is
-        computed from a map (a distance, an order), the middle 95 % of its values over the draws is
-        an interval for it. Every map is laid over the positions by the best motion and scale, since
-        the answers tell of neither. Where five people or more are known, they are the sample: the
-        maps differ as those of further people would. `nearer.fitting.draws` says how they are
-        found, and ``python -m benchmarks coverage`` how often they are right.
+        Of any figure that is computed from a map (a distance, an order), the middle 95 % of its
+        values over the draws is an interval. Every map is laid over the positions by the best
+        motion and scale, since the answers tell of neither. Where five people or more are known,
+        they are the sample: the maps differ as those of further people would. See
+        ``docs/uncertainty.md``.
 
         Parameters
         ----------
@@ -357,10 +355,7 @@ class Embedding(Shown):
     def _number(self, thing: Any) -> int:
         if self.names is None:
             return checks.whole("object", thing, least=0, most=len(self.positions) - 1)
-        with suppress(ValueError):  # it is none of them, or an array, which equals no name
-            return self.names.index(thing)
-        some = ", ".join(repr(name) for name in self.names[:3])
-        raise InvalidInput(f"{thing!r}: is none of the {len(self.names)} objects: {some} …")
+        return _place(thing, self.names, "objects")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all of it to a file, ``map.nearer.npz``, that `nearer.load` reads.
@@ -451,10 +446,9 @@ class Embedding(Shown):
     ) -> None:
         """Write a report for a paper: ``report.html``, one file, or ``report.md``.
 
-        It says what was answered and left out, the dimension and its evidence, how well answers
-        held out were predicted and how well they could be, how far each person agrees with the
-        others, the map, how sure each object's position is, text for a methods section, and how
-        to get the same again. Pictures of a report in Markdown are written beside it.
+        It has the answers, the dimension and its evidence, predictions of held-out answers, the
+        agreement of each person, the map with how sure each position is, text for a methods
+        section, and how to get the same again. Markdown has its pictures beside it.
 
         Parameters
         ----------
@@ -472,6 +466,14 @@ class Embedding(Shown):
         from nearer.plotting.report import write_report  # noqa: PLC0415 - a room above this one
 
         write_report(self, path, title=title, command=command, source=source, pictures=pictures)
+
+
+def _place(thing: Any, names: Sequence[Any], what: str) -> int:
+    """The place of a thing among names."""
+    with suppress(ValueError):  # it is none of them, or an array, which equals no name
+        return names.index(thing)
+    some = ", ".join(repr(name) for name in names[:3])
+    raise InvalidInput(f"{thing!r}: is none of the {len(names)} {what}: {some} …")
 
 
 def as_frame(names: Sequence[Any], *positions: NDArray[np.float64] | None) -> Any:

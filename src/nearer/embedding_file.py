@@ -98,35 +98,27 @@ def load(path: str | os.PathLike[str]) -> Embedding:
         raise InvalidInput(f"{path}: was changed after it had been saved; save it again")
     try:
         values = _decode(about["values"], arrays)
-        problem = next(_problems(values), "")
-        embedding = Embedding(**values)
+        if problem := next(_problems(values), ""):
+            raise ValueError(problem)
+        return Embedding(**values)
     except (LookupError, ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise InvalidInput(f"{path}: is damaged ({error!r}); save it again") from error
-    if problem:
-        raise InvalidInput(f"{path}: is no valid embedding ({problem}); save it again")
-    return embedding
+        raise InvalidInput(f"{path}: is no valid embedding ({error}); save it again") from error
 
 
 def _header(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     """The JSON header of a file of this format and version."""
-    about: Any = None
-    if "about" in arrays and arrays["about"].dtype == np.uint8:
-        try:
-            about = json.loads(arrays["about"].tobytes())
-        except (ValueError, RecursionError):
-            about = None
-    if not isinstance(about, dict) or about.get("format") != FORMAT:
-        members = ", ".join(sorted(arrays)[:4]) or "nothing"
-        raise InvalidInput(
-            f"{path}: holds {members}, which is no saved embedding; give a file that "
-            "Embedding.save wrote"
-        )
-    if about.get("version") != VERSION:
-        raise InvalidInput(
-            f"{path}: has format {about.get('version')!r}, written by {about.get('by')}, and this "
-            f"version of nearer reads format {VERSION}; read it with that version, or a newer one"
-        )
-    return about
+    what = ", ".join(sorted(arrays)[:4]) or "nothing"
+    try:
+        about: dict[str, Any] = json.loads(arrays["about"].tobytes())
+        if (about["format"], about["version"]) == (FORMAT, VERSION):
+            return about
+        what = f"format {about['version']!r} of {about['format']}, written by {about['by']}"
+    except (LookupError, TypeError, ValueError, RecursionError):
+        pass  # no header, or one of something else
+    raise InvalidInput(
+        f"{path}: holds {what}, and this version of nearer reads format {VERSION} of {FORMAT}; "
+        "give a file that Embedding.save wrote, or read it with the version that wrote it"
+    )
 
 
 def _encode(value: Any, arrays: list[NDArray[Any]]) -> Any:

@@ -1,9 +1,8 @@
 """The arrays that everybody speaks: questions, answers, triplets.
 
 A *comparison* is a row ``(head, a, b)``: is a nearer to head than b is? Its answer is one boolean.
-A *screen* is a row ``(query, shown…)`` of width 1 + m, m of 3 or more, with query −1 where there is
-none; its answer is a row of m booleans, which of the shown were chosen. The width of an array of
-questions says which of the two it holds.
+A *screen* is a row ``(query, shown…)`` of three or more, with query −1 where there is none; its
+answer is a row of booleans, which of the shown were chosen.
 
 *Doubt.* An answer may also be "don't know", which is masked, or a number p between 0 and 1, which
 counts as p for a and 1 − p for b. Answers without doubt are plain booleans.
@@ -44,12 +43,16 @@ def answered(questions: Questions, answers: Said) -> Objects:
     screen says that everything chosen is nearer to the query than everything that was not; one
     without a query says nothing of this kind.
     """
-    rows = np.asarray(questions, dtype=np.int64)
-    if rows.ndim == 2 and rows.shape[1] > 3:
-        return _screens(rows, answers)
-    rows, said = _known(rows.reshape(-1, 3), answers)
-    near = said if said.dtype == np.bool_ else said > 0.5
-    return np.where(near[:, None], rows, rows[:, [0, 2, 1]])
+    rows, said = np.asarray(questions, dtype=np.int64), np.asarray(answers)
+    rows = rows if rows.ndim == 2 else rows.reshape(-1, 3)
+    if len(unsure := unsure_rows(answers)):
+        rows, said = (np.delete(each, unsure, axis=0) for each in (rows, said))
+    if rows.shape[1] <= 3:
+        near = said if said.dtype == np.bool_ else said > 0.5
+        return np.where(near[:, None], rows, rows[:, [0, 2, 1]])
+    chosen, rows = said.astype(np.bool_)[rows[:, 0] >= 0], rows[rows[:, 0] >= 0]
+    screen, near, far = np.nonzero(chosen[:, :, None] & ~chosen[:, None, :])
+    return np.stack([rows[screen, 0], rows[screen, 1 + near], rows[screen, 1 + far]], axis=1)
 
 
 def weighted(questions: Questions, answers: Said) -> tuple[Objects, Floats]:
@@ -74,21 +77,6 @@ def unsure_rows(answers: Said) -> Objects:
         return np.empty(0, dtype=np.int64)
     masked = np.ma.getmaskarray(answers)
     return np.flatnonzero(masked if masked.ndim == 1 else masked.any(axis=1))
-
-
-def _known(rows: Objects, answers: Said) -> tuple[Objects, Said]:
-    """Questions and answers without those nobody knew."""
-    unsure, said = unsure_rows(answers), np.asarray(answers)
-    if not len(unsure):
-        return rows, said
-    return np.delete(rows, unsure, axis=0), np.delete(said, unsure, axis=0)
-
-
-def _screens(rows: Objects, answers: Said) -> Objects:
-    rows, said = _known(rows, answers)
-    chosen, rows = said.astype(np.bool_)[rows[:, 0] >= 0], rows[rows[:, 0] >= 0]
-    screen, near, far = np.nonzero(chosen[:, :, None] & ~chosen[:, None, :])
-    return np.stack([rows[screen, 0], rows[screen, 1 + near], rows[screen, 1 + far]], axis=1)
 
 
 def share_interval(share: float, n: float) -> tuple[float, float]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import copy
 import itertools
-import math
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -88,12 +87,6 @@ class Task:
     def is_comparison(self) -> bool:
         """Whether it is the smallest one: which of two is nearer to the query."""
         return self.kind == "near" and self.shown == 2
-
-    @property
-    def log_ways(self) -> float:
-        """Log of the number of possible answers."""
-        m, k = self.shown, self.choose
-        return math.log(math.perm(m, k) if self.ranked else math.comb(m, k))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -223,12 +216,7 @@ class Trials(Shown):
             said = np.stack([said, 1 - said], axis=1)
         unsure = unsure_rows(answers)
         said[unsure] = 0
-        kinds = np.unique(rows[:, 0] < 0)
-        if len(kinds) > 1:
-            raise InvalidInput(
-                "screens with and without a query in one array: make Trials of each apart"
-            )
-        kind = "odd-one-out" if kinds.any() else "near"
+        kind = "odd-one-out" if (rows[:, 0] < 0).any() else "near"
         return cls(kind, rows[:, 0], rows[:, 1:], said, **also)
 
     @classmethod
@@ -471,32 +459,28 @@ class Report:
     Attributes
     ----------
     rows, triplets, objects
-        Answers in the source; triplets kept, two of an answer such as "which is the odd one?"; all
-        objects, those never compared included.
+        Answers in the source, their triplets, and all objects, those never compared included.
     persons, nameless
         Participants, 0 where the source does not say, and answers that name nobody.
     duplicates, contradictions
-        Triplets that repeat an earlier one: same question, same answer; questions answered both
-        ways.
+        Triplets that repeat an earlier one, and questions answered both ways.
     disagreement
-        Share of the answers to repeated questions that go against the majority; None where no
-        question was repeated.
+        Share of the answers to repeated questions that go against the majority (half of them in a
+        tie); None where no question was repeated.
     degenerate, undecided, bad, excluded
-        Lines left out: an object occurs twice in the question; nobody decided, by no answer or by
-        "equal"; they could not be read, and that was asked for; the source marks them as excluded
-        or taken back.
+        Lines left out: an object twice in the question; nobody decided; they could not be read, and
+        that was asked for; the source marks them as excluded or taken back.
     others, ties, untimed
-        Records that are no answers but other pages; screens on which nobody decided, which a fit
-        takes as about a tie; lines with a time that is no number and is taken as not known.
+        Records of other pages; screens on which nobody decided, which a fit takes as about a tie;
+        lines with a time that is no number and is taken as not known.
     never_compared, groups
-        Objects in no triplet, and those that triplets connect, the largest group first. One group
-        is what a fit needs.
+        Objects in no triplet, and those that triplets connect, the largest group first. Distances
+        between groups are unknown.
     times, assumed
-        The unit of response times, and how it is known; what was taken to be so where the source
-        does not say, and how to say otherwise.
-    unread_columns, alike
+        The unit of response times, and how it is known; what was assumed, and how to say otherwise.
+    unread_columns, alike, labels
         Columns that were not used; names that differ only in case, blanks or the encoding of
-        letters.
+        letters; all names.
     unit
         What lines are: lines of a file, records, rows of a frame.
     """

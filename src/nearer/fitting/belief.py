@@ -41,7 +41,6 @@ from nearer.fitting.heldout import (
 from nearer.fitting.initial import FEWEST, MOST_STARTS, NEARLY
 from nearer.fitting.likelihood import (
     Answers,
-    Choices,
     Comparisons,
     MarginForecast,
     Noise,
@@ -262,16 +261,6 @@ class Belief:
     def _predicted_tau(self, questions: Questions) -> float:
         margins, weights = map(np.concatenate, zip(*self._predicted, strict=True))
         return predicted_tau(self.fit, margins, weights, questions)
-
-    @property
-    def choices(self) -> Choices | None:
-        """A copy of the answers as fits take them, where they are more than comparisons."""
-        return replace(self._answers) if isinstance(self._answers, Choices) else None
-
-    @property
-    def weights(self) -> Floats:
-        """How much each answer counts."""
-        return self._counts
 
     @property
     def answers(self) -> Answers:
