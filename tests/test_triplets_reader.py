@@ -250,6 +250,11 @@ def test_names(write):
     assert answers.report.never_compared == (3,)
 
 
+def test_names_beside_some_of_the_numbers(write):
+    text = "head,winner,loser,winner_name,loser_name\n0,1,2,bee,cat\n1,0,2,ape,cat\n"
+    assert nearer.read_triplets(write(text)).labels == ("ape", "bee", "cat")
+
+
 def test_numbers_are_kept_names_are_closed_up(write):
     file = write("1,2,10\n2,10,1\n")
     assert nearer.read_triplets(file).n_objects == 11

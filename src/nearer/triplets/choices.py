@@ -7,20 +7,9 @@ these is one *reading* of the column. The first that explains every row is taken
 explains every row, too, and says something else, the user is asked. ``=``, ``equal``, ``tie``,
 ``same`` and the paper authors' ``nab``, ``nac`` and ``nabc`` are undecided.
 
-*Screens* have lists, as JSON, in fields that the tool that wrote them names:
-
-================================  ==================================================================
-fields                            what they say
-================================  ==================================================================
-``query, shown, chosen``          lists of objects; ``ranked`` where the order of the chosen counts
-``stimulus, choices, response``   jsPsych: which of the choices is most like the stimulus, by its
-                                  place from 0 (a button) or by itself
-``interactions``                  psiz: ``content:query``, ``content:reference_k``, and the ranked
-                                  ``behavior:rank_k``; a step that is called *choose* has no order
-``answers, agreement``            votes: (head, a, b), and how many chose a and b
-================================  ==================================================================
-
-psiz calls a stimulus by five letters of its set and seven digits of base 36, the number of it.
+*Screens* have lists, as JSON, in fields that the tool that wrote them names; docs/files.md lists
+them. psiz calls a stimulus by five letters of its set and seven digits of base 36, the number of
+it, and a step that is called *choose* has no order.
 """
 
 from __future__ import annotations

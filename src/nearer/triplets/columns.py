@@ -14,11 +14,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
+import pandas as pd
 
 from nearer import checks
 from nearer.errors import InvalidInput
-from nearer.triplets.table import EMPTY, Table, plain_word, screen_fields, text_of
+from nearer.triplets.table import EMPTY, SCREENS, Table, plain_word, text_of
 
 
 def option(python: str, flag: str) -> str:
@@ -32,39 +32,32 @@ def columns_option(parts: Mapping[str, str | int]) -> str:
     return option(f"columns={dict(parts)}", f"--columns {shlex.quote(typed)}")
 
 
-_ITEMS = (
-    *("item", "object", "tripletobject", "image", "img", "picture", "bild", "stimulus", "stim"),
-    "option",
-)
 _WORDS = {
-    "head": ("head", "center", "centre", "target", "anchor", "reference"),
-    "near": ("winner", "near", "nearer", "closer", "close", "primary", "positive"),
-    "far": ("loser", "far", "farther", "alternate", "negative"),
-    "a": ("left", "links", "option1", "optiona"),
-    "b": ("right", "rechts", "option2", "optionb"),
-    "chosen": ("chosen", "selected"),
-    "answer": [
-        *("answer", "response", "choice", "cmp", "comparison", "outcome", "y", "antwort", "wahl"),
-    ],
-    "odd": ("odd", "oddone", "oddoneout"),
-    "central": ("chosencenter", "chosencentre", "central", "mostcentral"),
-    "person": [
-        word + end
-        for word in (
-            *("puid", "pid", "worker", "participant", "person"),
-            *("subject", "sub", "subj", "user", "rater", "session", "anonymous", "agent"),
-            *("prolific", "versuchsperson", "vp", "teilnehmer", "proband"),
-        )
-        for end in ("", "id", "pid")
-    ],
-    "weight": ("weight", "count"),
-    "excluded": ("excluded", "exclude"),
-    "taken_back": ("takenback",),
-    "seconds": ("seconds", "rtseconds", "responsetimeseconds"),
-    "ms": ("ms", "rtms", "milliseconds", "responsetimems", "responsems"),
-    "time": ("rt", "responsetime", "reactiontime", "reaktionszeit", "keyresprt"),
-    **{f"item{i}": [word + i for word in _ITEMS] for i in "123"},
+    part: words.split()
+    for part, words in {
+        "head": "head center centre target anchor reference",
+        "near": "winner near nearer closer close primary positive",
+        "far": "loser far farther alternate negative",
+        "a": "left links option1 optiona",
+        "b": "right rechts option2 optionb",
+        "chosen": "chosen selected",
+        "answer": "answer response choice cmp comparison outcome y antwort wahl",
+        "odd": "odd oddone oddoneout",
+        "central": "chosencenter chosencentre central mostcentral",
+        "person": "puid pid worker participant person subject sub subj user rater session anonymous"
+        " agent prolific versuchsperson vp teilnehmer proband",
+        "weight": "weight count",
+        "excluded": "excluded exclude",
+        "taken_back": "takenback",
+        "seconds": "seconds rtseconds responsetimeseconds",
+        "ms": "ms rtms milliseconds responsetimems responsems",
+        "time": "rt responsetime reactiontime reaktionszeit keyresprt",
+        "item": "item object tripletobject image img picture bild stimulus stim option",
+    }.items()
 }
+_WORDS["person"] = [word + end for word in _WORDS["person"] for end in ("", "id", "pid")]
+_ITEMS = _WORDS.pop("item")
+_WORDS |= {f"item{i}": [word + i for word in _ITEMS] for i in "123"}
 # What a row may say beside its answer.
 BESIDE = ("person", "weight", "seconds", "ms", "time", "excluded", "taken_back")
 _LETTERS = (("head", "a", "b"), ("head", "b", "c"), ("a", "b", "c"), ("i", "j", "k"))
@@ -166,13 +159,7 @@ def _only(words: Sequence[str], word: str) -> int:
 
 
 def by_name(header: Sequence[str]) -> dict[str, int]:
-    """The parts that a header's words give, part to column.
-
-    Examples
-    --------
-    >>> by_name(["Center", "Left", "Right", "Answer", "worker_id"])
-    {'head': 0, 'a': 1, 'b': 2, 'answer': 3, 'person': 4}
-    """
+    """The parts that a header's words give, part to column."""
     words = [plain_word(name) for name in header]
     parts = {
         part: _only(words, found)
@@ -203,17 +190,13 @@ def by_choice(
     for part, column in columns.items():
         if part not in _WORDS:
             raise InvalidInput(f"columns: {part!r} is no part; parts are {', '.join(_WORDS)}")
-        if isinstance(column, str):
-            if column not in header:
-                raise InvalidInput(
-                    f"columns: {part}={column!r}, but the columns are "
-                    f"{', '.join(header) or 'without names'}; use one of them or a position"
-                )
-            parts[part] = _only(header, column)
-        elif 0 <= column < width:
-            parts[part] = column
-        else:
-            raise InvalidInput(f"columns: {part}={column}: positions run from 0 to {width - 1}")
+        if column not in (header if isinstance(column, str) else range(width)):
+            raise InvalidInput(
+                f"columns: {part}={column!r}, but the columns are "
+                f"{', '.join(header) or 'without names'}; use one of them or a position; "
+                f"positions run from 0 to {width - 1}"
+            )
+        parts[part] = _only(header, column) if isinstance(column, str) else column
     return parts
 
 
@@ -236,8 +219,8 @@ def layout(table: Table, options: Options) -> tuple[Table, dict[str, int], Form]
     """The table with its header split off, what its columns are, and their form."""
     may_be_named = table.has_header is None and options.header is not False
     named = table.with_header() if may_be_named else table
-    fields = screen_fields(named.header) if options.columns is None else None
-    if fields is not None:
+    fields = next((fields for fields in SCREENS if {*fields} <= {*named.header}), None)
+    if fields is not None and options.columns is None:
         known = by_name(named.header)
         beside = {part: known[part] for part in BESIDE if part in known}
         if fields[0] == "stimulus" and "time" in beside:
@@ -328,26 +311,24 @@ def _suggested(table: Table, kind: str) -> str:
     A column that always repeats one of three others is the odd (or central) one of them; one that
     repeats one of two others is what was chosen of these.
     """
-    texts = [table.column(i) for i in range(table.width)]
-    values = [set(column) - EMPTY for column in texts]
+    texts = pd.DataFrame({i: table.column(i) for i in range(table.width)})
+    values = [set(texts[i]) - EMPTY for i in texts]
     named = by_name(table.header)
     items = [named[part] for part in _THREE] if set(_THREE) <= set(named) else []
     shared = items or [
-        i for i, own in enumerate(values) if any(own & v for j, v in enumerate(values) if j != i)
+        i for i, own in enumerate(values) if any(own & v for v in values[:i] + values[i + 1 :])
     ]
     one = "central" if kind == "most-central" else "odd"
 
     def says(parts: Sequence[str], columns: Sequence[int]) -> str:
         return columns_option(dict(zip(parts, map(table.called, columns), strict=True)))
 
-    for said in reversed([i for i in range(table.width) if i not in items]):
+    for said in reversed([i for i in texts if i not in items]):
         others = [i for i in shared if i != said]
-        repeats = np.array(
-            [[x == y for x, y in zip(texts[i], texts[said], strict=True)] for i in others]
-        )
-        if not others or not repeats.any(axis=0).all():
+        repeats = texts[others].eq(texts[said], axis=0)
+        if not repeats.any(axis=1).all():
             continue
-        same = items or [i for i, own in zip(others, repeats, strict=True) if own.any()]
+        same = items or [i for i in others if repeats[i].any()]
         heads = [i for i in others if i not in same]
         if len(same) == 3:
             return says((*_THREE, one), (*same, said))
@@ -387,18 +368,16 @@ def assumed(table: Table, parts: Mapping[str, int], form: Form, options: Options
     )
 
 
-def name_columns(table: Table, form: Form) -> tuple[int, ...]:
-    """The columns with the names of objects that head, near and far have as numbers.
+def name_columns(table: Table, form: Form) -> dict[int, int]:
+    """The columns with the names of objects that head (0), near (1) and far (2) have as numbers.
 
-    tripletTools has Center, Left, Right and Answer instead, which are four.
+    tripletTools has Center, Left, Right and Answer instead; Left and Right are 2 and 3 then.
     """
     words = [plain_word(name) for name in table.header if form.kind == "triplets"]
     for end in _NAME_ENDS:
-        three = [
-            [words.index(start + end) for start in starts if start + end in words]
-            for starts in (("head",), ("winner", "near"), ("loser", "far"))
-        ]
-        if any(three):
-            return tuple(found[0] for found in three if found)
-    wanted = ("center", "left", "right", "answer")
-    return tuple(map(words.index, wanted)) if set(wanted) <= set(words) else ()
+        starts = [(0, "head"), (1, "near"), (1, "winner"), (2, "far"), (2, "loser")]
+        named = {part: words.index(x + end) for part, x in starts if x + end in words}
+        if named:
+            return named
+    wanted = ("center", "answer", "left", "right")
+    return dict(enumerate(map(words.index, wanted))) if {*wanted} <= {*words} else {}

@@ -1,15 +1,12 @@
 """Read triplets and trials from any file.
 
-The reader finds out the separator, the header, the kind of answer and whether objects are named
-or numbered, and refuses to guess where two readings are possible: then it says on which line, and
-which option decides. Nothing is dropped without a warning and a place in the report, and what had
-to be assumed is in the report, too.
+Where two readings are possible, none is guessed: a message says on which line, and which option
+decides. Nothing is dropped without a warning and a place in the report.
 
 *Objects* are named or numbered. Numbers stay: object 7 of the file is object 7 here, so that
 results line up with what else the user has about it, and a number that never occurs is an object
 that was never compared. Names are put in alphabetical order, or in numerical order where all of
-them are whole numbers. What R, pandas and JSON write for a missing value (``NA``, ``nan``,
-``null`` …) is no object, unless labels list it.
+them are whole numbers.
 """
 
 from __future__ import annotations
@@ -185,7 +182,10 @@ def _read(path: Any, options: Options) -> Triplets:
     known |= {what: sorted(lines) for what, lines in left_out.items()}
     known |= {"assumed": assumed(table, parts, form, options), "unit": table.unit}
     labels = tuple(map(str, trials.names or range(trials.n_objects)))
-    used = {*parts.values(), *(name_columns(table, form) if options.labels is None else ())}
+    used = {
+        *parts.values(),
+        *(name_columns(table, form).values() if options.labels is None else ()),
+    }
     names = [] if form.kind == "screens" else table.header  # screens have many other fields
     unread = [name for i, name in enumerate(names) if name and i not in used]
     report = examine(trials.triplets()[0], labels, unread_columns=unread, **known)
@@ -345,17 +345,16 @@ def _numbered(
 
 
 def _named_beside(
-    table: Table, columns: Sequence[int], numbers: Objects, labels: Sequence[str]
+    table: Table, columns: Mapping[int, int], numbers: Objects, labels: Sequence[str]
 ) -> tuple[str, ...]:
     """Labels for numbered objects, from columns of names beside the numbers."""
-    texts = [table.column(i) for i in columns]
-    if len(columns) == 4:  # tripletTools: Center, Left, Right, Answer
-        center, left, right, answer = texts
-        loser = [r if w == x else x for x, r, w in zip(left, right, answer, strict=True)]
-        texts = [center, answer, loser]
+    texts = {part: table.column(i) for part, i in columns.items()}
+    if 3 in texts:  # the far one is Left or Right, whichever is not the answer
+        sides = zip(texts[2], texts.pop(3), texts[1], strict=True)
+        texts[2] = [right if near == left else left for left, right, near in sides]
     found: dict[int, str] = {}
-    for column, names in enumerate(texts):
-        for row, (number, name) in enumerate(zip(numbers[:, column].tolist(), names, strict=True)):
+    for part, names in texts.items():
+        for row, (number, name) in enumerate(zip(numbers[:, part].tolist(), names, strict=True)):
             if name and found.setdefault(number, name) != name:
                 raise table.fault(
                     row,
@@ -436,13 +435,7 @@ def _numbers_in(table: Table, column: int) -> tuple[Floats, list[int]]:
 
 
 def sorted_names(names: Iterable[str]) -> list[str]:
-    """Names in alphabetical order, or in numerical order where all of them are whole numbers.
-
-    Examples
-    --------
-    >>> sorted_names(["10", "9"]), sorted_names(["10", "9", "nine"])
-    (['9', '10'], ['10', '9', 'nine'])
-    """
+    """Names in alphabetical order, or in numerical order where all of them are whole numbers."""
     wholes = {name: _whole(name) for name in names}
     if any(number is None for number in wholes.values()):
         return sorted(wholes)

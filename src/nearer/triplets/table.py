@@ -116,11 +116,6 @@ class Table:
         return InvalidInput(str(self.fault(row, what)))
 
 
-def screen_fields(header: Sequence[str]) -> tuple[str, ...] | None:
-    """The fields by which a table of screens is recognised; None where it is no such table."""
-    return next((fields for fields in SCREENS if set(fields) <= set(header)), None)
-
-
 def plain_word(name: str) -> str:
     """The name of a column without letter case and punctuation; ``image_left`` is left."""
     word = re.sub(r"[\W_]", "", name).lower()
