@@ -1,6 +1,5 @@
 import hashlib
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -49,19 +48,22 @@ def test_folders_by_default(monkeypatch, tmp_path):
     assert folders() == [tmp_path / ".cache" / "nearer"]
 
 
-def test_downloads(data_and_cache):
-    assert fetch(DATA, True, Path.read_text, lambda home: home) == str(
-        data_and_cache / "cache" / "scikit-learn"
-    )
+def test_downloads(data_and_cache, monkeypatch):
+    monkeypatch.setattr("sklearn.datasets.fetch_it", dict, raising=False)
+    home = str(data_and_cache / "cache" / "scikit-learn")
+    assert fetch(DATA, True, name="it") == {"name": "it", "data_home": home, "n_retries": 1}
     with pytest.raises(MissingData, match="or pass download=True"):
-        fetch(DATA, False, Path.read_text, lambda home: home)
+        fetch(DATA, False)
 
-    def offline(home):
+    def offline(**options):
         warnings.warn("trying once more", RuntimeWarning, stacklevel=1)
         raise OSError("Name or service not known")
 
+    monkeypatch.setattr("sklearn.datasets.fetch_it", offline)
     with pytest.raises(MissingData, match=r"fetch_it of scikit-learn could not .*Name or service"):
-        fetch(DATA, True, Path.read_text, offline)
+        fetch(DATA, True)
+    (data_and_cache / "data" / "small.csv").write_bytes(CONTENT)
+    assert fetch(DATA, False) == data_and_cache / "data" / "small.csv"
 
 
 def test_loaders_say_what_to_put_where(monkeypatch):

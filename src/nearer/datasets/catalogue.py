@@ -11,16 +11,13 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from nearer.errors import InvalidInput, MissingData
 from nearer.files import sha256
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -99,23 +96,21 @@ def find(data: Entry) -> list[Path]:
     return paths
 
 
-def fetch(data: Entry, download: bool, read: Callable[[Path], T], load: Callable[[str], T]) -> T:
-    """What `read` makes of the file of a data set, else what `load` gets through scikit-learn.
-
-    `load` takes scikit-learn's ``data_home``; it is called only if `download` is True.
-    """
+def fetch(data: Entry, download: bool, **options: Any) -> Any:
+    """The path of the file of a data set, else what scikit-learn downloads with these options."""
     try:
-        return read(find(data)[0])
+        return find(data)[0]
     except MissingData as error:
         missing = error
     if not download:
         raise MissingData(f"{missing}, or pass download=True")
+    from sklearn import datasets  # noqa: PLC0415 - slow to import
+
+    home = str(folders()[-1] / "scikit-learn")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # retries and stale caches
-            return load(str(folders()[-1] / "scikit-learn"))
-    except InvalidInput:  # it is not the data that the catalogue means
-        raise
+            return getattr(datasets, data.download or "")(**options, data_home=home, n_retries=1)
     except (OSError, ValueError) as error:  # no network, no such host, a broken answer
         reason = f"{data.download} of scikit-learn could not download it ({error})"
         raise MissingData(f"{missing}; {reason}") from error

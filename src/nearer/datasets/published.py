@@ -62,14 +62,12 @@ def load_digits_mnist(n_objects: int = 1000, *, download: bool = True) -> PointD
         Whether the network may be used where there is no file.
     """
     data = entry("digits")
-
-    def load(home: str) -> tuple[NDArray[Any], ...]:
-        pixels, classes = (values[:5000].astype(np.uint8) for values in _openml("mnist_784", home))
-        return _checked(data, pixels, classes)
-
-    pixels, classes = fetch(
-        data, download, lambda file: itemgetter("X", "y")(read_numpy(file)), load
-    )
+    source = fetch(data, download, name="mnist_784", version=1, as_frame=False)
+    if isinstance(source, Path):
+        pixels, classes = itemgetter("X", "y")(read_numpy(source))
+    else:
+        both = (source.data, source.target)
+        pixels, classes = _checked(data, *(values[:5000].astype(np.uint8) for values in both))
     rows = np.arange(_at_most(n_objects, len(pixels), data))
     points, labels = pixels[rows].astype(np.float64), classes[rows].astype(np.int64)
     return PointData(points, labels, rows)
@@ -95,12 +93,12 @@ def load_spambase(
         Whether the network may be used where there is no file.
     """
     data = entry("spambase")
-
-    def load(home: str) -> NDArray[np.float64]:
-        counts, is_spam = _openml("spambase", home)
-        return _checked(data, np.column_stack([counts, is_spam.astype(np.float64)]))[0]
-
-    values = fetch(data, download, lambda file: pd.read_csv(file).to_numpy(np.float64), load)
+    source = fetch(data, download, name="spambase", version=1, as_frame=False)
+    if isinstance(source, Path):
+        values = pd.read_csv(source).to_numpy(np.float64)
+    else:
+        is_spam = source.target.astype(np.float64)
+        (values,) = _checked(data, np.column_stack([source.data, is_spam]))
     n = _at_most(n_objects, len(values), data)
     rows = checks.generator(random_state).choice(len(values), n, replace=False)
     points, labels = values[rows, :-1], values[rows, -1].astype(np.int64)
@@ -137,20 +135,14 @@ def load_newsgroups(
 
     checks.one_of("terms", terms, ("all", "content"))
     data = entry("newsgroups")
-
-    def read(file: Path) -> tuple[list[str], list[str]]:
-        posts = [json.loads(line) for line in read_bytes(file).decode().split("\n") if line]
-        return [post["text"] for post in posts], [post["group"] for post in posts]
-
-    def load(home: str) -> tuple[list[str], list[str]]:
-        from sklearn.datasets import fetch_20newsgroups  # noqa: PLC0415
-
-        parts = ("headers", "footers", "quotes")
-        held = fetch_20newsgroups(subset="train", remove=parts, data_home=home, n_retries=1)
-        _checked(data, held.target.astype(np.uint8))
-        return list(held.data), [held.target_names[i] for i in held.target]
-
-    texts, groups = fetch(data, download, read, load)
+    parts = ("headers", "footers", "quotes")
+    source = fetch(data, download, subset="train", remove=parts)
+    if isinstance(source, Path):
+        posts = [json.loads(line) for line in read_bytes(source).decode().split("\n") if line]
+        texts, groups = [post["text"] for post in posts], [post["group"] for post in posts]
+    else:
+        _checked(data, source.target.astype(np.uint8))
+        texts, groups = list(source.data), [source.target_names[i] for i in source.target]
     order = np.arange(len(texts))
     if random_state is not None:
         order = checks.generator(random_state).permutation(order)
@@ -166,13 +158,6 @@ def load_newsgroups(
         chosen = csr_array(weights.fit_transform([texts[row] for row in rows.tolist()]))
     labels = np.array(groups)[rows]
     return PointData(chosen, labels, rows)
-
-
-def _openml(name: str, home: str) -> tuple[NDArray[Any], NDArray[Any]]:
-    from sklearn.datasets import fetch_openml  # noqa: PLC0415 - slow to import
-
-    held = fetch_openml(name, version=1, as_frame=False, data_home=home, n_retries=1)
-    return held.data, held.target
 
 
 def _checked(data: Entry, *arrays: NDArray[Any]) -> tuple[NDArray[Any], ...]:

@@ -232,7 +232,9 @@ def with_screens(table: Table, fields: tuple[str, ...]) -> tuple[Table, list[int
     for row, values in enumerate(table.frame.itertuples(index=False, name=None)):
         record = dict(zip(names, values, strict=True))
         try:
-            own = [] if _is_page(record, fields) else _SCREENS[fields[0]](record)
+            # JSON without a field is another page; one that is null is there
+            is_page = any(isinstance(record[f], float) and math.isnan(record[f]) for f in fields)
+            own = [] if is_page else _SCREENS[fields[0]](record)
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             what = f"{str(record)[:80]} cannot be read as {', '.join(fields)}; mend it"
             faults[row] = str(error) if isinstance(error, InvalidInput) else what
@@ -327,18 +329,7 @@ def _by_number(objects: NDArray[Any]) -> NDArray[Any]:
     return np.array([[numbers.get(x) for x in row] for row in objects], dtype=object)
 
 
-def _is_page(record: Record, fields: tuple[str, ...]) -> bool:
-    """Whether a record is no screen but another page that was shown, or another task."""
-    if any(isinstance(record[f], float) and math.isnan(record[f]) for f in fields):
-        return True  # JSON without this field; one that is null is there
-    if fields[0] == "stimulus":  # a table has an empty field where there were no choices
-        return text_of(record["choices"]) in ("[]", *EMPTY)
-    steps = record.get("interactions")
-    if fields[0] != "interactions" or not isinstance(steps, list):
-        return False
-    return not any(isinstance(s, dict) and s.get("kind") == "content:query" for s in steps)
-
-
+# Each returns no screen where the record is another page that was shown, or another task.
 def _grid(record: Record) -> list[Screen]:
     ranked = text_of(record.get("ranked")).lower() in ("true", "1", "yes")
     chosen = record["chosen"]
@@ -349,21 +340,26 @@ def _grid(record: Record) -> list[Screen]:
 
 
 def _jspsych(record: Record) -> list[Screen]:
+    if text_of(record["choices"]) in ("[]", *EMPTY):  # a table has an empty field there
+        return []
     words = [text_of(record.get(field)).strip() for field in ("response", "button_pressed")]
     said = next((word for word in words if word not in EMPTY), "")
     return [Screen(text_of(record["stimulus"]), _texts_of(record["choices"]), said)]
 
 
 def _psiz(record: Record) -> list[Screen]:
-    parts = {i.get("kind"): i.get("detail") for i in record["interactions"]}
+    steps = [step for step in record["interactions"] if isinstance(step, dict)]
+    parts: Record = {str(s.get("kind")): s.get("detail") for s in steps}
 
     def ordered(begins: str) -> list[str]:
-        held = {int(k[len(begins) :]): v for k, v in parts.items() if str(k).startswith(begins)}
+        held = {int(k[len(begins) :]): v for k, v in parts.items() if k.startswith(begins)}
         return [text_of(held[k]) for k in sorted(held)]
 
+    if "content:query" not in parts:
+        return []
     shown, chosen = ordered("content:reference_"), ordered("behavior:rank_")
     ranked = "choose" not in str(record.get("kind"))
-    return [Screen(text_of(parts.get("content:query")), shown, chosen, ranked)]
+    return [Screen(text_of(parts["content:query"]), shown, chosen, ranked)]
 
 
 def _votes(record: Record) -> list[Screen]:

@@ -16,7 +16,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -160,17 +160,17 @@ def write_trials(path: str | os.PathLike[str], trials: Trials, *, form: str = "a
     checks.one_of("form", form, ("auto", *_FORMS))
     suffix = content_suffix(path)
     name = _OF_SUFFIX.get(suffix, "") if form == "auto" else form
-    if not name or suffix not in _FORMS[name].suffixes:
-        written = "; ".join(f"{name}: {', '.join(f.suffixes)}" for name, f in _FORMS.items())
+    suffixes, takes, content = _FORMS.get(name, ((), set(), _screens))
+    if suffix not in suffixes:
+        written = "; ".join(f"{name}: {', '.join(own)}" for name, (own, _, _) in _FORMS.items())
         raise InvalidInput(
             f"{os.fspath(path)}: cannot write {suffix or 'a file without suffix'} with form="
             f"{form!r}; use .jsonl, which keeps everything, or one of form=: {written}"
         )
-    chosen = _FORMS[name]
-    if not _takes(name, trials):
+    if not takes & _are(trials):
         raise InvalidInput(
-            f"trials of the task {trials.kind!r}: {name} takes {chosen.takes}; use another form, "
-            "or write trials.triplets()[0] with write_triplets"
+            f"trials of the task {trials.kind!r}: {name} takes {' and '.join(sorted(takes))}; use "
+            "another form, or write trials.triplets()[0] with write_triplets"
         )
     if name != "screens" and trials.weights is not None:  # one that counts twice is there twice
         if (trials.weights != np.round(trials.weights)).any():
@@ -180,7 +180,7 @@ def write_trials(path: str | os.PathLike[str], trials: Trials, *, form: str = "a
             )
         copies = np.repeat(np.arange(len(trials)), trials.weights.astype(np.int64))
         trials = replace(trials, weights=None)[copies]
-    write_bytes(path, _encoded(path, chosen.content(trials, suffix), suffix))
+    write_bytes(path, _encoded(path, content(trials, suffix), suffix))
 
 
 def _each(
@@ -310,33 +310,25 @@ def _things(trials: Trials, suffix: str) -> Any:
     return np.take_along_axis(kept.shown, order, axis=1)
 
 
-class _Form(NamedTuple):
-    """Suffixes, the trials that are taken, and what a file of them holds."""
-
-    suffixes: tuple[str, ...]
-    takes: str
-    content: Callable[[Trials, str], Any]
-
-
 _QUERY, _THREE = "choices with a query", "odd one out of three"
-_FORMS = {
-    "screens": _Form(_LINES, f"{_QUERY}, and {_THREE}", _screens),
-    "jspsych": _Form((".json", ".csv", *_LINES), "choices of one, with a query", _jspsych),
-    "psiz": _Form((".json", *_HDF5), _QUERY, _psiz),
-    "votes": _Form((".json",), "comparisons, 1 of 2", _votes),
-    "things": _Form((".txt", ".npy"), _THREE, _things),
+_ONE, _TWO = "choices of one, with a query", "comparisons, 1 of 2"
+# The suffixes of each form, the trials that it takes, and what a file of them holds.
+_FORMS: dict[str, tuple[tuple[str, ...], set[str], Callable[[Trials, str], Any]]] = {
+    "screens": (_LINES, {_QUERY, _THREE}, _screens),
+    "jspsych": ((".json", ".csv", *_LINES), {_ONE}, _jspsych),
+    "psiz": ((".json", *_HDF5), {_QUERY}, _psiz),
+    "votes": ((".json",), {_TWO}, _votes),
+    "things": ((".txt", ".npy"), {_THREE}, _things),
 }
 _OF_SUFFIX = dict.fromkeys(_LINES, "screens") | dict.fromkeys(_HDF5, "psiz")
 _OF_SUFFIX |= dict.fromkeys((".txt", ".npy"), "things")
 
 
-def _takes(form: str, trials: Trials) -> bool:
-    """Whether trials can be written in a form."""
-    near = trials.kind == "near"
-    three = trials.kind == "odd-one-out" and bool((trials.n_shown == 3).all())
-    one = near and len(trials) > 0 and bool((trials.wanted == 1).all())
-    if form in ("screens", "psiz"):
-        return near or (three and form == "screens")
-    if form == "votes":
-        return one and trials.are_comparisons
-    return one if form == "jspsych" else three
+def _are(trials: Trials) -> set[str]:
+    """What forms call such trials."""
+    if trials.kind != "near":
+        is_three = trials.kind == "odd-one-out" and bool((trials.n_shown == 3).all())
+        return {_THREE} if is_three else set()
+    if not len(trials) or (trials.wanted != 1).any():
+        return {_QUERY}
+    return {_QUERY, _ONE, _TWO} if trials.are_comparisons else {_QUERY, _ONE}
