@@ -17,7 +17,7 @@ from scipy.stats import kendalltau
 
 import nearer
 from benchmarks.harness import Cell, Rows, counted, distinct, grid, median, pick, summary, table
-from nearer.algorithms.methods import make_strategy
+from nearer.algorithms.pipelines import make_strategy
 from nearer.metrics import knn_precision, mean_kendall_tau
 
 BUDGETS = (5_000, 10_000, 15_000, 20_000, 25_000, 30_000)

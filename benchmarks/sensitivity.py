@@ -39,7 +39,6 @@ NUMBERS = {
             "RANDOM_SHARE": "share of random questions",
             "FIRST": "random questions an object before any is chosen",
             "CANDIDATES": "drawn for each question",
-            "_POWER": "of the information, by which they are drawn",
         },
         "fitting.belief": {
             "_GROWTH": "of the answers, until all is looked at again",

@@ -23,7 +23,7 @@ from scipy import sparse
 
 from benchmarks.cells import Figures
 from nearer import Embedding, PointOracle, choose_basis, metrics, run
-from nearer.algorithms.methods import make_strategy
+from nearer.algorithms.pipelines import make_strategy
 from paper import published
 from paper.data import DATA, draw, load
 from paper.neighbours import readings

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from nearer import PointOracle, choose_basis, rank_objects, run
 from nearer.algorithms.basis import Basis
-from nearer.algorithms.dominance import count_above, find_axis, hull_estimate, lens
+from nearer.algorithms.dominance import find_axis, hull_estimate, lens
 from nearer.datasets import make_ball, make_cube
 from nearer.metrics import mean_kendall_tau
 from nearer.plotting import plot_basis
@@ -103,7 +103,8 @@ def _above(name: str, rng: np.random.Generator) -> Drawing:
     points, heads = _cloud_with_heads(rng, 120)
     rankings = _rankings(points, heads)
     midway = (np.abs(points[:, 0]) < 0.4) & (points[:, 1] > 0)  # where a lens is easy to see
-    p = int(np.argmax(np.where(midway, count_above(rankings), -1)))
+    under_each = [lens(rankings, x).sum() for x in range(len(points))]
+    p = int(np.argmax(np.where(midway, under_each, -1)))
     under = np.flatnonzero(lens(rankings, p))
     others = under[under != p]
     q = int(others[np.argmin(np.linalg.norm(points[others] - points[p] / 2, axis=1))])

@@ -252,8 +252,7 @@ def test_an_oracle_that_contradicts_itself_ends(n, seed):
 
 
 def test_many_objects_are_placed_among_a_core(monkeypatch):
-    monkeypatch.setattr("nearer.algorithms.adaptive.TOGETHER", 200)
-    monkeypatch.setattr("nearer.algorithms.adaptive.CORE", 150)
+    monkeypatch.setattr("nearer.algorithms.adaptive.TOGETHER", 300)
     X = np.random.default_rng(8).random((600, 2))
     found = embed(X)
     assert found.dimension == 2
@@ -266,10 +265,9 @@ def test_many_objects_are_placed_among_a_core(monkeypatch):
     assert np.isfinite(part.positions).all()
 
 
-@pytest.mark.parametrize("together", [100, 3000], ids=["a core", "all"])
+@pytest.mark.parametrize("together", [200, 3000], ids=["a core", "all"])
 def test_answers_that_are_known_are_learned_and_not_asked_again(monkeypatch, together):
     monkeypatch.setattr("nearer.algorithms.adaptive.TOGETHER", together)
-    monkeypatch.setattr("nearer.algorithms.adaptive.CORE", min(together, 300))
     X = np.random.default_rng(11).normal(size=(300, 2))
     exact = nearer.PointOracle(X)
     questions = random_questions(90, 80, np.random.default_rng(0))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import nearer
-from nearer.algorithms.screens import ScreenSource, expected_information
+from nearer.algorithms.choose_questions import ScreenSource, expected_information
 from nearer.errors import InvalidInput
 from nearer.fitting.likelihood import Noise
 from nearer.fitting.posterior import Posterior

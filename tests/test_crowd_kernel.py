@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nearer
-from nearer.algorithms.crowd_kernel_learning import expected_information
+from nearer.algorithms.pipelines import expected_information
 from nearer.errors import InvalidInput
 from nearer.questions import balanced_questions, pack
 

@@ -3,13 +3,11 @@
 from math import lgamma, log
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import nearer
 from nearer.asking.sort import sort_lists
-from nearer.errors import InvalidInput
 
 
 @given(st.integers(1, 12), st.integers(0, 9), st.integers(0, 2**32 - 1))
@@ -36,8 +34,3 @@ def test_the_cost_is_that_of_binary_insertion():
     )
     assert record.n_comparisons <= 1.03 * 200 * lgamma(19) / log(2)
     assert record.n_rounds <= 18 * 5
-
-
-def test_shapes_are_checked():
-    with pytest.raises(InvalidInput, match=r"\(h,\) and"):
-        sort_lists([0, 1], [[1, 2, 3]])

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 import nearer
-from nearer.algorithms.plan import TaskPlan, forecast, plan_tasks
+from nearer.algorithms.plan import TaskPlan, forecast, plan_study, plan_tasks
 from nearer.cli import main
 from nearer.errors import InvalidInput
 from nearer.fitting.people import Pace
@@ -23,6 +23,14 @@ def test_a_task_that_takes_no_time_is_best():
     assert plan.n_screens.tolist() == [120, 120]
     assert plan.tasks[plan.best] == "1 of 10"
     assert plan.accuracy.shape == plan.tau.shape == (3, 2)
+
+
+def test_more_answers_tell_more():
+    plan = plan_study(20, 2, 0.1, most=600, n_repeats=1, random_state=0)
+    assert plan.n_answers.tolist() == [37, 75, 150, 300, 600]
+    assert plan.accuracy[0] < plan.accuracy[-1]
+    assert plan.ceiling == pytest.approx(0.9, abs=0.03)
+    assert plan.needed(float(plan.accuracy[-1])) <= 600
 
 
 def test_how_sure_the_best_is():

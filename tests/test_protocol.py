@@ -274,7 +274,7 @@ def test_a_marked_asking_sees_doubt_through_every_wrapper():
     )
     said = nearer.run(strategy, lambda q: [True, nearer.UNSURE, 0.25])
     assert said.tolist() == [1.0, None, 0.25]
-    assert (len(memory), record.n_unsure) == (2, 1)
+    assert (len(memory), len(record.triplets)) == (2, 2)
     np.testing.assert_array_equal(record.triplets, [[0, 1, 2], [0, 3, 1]])
     rows, weights = record.weighted
     assert weights.sum() == 3

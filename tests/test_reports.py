@@ -9,7 +9,7 @@ import pytest
 from browserkit import LOOKS, look, needs_browser, open_page
 
 import nearer
-from nearer.algorithms.basis import basis_embedding
+from nearer.algorithms.pipelines import basis_embedding
 from nearer.errors import AnswersWarning, DroppedRows, InvalidInput
 from nearer.plotting.report import methods_text, references
 from nearer.questions import answered, random_questions

@@ -22,8 +22,6 @@ from nearer.embedding import Embedding, warn_of_chance
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.questions import random_questions
 
-__all__ = ["embed"]
-
 _DIMENSIONS = (2, 8)  # of which a forecast is given before anything is asked
 
 

@@ -48,7 +48,6 @@ __all__ = [
     "STE",
     "TSTE",
     "StepMemory",
-    "count_below",
     "counted",
     "gaps",
     "in_cache_order",
@@ -549,16 +548,6 @@ def _count(ranks: Ints, members: Ints, x: int, column: int, bound: int, needed: 
         if below:
             total += 1
     return total
-
-
-@kernel
-def count_below(ranks: Ints, members: Ints, short: Ints, bound: Ints) -> Ints:
-    """For each object, how many members it is above."""
-    n = ranks.shape[0]
-    counts = np.zeros(n, dtype=np.int64)
-    for x in range(n):
-        counts[x] = _count(ranks, members, x, short[x], bound[x], 0)
-    return counts
 
 
 @kernel

@@ -1,6 +1,6 @@
 from .basis import Basis as Basis
 from .basis import locate_objects as locate_objects
-from .crowd_kernel_learning import crowd_kernel as crowd_kernel
+from .pipelines import crowd_kernel as crowd_kernel
 from .choose_questions import choose_questions as choose_questions
 from .pipelines import basis_soe as basis_soe
 from .pipelines import extra_soe as extra_soe

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from nearer import checks
 from nearer.algorithms.choose_questions import (
@@ -34,11 +34,11 @@ from nearer.algorithms.choose_questions import (
     MOST_WRONG,
     Askable,
     Candidates,
+    ScreenSource,
     draw_round,
     most_questions,
 )
 from nearer.algorithms.place import Placed, place_among
-from nearer.algorithms.screens import ScreenSource
 from nearer.asking.protocol import (
     Record,
     Strategy,
@@ -52,18 +52,16 @@ from nearer.fitting.belief import Belief
 from nearer.fitting.likelihood import as_answers
 from nearer.fitting.posterior import Posterior, expected_tau
 from nearer.fitting.solver import violated
-from nearer.questions import Objects, answered, share_interval
+from nearer.questions import Answers, Objects, Said, answered, share_interval
 from nearer.trials import Task, Trials
-
-__all__ = ["Expected", "adaptive"]
 
 Expected = float | Literal["auto"]
 
-# `python -m benchmarks sensitivity` halves and doubles these.
-# Up to so many objects are fitted together, so many of more: the time that a fit takes, against the
-# accuracy of what is placed among fewer. `python -m benchmarks scale` shows both.
+# Up to so many objects are fitted together, half as many of more: the time that a fit takes against
+# the accuracy of what is placed among fewer. `python -m benchmarks scale` shows both.
 TOGETHER = 1000
-CORE = 500
+# Of the learning curve: answers so far, those predicted, rightly, and their log-likelihood.
+_Point = tuple[int, int, float, float]
 
 
 @repeatable
@@ -148,21 +146,16 @@ def adaptive(
     if round_size is not None:
         checks.whole("round_size", round_size, rule="questions a round")
     task, rng = Task.parse(task), checks.generator(random_state)
-    if not task.is_comparison:
-        budget = int(n * most_questions(n, 0, 0.0)) if budget is None else budget
-        before = tuple(filter(None, begun_with))
-        size = round_size or max(5, min(n // 2, (before[0] if before else budget) // 20))
-        belief = Belief(n, n_components, rng, noise=rate)
-        screens = ScreenSource(n, task, askable)
-        limits = _Limits(budget, size, quality, before)
-        return _ask_screens(belief, screens, limits, known, rng)
     told = np.empty((0, 3), dtype=np.int64)
     if known is not None and len(np.asarray(known)):
         told = checks.triplets(known, n)[0].astype(np.int64)
-    how = _How(n_components, rate, quality, askable, round_size, begun_with, rng)
+    how = _How(n_components, rate, quality, round_size, begun_with, rng)
+    if not task.is_comparison:
+        budget = int(n * most_questions(n, 0, 0.0)) if budget is None else budget
+        return (yield from _ask(n, _Screens(n, task, askable, told), budget, how))
     if n > TOGETHER and askable is None and n_components is None:
-        return _core_and_others(n, budget, told, how, keep_triplets)
-    return _together(n, budget, told, how)
+        return (yield from _core_and_others(n, budget, told, how, keep_triplets))
+    return (yield from _ask(n, _Comparisons(n, askable, told), budget, how))
 
 
 @dataclass(frozen=True)
@@ -172,20 +165,104 @@ class _How:
     n_components: int | None
     noise: float
     quality: float
-    askable: Askable | None
     round_size: int | None
     begun_with: Sequence[int | None]
     rng: np.random.Generator
 
-    def size(self, n: int, asked: int, budget: int | None) -> int:
+    def size(self, source: _Comparisons | _Screens, asked: int, budget: int | None) -> int:
         """How many questions the next round has; as many as before while earlier budgets last."""
         begun = [most for most in self.begun_with if most is None or most > asked]
         paced = begun[0] if begun else budget
-        grown = max(n, int(GROWTH * asked))
+        most = source.most(asked)
         if paced is None:
-            return self.round_size or (grown if asked else FIRST * n)
-        size = self.round_size or max(20, min(grown, paced // 20))
-        return min(size, paced - asked) if begun else size
+            return self.round_size or (most if asked else FIRST * most)
+        size = self.round_size or max(source.least, min(most, paced // 20))
+        return min(size, paced - asked)
+
+
+class _Comparisons:
+    """Comparisons that may be asked, and the answers so far."""
+
+    name, least = "adaptive", 20
+
+    def __init__(self, n: int, askable: Askable | None, known: Objects) -> None:
+        self._n, self._known, self._record = n, known, Record()
+        self._candidates, self.note = Candidates(n, askable), ""
+        self._candidates.exclude(known)
+
+    def most(self, asked: int) -> int:
+        """How many a round has where the budget is large."""
+        return max(self._n, int(GROWTH * asked))
+
+    def draw(self, belief: Belief, count: int, rng: np.random.Generator) -> tuple[Objects, Answers]:
+        """Questions for a round, and which of them are random."""
+        return draw_round(belief, self._candidates, count, rng)
+
+    def read(self, questions: Objects, answers: Said) -> Objects:
+        """Answers as fits take them."""
+        return answered(questions, answers)
+
+    def add(self, questions: Objects, answers: Said, belief: Belief) -> None:
+        """Take in the answers of a round, which the belief has not learned."""
+        if self._record.n_comparisons:
+            belief.predict(answered(questions, answers))
+        self._record.add(questions, answers)
+        self._candidates.exclude(questions)
+
+    def teach(self, belief: Belief) -> None:
+        """Have a belief learn all answers so far."""
+        rows, weights = self._record.weighted
+        if weights is not None:
+            weights = np.concatenate([np.ones(len(self._known)), weights])
+        if len(rows) or len(self._known):
+            belief.learn(np.concatenate([self._known, rows]), weights=weights)
+
+    def results(self) -> tuple[Objects, Objects, dict[str, Any]]:
+        """What was answered, all objects that were asked about, and details."""
+        seen = np.concatenate([self._known, self._record.weighted[0]])  # "don't know", too
+        triplets = self._record.triplets
+        return triplets, seen, {} if len(triplets) or len(self._known) else {"n_decided": 0}
+
+
+class _Screens:
+    """Screens of one task that may be asked, and the answers so far; otherwise `_Comparisons`."""
+
+    name, least = "screens", 5
+
+    def __init__(self, n: int, task: Task, askable: Askable | None, known: Objects) -> None:
+        if len(known) and task.kind != "near":
+            raise InvalidInput(
+                f"known: comparisons cannot be joined with the task '{task}'; leave them out, "
+                "or ask for a task with a query, such as '2 of 8'"
+            )
+        self._n, self._task, self._n_known = n, task, len(known)
+        self._parts = [Trials.from_triplets(known)] if len(known) else []
+        self._source, self.note = ScreenSource(n, task, askable), f"{task}: "
+
+    def most(self, asked: int) -> int:
+        return self._n // 2
+
+    def draw(self, belief: Belief, count: int, rng: np.random.Generator) -> tuple[Objects, Answers]:
+        return self._source.draw(belief.fit, count, rng)
+
+    def read(self, screens: Objects, answers: Said) -> Trials:
+        return Trials.from_screens(screens, answers, wanted=self._task.choose)
+
+    def add(self, screens: Objects, answers: Said, belief: Belief) -> None:
+        self._parts.append(self.read(screens, answers))
+
+    def teach(self, belief: Belief) -> None:
+        if self._parts:
+            self._parts = [Trials.joined(self._parts)]
+            belief.learn(self._parts[0])
+
+    def results(self) -> tuple[Objects, Objects, dict[str, Any]]:
+        details: dict[str, Any] = {"task": str(self._task)}
+        if not self._parts:
+            none = np.empty((0, 3), dtype=np.int64)
+            return none, none, details
+        own = self._parts[0][self._n_known :]
+        return own.triplets()[0], self._parts[0].questions, details | {"trials": own}
 
 
 def _limit(belief: Belief) -> int:
@@ -199,19 +276,14 @@ def _limit(belief: Belief) -> int:
     return int(n * most_questions(n, d, wrong))
 
 
-def _together(
-    n: int, budget: int | None, known: NDArray[np.int64], how: _How
+def _ask(
+    n: int, source: _Comparisons | _Screens, budget: int | None, how: _How
 ) -> Strategy[Embedding]:
     """Embed objects that are few enough to be fitted together."""
-    rng, record, curve = how.rng, Record(), _LearningCurve()
-    belief = Belief(n, how.n_components, rng, noise=how.noise)
-    candidates = Candidates(n, how.askable)
-    stopped, spent = "the budget is spent", False
-    if len(known):
-        belief.learn(known)
-        candidates.exclude(known)
+    belief, curve = Belief(n, how.n_components, how.rng, noise=how.noise), list[_Point]()
+    source.teach(belief)
+    asked, n_rounds, stopped, spent = 0, 0, "the budget is spent", False
     while not spent:
-        asked = record.n_comparisons
         limit = _limit(belief) if budget is None else budget
         if budget is None and asked >= limit:
             belief.review()  # the dimension may have been too small, and the limit with it
@@ -219,8 +291,8 @@ def _together(
         if asked >= limit:
             stopped = "the budget is spent" if budget is not None else "the limit is reached"
             break
-        size = min(how.size(n, asked, budget), limit - asked)
-        questions, random = draw_round(belief, candidates, size, rng)
+        size = min(how.size(source, asked, budget), limit - asked)
+        questions, random = source.draw(belief, size, how.rng)
         if not len(questions):
             stopped = "no further question that may be asked was found"
             break
@@ -231,60 +303,48 @@ def _together(
             questions, random = questions[: len(answers)], random[: len(answers)]
         if not len(questions):
             break
-        if asked:
-            p = belief.fit.probability(answered(questions[random], answers[random]))
-            possible = np.maximum(p, np.finfo(np.float64).tiny)  # after few answers a fit is sure
-            curve.add(asked, p > 0.5, np.log(possible))
-            belief.predict(answered(questions, answers))
-        record.add(questions, answers)
-        candidates.exclude(questions)
-        rows, weights = record.weighted
-        told = None if weights is None else np.concatenate([np.ones(len(known)), weights])
-        belief.learn(np.concatenate([known, rows]), weights=told)
+        if asked and len(tested := source.read(questions[random], answers[random])):
+            forecast = as_answers(tested, n).forecast(belief.fit)
+            logs = forecast.along(belief.fit.curve.sharpness, belief.fit.curve.lapse)[0]
+            right = float(np.nan_to_num(forecast.right, nan=0.5).sum())
+            curve.append((asked, len(logs), right, float(logs.sum())))
+        source.add(questions, answers, belief)
+        asked, n_rounds = asked + len(questions), n_rounds + 1
+        source.teach(belief)
         if not spent and how.quality < 1 and belief.is_good_enough(how.quality):
             stopped = f"τ is expected to be {belief.expected_tau:.3f}"
             break
-    if record.n_comparisons or len(known):
+    triplets, seen, details = source.results()
+    if len(seen):
         belief.conclude()
-    seen = np.concatenate([known, record.weighted[0]])  # also what nobody could answer
-    phase = Phase("adaptive", record.n_comparisons, record.n_rounds, stopped)
-    found = _believed(belief, record.triplets, seen, curve, phase)
-    if record.n_decided or len(known):
-        return found
-    # where no answer takes a side, or none was asked for, nothing is determined
-    return replace(
-        found,
-        determined=False,
-        dimension_low=1,
-        dimension_high=n - 1,
-        details={**found.details, "n_decided": 0},
-    )
+    phase = Phase(source.name, asked, n_rounds, source.note + stopped)
+    return _believed(belief, triplets, seen, curve, phase, details)
 
 
 def _core_and_others(
     n: int, budget: int | None, known: Objects, how: _How, keep_triplets: bool
 ) -> Strategy[Embedding]:
     """Embed a random core, which holds the objects of known answers, then place the others."""
-    objects = how.rng.permutation(n)
+    size, objects = TOGETHER // 2, how.rng.permutation(n)
     objects = objects[np.argsort(~np.isin(objects, known), kind="stable")]  # the core first
     places = np.argsort(objects)
     inside = places[known]
-    inside = inside[(inside < CORE).all(axis=1)]
+    inside = inside[(inside < size).all(axis=1)]
     first = how.begun_with[0] if how.begun_with else budget
     half = None if first is None else max(1, first // 2)
     # Half of the budget is the core's whole one. Its errors and those of the objects placed among
     # it add up, so that each gets half of what the quality allows.
     paced = replace(how, begun_with=(), quality=(1 + how.quality) / 2)
-    core = yield from renumbered(_together(CORE, half, inside, paced), objects)
+    core = yield from renumbered(_ask(size, _Comparisons(size, None, inside), half, paced), objects)
     if budget is None:
         held_out = None if core.details["exact"] else core.held_out
         wrong = 0.0 if held_out is None else 1 - held_out.accuracy
-        budget = core.n_comparisons + int((n - CORE) * most_questions(n, core.dimension, wrong))
+        budget = core.n_comparisons + int((n - size) * most_questions(n, core.dimension, wrong))
     fit: Posterior = core.details["posterior"]
-    asked = np.setdiff1d(np.arange(CORE), core.details["never_asked"])  # others have no position
+    asked = np.setdiff1d(np.arange(size), core.details["never_asked"])  # others have no position
     placing = place_among(
         replace(fit, positions=fit.positions[asked], covariances=fit.covariances[asked], bias=None),
-        np.arange(CORE, n),
+        np.arange(size, n),
         ids=asked,
         budget=max(1, budget - core.n_comparisons),
         until_spent=how.quality >= 1,
@@ -332,55 +392,21 @@ def _all_of(core: Embedding, placed: Placed, places: Objects, objects: Objects) 
     )
 
 
-@dataclass(frozen=True)
-class _Limits:
-    """How much may be asked, how much at a time, and the expected τ that is enough."""
-
-    budget: int
-    round_size: int
-    quality: float
-    begun_with: tuple[int, ...] = ()  # earlier budgets of the run, in ascending order
-
-    def next_size(self, asked: int) -> int:
-        """How many are asked next; rounds end where an earlier budget ended."""
-        until = next((most for most in self.begun_with if most > asked), self.budget)
-        return min(self.round_size, until - asked, self.budget - asked)
-
-
-class _LearningCurve:
-    """Predictions of random questions made before their answers were seen."""
-
-    def __init__(self) -> None:
-        self._points: list[tuple[int, int, float, float]] = []
-
-    def add(self, asked: int, right: NDArray[Any], logs: NDArray[np.float64]) -> None:
-        """Note how far answers were predicted after so many, and their log-likelihoods."""
-        if len(logs):
-            self._points.append((asked, len(logs), float(right.sum()), float(logs.sum())))
-
-    def table(self) -> NDArray[np.void]:
-        """One row a round."""
-        kinds: list[tuple[str, Any]] = [
-            ("n_answers", np.int64),
-            ("n_predicted", np.int64),
-            ("n_right", np.float64),
-            ("log_likelihood", np.float64),
-        ]
-        return np.array(self._points, dtype=kinds)
-
-
 def _believed(
     belief: Belief,
     triplets: Objects,
     seen: Objects,
-    curve: _LearningCurve,
+    curve: list[_Point],
     phase: Phase,
-    **details: Any,
+    details: dict[str, Any],
 ) -> Embedding:
     """The embedding that a belief has come to; `seen` are all objects that were asked about."""
-    fit = belief.fit
-    asked = np.isin(np.arange(len(fit.positions)), seen)
-    low, high = belief.span
+    fit, (low, high) = belief.fit, belief.span
+    n = len(fit.positions)
+    if details.get("n_decided") == 0:  # no answer takes a side, or none was asked for
+        low, high = 1, n - 1
+    columns: list[tuple[str, Any]] = [("n_answers", np.int64), ("n_predicted", np.int64)]
+    columns += [("n_right", np.float64), ("log_likelihood", np.float64)]
     return Embedding(
         positions=fit.positions,
         triplets=triplets,
@@ -401,8 +427,8 @@ def _believed(
             "error_rate": belief.error_rate,
             "expected_tau": belief.expected_tau,
             "exact": belief.is_exact,
-            "learning_curve": curve.table(),
-            "never_asked": np.flatnonzero(~asked),
+            "learning_curve": np.array(curve, dtype=columns),
+            "never_asked": np.setdiff1d(np.arange(n), seen),
             **details,
         },
     )
@@ -416,64 +442,3 @@ def _held_out(belief: Belief) -> HeldOutAccuracy | None:
     decided = int(np.isfinite(held.right).sum())
     low, high = share_interval(held.accuracy, held.effective_share * decided)
     return HeldOutAccuracy(held.accuracy, low, high, decided, chance=held.forecast.chance)
-
-
-def _ask_screens(
-    belief: Belief,
-    source: ScreenSource,
-    limits: _Limits,
-    known: ArrayLike | None,
-    rng: np.random.Generator,
-) -> Strategy[Embedding]:
-    """Ask screens of one task in rounds; the parameters are those of `nearer.adaptive`."""
-    told = _known(known, source, len(belief.fit.positions))
-    trials, curve, n_rounds = told, _LearningCurve(), 0
-    n_told = 0 if told is None else len(told)
-    if told is not None:
-        belief.learn(told)
-    stopped, spent, asked = "the budget is spent", False, 0
-    while asked < limits.budget and not spent:
-        screens, random = source.draw(belief.fit, limits.next_size(asked), rng)
-        if not len(screens):
-            stopped = "no further screen that may be asked was found"
-            break
-        try:
-            answers = yield screens
-        except BudgetSpent as cut:
-            answers, spent = cut.answers, True
-            screens, random = screens[: len(answers)], random[: len(answers)]
-        if not len(screens):
-            break
-        new = Trials.from_screens(screens, answers, wanted=source.task.choose)
-        if asked and random.any():
-            forecast = as_answers(new[random], len(belief.fit.positions)).forecast(belief.fit)
-            logs = forecast.along(belief.fit.curve.sharpness, belief.fit.curve.lapse)[0]
-            curve.add(asked, np.nan_to_num(forecast.right, nan=0.5), logs)
-        trials = new if trials is None else Trials.joined([trials, new])
-        asked, n_rounds = asked + len(screens), n_rounds + 1
-        belief.learn(trials)
-        if not spent and limits.quality < 1 and belief.is_good_enough(limits.quality):
-            stopped = f"τ is expected to be {belief.expected_tau:.3f}"
-            break
-    if trials is None:
-        none = np.empty((0, 3), dtype=np.int64)
-        return _believed(
-            belief, none, none, curve, Phase("screens", 0, 0, stopped), task=str(source.task)
-        )
-    belief.conclude()
-    own = trials[n_told:]
-    phase = Phase("screens", asked, n_rounds, f"{source.task}: {stopped}")
-    more = {"trials": own, "task": str(source.task)}
-    return _believed(belief, own.triplets()[0], trials.questions, curve, phase, **more)
-
-
-def _known(known: ArrayLike | None, source: ScreenSource, n: int) -> Trials | None:
-    """Answers to comparisons that are there already, learned with screens that have a query."""
-    if known is None or not len(np.asarray(known)):
-        return None
-    if source.task.kind != "near":
-        raise InvalidInput(
-            f"known: comparisons cannot be joined with the task '{source.task}'; leave them out, "
-            "or ask for a task with a query, such as '2 of 8'"
-        )
-    return Trials.from_triplets(known)

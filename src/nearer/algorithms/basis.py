@@ -1,19 +1,10 @@
 """ChooseBasis, Algorithm 1 of "Revealing the Basis": axes, and so a dimension, from rankings.
 
-Start from an object far from a random one. Then, axis by axis:
-
-1. complete the axis with the object opposite its first endpoint, inside the lens under it;
-2. take as candidate for the next axis the object that is above most objects of the hull estimate
-   of all endpoints so far; stop when no object is above another;
-3. rank all objects from the candidate, and stop when it is not affinely independent of both
-   endpoints of the first axis and the first endpoint of every later one.
-
-Each ranking is one sort, so the cost is Θ(n d log n) comparisons. The alternative of Section 2.1,
-``endpoints="farthest-rank"``, takes as endpoints the objects farthest in rank from all endpoints
-so far (after Gonzalez 1985); it keeps the test of step 3.
-
-Where the pseudo-code and the prose differ (the set that line 12 speaks of), the prose is followed:
-it reproduces the paper's Table 1, the literal reading does not.
+docs/geometry.md tells the algorithm. The alternative of Section 2.1, ``endpoints="farthest-rank"``,
+takes as endpoints the objects farthest in rank from all endpoints so far (after Gonzalez 1985); the
+test of affine independence is the same. Where the pseudo-code and the prose differ (the set that
+line 12 speaks of), the prose is followed: it reproduces the paper's Table 1, the literal reading
+does not.
 
 *Coordinates* (Section 2.3). `Basis.coordinates` takes the median of the lens and asks nothing. Two
 ways ask, for all objects and all axes side by side:
@@ -28,11 +19,11 @@ ways ask, for all objects and all axes side by side:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nearer import checks
 from nearer.algorithms.dominance import (
@@ -45,11 +36,17 @@ from nearer.algorithms.dominance import (
     opposite_apex,
 )
 from nearer.asking.protocol import Record, Strategy, recorded, repeatable, together
-from nearer.asking.sort import Order, best_of, bisect, farthest_object, rank_objects, repeated
-from nearer.embedding import Embedding, Phase
+from nearer.asking.sort import (
+    Order,
+    best_of,
+    bisect,
+    check_order,
+    farthest_object,
+    rank_objects,
+    repeated,
+)
 from nearer.errors import BudgetSpent, InvalidInput
-
-__all__ = ["Basis", "Endpoints", "basis_embedding", "choose_basis", "locate_objects"]
+from nearer.questions import Floats, Objects
 
 Endpoints = Literal["above", "farthest-rank"]
 
@@ -77,7 +74,7 @@ class Basis:
 
     axes: tuple[Axis, ...]
     rankings: dict[int, Ranking]
-    triplets: NDArray[np.int64]
+    triplets: Objects
     n_comparisons: int
     n_rounds: int
     stopped: str
@@ -88,7 +85,7 @@ class Basis:
         """The estimated dimension: the number of axes."""
         return len(self.axes)
 
-    def coordinates(self) -> NDArray[np.float64]:
+    def coordinates(self) -> Floats:
         """``(n, dimension)``: each object's place on each axis, the median of the lens under it.
 
         This costs no comparison. `nearer.algorithms.locate_objects` offers the searches that do.
@@ -152,27 +149,25 @@ def choose_basis(
     """
     n_objects = checks.n_objects(n_objects)
     checks.one_of("endpoints", endpoints, get_args(Endpoints))
-    checks.one_of("order", order, ("fewest-comparisons", "fewest-rounds"))
-    noise = checks.rate("noise", noise)
-    if noise and order != "fewest-comparisons":
-        raise InvalidInput(
-            f"noise={noise} with order={order!r}: wrong answers are only overcome by "
-            "order='fewest-comparisons'"
-        )
-    rng = checks.generator(random_state)
-    return _choose_basis(n_objects, endpoints, order, noise, rank_start, rng)
+    check_order(order, noise)
+    rng, record = checks.generator(random_state), Record()
+    axes, rankings = list[Axis](), dict[int, Ranking]()
 
+    def rank(head: int) -> Strategy[Ranking]:
+        if head not in rankings:
+            rankings[head] = yield from rank_objects(
+                head, n_objects, order=order, noise=noise, random_state=rng
+            )
+        return rankings[head]
 
-def _choose_basis(
-    n: int,
-    endpoints: Endpoints,
-    order: Order,
-    noise: float,
-    rank_start: bool,
-    rng: np.random.Generator,
-) -> Strategy[Basis]:
-    record, axes, rankings = Record(), list[Axis](), dict[int, Ranking]()
-    search = _add_axes(n, endpoints, order, noise, rank_start, rng, axes, rankings)
+    def farthest(head: int) -> Strategy[int]:
+        if rank_start:
+            return int(np.argmax((yield from rank(head))))
+        # Any far object will do, so a majority that is usually right is enough.
+        return (yield from repeated(farthest_object(head, n_objects), noise, doubt=0.05))
+
+    start = farthest(int(rng.integers(n_objects)))
+    search = _add_axes(start, endpoints, rank, axes, rankings)
     try:
         stopped = yield from recorded(search, record)
     except BudgetSpent:
@@ -184,34 +179,19 @@ def _choose_basis(
         n_comparisons=record.n_comparisons,
         n_rounds=record.n_rounds,
         stopped=stopped,
-        n_objects=n,
+        n_objects=n_objects,
     )
 
 
 def _add_axes(
-    n: int,
+    start: Strategy[int],
     endpoints: Endpoints,
-    order: Order,
-    noise: float,
-    rank_start: bool,
-    rng: np.random.Generator,
+    rank: Callable[[int], Strategy[Ranking]],
     axes: list[Axis],
     rankings: dict[int, Ranking],
 ) -> Strategy[str]:
     """Fill `axes` and `rankings` until there is a reason to stop; return it."""
-
-    def rank(head: int) -> Strategy[Ranking]:
-        if head not in rankings:
-            rankings[head] = yield from rank_objects(
-                head, n, order=order, noise=noise, random_state=rng
-            )
-        return rankings[head]
-
-    first = int(rng.integers(n))
-    if rank_start:
-        candidate = int(np.argmax((yield from rank(first))))
-    else:  # any far object will do, so a majority that is usually right is enough
-        candidate = yield from repeated(farthest_object(first, n), noise, doubt=0.05)
+    candidate = yield from start
     yield from rank(candidate)
     used: list[int] = []  # all endpoints so far, two an axis
     corners: list[int] = []  # those that the affine test speaks of
@@ -243,9 +223,10 @@ def _farthest_in_rank(rankings: list[Ranking]) -> int:
     return int(np.argmax(np.min(rankings, axis=0)))
 
 
+@repeatable
 def locate_objects(
     basis: Basis, *, search: Literal["linear", "binary"] = "linear"
-) -> Strategy[NDArray[np.float64]]:
+) -> Strategy[Floats]:
     """Find each object's place on each axis by comparing axis members from that object.
 
     Parameters
@@ -272,10 +253,6 @@ def locate_objects(
     checks.one_of("search", search, ("linear", "binary"))
     if not isinstance(basis, Basis):
         raise InvalidInput(f"basis is a {type(basis).__name__}: must be what choose_basis returned")
-    return _locate(basis, search)
-
-
-def _locate(basis: Basis, search: str) -> Strategy[NDArray[np.float64]]:
     if not basis.axes:
         return np.empty((basis.n_objects, 0))
     way = _nearest_in_lens if search == "linear" else _turning_point
@@ -283,7 +260,7 @@ def _locate(basis: Basis, search: str) -> Strategy[NDArray[np.float64]]:
     return np.stack(columns, axis=1)
 
 
-def _nearest_in_lens(basis: Basis, axis: Axis) -> Strategy[NDArray[np.float64]]:
+def _nearest_in_lens(basis: Basis, axis: Axis) -> Strategy[Floats]:
     first, last = axis.intervals(*(basis.rankings[p] for p in axis.endpoints))
     n, size = basis.n_objects, last - first + 1
     group = np.repeat(np.arange(n), size)
@@ -291,17 +268,17 @@ def _nearest_in_lens(basis: Basis, axis: Axis) -> Strategy[NDArray[np.float64]]:
     nearest = yield from best_of(np.arange(n), axis.members[place], group, nearest=True)
     index = np.empty(n, dtype=np.int64)
     index[axis.members] = np.arange(len(axis))
-    places: NDArray[np.float64] = index[nearest].astype(np.float64)
+    places: Floats = index[nearest].astype(np.float64)
     places[axis.members] = index[axis.members]
     return places
 
 
-def _turning_point(basis: Basis, axis: Axis) -> Strategy[NDArray[np.float64]]:
+def _turning_point(basis: Basis, axis: Axis) -> Strategy[Floats]:
     objects = np.setdiff1d(np.arange(basis.n_objects), axis.members)
     low = np.zeros(len(objects), dtype=np.int64)
     high = np.full(len(objects), len(axis) - 1)
 
-    def questions(search: NDArray[np.int64], middle: NDArray[np.int64]) -> NDArray[np.int64]:
+    def questions(search: Objects, middle: Objects) -> Objects:
         here, ahead = axis.members[middle], axis.members[middle + 1]
         return np.stack([objects[search], here, ahead], axis=1)
 
@@ -309,54 +286,3 @@ def _turning_point(basis: Basis, axis: Axis) -> Strategy[NDArray[np.float64]]:
     places[objects] = yield from bisect(low, high, questions)
     places[axis.members] = np.arange(len(axis))
     return places
-
-
-@repeatable
-def basis_embedding(
-    n_objects: int,
-    *,
-    endpoints: Endpoints = "above",
-    order: Order = "fewest-comparisons",
-    locate: Literal["median", "linear", "binary"] = "median",
-    rank_start: bool = False,
-    random_state: int | np.random.Generator | None = None,
-) -> Strategy[Embedding]:
-    """The paper's ``Basis``: coordinates on the axes found."""
-    checks.one_of("locate", locate, ("median", "linear", "binary"))
-    search = choose_basis(
-        n_objects,
-        random_state=random_state,
-        endpoints=endpoints,
-        order=order,
-        rank_start=rank_start,
-    )
-    return _basis_embedding(search, locate)
-
-
-def _basis_embedding(
-    search: Strategy[Basis], locate: Literal["median", "linear", "binary"]
-) -> Strategy[Embedding]:
-    record = Record()
-    basis = yield from search
-    n = basis.n_objects
-    if not basis.axes:
-        raise InvalidInput(
-            f"the budget was spent after {basis.n_comparisons} comparisons, before one axis was "
-            f"complete; two rankings of {n} objects take about "
-            f"{2 * n * int(np.log2(n))} comparisons; raise the budget"
-        )
-    history = [Phase("basis", basis.n_comparisons, basis.n_rounds, basis.stopped)]
-    positions = basis.coordinates()
-    if locate != "median":
-        positions = yield from recorded(locate_objects(basis, search=locate), record)
-        note = f"{locate} search along the axes"
-        history.append(Phase("coordinates", record.n_comparisons, record.n_rounds, note))
-    return Embedding(
-        positions=positions,
-        triplets=np.concatenate([basis.triplets, record.triplets]),
-        n_comparisons=basis.n_comparisons + record.n_comparisons,
-        n_rounds=basis.n_rounds + record.n_rounds,
-        history=tuple(history),
-        evidence={},
-        details={"basis": basis},
-    )

@@ -1,29 +1,20 @@
 """Above, lens, hull estimate and axes: what the rankings of a set P of heads tell.
 
 Rankings are a ``(k, n)`` integer array, one row for each head in P: ``rankings[i, x]`` objects are
-nearer to head i than x. Ranks are free of ties.
-
-* p is **above** q when every head of P is farther from p than from q. Then p cannot lie in the
-  convex hull of P (Theorem 1 of the paper, on unions of balls). Above-ness is transitive.
-* The **lens** under p holds p and everything p is above.
-* The **hull estimate** of P, Eq. 3–4 of the paper, holds the objects that are above no other. It
-  contains every object inside the hull of P, and its false positives are near the hull's boundary
-  (Theorem 2).
+nearer to head i than x. Ranks are free of ties. docs/geometry.md says what the notions mean;
+Eq. 3–4 of the paper define the hull estimate, its Theorem 1 says that an object above another is
+outside the hull of P, and Theorem 2 that false positives are near the boundary of the hull.
 
 Read as vectors of ranks to be kept small, "p is above q" says that q dominates p, and the hull
 estimate is the set of non-dominated vectors, the Pareto front: a sweep for two rankings, the
-algorithms of the multi-objective literature (`moocore`) for more.
+algorithms of the multi-objective literature (`moocore`) for more. An object can be above no more
+members than lie below it in any single ranking, which bounds the search for the object above most.
 
-Counting how many objects each object is above is dominance counting. An object can be above no
-more members than lie below it in any single ranking. That bound makes the count cheap, and the
-search for the object above most is cut off when no bound left exceeds the best count.
-
-An *axis* is the hull estimate of its two endpoints. Non-dominated pairs of ranks form a staircase:
-sorted by rising distance from one endpoint, the distance from the other falls. That is the
-*order-consistent* property of the paper, and it makes every lens an interval: of an axis in order,
-the members no farther from the first endpoint than x are a beginning, those no farther from the
-last endpoint are an end, and the lens under x is where the two overlap. Its ends are found by two
-binary searches, its median is their mean.
+An *axis* is the hull estimate of its two endpoints, a staircase: sorted by rising distance from one
+endpoint, the distance from the other falls. That is the *order-consistent* property of the paper,
+and it makes every lens an interval: of an axis in order, the members no farther from the first
+endpoint than x are a beginning, those no farther from the last endpoint are an end, and the lens
+under x is where the two overlap.
 """
 
 from __future__ import annotations
@@ -31,52 +22,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from nearer._kernels.comparisons import count_below, most_below
+from nearer._kernels.comparisons import most_below
 from nearer.errors import InvalidInput
+from nearer.questions import Answers, Floats, Objects
 
-__all__ = [
-    "Axis",
-    "above",
-    "affinely_independent",
-    "count_above",
-    "find_axis",
-    "hull_estimate",
-    "lens",
-    "most_above",
-    "opposite_apex",
-]
-
-Mask = NDArray[np.bool_]
-Ranking = NDArray[np.int64]
+Ranking = Objects
 
 
-def above(rankings: ArrayLike, p: int, q: int) -> bool:
-    """Whether every head is farther from p than from q.
-
-    Examples
-    --------
-    >>> above([[0, 1, 2], [0, 2, 1]], 2, 0), above([[0, 1, 2], [0, 2, 1]], 2, 1)
-    (True, False)
-    """
-    r = _check(rankings)
-    return bool((r[:, p] > r[:, q]).all())
-
-
-def lens(rankings: ArrayLike, apex: int) -> Mask:
-    """The apex and the objects it is above: no head is farther from them than from the apex.
-
-    Examples
-    --------
-    >>> lens([[0, 1, 2, 3], [3, 2, 1, 0]], 2)
-    array([False, False,  True, False])
-    """
+def lens(rankings: ArrayLike, apex: int) -> Answers:
+    """The apex and the objects it is above: no head is farther from them than from the apex."""
     r = _check(rankings)
     return np.asarray((r <= r[:, apex, None]).all(axis=0))
 
 
-def hull_estimate(rankings: ArrayLike) -> Mask:
+def hull_estimate(rankings: ArrayLike) -> Answers:
     """The objects that are above no other: those near the convex hull of the heads.
 
     Examples
@@ -100,50 +61,24 @@ def hull_estimate(rankings: ArrayLike) -> Mask:
     return np.asarray(moocore.is_nondominated(r.T.astype(np.float64)), dtype=np.bool_)
 
 
-def count_above(rankings: ArrayLike, among: Mask | None = None) -> NDArray[np.int64]:
-    """How many objects, of those in the mask `among`, each object is above.
-
-    Examples
-    --------
-    >>> count_above([[0, 1, 2, 3], [0, 2, 1, 3]])
-    array([0, 1, 1, 3])
-    """
-    r = _check(rankings)
-    return np.asarray(count_below(*_bounds(r, among)), dtype=np.int64)
-
-
-def most_above(rankings: ArrayLike, among: Mask | None = None) -> tuple[int, int]:
+def most_above(rankings: ArrayLike, among: Answers) -> tuple[int, int]:
     """The object that is above most objects of the mask `among`, and how many those are.
 
     Of several, the one farthest from the heads by the sum of its ranks is taken.
-
-    Examples
-    --------
-    >>> most_above([[0, 1, 2, 3], [0, 2, 1, 3]])
-    (3, 3)
     """
-    r = _check(rankings)
-    ranks, members, short, bound = _bounds(r, among)
-    order = np.lexsort((-ranks.sum(axis=1), -bound))
-    best, most = most_below(ranks, members, short, bound, order)
-    return int(best), int(most)
-
-
-def _bounds(
-    r: NDArray[np.int64], among: Mask | None
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """What the kernels need: ranks by object, members by rank, the shortest list of each."""
-    members = np.arange(r.shape[1]) if among is None else np.flatnonzero(among)
+    r, members = _check(rankings), np.flatnonzero(among)
     order = np.argsort(r[:, members], axis=1)
     below = np.stack(
         [np.searchsorted(row[members][by_rank], row) for row, by_rank in zip(r, order, strict=True)]
     )
     short = np.argmin(below, axis=0)
     bound = np.take_along_axis(below, short[None], axis=0)[0]
-    return np.ascontiguousarray(r.T), members[order], short, bound
+    first = np.lexsort((-r.sum(axis=0), -bound))
+    best, most = most_below(np.ascontiguousarray(r.T), members[order], short, bound, first)
+    return int(best), int(most)
 
 
-def _check(rankings: ArrayLike) -> NDArray[np.int64]:
+def _check(rankings: ArrayLike) -> Objects:
     r = np.asarray(rankings)
     if r.ndim != 2 or not r.size or not np.issubdtype(r.dtype, np.integer):
         raise InvalidInput(
@@ -160,26 +95,6 @@ def affinely_independent(rankings: ArrayLike) -> bool:
     with one head left out cover the hull of P; when they span d̂ + 1, those smaller hulls are only
     the faces of a simplex and its inside is left over (Section 2.1 of the paper; Algorithm 1, lines
     19–20). This is the test behind the dimension.
-
-    Parameters
-    ----------
-    rankings
-        ``(k, n)``, one row for each head of P, the candidate among them.
-
-    Examples
-    --------
-    The corners of a triangle full of objects are independent, three objects on a line are not:
-
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> triangle = np.concatenate([[[0, 0], [1, 0], [0, 1]], rng.dirichlet([1, 1, 1], 200)[:, :2]])
-    >>> line = np.linspace(0, 1, 100)[:, None] * [1, 2]
-    >>> def rank(X, heads):
-    ...     return np.linalg.norm(X[heads, None] - X, axis=2).argsort(1).argsort(1)
-    >>> affinely_independent(rank(triangle, [0, 1, 2]))
-    True
-    >>> affinely_independent(rank(line, [0, 40, 99]))
-    False
     """
     r = np.asarray(rankings)
     inside = hull_estimate(r)
@@ -194,13 +109,10 @@ def affinely_independent(rankings: ArrayLike) -> bool:
 class Axis:
     """Objects near a line across the data, in order from one endpoint to the other.
 
-    Attributes
-    ----------
-    members
-        The objects on the axis; the endpoints are the first and the last.
+    The endpoints are the first and the last member.
     """
 
-    members: NDArray[np.int64]
+    members: Objects
 
     @property
     def endpoints(self) -> tuple[int, int]:
@@ -213,30 +125,20 @@ class Axis:
     def intervals(self, from_first: Ranking, from_last: Ranking) -> tuple[Ranking, Ranking]:
         """For each object, the first and the last place on the axis inside the lens under it.
 
-        Parameters
-        ----------
-        from_first, from_last
-            The rankings from the two endpoints.
+        The rankings are those from the two endpoints.
         """
         last = np.searchsorted(from_first[self.members], from_first, side="right") - 1
         first = np.searchsorted(-from_last[self.members], -from_last, side="left")
         return first, last
 
-    def coordinates(self, from_first: Ranking, from_last: Ranking) -> NDArray[np.float64]:
+    def coordinates(self, from_first: Ranking, from_last: Ranking) -> Floats:
         """For each object, the median place on the axis of the members in the lens under it."""
         first, last = self.intervals(from_first, from_last)
         return np.asarray((first + last) / 2)
 
 
 def find_axis(from_first: Ranking, from_last: Ranking) -> Axis:
-    """The axis between two endpoints, from their rankings.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> find_axis(np.array([0, 1, 2, 3, 4]), np.array([4, 2, 1, 0, 3])).members
-    array([0, 1, 2, 3])
-    """
+    """The axis between two endpoints, from their rankings."""
     members = np.flatnonzero(hull_estimate(np.stack([from_first, from_last])))
     return Axis(members[np.argsort(from_first[members])])
 
@@ -245,12 +147,6 @@ def opposite_apex(endpoint: int, from_endpoint: Ranking, earlier: list[Ranking])
     """The farthest object from an endpoint inside the lens under it (Algorithm 1, lines 7–8).
 
     `earlier` holds the rankings of the endpoints before it; with none the lens is everything.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> opposite_apex(0, np.array([0, 2, 1]), [])
-    1
     """
     inside = lens(np.stack(earlier), endpoint) if earlier else np.ones(len(from_endpoint), bool)
     inside[endpoint] = False

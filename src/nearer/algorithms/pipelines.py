@@ -1,45 +1,94 @@
-"""The paper's pipelines: ask in one of its ways, then fit soft ordinal embedding to the answers.
+"""The methods by name: the paper's pipelines, random questions, and the adaptive Crowd Kernel.
 
-* ``basis+soe``: what `choose_basis` paid for is fitted. The object that the search starts from is
-  ranked, too: that is how the paper's numbers of comparisons come about, and without it there may
-  be no more heads than dimensions and one, too few to determine a fit.
+* ``basis``: places on the axes that `choose_basis` finds.
+* ``basis+soe``: soft ordinal embedding of what `choose_basis` paid for. The object that the search
+  starts from is ranked, too: that is how the paper's numbers of comparisons come about, and without
+  it there may be no more heads than dimensions and one, too few to determine a fit.
 * ``extra+soe``: then, for every object, its 2k nearest in that embedding are sorted (or the k
   nearest of them selected), k = ⌈log2 n⌉, and everything is fitted again (Section 4).
 * ``rand+soe``: random comparisons, round robin over the heads.
 * ``paper``: the paper's own protocol of restarts: 20 random starts in d̂ dimensions and, if the best
-  loss is above 10⁻³, 20 in 2·d̂.
-
-All but the last fit from one start (`nearer.fitting.initial`), in the number of dimensions that the
-answers call for.
+  loss is above 10⁻³, 20 in 2·d̂. The others fit from one start (`nearer.fitting.initial`), in the
+  number of dimensions that the answers call for.
+* ``crowd-kernel`` (Tamuz, Liu, Belongie, Shamir, Kalai 2011): fit the crowd-kernel likelihood to
+  the answers so far. Then, for every object as a head, ask the question from which most is expected
+  about where the head is: it might be at the place of any object, believed in proportion to how
+  likely its answers would be from there. The original fits after one question an object and weighs
+  all places and all pairs. Here an object gets a share of questions that grows with what it has,
+  and places and pairs are sampled, which changes the result little and the time from days to
+  minutes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial import KDTree
+from scipy.spatial.distance import cdist
+from scipy.special import entr
 
 from nearer import checks
-from nearer.algorithms.basis import Basis, Endpoints, choose_basis
+from nearer.algorithms.adaptive import adaptive
+from nearer.algorithms.basis import Basis, Endpoints, choose_basis, locate_objects
 from nearer.algorithms.choose_questions import default_budget
 from nearer.asking.protocol import Record, Strategy, recorded, repeatable, together
 from nearer.asking.sort import Order, nearest_objects, sort_lists
 from nearer.embedding import Embedding, Phase
-from nearer.errors import BudgetSpent
+from nearer.errors import BudgetSpent, InvalidInput
 from nearer.fitting.heldout import fit_smallest
 from nearer.fitting.initial import fit_from_more_dimensions, fit_onwards
-from nearer.fitting.solver import Fit, fit_positions
-from nearer.questions import balanced_questions
-
-__all__ = ["basis_soe", "extra_soe", "paper_protocol", "rand_soe"]
+from nearer.fitting.solver import Fit, Loss, fit_positions
+from nearer.questions import Floats, Objects, balanced_questions, pack
 
 Seed = int | np.random.Generator | None
 Extra = Literal["sort", "select"]
+Locate = Literal["median", "linear", "binary"]
 
-ZERO_LOSS = 1e-3  # the paper's threshold
+# Of the crowd kernel, which in the original weighs everything; `python -m paper` shows what comes
+# of them.
+_FIRST = 10  # random questions an object before the first fit; later a fit for as large a part
+_PLACES = 60  # where a head might be
+_PAIRS = 40  # weighed for a head
+_CKL = Loss("ckl")
+
+
+@repeatable
+def basis_embedding(
+    n_objects: int,
+    *,
+    endpoints: Endpoints = "above",
+    order: Order = "fewest-comparisons",
+    locate: Locate = "median",
+    rank_start: bool = False,
+    random_state: Seed = None,
+) -> Strategy[Embedding]:
+    """The paper's ``Basis``: coordinates on the axes found."""
+    checks.one_of("locate", locate, get_args(Locate))
+    record = Record()
+    basis = yield from choose_basis(
+        n_objects,
+        random_state=random_state,
+        endpoints=endpoints,
+        order=order,
+        rank_start=rank_start,
+    )
+    if not basis.axes:
+        raise InvalidInput(
+            f"the budget was spent after {basis.n_comparisons} comparisons, before one axis was "
+            f"complete; two rankings of {n_objects} objects take about "
+            f"{2 * n_objects * int(np.log2(n_objects))} comparisons; raise the budget"
+        )
+    history = [_phase("basis", basis, basis.stopped)]
+    if locate == "median":
+        positions = basis.coordinates()
+    else:
+        positions = yield from recorded(locate_objects(basis, search=locate), record)
+        history.append(_phase("coordinates", record, f"{locate} search along the axes"))
+    triplets = np.concatenate([basis.triplets, record.triplets])
+    return _embedding(positions, triplets, history, {}, basis=basis)
 
 
 @repeatable
@@ -71,22 +120,13 @@ def basis_soe(
     >>> embedding.dimension, nearer.metrics.mean_kendall_tau(X, embedding.positions) > 0.97
     (2, True)
     """
-    d, rng = _check(n_objects, n_components), checks.generator(random_state)
-    return _basis_soe(_search(n_objects, endpoints, order, rng), d, rng)
-
-
-def _search(
-    n: int, endpoints: Endpoints, order: Order, rng: np.random.Generator
-) -> Strategy[Basis]:
-    return choose_basis(n, random_state=rng, endpoints=endpoints, order=order, rank_start=True)
-
-
-def _basis_soe(
-    search: Strategy[Basis], d: int | None, rng: np.random.Generator
-) -> Strategy[Embedding]:
-    basis = yield from search
-    fit, evidence = _fit(basis.triplets, basis.n_objects, d, max(1, basis.dimension), rng)
-    return _embedding(fit, evidence, basis.triplets, (_phase_of(basis),), basis=basis)
+    d, rng = _dimension(n_objects, n_components), checks.generator(random_state)
+    basis = yield from choose_basis(
+        n_objects, random_state=rng, endpoints=endpoints, order=order, rank_start=True
+    )
+    fit, evidence = _fit(basis.triplets, n_objects, d, max(1, basis.dimension), rng)
+    history = [_phase("basis", basis, basis.stopped)]
+    return _fitted(fit, basis.triplets, history, evidence, basis=basis)
 
 
 @repeatable
@@ -118,20 +158,13 @@ def extra_soe(
     >>> nearer.metrics.knn_precision(X, embedding.positions) > 0.9
     True
     """
-    d, rng = _check(n_objects, n_components), checks.generator(random_state)
     checks.one_of("extra", extra, get_args(Extra))
-    return _extra_soe(_search(n_objects, endpoints, order, rng), d, extra, rng)
-
-
-def _extra_soe(
-    search: Strategy[Basis], d: int | None, extra: Extra, rng: np.random.Generator
-) -> Strategy[Embedding]:
-    first = yield from _basis_soe(search, d, rng)
-    n = len(first.positions)
-    k = int(np.ceil(np.log2(n)))
-    near = _nearest(first.positions, min(2 * k, n - 1))
+    n, rng, record = n_objects, checks.generator(random_state), Record()
+    first = yield from basis_soe(
+        n, n_components=n_components, endpoints=endpoints, order=order, random_state=rng
+    )
+    near = _nearest(first.positions, min(2 * int(np.ceil(np.log2(n))), n - 1))
     near = rng.permuted(near, axis=1)
-    record = Record()
     done = "sorted" if extra == "sort" else "half of them selected"
     note = f"the {near.shape[1]} nearest of every object, {done}"
     ask: Strategy[Any]
@@ -148,14 +181,13 @@ def _extra_soe(
         yield from recorded(ask, record)
     except BudgetSpent:
         note += "; the budget is spent"
+    basis: Basis = first.details["basis"]
     triplets = np.concatenate([first.triplets, record.triplets])
-    least = max(1, first.details["basis"].dimension) if d is None else d
     rows, X = checks.triplets(triplets, n)[0], first.positions
     fit = fit_from_more_dimensions(rows, n, X.shape[1], start=X, rng=rng)
-    fit = fit_onwards(rows, fit, at_least=least, rng=rng)
-    phase = Phase("neighbours", record.n_comparisons, record.n_rounds, note)
-    history = (*first.history, phase)
-    return _embedding(fit, first.evidence, triplets, history, basis=first.details["basis"])
+    fit = fit_onwards(rows, fit, at_least=n_components or max(1, basis.dimension), rng=rng)
+    history = [*first.history, _phase("neighbours", record, note)]
+    return _fitted(fit, triplets, history, first.evidence, basis=basis)
 
 
 @repeatable
@@ -183,25 +215,16 @@ def rand_soe(
     >>> nearer.run(strategy, nearer.PointOracle(X)).dimension
     2
     """
-    d, n = _check(n_objects, n_components), int(n_objects)
+    d, n, rng = _dimension(n_objects, n_components), n_objects, checks.generator(random_state)
     budget = default_budget(n) if budget is None else checks.budget(budget, 1)
-    return _rand_soe(n, budget, d, checks.generator(random_state))
-
-
-def _rand_soe(n: int, budget: int, d: int | None, rng: np.random.Generator) -> Strategy[Embedding]:
-    record = Record()
-    note = "random comparisons"
+    questions, record, note = balanced_questions(n, budget, rng), Record(), "random comparisons"
     try:
-        yield from recorded(_ask(balanced_questions(n, budget, rng)), record)
-    except BudgetSpent:
-        note += "; the budget is spent"
+        answers = yield questions
+    except BudgetSpent as spent:
+        answers, note = spent.answers, f"{note}; the budget is spent"
+    record.add(questions[: len(answers)], answers)
     fit, evidence = _fit(record.triplets, n, d, 1, rng)
-    phase = Phase("random", record.n_comparisons, record.n_rounds, note)
-    return _embedding(fit, evidence, record.triplets, (phase,))
-
-
-def _ask(questions: NDArray[np.int64]) -> Strategy[None]:
-    yield questions
+    return _fitted(fit, record.triplets, [_phase("random", record, note)], evidence)
 
 
 @repeatable
@@ -226,88 +249,292 @@ def paper_protocol(
     2
     """
     rng, n_starts = checks.generator(random_state), checks.whole("n_starts", n_starts)
-    return _paper_protocol(_search(n_objects, "above", "fewest-comparisons", rng), n_starts, rng)
-
-
-def _paper_protocol(
-    search: Strategy[Basis], n_starts: int, rng: np.random.Generator
-) -> Strategy[Embedding]:
-    basis = yield from search
-    n = basis.n_objects
-    triplets, evidence, used = basis.triplets, dict[int, Any](), 0
-    best: Fit | None = None
+    basis = yield from choose_basis(n_objects, random_state=rng, rank_start=True)
+    n, triplets = n_objects, basis.triplets
+    evidence, used = dict[int, Any](), 0
     for d in (max(1, basis.dimension), max(2, 2 * basis.dimension)):
-        best = None
+        best = _nowhere(n, d, np.inf if len(triplets) else 0.0)
         for _ in range(n_starts):
             used += 1
-            fit = _fit_once(triplets, n, d, rng)
-            best = fit if best is None or fit.loss < best.loss else best
+            if len(triplets):
+                fit = fit_positions(triplets, n, d, start=rng.standard_normal((n, d)))
+                best = min(best, fit, key=lambda fit: fit.loss)
             if best.loss == 0:
                 break
-        assert best is not None
         evidence[d] = {"loss": best.loss}
-        if best.loss <= ZERO_LOSS:
+        if best.loss <= 1e-3:  # the paper's threshold
             break
-    assert best is not None
-    return _embedding(best, evidence, triplets, (_phase_of(basis),), n_starts=used, basis=basis)
+    history = [_phase("basis", basis, basis.stopped)]
+    return _fitted(best, triplets, history, evidence, n_starts=used, basis=basis)
 
 
-def _fit_once(triplets: NDArray[np.int64], n: int, d: int, rng: np.random.Generator) -> Fit:
-    if not len(triplets):
-        return Fit(np.zeros((n, d)), 0.0, 0, False)
-    return fit_positions(triplets, n, d, start=rng.standard_normal((n, d)))
-
-
-def _nearest(positions: NDArray[np.float64], k: int) -> NDArray[np.int64]:
+def _nearest(positions: Floats, k: int) -> Objects:
     """The k nearest other objects of every object, in the embedding."""
     _, index = KDTree(positions).query(positions, k=k + 1)
     index = np.asarray(index, dtype=np.int64)
     own = np.arange(len(positions))[:, None]
     index[~(index == own).any(axis=1), -1:] = own[~(index == own).any(axis=1)]
-    others: NDArray[np.int64] = index[index != own].reshape(len(positions), k)
+    others: Objects = index[index != own].reshape(len(positions), k)
     return others
 
 
 def _fit(
-    triplets: NDArray[np.int64], n: int, d: int | None, at_least: int, rng: np.random.Generator
+    triplets: Objects, n: int, d: int | None, at_least: int, rng: np.random.Generator
 ) -> tuple[Fit, dict[int, Any]]:
     """Fit at a dimension, or at the smallest that explains answers held out."""
     if not len(triplets):
-        return Fit(np.zeros((n, d or 1)), 0.0, 0, False), {}
+        return _nowhere(n, d or 1), {}
     if d is not None:
         fit = fit_from_more_dimensions(triplets, n, d, rng=rng)
         return fit, {d: {"loss": fit.loss}}
     return fit_smallest(triplets, n, at_least=at_least, rng=rng)
 
 
-def _phase_of(basis: Basis) -> Phase:
-    return Phase("basis", basis.n_comparisons, basis.n_rounds, basis.stopped)
+def _nowhere(n: int, d: int, loss: float = 0.0) -> Fit:
+    """A fit to no answers."""
+    return Fit(np.zeros((n, d)), loss, 0, False)
+
+
+def _phase(name: str, paid: Basis | Record, note: str) -> Phase:
+    return Phase(name, paid.n_comparisons, paid.n_rounds, note)
+
+
+def _fitted(
+    fit: Fit,
+    triplets: Objects,
+    history: list[Phase],
+    evidence: Mapping[int, Any],
+    n_starts: int = 1,
+    **details: Any,
+) -> Embedding:
+    details = {"loss": fit.loss, "n_starts": n_starts, "converged": fit.converged, **details}
+    return _embedding(fit.positions, triplets, history, evidence, **details)
 
 
 def _embedding(
-    fit: Fit,
+    positions: Floats,
+    triplets: Objects,
+    history: list[Phase],
     evidence: Mapping[int, Any],
-    triplets: NDArray[np.int64],
-    history: tuple[Phase, ...],
-    *,
-    n_starts: int = 1,
-    basis: Basis | None = None,
+    **details: Any,
 ) -> Embedding:
-    details: dict[str, Any] = {"loss": fit.loss, "n_starts": n_starts, "converged": fit.converged}
-    if basis is not None:
-        details["basis"] = basis
     return Embedding(
-        positions=fit.positions,
+        positions=positions,
         triplets=triplets,
         n_comparisons=sum(phase.n_comparisons for phase in history),
         n_rounds=sum(phase.n_rounds for phase in history),
-        history=history,
+        history=tuple(history),
         evidence=dict(evidence),
         details=details,
     )
 
 
-def _check(n_objects: int, n_components: int | None) -> int | None:
+def _dimension(n_objects: int, n_components: int | None) -> int | None:
     """The dimension that was asked for, if any, of a number of objects that will do."""
     n = checks.n_objects(n_objects)
     return None if n_components is None else checks.n_components(n_components, n)
+
+
+# --- the adaptive Crowd Kernel -------------------------------------------------------------------
+
+
+@repeatable
+def crowd_kernel(
+    n_objects: int,
+    *,
+    budget: int | None = None,
+    n_components: int | None = None,
+    random_state: int | np.random.Generator | None = None,
+) -> Strategy[Embedding]:
+    """Ask what tells most about each object, by the crowd-kernel likelihood.
+
+    Parameters
+    ----------
+    n_objects
+        How many objects there are.
+    budget
+        How many comparisons to ask; `default_budget` if None.
+    n_components
+        In how many dimensions to place them; None: as many as the answers call for, decided anew
+        as they grow.
+    random_state
+        Seed or generator.
+
+    Examples
+    --------
+    >>> import nearer
+    >>> X = nearer.datasets.make_gaussian(40, 2, random_state=0)
+    >>> strategy = nearer.algorithms.crowd_kernel(40, budget=1500, n_components=2, random_state=0)
+    >>> embedding = nearer.run(strategy, nearer.PointOracle(X))
+    >>> embedding.n_comparisons, nearer.metrics.mean_kendall_tau(X, embedding.positions) > 0.7
+    (1500, True)
+    """
+    n, d = n_objects, _dimension(n_objects, n_components)
+    budget = default_budget(n) if budget is None else checks.budget(budget, 1)
+    rng, record, fits = checks.generator(random_state), Record(), _Fits(n, d)
+    stopped = "the budget is spent"
+    try:
+        yield from recorded(_ask_and_fit(n, budget, fits, rng, record), record)
+    except BudgetSpent as spent:
+        stopped = f"only {spent.budget} comparisons were allowed"
+    fit = fits.again(record.triplets, rng, last=True)
+    history = [_phase("crowd kernel", record, f"{fits.count} fits; {stopped}")]
+    return _fitted(fit, record.triplets, history, fits.evidence)
+
+
+def _ask_and_fit(
+    n: int, budget: int, fits: _Fits, rng: np.random.Generator, record: Record
+) -> Strategy[None]:
+    yield balanced_questions(n, min(budget, _FIRST * n), rng)
+    head = 0
+    while record.n_comparisons < budget:
+        triplets = record.triplets
+        positions = fits.again(triplets, rng).positions
+        wanted = min(budget - len(triplets), max(n, len(triplets) // _FIRST))
+        heads = (head + np.arange(wanted)) % n
+        head = (head + wanted) % n
+        yield _choose(positions, triplets, heads, rng)
+
+
+class _Fits:
+    """Fits to growing sets of answers, each from where the last one ended.
+
+    Where no dimension is given, it is chosen again whenever the answers have doubled.
+    """
+
+    def __init__(self, n: int, d: int | None) -> None:
+        self._n, self._given, self._d = n, d, d or 1
+        self._positions: Floats | None = None
+        self._chosen_at = 0
+        self.count = 0
+        self.evidence: dict[int, Any] = {}
+
+    def again(self, triplets: Objects, rng: np.random.Generator, *, last: bool = False) -> Fit:
+        """Fit to these answers; the last time also from a start of its own."""
+        if not len(triplets):
+            return _nowhere(self._n, self._d)
+        if self._given is None and len(triplets) >= 2 * self._chosen_at:
+            fit, self.evidence = fit_smallest(triplets, self._n, at_least=self._d, rng=rng)
+            self._d, self._positions = fit.positions.shape[1], None
+            self._chosen_at = len(triplets)
+        size = (triplets, self._n, self._d)
+        how: dict[str, Any] = {"loss": _CKL, "max_iter": 300, "rng": rng}
+        fit = fit_positions(*size, start=self._positions, tol=1e-5, **how)
+        if last:
+            fit = min(fit, fit_from_more_dimensions(*size, **how), key=lambda fit: fit.loss)
+        self._positions = fit.positions
+        self.count += 1
+        if self._given is not None:
+            self.evidence = {self._d: {"loss": fit.loss}}
+        return fit
+
+
+def _choose(
+    positions: Floats,
+    triplets: Objects,
+    heads: Objects,
+    rng: np.random.Generator,
+) -> Objects:
+    """The most informative of some random pairs for each head; a head may occur repeatedly."""
+    n = len(positions)
+    triplets = triplets[np.argsort(triplets[:, 0], kind="stable")]
+    first = np.searchsorted(triplets[:, 0], np.arange(n + 1))
+    places = rng.integers(n, size=(len(heads), min(n, _PLACES)))
+    places[:, 0] = heads
+    candidates = balanced_questions(n, len(heads) * _PAIRS, rng)[:, 1:]
+    candidates = candidates.reshape(len(heads), _PAIRS, 2)
+    clash = (candidates == heads[:, None, None]).any(axis=2)
+    candidates[clash] = _other_pairs(np.nonzero(clash)[0], heads, n, rng)
+    questions = np.empty((len(heads), 3), dtype=np.int64)
+    for row, i in enumerate(np.argsort(heads, kind="stable")):
+        answered = triplets[first[heads[i]] : first[heads[i] + 1], 1:]
+        gains = expected_information(positions, places[i], answered, candidates[i])
+        questions[row] = heads[i], *candidates[i, np.argmax(gains)]
+    return _replace_repeats(questions, triplets, n, rng)
+
+
+def expected_information(
+    positions: Floats,
+    places: Objects,
+    answered: Objects,
+    pairs: Objects,
+) -> Floats:
+    """What the answer to each pair is expected to tell about the place of a head, in nats.
+
+    The head might be where the objects `places` are; `answered` are the pairs (near, far) it has.
+    """
+
+    def probability(ends: Objects) -> Floats:
+        squares = cdist(positions[places], positions[ends.ravel()], "sqeuclidean")
+        near, far = squares[:, ::2], squares[:, 1::2]
+        return np.asarray((_CKL.number + far) / (2 * _CKL.number + near + far))
+
+    log = np.log(probability(answered)).sum(axis=1)
+    belief = np.exp(log - log.max())
+    belief /= belief.sum()
+    p = probability(pairs)
+    mean = belief @ p
+    return np.asarray(entr(mean) + entr(1 - mean) - belief @ (entr(p) + entr(1 - p)))
+
+
+def _other_pairs(rows: Objects, heads: Objects, n: int, rng: np.random.Generator) -> Objects:
+    """Random pairs of two objects that are not the head of their row."""
+    head = heads[rows]
+    a = (head + rng.integers(1, n, size=len(rows))) % n
+    b = (head + rng.integers(1, n - 1, size=len(rows))) % n
+    # step over a: b is drawn from one object fewer
+    offset_a, offset_b = (a - head) % n, (b - head) % n
+    return np.stack([a, (head + offset_b + (offset_b >= offset_a)) % n], axis=1)
+
+
+def _replace_repeats(
+    questions: Objects,
+    triplets: Objects,
+    n: int,
+    rng: np.random.Generator,
+) -> Objects:
+    """Put random questions in the place of those already answered, or chosen twice."""
+    known = np.concatenate([pack(triplets)[0], pack(questions)[0]])
+    _, index = np.unique(known, return_index=True)
+    repeated = np.ones(len(questions), dtype=np.bool_)
+    repeated[index[index >= len(triplets)] - len(triplets)] = False
+    rows = np.flatnonzero(repeated)
+    questions[rows, 1:] = _other_pairs(rows, questions[:, 0], n, rng)
+    return questions
+
+
+# --- by name -------------------------------------------------------------------------------------
+
+METHODS: dict[str, Callable[..., Strategy[Embedding]]] = {
+    "adaptive": adaptive,
+    "basis": basis_embedding,
+    "basis+soe": basis_soe,
+    "extra+soe": extra_soe,
+    "rand+soe": rand_soe,
+    "crowd-kernel": crowd_kernel,
+    "paper": paper_protocol,
+}
+
+
+def make_strategy(
+    method: str, n_objects: int, *, random_state: int | None = None, **options: Any
+) -> Strategy[Embedding]:
+    """Make a method's strategy from the options that were given; None means not given.
+
+    `budget` may be given to any method: one that does not plan with it is simply cut off by
+    ``run(..., budget=)``. Another option that the method has not is an error, never ignored.
+    """
+    takes = {
+        name: set(inspect.signature(make).parameters) - {"n_objects", "random_state", "begun_with"}
+        for name, make in METHODS.items()
+    }
+    own = takes[checks.one_of("method", method, tuple(METHODS))]
+    wanted = {name: value for name, value in options.items() if value is not None}
+    if foreign := sorted(set(wanted) - own - {"budget"}):
+        fit = [name for name, options in takes.items() if options >= set(foreign)]
+        raise InvalidInput(
+            f"{', '.join(f'{name}={wanted[name]!r}' for name in foreign)}: the method {method!r} "
+            f"has no such option; {', '.join(fit) or 'none'} has"
+        )
+    known = {name: value for name, value in wanted.items() if name in own}
+    return METHODS[method](n_objects, random_state=random_state, **known)

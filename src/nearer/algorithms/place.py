@@ -50,8 +50,6 @@ from nearer.metrics import procrustes
 from nearer.questions import Floats, Objects, Questions, Said, random_questions
 from nearer.shown import Shown
 
-__all__ = ["Placed", "place_among", "place_objects"]
-
 # `python -m benchmarks scale` shows what comes of these.
 _ANCHORS = 300  # members of the core that others are compared with: time against fine ties
 _CANDIDATES = 64  # questions that are compared for each that is asked: time against comparisons
@@ -165,28 +163,17 @@ def place_objects(
         raise InvalidInput(f"embedding is a {type(embedding).__name__}: must be an Embedding")
     if (n := len(embedding.positions)) < 3:
         raise InvalidInput(f"an embedding of {n} objects: at least 3 are needed to place others")
-    objects = _check_new(new, n)
-    if budget is not None:
-        budget = checks.budget(budget)
-    return _place(embedding, objects, budget, keep_triplets, checks.generator(random_state))
-
-
-def _place(
-    embedding: Embedding,
-    new: Objects,
-    budget: int | None,
-    keep_triplets: bool,
-    rng: np.random.Generator,
-) -> Strategy[Placed]:
+    objects, rng = _check_new(new, n), checks.generator(random_state)
     old = np.flatnonzero(np.isfinite(embedding.positions).all(axis=1))
     core = _posterior_of(embedding, old)
     if budget is None:
         held_out = embedding.held_out
         wrong = 0.0 if held_out is None else 1 - held_out.accuracy
-        n, d = core.positions.shape
-        budget = max(1, int(len(new) * most_questions(n, d, wrong)))
+        budget = max(
+            1, int(len(objects) * most_questions(len(old), core.positions.shape[1], wrong))
+        )
     placed = yield from place_among(
-        core, new, ids=old, budget=budget, keep_triplets=keep_triplets, rng=rng
+        core, objects, ids=old, budget=checks.budget(budget), keep_triplets=keep_triplets, rng=rng
     )
     laid_over = procrustes(embedding.positions[old], core.positions)
     return replace(placed, positions=laid_over.move(placed.positions), among=embedding)
@@ -211,7 +198,7 @@ def place_among(
     search = _Search(core, np.arange(len(core.positions)) if ids is None else ids, new, rng)
     record = Record(keep=keep_triplets)
     # No object takes more than twice its share: an outlier may never become certain.
-    most = budget if until_spent else 2 * budget // max(1, len(new))
+    most = budget if until_spent else max(1, 2 * budget // max(1, len(new)))
     yield from recorded(limited(_ask(search, most, until_spent), budget), record)
     positions = search.positions.copy()
     positions[~search.asked] = np.nan

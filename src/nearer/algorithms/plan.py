@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import expit, logit, ndtri, stdtrit
 
@@ -37,26 +36,11 @@ from nearer.fitting.posterior import QUESTIONS, fit_posterior
 from nearer.fitting.solver import margins
 from nearer.metrics import mean_kendall_tau
 from nearer.parallel import parallel_map
-from nearer.questions import Objects, Questions, answered, random_questions
+from nearer.questions import Floats, Objects, Questions, answered, random_questions
 from nearer.trials import Task
-
-__all__ = [
-    "TASKS_TRIED",
-    "Forecast",
-    "PilotPlan",
-    "StudyPlan",
-    "TaskPlan",
-    "forecast",
-    "plan_pilot",
-    "plan_study",
-    "plan_tasks",
-    "scale_of",
-]
 
 TASKS_TRIED = ("1 of 2", "odd-one-out", "1 of 4", "2 of 8", "4 of 12", "4 of 16")
 _FURTHER = 50  # people whose answers are predicted
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -77,19 +61,7 @@ def forecast(
 ) -> Forecast:
     """How many comparisons and rounds `nearer.embed` is expected to need.
 
-    Parameters
-    ----------
-    n_objects, n_components
-        How many objects there are, and in how many dimensions they differ.
-    noise
-        Share of answers that are wrong.
-    quality, budget
-        As for `nearer.embed`.
-
-    Examples
-    --------
-    >>> forecast(60, 2)
-    Forecast(n_comparisons=1436, n_rounds=19)
+    `noise` is the share of answers that are wrong.
     """
     n, d = n_objects, n_components
     if n > TOGETHER:  # as good as the core, see `nearer.algorithms.adaptive`
@@ -111,23 +83,13 @@ def _rounds(each: float, least: float) -> float:
 
 @dataclass(frozen=True)
 class StudyPlan:
-    """Accuracy that a study of a given size reaches, one entry a size.
+    """Medians over simulated studies, one entry a size.
 
-    Attributes
-    ----------
-    n_answers
-        Sizes.
-    accuracy
-        Share of random questions whose true answer is predicted, median over the repeats.
-    agreement
-        Share of people's answers to random questions that is predicted.
-    tau
-        Mean Kendall's τ of predicted and true distances from a head.
-    ceiling
-        The agreement that perfect knowledge would reach.
+    How far the truth and people's answers to random questions are predicted, mean Kendall's τ of
+    distances from a head, and the agreement with people that perfect knowledge would reach.
     """
 
-    n_answers: NDArray[np.int64]
+    n_answers: Objects
     accuracy: Floats
     agreement: Floats
     tau: Floats
@@ -138,18 +100,12 @@ class StudyPlan:
         return _reached(accuracy, self.n_answers, self.accuracy)
 
 
-def _reached(target: float, sizes: NDArray[np.int64], values: Floats) -> int | None:
-    """The size at which growing values reach a target, interpolated in its logarithm.
-
-    Examples
-    --------
-    >>> _reached(0.75, np.array([100, 400]), np.array([0.7, 0.8]))
-    200
-    """
+def _reached(target: float, sizes: Objects, values: Floats) -> int | None:
+    """The size at which growing values reach a target, interpolated in its logarithm."""
     best = np.maximum.accumulate(values)
-    return (
-        None if best[-1] < target else round(float(np.exp(np.interp(target, best, np.log(sizes)))))
-    )
+    if best[-1] < target:
+        return None
+    return round(float(np.exp(np.interp(target, best, np.log(sizes)))))
 
 
 def plan_study(
@@ -163,24 +119,8 @@ def plan_study(
 ) -> StudyPlan:
     """Simulate studies, each of twice as many answers as the one before.
 
-    Parameters
-    ----------
-    n_objects, n_components
-        What is studied: how many objects, and in how many dimensions they differ.
-    noise
-        Share of people's answers to random questions that are wrong, below 0.5.
-    most
-        The largest size; None: where `nearer.embed` ends.
-    n_repeats
-        How many studies are simulated.
-    random_state
-        Seed or generator.
-
-    Examples
-    --------
-    >>> plan = plan_study(20, 2, 0.1, most=600, n_repeats=1, random_state=0)
-    >>> bool(plan.accuracy[-1] > plan.accuracy[0]), round(plan.ceiling, 1)
-    (True, 0.9)
+    `noise` is the share of people's answers to random questions that are wrong, `most` the largest
+    size; None: where `nearer.embed` ends.
     """
     n = _check(n_objects, n_components, noise, n_repeats)
     if most is None:
@@ -196,22 +136,15 @@ def plan_study(
 
 @dataclass(frozen=True)
 class PilotPlan:
-    """What further studies like a pilot reach, against people and answers.
+    """What further studies like a pilot reach, against numbers of people and of all their answers.
 
-    Attributes
-    ----------
-    n_people, n_answers
-        Numbers of people, and of all their answers together.
-    accuracy
-        ``(people, answers, 3)``: share of answers of further people that is predicted; the limits
-        of its 80 % interval, and its median between them.
-    tau
-        The same of Kendall's τ of distances from a head, in the map and in the one that people
-        have in common.
+    `accuracy` is the share of answers of further people that is predicted, `tau` that of distances
+    in the map that people have in common: arrays ``(people, answers, 3)`` of the limits of the 80 %
+    interval, with the median between them.
     """
 
-    n_people: NDArray[np.int64]
-    n_answers: NDArray[np.int64]
+    n_people: Objects
+    n_answers: Objects
     accuracy: Floats
     tau: Floats
 
@@ -234,20 +167,8 @@ def plan_pilot(
     Each repeat takes one of the maps that the pilot leaves possible, and people like those of the
     pilot, each with an own copy of the map: axes, sensitivity and lapses are those of a person of
     the pilot drawn by lot, and objects lie elsewhere by as much as explains how the map moves with
-    the people who are asked. Their answers to random questions are fitted.
-
-    Parameters
-    ----------
-    pilot
-        What `nearer.fit` made of the pilot's answers, with people where they are known.
-    n_people
-        Numbers of people; None: as many as in the pilot, twice and four times that.
-    most
-        The most answers; None: eight times those of the pilot.
-    n_repeats
-        Studies simulated of each size.
-    random_state
-        Seed or generator.
+    the people who are asked. Their answers to random questions are fitted. None: as many people as
+    in the pilot, twice and four times that, and up to eight times its answers.
     """
     posterior = pilot.details.get("posterior")
     if posterior is None or not posterior.noise.prior or pilot.held_out is None:
@@ -344,19 +265,14 @@ def _people_like(
 
 @dataclass(frozen=True)
 class TaskPlan:
-    """What each task reaches in the same time.
+    """What each task reaches in the same time: how many screens, and arrays ``(repeats, tasks)``.
 
-    Attributes
-    ----------
-    tasks, n_screens
-        What was tried, and how many screens of it fit into the time.
-    accuracy, tau
-        ``(repeats, tasks)``: share of random questions whose true answer is predicted; mean
-        Kendall's τ of predicted and true distances from a head.
+    `accuracy` is the share of random questions whose true answer is predicted, `tau` the mean
+    Kendall's τ of distances from a head.
     """
 
     tasks: tuple[str, ...]
-    n_screens: NDArray[np.int64]
+    n_screens: Objects
     accuracy: Floats
     tau: Floats
 
@@ -386,24 +302,10 @@ def plan_tasks(
     n_repeats: int = 3,
     random_state: int | np.random.Generator | None = None,
 ) -> TaskPlan:
-    """Simulate studies of each task that take the same time.
+    """Simulate studies of each task that take the same time, in hours of all people together.
 
-    Parameters
-    ----------
-    n_objects, n_components, noise, n_repeats, random_state
-        As in `plan_study`.
-    hours
-        People's time, all of them together.
-    tasks
-        What to try; those that show more objects than there are, are left out.
-    pace
-        How long screens take; None: as recorded for dishes of food.
-
-    Examples
-    --------
-    >>> plan = plan_tasks(15, 2, 0.15, 0.2, tasks=["1 of 2", "2 of 8"], n_repeats=1, random_state=0)
-    >>> plan.n_screens.tolist()
-    [187, 100]
+    Tasks that show more objects than there are, are left out; `pace` is how long screens take,
+    None: as recorded for dishes of food.
     """
     n = _check(n_objects, n_components, noise, n_repeats)
     if not hours > 0:

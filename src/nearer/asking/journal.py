@@ -35,8 +35,6 @@ from nearer.files import lock_file
 from nearer.questions import Floats, Objects, Questions, Said, answered, unsure_rows, weighted
 from nearer.trials import Trials, Triplets
 
-__all__ = ["FREE", "Call", "Journal", "load_journal"]
-
 FORMAT = 1
 _MARK = 0x6E656172  # "near": how an SQLite file says whose it is
 #: options that may differ from call to call: they say when to stop, or what to keep

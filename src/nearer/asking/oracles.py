@@ -47,18 +47,6 @@ from nearer.questions import (
     unsure_rows,
 )
 
-__all__ = [
-    "CrowdOracle",
-    "DistanceOracle",
-    "Memory",
-    "NoisyOracle",
-    "Person",
-    "PointOracle",
-    "PsychometricOracle",
-    "RecordedOracle",
-    "from_similarity",
-]
-
 Noise = Literal["fixed", "fresh"]
 
 _CHUNK = 1 << 16  # questions answered at a time, so that memory stays small

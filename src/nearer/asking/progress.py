@@ -12,8 +12,6 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from nearer._kernels.compiling import COMPILING, when_compiling
 
-__all__ = ["TerminalLine", "asking_progress", "step_progress"]
-
 
 class TerminalLine(Progress):
     """A line on standard error that is gone in the end; nothing where that is no terminal."""

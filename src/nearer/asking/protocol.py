@@ -1,25 +1,11 @@
 """Strategies, the answers they are sent, and what can be wrapped around a strategy.
 
-A *strategy* is a generator. It yields questions, an ``(m, 3)`` integer array of rows
-``(head, a, b)`` that read "is a nearer to head than b is?"; it is sent answers, an ``(m,)``
-boolean array, True where a is nearer; it returns its result. One yield is one *round*: its
-questions do not depend on each other, so a crowd can answer them at the same time.
-
-    def nearest_of_two(head, a, b):
-        (a_is_nearer,) = yield np.array([[head, a, b]])
-        return a if a_is_nearer else b
-
-A strategy may also yield *screens*, wider rows, see `nearer.questions`.
-
-Strategies compose by ``yield from``; independent ones run side by side with `together`. Whatever
-an algorithm should not know about is a wrapper around it, itself a strategy: `recorded`,
-`remembered`, `limited`, `renumbered`, `forced_choice`. Each of them says only how one round is
-answered; `wrapped` drives them all. `nearer.run` puts a wrapped strategy and an oracle together.
-
-*Answers.* Certain answers are plain booleans, one for each comparison or a row of them for each
-screen. "Don't know" (None, NaN, `nearer.UNSURE`, masked) is masked; a number from 0 to 1 is a
-graded answer, how much speaks for a. A strategy that can use those is made by a function marked
-`accepts_uncertain`; `run` wraps all others in `forced_choice`.
+A *strategy* is a generator: it yields questions, is sent answers, and returns its result; one yield
+is one *round*. docs/own-strategy.md shows how to write one, `nearer.questions` what questions and
+answers are. Strategies compose by ``yield from``; independent ones run side by side with
+`together`. Whatever an algorithm should not know about is a wrapper around it, itself a strategy:
+`recorded`, `remembered`, `limited`, `renumbered`, `forced_choice`. Each of them says only how one
+round is answered; `wrapped` drives them all.
 
 *Budgets.* A wrapper that cannot answer a whole round raises `BudgetSpent` with the answers to the
 first part of it. The driver throws it into the strategy inside: so an algorithm that ran out of
@@ -59,30 +45,6 @@ from nearer.trials import Task
 if TYPE_CHECKING:
     from nearer.asking.oracles import Memory
 
-__all__ = [
-    "OptionOrder",
-    "Oracle",
-    "PricedAnswers",
-    "Record",
-    "Repeatable",
-    "RoundAnswers",
-    "Shown",
-    "Strategy",
-    "Ties",
-    "accepts_uncertain",
-    "as_answers",
-    "describe",
-    "forced_choice",
-    "limited",
-    "recorded",
-    "remembered",
-    "renumbered",
-    "repeatable",
-    "takes_uncertain",
-    "together",
-    "wrapped",
-]
-
 T = TypeVar("T")
 P = ParamSpec("P")
 
@@ -91,7 +53,6 @@ Oracle = Callable[[Questions], Answers]
 
 _MOST_REFUSALS = 100  # rounds without budget after which a strategy is taken to loop
 _SEED = "random_state"
-_AGAIN = 2  # times that a question answered by "don't know" is asked again
 
 
 # --- strategies and their wrappers ---------------------------------------------------------------
@@ -339,7 +300,7 @@ def forced_choice(strategy: Strategy[T], ties: Ties | None = None) -> Strategy[T
         except BudgetSpent as spent:
             known = _settled(questions[: len(spent.answers)], spent.answers, ties)
             raise BudgetSpent(spent.budget, known) from None
-        for _ in range(_AGAIN):
+        for _ in range(2):
             unsure = unsure_rows(answers)
             if not len(unsure):
                 break
@@ -370,7 +331,11 @@ def _settled(questions: Questions, answers: Answers, ties: Ties) -> Answers:
 
 
 class Repeatable(_Strategy[T]):
-    """A strategy that knows how it was made."""
+    """A strategy that knows how it was made.
+
+    It runs up to its first question at once, so that wrong arguments are refused where they are
+    given and not where the strategy is run.
+    """
 
     def __init__(
         self, make: Callable[..., Strategy[T]], args: tuple[Any, ...], options: dict[str, Any]
@@ -378,6 +343,18 @@ class Repeatable(_Strategy[T]):
         self._make, self._args, self._options = make, args, options
         strategy = make(*args, **options)
         super().__init__(strategy, takes_uncertain=takes_uncertain(strategy))
+        self._first: list[Questions] = []
+        self._ended: StopIteration | None = None
+        try:
+            self._first.append(next(strategy))
+        except StopIteration as ended:
+            self._ended = ended
+
+    def send(self, answers: Any) -> Questions:
+        """Continue with answers; the first call gives the first questions."""
+        if self._ended is not None:
+            raise StopIteration(self._ended.value)
+        return self._first.pop() if self._first else super().send(answers)
 
     @property
     def method(self) -> str:
@@ -425,13 +402,7 @@ def repeatable(make: Callable[P, Strategy[T]]) -> Callable[P, Strategy[T]]:
 
 
 def describe(value: Any) -> Any:
-    """A value in words of JSON: equal values give equal words, in every process.
-
-    Examples
-    --------
-    >>> describe(3), describe(None), describe(len)
-    (3, None, 'function len')
-    """
+    """A value in words of JSON: equal values give equal words, in every process."""
     value = value.item() if isinstance(value, np.generic) else value
     value = str(value) if isinstance(value, Task) else value
     if value is None or isinstance(value, bool | int | float | str):
@@ -520,15 +491,9 @@ def no_answers(questions: Questions) -> Answers:
 
 
 def as_answers(said: Any, questions: Questions) -> Said:
-    """What an oracle said, in the form used inside.
+    """What an oracle said, in the form used inside: plain booleans where they are certain.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> as_answers([True, None], np.array([[0, 1, 2], [0, 2, 3]]))
-    masked_array(data=[True, --],
-                 mask=[False,  True],
-           fill_value=True)
+    "Don't know" (None, NaN, masked) is masked; numbers from 0 to 1 say how much speaks for a.
     """
     array: Said = _as_array(said, questions)
     if array.dtype == np.bool_ and not isinstance(said, np.ma.MaskedArray):
@@ -671,12 +636,9 @@ class Record:
 
     def __init__(self, *, keep: bool = True) -> None:
         self._keep = keep
-        self._rounds: list[NDArray[np.int32]] = []
-        self._weights: list[Floats] | None = None  # while all answers are certain
+        self._rounds: list[tuple[NDArray[np.int32], Floats | None]] = []  # None: certain answers
         self.n_comparisons: int = 0
         self.n_rounds: int = 0
-        self.n_unsure: int = 0
-        self.n_decided: int = 0  # answers that take a side: neither "don't know" nor one half
 
     def add(self, questions: Questions, answers: Said) -> None:
         """Note one answered round; an empty one costs nothing and is not kept."""
@@ -684,21 +646,12 @@ class Record:
             return
         self.n_comparisons += len(questions)
         self.n_rounds += 1
-        n_unsure = len(unsure_rows(answers))
-        self.n_unsure += n_unsure
-        certain = answers.dtype == np.bool_
-        halves = 0 if certain else int(np.count_nonzero(np.ma.filled(answers == 0.5, False)))
-        self.n_decided += len(questions) - n_unsure - halves
         if not self._keep:
             return
-        if self._weights is None and not (certain and type(answers) is np.ndarray):
-            self._weights = [np.ones(len(rows)) for rows in self._rounds]
-        if self._weights is None:
-            rows = answered(questions, answers)
-        else:
+        rows, weights = answered(questions, answers), None
+        if answers.dtype != np.bool_ or isinstance(answers, np.ma.MaskedArray):
             rows, weights = weighted(questions, answers)
-            self._weights.append(weights)
-        self._rounds.append(rows.astype(np.int32))
+        self._rounds.append((rows.astype(np.int32), weights))
 
     @property
     def triplets(self) -> Objects:
@@ -709,8 +662,10 @@ class Record:
     @property
     def weighted(self) -> tuple[Objects, Floats | None]:
         """The same with weights where answers were uncertain, see `nearer.questions.weighted`."""
-        self._rounds = [np.concatenate([np.empty((0, 3), dtype=np.int32), *self._rounds])]
-        if self._weights is not None:
-            self._weights = [np.concatenate(self._weights)]
-        weights = None if self._weights is None else self._weights[0]
-        return self._rounds[0].astype(np.int64), weights
+        rows = np.concatenate([np.empty((0, 3), np.int32), *(rows for rows, _ in self._rounds)])
+        weights = None
+        if any(some is not None for _, some in self._rounds):
+            weights = np.concatenate(
+                [np.ones(len(rows)) if some is None else some for rows, some in self._rounds]
+            )
+        return rows.astype(np.int64), weights

@@ -1,30 +1,22 @@
 """Run a strategy with an oracle: carry questions to it and bring back the answers.
 
 A round is cut into blocks of questions, one call of the oracle for each. As many tasks as calls may
-be in flight take blocks until none is left; a call is awaited in a thread, in an executor or on the
-event loop, or made here. Answers are written to the journal when they arrive, those that arrive
-together at once. A call that failed with an exception named by the caller is made again after a
-pause, which doubles each time. The answers of a round are put together by row, so that neither
-their order of arrival nor the size of the blocks changes what a strategy sees.
+be in flight take blocks until none is left. The answers of a round are put together by row, so that
+neither their order of arrival nor the size of the blocks changes what a strategy sees.
 
 *Ends.* A call that fails for good stops the sending. The calls in flight have been paid for: they
 are waited for and kept before the failure is raised. When the money is spent the same happens, and
 the strategy is thrown `BudgetSpent` with the answers to the first part of its round. Ctrl-C waits
 for no call: what has arrived is kept, the rest is cancelled.
 
-*Costs.* The price of a call may be known before it (`cost`, a function of the block) or only after
-it (`PricedAnswers`, as for a language model). A price known before is reserved when the call is
-made, so that the limit is never exceeded; an unknown one is expected to be the average so far.
+*Costs.* A price known before a call (`cost`) is reserved when the call is made, so that the limit
+is never exceeded; one known only after it (`PricedAnswers`) is expected to be the average so far.
 
 *Sessions.* `run` holds an oracle and drives a strategy to its end. A `Session` does the opposite:
 it shows the questions that are open now, takes answers in any order, and goes on when a round is
 complete. A strategy cannot be pickled and need not be: its state is the same strategy, made again
 from its seed, with the answers so far. With a journal no process needs to run in between: that is
 how endpoints are asked that take a day.
-
-*Names.* Objects are what the user has: names, texts, paths. Inside, they are numbers. An oracle
-that says how many objects it knows (``n_objects``, as `PointOracle` does) speaks of numbers, and
-only the result carries the names.
 """
 
 from __future__ import annotations
@@ -67,18 +59,6 @@ from nearer.asking.protocol import (
 )
 from nearer.errors import AnswersWarning, BudgetSpent, InvalidInput
 from nearer.questions import Answers, Objects, Questions, Said, unsure_rows
-
-__all__ = [
-    "DaemonThreads",
-    "Dispatch",
-    "Names",
-    "Session",
-    "as_names",
-    "is_async",
-    "open_journal",
-    "refuse_unknown",
-    "run",
-]
 
 T = TypeVar("T")
 
@@ -694,8 +674,9 @@ class Session(Generic[T]):
         *,
         journal: Journal | None = None,
     ) -> None:
-        self._strategy = strategy if takes_uncertain(strategy) else forced_choice(strategy)
         self._memory = Memory(triplets)
+        certain = strategy if takes_uncertain(strategy) else forced_choice(strategy)
+        self._strategy = remembered(certain, self._memory)
         self._journal = journal
         self._sheet = RoundAnswers(np.empty((0, 3), dtype=np.int64))
         self._result: list[T] = []
@@ -719,7 +700,7 @@ class Session(Generic[T]):
     @property
     def open(self) -> Questions:
         """The questions of this round that have no answer yet."""
-        return Memory().unknown(self._sheet.open_rows()[1])
+        return self._sheet.open_rows()[1]
 
     @property
     def triplets(self) -> Objects:
@@ -739,27 +720,22 @@ class Session(Generic[T]):
                 f"questions of shape {questions.shape}: tell (m, 3) questions with (m,) booleans"
             )
         answers = as_answers(answers, questions)
-        rows = unsure_rows(answers)
-        unsure = Memory()  # questions answered by "don't know"; the side noted here means nothing
-        unsure.add(questions[rows], np.zeros_like(np.ma.getdata(answers)[rows]))
         self._memory.add(questions, answers)
-        self._fill(unsure)
-        if not self._result and self._sheet.known.all():
-            self._advance(partial(self._strategy.send, self._sheet.first()))
-
-    def _fill(self, unsure: Memory) -> None:
-        """Answer the open questions of the round that are known, or known to be uncertain."""
+        unsure = Memory()  # questions answered by "don't know"; the side noted here means nothing
+        unsure_too = unsure_rows(answers)
+        unsure.add(questions[unsure_too], np.zeros_like(np.ma.getdata(answers)[unsure_too]))
         rows, asked = self._sheet.open_rows()
-        if not len(rows):
-            return
-        answers, known = self._memory.recall(asked)
+        said, known = self._memory.recall(asked)
         settled = known | unsure.recall(asked)[1]
         if not settled.any():
             return
-        said = as_answers(partly_known(answers, known)[settled], asked[settled])
-        self._sheet.fill(rows[settled], said)
+        rows, asked = rows[settled], asked[settled]
+        said = as_answers(partly_known(said, known)[settled], asked)
+        self._sheet.fill(rows, said)
         if self._journal is not None:
-            self._journal.write(self.n_rounds - 1, [Call(rows[settled], asked[settled], said)])
+            self._journal.write(self.n_rounds - 1, [Call(rows, asked, said)])
+        if self._sheet.known.all():
+            self._advance(partial(self._strategy.send, self._sheet.first()))
 
     def _advance(self, step: Callable[[], Questions]) -> None:
         """Go on to the next round that is not complete."""
@@ -771,10 +747,8 @@ class Session(Generic[T]):
                 self._result.append(stop.value)
                 return
             if self._journal is not None:
-                rows, answers = self._journal.known(self.n_rounds, self._sheet.questions)
-                self._sheet.fill(rows, answers)
+                self._sheet.fill(*self._journal.known(self.n_rounds, self._sheet.questions))
             self.n_rounds += 1
-            self._fill(Memory())
             if not self._sheet.known.all():
                 return
             step = partial(self._strategy.send, self._sheet.first())

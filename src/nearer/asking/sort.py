@@ -4,32 +4,27 @@ Sorting N objects takes at least log2(N!) comparisons. Every way keeps a *chain*
 so far, and finds the gap of the chain where an object belongs.
 
 *Fewest comparisons.* Binary insertion in random order, whose average is within 0.06 N comparisons
-of the bound. Inserting one object at a time takes O(N log N) rounds, so a part of the chain's
-length is inserted at a time, all by binary search side by side; the few that meet in one gap are
-then put in order among themselves. The meetings cost about 0.05 N more comparisons and save nearly
-all of the rounds. (Merge insertion, Ford and Johnson 1959, asks 1 % less, in three times as many.)
+of the bound. A part of the chain's length is inserted at a time, all by binary search side by side;
+the few that meet in one gap are then put in order among themselves. The meetings cost about 0.05 N
+more comparisons and save nearly all of the rounds. (Merge insertion, Ford and Johnson 1959, asks
+1 % less, in three times as many rounds.)
 
 *Fewest rounds.* A quicksort with several pivots. Each group takes a small sample, compares all
 pairs of it in one round, and takes evenly spaced members of it as pivots, which the others pass by
 binary search: three rounds for two bits. All groups move side by side.
 
-*Noisy answers*, each wrong with a known probability p, are sorted by insertion too, but the search
-believes no single answer. It keeps the probability of every gap of the chain, asks about the
-chain's object at the median, multiplies the gaps on the side of the answer by 1 − p and the
-others by p, and stops when one gap is certain enough (Burnashev and Zigangirov 1974; Ben-Or and
-Hassidim 2008). Questions near the true gap are thereby asked again, others hardly ever. The
-expected cost is about log2(n)/I(p) + log2(1/δ)/((1 − 2p) log2((1 − p)/p)) comparisons an object,
-I(p) the capacity of the channel: with the n log2 n objects of a sort this is the bound of Gu and Xu
-(2023) when δ is about 1/n. Here δ = 0.001/n, so that a whole ranking is right with probability
-99.9 % and the ten or so of a basis with 99 %. Asking again helps only when each answer is a fresh
-draw: a file, an oracle with fixed errors, or a memory answers the same every time, and the
-certainty computed here is then false.
+*Noisy answers*, each wrong with a known probability p: the search keeps the probability of every
+gap of the chain, asks about the chain's object at the median, multiplies the gaps on the side of
+the answer by 1 − p and the others by p, and stops when one gap is certain enough (Burnashev and
+Zigangirov 1974; Ben-Or and Hassidim 2008). Questions near the true gap are thereby asked again,
+others hardly ever; of a sort this costs the bound of Gu and Xu (2023) when each object may be
+misplaced with probability about 1/n. Asking again helps only when each answer is a fresh draw: a
+file, an oracle with fixed errors, or a memory answers the same every time, and the certainty
+computed here is then false.
 
-*Selection* does not sort the rest. The farthest of N objects needs N − 1 comparisons; a knock-out
-tournament takes them in ⌈log2 N⌉ rounds. The k nearest are found by quickselect: a pivot near the
-wanted rank is taken from a sorted sample of about √N objects, all others are compared with it in
-one round, and one side is searched on. That is Θ(N) comparisons in expectation; sorting the k found
-adds Θ(k log k).
+*Selection.* The farthest object wins a knock-out tournament. The k nearest are found by
+quickselect: a pivot near the wanted rank is taken from a sorted sample of about √N objects, all
+others are compared with it in one round, and one side is searched on.
 """
 
 from __future__ import annotations
@@ -37,27 +32,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from nearer import checks
-from nearer.asking.protocol import Strategy, wrapped
+from nearer.asking.protocol import Strategy, repeatable, wrapped
 from nearer.errors import BudgetSpent, InvalidInput
 from nearer.questions import Answers, Floats, Objects, Questions
-
-__all__ = [
-    "Order",
-    "best_of",
-    "bisect",
-    "farthest_object",
-    "nearest_objects",
-    "rank_objects",
-    "repeated",
-    "sort_lists",
-    "sort_objects",
-]
 
 T = TypeVar("T")
 Order = Literal["fewest-comparisons", "fewest-rounds"]
@@ -65,11 +48,11 @@ Order = Literal["fewest-comparisons", "fewest-rounds"]
 # for the gap of each item.
 Search = Callable[[int, Objects, Objects, Objects | None], Strategy[Objects]]
 
-_FAILURE = 0.001  # how often a whole noisy ranking may be wrong
+_FAILURE = 0.001  # how often a whole noisy ranking may be wrong: the ten or so of a basis in 1 %
 _CELLS = 1 << 22  # gap probabilities held at a time
-_ASTRAY = 1e-4  # probability that an object belongs elsewhere than where a search put it
 
 
+@repeatable
 def rank_objects(
     head: int,
     n_objects: int,
@@ -77,7 +60,7 @@ def rank_objects(
     order: Order = "fewest-comparisons",
     noise: float = 0.0,
     random_state: int | np.random.Generator | None = None,
-) -> Strategy[NDArray[np.int64]]:
+) -> Strategy[Objects]:
     """Rank all objects by their distance from a head.
 
     Parameters
@@ -111,19 +94,11 @@ def rank_objects(
     head, n_objects = _check_objects(head, n_objects)
     others = np.delete(np.arange(n_objects), head)
     rng = checks.generator(random_state)
-    if checks.rate("noise", noise):
-        if order != "fewest-comparisons":
-            raise InvalidInput(
-                f"noise={noise} with order={order!r}: wrong answers are only overcome by "
-                "order='fewest-comparisons'"
-            )
+    if check_order(order, noise):
         search = partial(_noisy_gaps, noise=noise, doubt=_FAILURE / max(2, len(others)))
-        return _rank(_insert_all(head, rng.permutation(others), search, _few), n_objects)
-    return _rank(sort_objects(head, others, order=order, random_state=rng), n_objects)
-
-
-def _rank(sort: Strategy[Objects], n_objects: int) -> Strategy[NDArray[np.int64]]:
-    chain = yield from sort
+        chain = yield from _insert_all(head, rng.permutation(others), search, _few)
+    else:
+        chain = yield from sort_objects(head, others, order=order, random_state=rng)
     ranking = np.zeros(n_objects, dtype=np.int64)
     ranking[chain] = np.arange(1, n_objects)
     return ranking
@@ -136,23 +111,23 @@ def sort_objects(
     order: Order = "fewest-comparisons",
     random_state: int | np.random.Generator | None = None,
 ) -> Strategy[Objects]:
-    """Sort some objects by their distance from a head, nearest first.
-
-    The parameters are those of `rank_objects`.
-
-    Examples
-    --------
-    >>> import nearer, numpy as np
-    >>> oracle = nearer.PointOracle(np.array([[0.0], [3.0], [1.0], [7.0]]))
-    >>> nearer.run(sort_objects(0, [3, 2, 1]), oracle)
-    array([2, 1, 3])
-    """
+    """Sort some objects by their distance from a head; for parameters see `rank_objects`."""
     rng = checks.generator(random_state)
     items = np.asarray(objects, dtype=np.int64)
-    checks.one_of("order", order, ("fewest-comparisons", "fewest-rounds"))
     if order == "fewest-comparisons":
         return _insert_all(head, rng.permutation(items), _exact_gaps, _share)
     return _split_by_samples(head, rng.permutation(items))
+
+
+def check_order(order: Order, noise: float) -> float:
+    """The noise that a way of sorting can overcome."""
+    checks.one_of("order", order, get_args(Order))
+    if checks.rate("noise", noise) and order != "fewest-comparisons":
+        raise InvalidInput(
+            f"noise={noise} with order={order!r}: wrong answers are only overcome by "
+            "order='fewest-comparisons'"
+        )
+    return noise
 
 
 def _check_objects(head: int, n_objects: int) -> tuple[int, int]:
@@ -212,9 +187,9 @@ def _noisy_gaps(
     rows, places = np.arange(len(items)), np.arange(len(chain) + 1)
     weight: Floats = np.full((len(items), len(places)), 1 / len(places))
     if near is not None:
-        weight *= _ASTRAY
-        weight[rows, near] += 0.5 - _ASTRAY / 2  # beside the one that was placed in its gap
-        weight[rows, near + 1] += 0.5 - _ASTRAY / 2
+        weight *= doubt  # the search before may have ended in a wrong gap
+        weight[rows, near] += (1 - doubt) / 2  # beside the object that was placed in its gap
+        weight[rows, near + 1] += (1 - doubt) / 2
     found = np.zeros(len(items), dtype=np.int64)
     active = rows
     while len(active):
@@ -239,14 +214,6 @@ def repeated(strategy: Strategy[T], noise: float, doubt: float) -> Strategy[T]:
     """Put every question of a strategy several times and believe the majority.
 
     How often: so that a majority is wrong with probability at most `doubt` (Hoeffding's bound).
-
-    Examples
-    --------
-    >>> import nearer, numpy as np
-    >>> exact = nearer.PointOracle(np.arange(30.0))
-    >>> people = nearer.NoisyOracle(exact, flip=0.2, noise="fresh", random_state=0)
-    >>> nearer.run(repeated(nearer.asking.farthest_object(0, 30), noise=0.2, doubt=1e-4), people)
-    29
     """
     times = 1
     if noise > 0:
@@ -293,11 +260,7 @@ def bisect(
 
 
 def _questions(head: int, a: Objects, b: Objects) -> Objects:
-    questions = np.empty((len(a), 3), dtype=np.int64)
-    questions[:, 0] = head
-    questions[:, 1] = a
-    questions[:, 2] = b
-    return questions
+    return np.stack([np.full(len(a), head), a, b], axis=1)
 
 
 def _split_by_samples(head: int, items: Objects) -> Strategy[Objects]:
@@ -361,38 +324,14 @@ def _rank_within_groups(head: int, items: Objects, group: Objects) -> Strategy[O
     return rank
 
 
-def sort_lists(heads: ArrayLike, lists: ArrayLike) -> Strategy[Objects]:
+def sort_lists(heads: Objects, lists: Objects) -> Strategy[Objects]:
     """Sort each row of `lists` by the distance from its head, nearest first.
 
     Binary insertion: in step j every list inserts its j-th object into those before it, all lists
-    side by side. That is about h·log2(k!) comparisons in k·log2 k rounds.
-
-    Parameters
-    ----------
-    heads
-        ``(h,)`` objects.
-    lists
-        ``(h, k)`` objects; row i is sorted from ``heads[i]``. The order of a row changes what the
-        sort costs, so rows that mean something are best shuffled.
-
-    Examples
-    --------
-    >>> import nearer, numpy as np
-    >>> oracle = nearer.PointOracle(np.arange(10.0))
-    >>> nearer.run(sort_lists([0, 9], [[5, 2, 7], [5, 2, 7]]), oracle)
-    array([[2, 5, 7],
-           [7, 5, 2]])
+    side by side. That is about h·log2(k!) comparisons in k·log2 k rounds. The order of a row
+    changes what the sort costs, so rows that mean something are best shuffled.
     """
-    from_heads, rows = np.asarray(heads, dtype=np.int64), np.asarray(lists, dtype=np.int64)
-    if rows.ndim != 2 or from_heads.shape != rows.shape[:1]:
-        raise InvalidInput(
-            f"heads of shape {from_heads.shape} and lists of shape {rows.shape}: must be (h,) and "
-            "(h, k)"
-        )
-    return _sort_lists(from_heads, rows.copy())
-
-
-def _sort_lists(heads: Objects, rows: Objects) -> Strategy[Objects]:
+    rows = lists.copy()
     for step in range(1, rows.shape[1]):
         low = np.zeros(len(rows), dtype=np.int64)
         high = np.full(len(rows), step)
@@ -410,6 +349,7 @@ def _sort_lists(heads: Objects, rows: Objects) -> Strategy[Objects]:
 # --- selection -----------------------------------------------------------------------------------
 
 
+@repeatable
 def farthest_object(head: int, n_objects: int) -> Strategy[int]:
     """The object farthest from a head: n − 2 comparisons in ⌈log2(n − 1)⌉ rounds.
 
@@ -423,21 +363,11 @@ def farthest_object(head: int, n_objects: int) -> Strategy[int]:
     head, n_objects = _check_objects(head, n_objects)
     others = np.delete(np.arange(n_objects), head)
     group = np.zeros(len(others), dtype=np.int64)
-    return _only(best_of(np.array([head]), others, group, nearest=False))
+    (farthest,) = yield from best_of(np.array([head]), others, group, nearest=False)
+    return int(farthest)
 
 
-def _only(strategy: Strategy[Objects]) -> Strategy[int]:
-    (winner,) = yield from strategy
-    return int(winner)
-
-
-def best_of(
-    heads: Objects,
-    items: Objects,
-    group: Objects,
-    *,
-    nearest: bool,
-) -> Strategy[Objects]:
+def best_of(heads: Objects, items: Objects, group: Objects, *, nearest: bool) -> Strategy[Objects]:
     """The nearest, or farthest, item of each group from that group's head, all side by side.
 
     `group` is sorted and holds every number from 0 to ``len(heads) − 1``; item i belongs to
@@ -454,6 +384,7 @@ def best_of(
     return items
 
 
+@repeatable
 def nearest_objects(
     head: int,
     n_objects: int,
@@ -493,16 +424,10 @@ def nearest_objects(
     items = items[items != head]
     k = checks.whole("k", k, most=len(items), rule="there are so many other objects")
     rng = checks.generator(random_state)
-    return _nearest(head, items, k, ordered, rng)
-
-
-def _nearest(
-    head: int, items: Objects, k: int, ordered: bool, rng: np.random.Generator
-) -> Strategy[Objects]:
-    found = yield from _select(head, items, k, rng)
+    nearest = yield from _select(head, items, k, rng)
     if ordered:
-        return (yield from sort_objects(head, found, random_state=rng))
-    return np.sort(found)
+        return (yield from sort_objects(head, nearest, random_state=rng))
+    return np.sort(nearest)
 
 
 def _select(head: int, items: Objects, k: int, rng: np.random.Generator) -> Strategy[Objects]:

@@ -12,7 +12,7 @@ import click
 import numpy as np
 
 from nearer import metrics
-from nearer.algorithms.methods import METHODS, make_strategy, makers
+from nearer.algorithms.pipelines import METHODS, make_strategy
 from nearer.asking.journal import Journal
 from nearer.asking.oracles import PointOracle
 from nearer.asking.progress import asking_progress
@@ -66,7 +66,6 @@ def command(
     check_folder(out, written, [Path(file) for file in (data, journal) if file])
     known = _load(data, names, seed)
     points = known.points
-    makers()  # compiled code is loaded before the folder is made and the clock starts
     make_folder(out)
     book = Journal(journal) if journal else None
     if book is None and seed is None:
