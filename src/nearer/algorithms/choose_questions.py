@@ -122,7 +122,8 @@ def draw_round(
     """Questions for a round, which the belief then expects, and which of them are purely random."""
     first = max(0, FIRST * len(belief.fit.positions) - candidates.n_asked)
     n_random = _random_ones(first, count)
-    pool = candidates.draw(count if n_random == count else CANDIDATES * count, rng)
+    most = count if n_random == count else max(count, min(CANDIDATES * count, _AT_ONCE))
+    pool = candidates.draw(most, rng)
     n_random = min(n_random, len(pool))
     scores = np.maximum(information_of(belief.fit, pool), 1e-75) ** 2
     best = _draw_by(scores[n_random:], count - n_random, rng)
@@ -141,8 +142,9 @@ def _random_ones(first: int, count: int) -> int:
 
 def _draw_by(scores: Floats, count: int, rng: np.random.Generator) -> Objects:
     """Draw without replacement, with probability proportional to scores."""
-    keys = np.log(scores) + rng.gumbel(size=len(scores))
-    return np.argsort(-keys, kind="stable")[:count]
+    keys = rng.gumbel(size=len(scores)) + np.log(scores)
+    top = np.argpartition(-keys, count)[:count] if count < len(keys) else np.arange(len(keys))
+    return top[np.argsort(-keys[top])]
 
 
 def _odds(scores: Floats, n_random: int, n_chosen: int) -> Floats:

@@ -382,9 +382,10 @@ class Belief:
             return False
         before, noise = self.fit, held.noise
         self._tried = {d: Tuned({noise.prior: held})}
+        if self._free:
+            self.fit = fit_posterior(self._answers, d, noise, start=self.fit.positions)
+            d = self._settle_exact(d, noise)
         self.fit = self._fit_anew(d, noise, ())
-        if self._free and (e := self._settle_exact(d, noise)) != d:
-            d, self.fit = e, self._fit_anew(e, noise, ())
         held = self._tried[d].best
         self.fit = replace(self.fit, curve=held.curve)
         if rival is not None and not self._satisfied():
@@ -413,8 +414,7 @@ class Belief:
 
     def _hold_out_exactly(self, d: int, noise: Noise, known: HeldOut) -> HeldOut:
         """Predictions by fits from those that are known, in as many dimensions and as wide."""
-        scale = noise.prior / known.noise.prior
-        starts = tuple(self._reshaped(X, d) * scale for X in known.fits if X.any())
+        starts = tuple(self._reshaped(X, d) for X in known.fits if X.any())
         return hold_out(self._answers, d, noise, starts=starts, rng=self._rng)
 
     def _widest(self, held: HeldOut) -> HeldOut:
@@ -422,9 +422,10 @@ class Belief:
         for factor in (2.0, 0.5):
             began = held
             while _EXACT_PRIOR <= (wider := held.noise.prior * factor) <= _WIDEST_PRIOR:
-                starts = tuple(X * factor for X in held.fits)
                 noise = replace(held.noise, prior=wider)
-                other = hold_out(self._answers, self.dimension, noise, starts=starts, rng=self._rng)
+                other = hold_out(
+                    self._answers, self.dimension, noise, starts=held.fits, rng=self._rng
+                )
                 if other.score <= held.score:
                     break
                 held = other
@@ -486,7 +487,8 @@ class Belief:
 
         `fits` are those of folds where they began from nothing: as good a start as a new one.
         """
-        X = self._reshaped(self.fit.positions, d) * (noise.prior / self.fit.noise.prior)
+        scale = min(1.0, noise.prior / self.fit.noise.prior)  # a wider prior asks for no wider map
+        X = self._reshaped(self.fit.positions, d) * scale
         best = fit_posterior(self._answers, d, noise, start=X)
         value = log_posterior(self._answers, best.positions, noise)
         starts: list[Floats | None] = [*fits, *[None] * MOST_STARTS]

@@ -212,7 +212,7 @@ def _reduced(answers: Answers, d: int, noise: Noise, wide: Floats, max_iter: int
     if not noise.tail:
         weak = replace(noise, prior=WEAK_PRIOR)
         X = answers.maximise(weak, spread_out(X), max_iter, 1e-4).positions
-    return np.asarray(X * (noise.prior / WEAK_PRIOR))
+    return np.asarray(X * min(1.0, noise.prior / WEAK_PRIOR))
 
 
 def spread_out(X: Floats) -> Floats:
