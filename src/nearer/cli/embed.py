@@ -18,19 +18,8 @@ from nearer.asking.oracles import PointOracle
 from nearer.asking.progress import asking_progress
 from nearer.asking.run import run
 from nearer.checks import amount
-from nearer.cli.output import (
-    GivenPath,
-    check_folder,
-    dimension_figures,
-    json_option,
-    make_folder,
-    option,
-    say,
-    seed_option,
-    show,
-    stopped_by_ctrl_c,
-    undetermined,
-)
+from nearer.cli import output
+from nearer.cli.output import GivenPath, json_option, option, seed_option
 from nearer.datasets.points import NamedPoints, load_named_points
 from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
@@ -63,15 +52,18 @@ def command(
     or the name of a built-in data set: 3dgmm, 5dgmm, 5dcube, cities.
     """
     written = ("basis.json", "embedding.csv", "map.png", "triplets.csv")
-    check_folder(out, written, [Path(file) for file in (data, journal) if file])
+    output.check_folder(out, written, [Path(file) for file in (data, journal) if file])
     known = _load(data, names, seed)
     points = known.points
-    make_folder(out)
+    output.make_folder(out)
     book = Journal(journal) if journal else None
     if book is None and seed is None:
         seed = secrets.randbits(32)
     rest = f"; the answers are in {journal}, and the same command goes on" if journal else ""
-    with stopped_by_ctrl_c(lambda: f"interrupted{rest}"), asking_progress(method) as progress:
+    with (
+        output.stopped_by_ctrl_c(lambda: f"interrupted{rest}"),
+        asking_progress(method) as progress,
+    ):
         start = time.perf_counter()
         embedding = run(
             make_strategy(method, points.shape[0], random_state=seed, **limits),
@@ -92,9 +84,9 @@ def command(
         f"{phase.name}: {amount(phase.n_comparisons, 'comparison')}; {phase.note}"
         for phase in embedding.history
     ]
-    lines += [*undetermined(embedding), f"in {out}: {', '.join(sorted(contents))}"]
+    lines += [*output.undetermined(embedding), f"in {out}: {', '.join(sorted(contents))}"]
     columns = {head: [summary[key]] for head, key in {**heads, "RMSE": "rmse"}.items()}
-    show(summary, columns, lines, as_json=as_json, title=f"{data}, {method}")
+    output.show(summary, columns, lines, as_json=as_json, title=f"{data}, {method}")
 
 
 @click.command("demo")
@@ -110,7 +102,7 @@ def demo(context: click.Context, seed: int, out: Path, as_json: bool) -> None:
     """
     context.invoke(command, data="cities", seed=seed, out=out, as_json=as_json)
     if not as_json:
-        say(f"the map re-drawn, beside the true one: {out / 'map.png'}")
+        output.say(f"the map re-drawn, beside the true one: {out / 'map.png'}")
 
 
 def _load(data: str, names: str, seed: int | None) -> NamedPoints:
@@ -121,7 +113,7 @@ def _load(data: str, names: str, seed: int | None) -> NamedPoints:
             "; none of them has another text in every row, so objects are called by their numbers"
         )
         why = "" if known.names is not None else unnamed
-        say(f"{data}: columns not used: {', '.join(known.unread)}{why}", err=True)
+        output.say(f"{data}: columns not used: {', '.join(known.unread)}{why}", err=True)
     if (n := known.points.shape[0]) < 3:
         raise InvalidInput(f"{data}: has {n} objects; at least 3 are needed")
     return known
@@ -139,7 +131,7 @@ def _summary(method: str, points: Any, embedding: Embedding, seed: int) -> dict[
     return {
         "n_objects": len(X),
         "method": method,
-        **dimension_figures(embedding),
+        **output.dimension_figures(embedding),
         "n_comparisons": embedding.n_comparisons,
         "n_rounds": embedding.n_rounds,
         **{key: details[key] for key in ("loss", "n_starts") if key in details},

@@ -23,40 +23,13 @@ import click
 import numpy as np
 from rich.markup import escape
 
-from nearer import __version__, _fit
+from nearer import __version__, _fit, files
 from nearer.asking.progress import step_progress
 from nearer.checks import amount
-from nearer.cli.output import (
-    INTERRUPTED,
-    GivenPath,
-    check_files,
-    check_folder,
-    dimension_figures,
-    draw_files,
-    drawing_options,
-    json_option,
-    make_folder,
-    option,
-    picture_files,
-    say,
-    scheduler_option,
-    seed_option,
-    show,
-    stopped_by_ctrl_c,
-    undetermined,
-    visible,
-)
+from nearer.cli import output
+from nearer.cli.output import GivenPath, json_option, option, seed_option
 from nearer.embedding import Embedding
 from nearer.errors import AnswersWarning, DroppedRows, InvalidInput
-from nearer.files import (
-    as_path,
-    json_text,
-    parquet_files,
-    positions_text,
-    sha256,
-    table_text,
-    write_files,
-)
 from nearer.fitting.solver import using
 from nearer.triplets import read_triplets
 
@@ -65,6 +38,7 @@ if TYPE_CHECKING:
     from nearer.scale.fit_in_blocks import Checkpoint
 
 _FILES = ("dimension.png", "embedding.csv", "fit.json", "map.png", "people.csv")
+_READING = ("columns", "kind", "no_header", "objects", "first", "drop_bad_rows")
 
 
 class _AsTyped(click.Command):
@@ -89,13 +63,11 @@ def _columns(_: Any, __: Any, text: str | None) -> dict[str, str | int] | None:
     return parts or None
 
 
-def _dimension(_: Any, __: Any, dim: str) -> int | None:
-    """What ``--dim`` says: a number of dimensions; None for auto."""
-    if dim == "auto":
-        return None
-    if not (dim.isascii() and dim.isdigit() and int(dim)):
+def _dimension(_: Any, __: Any, dim: str) -> int | str:
+    """What ``--dim`` says: a number of dimensions, or auto."""
+    if dim != "auto" and not (dim.isascii() and dim.isdigit() and int(dim)):
         raise InvalidInput(f"--dim {dim}: must be auto or a whole number from 1")
-    return int(dim)
+    return dim if dim == "auto" else int(dim)
 
 
 _methods = click.Choice(["auto", "noisy", "soe", "ckl", "gnmds", "ste", "tste"])
@@ -105,13 +77,13 @@ _above_0 = click.FloatRange(min=0, min_open=True)
 
 
 @click.command("fit", cls=_AsTyped)
-@click.argument("triplets", callback=lambda _, __, path: as_path(path))
+@click.argument("triplets", callback=lambda _, __, path: files.as_path(path))
 @option("--method", type=_methods, default="auto", help="noisy expects wrong answers, soe none.")
-@option("--dim", "d", default="auto", callback=_dimension, help="Number of dimensions, or auto.")
+@option("--dim", "n_components", default="auto", callback=_dimension, help="Dimensions, or auto.")
 @option("--kind", type=_kinds, default="auto", help="What the rows of the file say.")
 @click.option("--columns", callback=_columns, help="Which are what: head=ref,near=same,far=other.")
 @click.option("--no-header", is_flag=True, help="The first row is an answer.")
-@click.option("--names", is_flag=True, help="Numbers are names of objects.")
+@click.option("--names", "objects", flag_value="names", help="Numbers are names of objects.")
 @click.option("--first", type=click.IntRange(0, 1), help="The number of the first place shown.")
 @click.option("--drop-bad-rows", is_flag=True, help="Leave out rows with faults.")
 @option("--max-iter", type=click.IntRange(1), default=1000, help="Steps of the last fit.")
@@ -119,10 +91,10 @@ _above_0 = click.FloatRange(min=0, min_open=True)
 @option("--device", type=_devices, default="auto", help="auto: a GPU where one gains.")
 @seed_option
 @option("--out", type=GivenPath(), default="out/fit", help="Folder for the results.")
-@drawing_options
+@output.drawing_options
 @click.option("--picture-size", type=_above_0, help="Points or pixels; 40 where there is room.")
 @json_option
-@scheduler_option
+@output.scheduler_option
 def command(triplets: Path, as_json: bool, out: Path, **options: Any) -> None:
     """Find positions from the answers in the file TRIPLETS.
 
@@ -142,7 +114,7 @@ def command(triplets: Path, as_json: bool, out: Path, **options: Any) -> None:
       held-out   share of answers predicted by fits that had not seen them
       95 %       the interval that holds that share 95 times in 100
       noise      share of answers that depart from the map
-      seconds    how long the fit took
+      seconds    how long reading and fitting took
 
     Below it: people who contradict all others ("contrary") or seem to guess.
     The files written to --out: embedding.csv with the positions, people.csv
@@ -153,35 +125,51 @@ def command(triplets: Path, as_json: bool, out: Path, **options: Any) -> None:
 
     drawings = {name: options.pop(name) for name in ("map", "report")}
     pictures, size = options.pop("pictures"), options.pop("picture_size")
-    reads = [triplets, *parquet_files(triplets), *(pictures.iterdir() if pictures else ())]
-    check_folder(out, _FILES, reads)
-    check_files(reads, **drawings)
+    reads = [triplets, *files.parquet_files(triplets), *(pictures.iterdir() if pictures else ())]
+    output.check_folder(out, _FILES, reads)
+    output.check_files(reads, **drawings)
     with using(options["device"]):
         pass  # a device that is not there is refused before a long file is read
-    names = ("columns", "kind", "no_header", "names", "first", "drop_bad_rows")
-    reading, scheduler = {name: options.pop(name) for name in names}, options.pop("scheduler")
-    seed = [] if options["seed"] is not None else ["--seed", str(secrets.randbits(31))]
-    options["seed"] = int(seed[1]) if seed else options["seed"]
-    source = _in_blocks(triplets, reading["columns"])
-    embedding: Embedding | None
-    checkpoint: Checkpoint | None = None
+    start, reading = time.perf_counter(), {name: options.pop(name) for name in _READING}
+    reading = {name: x for name, x in reading.items() if x not in (None, "auto") and x is not False}
+    typed = ["nearer", "fit", *click.get_current_context().meta["typed"]]
+    if options["seed"] is None:
+        options["seed"] = secrets.randbits(31)
+        typed[2:2] = ["--seed", str(options["seed"])]
+    scheduler, source = options.pop("scheduler"), _in_blocks(triplets, reading.get("columns"))
     if source is None:
+        checkpoint: Checkpoint | None = None
         with sent_to(scheduler):
-            embedding, figures = _fit_file(triplets, reading, **options)
-        make_folder(out)
+            embedding, counts = _fit_file(triplets, reading, **options)
+        output.make_folder(out)
     else:
-        _check_blocks(triplets, scheduler=scheduler, **reading)
-        embedding, figures, checkpoint = _fit_blocks(source, triplets, out, **options)
-    if embedding is None:  # another process has it
-        return
-    typed = shlex.join(["nearer", "fit", *seed, *click.get_current_context().meta["typed"]])
-    origin = {"command": typed, "source": _origin(triplets)}
-    called = list(map(str, embedding.object_names))
-    look = {"pictures": picture_files(called, pictures, triplets), "picture_size": size}
-    known = {"seed": options["seed"], "version": __version__, "out": str(out)}
-    summary = _write(out, embedding, _summary(embedding) | figures | known | origin, look)
-    draw_files(embedding, triplets.name, drawings, look, **origin)
-    _print(embedding, summary, as_json, drawings, look["pictures"])
+        if scheduler or set(reading) - {"columns"}:
+            raise InvalidInput(
+                f"{triplets}: is read in blocks, by this machine or torchrun, and every row is a "
+                "triplet; of the options that say how to read it, only --columns may be there"
+            )
+        fitted = _fit_blocks(source, triplets, out, **options)
+        if fitted is None:  # the process that shares out the work has the result
+            return
+        embedding, counts, checkpoint = fitted
+    sums = [files.sha256(file) for file in files.parquet_files(triplets) or [triplets]]
+    whole = sums[0] if len(sums) == 1 else hashlib.sha256("".join(sums).encode()).hexdigest()
+    figures = {
+        **_summary(embedding),
+        **counts,
+        "seconds": round(time.perf_counter() - start, 3),
+        "seed": options["seed"],
+        "version": __version__,
+        "source": {"file": str(triplets), "sha256": whole},
+        "command": shlex.join(typed),
+        "out": str(out),
+    }
+    names = list(map(str, embedding.object_names))
+    look = {"pictures": output.picture_files(names, pictures, triplets), "picture_size": size}
+    figures["files"] = _write(out, embedding, figures, look)
+    origin = {name: figures[name] for name in ("command", "source")}
+    output.draw_files(embedding, triplets.name, drawings, look, **origin)
+    _print(embedding, figures, as_json, drawings, look["pictures"])
     if checkpoint is not None:
         checkpoint.remove()  # what an interrupted fit would need
 
@@ -190,27 +178,21 @@ def command(triplets: Path, as_json: bool, out: Path, **options: Any) -> None:
 
 
 def _fit_file(
-    path: Path, reading: dict[str, Any], *, d: int | None, seed: int, **options: Any
-) -> tuple[Embedding, dict[str, Any]]:
+    path: Path, reading: dict[str, Any], *, seed: int, **options: Any
+) -> tuple[Embedding, dict[str, int | None]]:
     """Fit the answers of a file, after saying what was read and what was left out."""
-    if reading.pop("no_header"):
+    if reading.pop("no_header", False):
         reading["header"] = False
-    reading["objects"] = "names" if reading.pop("names") else "auto"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DroppedRows)  # the report names them
         answers = read_triplets(path, **reading)
-    say(str(answers.report), err=True)
-    start = time.perf_counter()
+    output.say(str(answers.report), err=True)
     with step_progress() as step, warnings.catch_warnings():
         warnings.simplefilter("ignore", AnswersWarning)  # the table says it
         step(f"fitting {amount(len(answers), 'answer')}")
-        embedding = _fit.fit(answers, n_components=d or "auto", random_state=seed, **options)
+        embedding = _fit.fit(answers, random_state=seed, **options)
     clash = answers.report.contradictions
-    return embedding, _cost(start, n_triplets=len(answers), contradictions=clash)
-
-
-def _cost(start: float, **counts: int | None) -> dict[str, Any]:
-    return {**counts, "seconds": round(time.perf_counter() - start, 3)}
+    return embedding, {"n_triplets": len(answers), "contradictions": clash}
 
 
 def _in_blocks(path: Path, columns: dict[str, str | int] | None) -> BlockSource | None:
@@ -228,27 +210,17 @@ def _in_blocks(path: Path, columns: dict[str, str | int] | None) -> BlockSource 
     return source if source is not None and source.n_rows > _fit.MANY else None
 
 
-def _check_blocks(path: Path, *, columns: Any, kind: str, first: Any, **others: Any) -> None:
-    """Refuse options of reading that blocks do not have."""
-    unusual = {"kind": kind != "auto", "first": first is not None, **others}
-    if foreign := [f"--{name.replace('_', '-')}" for name, value in unusual.items() if value]:
-        raise InvalidInput(
-            f"{path}: is read in blocks, by this machine or torchrun, and every row is "
-            f"a triplet; leave out {', '.join(foreign)}"
-        )
-
-
 def _fit_blocks(
     source: BlockSource,
     path: Path,
     out: Path,
     *,
-    d: int | None,
-    device: str,
+    n_components: int | str,
     method: str,
+    device: str,
     seed: int,
     **steps: Any,
-) -> tuple[Embedding | None, dict[str, Any], Checkpoint | None]:
+) -> tuple[Embedding, dict[str, int | None], Checkpoint] | None:
     """Fit the answers of a large file; no result in processes that only help."""
     from nearer.scale.blocks import store
     from nearer.scale.fit_in_blocks import Checkpoint, fit_many
@@ -258,43 +230,36 @@ def _fit_blocks(
     with using(device), step_progress() as step:
         if others is not None and others.rank:
             others.serve(store(source, share=others.share, sampled=False))
-            return None, {}, None
-        make_folder(out)
-        file, start = out / INTERRUPTED, time.perf_counter()
+            return None
+        output.make_folder(out)
+        file = out / output.INTERRUPTED
 
         def where_it_is() -> str:
             if not file.is_file():
                 return "interrupted; nothing was reached yet; the same command begins anew"
             return f"interrupted; what was reached is kept in {file}; the same command goes on"
 
-        with stopped_by_ctrl_c(where_it_is):
-            step(escape(visible(f"reading {path}")))
+        with output.stopped_by_ctrl_c(where_it_is):
+            step(escape(output.visible(f"reading {path}")))
             share = (0, 1) if others is None else others.share
-            answers = store(source, share=share, sampled=d is None)
+            answers = store(source, share=share, sampled=n_components == "auto")
             n, count = answers.n_objects, amount(answers.n_rows, "triplet")
-            say(f"{count} over {n:,} objects, fitted in blocks", err=True)
+            output.say(f"{count} over {n:,} objects, fitted in blocks", err=True)
             if answers.unread:
-                say(f"columns not used: {', '.join(answers.unread)}", err=True)
-            goal = _fit.make_goal(n, d or "auto", method, **steps)
+                output.say(f"columns not used: {', '.join(answers.unread)}", err=True)
+            goal = _fit.make_goal(n, n_components, method, **steps)
             checkpoint = Checkpoint(file, step)
             if checkpoint.take_up(answers, goal):
-                say(f"going on from {file}, which an interrupted fit has left", err=True)
+                output.say(f"going on from {file}, which an interrupted fit has left", err=True)
             layout, rng = lay_out if others is None else others.layout, np.random.default_rng(seed)
             embedding = fit_many(answers, goal, rng, layout=layout, kept=checkpoint)
             if others is not None:
                 others.dismiss()
-    figures = _cost(start, n_triplets=answers.n_rows, contradictions=None)  # too many to be counted
-    return embedding, figures, checkpoint
+    # so many answers are not searched for contradictions
+    return embedding, {"n_triplets": answers.n_rows, "contradictions": None}, checkpoint
 
 
 # --- the result ----------------------------------------------------------------------------------
-
-
-def _origin(path: Path) -> dict[str, str]:
-    """Which file it was made from, so that another version of it is noticed."""
-    sums = [sha256(file) for file in parquet_files(path) or [path]]
-    whole = sums[0] if len(sums) == 1 else hashlib.sha256("".join(sums).encode()).hexdigest()
-    return {"file": str(path), "sha256": whole}
 
 
 def _summary(e: Embedding) -> dict[str, Any]:
@@ -315,7 +280,7 @@ def _summary(e: Embedding) -> dict[str, Any]:
         "n_objects": len(e.positions),
         "n_answers": e.n_comparisons,
         "method": e.details["method"],
-        **dimension_figures(e),
+        **output.dimension_figures(e),
         "dimension_curve": curve,
         **{
             f"{name}_{end}": getattr(share, end, None)
@@ -338,30 +303,28 @@ def _flagged(embedding: Embedding, which: str) -> list[str] | None:
     return [str(name) for name in people["id"][people["flag"] == which]]
 
 
-def _write(
-    folder: Path, e: Embedding, summary: dict[str, Any], look: dict[str, Any]
-) -> dict[str, Any]:
-    """Write the files and remove those of an earlier fit; the summary with their names."""
+def _write(folder: Path, e: Embedding, figures: dict[str, Any], look: dict[str, Any]) -> list[str]:
+    """Write the files, and remove those of an earlier fit; their names."""
     from nearer.plotting import as_png, plot_dimension
 
     names = list(map(str, e.object_names))
     contents: dict[str, str | bytes] = {
-        "embedding.csv": positions_text(e.positions, names, e.covariances),
+        "embedding.csv": files.positions_text(e.positions, names, e.covariances),
         "map.png": as_png(e.plot(labels=names, **look)),
     }
     if e.details["estimate"] is not None:
         contents["dimension.png"] = as_png(plot_dimension(e.details["estimate"]))
     if e.people is not None:
         contents["people.csv"] = _people_text(e, e.people)
-    summary = {**summary, "files": sorted([*contents, "fit.json"])}
-    contents["fit.json"] = json_text(summary, indent=1) + "\n"
+    written = sorted([*contents, "fit.json"])
+    contents["fit.json"] = files.json_text({**figures, "files": written}, indent=1) + "\n"
     earlier = set()
     with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
         earlier = set(json.loads((folder / "fit.json").read_text(encoding="utf-8"))["files"])
-    write_files(folder, contents)
+    files.write_files(folder, contents)
     for file in earlier.intersection(_FILES) - set(contents):
         (folder / file).unlink(missing_ok=True)
-    return summary
+    return written
 
 
 def _people_text(e: Embedding, people: Any) -> str:
@@ -369,40 +332,39 @@ def _people_text(e: Embedding, people: Any) -> str:
     names = list(people.dtype.names)
     header = ["person", *names[1:], *(f"weight{k + 1}" for k in range(len(weights)))]
     columns = [*(people[name] for name in names), *weights]
-    return table_text(header, zip(*columns, strict=True))
+    return files.table_text(header, zip(*columns, strict=True))
 
 
 def _print(
     e: Embedding,
-    summary: dict[str, Any],
+    figures: dict[str, Any],
     as_json: bool,
     drawings: Mapping[str, Path | None],
     pictures: list[Path | None] | None,
 ) -> None:
     """One table of 80 columns, and what it does not say."""
     known = {True: "", False: " (not determined)", None: " (given)"}[e.determined]
-    low, high = summary["held_out_low"], summary["held_out_high"]
-    cells = {
-        "objects": summary["n_objects"],
-        "answers": summary["n_answers"],
-        "dimension": f"{e.dimension}{known}",
-        "held-out": summary["held_out_accuracy"],
-        "95 %": None if low is None else f"{low:.3g}–{high:.3g}",
-        "noise": e.error_rate,
-        "seconds": summary["seconds"],
+    low, high = figures["held_out_low"], figures["held_out_high"]
+    columns = {
+        "objects": [figures["n_objects"]],
+        "answers": [figures["n_answers"]],
+        "dimension": [f"{e.dimension}{known}"],
+        "held-out": [figures["held_out_accuracy"]],
+        "95 %": [None if low is None else f"{low:.3g}–{high:.3g}"],
+        "noise": [e.error_rate],
+        "seconds": [figures["seconds"]],
     }
-    lines = [*_remarks(e, pictures), f"in {summary['out']}: {', '.join(summary['files'])}"]
+    lines = [*_remarks(e, pictures), f"in {figures['out']}: {', '.join(figures['files'])}"]
     lines += [f"written: {file}" for file in drawings.values() if file is not None]
-    title = f"{summary['source']['file']}, {summary['method']}"
-    columns = {head: [cell] for head, cell in cells.items()}
-    show(summary, columns, lines, as_json=as_json, title=title)
+    title = f"{figures['source']['file']}, {figures['method']}"
+    output.show(figures, columns, lines, as_json=as_json, title=title)
 
 
 def _remarks(e: Embedding, pictures: list[Path | None] | None) -> Iterator[str]:
     """Remarks below the table."""
     if e.held_out is not None and e.held_out.is_guessing:
         yield "these answers are predicted no better than by guessing: the map may be chance alone"
-    yield from undetermined(e)
+    yield from output.undetermined(e)
     if pictures is not None:
         n_drawn = sum(file is not None for file in pictures)
         yield f"{n_drawn:,} of {amount(len(pictures), 'object')} have a picture"

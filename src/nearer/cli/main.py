@@ -66,6 +66,12 @@ class _OnDemand(click.Group):
                 return super().invoke(ctx)
         except NearerError as error:
             raise Ended(str(error)) from error
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] == "nearer":
+                raise
+            raise Ended(
+                f"the package {error.name!r} is missing: studies need `pip install 'nearer[study]'`"
+            ) from error
         except RuntimeError as error:
             if "no locator available" not in str(error):  # Numba's message
                 raise

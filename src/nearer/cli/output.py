@@ -247,7 +247,7 @@ def picture_files(names: list[str], folder: Path | None, source: Path) -> list[P
 
     A name must not lead to another folder.
     """
-    from nearer.plotting.map_inputs import PICTURES
+    from nearer.plotting.canvas import PICTURES
 
     place = folder or source.parent
 

@@ -5,89 +5,69 @@ from __future__ import annotations
 import socket
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
+import jinja2
 
 from nearer.checks import amount
-from nearer.cli.output import (
-    GivenPath,
-    check_files,
-    dimension_figures,
-    draw_files,
-    drawing_options,
-    json_option,
-    option,
-    picture_files,
-    say,
-    show,
-)
+from nearer.cli import output
+from nearer.cli.output import GivenPath, json_option, option, say, show
 from nearer.errors import InvalidInput
 from nearer.files import json_text, write_bytes
+from nearer.study import actions, items, store
+from nearer.study.auth import Signer
+from nearer.study.config import Config, parse_yaml, read_yaml
 
 _file = GivenPath(dir_okay=False)
-_study = click.argument("study", type=_file)
 _out = click.option("--out", type=_file, help="CSV; without it, standard output.")
 _ERROR, _SHARE = click.FloatRange(0, 0.5, max_open=True), click.FloatRange(0, 1)
 _SECONDS = click.FloatRange(0, 1e6)
 _EXPORTS = click.Choice(["triplets", "answers", "salmon", "triplettools", "replies"])
 
 
-class _NeedsExtra(click.Group):
-    """A group that says what to install when the web parts are missing."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except ModuleNotFoundError as error:
-            if (error.name or "").partition(".")[0] == "nearer":
-                raise
-            raise InvalidInput(
-                f"the package {error.name!r} is missing: studies need `pip install 'nearer[study]'`"
-            ) from error
-
-
-@click.group("study", cls=_NeedsExtra)
+@click.group("study")
 def command() -> None:
     """Ask people: make a study, serve it, read it out."""
 
 
-@command.command()
-@_study
-@click.option("--items", required=True, type=GivenPath(), help="Folder, ZIP, CSV or init.yaml.")
+def _command(name: str | None = None) -> Callable[..., click.Command]:
+    """Make a function a command about a study, whose file is its first argument."""
+    return lambda function: command.command(name)(click.argument("study", type=_file)(function))
+
+
+@_command()
+@click.option(
+    "--items", "source", required=True, type=GivenPath(), help="Folder, ZIP, CSV or init.yaml."
+)
 @click.option("--config", type=GivenPath(), help="YAML with the study's settings.")
 @click.option("--questions", type=GivenPath(), help="CSV of own questions: head, a, b.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="One setting.")
 def new(
-    study: Path, items: Path, config: Path | None, questions: Path | None, settings: Sequence[str]
+    study: Path, source: Path, config: Path | None, questions: Path | None, settings: Sequence[str]
 ) -> None:
     """Make the file STUDY from things to compare.
 
     The items are a folder or ZIP of pictures, sound or film, a CSV with a text or file column, a
     text file, or Salmon's init.yaml. Own questions may have a position and an answer.
     """
-    from nearer.study.config import Config, read_yaml
-    from nearer.study.items import read_items, read_questions
-    from nearer.study.store import new_study
-
-    things, settings_of_file, notes = read_items(items)
+    things, settings_of_file, notes = items.read_items(source)
     for note in notes:
-        say(f"{items}: {note}", err=True)
-    own = read_questions(questions, [item.name for item in things]) if questions else []
+        say(f"{source}: {note}", err=True)
+    own = items.read_questions(questions, [item.name for item in things]) if questions else []
     stated = read_yaml(config) if config else {}
     checked = Config.of({**settings_of_file, **stated, **_read_settings(settings, "--set ")})
-    new_study(study, things, checked, own)
+    store.new_study(study, things, checked, own)
     each = amount(checked.questions, "question")
     say(f"{study}: {len(things)} items, method {checked.method}, {each} a person.")
     say(f"Serve it: nearer study serve {study}")
 
 
-@command.command()
-@_study
+@_command()
 @option("--host", default="127.0.0.1", help="Address to listen on.")
 @option("--port", default=8000, type=click.IntRange(0, 65535), help="Port; 0 takes a free one.")
 @click.option("--start", is_flag=True, help="Let people take part at once.")
@@ -98,9 +78,7 @@ def serve(
     study: Path, host: str, port: int, start: bool, new_login: bool, prefix: str, as_json: bool
 ) -> None:
     """Serve STUDY: the participants' page and the dashboard."""
-    from nearer.study.actions import set_state
     from nearer.study.app import open_study, run_server
-    from nearer.study.store import serving
 
     prefix = "/" + prefix.strip("/") if prefix.strip("/") else ""
     try:
@@ -108,10 +86,10 @@ def serve(
         listener = socket.create_server((host, port), family=family)
     except OSError as error:
         raise InvalidInput(f"cannot listen on {host}:{port}: {error.strerror}") from error
-    with listener, serving(study):
+    with listener, store.serving(study):
         opened = open_study(study, new_login=new_login, prefix=prefix)
         if start:
-            opened.store.write(lambda ledger: set_state(ledger, "running"))
+            opened.store.write(lambda ledger: actions.set_state(ledger, "running"))
         port = listener.getsockname()[1]
         base = f"http://{f'[{host}]' if ':' in host else host}:{port}{prefix}"
         setup = f"{base}/setup/{opened.setup}" if opened.setup else None
@@ -130,20 +108,16 @@ def serve(
         run_server(opened, listener, announce)
 
 
-@command.command()
-@_study
+@_command()
 @click.option("--people", "show_people", is_flag=True, help="One line for each person, too.")
 @json_option
 def status(study: Path, show_people: bool, as_json: bool) -> None:
     """How a study stands; also while it is being served."""
-    import jinja2
-
     from nearer.study.exports import overview, people_report
-    from nearer.study.store import replay
 
     with _reading(study) as db:
         people = people_report(db)
-        figures = overview(db, replay(db).summary(now := time.time()), now, people)
+        figures = overview(db, store.replay(db).summary(now := time.time()), now, people)
     figures["participants"] = [vars(p) for p in people] if show_people or as_json else []
     if as_json:
         click.echo(json_text(figures))
@@ -153,8 +127,7 @@ def status(study: Path, show_people: bool, as_json: bool) -> None:
     say(texts.get_template("status.txt").render(study=study, **figures))
 
 
-@command.command()
-@_study
+@_command()
 @option("--format", "name", default="triplets", type=_EXPORTS)
 @click.option("--identities", is_flag=True, help="Panel names instead of pseudonyms.")
 @_out
@@ -162,44 +135,42 @@ def export(study: Path, name: str, identities: bool, out: Path | None) -> None:
     """Write the answers as CSV."""
     from nearer.study.exports import export_csv, replies_csv
 
-    check_files([study], out=out)
+    output.check_files([study], out=out)
     make = replies_csv if name == "replies" else partial(export_csv, name=name)
     with _reading(study) as db:
         _write(out, make(db, identities=identities))
 
 
-@command.command()
-@_study
+@_command()
 @click.option("--dim", type=click.IntRange(1), help="Dimensions; without it, estimated.")
 @option("--seed", default=0)
 @_out
-@drawing_options
+@output.drawing_options
 @json_option
 def embed(
     study: Path, dim: int | None, seed: int, out: Path | None, as_json: bool, **drawings: Any
 ) -> None:
     """Fit positions to the answers and write them as CSV; how good they are is said beside."""
     from nearer.study.exports import positions_csv
-    from nearer.study.store import read_config, stored_items
     from nearer.study.worker import EVERY_KIND, FEWEST, collected, fit_map, map_figures
 
     folder = drawings.pop("pictures")
-    check_files([study], out=out, **drawings)
+    output.check_files([study], out=out, **drawings)
     with _reading(study) as db:
-        names = [item["name"] for item in stored_items(db)]
-        answers, config = collected(db, EVERY_KIND, names=names), read_config(db)
+        names = [item["name"] for item in store.stored_items(db)]
+        answers, config = collected(db, EVERY_KIND, names=names), store.read_config(db)
     embedding = fit_map(answers, len(names), dim or config.n_components, seed)
     some = amount(answers.decided, "answer")
     if embedding is None:
         raise InvalidInput(f"{study}: has {some}; a map needs at least {FEWEST}")
     embedding.details["task"] = str(config.as_task)
-    figures = map_figures(embedding, answers) | dimension_figures(embedding)
+    figures = map_figures(embedding, answers) | output.dimension_figures(embedding)
     positions, held = figures.pop("positions"), embedding.held_out
     figures["accuracy_interval"] = None if held is None else [held.low, held.high]
     if out is not None or not as_json:
         _write(out, positions_csv(names, positions))
-    look = {"pictures": picture_files(names, folder, study)}
-    draw_files(embedding, study.name, drawings, look)
+    look = {"pictures": output.picture_files(names, folder, study)}
+    output.draw_files(embedding, study.name, drawings, look)
     if as_json:
         written = str(out) if out else None
         click.echo(json_text({"n_objects": len(names), "out": written, **figures}))
@@ -213,19 +184,15 @@ def embed(
     say(said, err=True)
 
 
-@command.command()
-@_study
+@_command()
 @click.argument("copy", type=_file)
 def backup(study: Path, copy: Path) -> None:
     """Copy STUDY to COPY, consistently, also while it is being served."""
-    from nearer.study.store import back_up
-
-    back_up(study, copy)
+    store.back_up(study, copy)
     say(f"{copy}: {copy.stat().st_size} bytes, checked")
 
 
-@command.command()
-@_study
+@_command()
 @option("--answers", "n_answers", default=1000, type=click.IntRange(10), help="Screens in all.")
 @option("--people", "n_people", default=10, type=click.IntRange(1, 1000), help="At a time.")
 @click.option("--positions", type=GivenPath(), help="Known positions; without it, random ones.")
@@ -255,59 +222,47 @@ def simulate(study: Path, positions: Path | None, as_json: bool, **crowd: Any) -
     show(figures, columns, [line], as_json=as_json, title=title)
 
 
-@command.command()
-@_study
+@_command()
 @click.argument("person")
 @click.confirmation_option(prompt="Delete this person's identity and answers for good?")
 def withdraw(study: Path, person: str) -> None:
     """Erase a PERSON, named by pseudonym or by the panel's name, and all their answers."""
-    from nearer.study.actions import withdraw as erase
-
-    with _writing(study) as store:
-        number = _person(store.reader(), study, person)
-        erased = store.write(lambda ledger: erase(ledger, number))
+    with closing(store.Store(study)) as writer:
+        number = _person(writer.reader(), study, person)
+        erased = writer.write(lambda ledger: actions.withdraw(ledger, number))
     say(f"{person}: {amount(erased, 'answer')} erased. Older backups still hold them.")
 
 
-@command.command("set")
-@_study
+@_command("set")
 @click.argument("settings", nargs=-1, required=True, metavar="NAME=VALUE...")
 def set_settings(study: Path, settings: Sequence[str]) -> None:
     """Change settings of STUDY, also while it is being served; every change is recorded."""
-    from nearer.study.actions import change_settings
-
     wanted = _read_settings(settings)
-    with _writing(study) as store:
-        changes = store.write(lambda ledger: change_settings(ledger, wanted))
+    with closing(store.Store(study)) as writer:
+        changes = writer.write(lambda ledger: actions.change_settings(ledger, wanted))
     for name, value in changes.items():
         say(f"{name}: {value!r}")
     if not changes:
         say("Nothing changed: the study has these settings already.")
 
 
-@command.command("import")
-@_study
+@_command("import")
 @click.argument("answers", type=GivenPath())
 def import_(study: Path, answers: Path) -> None:
     """Add earlier ANSWERS to STUDY: a CSV with head, winner, loser, and if you like person."""
-    from nearer.study.items import import_answers, read_answers
-
-    with _writing(study) as store:
-        earlier = read_answers(answers, [item["name"] for item in store.facts.items])
-        added = store.write(lambda ledger: import_answers(ledger, earlier))
+    with closing(store.Store(study)) as writer:
+        earlier = items.read_answers(answers, [item["name"] for item in writer.facts.items])
+        added = writer.write(lambda ledger: items.import_answers(ledger, earlier))
     say(f"{study}: {amount(added, 'answer')} added")
 
 
-@command.command()
-@_study
+@_command()
 @click.argument("person")
 def link(study: Path, person: str) -> None:
     """Print the end of a personal link, with which a PERSON goes on from another browser.
 
     Put it after the study's address. It is like a key: send it to that person only.
     """
-    from nearer.study.auth import Signer
-
     with _reading(study) as db:
         number = _person(db, study, person)
         key = db.execute("SELECT value FROM secrets WHERE name = 'sign'").fetchone()[0]
@@ -316,22 +271,11 @@ def link(study: Path, person: str) -> None:
 
 def _reading(study: Path) -> Any:
     """The study's database, which is closed at the end of a with statement."""
-    from nearer.study.store import connect
-
-    return closing(connect(study, read_only=True))
-
-
-def _writing(study: Path) -> Any:
-    """The study's writer, which is closed at the end of a with statement."""
-    from nearer.study.store import Store
-
-    return closing(Store(study))
+    return closing(store.connect(study, read_only=True))
 
 
 def _read_settings(texts: Sequence[str], where: str = "") -> dict[str, Any]:
     """NAME=VALUE, the value as YAML reads it."""
-    from nearer.study.config import parse_yaml
-
     settings = {}
     for text in texts:
         name, equals, value = text.partition("=")

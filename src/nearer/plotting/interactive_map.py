@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nearer.files import json_text
-from nearer.plotting.canvas import COLOURS, data_url
-from nearer.plotting.map_inputs import PICTURE, read_inputs, read_thumbnail
+from nearer.plotting.canvas import COLOURS, PICTURE, data_url, read_inputs, read_thumbnail
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from nearer.algorithms.basis import Basis
 from nearer.checks import as_points
 from nearer.errors import InvalidInput
 from nearer.metrics import procrustes
-from nearer.plotting.canvas import COLOURS, GREY, axes_on, bare
-from nearer.plotting.map_inputs import read_inputs
+from nearer.plotting.canvas import COLOURS, GREY, axes_on, bare, read_inputs
 
 if TYPE_CHECKING:
     from nearer.dimension import DimensionEstimate
@@ -101,7 +100,7 @@ def plot_dimension(estimate: DimensionEstimate, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def plot_world(positions: ArrayLike, cities: Any, *, title: str = "") -> Figure:
+def plot_world(positions: ArrayLike, cities: Any) -> Figure:
     """The map of `nearer.datasets.load_cities` and, beside it, the one that positions give.
 
     Three dimensions or more are laid over the globe and read as latitude and longitude; two are
@@ -126,29 +125,21 @@ def plot_world(positions: ArrayLike, cities: Any, *, title: str = "") -> Figure:
         redrawn = procrustes(truth, embedded).aligned[:, :2]
     figure = Figure(figsize=(14, 4.6), layout="constrained")
     left, right = figure.subplots(1, 2)
-    _draw_world(left, truth, cities)
-    _draw_world(right, redrawn, cities)
-    for ax in (left, right) if embedded.shape[1] >= 3 else (left,):
-        ax.set(xlim=(-182, 182), ylim=(-92, 92), aspect="equal", adjustable="box")
     left.set_title("the world")
     right.set_title("re-drawn from comparisons alone")
+    for ax, where in ((left, truth), (right, redrawn)):
+        for code, (name, colour) in _CONTINENTS.items():
+            x, y = where[np.array(cities.continents) == code].T
+            ax.scatter(x, y, s=12, color=colour, alpha=0.8, linewidths=0, label=name)
+        for i in [cities.names.index(name) for name in _NAMED if name in cities.names]:
+            style: Any = {"textcoords": "offset points", "fontsize": 8}
+            ax.annotate(cities.names[i], where[i], (4, 4), **style)
+        bare(ax)
+    for ax in (left, right) if embedded.shape[1] >= 3 else (left,):
+        ax.set(xlim=(-182, 182), ylim=(-92, 92), aspect="equal", adjustable="box")
     handles, names = left.get_legend_handles_labels()
     figure.legend(handles, names, loc="outside lower center", ncols=7, frameon=False)
-    if title:
-        figure.suptitle(title, parse_math=False)
     return figure
-
-
-def _draw_world(ax: Axes, where: NDArray[np.float64], cities: Any) -> None:
-    continents = np.array(cities.continents)
-    for code, (name, colour) in _CONTINENTS.items():
-        x, y = where[continents == code].T
-        ax.scatter(x, y, s=12, color=colour, alpha=0.8, linewidths=0, label=name)
-    for name in _NAMED:
-        if name in cities.names:
-            place = where[cities.names.index(name)]
-            ax.annotate(name, place, (4, 4), textcoords="offset points", fontsize=8)
-    bare(ax)
 
 
 def plot_comparison(comparison: Any, ax: Axes | None = None) -> Axes:
@@ -181,10 +172,12 @@ def plot_people(weights: ArrayLike, names: ArrayLike, ax: Axes | None = None) ->
     """
     ax = axes_on(ax)
     shown = np.asarray(weights, dtype=np.float64)[:, :2]
-    x, y = shown.T if shown.shape[1] == 2 else (shown[:, 0], np.ones(len(shown)))
-    ax.scatter(x, y, s=14, color=COLOURS[0])
-    for name, u, v in zip(np.asarray(names).tolist(), x.tolist(), y.tolist(), strict=True):
-        ax.annotate(f" {name}", (u, v), fontsize=8)
+    has_two = shown.shape[1] == 2
+    shown = shown if has_two else np.pad(shown, [(0, 0), (0, 1)], constant_values=1)
+    ax.scatter(shown[:, 0], shown[:, 1], s=14, color=COLOURS[0])
+    for name, place in zip(np.asarray(names).tolist(), shown, strict=True):
+        ax.annotate(f" {name}", place, fontsize=8)
     ax.axline((1, 1), (2, 2), color=GREY, lw=1)
-    ax.set(xlabel="weight of axis 1", ylabel="weight of axis 2", xscale="log", yscale="log")
+    ax.set(xlabel="weight of axis 1", ylabel="weight of axis 2" if has_two else "no second axis")
+    ax.set(xscale="log", yscale="log")
     return ax

@@ -34,17 +34,8 @@ from scipy.ndimage import maximum_filter
 from scipy.spatial import cKDTree
 from scipy.stats import chi2
 
-from nearer.plotting.canvas import (
-    COLOURS,
-    GREY,
-    as_png,
-    axes_on,
-    bare,
-    drawable,
-    figure_of,
-    fonts_of_all_scripts,
-)
-from nearer.plotting.map_inputs import MANY, PICTURE, Floats, MapInputs, read_inputs, read_thumbnail
+from nearer.plotting import canvas
+from nearer.plotting.canvas import COLOURS, GREY, MANY, PICTURE, Floats, MapInputs
 
 _MARKERS = "osD^vP"  # with the colours, for classes beyond the sixth
 _FEW = 60  # objects up to which dots and pictures are drawn at full size
@@ -107,17 +98,17 @@ def plot_positions(
     most = (
         5 if ax is None else 2
     )  # the pairs of five are ten small maps; more are too small to read
-    shown = read_inputs(positions, labels, covariances, pictures, colour, most)
-    written = drawable([*(shown.labels or []), *(shown.classes or []), title or ""])
+    shown = canvas.read_inputs(positions, labels, covariances, pictures, colour, most)
+    written = canvas.drawable([*(shown.labels or []), *(shown.classes or []), title or ""])
     shown = replace(
         shown,
         labels=shown.labels and [written[text] for text in shown.labels],
         classes=shown.classes and [written[text] for text in shown.classes],
     )
-    with fonts_of_all_scripts():
+    with canvas.fonts_of_all_scripts():
         drawn = _PrintedMap(shown, picture_size).draw(ax, written[title or ""])
     if ax is None:  # a notebook shows axes that can draw themselves
-        drawn._repr_png_ = partial(as_png, drawn)  # type: ignore[attr-defined]
+        drawn._repr_png_ = partial(canvas.as_png, drawn)  # type: ignore[attr-defined]
     return drawn
 
 
@@ -144,9 +135,9 @@ class _PrintedMap:
         if given is None and self.k > 2:
             panels = self._grid()
         else:
-            panels = {(0, 1): axes_on(given, *self._size())}
+            panels = {(0, 1): canvas.axes_on(given, *self._size())}
         ax = panels[0, 1]
-        figure = figure_of(ax)
+        figure = canvas.figure_of(ax)
         if len(panels) == 1:
             ax.set_title(title, parse_math=False)
         elif title:
@@ -213,7 +204,7 @@ class _PrintedMap:
             _ellipses(ax, places[some], covariances[some][:, [i, j]][:, :, [i, j]])
         self._draw_dots(ax, places)
         ax.margins(0.06 if self.shown.pictures is None else 0.1)  # whole pictures are in the frame
-        bare(ax)
+        canvas.bare(ax)
         if self.on_a_line:
             ax.set_aspect("auto")
             ax.set_ylim(-0.8, self.n - 0.2)
@@ -240,7 +231,7 @@ class _PrintedMap:
 
     def _explain(self, ax: Axes, panels: list[Axes]) -> None:
         """A legend of classes and regions; a scale of numbers."""
-        figure = figure_of(ax)
+        figure = canvas.figure_of(ax)
         if self.scale is not None:
             figure.colorbar(self.scale, ax=panels, shrink=0.6)
         # of classes all, also those whose names Matplotlib leaves out: empty, or with _ before them
@@ -274,7 +265,7 @@ class _PrintedMap:
 
     def _name_objects(self, ax: Axes, places: Floats) -> None:
         """Pictures, whose size goes by the room there is, then the names."""
-        unit = 72 / figure_of(ax).dpi
+        unit = 72 / canvas.figure_of(ax).dpi
         page = (ax.transData.transform(places) - ax.bbox.p0) * unit  # in points from the corner
         alone = cKDTree(page).query(page, k=2)[0][:, 1]  # how far each is from the next
         half = float(np.sqrt(self.dots["s"])) / 2
@@ -310,7 +301,7 @@ class _PrintedMap:
     def _place_pictures(self, ax: Axes, places: Floats, size: float) -> None:
         for place, file in zip(places.tolist(), self.shown.pictures or [], strict=True):
             if file is not None:
-                image = np.asarray(read_thumbnail(file, size))
+                image = np.asarray(canvas.read_thumbnail(file, size))
                 drawn = OffsetImage(image, zoom=size / max(image.shape[:2]))
                 box = AnnotationBbox(drawn, (place[0], place[1]), frameon=False, pad=0)
                 box.set_in_layout(False)

@@ -27,8 +27,7 @@ from nearer.checks import amount
 from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
 from nearer.files import content_suffix, write_bytes
-from nearer.plotting.canvas import as_picture, data_url
-from nearer.plotting.map_inputs import MANY
+from nearer.plotting.canvas import MANY, as_picture, data_url
 from nearer.plotting.other_plots import plot_dimension, plot_people
 from nearer.plotting.printed_map import plot_positions
 from nearer.trials import examine
@@ -96,7 +95,7 @@ def _rendered(template: str, *, autoescape: bool = False, **values: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for text_of in (amount, _percent, _interval, _plain, _fenced, _data_url):
+    for text_of in (amount, _percent, _cell, _plain, _fenced, _data_url):
         environment.filters[text_of.__name__.removeprefix("_")] = text_of
     return environment.get_template(template).render(values)
 
@@ -119,12 +118,18 @@ def _fenced(text: str) -> str:
     return f"{fence}\n{text}\n{fence}"
 
 
-def _percent(share: float | None) -> str:
-    return "not known" if share is None or not np.isfinite(share) else f"{100 * share:.1f} %"
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %" if np.isfinite(share) else "not known"
 
 
-def _interval(low: float, high: float) -> str:
-    return f"{100 * low:.1f} – {100 * high:.1f} %"
+def _cell(value: Any) -> str:
+    """What a table shows: numbers with commas, shares and their intervals in per cent, texts."""
+    if isinstance(value, tuple):
+        low, high = value
+        return f"{100 * low:.1f} – {100 * high:.1f} %"
+    if isinstance(value, float):
+        return _percent(value)
+    return f"{value:,}" if isinstance(value, int) else value or ""
 
 
 def _data_url(figure: tuple[str, bytes]) -> str:
@@ -180,16 +185,13 @@ def _facts(e: Embedding) -> dict[str, Any]:
 
 def _values(e: Embedding) -> dict[str, Any]:
     """The other values of the report."""
-    calibration, bins = e.details.get("calibration"), []
+    calibration, bins = e.details.get("calibration"), None
     if calibration is not None:
         columns = (calibration.predicted, calibration.observed, calibration.counts)
-        bins = [[_percent(p), _percent(s), f"{k:,}"] for p, s, k in zip(*columns, strict=True)]
+        bins = list(zip(*(column.tolist() for column in columns), strict=True))
     return {
         "data_lines": _data_lines(e),
-        "phases": [
-            [phase.name, f"{phase.n_comparisons:,}", f"{phase.n_rounds:,}", phase.note]
-            for phase in e.history
-        ],
+        "phases": [[p.name, p.n_comparisons, p.n_rounds, p.note] for p in e.history],
         "evidence": _evidence(e),
         "estimate": e.details.get("estimate"),
         "agreement": _agreement(e),
@@ -221,52 +223,48 @@ def _evidence(e: Embedding) -> dict[str, Any] | None:
     known = {d: x for d, x in sorted(e.evidence.items()) if isinstance(x, dict)}
     most = max((d for d, x in known.items() if "probability" in x), default=0)
     pooled = most if most < len(e.positions) - 1 else 0
-    rows, rest = [], 0.0
+    rows, rest = list[list[Any]](), 0.0
     for d, x in known.items():
         chance, score = x.get("probability"), x.get("log_likelihood")
         if score is None and (chance is None or chance < 0.005):
             rest += chance or 0.0
             pooled = 0 if d == pooled else pooled
             continue
-        accuracy = x.get("accuracy")
-        rows.append(
-            [
-                f"{d} or more" if d == pooled else str(d),
-                "" if chance is None else _percent(chance),
-                "not tried" if score is None else f"{-score:.4f}",
-                "" if accuracy is None else _percent(accuracy),
-            ]
-        )
+        loss = "not tried" if score is None else f"{-score:.4f}"
+        rows.append([f"{d} or more" if d == pooled else str(d), chance, loss, x.get("accuracy")])
     if not rows:
         return None
-    rows += [["others", _percent(rest), "not tried", ""]] if rest > 0 else []
+    rows += [["others", rest, "not tried", ""]] if rest > 0 else []
     return {"rows": rows, "pooled": pooled}
 
 
-def _agreement(e: Embedding) -> list[list[str]]:
+def _agreement(e: Embedding) -> list[list[Any]]:
     """How often answers are predicted by the map and by other answers; none where not known."""
-    measured, held, rows = e.details.get("agreement") or {}, e.held_out, []
+    measured, held, rows = e.details.get("agreement") or {}, e.held_out, list[list[Any]]()
     if held is not None:
-        interval = _interval(held.low, held.high)
-        rows.append(["this map, held-out answers", _percent(held.accuracy), interval, ""])
-        rows.append(["guessing", _percent(held.chance), "", ""])
+        rows.append(["this map, held-out answers", held.accuracy, (held.low, held.high), None])
+        rows.append(["guessing", held.chance, None, None])
         if (new := held.new_people) is not None:
             of_new = "this map, answers of people it has not seen"
-            rows.append([of_new, _percent(new.accuracy), _interval(new.low, new.high), ""])
+            rows.append([of_new, new.accuracy, (new.low, new.high), None])
     for kind, x in measured.items():
-        interval = _interval(x.low, x.high)
-        rows.append([_PREDICTORS[kind], _percent(x.share), interval, f"{x.n_questions:,}"])
+        rows.append([_PREDICTORS[kind], x.share, (x.low, x.high), x.n_questions])
         if x.ceiling is not None and x.ceiling_interval is not None and kind != "same":
-            interval = _interval(*x.ceiling_interval)
-            rows.append(["any map, at most", _percent(x.ceiling), interval, ""])
+            rows.append(["any map, at most", x.ceiling, tuple(x.ceiling_interval), None])
     return rows if measured else []
 
 
 def _people(e: Embedding, table: Any) -> dict[str, Any]:
     """What is said of people: a table of them, and who stands out."""
     weights = np.empty((len(table), 0)) if e.weights is None else e.weights
-    order = np.argsort(np.nan_to_num(table["agreement"], nan=2.0), kind="stable")
-    rows = [_person(table[i], weights[i].tolist()) for i in order.tolist()]
+    rows = []
+    for i in np.argsort(np.nan_to_num(table["agreement"], nan=2.0), kind="stable").tolist():
+        one = dict(zip(table.dtype.names, table[i].tolist(), strict=True))
+        interval = (one["low"], one["high"]) if np.isfinite(one["agreement"]) else None
+        numbers = [one["sensitivity"], one["lapse"], one["bias"], *weights[i].tolist()]
+        texts = [f"{x:.2f}" if np.isfinite(x) else "" for x in numbers]
+        row = [str(one["id"]), one["n_trials"], one["agreement"], interval, *texts, one["flag"]]
+        rows.append(row)
     heads = ["person", "answers", "agreement", "95 % interval", "sensitivity", "lapse", "bias"]
     gains = e.details.get("people_differ") or {}
     best = max(gains, key=lambda spread: gains[spread][0], default=None)
@@ -281,31 +279,19 @@ def _people(e: Embedding, table: Any) -> dict[str, Any]:
     }
 
 
-def _person(row: Any, weights: list[float]) -> list[str]:
-    figures = [row["sensitivity"], row["lapse"], row["bias"], *weights]
-    return [
-        str(row["id"]),
-        f"{row['n_trials']:,}",
-        _percent(float(row["agreement"])),
-        _interval(row["low"], row["high"]) if np.isfinite(row["agreement"]) else "",
-        *(f"{x:.2f}" if np.isfinite(x) else "" for x in figures),
-        str(row["flag"]),
-    ]
-
-
 def _objects(e: Embedding) -> dict[str, Any]:
     """The table of objects, and the median uncertainty of their positions."""
     n, order, which = len(e.positions), np.arange(len(e.positions)), "the first and the last"
-    columns: dict[str, Sequence[str]] = {"object": list(map(str, e.object_names))}
+    columns: dict[str, Sequence[Any]] = {"object": list(map(str, e.object_names))}
     uncertainty = None
     if len(e.triplets):  # they need not have been kept
         asked = np.bincount(e.triplets.ravel(), minlength=n)
-        columns["comparisons"] = [f"{times:,}" for times in asked.tolist()]
+        columns["comparisons"] = asked.tolist()
         order, which = np.argsort(asked), "those in the fewest and in the most answers"
     if e.covariances is not None:
         spread = float(np.sqrt(np.nanvar(e.positions, axis=0).sum())) or 1.0
         sd = np.sqrt(np.trace(e.covariances, axis1=1, axis2=2)) / spread
-        columns["uncertainty"] = [_percent(share) for share in sd.tolist()]
+        columns["uncertainty"] = sd.tolist()
         order, which = np.argsort(-sd, kind="stable"), "the least and the most certain"
         uncertainty = float(np.nanmedian(sd))
     for j, axis in enumerate(e.positions.T[:5].tolist()):
@@ -315,7 +301,7 @@ def _objects(e: Embedding) -> dict[str, Any]:
     return {"objects": table, "uncertainty": uncertainty}
 
 
-def _first_and_last(rows: list[list[str]], what: str, which: str) -> dict[str, Any]:
+def _first_and_last(rows: list[list[Any]], what: str, which: str) -> dict[str, Any]:
     """The rows that a table has room for, and a caption that says which these are."""
     if len(rows) <= MANY:
         return {"rows": rows, "caption": f"All {len(rows):,} {what}"}
