@@ -333,6 +333,13 @@ def test_three_on_a_screen_have_no_head(tmp_path, header, choices):
     assert trials.chosen[:2].tolist() == [[0, 0, 1], [0, 1, 0]]
 
 
+def test_answers_that_all_say_nothing_leave_no_triplet(tmp_path):
+    file = write(tmp_path, "t.csv", "item1,item2,item3,odd\nape,bee,bee,ape\n")
+    with pytest.warns(DroppedRows, match="an object is named twice: 1 of 1 answer"):
+        read = nearer.read_triplets(file)
+    assert len(read) == len(read.trials.to_frame()) == 0
+
+
 BAD = "head,winner,loser\nape,bee,cat\nape,bee\nape,,cat\n,bee,cat\nbee,cat,ape\n"
 
 

@@ -270,7 +270,7 @@ class Trials(Shown):
             return [called[row[row >= 0]].tolist() for row in objects]
 
         columns = {"query": called[self.query], "shown": named(self.shown)}
-        sides = self.shown.reshape(len(self), self.chosen.shape[1], -1)
+        sides = self.shown.reshape(*self.chosen.shape, 2 if self.kind == "pairs" else 1)
         taken = np.where(self.chosen[:, :, None] > 0, sides, -1)
         columns["chosen"] = named(taken.reshape(self.shown.shape))
         for name in ("people", "seconds", "weights"):
@@ -360,7 +360,7 @@ class Trials(Shown):
             if second.any():
                 rows = np.where(second[:, None], rows[:, [0, 2, 1]], rows)
             return rows if decided.all() else rows[decided], np.flatnonzero(decided)
-        items = self.shown.reshape(len(self), self.chosen.shape[1], -1)  # each a pair, or one
+        items = self.shown.reshape(*self.chosen.shape, 2 if self.kind == "pairs" else 1)
         there = items[:, :, 0] >= 0
         if self.kind in ("near", "pairs"):
             place = np.where(self.chosen > 0, self.chosen, np.iinfo(np.int64).max)

@@ -62,11 +62,9 @@ def read_triplets(
     path
         Text with commas, tabs, semicolons or spaces between its columns; Excel; Parquet, a file or
         a folder (extra ``nearer[parquet]``); ``.npy`` or ``.npz``; JSON or lines of JSON with the
-        same fields, or with screens (grids, jsPsych, psiz, votes: see
-        `nearer.triplets.table`); psiz's HDF5 (extra ``nearer[hdf5]``); any of them
-        compressed as ``.gz``, ``.xz`` or ``.bz2``. Also a pandas or polars frame, whose
-        columns
-        have names.
+        same fields, or with screens (grids, jsPsych, psiz, votes); psiz's HDF5 (extra
+        ``nearer[hdf5]``); any of them compressed as ``.gz``, ``.xz`` or ``.bz2``. Also a pandas or
+        polars frame, whose columns have names.
     kind
         ``"triplets"`` (head, near, far: Salmon's head, winner, loser, cblearn's list-order),
         ``"answers"`` (head, two objects, and which of them: tripletTools' Center, Left, Right,
@@ -211,12 +209,10 @@ def _without_excluded(
     table: Table, parts: Mapping[str, int], left_out: dict[str, list[int]]
 ) -> Table:
     """The table without rows that are marked as excluded or as taken back."""
-    marked: set[int] = set()
-    for part in ("excluded", "taken_back"):
-        if part in parts:
-            marks = [text.lower() for text in table.column(parts[part])]
-            marked |= {i for i, mark in enumerate(marks) if mark in ("1", "1.0", "true", "yes")}
-    out = sorted(marked)
+    columns = [table.column(parts[part]) for part in ("excluded", "taken_back") if part in parts]
+    yes = ("1", "1.0", "true", "yes")
+    rows = zip(*columns, strict=True)
+    out = [i for i, marks in enumerate(rows) if any(mark.lower() in yes for mark in marks)]
     if len(out) == len(table):
         raise InvalidInput(
             f"{table.name}: all {len(out):,} answers are marked as excluded or taken back; at "
@@ -414,7 +410,7 @@ def _seconds(table: Table, part: str, column: int) -> tuple[Floats, list[int], s
 def _people(table: Table, column: int) -> NDArray[Any]:
     """Who answered: whole numbers where all are, else texts, "" where nobody is named."""
     values = table.frame.iloc[:, column].tolist()
-    if all(isinstance(v, int) and not isinstance(v, bool) for v in values):
+    if all(type(value) is int for value in values):
         return np.array(values)
     return np.array(["" if text in EMPTY else text for text in table.column(column)], dtype=np.str_)
 
