@@ -52,7 +52,10 @@ def test_interrupted_anywhere_it_goes_on_from_there(small, tmp_path, flip):
             break
         except Stop:
             stages = {text.split(":")[0] for text in said}
-            assert not stages & finished
+            # What a finished stage reached is looked at again; nothing before it is.
+            again = [text for text in said if text.split(":")[0] in finished]
+            assert len(again) < 10
+            assert not any("dimensions" in text for text in again)
             finished |= {stage for stage in stages if stage != said[-1].split(":")[0]}
             begun.append(said[-1])
     assert attempt > 1
@@ -80,7 +83,7 @@ def test_a_checkpoint_of_another_fit_is_left_alone(small, tmp_path):
     for damaged in (b"no", whole[:-100], flipped, unknown):
         file.write_bytes(damaged)
         with pytest.raises(
-            InvalidInput, match=r"is no checkpoint .* remove it to begin anew"
+            InvalidInput, match=r"is not a NumPy file .*; remove it to begin anew"
         ) as said:
             Checkpoint(file).take_up(kept, goal)
         assert "pickle" not in str(said.value)

@@ -33,7 +33,6 @@ from nearer.algorithms.dominance import Axis
 from nearer.asking.oracles import DistanceOracle, PointOracle
 from nearer.asking.run import run
 from nearer.asking.sort import Order
-from nearer.checks import amount
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.fitting.initial import (
     fit_from_more_dimensions,
@@ -242,19 +241,14 @@ def _warn_about(loaded: LoadedAnswers) -> int | None:
     """
     if len(loaded.rows) > MOST_SORTED:
         return None
-    report = examine(loaded.rows.astype(np.int64), tuple(map(str, range(loaded.n))))
-    said = []
-    if report.contradictions:
-        both = amount(report.contradictions, "question has", "questions have")
-        said.append(f"{both} both answers; the fit weighs one against the other")
-    if unseen := report.never_compared:
-        some = ", ".join(map(str, unseen[:10])) + (", …" if len(unseen) > 10 else "")
-        said.append(
-            f"objects never compared: {some} ({len(unseen)} in all); their positions mean nothing; "
-            "add triplets or drop them"
+    labels = tuple(map(str, loaded.trials.names or range(loaded.n)))
+    report = examine(loaded.rows.astype(np.int64), labels)
+    if report.contradictions or report.never_compared:
+        meaning = (
+            "the fit weighs contradictions against each other, and positions of objects never "
+            "compared mean nothing; add triplets or drop them"
         )
-    for what in said:
-        warnings.warn(what, AnswersWarning, stacklevel=3)
+        warnings.warn(f"{report}\n{meaning}", AnswersWarning, stacklevel=3)
     return report.contradictions
 
 

@@ -18,7 +18,7 @@ import hashlib
 import io
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,7 @@ from nearer.questions import Floats, share_interval
 from nearer.scale.blocks import Stored, as_source, store
 from nearer.scale.passes import lay_out
 
-Layout = Callable[[Stored], tuple[Passes, Passes]]
+_LAST = "all answers"  # the stage that ends as closely as is asked for
 
 
 def in_blocks(
@@ -59,7 +59,7 @@ def in_blocks(
 
 
 class Checkpoint:
-    """The stages of a fit, those finished and the one under way, in a file if there is one.
+    """The positions that each stage of a fit has reached, in a file if there is one.
 
     `progress` is called after every step with what is being done.
     """
@@ -67,13 +67,8 @@ class Checkpoint:
     def __init__(self, file: Path | None = None, progress: Callable[[str], object] = bool) -> None:
         self._file, self._progress = file, progress
         self._about = ""
-        self._done: dict[str, Fit] = {}
-        self._begun: tuple[str, Any] = "", np.empty((0, 0))
-
-    @property
-    def steps(self) -> int:
-        """Steps of the optimiser, of all stages."""
-        return sum(fit.n_iter for fit in self._done.values())
+        self._reached: dict[str, Any] = {}
+        self.steps = 0
 
     def take_up(self, answers: Stored, goal: Goal) -> bool:
         """Go on from the file, if it is of the same answers and the same goal."""
@@ -81,53 +76,36 @@ class Checkpoint:
         self._about = hashlib.sha256(answers.held_out.tobytes() + repr(facts).encode()).hexdigest()
         if self._file is None or not self._file.is_file():
             return False
-        try:
-            kept = read_numpy(self._file)
-            if str(kept["about"]) != self._about:
-                return False
-            for i, name in enumerate(kept["stages"].tolist()):
-                loss, n_iter, converged = kept[f"figures{i}"].tolist()
-                self._done[name] = Fit(kept[f"positions{i}"], loss, int(n_iter), bool(converged))
-            self._begun = str(kept["begun"]), kept["positions"]
-        except (ValueError, TypeError, LookupError, OverflowError) as error:
-            raise InvalidInput(
-                f"{self._file}: is no checkpoint of a fit ({error}); remove it to begin anew"
-            ) from error
+        arrays = read_numpy(self._file, "remove it to begin anew")
+        if str(arrays.pop("about", "")) != self._about:
+            return False
+        self._reached = arrays
         return True
 
-    def stage(self, name: str, begin: Callable[[], Floats], passes: Any, **how: Any) -> Fit:
-        """One fit: as it was found before, or from where it was left, or from the beginning."""
-        if name in self._done:
-            return self._done[name]
-        start = self._begun[1] if self._begun[0] == name else begin()
+    def stage(
+        self, name: str, begin: Callable[[], Floats], passes: Callable[[], Passes], **how: Any
+    ) -> Fit:
+        """One fit, from where it was left or from its beginning."""
+        start = self._reached[name] if name in self._reached else begin()
 
         def after_step(step: int, value: float, X: Any) -> None:
-            self._begun = name, X
+            self._reached[name] = X
             self._progress(f"{name}: step {step}, loss {value:.4g}")
 
-        self._begun = name, start
         self._progress(name)
         fit = fit_positions(passes(), start=start, callback=after_step, **how)
-        self._done[name], self._begun = fit, ("", np.empty((0, 0)))
+        self._reached[name] = fit.positions
+        self.steps += fit.n_iter
         self.save()
         return fit
 
     def save(self) -> None:
         """Write down what was reached."""
-        if self._file is None or not self._about:
-            return
-        arrays: dict[str, Any] = {
-            "about": self._about,
-            "stages": np.array(list(self._done), dtype=np.str_),
-            "begun": self._begun[0],
-            "positions": as_array(self._begun[1]),
-        }
-        for i, fit in enumerate(self._done.values()):
-            arrays[f"figures{i}"] = np.array([fit.loss, fit.n_iter, fit.converged])
-            arrays[f"positions{i}"] = fit.positions
-        sink = io.BytesIO()
-        np.savez(sink, **arrays)
-        write_bytes(self._file, sink.getvalue())
+        if self._file is not None and self._about:
+            sink = io.BytesIO()
+            arrays: dict[str, Any] = {name: as_array(X) for name, X in self._reached.items()}
+            np.savez(sink, about=self._about, **arrays)
+            write_bytes(self._file, sink.getvalue())
 
     def remove(self) -> None:
         """All is done."""
@@ -140,7 +118,7 @@ def fit_many(
     goal: Goal,
     rng: np.random.Generator,
     *,
-    layout: Layout = lay_out,
+    layout: Callable[[Stored], tuple[Passes, Passes]] = lay_out,
     kept: Checkpoint | None = None,
     call: str = "",
 ) -> Embedding:
@@ -198,7 +176,8 @@ class _ManyAnswers:
     def embedding(self, estimate: DimensionEstimate | None, call: str) -> Embedding:
         method, n, d = self.goal.method, self.answers.n_objects, self.d
         loss = Loss("soe" if method in ("auto", "noisy") else method)
-        fit = self._fit("without those held out", self._reduced(loss), self.seen, loss)
+        begin = partial(self._reduced, loss)
+        fit = self._fit("without those held out", begin, lambda: self.seen, loss)
         found = Posterior(fit.positions, np.zeros((n, d, d)), Noise())
         right, curve = self._predicted(found)
         if method == "auto":
@@ -207,10 +186,10 @@ class _ManyAnswers:
         if method == "noisy":
             found = self._noisy("noisy answers", found, curve, self.seen)
             right, curve = self._predicted(found)
-            found = self._noisy("all answers", found, curve, self.every)
+            found = self._noisy(_LAST, found, curve, self.every)
             curve = replace(curve, sharpness=1.0)  # which the unit now is
         else:
-            fit = self._fit("all answers", fit.positions, self.every, loss)
+            fit = self._fit(_LAST, lambda: found.positions, lambda: self.every, loss)
             found = replace(found, positions=fit.positions, loss=fit.loss, converged=fit.converged)
         found = replace(found, curve=curve, n_iter=self.kept.steps)
         error_rate = self.every.share_violated(found.positions)
@@ -220,7 +199,7 @@ class _ManyAnswers:
         """A fit to noisy answers in the unit in which the curve is steepest by one."""
         X, noise = found.positions, as_noise(found.positions, curve)
         ridge = noise.ridge(self.every.total)
-        fit = self._fit(name, curve.sharpness * X, passes, noise.loss, ridge)
+        fit = self._fit(name, lambda: curve.sharpness * X, lambda: passes, noise.loss, ridge)
         information = passes.information(fit.positions, noise.lapse, noise.tail)
         precision = information + np.eye(self.d) / noise.prior**2
         covariances = np.linalg.inv(precision).astype(np.float64)
@@ -235,20 +214,27 @@ class _ManyAnswers:
         def few() -> Passes:
             return self.seen.few(size, self.rng) if len(self.seen) >= 2 * size else self.seen
 
-        X = np.empty((0, 0))
-        for d in range(first, self.d - 1, -1):
+        def reduced(d: int) -> Floats:
+            def begin() -> Floats:
+                if d == first:
+                    return random_start(n, d, self.rng)
+                return principal_axes(reduced(d + 1), d)
 
-            def begin(d: int = d, X: Floats = X) -> Floats:
-                return principal_axes(X, d) if X.size else random_start(n, d, self.rng)
+            return self._fit(amount(d, "dimension"), begin, few, loss).positions
 
-            how = {"loss": loss, "max_iter": self.goal.max_iter, "tol": ROUGH}
-            X = self.kept.stage(amount(d, "dimension"), begin, few, **how).positions
-        return X
+        return reduced(self.d)
 
-    def _fit(self, name: str, start: Floats, passes: Passes, loss: Loss, ridge: float = 0.0) -> Fit:
-        tol = self.goal.tol if passes is self.every else max(self.goal.tol, ROUGH)
+    def _fit(
+        self,
+        name: str,
+        begin: Callable[[], Floats],
+        passes: Callable[[], Passes],
+        loss: Loss,
+        ridge: float = 0.0,
+    ) -> Fit:
+        tol = self.goal.tol if name == _LAST else max(self.goal.tol, ROUGH)
         how = {"loss": loss, "ridge": ridge, "max_iter": self.goal.max_iter, "tol": tol}
-        return self.kept.stage(name, lambda: start, lambda: passes, **how)
+        return self.kept.stage(name, begin, passes, **how)
 
     def _predicted(self, found: Posterior) -> tuple[Floats, Curve]:
         """Which of the answers held out were predicted, and the curve that fits them best."""
