@@ -655,8 +655,6 @@ def _trials_of(answers: Any, n_objects: int | None) -> Trials:
 
 def _renumbered(answers: Trials, n_objects: int | None, keep: bool) -> tuple[Trials, int]:
     """Trials about the objects that occur, unless numbers are kept, and how many these are."""
-    if not len(answers):
-        raise InvalidInput("there are no trials: at least one is needed")
     if not answers.decided.any():
         raise InvalidInput(
             f"{amount(len(answers), 'trial')}, and nobody could decide: that says nothing of where "
@@ -671,8 +669,7 @@ def _renumbered(answers: Trials, n_objects: int | None, keep: bool) -> tuple[Tri
         )
     if keep:
         return answers, n
-    dense = n <= asked.size  # then counting is quicker than sorting
-    seen = np.flatnonzero(np.bincount(asked.ravel() + 1)[1:]) if dense else np.unique(asked)
+    seen = np.unique(asked)
     seen = seen[seen >= 0]
     if len(seen) == n:
         return answers, n

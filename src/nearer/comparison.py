@@ -412,19 +412,13 @@ def _settled(
 
 def _agreement(X: Floats, Y: Floats, n_permutations: int, rng: np.random.Generator) -> Any:
     """Correlation of distances, and how often exchanged objects reach it."""
-    x, y = pdist(X), pdist(Y)
-    x, y = x - x.mean(), y - y.mean()
-    size = float(np.linalg.norm(x) * np.linalg.norm(y))
-    if size == 0:
+    x, square = pdist(X), squareform(pdist(Y))
+    if np.ptp(x) == 0 or np.ptp(pdist(Y)) == 0:
         raise InvalidInput("all distances of a map are equal: they correlate with nothing")
     upper = np.triu_indices(len(X), 1)
-    square = squareform(y, checks=False)
-    seen = float(x @ y)
-    reached = 1  # the order that was seen is one of them
-    for _ in range(n_permutations):
-        order = rng.permutation(len(X))
-        reached += float(x @ square[order[upper[0]], order[upper[1]]]) >= seen - 1e-9 * size
-    return float(np.clip(seen / size, -1, 1)), reached / (n_permutations + 1)
+    orders = (np.arange(len(X)), *(rng.permutation(len(X)) for _ in range(n_permutations)))
+    found = [np.corrcoef(x, square[o[upper[0]], o[upper[1]]])[0, 1] for o in orders]
+    return float(found[0]), float(np.mean(np.array(found) >= found[0] - 1e-9))
 
 
 def _draws(m: Map, rows: NDArray[np.int64], k: int, rng: np.random.Generator) -> Floats | None:

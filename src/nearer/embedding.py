@@ -331,12 +331,9 @@ class Embedding(Shown):
                 f"{thing!r}: no question was about it, so it has no position; a larger budget "
                 "reaches it"
             )
-        where = thing if head is None else self.positions[head]
-        points = Distances(np.vstack([np.nan_to_num(self.positions), where]))
-        away = points.between(np.full(n, n), np.arange(n))
-        away[self.never_asked] = np.inf
+        away = np.linalg.norm(self.positions - (thing if placed else self.positions[head]), axis=1)
         if head is not None:
-            away[head] = np.inf
+            away[head] = np.nan  # which sorts last, as what has no position does
         return [self.object_names[i] for i in np.argsort(away, kind="stable")[:k].tolist()]
 
     @property
