@@ -26,13 +26,6 @@ def shown(result):
     return line, page
 
 
-def test_people_are_a_table(found):
-    line, page = shown(found.people)
-    assert line.startswith("People(3 people")
-    assert "&lt;bob&gt;" in page
-    assert list(found.people.to_frame()["id"]) == list(found.people["id"])
-
-
 def test_trials_are_a_table():
     trials = nearer.Trials.pairs(
         [[0, 1, 2, 3], [2, 3, 0, 1]] * 500, [0, 1] * 500, people=["x"] * 1000

@@ -74,8 +74,8 @@ def test_it_says_what_was_found(people, tmp_path):
     assert f"{100 * others.ceiling:.1f} %" in page
     assert f"{100 * low:.1f} – {100 * high:.1f} %" in page
     assert "1 of 4 contradicts all others: dee." in page
-    for row in rated:
-        assert f"{100 * row['agreement']:.1f} %" in page
+    for agreement in rated["agreement"]:
+        assert f"{100 * agreement:.1f} %" in page
     for d, known in people.evidence.items():
         if "log_likelihood" in known:
             assert f"{-known['log_likelihood']:.4f}" in page, d

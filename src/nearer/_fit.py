@@ -24,7 +24,7 @@ from scipy.special import comb, perm
 from nearer import checks
 from nearer.checks import amount, as_called
 from nearer.dimension import SETTLED, DimensionEstimate, learn_answers
-from nearer.embedding import Embedding, HeldOutAccuracy, People, Phase, warn_of_chance
+from nearer.embedding import Embedding, HeldOutAccuracy, Phase, warn_of_chance
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.files import content_suffix
 from nearer.fitting.belief import Belief
@@ -531,41 +531,37 @@ class LoadedAnswers:
         is_known = not self.are_choices and bool(first.any()) and not first.all()
         return first if is_known else None
 
-    def table_of_people(self, right: Floats, ratings: Ratings | None) -> NDArray[np.void] | None:
+    def table_of_people(self, right: Floats, ratings: Ratings | None) -> Any:
         """A table of the people, see `Embedding.people`; None where nobody says who answered."""
+        import pandas as pd  # noqa: PLC0415 - slow to import
+
         if self.who is None:
             return None
         names, which = self.who
         trial = np.unique(self.ids, return_index=True)[1]
         first, _, share = self._by_trial(right)
         held = np.bincount(which[first], minlength=len(names))
-        agreement = np.bincount(which[first], share, len(names)) / np.where(held, held, np.nan)
-        limits = [
+        table = pd.DataFrame({"id": names})
+        table["n_trials"] = np.bincount(which[trial], minlength=len(names))
+        table["agreement"] = np.bincount(which[first], share, len(names)) / np.where(
+            held, held, np.nan
+        )
+        table[["low", "high"]] = [
             share_interval(each, n) if n else (0.0, 1.0)
-            for each, n in zip(agreement.tolist(), held.tolist(), strict=True)
+            for each, n in zip(table["agreement"].tolist(), held.tolist(), strict=True)
         ]
-        columns = {
-            "id": names,
-            "n_trials": np.bincount(which[trial], minlength=len(names)),
-            "agreement": agreement,
-            "low": np.array([low for low, _ in limits]),
-            "high": np.array([high for _, high in limits]),
-        }
-        flag = np.full(len(names), "", dtype="U8")
         for name in ("sensitivity", "error", "lapse", "bias"):
-            unknown = np.full(len(names), np.nan)
-            columns[name] = unknown if ratings is None else getattr(ratings, name)
+            table[name] = np.nan if ratings is None else getattr(ratings, name)
+        table["flag"] = ""
         if ratings is not None:
-            flag[ratings.guessing] = "guessing"
-            flag[ratings.one_side] = "one side"
-            flag[ratings.contrary] = "contrary"
+            table.loc[ratings.guessing, "flag"] = "guessing"
+            table.loc[ratings.one_side, "flag"] = "one side"
+            table.loc[ratings.contrary, "flag"] = "contrary"
         if self.trials.seconds is not None:
-            import pandas as pd  # noqa: PLC0415 - slow to import
-
             usual = pd.Series(self.trials.seconds).groupby(which).median()
-            flag[(usual < 0.3) & (flag == "")] = "too fast"  # to look at three objects
-        table = People.of(columns | {"flag": flag})
-        return table[names != ""] if names.dtype.kind == "U" else table
+            fast = (usual < 0.3) & (table["flag"] == "")  # nobody looks at three objects so fast
+            table.loc[fast, "flag"] = "too fast"
+        return table[table["id"] != ""].reset_index(drop=True)
 
 
 def _over_people(counted: tuple[Floats, Floats], chance: float) -> HeldOutAccuracy | None:

@@ -29,6 +29,7 @@ from nearer.shown import Shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from pandas import DataFrame
 
     from nearer.algorithms.place import Placed
     from nearer.plotting import InteractiveMap
@@ -42,33 +43,6 @@ class Phase:
     n_comparisons: int
     n_rounds: int
     note: str = ""
-
-
-class People(Shown, np.ndarray):
-    """One row a person; a column by its name."""
-
-    @classmethod
-    def of(cls, columns: Mapping[str, NDArray[Any]]) -> People:
-        """A table of these columns."""
-        n = len(next(iter(columns.values())))
-        table = np.empty(n, dtype=[(name, column.dtype) for name, column in columns.items()])
-        for name, column in columns.items():
-            table[name] = column
-        return table.view(cls)
-
-    def __getitem__(self, key: Any) -> Any:
-        return np.asarray(self)[key]
-
-    def to_frame(self) -> Any:
-        """A pandas frame, one row a person."""
-        import pandas as pd  # noqa: PLC0415 - slow to import
-
-        return pd.DataFrame(np.asarray(self))
-
-    def _summary(self) -> list[str]:
-        flags, counts = np.unique(self["flag"][self["flag"] != ""], return_counts=True)
-        marked = (f"{count} {flag}" for flag, count in zip(flags, counts, strict=True))
-        return [amount(len(self), "person", "people"), *marked]
 
 
 @dataclass(frozen=True)
@@ -126,8 +100,8 @@ class Embedding(Shown):
     error_rate
         Share of answers that depart from the positions, by the weights that the fit gave them.
     people
-        A table, one row a person: id, n_trials, agreement, low, high, sensitivity, error, lapse,
-        bias, flag. Sensitivity is 1 for the median person, 0 for one who guesses, negative for one
+        A pandas frame, one row a person: id, n_trials, agreement, low, high, sensitivity, error,
+        lapse, bias, flag. Sensitivity is 1 for the median person, 0 for one who guesses, negative for one
         who contradicts; its standard error follows. Bias is towards what was shown first, in units
         of an answer's noise; nan where the sides are not known.
     weights
@@ -152,17 +126,13 @@ class Embedding(Shown):
     covariances: NDArray[np.float64] | None = field(default=None, repr=False)
     held_out: HeldOutAccuracy | None = None
     error_rate: float | None = None
-    people: NDArray[np.void] | None = field(default=None, repr=False)
+    people: DataFrame | None = None
     weights: NDArray[np.float64] | None = field(default=None, repr=False)
     names: tuple[Any, ...] | None = field(default=None, repr=False)
     dimension_low: int | None = None
     dimension_high: int | None = None
     chosen: bool = True
     details: dict[str, Any] = field(default_factory=dict, repr=False)
-
-    def __post_init__(self) -> None:
-        if self.people is not None:
-            object.__setattr__(self, "people", self.people.view(People))
 
     @property
     def dimension(self) -> int:
@@ -225,7 +195,7 @@ class Embedding(Shown):
         curve = self.details.get("curve_of_people")
         if curve is None or self.people is None:
             return posterior
-        row = self.people[at]
+        row = self.people.iloc[at]
         factor = np.ones(self.dimension) if self.weights is None else self.weights[at] ** 0.5
         return replace(
             posterior,

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from nearer import __version__
 from nearer.dimension import DimensionEstimate
-from nearer.embedding import Embedding, HeldOutAccuracy, People, Phase
+from nearer.embedding import Embedding, HeldOutAccuracy, Phase
 from nearer.errors import InvalidInput
 from nearer.files import as_path, read_numpy, write_bytes
 from nearer.fitting.heldout import Calibration
@@ -57,13 +57,14 @@ def save(embedding: Embedding, path: str | os.PathLike[str]) -> None:
     values = {f.name: getattr(embedding, f.name) for f in dataclasses.fields(embedding)}
     if embedding.names is not None:
         values["names"] = tuple(_plain_name(name) for name in embedding.names)
-    if embedding.people is not None:
-        columns = {name: embedding.people[name] for name in embedding.people.dtype.names or ()}
-        texts = {name: c.astype(str) for name, c in columns.items() if c.dtype.hasobject}
-        values["people"] = People.of(columns | texts)
     values["details"] = {k: v for k, v in embedding.details.items() if _is_storable(v)}
     if problem := next(_problems(values), ""):
         raise InvalidInput(f"{path}: not written, {problem}; dataclasses.replace mends a field")
+    if embedding.people is not None:
+        values["people"] = {
+            name: np.array(column.tolist(), dtype=str if column.dtype.kind == "O" else None)
+            for name, column in embedding.people.items()
+        }
     arrays: list[NDArray[Any]] = []
     try:
         tree = _encode(values, arrays)
@@ -91,6 +92,8 @@ def load(path: str | os.PathLike[str]) -> Embedding:
     >>> bool((again.positions == found.positions).all()), again.nearest(0, 1)
     (True, [1])
     """
+    import pandas as pd  # noqa: PLC0415 - slow to import
+
     arrays = read_numpy(path, "give a file that Embedding.save wrote")
     about = _header(path, arrays)
     members = (arrays[str(i)] for i in range(len(arrays) - 1) if str(i) in arrays)
@@ -98,6 +101,8 @@ def load(path: str | os.PathLike[str]) -> Embedding:
         raise InvalidInput(f"{path}: was changed after it had been saved; save it again")
     try:
         values = _decode(about["values"], arrays)
+        if values["people"] is not None:
+            values["people"] = pd.DataFrame(values["people"])
         if problem := next(_problems(values), ""):
             raise ValueError(problem)
         return Embedding(**values)

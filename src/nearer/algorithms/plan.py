@@ -224,7 +224,7 @@ def _people_like(
     lapse = np.full(count, posterior.curve.lapse)
     if pilot.people is not None and np.isfinite(pilot.people["sensitivity"]).all():
         who = rng.integers(len(pilot.people), size=count)
-        sensitivity, lapse = pilot.people["sensitivity"][who], pilot.people["lapse"][who]
+        sensitivity, lapse = pilot.people[["sensitivity", "lapse"]].to_numpy()[who].T
         if pilot.weights is not None:
             maps *= pilot.weights[who, None] ** 0.5
         between = pilot.details.get("between_people")

@@ -329,7 +329,7 @@ def _write(folder: Path, e: Embedding, figures: dict[str, Any], look: dict[str, 
 
 def _people_text(e: Embedding, people: Any) -> str:
     weights = () if e.weights is None else e.weights.T
-    names = list(people.dtype.names)
+    names = list(people)
     header = ["person", *names[1:], *(f"weight{k + 1}" for k in range(len(weights)))]
     columns = [*(people[name] for name in names), *weights]
     return files.table_text(header, zip(*columns, strict=True))

@@ -259,7 +259,7 @@ def _people(e: Embedding, table: Any) -> dict[str, Any]:
     weights = np.empty((len(table), 0)) if e.weights is None else e.weights
     rows = []
     for i in np.argsort(np.nan_to_num(table["agreement"], nan=2.0), kind="stable").tolist():
-        one = dict(zip(table.dtype.names, table[i].tolist(), strict=True))
+        one = table.iloc[i].to_dict()
         interval = (one["low"], one["high"]) if np.isfinite(one["agreement"]) else None
         numbers = [one["sensitivity"], one["lapse"], one["bias"], *weights[i].tolist()]
         texts = [f"{x:.2f}" if np.isfinite(x) else "" for x in numbers]
