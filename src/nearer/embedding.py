@@ -101,9 +101,9 @@ class Embedding(Shown):
         Share of answers that depart from the positions, by the weights that the fit gave them.
     people
         A pandas frame, one row a person: id, n_trials, agreement, low, high, sensitivity, error,
-        lapse, bias, flag. Sensitivity is 1 for the median person, 0 for one who guesses, negative for one
-        who contradicts; its standard error follows. Bias is towards what was shown first, in units
-        of an answer's noise; nan where the sides are not known.
+        lapse, bias, flag. Sensitivity is 1 for the median person, 0 for one who guesses, negative
+        for one who contradicts; its standard error follows. Bias is towards what was shown first,
+        in units of an answer's noise; nan where the sides are not known.
     weights
         ``(people, dimension)``: how much squared differences on each axis count for each person, in
         the order of `people`; their geometric mean is 1 on each axis. The axes are then those on

@@ -159,8 +159,11 @@ def read_numpy(
     try:
         if data.startswith(b"PK"):
             open_zip(path, data).close()  # refuses what is too large
-        arrays = np.load(io.BytesIO(data), allow_pickle=False)
-        return {"X": arrays} if isinstance(arrays, np.ndarray) else dict(arrays)
+        held = np.load(io.BytesIO(data), allow_pickle=False)
+        arrays = {"X": held} if isinstance(held, np.ndarray) else dict(held)
+        if not all(isinstance(array, np.ndarray) for array in arrays.values()):
+            raise ValueError("a member is no array")
+        return arrays
     except InvalidInput:
         raise
     except Exception as error:  # a damaged file makes NumPy, zipfile and zlib raise all kinds
