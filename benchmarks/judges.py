@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import nearer
-from benchmarks.harness import Cell, Rows, cell, grid, table
+from benchmarks.harness import Cell, Rows, cell, distinct, grid, median, pick, table
 from examples.stub_server import StubServer
 from nearer.asking.protocol import Strategy
 from nearer.fitting.belief import Belief
@@ -34,12 +34,7 @@ def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
     yield from grid("time", timed, in_flight=FLIGHTS)
     budgets, tries = (BUDGETS, 5) if full else (BUDGETS[:2], 2)
     yield from grid(
-        "calls",
-        quality,
-        budget=budgets,
-        chosen=(True, False),
-        order=("random", "fixed"),
-        seed=range(seeds or tries),
+        "calls", quality, budget=budgets, chosen=(True, False), seed=range(seeds or tries)
     )
     yield cell("kill", killed, seed=0)
 
@@ -63,11 +58,11 @@ def timed(in_flight: int) -> dict[str, float]:
     return {"seconds": seconds, "calls": server.n_calls, "most_at_once": server.most_at_once}
 
 
-def quality(budget: int, chosen: bool, order: str, seed: int) -> dict[str, float]:
+def quality(budget: int, chosen: bool, seed: int) -> dict[str, float]:
     """τ from a model that lapses and favours a position, a tenth of the time each."""
     X, at = _points(seed)
     with StubServer(at, bias=0.1, lapse=0.1, random_state=seed) as server:
-        judge = ChatJudge("stub", endpoint=server.url, key=None, order=order, random_state=seed)
+        judge = ChatJudge("stub", endpoint=server.url, key=None, random_state=seed)
         if chosen:
             strategy = nearer.adaptive(N, budget=budget, random_state=seed)
         else:
@@ -164,26 +159,13 @@ def page(rows: Rows, folder: Path) -> str:
         ),
         "\n## τ for so many calls, bias .1 and lapses .1\n",
     ]
-    groups: dict[tuple[object, ...], list[dict[str, float]]] = {}
-    for r in rows:
-        if r["part"] == "calls":
-            groups.setdefault((r["budget"], r["chosen"], r["order"]), []).append(r)
-    parts.append(
-        table(
-            ["calls", "questions", "order", "τ (median)", "position bias", "seeds"],
-            [
-                (
-                    budget,
-                    "chosen" if chosen else "random",
-                    order,
-                    f"{np.median([r['tau'] for r in some]):.3f}",
-                    f"{np.mean([r['bias'] for r in some]):+.3f}",
-                    len(some),
-                )
-                for (budget, chosen, order), some in groups.items()
-            ],
-        )
-    )
+    lines = []
+    for budget, chosen in distinct(pick(rows, "calls"), "budget", "chosen"):
+        some = pick(rows, "calls", budget=budget, chosen=chosen)
+        bias = f"{np.mean([r['bias'] for r in some]):+.3f}"
+        how = "chosen" if chosen else "random"
+        lines.append([budget, how, f"{median(some, 'tau'):.3f}", bias, len(some)])
+    parts.append(table(["calls", "questions", "τ (median)", "position bias", "seeds"], lines))
     parts.extend(_killed(r) for r in rows if r["part"] == "kill")
     return "\n".join(parts)
 
