@@ -1,10 +1,9 @@
 """Tuned numbers halved and doubled: comparisons, tau, right dimension.
 
 On families that were not used to set them: exact answers that are asked for, also with heavy tails,
-far clusters, repeated values, few places, a crowd in one of them and a thin axis; many dimensions,
-and data that none fits, or some all but fit; answers that may be wrong; and exact answers that are
-given, many and few. What changes nothing in any of them is not worth a number. The row "nothing,
-other seeds" says what chance alone changes.
+far clusters, repeated values, few places, a crowd in one of them and a thin axis; answers that may
+be wrong; and exact answers that are given, many and few. What changes nothing in any of them is not
+worth a number. The row "nothing, other seeds" says what chance alone changes.
 """
 
 from __future__ import annotations
@@ -64,8 +63,6 @@ NUMBERS = {
     },
     "few": {"fitting.initial": {"FEWEST": "answers a coordinate that may tell"}},
 }
-#: halved and doubled is what they lack of one
-SHARES: tuple[str, ...] = ()
 #: situation → family, dimensions, objects
 DATA = {
     "asked": (
@@ -82,8 +79,6 @@ DATA = {
         ("corners", 2, 60),
         ("thin", 3, 60),
     ),
-    "middle": (("laplace", 16, 500),),
-    "high": (("laplace", 30, 60), ("mixture", 20, 80), ("fading", 60, 80)),
     "doubtful": (("laplace", 2, 40), ("mixture", 3, 40)),
     "given": (("laplace", 2, 40), ("mixture", 3, 60)),
     "few": (("laplace", 2, 40), ("mixture", 3, 60)),
@@ -125,7 +120,6 @@ def points(family: str, n: int, d: int, seed: int) -> NDArray[np.float64]:
             rng.normal(size=(n, d)) + 100.0 * np.outer(np.arange(n) % 2 == 0, np.arange(d) == 0)
         ),
         "thin": lambda: rng.laplace(size=(n, d)) * ([1.0] * (d - 1) + [0.1]),
-        "fading": lambda: rng.laplace(size=(n, d)) * 0.9 ** np.arange(d),
         "repeated": lambda: rng.integers(12, size=(n, d)).astype(np.float64),
         "few places": lambda: rng.integers(5, size=(n, d)).astype(np.float64),
         "corners": lambda: rng.integers(2, size=(n, d)).astype(np.float64),
@@ -155,8 +149,6 @@ def _given(X: NDArray[np.float64], seed: int, each: int = 30) -> nearer.Embeddin
 
 RUNS: dict[str, Callable[[NDArray[np.float64], int], nearer.Embedding]] = {
     "asked": _asked,
-    "middle": _asked,
-    "high": _asked,
     "doubtful": _doubtful,
     "given": _given,
     "few": partial(_given, each=4),
@@ -171,7 +163,7 @@ def scaled(module: str, name: str, factor: float) -> Iterator[None]:
         return
     home = import_module(f"nearer.{module}")
     value = getattr(home, name)
-    new = 1 - (1 - value) * factor if name in SHARES and value < 1 else type(value)(value * factor)
+    new = type(value)(value * factor)
     homes = [home]
     if not name.startswith("_"):  # others have imported it
         nearby = [m for path, m in sys.modules.items() if path.startswith("nearer.")]
@@ -203,8 +195,6 @@ def page(rows: Rows, folder: Path) -> str:
 
 TITLES = {
     "asked": "Exact answers",
-    "middle": "Many dimensions that the rankings of some objects still show",
-    "high": "Data that no dimension fits",
     "doubtful": "Answers of which a tenth is wrong",
     "given": "Exact answers to random questions",
     "few": "… to few of them, four a coordinate",

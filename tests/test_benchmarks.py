@@ -151,6 +151,16 @@ def test_every_benchmark_lists_its_cells(name):
     assert isinstance(module.page([], Path()), str)
 
 
+def test_the_numbers_that_are_halved_and_doubled_exist():
+    from benchmarks.sensitivity import NUMBERS, scaled
+
+    for modules in NUMBERS.values():
+        for module, names in modules.items():
+            for name in names:
+                with scaled(module, name, 2.0):
+                    pass
+
+
 def test_a_replay_that_stopped_early_has_a_page_all_the_same(tmp_path):
     from benchmarks import study_replay
 
