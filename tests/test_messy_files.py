@@ -79,7 +79,7 @@ REFUSED = {
         table(rows=[*ROWS, ("ape", "left", "left", "bee"), ("left", "right", "right", "left")]),
         "line 5: has 4 fields where line 1 has 3; every row needs the same columns",
     ),
-    "slashes": (table("/"), "1 columns without a known header"),
+    "slashes": (table("/"), "columns 1 without a known header make no answer"),
     "number": (
         table(rows=[*ROWS, ("3", "ape", "bee")]),
         "line 5: object '3' is a whole number, but",

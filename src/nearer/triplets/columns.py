@@ -132,9 +132,9 @@ _FORMS = (
     Form("most-central", (*_TWO, "central"), "central", ("central", *_TWO)),
     Form("most-central", _THREE, "answer"),
     Form("most-central", _THREE, "chosen"),
-    Form("triplets", ("head", "near", "far"), "near", ("head", "near", "far")),
     Form("answers", ("head", "a", "b"), "chosen"),
     Form("answers", ("head", "a", "b"), "answer", ("head", "a", "b", "answer")),
+    Form("triplets", ("head", "near", "far"), "near", ("head", "near", "far")),
 )
 
 
@@ -200,21 +200,6 @@ def by_choice(
     return parts
 
 
-def _by_position(table: Table, kind: str, width: int) -> dict[str, int]:
-    """The parts of a table without header; ``kind`` may be ``"auto"``."""
-    meant = kind if kind != "auto" else "answers" if width == 4 else "triplets"
-    orders = sorted((f.order for f in _FORMS if f.kind == meant and f.order), key=len)
-    parts = next((order for order in orders if len(order) == width), None)
-    if parts is None:
-        raise table.unclear(
-            0,
-            f"{width} columns without a known header: {meant} need "
-            f"{' or '.join(', '.join(order) for order in orders)}; separate them by commas, tabs "
-            f"or semicolons, or say which is which: {_suggested(table, kind)}",
-        )
-    return {part: i for i, part in enumerate(parts)}
-
-
 def layout(table: Table, options: Options) -> tuple[Table, dict[str, int], Form]:
     """The table with its header split off, what its columns are, and their form."""
     may_be_named = table.has_header is None and options.header is not False
@@ -235,19 +220,25 @@ def layout(table: Table, options: Options) -> tuple[Table, dict[str, int], Form]
         known = known if set(options.columns) <= set(BESIDE) else beside
         known |= by_choice(options.columns, table.header, table.width)
     elif not table.header:
-        known = beside | _by_position(table, options.kind, names.count(""))
+        width = names.count("")
+        default = "answers" if width == 4 else "triplets"
+        meant = default if options.kind == "auto" else options.kind
+        orders = (form.order for form in _FORMS if form.kind == meant)
+        order = next((order for order in orders if len(order) == width), ())
+        known = beside | {part: i for i, part in enumerate(order)}
     form = _form_of(known, options.kind)
     if form is not None and form.said == "answer" and _has_no_head(table, known):
         for part, column in zip(_THREE, sorted(known.pop(x) for x in form.objects), strict=True):
             known[part] = column
         form = _form_of(known, options.kind)
     if form is None:
-        usual = sorted(_FORMS, key=lambda form: _KINDS.index(form.kind))
-        wanted = [" + ".join(f.parts) for f in usual if options.kind in ("auto", f.kind)]
+        fitting = [form for form in _FORMS if options.kind in ("auto", form.kind)]
+        wanted = dict.fromkeys(" + ".join(form.parts) for form in reversed(fitting))
+        there = ", ".join(table.header[:12]) or f"{table.width} without a known header"
         raise InvalidInput(
-            f"{table.name}: columns {', '.join(table.header[:12]) or list(range(table.width))} "
-            f"make no answer; needed are {'; or '.join(dict.fromkeys(wanted))}; or the fields of "
-            f"screens. Name them: {_suggested(table, options.kind)}"
+            f"{table.name}: columns {there} make no answer; needed are "
+            f"{'; or '.join(wanted)}; or the fields of screens. Separate them by "
+            f"commas, tabs or semicolons, or name them: {_suggested(table, options.kind)}"
         )
     return table, {p: known[p] for p in (*form.parts, *BESIDE) if p in known}, form
 
