@@ -38,28 +38,31 @@ _ASSET = re.compile(r"([0-9A-Z]{5})([0-9A-Z]{7})")
 _VERDICT = "whether the first is nearer"
 
 Numbers = NDArray[np.int64]
+Cells = NDArray[Any]
+Words = Sequence[str]
+Parts = Mapping[str, int]  # the column of each part of an answer
 
 
 class Choices(NamedTuple):
     """Choices as a source has them, one a row, before objects are numbered."""
 
     kind: str  # a task of `nearer.Trials`
-    objects: NDArray[Any]  # (t, m), of the task "near" the query first; shorter rows end in None
+    objects: Cells  # (t, m), of the task "near" the query first; shorter rows end in None
     chosen: Numbers  # for each object shown 0, or 1, or its place among the chosen
     parts: tuple[str, ...]  # what messages call the columns of `objects`
     ranked: bool = False  # whether the order of the chosen counts
     times: Floats | None = None  # (t,) how often each answer was given; None: once
 
 
-def choices_of_rows(
-    table: Table, parts: Mapping[str, int], form: Form, options: Options
-) -> Choices:
-    """The choices of a table with a column for each object.
+def choices_of(table: Table, parts: Parts, form: Form, options: Options) -> Choices:
+    """The choices of a table with a column for each object, or of screens.
 
     In a column that is called chosen, odd or central, numbers are objects where they can; in one
     that is called an answer they may also be places or verdicts, and in one without a name, or that
     the user calls an answer, only verdicts.
     """
+    if form.kind == "screens":
+        return _of_screens(table, form, options)
     columns = [table.frame.iloc[:, parts[part]] for part in form.objects]
     if all(column.dtype.kind in "iu" for column in columns):  # texts of numbers are slow to make
         objects = np.column_stack([column.to_numpy() for column in columns])
@@ -104,30 +107,28 @@ def choices_of_rows(
     return Choices(kind, objects, one, form.objects, times=times if is_count else None)
 
 
-def _decided(said: Sequence[str], objects: NDArray[Any]) -> list[str]:
+def _decided(said: Words, objects: Cells) -> list[str]:
     """What was said, "" where it is a word for "nobody decided" and none of the objects."""
     strange = {word for word in set(said) if word.lower() in _UNDECIDED or word in EMPTY}
     strange -= set(objects.astype(str).ravel().tolist()) if strange else set()
     return ["" if word in strange else word for word in said]
 
 
-def _plain(values: NDArray[Any] | Sequence[str]) -> NDArray[Any]:
+def _plain(values: Cells | Sequence[str]) -> Cells:
     """Texts to compare; whole numbers beside gaps end in .0, as pandas writes them."""
     array = np.asarray(values)
     texts = [text if text is None else str(text).removesuffix(".0") for text in array.ravel()]
     return np.array(texts, dtype=object).reshape(array.shape)
 
 
-def _reading(alternatives: NDArray[Any], words: NDArray[Any], said: Sequence[str]) -> Numbers:
+def _reading(alternatives: Cells, words: Cells, said: Words) -> Numbers:
     """Which of ``(t, m)`` or ``(m,)`` alternatives each word is; m is nothing, −1 unexplained."""
     explains = np.asarray(alternatives == words[:, None], dtype=np.bool_)
     which = np.where(explains.any(axis=1), explains.argmax(axis=1), -1)
     return np.where(np.array(said, dtype=object) == "", explains.shape[1], which)
 
 
-def _by_name(
-    shown: NDArray[Any], said: Sequence[str], columns: Sequence[str]
-) -> dict[str, Numbers]:
+def _by_name(shown: Cells, said: Words, columns: Words) -> dict[str, Numbers]:
     """What was chosen, named by itself or by its column."""
     named = np.array([plain_word(word) for word in said], dtype=object)
     called = np.array([name or None for name in columns], dtype=object)
@@ -137,9 +138,7 @@ def _by_name(
     }
 
 
-def _by_place(
-    shown: NDArray[Any], said: Sequence[str], firsts: Sequence[int]
-) -> dict[str, Numbers]:
+def _by_place(shown: Cells, said: Words, firsts: Sequence[int]) -> dict[str, Numbers]:
     """What was chosen, by its place among the shown, counted from each of `firsts`."""
     numbers = np.array([int(w) if w.isdecimal() else -1 for w in map(str, _plain(said))])
     places = np.where(shown == np.array(None), -9, np.arange(shown.shape[1]))
@@ -148,7 +147,7 @@ def _by_place(
     }
 
 
-def _verdicts(said: Sequence[str]) -> tuple[Numbers, Floats]:
+def _verdicts(said: Words) -> tuple[Numbers, Floats]:
     """Which of two was nearer, by yes and no, and how many times.
 
     Numbers are 1 and 0, or counts where at least one is below 0; then 0 is undecided.
@@ -165,12 +164,7 @@ def _verdicts(said: Sequence[str]) -> tuple[Numbers, Floats]:
 
 
 def _only_reading(
-    table: Table,
-    readings: Mapping[str, Numbers],
-    said: Sequence[str],
-    shown: NDArray[Any],
-    *,
-    ask: bool,
+    table: Table, readings: Mapping[str, Numbers], said: Words, shown: Cells, *, ask: bool
 ) -> Numbers:
     """The reading that explains all rows; refused where none does, or two disagree."""
     complete = {what: which for what, which in readings.items() if (which >= 0).all()}
@@ -194,7 +188,7 @@ def _only_reading(
     return which
 
 
-def _not_shown(said: str, shown: Sequence[str]) -> str:
+def _not_shown(said: str, shown: Words) -> str:
     """What messages about an answer that cannot be read say."""
     return (
         f"{said!r} was chosen but not shown; shown were {', '.join(shown)}; an answer is one of "
@@ -252,7 +246,7 @@ def with_screens(table: Table, fields: tuple[str, ...]) -> tuple[Table, list[int
     return replace(table, frame=frame), pages
 
 
-def choices_of_screens(table: Table, form: Form, options: Options) -> Choices:
+def _of_screens(table: Table, form: Form, options: Options) -> Choices:
     """Choices from a table whose last column are screens."""
     screens: list[Screen] = table.frame.iloc[:, -1].tolist()
     tool, kind, first = form.objects[0], options.kind, options.first
@@ -319,7 +313,7 @@ def _refuse_words_of_the_question(table: Table, screens: Sequence[Screen]) -> No
         )
 
 
-def _by_number(objects: NDArray[Any]) -> NDArray[Any]:
+def _by_number(objects: Cells) -> Cells:
     """Stimuli by their numbers, where all are assets of one set as psiz calls them."""
     names = {x for x in objects.ravel() if x is not None}
     assets = [_ASSET.fullmatch(name) for name in names]

@@ -26,7 +26,7 @@ from nearer.checks import amount
 from nearer.errors import BadRow, DroppedRows, InvalidInput
 from nearer.questions import MAX_OBJECTS, Floats, Objects
 from nearer.trials import Trials, Triplets, examine
-from nearer.triplets.choices import Choices, choices_of_rows, choices_of_screens, with_screens
+from nearer.triplets.choices import Choices, Parts, choices_of, with_screens
 from nearer.triplets.columns import (
     Form,
     Options,
@@ -205,9 +205,7 @@ def _read(path: Any, options: Options) -> Triplets:
 # --- what the rows say ----------------------------------------------------------------------------
 
 
-def _without_excluded(
-    table: Table, parts: Mapping[str, int], left_out: dict[str, list[int]]
-) -> Table:
+def _without_excluded(table: Table, parts: Parts, left_out: dict[str, list[int]]) -> Table:
     """The table without rows that are marked as excluded or as taken back."""
     columns = [table.column(parts[part]) for part in ("excluded", "taken_back") if part in parts]
     yes = ("1", "1.0", "true", "yes")
@@ -223,17 +221,13 @@ def _without_excluded(
 
 
 def _trials(
-    table: Table, parts: Mapping[str, int], form: Form, options: Options
+    table: Table, parts: Parts, form: Form, options: Options
 ) -> tuple[Trials, dict[str, Any]]:
     """The trials of a table, and what the report says of them.
 
     What nobody decided is about a tie on a screen, and no answer in a table of triplets.
     """
-    are_screens = form.kind == "screens"
-    if are_screens:
-        written = choices_of_screens(table, form, options)
-    else:
-        written = choices_of_rows(table, parts, form, options)
+    are_screens, written = form.kind == "screens", choices_of(table, parts, form, options)
     decided = np.asarray((written.chosen > 0).any(axis=1))
     kept = decided | are_screens
     numbers, labels, are_numbers = _numbers(table, written, kept, options)
@@ -260,13 +254,10 @@ def _trials(
             names = tuple(range(len(labels)))  # whole numbers of a frame stay whole numbers
         elif int(objects.max(initial=-1)) + 1 == len(labels):
             names = None
-    if written.kind == "near":
-        query, shown = objects[:, 0], objects[:, 1:]
-    else:
-        query, shown = np.full(len(objects), -1), objects
-    also |= {"ranked": written.ranked, "names": names}
-    trials = Trials(written.kind, query, shown, written.chosen[good], **also)
-    return trials, known | beside
+    if written.kind != "near":
+        objects = np.insert(objects, 0, -1, axis=1)
+    also |= {"chosen": written.chosen[good], "ranked": written.ranked, "names": names}
+    return Trials(written.kind, objects[:, 0], objects[:, 1:], **also), known | beside
 
 
 def _numbers(
@@ -363,7 +354,7 @@ def _named_beside(
 
 
 def _beside(
-    table: Table, parts: Mapping[str, int], good: NDArray[np.bool_]
+    table: Table, parts: Parts, good: NDArray[np.bool_]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Who answered, how long it took and how much it counts; and what the report says of it."""
     also: dict[str, Any] = {}
