@@ -3,9 +3,8 @@
 Answers are kept by their *place in the run*, the round and the row in it, and not by question,
 because a strategy may ask a question twice on purpose. The journal also holds the seed, the method,
 its options and the version, so that the same call makes the same strategy again, which asks the
-same questions in the same places. Those in the journal are answered from it and the others by the
-oracle: the call gives the result that it would have given without an interruption, and nothing is
-paid for twice. What changes no question, such as a larger budget, may change from call to call.
+same questions in the same places. What changes no question, such as a larger budget, may change
+from call to call.
 
 A journal is an SQLite database. All answers that have arrived by the time of writing go into one
 transaction, which ends when the disk is synchronised, so that a process killed at any moment loses
@@ -36,7 +35,7 @@ from nearer.questions import Floats, Objects, Questions, Said, answered, unsure_
 from nearer.trials import Trials, Triplets
 
 FORMAT = 1
-_MARK = 0x6E656172  # "near": how an SQLite file says whose it is
+_MARK = int.from_bytes(b"near")  # how an SQLite file says whose it is
 #: options that may differ from call to call: they say when to stop, or what to keep
 FREE = ("budget", "quality", "keep_triplets", "begun_with")
 
@@ -79,21 +78,13 @@ class Call:
 
 
 class Journal:
-    """The answers of one run.
-
-    Parameters
-    ----------
-    path
-        The file; it is made if there is none.
-    """
+    """The answers of one run, in a file that is made if there is none."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self._name = str(path)
         self.header: dict[str, Any] = {}
-        self.spent = 0.0
-        self.calls = 0
-        self._length = 0
+        self.spent, self.calls, self._length = 0.0, 0, 0
         self._lock = _lock(self.path)
         try:
             self._db = _connect(self.path)
@@ -160,28 +151,19 @@ class Journal:
 
     def known(self, number: int, questions: Questions) -> tuple[Questions, Said]:
         """The rows of a round that have answers in the journal, and these answers."""
-        stored = list(self.stored(number))
-        if not stored:
-            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_)
-        rows = np.array([row for row, *_ in stored], dtype=np.int64)
-        asked = np.array([question for _, question, *_ in stored], dtype=np.int64)
-        here = rows < len(questions)
-        same = np.zeros(len(rows), dtype=np.bool_)
-        if asked.shape[1] == questions.shape[1]:
-            same[here] = (questions[rows[here]] == asked[here]).all(axis=1)
+        stored, asked = list(self.stored(number)), questions.tolist()
+        for row, question, *_ in stored:
+            now = asked[row] if row < len(asked) else "nothing"
+            if question != now:
+                raise self._refused(f"question {row} of round {number} was {question} and is {now}")
         later = "SELECT EXISTS (SELECT 1 FROM answers WHERE round = ?)"
         ended = self._db.execute(later, (number + 1,)).fetchone()[0]  # all questions were answered
-        if not same.all():
-            i = int(np.argmin(same))
-            now = questions[rows[i]].tolist() if here[i] else "nothing"
+        if ended and len(stored) < len(questions):
             raise self._refused(
-                f"question {rows[i]} of round {number} was {asked[i].tolist()} and is {now}"
+                f"round {number} had {len(stored)} questions and has {len(questions)}"
             )
-        if ended and len(rows) < len(questions):
-            raise self._refused(
-                f"round {number} had {len(rows)} questions and has {len(questions)}"
-            )
-        return rows, _read_answers([answer for _, _, answer, _ in stored], asked)
+        rows = np.array([row for row, *_ in stored], dtype=np.int64)
+        return rows, _read_answers([answer for _, _, answer, _ in stored], questions[rows])
 
     def write(self, number: int, calls: list[Call]) -> None:
         """Keep answers of a round; those of a file are on the disk when this returns."""
@@ -315,9 +297,10 @@ def _whole(name: str) -> Iterator[None]:
 
 def _read_answers(said: list[Any], questions: Questions) -> Said:
     """Stored answers in the form used inside."""
-    unsure = np.nan if questions.shape[1] == 3 else [np.nan] * (questions.shape[1] - 1)
+    m, width = questions.shape
+    unsure = np.nan if width == 3 else [np.nan] * (width - 1)
     values = np.array([unsure if x is None else x for x in said], dtype=np.float64)
-    return as_answers(values, questions)
+    return as_answers(values.reshape(m if width == 3 else (m, width - 1)), questions)
 
 
 def load_journal(path: str | os.PathLike[str]) -> Triplets:

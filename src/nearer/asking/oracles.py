@@ -1,23 +1,16 @@
 """Oracles: points, distances, recorded triplets, noise over any of them, and simulated people.
 
-Any callable from ``(m, 3)`` questions to ``(m,)`` booleans is an oracle; these are the ones that
-come with the library. They answer screens, too, and choose the `choose` objects that cost least:
-with a query, an object costs its distance from the query; without one (query −1) the odd one out is
-wanted, and an object costs minus the sum of its distances to the others shown.
-
-*Ties.* Two objects at the same distance from a head are put in the order of their numbers. That is
-a total order, so a sort never loops and never contradicts itself, whatever is duplicated.
+They answer screens, too, and choose the `choose` objects that cost least: with a query, an object
+costs its distance from the query; without one (query −1) the odd one out is wanted, and an object
+costs minus the sum of its distances to the others shown. Two objects at the same distance are put
+in the order of their numbers: a total order, so that a sort never contradicts itself.
 
 *People.* A person with reliability r who looks at the question says "a" with probability
 1/(1 + exp(−r (δ_b − δ_a)/scale)), δ the distances from the head: the psychometric curve. With
-probability `lapse` the person does not look and says "a" with probability `side`. A person of
-negative reliability answers the opposite question. On a screen a person chooses what costs least
-after each cost, over the scale and times r, has lost a Gumbel variable: with one to choose, a
-softmax. `NoisyOracle` is the other model, a wrong answer at a rate that does not depend on the
-question.
-
-*Noise* is ``"fixed"``, if a question gets the same answer whenever it is asked, mirrored or not, in
-any order and any round; or ``"fresh"``, if every asking of it is another draw.
+probability `lapse` the person does not look and says "a" with probability `side`. On a screen a
+person chooses what costs least after each cost, over the scale and times r, has lost a Gumbel
+variable: with one to choose, a softmax. `NoisyOracle` is the other model, a wrong answer at a rate
+that does not depend on the question.
 """
 
 from __future__ import annotations

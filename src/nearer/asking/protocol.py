@@ -236,7 +236,7 @@ def limited(strategy: Strategy[T], budget: int) -> Strategy[T]:
             left -= len(questions)
             return (yield questions)
         part, left = questions[:left], 0
-        answers = (yield part) if len(part) else no_answers(questions)
+        answers = (yield part) if len(part) else np.empty(_shape(part), dtype=np.bool_)
         raise BudgetSpent(budget, answers)
 
     return wrapped(strategy, answer)
@@ -458,36 +458,27 @@ class RoundAnswers:
     def __init__(self, questions: Questions) -> None:
         self.questions = questions
         self.known = np.zeros(len(questions), dtype=np.bool_)
-        self._values: Said | None = None
+        self._values = np.full(_shape(questions), np.nan)
 
     def fill(self, rows: Questions, answers: Said) -> None:
         """Put in the answers of these rows."""
-        if not len(rows):
-            return
         self.known[rows] = True
-        if len(rows) == len(self.known) and (np.diff(rows) == 1).all():
-            self._values = answers
-            return
-        if self._values is None:
-            self._values = np.full((len(self.known), *answers.shape[1:]), np.nan)
         self._values[rows] = np.ma.filled(np.ma.asarray(answers).astype(np.float64), np.nan)
 
     def open_rows(self) -> tuple[Objects, Questions]:
         """The rows that have no answer yet, and their questions."""
         rows = np.flatnonzero(~self.known)
-        return rows, self.questions if len(rows) == len(self.known) else self.questions[rows]
+        return rows, self.questions[rows]
 
     def first(self, count: int | None = None) -> Said:
         """The answers of the first `count` rows, in the form used inside."""
-        if self._values is None:
-            return no_answers(self.questions)
         return as_answers(self._values[:count], self.questions[:count])
 
 
-def no_answers(questions: Questions) -> Answers:
-    """Answers to none of these questions."""
-    width = questions.shape[1]
-    return np.empty(0 if width == 3 else (0, width - 1), dtype=np.bool_)
+def _shape(questions: Questions) -> tuple[int, ...]:
+    """The shape of answers: one for each comparison, a row of them for each screen."""
+    m, width = questions.shape
+    return (m,) if width == 3 else (m, width - 1)
 
 
 def as_answers(said: Any, questions: Questions) -> Said:
@@ -495,29 +486,28 @@ def as_answers(said: Any, questions: Questions) -> Said:
 
     "Don't know" (None, NaN, masked) is masked; numbers from 0 to 1 say how much speaks for a.
     """
-    array: Said = _as_array(said, questions)
+    array = _as_array(said, _shape(questions))
+    masked = np.ma.getmaskarray(said) if isinstance(said, np.ma.MaskedArray) else np.False_
     if array.dtype == np.bool_ and not isinstance(said, np.ma.MaskedArray):
         return array
-    if array.dtype.kind not in "bfO":
+    if array.dtype == object:
+        array = np.array([_as_number(x) for x in array.ravel()]).reshape(array.shape)
+    elif array.dtype.kind not in "bf":
         example = array.ravel()[0].item() if array.size else None
         raise OracleError(
             f"answers are {array.dtype} ({example!r}, …): they must be booleans, True where a is "
             "nearer; None for don't know; or numbers with a point from 0.0 to 1.0, how much speaks "
             "for a. Convert 0 and 1 with .astype(bool)"
         )
-    if array.dtype == object:
-        array = np.array([_as_number(x) for x in array.ravel()]).reshape(array.shape)
     p = array.astype(np.float64)
-    unsure = np.ma.getmaskarray(said) if isinstance(said, np.ma.MaskedArray) else np.False_
-    unsure = unsure | np.isnan(p)
+    unsure = masked | np.isnan(p)
     p[unsure] = 0.5
-    if ((p < 0) | (p > 1)).any():
+    if len(wrong := p[(p < 0) | (p > 1)]):
         raise OracleError(
-            f"an answer is {p[(p < 0) | (p > 1)][0]}: a graded answer must be from 0.0 to 1.0, how "
-            "much speaks for a"
+            f"an answer is {wrong[0]}: a graded answer must be from 0.0 to 1.0, how much speaks "
+            "for a"
         )
-    certain = ((p == 0) | (p == 1) | unsure).all()
-    data = p > 0 if certain else p
+    data = p > 0 if ((p == 0) | (p == 1) | unsure).all() else p
     return np.ma.MaskedArray(data, mask=unsure) if unsure.any() else data
 
 
@@ -529,25 +519,23 @@ def partly_known(answers: Said, known: Answers) -> Said:
     return np.ma.MaskedArray(answers, mask=mask)
 
 
-def _as_array(said: Any, questions: Questions) -> Said:
+def _as_array(said: Any, shape: tuple[int, ...]) -> Said:
     """One element for each comparison, one row for each screen; None stands for a whole row."""
-    m, width = questions.shape
-    shape = (m,) if width == 3 else (m, width - 1)
-    if width > 3 and isinstance(said, Sequence) and any(row is None for row in said):
-        said = [[None] * (width - 1) if row is None else list(row) for row in said]
+    if len(shape) == 2 and isinstance(said, Sequence) and any(row is None for row in said):
+        said = [[None] * shape[1] if row is None else list(row) for row in said]
     try:
         array = np.asarray(said)
     except ValueError:  # rows of different lengths
         array = np.array([*said, None], dtype=object)[:-1]
     if array.ndim == 0:  # most often a forgotten `return`
         raise OracleError(
-            f"the oracle returned {said!r:.80} for {m} questions: it must return one answer for "
-            f"each, a list or an array of shape {shape}"
+            f"the oracle returned {said!r:.80} for {shape[0]} questions: it must return one answer "
+            f"for each, a list or an array of shape {shape}"
         )
     if array.shape != shape:
         raise OracleError(
-            f"answers of shape {array.shape} for {m} questions: there must be one answer for each, "
-            f"an array of shape {shape}"
+            f"answers of shape {array.shape} for {shape[0]} questions: there must be one answer "
+            f"for each, an array of shape {shape}"
         )
     return array
 
