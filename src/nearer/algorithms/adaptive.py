@@ -1,21 +1,9 @@
-r"""`nearer.adaptive`: positions and dimension from as few comparisons as they take.
+"""`nearer.adaptive`: positions and dimension from as few comparisons as they take.
 
-A few random questions an object come first. Then one loop: the posterior of the positions given all
-answers (`nearer.fitting.belief`), the questions whose answers are expected to tell most about them
-(`nearer.algorithms.choose_questions`), and a new fit, until Kendall's τ is expected to be
-`quality`, or the limit is reached. Exact answers are noisy answers without noise: how far answers
-can be trusted is inferred from them, like the dimension.
-
-*Rounds.* A round is as large as there are objects, or a share of the answers so far, so that the
-number of rounds grows with the logarithm of the number of answers.
-
-*The limit* without a budget. Positions in d dimensions hold about d·log2 n bits an object, and no
-answer carries more than the capacity of a channel with as many errors. So at most
-2·(d + 1)·n·log2 n comparisons are asked for each bit of that capacity, with d counted up to seven:
-where answers ask for more and more dimensions, none may fit.
-
-*Many objects.* Of more than `TOGETHER` a random core is treated so, and the others are placed among
-it, side by side.
+docs/adaptive.md tells the method: random questions first, then in each round the questions that
+tell most given the posterior (`nearer.fitting.belief`, `nearer.algorithms.choose_questions`), until
+Kendall's τ is expected to be `quality`, or a limit is reached. Of more than `TOGETHER` objects a
+random core is treated so, and the others are placed among it, side by side.
 """
 
 from __future__ import annotations

@@ -96,11 +96,8 @@ class Basis:
         return np.stack(columns, axis=1) if columns else np.empty((self.n_objects, 0))
 
     def __repr__(self) -> str:
-        return (
-            f"Basis(dimension={self.dimension}, n_objects={self.n_objects}, "
-            f"n_comparisons={self.n_comparisons}, n_rounds={self.n_rounds}, "
-            f"stopped={self.stopped!r})"
-        )
+        shown = ("dimension", "n_objects", "n_comparisons", "n_rounds", "stopped")
+        return f"Basis({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
 
 @repeatable

@@ -1,20 +1,17 @@
-r"""Choose the questions, comparisons or screens, whose answers tell most about the positions.
+"""Choose the questions, comparisons or screens, whose answers tell most about the positions.
 
-*Comparisons* are drawn with probability proportional to (F·v)², F the Fisher information that an
-answer carries about the margin and v the margin's variance under the posterior: to first order
-F·v/2 is what the answer tells about the positions, in nats (docs/adaptive.md). *Drawing* questions,
-rather than taking the best, keeps the many questions of a round from all asking the same thing.
+docs/adaptive.md gives the information F·v of a comparison. *Drawing* questions in proportion to its
+square, rather than taking the best, keeps the many questions of a round from all asking the same
+thing. Screens with a query are built object by object from a pool drawn at random: each time the
+one that adds most to ½ tr(J·Cov(u)), the same information (`nearer._kernels.screens`). Pools that
+differ do what drawing does for comparisons: for screens of 8 and of 16 among 60 objects, trying
+several queries for each, or counting what the round before it will have told, was no better.
 
-*Screens* with a query are built object by object from a pool drawn at random: each time the one
-that adds most to ½ tr(J·Cov(u)), the same information (`nearer._kernels.screens`). Queries go round
-robin. Pools that differ do what drawing does for comparisons: for screens of 8 and of 16 among 60
-objects, trying several queries for each, or counting what the round before it will have told, was
-no better. Without a query, sets are drawn, and drawn again like comparisons.
-
-One question in ten is random, as are the first: what the fit predicts about those before it sees
-their answers is an honest test of it. Choosing by positions that are mostly guesses gains little:
-of 100 simulated objects, after 94 screens of 4 of 16, τ was .44 where each object was on 3 random
-screens first, .46 with 8 or 12, .42 with random screens only, each the mean of eight runs ± .02.
+Random questions, which are among those of every round, are predicted before their answers are seen:
+an honest test of the fit. The first are all random, since choosing by positions that are mostly
+guesses gains little: of 100 simulated objects, after 94 screens of 4 of 16, τ was .44 where each
+object was on 3 random screens first, .46 with 8 or 12, .42 with random screens only, each the mean
+of eight runs ± .02.
 
 *How many.* An answer of which a share ε is wrong carries at most the capacity of such a channel,
 c = 1 + ε log2 ε + (1 − ε) log2(1 − ε) bits. Positions of n objects in d dimensions that can be told

@@ -2,19 +2,15 @@
 
 Rankings are a ``(k, n)`` integer array, one row for each head in P: ``rankings[i, x]`` objects are
 nearer to head i than x. Ranks are free of ties. docs/geometry.md says what the notions mean;
-Eq. 3–4 of the paper define the hull estimate, its Theorem 1 says that an object above another is
-outside the hull of P, and Theorem 2 that false positives are near the boundary of the hull.
-
-Read as vectors of ranks to be kept small, "p is above q" says that q dominates p, and the hull
-estimate is the set of non-dominated vectors, the Pareto front: a sweep for two rankings, the
-algorithms of the multi-objective literature (`moocore`) for more. An object can be above no more
-members than lie below it in any single ranking, which bounds the search for the object above most.
+Eq. 3–4 of the paper define the hull estimate. Read as vectors of ranks to be kept small, "p is
+above q" says that q dominates p, and the hull estimate is the Pareto front: a sweep for two
+rankings, the algorithms of the multi-objective literature (`moocore`) for more.
 
 An *axis* is the hull estimate of its two endpoints, a staircase: sorted by rising distance from one
-endpoint, the distance from the other falls. That is the *order-consistent* property of the paper,
-and it makes every lens an interval: of an axis in order, the members no farther from the first
-endpoint than x are a beginning, those no farther from the last endpoint are an end, and the lens
-under x is where the two overlap.
+endpoint, the distance from the other falls (*order-consistent* in the paper). So every lens is an
+interval: of an axis in order, the members no farther from the first endpoint than x are a
+beginning, those no farther from the last endpoint are an end, and the lens under x is where the two
+overlap.
 """
 
 from __future__ import annotations

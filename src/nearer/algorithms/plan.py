@@ -1,15 +1,10 @@
 """How many answers a map needs, and which task gives most for people's time.
 
-*Forecast.* What `nearer.embed` is expected to ask, from the formula of its limit and measured
-figures (`nearer.algorithms.choose_questions`).
-
 *Simulation.* Objects are drawn from a Gaussian in the wanted dimension, people answer by a
 psychometric curve whose scale makes the wanted share of answers to random questions wrong, and the
-questions are those that `nearer.adaptive` chooses. The fit is then asked random questions that it
-has not seen, and its predictions are compared with the truth and with what people say. Studies of
-several sizes, and of several tasks, are about the same objects, so that their differences are known
-better than their figures. Tasks are compared in the same time: a screen takes as long as people
-took who were recorded (`nearer.Pace`).
+questions are those that `nearer.adaptive` chooses. The fit's predictions of random questions are
+compared with the truth and with what people say. Studies of several sizes, and of several tasks,
+are about the same objects, so that their differences are known better than their figures.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial, wraps
@@ -53,9 +54,6 @@ Oracle = Callable[[Questions], Answers]
 
 _MOST_REFUSALS = 100  # rounds without budget after which a strategy is taken to loop
 _SEED = "random_state"
-
-
-# --- strategies and their wrappers ---------------------------------------------------------------
 
 
 class _Strategy(Generator[Questions, Answers, T]):
@@ -259,21 +257,7 @@ def renumbered(strategy: Strategy[T], objects: Objects) -> Strategy[T]:
     return wrapped(strategy, answer)
 
 
-@dataclass
-class Ties:
-    """Counts of "don't know": questions asked again, and those decided by number."""
-
-    n_again: int = 0
-    n_broken: int = 0
-
-    def __str__(self) -> str:
-        return (
-            f"{self.n_again} questions were asked again after an answer of don't know; "
-            f"{self.n_broken} stayed open and went to the object of the lower number"
-        )
-
-
-def forced_choice(strategy: Strategy[T], ties: Ties | None = None) -> Strategy[T]:
+def forced_choice(strategy: Strategy[T], ties: Counter[str] | None = None) -> Strategy[T]:
     """Give a strategy plain booleans: "don't know" is asked again, then decided by number.
 
     Parameters
@@ -281,18 +265,19 @@ def forced_choice(strategy: Strategy[T], ties: Ties | None = None) -> Strategy[T
     strategy
         A strategy that needs every answer, such as a sort.
     ties
-        Counts what was asked again and what stayed open.
+        Counts questions that were asked ``"again"``, and those ``"broken"`` since they stayed open.
 
     Examples
     --------
     >>> import nearer, numpy as np
-    >>> ties = Ties()
+    >>> from collections import Counter
+    >>> ties = Counter()
     >>> shrug = lambda questions: [None] * len(questions)
     >>> ranking = nearer.run(forced_choice(nearer.rank_objects(0, 4, random_state=0), ties), shrug)
-    >>> ranking, ties.n_broken > 0
+    >>> ranking, ties["broken"] > 0
     (array([0, 1, 2, 3]), True)
     """
-    ties = Ties() if ties is None else ties
+    ties = Counter() if ties is None else ties
 
     def answer(questions: Questions) -> Strategy[Answers]:
         try:
@@ -304,7 +289,7 @@ def forced_choice(strategy: Strategy[T], ties: Ties | None = None) -> Strategy[T
             unsure = unsure_rows(answers)
             if not len(unsure):
                 break
-            ties.n_again += len(unsure)
+            ties["again"] += len(unsure)
             try:
                 answers[unsure] = yield questions[unsure]
             except BudgetSpent as spent:
@@ -315,13 +300,13 @@ def forced_choice(strategy: Strategy[T], ties: Ties | None = None) -> Strategy[T
     return _Strategy(_drive(strategy, answer))
 
 
-def _settled(questions: Questions, answers: Answers, ties: Ties) -> Answers:
+def _settled(questions: Questions, answers: Answers, ties: Counter[str]) -> Answers:
     """Plain booleans: graded answers by the likelier side, open ones by number."""
     if answers.dtype == np.bool_ and not isinstance(answers, np.ma.MaskedArray):
         return answers
     unsure = unsure_rows(answers)
     p = np.ma.filled(answers.astype(np.float64), 0.5)
-    ties.n_broken += len(unsure)
+    ties["broken"] += len(unsure)
     if p.ndim == 1:
         return np.asarray((p > 0.5) | ((p == 0.5) & (questions[:, 1] < questions[:, 2])))
     chosen = p > 0.5
@@ -417,9 +402,6 @@ def describe(value: Any) -> Any:
     if callable(value):
         return f"function {getattr(value, '__qualname__', type(value).__qualname__)}"
     return type(value).__qualname__
-
-
-# --- answers -------------------------------------------------------------------------------------
 
 
 class PricedAnswers(list[Any]):
@@ -552,9 +534,6 @@ def _as_number(answer: Any) -> float:
     )
 
 
-# --- the order of options ------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Shown:
     """A question as it is shown: a and b are exchanged if `swapped`."""
@@ -598,9 +577,6 @@ class OptionOrder:
         drawn = hashlib.blake2b(f"{self._seed} {times} {key}".encode(), digest_size=1).digest()[0]
         swapped = bool(drawn & 1) ^ (str(a) > str(b))
         return Shown(head, b, a, True) if swapped else Shown(head, a, b)
-
-
-# --- records -------------------------------------------------------------------------------------
 
 
 class Record:

@@ -30,6 +30,7 @@ import secrets
 import threading
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Coroutine, Generator, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Executor, Future, InvalidStateError
 from contextlib import closing, contextmanager, suppress
@@ -48,7 +49,6 @@ from nearer.asking.protocol import (
     Repeatable,
     RoundAnswers,
     Strategy,
-    Ties,
     as_answers,
     forced_choice,
     limited,
@@ -178,7 +178,7 @@ def run(
         raise InvalidInput("memory= and journal= are both given: a journal remembers; give one")
     names = None if objects is None else as_names(list(objects))[1]
     identity = {**getattr(oracle, "about", {}), **(about or {})}
-    ties = Ties()
+    ties = Counter[str]()
     with open_journal(strategy, journal, names, identity) as (made, book):
         inner = made if takes_uncertain(made) else forced_choice(made, ties)
         if memory is not None:
@@ -192,8 +192,12 @@ def run(
         with closing(_Caller(oracle, how)) as caller:
             dispatcher = _Dispatcher(caller, _Costs(how, book), called, book, progress, how)
             result = dispatcher.drive(inner)
-    if ties.n_broken:
-        warnings.warn(str(ties), AnswersWarning, stacklevel=2)
+    if ties["broken"]:
+        text = (
+            f"{ties['again']} questions were asked again after an answer of don't know; "
+            f"{ties['broken']} stayed open and went to the object of the lower number"
+        )
+        warnings.warn(text, AnswersWarning, stacklevel=2)
     return _with_details(result, names, dispatcher, ties, oracle)
 
 
@@ -243,7 +247,7 @@ def open_journal(
 
 
 def _with_details(
-    result: T, names: Names | None, dispatcher: _Dispatcher, ties: Ties, oracle: Any
+    result: T, names: Names | None, dispatcher: _Dispatcher, ties: Counter[str], oracle: Any
 ) -> T:
     """The result with the names of objects, the number of uncertain answers, the judge's report."""
     if not is_dataclass(result) or not isinstance(getattr(result, "details", None), dict):
@@ -251,15 +255,12 @@ def _with_details(
     details = dict(result.details)  # type: ignore[union-attr]
     if dispatcher.n_unsure:
         details["n_unsure"] = dispatcher.n_unsure
-    if ties.n_broken:
-        details["n_ties_broken"] = ties.n_broken
+    if ties["broken"]:
+        details["n_ties_broken"] = ties["broken"]
     if callable(getattr(oracle, "report", None)):
         details["judge"] = oracle.report()
     known = {} if names is None else {"names": names.objects}
     return replace(result, details=details, **known)  # type: ignore[type-var]
-
-
-# --- names ---------------------------------------------------------------------------------------
 
 
 class Names:
@@ -293,16 +294,7 @@ def _named(question: Sequence[int], names: Names | None) -> tuple[Any, ...]:
 
 
 def as_names(objects: Any) -> tuple[int, Names | None]:
-    """How many objects there are, and their names where they have some.
-
-    Examples
-    --------
-    >>> as_names(40)
-    (40, None)
-    >>> n, names = as_names(["cat", "dog", "eel"])
-    >>> n, names.tuples([[0, 2, 1]])
-    (3, [('cat', 'eel', 'dog')])
-    """
+    """How many objects there are, and their names where they have some."""
     if isinstance(objects, str | bytes) or not hasattr(objects, "__len__"):
         return checks.n_objects(objects), None
     if isinstance(objects, set | frozenset) or hasattr(objects, "columns"):
@@ -321,9 +313,6 @@ def as_names(objects: Any) -> tuple[int, Names | None]:
             f"objects holds {len(things)}: at least 3 objects are needed, a head and 2 to compare"
         )
     return len(things), Names(things)
-
-
-# --- calls ---------------------------------------------------------------------------------------
 
 
 def is_async(oracle: Any) -> bool:
@@ -496,9 +485,6 @@ class _Costs:
         return cost
 
 
-# --- rounds --------------------------------------------------------------------------------------
-
-
 class _Dispatcher:
     """Has the rounds of a run answered by an oracle, which may call the objects by names."""
 
@@ -635,9 +621,6 @@ class _Dispatcher:
         if self._progress is not None:
             paid = (self.costs.spent, self.costs.calls) if self.costs.counted else ()
             self._progress(self.n_comparisons, rounds, *paid)
-
-
-# --- sessions -------------------------------------------------------------------------------------
 
 
 class Session(Generic[T]):

@@ -1,13 +1,13 @@
 """Rank, sort and select objects from a head: the paper's SortForHead, exact and noisy.
 
-Sorting N objects takes at least log2(N!) comparisons. Every way keeps a *chain*, the objects sorted
-so far, and finds the gap of the chain where an object belongs.
+Every way of sorting keeps a *chain*, the objects sorted so far, and finds the gap of the chain
+where an object belongs.
 
-*Fewest comparisons.* Binary insertion in random order, whose average is within 0.06 N comparisons
-of the bound. A part of the chain's length is inserted at a time, all by binary search side by side;
-the few that meet in one gap are then put in order among themselves. The meetings cost about 0.05 N
-more comparisons and save nearly all of the rounds. (Merge insertion, Ford and Johnson 1959, asks
-1 % less, in three times as many rounds.)
+*Fewest comparisons.* Binary insertion in random order, on average within 0.06 N comparisons of the
+bound log2(N!). A part of the chain's length is inserted at a time, side by side; the few that meet
+in one gap are then put in order among themselves, which costs about 0.05 N more comparisons and
+saves nearly all of the rounds. (Merge insertion, Ford and Johnson 1959, asks 1 % less, in three
+times as many rounds.)
 
 *Fewest rounds.* A quicksort with several pivots. Each group takes a small sample, compares all
 pairs of it in one round, and takes evenly spaced members of it as pivots, which the others pass by
@@ -16,15 +16,9 @@ binary search: three rounds for two bits. All groups move side by side.
 *Noisy answers*, each wrong with a known probability p: the search keeps the probability of every
 gap of the chain, asks about the chain's object at the median, multiplies the gaps on the side of
 the answer by 1 − p and the others by p, and stops when one gap is certain enough (Burnashev and
-Zigangirov 1974; Ben-Or and Hassidim 2008). Questions near the true gap are thereby asked again,
-others hardly ever; of a sort this costs the bound of Gu and Xu (2023) when each object may be
-misplaced with probability about 1/n. Asking again helps only when each answer is a fresh draw: a
-file, an oracle with fixed errors, or a memory answers the same every time, and the certainty
-computed here is then false.
-
-*Selection.* The farthest object wins a knock-out tournament. The k nearest are found by
-quickselect: a pivot near the wanted rank is taken from a sorted sample of about √N objects, all
-others are compared with it in one round, and one side is searched on.
+Zigangirov 1974; Ben-Or and Hassidim 2008). Asking again helps only when each answer is a fresh
+draw: a file, an oracle with fixed errors, or a memory answers the same every time, and the
+certainty computed here is then false.
 """
 
 from __future__ import annotations
@@ -269,11 +263,11 @@ def _split_by_samples(head: int, items: Objects) -> Strategy[Objects]:
     group = np.zeros(len(items), dtype=np.int64)
     while len(items):
         size, place = _sizes_and_places(group)
-        sampled = place < _sample_size(size)
+        sample, pivots_each = _sample_size(size), np.where(size < 4, size, 3)
+        sampled = place < sample
         rank = np.full(len(items), -1)
         rank[sampled] = yield from _rank_within_groups(head, items[sampled], group[sampled])
-        pivots_each = _n_pivots(size)
-        step = (_sample_size(size) + 1) // (pivots_each + 1)
+        step = (sample + 1) // (pivots_each + 1)
         pivot = sampled & (rank % step == step - 1)
 
         by_group = np.lexsort((rank[pivot], group[pivot]))
@@ -304,21 +298,15 @@ def _sample_size(size: Objects) -> Objects:
     return np.select([size < 4, size < 32, size < 128, size < 1024], [size, 3, 7, 11], 23)
 
 
-def _n_pivots(size: Objects) -> Objects:
-    return np.where(size < 4, size, 3)
-
-
 def _rank_within_groups(head: int, items: Objects, group: Objects) -> Strategy[Objects]:
     """Compare all pairs inside each group, in one round: each item's rank within its group."""
     rank = np.zeros(len(items), dtype=np.int64)
     size, place = _sizes_and_places(group)
-    first, second = [], []
-    for ahead in range(1, int(size.max(initial=0))):
-        i = np.flatnonzero(place + ahead < size)
-        first.append(i)
-        second.append(i + ahead)
+    ahead = range(1, int(size.max(initial=0)))
+    first = [np.flatnonzero(place + steps < size) for steps in ahead]
     if first:
-        i, j = np.concatenate(first), np.concatenate(second)
+        i = np.concatenate(first)
+        j = i + np.repeat(ahead, list(map(len, first)))
         nearer = yield _questions(head, items[i], items[j])
         np.add.at(rank, np.where(nearer, j, i), 1)
     return rank
@@ -344,9 +332,6 @@ def sort_lists(heads: Objects, lists: Objects) -> Strategy[Objects]:
         source = np.where(place == gap[:, None], step, place - (place > gap[:, None]))
         rows[:, : step + 1] = np.take_along_axis(rows, source, axis=1)
     return rows
-
-
-# --- selection -----------------------------------------------------------------------------------
 
 
 @repeatable
@@ -431,6 +416,7 @@ def nearest_objects(
 
 
 def _select(head: int, items: Objects, k: int, rng: np.random.Generator) -> Strategy[Objects]:
+    """Quickselect: the pivot is taken from a sorted sample of about √N objects."""
     taken: list[Objects] = []
     while 0 < k < len(items):
         items = rng.permutation(items)
