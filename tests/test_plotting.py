@@ -201,6 +201,7 @@ def test_degenerate_positions_are_drawn():
         ({"labels": set(range(20))}, r"labels=\{0, 1.* must be a list, .* in their order"),
         ({"labels": dict.fromkeys(range(20))}, r"labels=\{0: .* must be a list"),
         ({"labels": np.array("x")}, r"labels=array.* must be a list"),
+        ({"labels": iter(range(20))}, r"labels=<range.* must be a list"),
     ],
 )
 def test_what_does_not_fit_is_refused(options, message):

@@ -55,7 +55,7 @@ def command(
     output.check_folder(out, written, [Path(file) for file in (data, journal) if file])
     known = _load(data, names, seed)
     points = known.points
-    output.make_folder(out)
+    out.mkdir(parents=True, exist_ok=True)
     book = Journal(journal) if journal else None
     if book is None and seed is None:
         seed = secrets.randbits(32)

@@ -13,7 +13,7 @@ import secrets
 import shlex
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -141,7 +141,7 @@ def command(triplets: Path, as_json: bool, out: Path, **options: Any) -> None:
         checkpoint: Checkpoint | None = None
         with sent_to(scheduler):
             embedding, counts = _fit_file(triplets, reading, **options)
-        output.make_folder(out)
+        out.mkdir(parents=True, exist_ok=True)
     else:
         if scheduler or set(reading) - {"columns"}:
             raise InvalidInput(
@@ -169,7 +169,21 @@ def command(triplets: Path, as_json: bool, out: Path, **options: Any) -> None:
     figures["files"] = _write(out, embedding, figures, look)
     origin = {name: figures[name] for name in ("command", "source")}
     output.draw_files(embedding, triplets.name, drawings, look, **origin)
-    _print(embedding, figures, as_json, drawings, look["pictures"])
+    known = {True: "", False: " (not determined)", None: " (given)"}[embedding.determined]
+    low, high = figures["held_out_low"], figures["held_out_high"]
+    columns = {  # 80 letters at most
+        "objects": [figures["n_objects"]],
+        "answers": [figures["n_answers"]],
+        "dimension": [f"{embedding.dimension}{known}"],
+        "held-out": [figures["held_out_accuracy"]],
+        "95 %": [None if low is None else f"{low:.3g}–{high:.3g}"],
+        "noise": [embedding.error_rate],
+        "seconds": [figures["seconds"]],
+    }
+    lines = [*_remarks(embedding, look["pictures"]), f"in {out}: {', '.join(figures['files'])}"]
+    lines += [f"written: {file}" for file in drawings.values() if file is not None]
+    title = f"{triplets}, {figures['method']}"
+    output.show(figures, columns, lines, as_json=as_json, title=title)
     if checkpoint is not None:
         checkpoint.remove()  # what an interrupted fit would need
 
@@ -231,7 +245,7 @@ def _fit_blocks(
         if others is not None and others.rank:
             others.serve(store(source, share=others.share, sampled=False))
             return None
-        output.make_folder(out)
+        out.mkdir(parents=True, exist_ok=True)
         file = out / output.INTERRUPTED
 
         def where_it_is() -> str:
@@ -333,31 +347,6 @@ def _people_text(e: Embedding, people: Any) -> str:
     header = ["person", *names[1:], *(f"weight{k + 1}" for k in range(len(weights)))]
     columns = [*(people[name] for name in names), *weights]
     return files.table_text(header, zip(*columns, strict=True))
-
-
-def _print(
-    e: Embedding,
-    figures: dict[str, Any],
-    as_json: bool,
-    drawings: Mapping[str, Path | None],
-    pictures: list[Path | None] | None,
-) -> None:
-    """One table of 80 columns, and what it does not say."""
-    known = {True: "", False: " (not determined)", None: " (given)"}[e.determined]
-    low, high = figures["held_out_low"], figures["held_out_high"]
-    columns = {
-        "objects": [figures["n_objects"]],
-        "answers": [figures["n_answers"]],
-        "dimension": [f"{e.dimension}{known}"],
-        "held-out": [figures["held_out_accuracy"]],
-        "95 %": [None if low is None else f"{low:.3g}–{high:.3g}"],
-        "noise": [e.error_rate],
-        "seconds": [figures["seconds"]],
-    }
-    lines = [*_remarks(e, pictures), f"in {figures['out']}: {', '.join(figures['files'])}"]
-    lines += [f"written: {file}" for file in drawings.values() if file is not None]
-    title = f"{figures['source']['file']}, {figures['method']}"
-    output.show(figures, columns, lines, as_json=as_json, title=title)
 
 
 def _remarks(e: Embedding, pictures: list[Path | None] | None) -> Iterator[str]:

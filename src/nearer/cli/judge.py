@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
+from nearer.algorithms.adaptive import adaptive
+from nearer.asking.run import Names, Session, open_journal, run
 from nearer.checks import amount
 from nearer.cli.output import check_files, option, say, stopped_by_ctrl_c
+from nearer.errors import InvalidInput
+from nearer.files import decoded, positions_text, read_bytes, write_bytes
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -23,48 +26,33 @@ def command() -> None:
     """Have a person at this terminal, or a language model a batch at a time, compare things."""
 
 
-@dataclass
 class _Run:
     """What every sub-command needs to make the same run again."""
 
-    objects: Path
-    journal: Path | None
-    budget: int | None
-    seed: int
-    question: str
-
-    def __post_init__(self) -> None:
-        from nearer.errors import InvalidInput
-        from nearer.files import decoded, read_bytes
-
-        lines = decoded(read_bytes(self.objects), self.objects).splitlines()
+    def __init__(
+        self, objects: Path, journal: Path | None, budget: int | None, seed: int, question: str
+    ) -> None:
+        self.seed, self.question, self.objects = seed, question, objects
+        self.file = journal or objects.with_suffix(".answers.db")
+        lines = decoded(read_bytes(objects), objects).splitlines()
         self.names = [line.strip() for line in lines if line.strip()]
-        if len(self.names) < 3:
-            raise InvalidInput(
-                f"{self.objects}: has {len(self.names)} objects; at least 3 are needed, one a line"
-            )
-        self.file = self.journal or self.objects.with_suffix(".answers.db")
+        if (n := len(self.names)) < 3:
+            raise InvalidInput(f"{objects}: has {n} objects; at least 3 are needed, one a line")
+        self.strategy = adaptive(n, budget=budget or 8 * n, random_state=seed)
 
-    def strategy(self) -> Any:
-        """What asks the questions."""
-        from nearer.algorithms.adaptive import adaptive
-
-        n = len(self.names)
-        return adaptive(n, budget=self.budget or 8 * n, random_state=self.seed)
+    def check(self, out: Path | None, *reads: Path) -> None:
+        """Refuse to write over a file that is read."""
+        check_files([self.objects, self.file, *reads], out=out)
 
     @contextmanager
     def session(self, **about: Any) -> Iterator[Any]:
         """The run as far as the journal knows it."""
-        from nearer.asking.run import Names, Session, open_journal
-
         about |= {"judge": "batches", "question": self.question}
-        with open_journal(self.strategy(), self.file, Names(self.names), about) as (made, book):
+        with open_journal(self.strategy, self.file, Names(self.names), about) as (made, book):
             yield Session(made, journal=book)
 
     def finish(self, embedding: Any, out: Path | None) -> None:
         """Say what there is, and write the positions."""
-        from nearer.files import positions_text, write_bytes
-
         say(
             f"{amount(embedding.n_comparisons, 'answer places', 'answers place')} "
             f"{len(self.names):,} objects in {amount(embedding.dimension, 'dimension')}; the "
@@ -97,15 +85,14 @@ def ask(out: Path | None, **common: Any) -> None:
 
     A question a line; the arrow keys answer. The same command goes on where it was left.
     """
-    from nearer.asking.run import run
     from nearer.judges.outside import TerminalJudge
 
     asked = _Run(**common)
-    check_files([asked.objects, asked.file], out=out)
+    asked.check(out)
     judge = TerminalJudge(asked.question, show=say, random_state=asked.seed)
     left = f"the answers are in {asked.file}; the same command goes on from there"
     with stopped_by_ctrl_c(lambda: left):
-        embedding = run(asked.strategy(), judge, objects=asked.names, journal=asked.file)
+        embedding = run(asked.strategy, judge, objects=asked.names, journal=asked.file)
     asked.finish(embedding, out)
 
 
@@ -115,11 +102,10 @@ def ask(out: Path | None, **common: Any) -> None:
 @click.option("--out", type=_FILE, required=True, help="File of requests to submit, JSON lines.")
 def export(model: str, out: Path, **common: Any) -> None:
     """Write the open questions about OBJECTS as requests for a batch endpoint."""
-    from nearer.files import write_bytes
     from nearer.judges.chat import ChatJudge
 
     asked = _Run(**common)
-    check_files([asked.objects, asked.file], out=out)
+    asked.check(out)
     with asked.session(model=model) as session:
         if session.done:
             asked.finish(session.result, None)
@@ -147,7 +133,7 @@ def export(model: str, out: Path, **common: Any) -> None:
 def import_(replies: Path, out: Path | None, **common: Any) -> None:
     """Take in REPLIES, the file that a batch endpoint gave back for OBJECTS."""
     asked = _Run(**common)
-    check_files([asked.objects, asked.file, replies], out=out)
+    asked.check(out, replies)
     with asked.session() as session:
         answers = _replies(replies, session.open)
         if answers:
@@ -160,8 +146,6 @@ def import_(replies: Path, out: Path | None, **common: Any) -> None:
 
 def _replies(path: Path, questions: Any) -> dict[tuple[int, ...], Any]:
     """Answers by question; what cannot be read is don't know, what is not open is left out."""
-    from nearer.errors import InvalidInput
-    from nearer.files import decoded, read_bytes
     from nearer.judges.chat import first_options
 
     answers: dict[tuple[int, ...], Any] = {}

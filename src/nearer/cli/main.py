@@ -80,6 +80,9 @@ class _OnDemand(click.Group):
                 "can be written to; set NUMBA_CACHE_DIR to a folder that can"
             ) from error
         except OSError as error:
+            if error.filename is not None:
+                rule = "name another file or folder"
+                raise Ended(f"{error.filename}: {error.strerror}; {rule}") from error
             if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
                 raise
             with suppress(OSError, ValueError), open(os.devnull, "wb") as nowhere:

@@ -1,13 +1,8 @@
 r"""What commands share: what they print, where they write, and how Ctrl-C ends them.
 
-*Printing.* A name in a file may hold an escape sequence, with which a terminal changes its title or
-hides a line. Text is therefore shown with its control characters written out, as ``\x1b``. Data
-that a command was asked to print, JSON or CSV, is not changed.
-
-*Writing.* A command writes files of fixed names to a folder. A folder is refused before any work
-where it cannot be written, or where one of these files is the one that is read.
-
-*Ctrl-C* gives one line and exit code 130, as shells expect.
+A name in a file may hold an escape sequence, with which a terminal changes its title or hides a
+line. Text is therefore shown with its control characters written out, as ``\x1b``. Data that a
+command was asked to print, JSON or CSV, is not changed.
 """
 
 from __future__ import annotations
@@ -61,27 +56,18 @@ class GivenPath(click.Path):
 
 def drawing_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options of commands that draw a result: `check_files` and `draw_files` take them."""
-    folder = GivenPath(exists=True, file_okay=False)
-    for each in (
-        click.option("--pictures", type=folder, help="Folder of pictures named like objects."),
-        click.option("--report", type=GivenPath(), help="A report, too: .html or .md."),
-        click.option("--map", type=GivenPath(), help="A map, too: .svg, .pdf, .png or .html."),
-    ):
-        function = each(function)
-    return function
+    folder, file = GivenPath(exists=True, file_okay=False), GivenPath()
+    pictures = click.option("--pictures", type=folder, help="Folder of pictures, named as objects.")
+    report = click.option("--report", type=file, help="A report, too: .html or .md.")
+    map_ = click.option("--map", type=file, help="A map, too: .svg, .pdf, .png or .html.")
+    return map_(report(pictures(function)))
 
 
 # --- printing ------------------------------------------------------------------------------------
 
 
 def visible(text: str) -> str:
-    r"""A text with its control characters written out.
-
-    Examples
-    --------
-    >>> print(visible("ape\x1b[2J, bee\n"), end="")
-    ape\x1b[2J, bee
-    """
+    """A text with its control characters written out."""
     return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
@@ -200,16 +186,6 @@ def check_folder(folder: Path, names: Iterable[str], reads: Sequence[Path]) -> N
         raise InvalidInput(f"--out {folder}: is not writable; choose another folder")
     for name in (*names, INTERRUPTED):
         _check_not_read(f"--out {folder / name}", folder / name, reads)
-
-
-def make_folder(folder: Path) -> None:
-    """Make the output folder where it does not exist."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidInput(
-            f"--out {folder}: cannot be made ({error.strerror}); choose another folder"
-        ) from error
 
 
 def check_files(reads: Sequence[Path], **files: Path | None) -> None:

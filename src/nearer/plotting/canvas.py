@@ -6,7 +6,7 @@ import base64
 import io
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -124,13 +124,11 @@ def save(drawn: Axes | Figure | InteractiveMap, path: str | os.PathLike[str]) ->
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     nearer.plotting.save(ax, f"{folder}/map.pdf")
     """
-    is_drawn = isinstance(drawn, Axes | Figure)
-    if not is_drawn and not hasattr(drawn, "html"):
-        raise InvalidInput(
-            f"{repr(drawn)[:60]}: is no picture; give the axes or figure that were drawn on, or "
-            "a map to explore"
-        )
-    what, kinds = ("a drawing", list(_METADATA)) if is_drawn else ("a map to explore", ["html"])
+    page = getattr(drawn, "html", None)
+    what, kinds = ("a drawing", [*_METADATA]) if page is None else ("a map to explore", ["html"])
+    if page is None and not isinstance(drawn, Axes | Figure):
+        rule = "is no picture; give the axes or figure that were drawn on, or a map to explore"
+        raise InvalidInput(f"{repr(drawn)[:60]}: {rule}")
     kind = content_suffix(path).removeprefix(".")
     if kind not in kinds:
         allowed = " or ".join(f".{known}" for known in kinds)
@@ -169,8 +167,7 @@ def drawable(texts: Sequence[str]) -> dict[str, str]:
     """
     known = _letters(_families())
     drawn = {t: "".join(x if ord(x) in known or x.isspace() else "□" for x in t) for t in texts}
-    lost = [text for text, shown in drawn.items() if text != shown]
-    if lost:
+    if lost := [text for text, shown in drawn.items() if text != shown]:
         some = ", ".join(map(repr, lost[:3])) + (", …" if len(lost) > 3 else "")
         warnings.warn(
             f"no installed font has all letters of {some} ({len(lost)} in all), which are drawn as "
@@ -210,11 +207,6 @@ def read_inputs(
 
     Positions in more than two dimensions are seen along the `most` directions of greatest variance,
     all of them where None; others stay as they are.
-
-    Examples
-    --------
-    >>> read_inputs([[0.0, 0.0, 1.0], [0.0, 3.0, 1.0], [0.0, 0.0, 0.0]], most=2).axes
-    ['direction 1 of 3 (93 % of the spread)', 'direction 2 of 3 (7 % of the spread)']
     """
     points = as_points(positions)
     n, d = points.shape
@@ -242,12 +234,11 @@ def read_inputs(
 
 def _check_length(n: int, name: str, values: Any) -> None:
     """Refuse what is no list in order, or not as long as there are objects."""
-    rule = f"must be a list, one for each of the {n} objects in their order"
-    is_list = np.iterable(values) and not isinstance(values, str | bytes | Set | Mapping)
-    length = len(values) if is_list else None
-    if length is None:
+    no_list = isinstance(values, str | bytes | Set | Mapping) or not isinstance(values, Sized)
+    if no_list or not np.iterable(values):
+        rule = f"must be a list, one for each of the {n} objects in their order"
         raise InvalidInput(f"{name}={repr(values)[:60]}: {rule}")
-    if length != n:
+    if (length := len(values)) != n:
         raise InvalidInput(f"{name}: {length} for {n} objects; there must be one for each")
 
 
@@ -266,13 +257,7 @@ def _read_covariances(covariances: Any, n: int, d: int) -> Floats:
 
 
 def _read_colours(colour: Any) -> tuple[Floats, list[str] | None]:
-    """Numbers and None; or numbers of classes and their names.
-
-    Examples
-    --------
-    >>> _read_colours(["b", None, "a"])
-    (array([ 1., nan,  0.]), ['a', 'b'])
-    """
+    """Numbers and None; or numbers of classes and their names."""
     import pandas as pd  # noqa: PLC0415 - slow to import
 
     values = pd.Series(list(colour), dtype=object)

@@ -1,14 +1,11 @@
 """Maps to print: dots or pictures, names, regions of uncertainty, colours.
 
-Two dimensions are drawn as they are. One is drawn from left to right, each object on a row of its
-own. More are drawn as a small grid of maps, one for each pair of the directions of greatest spread.
-
-*Names.* Each name is tried beside its object, on eight sides, then a little farther off with a line
-to it. The first place is taken that covers no other name, dot or picture; a name for which there is
-none is left out, and the map says how many are. Isolated objects come first, because they have the
-room and are the ones that a reader looks up. No name is moved again afterwards, so that it stays
-close to its object. Lengths are in points (1/72 inch) on the finished page. What is taken is marked
-on a raster of the page, so that hundreds of thousands of marks cost no more than a few.
+Each name is tried beside its object, on eight sides, then a little farther off with a line to it.
+The first place is taken that covers no other name, dot or picture; a name for which there is none
+is left out, and the map says how many are. Isolated objects come first, because they have the room
+and are the ones that a reader looks up. No name is moved again afterwards, so that it stays close
+to its object. Lengths are in points (1/72 inch) on the finished page. What is taken is marked on a
+raster of the page, so that hundreds of thousands of marks cost no more than a few.
 """
 
 from __future__ import annotations
@@ -285,18 +282,25 @@ class _PrintedMap:
                 clear = np.maximum(clear, scale * _half_bars(self.shown.covariances))
         raster = _Raster(page, half, unit * np.array(ax.bbox.size))
         letters = FontProperties(size=7.5 if self.n <= _FEW else 6.0)
+        style: dict[str, Any] = {
+            "textcoords": "offset points",
+            "fontsize": letters.get_size_in_points(),
+            "parse_math": False,  # a dollar in a name is a dollar
+            "path_effects": [withStroke(linewidth=1.5, foreground="white", alpha=0.8)],
+        }
         written = 0
         for x in order.tolist():
             text = " ".join(self.shown.labels[x].split())
             text = text if len(text) <= 40 else text[:40] + "…"
-            room = raster.find(page[x], clear[x], _extent(text, letters), sides) if text else None
-            if room is not None:
-                _write(ax, text, letters, places[x], *room)
+            where = raster.find(page[x], clear[x], _extent(text, letters), sides) if text else None
+            if where is not None:
+                note = ax.annotate(text, places[x], **style, **where)
+                note.set_in_layout(False)  # it is inside the axes, which need no room for it
                 written += 1
         if written < self.n:
             says = f"{written:,} of {self.n:,} names, as far as there is room"
-            where: Any = {"xycoords": "axes fraction", "textcoords": "offset points", "ha": "right"}
-            ax.annotate(says, (1, 0), (-3, 3), fontsize=5.5, color="0.45", **where)
+            corner: Any = {"xycoords": "axes fraction", "textcoords": "offset points"}
+            ax.annotate(says, (1, 0), (-3, 3), ha="right", fontsize=5.5, color="0.45", **corner)
 
     def _place_pictures(self, ax: Axes, places: Floats, size: float) -> None:
         for place, file in zip(places.tolist(), self.shown.pictures or [], strict=True):
@@ -340,18 +344,21 @@ class _Raster:
 
     def find(
         self, middle: Floats, clear: float, extent: Floats, sides: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], Floats, bool] | None:
-        """Take a place for a name beside an object: its side, its way there, whether a line leads.
+    ) -> dict[str, Any] | None:
+        """Take a place for a name beside an object: how an annotation is put there.
 
-        It is `clear` and a little more away from the middle of the object, farther with a line.
+        It is `clear` and a little more away from the middle of the object; farther with a line.
         """
-        for gap, has_line in ((1.5, False), (11.0, True)):
+        line = {"arrowstyle": "-", "lw": 0.4, "color": "0.6", "shrinkA": 0, "shrinkB": 1}
+        for gap, arrow in ((1.5, None), (11.0, line)):
             for side in sides:
                 # on a corner the gap is that of a circle
                 away = side * (clear + gap) / (np.sqrt(2) if side.all() else 1.0)
                 low = middle + away + (side - 1) / 2 * extent
                 if self._take(low, low + extent):
-                    return side, away, has_line
+                    ha = ("center", "left", "right")[side[0]]
+                    va = ("center", "bottom", "top")[side[1]]
+                    return {"xytext": tuple(away.tolist()), "ha": ha, "va": va, "arrowprops": arrow}
         return None
 
     def _take(self, low: Floats, high: Floats) -> bool:
@@ -372,29 +379,3 @@ def _extent(text: str, letters: FontProperties) -> Floats:
     width, height, _ = text_to_path.get_text_width_height_descent(text, letters, ismath=False)
     _, line, _ = text_to_path.get_text_width_height_descent("lp", letters, ismath=False)
     return np.array([1.03 * width, max(height, line) + 1])
-
-
-def _write(
-    ax: Axes,
-    text: str,
-    letters: FontProperties,
-    place: Floats,
-    side: NDArray[np.int64],
-    away: Floats,
-    has_line: bool,
-) -> None:
-    """Write a name `away` from the place of its object, in points."""
-    line = {"arrowstyle": "-", "lw": 0.4, "color": "0.6", "shrinkA": 0, "shrinkB": 1}
-    note = ax.annotate(
-        text,
-        (float(place[0]), float(place[1])),
-        xytext=(float(away[0]), float(away[1])),
-        textcoords="offset points",
-        fontsize=letters.get_size_in_points(),
-        ha=("center", "left", "right")[side[0]],
-        va=("center", "bottom", "top")[side[1]],
-        parse_math=False,  # a dollar in a name is a dollar
-        path_effects=[withStroke(linewidth=1.5, foreground="white", alpha=0.8)],
-        arrowprops=line if has_line else None,
-    )
-    note.set_in_layout(False)  # it is inside the axes, which need no room for it

@@ -101,13 +101,7 @@ def _rendered(template: str, *, autoescape: bool = False, **values: Any) -> str:
 
 
 def _plain(text: str) -> str:
-    r"""Text that Markdown shows as it is, on one line.
-
-    Examples
-    --------
-    >>> print(_plain("<a|b> costs $1"))
-    &lt;a\|b&gt; costs \$1
-    """
+    """Text that Markdown shows as it is, on one line."""
     line = escape(" ".join(text.split()), quote=False)
     return re.sub(r"([\\`*_\[\]|#$])", r"\\\1", line)
 
