@@ -234,8 +234,10 @@ def read_inputs(
 
 def _check_length(n: int, name: str, values: Any) -> None:
     """Refuse what is no list in order, or not as long as there are objects."""
-    no_list = isinstance(values, str | bytes | Set | Mapping) or not isinstance(values, Sized)
-    if no_list or not np.iterable(values):
+    is_list = isinstance(values, Sized) and not isinstance(values, str | bytes | Set | Mapping)
+    if (
+        not is_list or getattr(values, "shape", None) == ()
+    ):  # an array without dimensions has no length
         rule = f"must be a list, one for each of the {n} objects in their order"
         raise InvalidInput(f"{name}={repr(values)[:60]}: {rule}")
     if (length := len(values)) != n:
