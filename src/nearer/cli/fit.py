@@ -169,21 +169,10 @@ def command(triplets: Path, as_json: bool, out: Path, **options: Any) -> None:
     figures["files"] = _write(out, embedding, figures, look)
     origin = {name: figures[name] for name in ("command", "source")}
     output.draw_files(embedding, triplets.name, drawings, look, **origin)
-    known = {True: "", False: " (not determined)", None: " (given)"}[embedding.determined]
-    low, high = figures["held_out_low"], figures["held_out_high"]
-    columns = {  # 80 letters at most
-        "objects": [figures["n_objects"]],
-        "answers": [figures["n_answers"]],
-        "dimension": [f"{embedding.dimension}{known}"],
-        "held-out": [figures["held_out_accuracy"]],
-        "95 %": [None if low is None else f"{low:.3g}–{high:.3g}"],
-        "noise": [embedding.error_rate],
-        "seconds": [figures["seconds"]],
-    }
     lines = [*_remarks(embedding, look["pictures"]), f"in {out}: {', '.join(figures['files'])}"]
     lines += [f"written: {file}" for file in drawings.values() if file is not None]
     title = f"{triplets}, {figures['method']}"
-    output.show(figures, columns, lines, as_json=as_json, title=title)
+    output.show(figures, _columns_shown(figures), lines, as_json=as_json, title=title)
     if checkpoint is not None:
         checkpoint.remove()  # what an interrupted fit would need
 
@@ -347,6 +336,21 @@ def _people_text(e: Embedding, people: Any) -> str:
     header = ["person", *names[1:], *(f"weight{k + 1}" for k in range(len(weights)))]
     columns = [*(people[name] for name in names), *weights]
     return files.table_text(header, zip(*columns, strict=True))
+
+
+def _columns_shown(figures: dict[str, Any]) -> dict[str, list[Any]]:
+    """A table of one row and at most 80 letters."""
+    known = {True: "", False: " (not determined)", None: " (given)"}[figures["determined"]]
+    low, high = figures["held_out_low"], figures["held_out_high"]
+    return {
+        "objects": [figures["n_objects"]],
+        "answers": [figures["n_answers"]],
+        "dimension": [f"{figures['dimension']}{known}"],
+        "held-out": [figures["held_out_accuracy"]],
+        "95 %": [None if low is None else f"{low:.3g}–{high:.3g}"],
+        "noise": [figures["noise"]],
+        "seconds": [figures["seconds"]],
+    }
 
 
 def _remarks(e: Embedding, pictures: list[Path | None] | None) -> Iterator[str]:
