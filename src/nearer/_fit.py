@@ -140,7 +140,7 @@ def fit(
     Returns
     -------
     Embedding
-        Where guessing may predict answers held out as well, `AnswersWarning` says so. ``details``
+        Where guessing may predict held-out answers as well, `AnswersWarning` says so. ``details``
         holds the ``"posterior"``, the ``"method"`` used, the ``"loss"``, whether
         ``"people_differ"``, the dimension ``"estimate"``, the ``"weights"``, of ``"noisy"`` the
         Kendall's τ that is expected, ``"expected_tau"``; the ``"agreement"`` of answers to the same
@@ -590,7 +590,13 @@ def load_answers(
     if isinstance(answers, str | os.PathLike) or (
         is_frame and all(isinstance(name, str) for name in answers.columns)
     ):
-        answers = _read(answers)
+        name = "the frame" if is_frame else os.fspath(answers)
+        answers = read_triplets(answers)
+        for assumed in answers.report.assumptions():
+            what = (
+                f"{name}: {assumed} (fit what nearer.read_triplets returns, and this is not said)"
+            )
+            warnings.warn(what, AnswersWarning, stacklevel=3)
     elif (blocks := blocks_of(answers)) is not None:
         answers = np.concatenate([np.empty((0, 3), dtype=np.int32), *blocks])
     if n_objects is not None:
@@ -705,13 +711,3 @@ def _arrays(blocks: Iterable[Any]) -> Iterator[NDArray[Any]]:
                 f"block {number} is {repr(block)[:60]}: must be (m, 3) rows (head, near, far)"
             )
         yield rows
-
-
-def _read(source: Any) -> Triplets:
-    """A file or a frame, with a warning about what the user should check."""
-    read = read_triplets(source)
-    name = os.fspath(source) if isinstance(source, str | os.PathLike) else "the frame"
-    for assumed in read.report.assumptions():
-        what = f"{name}: {assumed} (fit what nearer.read_triplets returns, and this is not said)"
-        warnings.warn(what, AnswersWarning, stacklevel=4)
-    return read

@@ -431,10 +431,9 @@ def _draws(m: Map, rows: NDArray[np.int64], k: int, rng: np.random.Generator) ->
 
 
 def _displaced(first: Floats, second: Floats) -> tuple[Procrustes, Floats, Floats]:
-    """Displacements by draws of both maps, aligned by the objects that did not move.
+    """The motion of the second map, squared standardised displacements, limits of their lengths.
 
-    Returned are the motion of the second map onto the first, the squared length of each object's
-    displacement in units of its covariance, and the middle 95 % of its length.
+    They come from draws of both maps, aligned by the objects that did not move.
     """
     n, width = first.shape[1], max(first.shape[2], second.shape[2])
     first = np.pad(first, [(0, 0), (0, 0), (0, width - first.shape[2])])

@@ -1,14 +1,12 @@
 """Distances from a head, computed the same way every time.
 
 An answer must not depend on which other questions share its round: two objects at almost the same
-distance would otherwise compare one way today and the other way tomorrow, and a sort would
-contradict itself. So each pair's distance comes from one routine that works pair by pair. Whole
-rows are kept for the heads asked most recently; nothing of size n × n is ever built.
+distance would otherwise compare differently, and a sort would contradict itself. So each pair's
+distance comes from one routine that works pair by pair. Nothing of size n × n is ever built.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import Any
 
 import numpy as np
@@ -29,7 +27,7 @@ class Distances:
         self.points: Any = as_points(X)
         self.metric: Any = metric
         self.n_objects: int = self.points.shape[0]
-        self._rows: OrderedDict[int, NDArray[np.float64]] = OrderedDict()
+        self._rows: dict[int, NDArray[np.float64]] = {}  # the latest last
         self._most_rows = max(4, _ROW_BYTES // (8 * max(1, self.n_objects)))
         self._sparse = sparse.issparse(self.points)
         if metric == "precomputed":
@@ -47,13 +45,10 @@ class Distances:
 
     def row(self, head: int) -> NDArray[np.float64]:
         """Distances from one object to all."""
-        if head in self._rows:
-            self._rows.move_to_end(head)
-            return self._rows[head]
-        row = self.fresh_row(head)
-        self._rows[head] = row
+        row = self._rows.pop(head, None)
+        self._rows[head] = row = self.fresh_row(head) if row is None else row
         if len(self._rows) > self._most_rows:
-            self._rows.popitem(last=False)
+            del self._rows[next(iter(self._rows))]
         return row
 
     def fresh_row(self, head: int) -> NDArray[np.float64]:

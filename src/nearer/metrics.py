@@ -5,12 +5,9 @@ at a time, so that memory stays O(n). With more than 5,000 objects a random samp
 instead of all.
 
 *Agreement.* Two answers to the same question agree with probability p² + (1 − p)², where p is the
-probability that a is said to be nearer. The best prediction of one answer is right with probability
-q = max(p, 1 − p). With A the mean agreement over questions, the mean of q is at least A and, since
-the square root is concave, at most (1 + √(2A − 1))/2: no map can be expected to predict more than
-this *ceiling* of the questions that were asked twice. A is estimated, so the ceiling has an
-interval, too. Pairs of answers of one person measure how well people repeat themselves; pairs of
-different people measure how well one person predicts another.
+probability that a is said to be nearer; the best prediction is right with max(p, 1 − p). Since the
+square root is concave, its mean is at most (1 + √(2A − 1))/2 where the mean agreement is A: the
+*ceiling* of any map's predictions.
 """
 
 from __future__ import annotations

@@ -12,7 +12,6 @@ the triplets are like.
 from __future__ import annotations
 
 import copy
-import itertools
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -426,13 +425,8 @@ def _check(trials: Trials) -> None:
             )
     m, count, wanted = trials.n_shown, (chosen > 0).sum(axis=1), trials.wanted
     least = 2 if trials.kind in ("near", "pairs") else 3
-    again = np.zeros(len(query), dtype=np.bool_)
-    columns = [query, *shown.T]
-    pairs = itertools.combinations(columns, 2)
-    for one, other in (
-        zip(columns[1::2], columns[2::2], strict=True) if trials.kind == "pairs" else pairs
-    ):
-        again |= (one == other) & (one >= 0)
+    rows, step = (shown, 2) if trials.kind == "pairs" else (np.sort(trials.questions, axis=1), 1)
+    again = ((rows[:, 1::step] == rows[:, :-1:step]) & (rows[:, 1::step] >= 0)).any(axis=1)
     for good, what in (
         (m >= least, f"at least {least} must be shown"),
         ((wanted >= 1) & (wanted < m), "at least one and not all must be chosen"),
