@@ -364,7 +364,7 @@ class Belief:
             self._review_exact(self.held_out, self._tried[self.dimension].best)
 
     def _review_exact(self, known: HeldOut | None, rival: HeldOut | None) -> bool:
-        """Review as if answers had no errors; False where noise predicts better by `SAME`.
+        """Review as if answers had no errors; False where noise predicts better.
 
         The prior is as wide as held-out answers ask for, no answer is a lapse, and what distances
         do not decide a bias may, so only the dimension is left to compare.
@@ -377,7 +377,7 @@ class Belief:
         if rival is None and held.own_curve.lapse > heldout.SAME_LAPSE:
             lapsing = replace(held.noise, lapse=held.own_curve.lapse)
             rival = hold_out(self._answers, d, lapsing, starts=held.fits, rng=self._rng)
-        self._exact = held.beats_a_coin and (rival is None or rival.advantage(held) <= SAME)
+        self._exact = held.beats_a_coin and (rival is None or rival.advantage(held) <= 0.0)
         if not self._exact:
             return False
         before, noise = self.fit, held.noise
@@ -437,9 +437,9 @@ class Belief:
         """Whether hardly any answer is improbable (p < .05) under the fit."""
         return self._less_probable_than(0.05) <= NEARLY
 
-    def _less_probable_than(self, p: float) -> float:
-        """Share of the answers that the fit calls less probable than p."""
-        forecast = self._answers.forecast(self.fit)
+    def _less_probable_than(self, p: float, fit: Posterior | None = None) -> float:
+        """Share of the answers that a fit, the present one or another, calls less probable."""
+        forecast = self._answers.forecast(self.fit if fit is None else fit)
         assert isinstance(forecast, MarginForecast)
         return float(np.average(expit(forecast.margins) < p, weights=self._answers.weights))
 
@@ -490,6 +490,8 @@ class Belief:
         scale = min(1.0, noise.prior / self.fit.noise.prior)  # a wider prior asks for no wider map
         X = self._reshaped(self.fit.positions, d) * scale
         best = fit_posterior(self._answers, d, noise, start=X)
+        if noise.bias and self._less_probable_than(0.5, best) <= _STUCK:
+            return best  # it satisfies exact answers, so that no start leads to a much better one
         value = log_posterior(self._answers, best.positions, noise)
         starts: list[Floats | None] = [*fits, *[None] * MOST_STARTS]
         for start in starts[:MOST_STARTS]:
