@@ -63,7 +63,6 @@ __all__ = [
     "as_loss",
     "fit_positions",
     "gpu",
-    "is_tensor",
     "margin_moments",
     "margins",
     "minimise",
@@ -562,12 +561,7 @@ def margin_moments(
 
 def as_array(X: Any) -> Floats:
     """Positions on the processor, wherever they are."""
-    return np.asarray(X.double().cpu().numpy() if is_tensor(X) else X)
-
-
-def is_tensor(value: Any) -> bool:
-    """Whether something is a PyTorch tensor, without importing PyTorch to find out."""
-    return type(value).__module__ == "torch" and type(value).__name__ == "Tensor"
+    return np.asarray(X if isinstance(X, np.ndarray) else X.double().cpu().numpy())
 
 
 def principal_axes(X: Floats, d: int) -> Floats:

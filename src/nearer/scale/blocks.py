@@ -126,10 +126,8 @@ def _opened(file: Path) -> Any:
     try:
         # row groups of any size are streamed, not read whole
         return pq.ParquetFile(file, pre_buffer=False, buffer_size=BLOCK)
-    except FileNotFoundError:
-        raise InvalidInput(f"{file}: there is no such file; check the path") from None
     except (OSError, pa.ArrowException) as error:
-        raise InvalidInput(f"{file}: is no Parquet file ({error}); check the path") from error
+        raise InvalidInput(f"{file}: cannot be read as Parquet ({error}); check the path") from error
 
 
 def _three(

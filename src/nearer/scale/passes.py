@@ -33,7 +33,7 @@ import numpy as np
 
 from nearer.checks import amount
 from nearer.errors import InvalidInput, WorkerDied
-from nearer.fitting.solver import Loss, Passes, is_tensor, using, violated, wants_gpu
+from nearer.fitting.solver import Loss, Passes, using, violated, wants_gpu
 from nearer.questions import Floats
 from nearer.scale import blocks
 from nearer.scale.blocks import Rows, Stored
@@ -182,7 +182,7 @@ class Processes:
 
     def order(self, which: int, name: str, X: Any, *arguments: Any) -> Any:
         """Process 0: let all do the same with their shares of some answers."""
-        if not is_tensor(X):
+        if isinstance(X, np.ndarray):
             X = self._torch.from_numpy(np.ascontiguousarray(X, dtype=np.float64))
         self._heard((which, name, X.shape[1], *arguments))
         return self._obey(X, which, name, X.shape[1], *arguments)
@@ -207,9 +207,8 @@ class Processes:
             X = self._torch.empty((mine.n_objects, d), dtype=kind, device=place)
         self._together(self._dist.broadcast, X, 0)
         parts = _WORK[name](mine, X if on_gpu else X.numpy(), *arguments)
-        sums = [
-            part if is_tensor(part) else self._torch.as_tensor(np.asarray(part)) for part in parts
-        ]
+        is_tensor, tensor = self._torch.is_tensor, self._torch.as_tensor
+        sums = [part if is_tensor(part) else tensor(np.asarray(part)) for part in parts]
         for part in sums:
             self._together(self._dist.reduce, part, 0)
         return sums
@@ -289,26 +288,21 @@ class _SharedPasses(Passes):
         return int(self.total)
 
     def fit(self, loss: Loss, X: Floats, **how: Any) -> Any:
-        """Minimise a loss from one start, by the optimiser of the device."""
         return type(self._mine).fit(self, loss, X, **how)
 
     def sums(self, loss: Loss, X: Any) -> tuple[float, Any]:
-        """One pass: the sum of the losses, and its gradient."""
         value, gradient = self._processes.order(self._which, "sums", X, loss)
         return float(value), gradient if self.on_gpu else gradient.numpy()
 
     def share_violated(self, X: Floats) -> float:
-        """Share of the answers that the positions violate."""
         (wrong,) = self._processes.order(self._which, "violated", X)
         return float(wrong) / self.total
 
     def information(self, X: Floats, lapse: float, tail: float) -> Floats:
-        """Fisher information of each object's position, one ``(d, d)`` block an object."""
         (total,) = self._processes.order(self._which, "information", X, lapse, tail)
         return np.asarray(total.numpy())
 
     def few(self, size: int, rng: np.random.Generator) -> Any:
-        """Some of the answers of every share, drawn at random."""
         each = -(-size // self._processes.size)
         nowhere = np.empty((self.n_objects, 0))
         return self._processes.order(self._which, "few", nowhere, int(rng.integers(2**31)), each)
