@@ -103,8 +103,8 @@ def test_a_callback_can_end_a_fit(plane):
     [
         ([[0, 1, 1]], 3, "three objects must differ"),
         ([[0, 1, 3]], 3, "objects must be from 0 to 2"),
-        ([[0, 1, -1]], 3, "object -1: objects are whole numbers from 0"),
-        ([[0, 1, 2**31]], None, "object 2147483648"),
+        ([[0, 1, -1]], 3, r"triplet 0 is \[0, 1, -1\]: objects must be from 0 to 2"),
+        ([[0, 1, 2**31]], None, r"2147483648\]: objects must be from 0 to 2147483646"),
         ([[0, 1, 2, 3]], 4, "must be .m, 3."),
         (np.empty((0, 3), int), 4, "at least one"),
         ([[0, 1, 2.5]], 4, "whole numbers"),
