@@ -127,7 +127,7 @@ def _opened(file: Path) -> Any:
         # row groups of any size are streamed, not read whole
         return pq.ParquetFile(file, pre_buffer=False, buffer_size=BLOCK)
     except (OSError, pa.ArrowException) as error:
-        raise InvalidInput(f"{file}: cannot be read as Parquet ({error}); check the path") from error
+        raise InvalidInput(f"{file}: cannot be read as Parquet ({error}); check it") from error
 
 
 def _three(
