@@ -28,9 +28,10 @@ import numpy as np
 
 from benchmarks._study_people import Outcome, Server, crowd
 from benchmarks.harness import Cell, Rows, cell, table
+from nearer.study.actions import import_answers
 from nearer.study.config import Config
 from nearer.study.exports import completions_csv, people_report
-from nearer.study.items import Item, import_answers
+from nearer.study.items import Item
 from nearer.study.simulate import Crowd
 from nearer.study.store import Store, connect, new_study
 from nearer.trials import Trials

@@ -18,9 +18,9 @@ import numpy as np
 
 from benchmarks._study_people import answer_all, served
 from benchmarks.harness import Cell, Rows, cell, distinct, pick, summary, table
-from nearer.study.actions import answer, hand_out, join, pose, set_state
+from nearer.study.actions import answer, hand_out, import_answers, join, pose, set_state
 from nearer.study.config import Config
-from nearer.study.items import Item, import_answers
+from nearer.study.items import Item
 from nearer.study.simulate import Crowd
 from nearer.study.store import Store, new_study
 from nearer.trials import Trials

@@ -12,11 +12,11 @@ from studykit import Bench, Web, only_real, words
 from nearer.cli import main
 from nearer.errors import DroppedRows, InvalidInput
 from nearer.fitting.people import Pace
+from nearer.study.actions import import_answers
 from nearer.study.config import Config
 from nearer.study.exports import export_csv, people_report
 from nearer.study.items import (
     OwnQuestion,
-    import_answers,
     read_answers,
     read_items,
     read_questions,

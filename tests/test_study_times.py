@@ -1,9 +1,11 @@
 """Programs that take part: the server's clock, and checks that do not give themselves away."""
 
 import pytest
-from studykit import Bench, Web
+from studykit import Bench, Clock, Web
 
+from nearer.study.actions import answer
 from nearer.study.board import Refusal
+from nearer.study.store import Store
 
 
 def race(bench, person, ms=900.0):
@@ -26,7 +28,7 @@ def test_a_bot_that_invents_its_times_is_flagged(tmp_path):
 
 
 def test_an_answer_that_waited_without_network_is_believed(tmp_path):
-    from nearer.study.actions import answer, elapsed
+    from nearer.study.actions import elapsed
     from nearer.study.exports import people_report
 
     bench = Bench(tmp_path / "s.db", n=12, questions=40)
@@ -100,3 +102,15 @@ def test_a_clock_that_is_set_back_makes_nobody_a_liar(tmp_path):
     bench.hand_out(bench.join())
     assert len(bench.board.active) == 1, "leases end as if nothing had happened"
     bench.close()
+
+
+def test_a_clock_that_is_set_back_while_nothing_is_served_goes_on_from_where_it_was(tmp_path):
+    bench = Bench(tmp_path / "s.db", fastest_ms=200, refuse_false_times=True)
+    person = bench.join()
+    held = bench.hand_out(person)[0].lease
+    bench.close()
+    clock = Clock(bench.clock.now - 3600.0)
+    store = Store(tmp_path / "s.db", clock)
+    clock.now += 1.0
+    assert store.write(lambda ledger: answer(ledger, person, held, "left", 900.0))
+    store.close()

@@ -70,8 +70,8 @@ def test_the_page_itself_holds_no_words():
     ("language", "own", "message"),
     [
         ("en", {"skpi": "x"}, "did you mean 'skip'"),
-        ("en", {"skip": 3}, "skip=3: must be a text"),
-        ("en", {"skip": ""}, "must be a text"),
+        ("en", {"skip": False}, "words.skip=False: must be a text"),
+        ("en", {"skip": ""}, "words.skip='': must have at least 1"),
         ("en", {"length": "many"}, "must hold {n}"),
         ("en", {"skip": "{n}"}, "must hold nothing in braces"),
         ("en", {"skip": "{"}, "braces come in pairs"),

@@ -252,7 +252,7 @@ def import_(study: Path, answers: Path) -> None:
     """Add earlier ANSWERS to STUDY: a CSV with head, winner, loser, and if you like person."""
     with closing(store.Store(study)) as writer:
         earlier = items.read_answers(answers, [item["name"] for item in writer.facts.items])
-        added = writer.write(lambda ledger: items.import_answers(ledger, earlier))
+        added = writer.write(lambda ledger: actions.import_answers(ledger, earlier))
     say(f"{study}: {amount(added, 'answer')} added")
 
 

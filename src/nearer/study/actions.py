@@ -16,9 +16,9 @@ without network share the time since the last one that came before them.
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,6 +39,7 @@ from nearer.study.config import CHANGEABLE, Config
 from nearer.study.items import Item
 from nearer.study.store import insert_items, stored_items
 from nearer.study.words import Short, parse
+from nearer.trials import Trials
 
 #: panel: (its parameter for the person, further parameters that are kept)
 PANELS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -367,7 +368,9 @@ def _next_question(ledger: Ledger, person: int, number: int) -> Question | None:
 def _all_posed(ledger: Ledger) -> bool:
     """Whether every screen that there can be was put to somebody."""
     config, n = ledger.board.config, len(ledger.board.items)
-    screens = comb(n, config.things) if config.task == "odd" else n * comb(n - 1, config.things)
+    screens = (
+        math.comb(n, config.things) if config.task == "odd" else n * math.comb(n - 1, config.things)
+    )
     return len(ledger.board.asked[None]) >= screens
 
 
@@ -574,6 +577,33 @@ def add_items(ledger: Ledger, items: Iterable[Item]) -> int:
     insert_items(ledger.db, items)
     board.items = stored_items(ledger.db)
     return len(items)
+
+
+def import_answers(ledger: Ledger, answers: Trials) -> int:
+    """Add earlier answers, under people of their own; they count like all others."""
+    board, now = ledger.board, ledger.now
+    if board.config.scope == "person":
+        raise Refusal(409, "in this study everybody has questions of their own; nothing to add to")
+    people: dict[str, int] = {}
+    batch = ledger.batch("import", None, 0, 0.0)
+    names = [""] * len(answers) if answers.people is None else answers.people.tolist()
+    seconds = np.full(len(answers), np.nan) if answers.seconds is None else answers.seconds
+    rows = answers.triplets()[0].tolist()
+    for name, time, (head, *shown) in zip(names, seconds.tolist(), rows, strict=True):
+        if name not in people:
+            pseudonym = f"i{ledger.rng.integers(1 << 40):010x}"
+            people[name] = ledger.add(Participant(0, pseudonym, now)).id
+        person, key = people[name], fact(head, shown)
+        there = board.asked[None].get(key)
+        if there is None:
+            asked = Question(0, "two", head, tuple(shown), "extra", 1, None, batch)
+            there = ledger.add(asked).id
+        lease = ledger.add(Lease(0, there, person, tuple(shown), now, now)).id
+        ms = None if math.isnan(time) else 1000 * time
+        ledger.add(Answer(0, lease, there, person, "chosen", (shown[0],), ms, None, now))
+    for person in people.values():
+        ledger.event("finish", person, imported=True)
+    return len(answers)
 
 
 def add_map(ledger: Ledger, found: Mapping[str, Any]) -> None:

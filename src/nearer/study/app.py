@@ -79,13 +79,12 @@ _PAGES_MAY = (
 )
 #: a drawing draws: it runs no script and fetches nothing, also when it is opened by itself
 _MEDIA_MAY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
-_UPLOADS = "/api/researcher/items"  # where long bodies are expected, after a login
+_RESEARCHERS = "/api/researcher"
 _BODY, _UPLOAD = 256 * 1024, 512 * 1024 * 1024  # bytes
 _HEAD_BYTES = 32 * 1024
 _SECONDS = 30.0  # for a head, for a body, and until a piece of a reply is read
 _MANY = 8192  # connections at most
 
-researchers = APIRouter(prefix="/api/researcher", tags=["researcher"])
 doors = APIRouter(tags=["service"])
 pages = APIRouter(include_in_schema=False)
 
@@ -216,7 +215,7 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        uploads = scope["path"].endswith(_UPLOADS)
+        uploads = scope["path"].endswith(f"{_RESEARCHERS}/items")  # long, and after a login
         left = limit = _UPLOAD if uploads else _BODY
         ends = math.inf if uploads else time.monotonic() + _SECONDS
         more = any(k in (b"content-length", b"transfer-encoding") for k, _ in scope["headers"])
@@ -251,7 +250,7 @@ class Guard:
         if scope["method"] == "HEAD":  # uvicorn sends no body of such a reply
             scope = {**scope, "method": "GET"}
         app = self._app
-        if researchers.prefix in scope["path"]:
+        if _RESEARCHERS in scope["path"]:
             scope = {**scope, "login": login_of(Request(scope))}
             app = app if scope["login"] else problem(401, "log in first, at /login")
         await app(scope, guarded_receive, guarded_send)
@@ -347,9 +346,6 @@ def _may_hold() -> int:
     return min(resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2, _MANY)
 
 
-# What researchers call --------------------------------------------------------------------------
-
-
 PersonId = Annotated[int, fastapi.Path(ge=0, le=1 << 53)]
 Name = Annotated[Line, Form(max_length=100)]
 Password = Annotated[Text, Form(max_length=1000)]
@@ -368,29 +364,24 @@ def form_token(study: Study, login: Login) -> str:
     return study.signer.tag("form", login.key)
 
 
-def logged_in(request: Request) -> Login:
-    """Whose login `Guard` found."""
-    login: Login = request.scope["login"]
-    return login
-
-
-def may_change(
+async def may_change(
+    request: Request,
     study: Here,
-    login: Annotated[Login, Depends(logged_in)],
     token: Annotated[str, Header(alias="x-form-token", description="of the page's head")] = "",
-) -> Login:
-    """Insist on a form token that belongs to the login."""
-    if not secrets.compare_digest(token.encode(), form_token(study, login).encode()):
+) -> None:
+    """Insist on a form token that belongs to the login that `Guard` found."""
+    right = form_token(study, request.scope["login"])
+    if request.method == "POST" and not secrets.compare_digest(token.encode(), right.encode()):
         raise HTTPException(403, "the form token is missing or old; load the page again")
-    return login
 
 
-Reader = Annotated[Login, Depends(logged_in)]
-Changer = Annotated[Login, Depends(may_change)]
+researchers = APIRouter(
+    prefix=_RESEARCHERS, tags=["researcher"], dependencies=[Depends(may_change)]
+)
 
 
 @researchers.get("/status")
-def status(study: Here, login: Reader) -> dict[str, Any]:
+def status(study: Here) -> dict[str, Any]:
     """The study in numbers."""
     from nearer.study.exports import overview  # noqa: PLC0415 - loads pandas
 
@@ -406,7 +397,7 @@ def status(study: Here, login: Reader) -> dict[str, Any]:
 
 
 @researchers.get("/people")
-def people(study: Here, login: Reader) -> list[dict[str, Any]]:
+def people(study: Here) -> list[dict[str, Any]]:
     """Everybody who joined, with the numbers that show how carefully they answer."""
     from nearer.study.exports import people_report  # noqa: PLC0415 - loads pandas
 
@@ -414,7 +405,7 @@ def people(study: Here, login: Reader) -> list[dict[str, Any]]:
 
 
 @researchers.get("/map")
-def live_map(study: Here, login: Reader) -> dict[str, Any]:
+def live_map(study: Here) -> dict[str, Any]:
     """The newest map and the objects on it."""
     return {"map": latest_map(study.store.reader()), "items": study.items}
 
@@ -422,7 +413,6 @@ def live_map(study: Here, login: Reader) -> dict[str, Any]:
 @researchers.post("/state")
 def set_state(
     study: Here,
-    login: Changer,
     state: Annotated[Literal["running", "paused"], Body(embed=True)],
 ) -> dict[str, str]:
     """Start or pause."""
@@ -431,7 +421,7 @@ def set_state(
 
 
 @researchers.get("/settings")
-def settings(study: Here, login: Reader) -> dict[str, Any]:
+def settings(study: Here) -> dict[str, Any]:
     """The settings, which of them can be changed now, and every change so far."""
     changes = study.store.reader().execute(
         "SELECT at, detail FROM events WHERE kind = 'settings' ORDER BY id"
@@ -446,7 +436,6 @@ def settings(study: Here, login: Reader) -> dict[str, Any]:
 @researchers.post("/settings")
 def set_settings(
     study: Here,
-    login: Changer,
     settings: Annotated[
         dict[Short, Text | int | float | bool | None],
         Body(embed=True, min_length=1, max_length=100),
@@ -458,7 +447,7 @@ def set_settings(
 
 
 @researchers.post("/people/{person}/link")
-def link(request: Request, study: Here, login: Changer, person: PersonId) -> dict[str, str]:
+def link(request: Request, study: Here, person: PersonId) -> dict[str, str]:
     """A personal link, with which a person goes on from another browser; it is like a key."""
     study.store.write(lambda ledger: actions.present(ledger, person).id)
     return {"link": f"{str(request.base_url).rstrip('/')}/{resume_link(study, person)}"}
@@ -467,7 +456,6 @@ def link(request: Request, study: Here, login: Changer, person: PersonId) -> dic
 @researchers.post("/people/{person}/{decision}")
 def decide(
     study: Here,
-    login: Changer,
     person: PersonId,
     decision: Literal["exclude", "include", "withdraw"],
     why: Annotated[Text, Body(embed=True, max_length=1000)] = "",
@@ -482,7 +470,7 @@ def decide(
 
 @researchers.post("/items")
 def upload(
-    study: Here, login: Changer, upload: Annotated[list[UploadFile], File(max_length=10_000)]
+    study: Here, upload: Annotated[list[UploadFile], File(max_length=10_000)]
 ) -> dict[str, int]:
     """Add things to compare, files or a ZIP of them, while nobody has been asked yet."""
     items = []
@@ -496,7 +484,6 @@ def upload(
 @researchers.get("/export/{name}.csv", response_class=Response)
 def export(
     study: Here,
-    login: Reader,
     name: Literal[
         "triplets", "salmon", "triplettools", "answers", "positions", "completions", "replies"
     ],
@@ -522,9 +509,6 @@ def export(
         table = exports.export_csv(db, name, identities=identities)
     headers = {"content-disposition": f'attachment; filename="{name}.csv"'}
     return Response(table, headers=headers, media_type="text/csv; charset=utf-8")
-
-
-# Set-up and login ------------------------------------------------------------------------------
 
 
 def _check_setup(study: Study, token: str) -> None:

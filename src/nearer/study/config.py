@@ -189,7 +189,7 @@ class Config(Checked):
     contact: Line = ""
     debrief: Text = ""
     language: Line = "en"
-    words: dict[Line, Any] = Field(default_factory=dict)
+    words: dict[Line, Annotated[Text, Field(min_length=1)]] = Field(default_factory=dict)
     surround: Line = "#ffffff"
     show_names: Switch = False
     questions: AtLeastOne = 50

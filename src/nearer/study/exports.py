@@ -216,9 +216,6 @@ def _tame(value: Any) -> Any:
     return f"'{tamed}" if value[:1] in ("\t", "\r") and tamed[:1] != "'" else tamed
 
 
-# How a study and its people are doing ----------------------------------------------------------
-
-
 Judge = Callable[[Any], bool]
 #: what a researcher should look at: whether there is enough to judge a person by, and whether it
 #: shows; nobody is excluded by a number alone

@@ -29,16 +29,7 @@ from pydantic import Field, TypeAdapter
 from nearer.checks import amount
 from nearer.errors import InvalidInput
 from nearer.files import decoded, open_zip, read_bytes
-from nearer.study.board import (
-    Answer,
-    Lease,
-    Ledger,
-    OwnQuestion,
-    Participant,
-    Question,
-    Refusal,
-    fact,
-)
+from nearer.study.board import OwnQuestion, fact
 from nearer.study.config import part, read_yaml
 from nearer.study.words import Text, parse
 from nearer.trials import Trials
@@ -220,9 +211,6 @@ def _plain(markup: str) -> str:
     return html.unescape(re.sub(r"</?[a-zA-Z][^>]*>", "", markup)).strip()
 
 
-# Files -----------------------------------------------------------------------------------------
-
-
 def _media_among(names: Iterable[str]) -> tuple[list[str], list[str]]:
     """The names of media in order, and a note on files that are neither media nor hidden."""
     media, others = list[str](), list[str]()
@@ -364,9 +352,6 @@ def _opened(name: str, content: bytes) -> Iterator[Image.Image]:
         raise InvalidInput(f"{name}: the picture is damaged: {error}") from error
 
 
-# Questions and answers -------------------------------------------------------------------------
-
-
 def _finder(path: Path, names: Sequence[str]) -> Callable[..., int]:
     """Finds items by name, or by number where no item has that name."""
     numbers = {str(k): k for k in range(len(names))} | {name: k for k, name in enumerate(names)}
@@ -416,29 +401,3 @@ def read_answers(path: Path, names: Sequence[str]) -> Trials:
     items = np.array([find(label) for label in found.labels])
     rows = items[found.triplets]
     return Trials.from_triplets(rows, people=found.people, seconds=found.seconds)
-
-
-def import_answers(ledger: Ledger, answers: Trials) -> int:
-    """Add earlier answers, under people of their own; they count like all others."""
-    board, now = ledger.board, ledger.now
-    if board.config.scope == "person":
-        raise Refusal(409, "in this study everybody has questions of their own; nothing to add to")
-    people: dict[str, int] = {}
-    batch = ledger.batch("import", None, 0, 0.0)
-    names = [""] * len(answers) if answers.people is None else answers.people.tolist()
-    seconds = np.full(len(answers), np.nan) if answers.seconds is None else answers.seconds
-    times = [None if math.isnan(ms) else ms for ms in (1000 * seconds).tolist()]
-    rows = answers.triplets()[0].tolist()
-    for name, ms, (head, *pair) in zip(names, times, rows, strict=True):
-        if name not in people:
-            pseudonym = f"i{ledger.rng.integers(1 << 40):010x}"
-            people[name] = ledger.add(Participant(0, pseudonym, now)).id
-        person, shown = people[name], (pair[0], pair[1])
-        there = board.asked[None].get(fact(head, shown))
-        if there is None:
-            there = ledger.add(Question(0, "two", head, shown, "extra", 1, None, batch)).id
-        lease = ledger.add(Lease(0, there, person, shown, now, now)).id
-        ledger.add(Answer(0, lease, there, person, "chosen", shown[:1], ms, None, now))
-    for person in people.values():
-        ledger.event("finish", person, imported=True)
-    return len(answers)

@@ -211,9 +211,6 @@ async def withdraw(study: Here, me: Me) -> dict[str, int]:
     return {"erased": await study.write(lambda ledger: actions.withdraw(ledger, me))}
 
 
-# What a page gets back -------------------------------------------------------------------------
-
-
 def _standing(study: Study, ledger: Ledger, number: int) -> dict[str, Any]:
     """Where a person stands. Runs in the writer's thread, after what was just stored."""
     board, tokens = ledger.board, study.tokens

@@ -162,13 +162,10 @@ def insert_items(db: sqlite3.Connection, items: Iterable[Item]) -> None:
         sha = None
         if item.content:
             sha = hashlib.sha256(item.content).hexdigest()
-            db.execute(
-                "INSERT OR IGNORE INTO media VALUES (?, ?, ?)", (sha, item.mime, item.content)
-            )
-        db.execute(
-            "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?)",
-            (i, item.name, item.kind, item.text, item.alt, sha),
-        )
+            media = (sha, item.mime, item.content)
+            db.execute("INSERT OR IGNORE INTO media VALUES (?, ?, ?)", media)
+        row = (i, item.name, item.kind, item.text, item.alt, sha)
+        db.execute("INSERT INTO items VALUES (?, ?, ?, ?, ?, ?)", row)
 
 
 def back_up(path: Path, copy: Path) -> None:
@@ -222,11 +219,13 @@ class Store:
         self._rng = rng or np.random.default_rng()
         self._version: int | None = None  # of the file that the board was built from
         self._watchers: list[Callable[[Board], None]] = []
-        self._latest = self._ahead = 0.0
+        self._ahead = 0.0  # how far the clock was set back
         self._erased = True  # another process may have left in the log what it erased
         self._waiting: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
         self._readers = threading.local()
         self._db = connect(self.path)
+        newest = "SELECT coalesce(max(issued), 0.0) FROM leases"  # the clock may be set back since
+        self._latest: float = self._db.execute(newest).fetchone()[0]
         if not durable:
             self._db.execute("PRAGMA synchronous = OFF")
         self._refresh()
@@ -359,7 +358,8 @@ _PATIENCE = 10  # seconds to wait for another process that writes
 def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
     """Open a study file; one that is missing, no study, or of another format is refused."""
     path = Path(path)
-    _check_there(path)
+    if not path.is_file():
+        raise InvalidInput(f"{path}: there is no such study; make one with `nearer study new`")
     try:
         db = sqlite3.connect(
             f"{path.resolve().as_uri()}?mode={'ro' if read_only else 'rw'}",
@@ -389,7 +389,7 @@ def serving(path: Path) -> Iterator[None]:
     The file itself is locked, so that another name of it is no way round. Nothing else may open
     and close the file meanwhile but SQLite, whose own locks would end with that.
     """
-    _check_there(path)
+    connect(path, read_only=True).close()
     try:
         held = lock_file(path)
     except OSError as error:
@@ -398,8 +398,3 @@ def serving(path: Path) -> Iterator[None]:
         ) from error
     with held:
         yield
-
-
-def _check_there(path: Path) -> None:
-    if not path.is_file():
-        raise InvalidInput(f"{path}: there is no such study; make one with `nearer study new`")

@@ -191,8 +191,6 @@ def read_words(language: str, own: Mapping[str, Any]) -> dict[str, str]:
     for key, text in own.items():
         if key not in english:
             raise InvalidInput(f"words: {unknown(key, english)}")
-        if not isinstance(text, str) or not text.strip():
-            raise InvalidInput(f"words: {key}={text!r}: must be a text; put it in quotes")
         if _filled(key, text) != _filled(key, english[key]):
             wanted = ", ".join(f"{{{name}}}" for name in sorted(_filled(key, english[key])))
             raise InvalidInput(f"words: {key}={text!r}: must hold {wanted or 'nothing in braces'}")
