@@ -103,12 +103,13 @@ class Web:
     def __init__(self, path: Path, n: int = 8, *, start: bool = True, **settings: object) -> None:
         from fastapi.testclient import TestClient
 
-        from nearer.study.app import create_app, open_study
+        from nearer.study.app import create_app
+        from nearer.study.web import Study
 
         if not path.exists():
             make_study(path, n, **settings)
         self.path = path
-        self.study = open_study(path, work=False)
+        self.study = Study(path, work=False)
         self.setup = self.study.setup
         self.study.store._db.execute("PRAGMA synchronous = OFF")
         if start:

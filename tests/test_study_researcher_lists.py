@@ -361,10 +361,11 @@ def test_below_a_path_and_in_a_frame(tmp_path):
     from fastapi.testclient import TestClient
     from studykit import make_study
 
-    from nearer.study.app import create_app, open_study
+    from nearer.study.app import create_app
+    from nearer.study.web import Study
 
     path = make_study(tmp_path / "s.db", frame_ancestors="https://www.mturk.com")
-    study = open_study(path, work=False, prefix="/flowers")
+    study = Study(path, work=False, prefix="/flowers")
     with TestClient(create_app(study), follow_redirects=False) as client:
         for base in ("", "/flowers"):  # a proxy may or may not take the path away
             assert client.get(f"{base}/api/study").status_code == 200

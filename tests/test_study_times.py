@@ -111,6 +111,7 @@ def test_a_clock_that_is_set_back_while_nothing_is_served_goes_on_from_where_it_
     bench.close()
     clock = Clock(bench.clock.now - 3600.0)
     store = Store(tmp_path / "s.db", clock)
+    store.write(lambda ledger: ledger.now)
     clock.now += 1.0
     assert store.write(lambda ledger: answer(ledger, person, held, "left", 900.0))
     store.close()

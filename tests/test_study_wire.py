@@ -11,8 +11,9 @@ from studykit import make_study
 
 from benchmarks._study_people import served
 from nearer.study import app as server_app
-from nearer.study.app import create_app, open_study
+from nearer.study.app import create_app
 from nearer.study.auth import Signer
+from nearer.study.web import Study
 
 
 def test_long_tokens_are_turned_away_unread_and_nothing_is_kept():
@@ -154,7 +155,7 @@ def test_connections_without_a_request_in_work_make_room(monkeypatch):
 
 def test_a_body_that_never_ends_is_given_up(tmp_path, monkeypatch):
     monkeypatch.setattr(server_app, "_SECONDS", 0.3)
-    study = open_study(make_study(tmp_path / "s.db"), work=False)
+    study = Study(make_study(tmp_path / "s.db"), work=False)
     app, said = create_app(study), []
 
     async def run():

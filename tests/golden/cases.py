@@ -776,7 +776,8 @@ def served_study(folder):
     """Three people answer over HTTP; the study is then read out by its commands."""
     from fastapi.testclient import TestClient
 
-    from nearer.study.app import create_app, open_study
+    from nearer.study.app import create_app
+    from nearer.study.web import Study
 
     (folder / "words.csv").write_text("label\n" + "\n".join(f"word {k}" for k in range(9)) + "\n")
     settings = ("method=random", "questions=30", "practice=1", "catch_share=0.1")
@@ -787,7 +788,7 @@ def served_study(folder):
     real = np.random.default_rng
     np.random.default_rng = lambda seed=0: real(seed)  # a study is served with no fixed seed
     try:
-        served = open_study(study, work=False)
+        served = Study(study, work=False)
     finally:
         np.random.default_rng = real
     client = TestClient(create_app(served), follow_redirects=False)

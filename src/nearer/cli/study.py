@@ -78,7 +78,8 @@ def serve(
     study: Path, host: str, port: int, start: bool, new_login: bool, prefix: str, as_json: bool
 ) -> None:
     """Serve STUDY: the participants' page and the dashboard."""
-    from nearer.study.app import open_study, run_server
+    from nearer.study.app import run_server
+    from nearer.study.web import Study
 
     prefix = "/" + prefix.strip("/") if prefix.strip("/") else ""
     try:
@@ -87,7 +88,7 @@ def serve(
     except OSError as error:
         raise InvalidInput(f"cannot listen on {host}:{port}: {error.strerror}") from error
     with listener, store.serving(study):
-        opened = open_study(study, new_login=new_login, prefix=prefix)
+        opened = Study(study, new_login=new_login, prefix=prefix)
         if start:
             opened.store.write(lambda ledger: actions.set_state(ledger, "running"))
         port = listener.getsockname()[1]

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import json
 import math
-import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -25,16 +24,7 @@ import numpy as np
 
 from nearer.errors import InvalidInput
 from nearer.study.auth import hashed
-from nearer.study.board import (
-    Answer,
-    Lease,
-    Ledger,
-    Participant,
-    Question,
-    Refusal,
-    Reply,
-    fact,
-)
+from nearer.study.board import Answer, Lease, Ledger, Participant, Question, Refusal, Reply, fact
 from nearer.study.config import CHANGEABLE, Config
 from nearer.study.items import Item
 from nearer.study.store import insert_items, stored_items
@@ -92,12 +82,12 @@ def join(
     """
     board, identity = ledger.board, identity or Identity()
     _check_consent(ledger, consent)
-    known = _one(
-        ledger.db, "SELECT person FROM identities WHERE panel = ? AND external = ?", identity[:2]
-    )
+    by_name = "SELECT person FROM identities WHERE panel = ? AND external = ?"
+    (known,) = ledger.db.execute(by_name, identity[:2]).fetchone() or (None,)
     same = proved
     if same is None and browser:
-        same = _one(ledger.db, "SELECT person FROM browsers WHERE key = ?", (hashed(browser),))
+        by_key = "SELECT person FROM browsers WHERE key = ?"
+        (same,) = ledger.db.execute(by_key, (hashed(browser),)).fetchone() or (None,)
     # A browser in which somebody else began, as in a lab, does not speak for this id.
     if same is not None and (proved is not None or known == same or not identity.external):
         agree(ledger, same, consent)
@@ -120,11 +110,6 @@ def join(
         ledger.db.execute("INSERT INTO browsers VALUES (?, ?)", (hashed(browser), person))
     ledger.event("consent", person, version=consent)
     return person
-
-
-def _one(db: sqlite3.Connection, sql: str, values: Sequence[Any]) -> int | None:
-    row = db.execute(sql, values).fetchone()
-    return None if row is None else int(row[0])
 
 
 def _check_consent(ledger: Ledger, consent: str) -> None:
@@ -200,8 +185,7 @@ def exclude(ledger: Ledger, person: int, excluded: bool, why: str = "") -> None:
 
 def withdraw(ledger: Ledger, person: int) -> int:
     """Erase a person: identity, replies, answers and leases. How many answers are gone."""
-    found = ledger.board.people.get(person)
-    if found is not None and found.withdrawn:
+    if person in ledger.board.people and ledger.board.people[person].withdrawn:
         return 0
     answers = present(ledger, person).answered
     ledger.event("withdraw", person, answers=answers)
@@ -258,10 +242,7 @@ class Trial(NamedTuple):
 
 
 def hand_out(ledger: Ledger, person: int) -> list[Trial]:
-    """The questions that a person should see now and next.
-
-    Empty when there are no more; then the person has finished.
-    """
+    """The questions that a person should see now and next; without any, the person has finished."""
     found, board = present(ledger, person), ledger.board
     board.expire(ledger.now)
     left = board.config.questions - found.answered
@@ -293,9 +274,8 @@ def lease(ledger: Ledger, person: int, question: Question) -> Lease:
     if question.repeats is not None:
         mine = ledger.board.people[person].leases
         shown = next(x.shown for x in mine if x.question == question.repeats and x.answer)[::-1]
-    now = ledger.now
-    expires = now + ledger.board.config.lease_seconds
-    return ledger.add(Lease(0, question.id, person, shown, now, expires))
+    expires = ledger.now + ledger.board.config.lease_seconds
+    return ledger.add(Lease(0, question.id, person, shown, ledger.now, expires))
 
 
 def pose(
@@ -304,7 +284,7 @@ def pose(
     *,
     seen: int,
     seconds: float,
-    odds: Sequence[float] | None = None,
+    odds: Sequence[float | None] | None = None,
     person: int | None = None,
     done: bool = False,
 ) -> int:
@@ -313,19 +293,16 @@ def pose(
     `odds` says how much likelier than at random the method was to choose each of them, and `done`
     that it has no more.
     """
-    chances: Sequence[float | None] = odds or [None] * len(questions)
-    rows = {
-        fact(int(h), (int(a), int(b))): (int(h), (int(a), int(b)), chance)
-        for (h, a, b), chance in zip(questions, chances, strict=True)
-    }
-    asked = ledger.board.asked.get(person, {})
-    new = [row for key, row in rows.items() if key not in asked]
+    asked, new = ledger.board.asked.get(person, {}), {}
+    for (h, a, b), chance in zip(questions, odds or [None] * len(questions), strict=True):
+        head, shown = int(h), (int(a), int(b))
+        if (key := fact(head, shown)) not in asked:
+            new[key] = head, shown, chance
     if done and person is None and not new:
         all_asked(ledger)
     if new:
-        method = ledger.board.config.method
-        batch = ledger.batch(method, person, seen, seconds)
-        for head, shown, chance in new:
+        batch = ledger.batch(ledger.board.config.method, person, seen, seconds)
+        for head, shown, chance in new.values():
             ledger.add(Question(0, "two", head, shown, "main", 1, person, batch, odds=chance))
     return len(new)
 
@@ -341,22 +318,21 @@ def _next_question(ledger: Ledger, person: int, number: int) -> Question | None:
     board = ledger.board
     if board.enough:
         return None
-    places = ((i, board.questions[i].position) for i in board.own)
+    places = [(i, board.questions[i].position) for i in board.own]
     fixed = (i for i, place in places if place is not None and place <= number + 1)
     if question := board.first(person, fixed):
         return question
-    listed = (i for i in board.own if board.questions[i].position is None)
+    listed = (i for i, place in places if place is None)
     came_back = board.free["holdout"]
     makers: dict[str, Callable[[], Question | None]] = {
-        "main": lambda: board.next_main(person),
         "own": lambda: board.first(person, listed),
         "holdout": lambda: board.first(person, came_back) or _random(ledger, person, "holdout"),
         "repeat": lambda: _repeat(ledger, person),
         "catch": lambda: _catch(ledger, person),
+        "main": lambda: board.next_main(person),
     }
     given = board.people[person].given
-    due = checks_due(board.config, person, number, given, bool(board.own))
-    for purpose in (*due, "main"):
+    for purpose in (*checks_due(board.config, person, number, given, bool(board.own)), "main"):
         if question := makers[purpose]():
             return question
     question = _random(ledger, person, "extra")

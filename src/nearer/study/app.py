@@ -21,7 +21,6 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable, Collection
 from importlib.resources import files
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import fastapi
@@ -47,23 +46,13 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import nearer
 from nearer.study import actions, auth, participants
-from nearer.study.auth import Guesses, Login, Signer
+from nearer.study.auth import Login
 from nearer.study.board import Refusal, StoreTrouble
-from nearer.study.conductor import Conductor
 from nearer.study.config import CHANGEABLE
 from nearer.study.items import read_files, read_zip
 from nearer.study.participants import completion_code, resume_link
-from nearer.study.store import Store, latest_map, read_header
-from nearer.study.web import (
-    Here,
-    Media,
-    Study,
-    add_error_handlers,
-    address_of,
-    page,
-    problem,
-    same_site,
-)
+from nearer.study.store import latest_map
+from nearer.study.web import Here, Study, add_error_handlers, address_of, page, problem, same_site
 from nearer.study.words import Line, Short, Text, read_words
 
 _TABS = {"overview": "Overview", "map": "Map", "people": "People", "items": "Items", "data": "Data"}
@@ -87,30 +76,6 @@ _MANY = 8192  # connections at most
 
 doors = APIRouter(tags=["service"])
 pages = APIRouter(include_in_schema=False)
-
-
-def open_study(
-    path: Path, *, work: bool = True, new_login: bool = False, prefix: str = ""
-) -> Study:
-    """Open a study for serving, with the processes that choose questions and draw maps if `work`.
-
-    With `new_login` there is a set-up link although an account exists, for a forgotten password.
-    """
-    store = Store(path)
-    db = store.reader()
-    has_account = db.execute("SELECT 1 FROM accounts LIMIT 1").fetchone() is not None
-    signer = Signer(db.execute("SELECT value FROM secrets WHERE name = 'sign'").fetchone()[0])
-    return Study(
-        store=store,
-        conductor=Conductor(store) if work else None,
-        signer=signer,
-        clock=time.time,
-        guesses=Guesses(signer),
-        media=Media(path),
-        cookie=f"nearer_{read_header(db)['study'][:8]}",
-        setup=secrets.token_urlsafe(24) if new_login or not has_account else None,
-        prefix=prefix,
-    )
 
 
 def create_app(study: Study) -> FastAPI:
@@ -354,9 +319,8 @@ Password = Annotated[Text, Form(max_length=1000)]
 def login_of(request: Request) -> Login | None:
     """The login of a request's cookie."""
     study: Study = request.app.state.study
-    return auth.session_of(
-        study.store.reader(), request.cookies.get(study.cookie, ""), study.clock()
-    )
+    word = request.cookies.get(study.cookie, "")
+    return auth.session_of(study.store.reader(), word, time.time())
 
 
 def form_token(study: Study, login: Login) -> str:
@@ -385,7 +349,7 @@ def status(study: Here) -> dict[str, Any]:
     """The study in numbers."""
     from nearer.study.exports import overview  # noqa: PLC0415 - loads pandas
 
-    now, facts = study.clock(), study.facts
+    now, facts = time.time(), study.facts
     try:
         board = study.store.write(lambda ledger: ledger.board.summary(now))
     except StoreTrouble:

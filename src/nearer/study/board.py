@@ -197,14 +197,16 @@ class Event:
 
 
 Row = Participant | Question | Lease | Answer | Reply | Event
-R = TypeVar("R", Participant, Question, Lease, Answer, Reply, Event)
+R = TypeVar("R", bound=Row)
 
 #: table of each kind, in the order of a replay: what a row speaks of was read before it
 _TABLES: dict[type[Row], str] = {
     Participant: "people", Question: "questions", Lease: "leases", Answer: "answers",
     Reply: "replies", Event: "events",
 }  # fmt: skip
-_COLUMNS = {kind: [f.name for f in fields(kind) if f.init and f.name != "id"] for kind in _TABLES}
+_COLUMNS: dict[type[Any], list[str]] = {
+    kind: [f.name for f in fields(kind) if f.init and f.name != "id"] for kind in _TABLES
+}
 _JSON = ("shown", "chosen", "detail", "reply")
 _INSERT = {
     kind: f"INSERT INTO {_TABLES[kind]} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
@@ -247,14 +249,11 @@ class Ledger:
 
     def add(self, row: R) -> R:
         """Write a row, which gets its number by that, and apply it."""
-        values = (
-            _encode(value) if name in _JSON and value is not None else value
-            for name in _COLUMNS[type(row)]
-            for value in [getattr(row, name)]
-        )
-        number = self.db.execute(_INSERT[type(row)], tuple(values)).lastrowid
-        assert number is not None  # SQLite numbers every inserted row
-        row.id = number
+        values = [getattr(row, name) for name in _COLUMNS[type(row)]]
+        for k, name in enumerate(_COLUMNS[type(row)]):
+            if name in _JSON and values[k] is not None:
+                values[k] = _encode(values[k])
+        row.id = self.db.execute(_INSERT[type(row)], values).lastrowid or 0
         self.board.apply(row)
         return row
 

@@ -17,17 +17,7 @@ from typing_extensions import TypedDict
 
 from nearer.errors import InvalidInput
 from nearer.files import decoded, read_bytes
-from nearer.study.words import (
-    Checked,
-    Line,
-    Short,
-    Text,
-    address,
-    default_texts,
-    parse,
-    read_words,
-    to_html,
-)
+from nearer.study.words import Checked, Line, Short, Text, address, default_texts, parse, to_html
 from nearer.trials import Task
 
 #: settings of which a study that has begun depends on the first value
@@ -230,8 +220,8 @@ class Config(Checked):
 
     @model_validator(mode="after")
     def _check_settings(self) -> Self:
-        words = read_words(self.language, self.words)
-        for name, text in default_texts(words, self.task, self.choose).items():
+        texts = default_texts(self.language, self.words, self.task, self.choose)
+        for name, text in texts.items():
             if not getattr(self, name):
                 object.__setattr__(self, name, text)  # written out, as every default is
         for good, name, rule in self._rules():

@@ -161,17 +161,13 @@ def _everything(table: pd.DataFrame, identities: bool) -> str:
 
 def completions_csv(db: sqlite3.Connection, code: Callable[[int], str]) -> str:
     """Who finished, for paying them: outside names and codes, no answers."""
-    table = pd.read_sql_query(
-        """SELECT p.id, coalesce(i.panel, '') AS panel,
-                  coalesce(i.external, p.pseudonym) AS external,
-                  p.finished IS NOT NULL AS finished,
-                  (SELECT count(*) FROM standing a WHERE a.person = p.id) AS answers
-           FROM persons p LEFT JOIN identities i ON i.person = p.id
-           WHERE NOT p.withdrawn ORDER BY p.id""",
-        db,
-    )
-    codes = [code(k) if done else "" for k, done in zip(table.id, table.finished, strict=True)]
-    return _csv(table.drop(columns="id").assign(code=codes))
+    rows = [
+        (p.panel, p.external or p.pseudonym, int(p.finished), p.answered,
+         code(p.id) if p.finished else "")
+        for p in reversed(people_report(db)) if not p.withdrawn
+    ]  # fmt: skip
+    columns = ["panel", "external", "finished", "answers", "code"]
+    return _csv(pd.DataFrame(rows, columns=columns))
 
 
 def replies_csv(db: sqlite3.Connection, *, identities: bool = False) -> str:

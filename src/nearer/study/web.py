@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import secrets
 import sqlite3
 import tempfile
 import threading
 import time
-from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Any, TypeVar
@@ -25,32 +24,39 @@ from nearer.errors import InvalidInput
 from nearer.study.auth import Guesses, Rate, Signer, network_of
 from nearer.study.board import Refusal, StoreTrouble
 from nearer.study.conductor import Conductor
-from nearer.study.store import Change, Facts, Store, connect
+from nearer.study.store import Change, Facts, Store, connect, read_header
 from nearer.study.words import read_words
 
 T = TypeVar("T")
 _PIECE = 1024 * 1024  # bytes of a file that are copied at a time
 
 
-@dataclass
 class Study:
-    """A study that is being served."""
+    """A study that is being served, with the processes that choose and draw if there is `work`.
 
-    store: Store
-    conductor: Conductor | None
-    signer: Signer
-    clock: Callable[[], float]
-    guesses: Guesses
-    media: Media
-    #: names of its cookies, so that several studies on one host leave each other alone
-    cookie: str
-    joins: Rate = field(default_factory=lambda: Rate(300))
-    #: the one-time set-up token; None once it was used
-    setup: str | None = None
-    #: the path below which it is served, as /flowers; empty at the top
-    prefix: str = ""
-    _tokens: ItemTokens | None = None
-    _people: tuple[float, list[SimpleNamespace]] = (0.0, [])
+    With `new_login` there is a set-up link although an account exists, for a forgotten password.
+    `prefix` is the path below which it is served, as /flowers.
+    """
+
+    def __init__(
+        self, path: Path, *, work: bool = True, new_login: bool = False, prefix: str = ""
+    ) -> None:
+        self.store = Store(path)
+        self.conductor = Conductor(self.store) if work else None
+        self.media = Media(path)
+        self.joins = Rate(300)
+        self.prefix = prefix
+        db = self.store.reader()
+        key = db.execute("SELECT value FROM secrets WHERE name = 'sign'").fetchone()[0]
+        self.signer = Signer(key)
+        self.guesses = Guesses(self.signer)
+        #: names of its cookies, so that several studies on one host leave each other alone
+        self.cookie = f"nearer_{read_header(db)['study'][:8]}"
+        has_account = db.execute("SELECT 1 FROM accounts LIMIT 1").fetchone() is not None
+        #: the one-time set-up token; None once it was used
+        self.setup = secrets.token_urlsafe(24) if new_login or not has_account else None
+        self._tokens: ItemTokens | None = None
+        self._people: tuple[float, list[SimpleNamespace]] = (0.0, [])
 
     def people(self, db: sqlite3.Connection) -> list[SimpleNamespace]:
         """How people do; counting them, a second for 100,000 answers, takes a tenth of the time."""

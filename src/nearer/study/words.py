@@ -206,8 +206,9 @@ def read_words(language: str, own: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def default_texts(words: Mapping[str, str], task: str, choose: int) -> dict[str, str]:
+def default_texts(language: str, own: Mapping[str, Any], task: str, choose: int) -> dict[str, str]:
     """What a study with this task says where it has no text of its own."""
+    words = read_words(language, own)
     question, instructions = _ASKED[task]
     if task in ("choose", "rank") and choose == 1:
         question = "ask_closest"
