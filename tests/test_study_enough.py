@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from studykit import Bench, only_real
 
+from nearer.errors import InvalidInput
 from nearer.study.actions import all_asked, change_settings, pose, stage
 from nearer.study.board import Refusal
 from nearer.study.conductor import questions_due
@@ -211,6 +212,6 @@ def test_settings_change_while_people_answer_and_every_change_is_kept(bench):
     events = bench.store.reader().execute("SELECT detail FROM events WHERE kind = 'settings'")
     assert len(events.fetchall()) == 2
     for wrong in ({"seed": 3}, {"questions": 0}, {"qestions": 3}):
-        with pytest.raises(Refusal):
+        with pytest.raises((Refusal, InvalidInput)):
             bench.write(change_settings, wrong)
     assert bench.board.config == Config.of({**bench.board.config.__dict__})

@@ -22,7 +22,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nearer.errors import InvalidInput
 from nearer.study.auth import hashed
 from nearer.study.board import Answer, Lease, Ledger, Participant, Question, Refusal, Reply, fact
 from nearer.study.config import CHANGEABLE, Config
@@ -511,10 +510,7 @@ def _chosen(
 def set_state(ledger: Ledger, state: str) -> None:
     """Start or pause."""
     if state == "running":
-        try:
-            ledger.board.config.check_items(len(ledger.board.items))
-        except InvalidInput as error:
-            raise Refusal(409, str(error)) from error
+        ledger.board.config.check_items(len(ledger.board.items))
     if state != ledger.board.state:
         ledger.event("state", state=state)
 
@@ -529,11 +525,7 @@ def change_settings(ledger: Ledger, settings: Mapping[str, Any]) -> dict[str, An
             f"setting {fixed[0]!r}: is fixed when the study is made; make a new one, and bring "
             "the answers over with `nearer study import`",
         )
-    try:
-        new = old.changed(settings).model_dump(mode="json")
-    except InvalidInput as error:
-        raise Refusal(422, str(error)) from error
-    before = old.model_dump(mode="json")
+    new, before = (one.model_dump(mode="json") for one in (old.changed(settings), old))
     changes = {name: new[name] for name in settings if new[name] != before[name]}
     if changes:
         ledger.event("settings", **changes)

@@ -378,7 +378,7 @@ class Board:
         self.people[reply.person].pages[reply.page] = reply.reply["screened_out"]
 
     def _event(self, event: Event) -> None:
-        detail = event.detail
+        detail, person = event.detail, self.people.get(event.person or 0)
         match event.kind:
             case "state":
                 self.state = detail["state"]
@@ -388,19 +388,15 @@ class Board:
                 self.all_asked = True
             case "map":
                 self.expected_tau = detail["expected_tau"]
-        if event.person is None:
-            return
-        person = self.people[event.person]
-        match event.kind:
-            case "consent":
+            case "consent" if person:
                 person.consent = detail["version"]
-            case "ready":
+            case "ready" if person:
                 person.ready = True
-            case "finish":
+            case "finish" if person:
                 person.finished = True
-            case "exclude" | "include":
+            case "exclude" | "include" if person:
                 self._exclude(person, event.kind == "exclude")
-            case "withdraw":
+            case "withdraw" if person:
                 self._withdraw(person)
 
     def _exclude(self, person: Participant, excluded: bool) -> None:

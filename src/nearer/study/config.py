@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, Self
 
+import yaml
 from pydantic import BeforeValidator, Field, Strict, model_validator, with_config
 from typing_extensions import TypedDict
 
@@ -313,8 +314,6 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 def parse_yaml(name: str, text: str) -> Any:
     """What a text says; of a name that is there twice YAML would silently take the last."""
-    import yaml  # noqa: PLC0415 - only needed where a file is read
-
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
         found = yaml.safe_load(text)

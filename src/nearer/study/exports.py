@@ -229,10 +229,7 @@ _FLAGS: dict[str, tuple[Judge, Judge]] = {
         lambda r: r.answered >= 10,
         lambda r: any(ms is not None and ms < 300 for ms in (r.median_ms, r.median_elapsed_ms)),
     ),
-    "times are not true": (
-        lambda r: r.answered >= 3,
-        lambda r: r.false_times * 10 > r.answered,
-    ),
+    "times are not true": (lambda r: r.answered >= 3, lambda r: r.false_times * 10 > r.answered),
     "keeps to one side": (
         lambda r: r.answered >= 20 and r.left_share is not None,
         lambda r: not 0.2 <= r.left_share <= 0.8,
@@ -279,7 +276,13 @@ def people_report(db: sqlite3.Connection) -> list[SimpleNamespace]:
     counted = pd.DataFrame(counts, people.index).astype(float).fillna(0).astype(whole)
     shown = pd.DataFrame(shares, people.index).astype(object)
     people = people.join(counted).join(shown.where(shown.notna(), None))
-    return [_judged(SimpleNamespace(**row)) for row in people.to_dict("records")]
+    reports = [SimpleNamespace(**row) for row in people.to_dict("records")]
+    for r in reports:
+        total, share = r.repeats_total, r.repeats_agreed / max(r.repeats_total, 1)
+        r.agreement = share if total else None
+        r.agreement_interval = share_interval(share, total) if total else None
+        r.warnings = [name for name, (judges, fires) in _FLAGS.items() if judges(r) and fires(r)]
+    return reports
 
 
 def _catch(table: pd.DataFrame) -> pd.Series:
@@ -295,29 +298,14 @@ def _catch(table: pd.DataFrame) -> pd.Series:
 def _repeats(table: pd.DataFrame) -> dict[str, pd.Series]:
     """How much of what was chosen on repeated screens was chosen before."""
     first = table[table.purpose != "repeat"].set_index(["id", "question"]).chosen
-    again = table[table.purpose == "repeat"]
-    again = again.join(
-        first[~first.index.duplicated(keep="last")].rename("before"), on=["id", "repeats"]
-    )
+    first = first[~first.index.duplicated(keep="last")].rename("before")
+    again = table[table.purpose == "repeat"].join(first, on=["id", "repeats"])
     again = again[again.before.notna()]
     both = [len({*a} & {*b}) for a, b in zip(again.chosen, again.before, strict=True)]
     size, shown = again.chosen.map(len), again.shown.map(len)
-    found = {
-        "agreed": pd.Series(both, again.index, int),
-        "total": size,
-        "by_chance": size**2 / shown,
-    }
-    return {f"repeats_{k}": column.groupby(again.id).sum() for k, column in found.items()}
-
-
-def _judged(person: SimpleNamespace) -> SimpleNamespace:
-    total = person.repeats_total
-    person.agreement = person.repeats_agreed / total if total else None
-    person.agreement_interval = share_interval(person.agreement, total) if total else None
-    person.warnings = [
-        name for name, (judges, fires) in _FLAGS.items() if judges(person) and fires(person)
-    ]
-    return person
+    agreed, chance = pd.Series(both, again.index, int), size**2 / shown
+    columns = {"agreed": agreed, "total": size, "by_chance": chance}
+    return {f"repeats_{k}": column.groupby(again.id).sum() for k, column in columns.items()}
 
 
 def overview(

@@ -4,14 +4,9 @@ Everything that changes the file is a function handed to one thread. That thread
 that are waiting, runs them in one transaction, syncs the disk once, and only then tells each
 caller. So an acknowledged answer is on the disk, and the cost of the sync is shared.
 
-A function that turns a request down raises `Refusal` before it has touched anything, and the others
-go on. Where a function fails in any other way, each of its group is run again by itself. When the
-file itself cannot be written, the whole group gets `StoreTrouble`, and `Store.trouble` says why
-until a later group succeeds.
-
-The board, which is the state in memory, belongs to the writer's thread. What everybody may know at
-any time is published after every commit as `Store.facts`. The board is rebuilt from the file
-whenever a group was rolled back, or another process changed the file (SQLite's ``data_version``).
+A function that turns a request down raises `Refusal` or `InvalidInput` before it has touched
+anything. The board, which is the state in memory, belongs to the writer's thread, and is built
+again from the file whenever a group was rolled back, or another process changed the file.
 
 What was erased is overwritten in the file at once (``secure_delete``), but older pages stay in the
 write-ahead log until it is emptied. So after an erasure the writer empties it, as soon as nobody
@@ -294,7 +289,7 @@ class Store:
             for change, future in group:
                 try:
                     settled.append((future.set_result, change(ledger)))
-                except Refusal as refusal:
+                except (Refusal, InvalidInput) as refusal:
                     settled.append((future.set_exception, refusal))
             self._db.execute("COMMIT")
         except Exception as error:

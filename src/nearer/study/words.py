@@ -13,30 +13,19 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from string import Formatter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 from urllib.parse import SplitResult, urlsplit
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    StringConstraints,
-    TypeAdapter,
-    ValidationError,
-    model_validator,
-)
+import yaml
+from markdown_it import MarkdownIt
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic.functional_validators import model_validator
 
 from nearer.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
-    from markdown_it.token import Token
-
 
 #: control characters, and halves of characters that no file can hold
 _UNREADABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -71,11 +60,9 @@ def _one_line(text: str) -> str:
 
 
 #: a text of several lines
-Text = Annotated[str, StringConstraints(max_length=20_000), AfterValidator(_readable)]
+Text = Annotated[str, Field(max_length=20_000), AfterValidator(_readable)]
 #: a name, an id, a label
-Line = Annotated[
-    str, StringConstraints(max_length=2_000), AfterValidator(_readable), AfterValidator(_one_line)
-]
+Line = Annotated[Text, Field(max_length=2_000), AfterValidator(_one_line)]
 #: an id, a version, a word that a browser keeps
 Short = Annotated[Line, Field(max_length=200)]
 
@@ -120,15 +107,8 @@ def parse(kind: Any, given: Any, what: str) -> Any:
     raise InvalidInput(f"{what}{'.'.join(names)}{value}: {rule}")
 
 
-def to_html(text: str) -> str:
-    """Markdown as HTML that is safe to show."""
-    return str(_markdown().render(text))
-
-
 @cache
 def _markdown() -> MarkdownIt:
-    from markdown_it import MarkdownIt  # noqa: PLC0415 - only where a study is served
-
     # `breaks`: a line that ends in the study's file ends on the page, as in plain text.
     made = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable("table")
     made.disable("image")
@@ -140,6 +120,11 @@ def _markdown() -> MarkdownIt:
     return made
 
 
+def to_html(text: str) -> str:
+    """Markdown as HTML that is safe to show."""
+    return str(_markdown().render(text))
+
+
 def address(url: str) -> SplitResult:
     """The parts of an address; empty ones where it is none, as of http://[."""
     try:
@@ -148,12 +133,13 @@ def address(url: str) -> SplitResult:
         return urlsplit("")
 
 
-def _open_beside(renderer: Any, tokens: Sequence[Token], i: int, options: Any, env: Any) -> str:
+def _open_beside(renderer: Any, tokens: Any, i: int, options: Any, env: Any) -> str:
     tokens[i].attrSet("target", "_blank")
     tokens[i].attrSet("rel", "noopener noreferrer")
     return str(renderer.renderToken(tokens, i, options, env))
 
 
+_WORDS = files("nearer.study") / "pages" / "words"
 #: what a study says in its own words, and a language for a study that does not
 _TEXTS = ("title", "question", "instructions", "consent", "debrief")
 #: task: the words that ask it, and those that explain it
@@ -167,16 +153,13 @@ _ASKED = {
 
 def shipped() -> list[str]:
     """The languages that are there for every study."""
-    folder = files("nearer.study") / "pages" / "words"
-    return sorted(f.name.removesuffix(".yaml") for f in folder.iterdir())
+    return sorted(f.name.removesuffix(".yaml") for f in _WORDS.iterdir())
 
 
 @cache
 def _read(language: str) -> dict[str, str]:
-    import yaml  # noqa: PLC0415 - slow to load
-
-    path = files("nearer.study") / "pages" / "words" / f"{language}.yaml"
-    loaded: dict[str, str] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    text = (_WORDS / f"{language}.yaml").read_text(encoding="utf-8")
+    loaded: dict[str, str] = yaml.safe_load(text)
     return loaded
 
 
