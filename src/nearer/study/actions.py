@@ -72,7 +72,6 @@ def join(
     identity: Identity | None = None,
     browser: str = "",
     proved: int | None = None,
-    language: str = "",
 ) -> int:
     """A person agrees and takes part, or goes on as who they are; their number.
 
@@ -102,7 +101,7 @@ def join(
     if board.full:
         raise Refusal(409, "the study has all the answers it needs; thank you for coming")
     pseudonym = f"p{ledger.rng.integers(1 << 40):010x}"
-    person = ledger.add(Participant(0, pseudonym, ledger.now, language)).id
+    person = ledger.add(Participant(0, pseudonym, ledger.now)).id
     if identity.external:
         ledger.db.execute("INSERT INTO identities VALUES (?, ?, ?, ?)", (person, *identity))
     if browser and same is None:

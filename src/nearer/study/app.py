@@ -85,10 +85,6 @@ def create_app(study: Study) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         if study.conductor is not None:
             study.conductor.start()
-            # Rather a moment now than chance for the first; people who were here do not wait.
-            answers = await study.write(lambda ledger: ledger.board.answers)
-            if study.facts.state == "running" and not answers:
-                await asyncio.to_thread(study.conductor.stocked.wait, 10)
         yield
         if study.conductor is not None:
             await asyncio.to_thread(study.conductor.close)
@@ -347,7 +343,7 @@ researchers = APIRouter(
 @researchers.get("/status")
 def status(study: Here) -> dict[str, Any]:
     """The study in numbers."""
-    from nearer.study.exports import overview  # noqa: PLC0415 - loads pandas
+    from nearer.study.exports import overview, people_report  # noqa: PLC0415 - loads pandas
 
     now, facts = time.time(), study.facts
     try:
@@ -356,7 +352,7 @@ def status(study: Here) -> dict[str, Any]:
         known = {"state": facts.state, "quota": facts.config.quota}
     else:
         db = study.store.reader()
-        known = overview(db, board, now, study.people(db))
+        known = overview(db, board, now, people_report(db))
     return {**known, "trouble": study.trouble}
 
 

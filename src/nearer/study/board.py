@@ -80,7 +80,6 @@ class Participant:
     id: int
     pseudonym: str
     joined: float
-    language: str = ""
     consent: str | None = field(init=False, default=None)
     ready: bool = field(init=False, default=False)
     finished: bool = field(init=False, default=False)
@@ -274,11 +273,6 @@ def votes_wanted(rule: str, votes: Iterable[bool | None]) -> int | None:
     """How many more people should be asked: 0 when it is decided, None when it is given up.
 
     A vote is True (a is nearer), False (b is) or None (undecided, or skipped).
-
-    Examples
-    --------
-    >>> votes_wanted("2+1", [True]), votes_wanted("2+1", [True, False, False])
-    (1, 0)
     """
     first, most = int(rule[0]), sum(map(int, rule.split("+")))
     votes = list(votes)
@@ -318,8 +312,6 @@ class Board:
         """Take in a row that was written."""
         getattr(self, f"_{type(row).__name__.lower()}")(row)
 
-    # What a row does -----------------------------------------------------------------------
-
     def _participant(self, person: Participant) -> None:
         self.people[person.id] = person
 
@@ -353,10 +345,10 @@ class Board:
     def _answer(self, answer: Answer) -> None:
         lease = self.leases[answer.lease]
         question, person = self.questions[lease.question], self.people[lease.person]
+        lease.answer = person.last = answer
         if answer.supersedes is None:
             if not lease.live:  # it came late, and is given all the same
                 self._give(person, question, 1)
-            lease.answer = answer
             for held in [x for x in person.holds.values() if x.question == question.id]:
                 self._release(held)  # after a lease ended there may be another on the question
             person.answered += 1
@@ -364,12 +356,9 @@ class Board:
             self.answers -= self._counts_as_answer(question.votes[lease.id])
             if question.id in person.repeatable:
                 person.repeatable.remove(question.id)
-        lease.answer = person.last = question.votes[lease.id] = answer
-        if (
-            question.purpose in (*COUNTED, "holdout")
-            and answer.chosen is not None
-            and question.id not in person.repeated
-        ):
+        question.votes[lease.id] = answer
+        again = question.purpose in (*COUNTED, "holdout") and question.id not in person.repeated
+        if again and answer.chosen is not None:
             person.repeatable.append(question.id)
         self.answers += self._counts_as_answer(answer)
         self._count(question)
@@ -419,12 +408,10 @@ class Board:
             question.votes.pop(lease.id, None)
             self._count(question)
             del self.leases[lease.id]
-        gone = Participant(person.id, person.pseudonym, person.joined, person.language)
+        gone = Participant(person.id, person.pseudonym, person.joined)
         gone.excluded = gone.withdrawn = True
         gone.repeated = person.repeated
         self.people[person.id] = gone
-
-    # What may happen next ------------------------------------------------------------------
 
     def expire(self, now: float) -> None:
         """End the leases whose time is over."""
@@ -478,8 +465,6 @@ class Board:
             "exhausted": self.exhausted,
             "quality": {"wanted": self.config.quality, "expected": self.expected_tau},
         }
-
-    # How it is kept ------------------------------------------------------------------------
 
     def _counts_as_answer(self, answer: Answer) -> bool:
         """Whether an answer is one of those that make the map."""

@@ -53,7 +53,6 @@ class Conductor:
     """Runs the workers of a study."""
 
     def __init__(self, store: Store) -> None:
-        self.stocked = threading.Event()  # the first questions are there
         self._store = store
         self._mapped = 0
         self._taken = 0  # read and written in the writer's thread alone
@@ -79,8 +78,6 @@ class Conductor:
 
     def _choice(self, board: Board) -> Job | None:
         job = questions_due(board, self._taken)
-        if job is None:
-            self.stocked.set()
         return job and {**job, "answers": board.answers}
 
     def _stock(self, job: Job, reply: dict[str, Any]) -> bool:
@@ -88,9 +85,7 @@ class Conductor:
             self._taken = max(ledger.board.answers - job["answers"], self._taken * 3 // 4)
             return pose(ledger, **reply)
 
-        new = self._store.write(store)
-        self.stocked.set()
-        return bool(new)
+        return bool(self._store.write(store))
 
     def _drawing(self, board: Board) -> Job | None:
         due = map_is_due(board, self._mapped)

@@ -15,6 +15,7 @@ import math
 import re
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -259,11 +260,9 @@ def _check_items(items: list[Item], source: Path) -> list[Item]:
     """Refuse too few items, and those that cannot be told apart."""
     if len(items) < 3:
         raise InvalidInput(f"{source}: holds {len(items)} items; comparing needs at least 3")
-    seen: set[str] = set()
-    for item in items:
-        if item.name in seen:
-            raise InvalidInput(f"{source}: two items are called {item.name!r}; rename one")
-        seen.add(item.name)
+    names = Counter(item.name for item in items)
+    if twice := [name for name, count in names.items() if count > 1]:
+        raise InvalidInput(f"{source}: two items are called {twice[0]!r}; rename one")
     return items
 
 

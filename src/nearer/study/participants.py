@@ -23,7 +23,7 @@ from nearer.study.actions import PANELS, Identity, Trial
 from nearer.study.board import Ledger, Refusal
 from nearer.study.config import Config
 from nearer.study.web import Here, ItemTokens, Study, address_of
-from nearer.study.words import Checked, Line, Short, Text, to_html
+from nearer.study.words import Checked, Short, Text, to_html
 
 router = APIRouter(prefix="/api", tags=["participant"])
 
@@ -47,7 +47,6 @@ class Join(Checked):
     browser: Short = Field(
         default="", description="a random word that this browser keeps; who has it is the person"
     )
-    language: Annotated[Line, Field(max_length=35)] = ""
 
 
 class Answer(Checked):
@@ -113,7 +112,6 @@ async def join(request: Request, study: Here, body: Join) -> JSONResponse:
             identity=identity,
             browser=body.browser,
             proved=None if proved is None else int(proved),
-            language=body.language,
         )
         standing = _standing(study, ledger, person)
         standing["token"] = study.signer.sign("person", str(person))

@@ -5,13 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
-import sqlite3
 import tempfile
 import threading
-import time
 from contextlib import closing
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Annotated, Any, TypeVar
 
 import jinja2
@@ -56,17 +53,6 @@ class Study:
         #: the one-time set-up token; None once it was used
         self.setup = secrets.token_urlsafe(24) if new_login or not has_account else None
         self._tokens: ItemTokens | None = None
-        self._people: tuple[float, list[SimpleNamespace]] = (0.0, [])
-
-    def people(self, db: sqlite3.Connection) -> list[SimpleNamespace]:
-        """How people do; counting them, a second for 100,000 answers, takes a tenth of the time."""
-        from nearer.study.exports import people_report  # noqa: PLC0415 - loads pandas
-
-        began = time.monotonic()
-        if began >= self._people[0]:
-            found, now = people_report(db), time.monotonic()
-            self._people = (now + 9 * (now - began), found)
-        return self._people[1]
 
     async def write(self, change: Change[T]) -> T:
         """Have a change made and wait for it, without holding others up."""

@@ -1,5 +1,5 @@
 // The live map: pictures at their fitted places, with zoom, pan, and the nearest neighbours on hover.
-import { $, attempt, call, percent } from "./dashboard.js";
+import { $, attempt, call, percent, repeat } from "./dashboard.js";
 
 const NS = "http://www.w3.org/2000/svg";
 const svg = $("map");
@@ -176,8 +176,4 @@ window.addEventListener("resize", () => {
   if (latest) draw(latest);
 });
 
-async function loop() {
-  await attempt(async () => draw(await call("map")));
-  setTimeout(loop, 4000);
-}
-loop();
+repeat(() => attempt(async () => draw(await call("map"))), 4000);

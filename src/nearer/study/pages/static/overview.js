@@ -1,4 +1,4 @@
-import { $, attempt, call, element, percent, trouble } from "./dashboard.js";
+import { $, attempt, call, element, percent, repeat, trouble } from "./dashboard.js";
 
 const span = (map) => map.accuracy_interval.map((share) => Math.round(100 * share)).join("–");
 const plural = (n, word) => `${n} ${word}`;
@@ -80,8 +80,4 @@ async function changeSetting(name, value) {
 }
 attempt(readSettings);
 
-async function loop() {
-  try { await refresh(); } catch (error) { trouble(error.message || "The server cannot be reached."); }
-  setTimeout(loop, 2000);
-}
-loop();
+repeat(refresh, 2000);

@@ -119,7 +119,7 @@ function askConsent() {
 $("agree").addEventListener("click", async () => {
   $("agree").disabled = true;
   try {
-    const reply = await call(token ? "consent" : "join", { consent_version: about.consent_version, parameters, browser: browserKey(), language: document.documentElement.lang });
+    const reply = await call(token ? "consent" : "join", { consent_version: about.consent_version, parameters, browser: browserKey() });
     if (reply.token) {
       forget();
       become(reply.token);

@@ -1,4 +1,4 @@
-import { $, attempt, call, element, percent } from "./dashboard.js";
+import { $, attempt, call, element, percent, repeat } from "./dashboard.js";
 
 const seconds = (ms) => (ms === null ? "–" : (ms / 1000).toFixed(1) + " s");
 const of = (some, all) => (all ? `${some} of ${all}` : "–");
@@ -72,8 +72,4 @@ for (const button of document.querySelectorAll(".sort")) {
   });
 }
 
-async function loop() {
-  if (!document.activeElement?.closest("tbody")) await attempt(refresh);
-  setTimeout(loop, 5000);
-}
-loop();
+repeat(async () => { if (!document.activeElement?.closest("tbody")) await attempt(refresh); }, 5000);
