@@ -72,7 +72,6 @@ _RESEARCHERS = "/api/researcher"
 _BODY, _UPLOAD = 256 * 1024, 512 * 1024 * 1024  # bytes
 _HEAD_BYTES = 32 * 1024
 _SECONDS = 30.0  # for a head, for a body, and until a piece of a reply is read
-_MANY = 8192  # connections at most
 
 doors = APIRouter(tags=["service"])
 pages = APIRouter(include_in_schema=False)
@@ -303,8 +302,8 @@ def _may_hold() -> int:
         return 512
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(OSError, ValueError):  # where the system allows fewer
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2 * _MANY), hard))
-    return min(resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2, _MANY)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2 * 8192), hard))
+    return min(resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2, 8192)
 
 
 PersonId = Annotated[int, fastapi.Path(ge=0, le=1 << 53)]

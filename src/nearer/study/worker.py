@@ -21,15 +21,16 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import nearer
-from nearer.algorithms.choose_questions import Candidates
+from nearer.algorithms.choose_questions import Candidates, draw_round
 from nearer.embedding import Embedding
 from nearer.errors import AnswersWarning
+from nearer.fitting.belief import Belief
 from nearer.fitting.solver import principal_axes
 from nearer.metrics import triplet_accuracy
 from nearer.questions import Answers, Questions, find, pack, weighted
@@ -37,10 +38,6 @@ from nearer.study.board import COUNTED, decode
 from nearer.study.config import Config
 from nearer.study.store import connect, read_config
 from nearer.trials import Trials
-
-if TYPE_CHECKING:
-    from nearer.fitting.belief import Belief
-
 
 #: purposes whose answers say something about the objects; a catch trial does not
 EVERY_KIND = (*COUNTED, "holdout", "repeat")
@@ -208,9 +205,7 @@ class Choosing:
     def __init__(self, method: str, n_objects: int, n_components: int | None, seed: int) -> None:
         self._n = n_objects
         self._belief: Belief | None = None
-        if method != "random":  # the registry has one method that chooses as a stream
-            from nearer.fitting.belief import Belief  # noqa: PLC0415 - people wait at the start
-
+        if method != "random":
             self._belief = Belief(n_objects, n_components, np.random.default_rng(seed))
 
     def choose(
@@ -238,8 +233,6 @@ class Choosing:
             return np.empty((0, 3), dtype=np.int64), None
         if self._belief is None:
             return Candidates(self._n, askable).draw(n_questions, rng), None
-        from nearer.algorithms.choose_questions import draw_round  # noqa: PLC0415 - as above
-
         chosen = np.isfinite(odds)
         self._belief.expect(asked[chosen], odds[chosen])
         candidates = Candidates(self._n, askable)
