@@ -105,7 +105,11 @@ def test_people_and_models_do_not_share_a_journal(objects, tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("no json\n", "line 1: is no reply"), ('{"custom_id": 7}\n', "line 1: is no reply")],
+    [
+        ("no json\n", "line 1: is no reply"),
+        ('{"custom_id": 7, "response": {}}\n', "line 1: is no reply"),
+        ('{"custom_id": "0-1-2", "body": {}}\n', "line 1: is no reply"),  # a request, no answer
+    ],
 )
 def test_files_that_are_no_replies_are_named(content, message, objects, tmp_path):
     replies = tmp_path / "r.jsonl"
@@ -120,3 +124,7 @@ def test_too_few_objects_are_named(tmp_path):
     told = nearer_judge("ask", tmp_path / "two.txt")
     assert told.exit_code == 2
     assert "at least 3" in told.output
+    (tmp_path / "two.txt").write_text("a\nb\na\nc\n")
+    told = nearer_judge("ask", tmp_path / "two.txt")
+    assert told.exit_code == 2
+    assert "'a' is on several lines" in told.output

@@ -73,7 +73,25 @@ def test_a_forecast_needs_no_simulation():
     paid = [*plain, "--dim", "3", "--noise", "0.1", "--cost", "0.01"]
     (row,) = json.loads(CliRunner().invoke(main, paid).stdout)["forecast"]
     assert row["cost"] == pytest.approx(0.01 * row["n_comparisons"], abs=0.01)
-    assert CliRunner().invoke(main, ["plan", "--objects", "50", "--answers", "90"]).exit_code == 2
+    small = ["plan", "--objects", "9", "--dim", "3", "--noise", "0.1", "--cost", "0.01", "--json"]
+    (row,) = json.loads(CliRunner().invoke(main, small).stdout)["forecast"]
+    assert row["cost"] == pytest.approx(0.01 * row["n_comparisons"], abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--objects", "50", "--answers", "90"], "one --dim and one --noise"),
+        (["--objects", "10", "--dim", "12"], "--dim must be below --objects 10"),
+        (["--objects", "10", "--people", "4"], "--people plans from a --pilot"),
+        (["--pilot", __file__, "--hours", "1"], "--hours and --cost plan from --objects"),
+        ([], "give one of them"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(options, message):
+    result = CliRunner().invoke(main, ["plan", *options])
+    assert result.exit_code == 2
+    assert message in result.stderr
 
 
 @pytest.mark.parametrize(("n", "d"), [(60, 2), (100, 1)])

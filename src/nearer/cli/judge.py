@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,6 +39,8 @@ class _Run:
         self.names = [line.strip() for line in lines if line.strip()]
         if (n := len(self.names)) < 3:
             raise InvalidInput(f"{objects}: has {n} objects; at least 3 are needed, one a line")
+        if twice := [name for name, k in Counter(self.names).items() if k > 1]:
+            raise InvalidInput(f"{objects}: {twice[0]!r} is on several lines; each must be on one")
         self.strategy = adaptive(n, budget=budget or 8 * n, random_state=seed)
 
     def check(self, out: Path | None, *reads: Path) -> None:
@@ -155,13 +158,14 @@ def _replies(path: Path, questions: Any) -> dict[tuple[int, ...], Any]:
             continue
         try:
             reply = json.loads(line)
+            response = reply["response"]  # a request has none
             head, *pair = map(int, reply["custom_id"].split("-"))
         except (ValueError, KeyError, TypeError, AttributeError):
             raise InvalidInput(
                 f"{path}, line {line_number}: is no reply to an exported question; give the file "
-                "that the endpoint wrote, JSON lines with custom_id"
+                "that the endpoint wrote, JSON lines with custom_id and response"
             ) from None
         if (head, *sorted(pair)) in are_open:
-            (first,) = first_options((reply.get("response") or {}).get("body"), 1)
+            (first,) = first_options((response or {}).get("body"), 1)
             answers[head, *pair] = None if first is None else float(first)
     return answers

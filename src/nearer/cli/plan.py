@@ -50,9 +50,9 @@ def command(
 ) -> None:
     """Say how many answers a map needs.
 
-    With one --dim and one --noise, studies of at most 1,000 objects are simulated. Otherwise it
-    says how many comparisons and rounds `nearer embed` is expected to take, and with --cost how
-    much money.
+    With one --dim and one --noise, studies of at most 1,000 objects are simulated. Otherwise, and
+    with --cost, it says how many comparisons, rounds and how much money `nearer embed` is expected
+    to take.
 
     With --pilot, forecast accuracy and τ against people and answers, with 80 % intervals, from
     answers of a pilot study, by people like those.
@@ -69,15 +69,22 @@ def command(
         raise click.UsageError("--tasks compares tasks in a given time: add --hours")
     if (pilot is None) == (n_objects is None):
         raise click.UsageError("plan from --objects or from a --pilot: give one of them")
+    if pilot is None and options["people"]:
+        raise click.UsageError("--people plans from a --pilot: add it")
+    if pilot is not None and (hours is not None or options["cost"] is not None):
+        raise click.UsageError("--hours and --cost plan from --objects: leave out --pilot")
     if pilot is not None or n_objects is None:
         plan = _from_pilot(str(pilot), options["people"], most, options["targets"], seed)
         show(*plan, as_json=as_json, title=f"studies like {pilot}")
         return
     expected = [(d, wrong) for wrong, d in product(noises, dimensions) if d < n_objects]
+    if not expected:
+        raise click.UsageError(f"--dim must be below --objects {n_objects}")
     is_sized, title = hours is not None or most is not None, f"{n_objects:,} objects"
+    is_forecast = n_objects > TOGETHER or options["cost"] is not None
     if is_sized and len(expected) != 1:
         raise click.UsageError("studies are simulated with one --dim and one --noise: add them")
-    if len(expected) != 1 or (n_objects > TOGETHER and not is_sized):
+    if len(expected) != 1 or (is_forecast and not is_sized):
         show(*_forecast(n_objects, expected, options["cost"]), as_json=as_json, title=title)
         return
     d, wrong = expected[0]
