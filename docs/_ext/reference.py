@@ -14,7 +14,7 @@ from typing import Any
 FOLDER = "reference"  # beside api.md; made anew by every build
 
 # What these give a class is documented elsewhere, as are the methods that scikit-learn makes.
-_BASES = "BaseEstimator, TransformerMixin, Exception, Warning, dict, tuple"
+_BASES = "ClassNamePrefixFeaturesOutMixin, Exception, Warning, dict, tuple"
 _SKLEARN = re.compile(r"set_\w+_request|set_output|get_metadata_routing")
 
 
