@@ -78,7 +78,7 @@ def test_the_same_content_is_the_same_file(tmp_path):
     [
         ([0, 1, 2], None, "must be \\(m, 3\\) rows"),
         ([[0.5, 1.0, 2.0]], None, "objects must be whole numbers from 0"),
-        ([[0, 1, -1]], None, "hold object -1: objects are whole numbers from 0"),
+        ([[0, 1, -1]], None, "-1.*objects must be from 0"),
         ([[0, 1, 2]], ["a", "b"], "object 2: .* there are 2 labels"),
         ([[0, 1, 2]], ["a", "b", "b"], "label 'b' occurs twice"),
         ([[0, 1, 2]], ["a", "b", " c"], "label ' c'"),

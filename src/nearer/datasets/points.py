@@ -147,16 +147,14 @@ def _no_coordinate(path: Path, columns: dict[str, NDArray[Any]], names: str) -> 
             raise InvalidInput(f"{path}: {names!r} has the same name twice: each needs its own")
         return names
     numbers = [name for name, column in columns.items() if column.dtype.kind == "f"]
-    for j, name in enumerate(numbers):
-        if names == "auto" and len(numbers) > 1 and _numbers_objects(j, name, columns[name]):
-            warnings.warn(
-                f"{path}: {name!r} numbers the objects and is no coordinate; --names none "
-                "(names='none') makes it one",
-                AnswersWarning,
-                stacklevel=5,
-            )
-            return name
-    return None
+    if names == "none" or len(numbers) < 2:
+        return None
+    counts = (x for j, x in enumerate(numbers) if _numbers_objects(j, x, columns[x]))
+    number = next(counts, None)
+    if number is not None:
+        what = f"{path}: {number!r} numbers the objects and is no coordinate; --names none "
+        warnings.warn(what + "(names='none') makes it one", AnswersWarning, stacklevel=5)
+    return number
 
 
 def _numbers_objects(place: int, name: str, column: NDArray[np.float64]) -> bool:

@@ -70,7 +70,8 @@ class Inbox:
             await asyncio.sleep(self._every)
 
     def _write(self, question: Sequence[Any]) -> int:
-        head, a, b = map(_plain, question)
+        things = [thing.item() if hasattr(thing, "item") else thing for thing in question]
+        head, a, b = (x if isinstance(x, int | float | str) else str(x) for x in things)
         before = self._ids.get(json.dumps([head, a, b]))
         if before:
             return before.pop(0)
@@ -98,11 +99,6 @@ class Inbox:
             number = isinstance(answer, int) and not isinstance(answer, bool)
             self._answers.setdefault(row["id"], float(answer) if number else answer)
         self._read += len(whole)
-
-
-def _plain(thing: Any) -> Any:
-    thing = thing.item() if hasattr(thing, "item") else thing
-    return thing if isinstance(thing, int | float | str) else str(thing)
 
 
 def _rows(data: bytes, path: Path, like: dict[str, Any]) -> Iterator[dict[str, Any]]:
