@@ -85,6 +85,17 @@ def test_embed_goes_on_at_any_cut_with_a_seed_that_was_drawn(cut, tmp_path):
     np.testing.assert_array_equal(found.positions, again.positions)
 
 
+def test_a_ranking_goes_on_with_a_seed_that_was_drawn(tmp_path):
+    journal = tmp_path / "answers.db"
+    first, second = Counting(leave_after=40), Counting()
+    with pytest.raises(Stopped):
+        nearer.run(nearer.rank_objects(3, 24), first, journal=journal, block_size=1)
+    ranking = nearer.run(nearer.rank_objects(3, 24), second, journal=journal)
+    assert len(first.asked) == 40
+    assert not set(first.asked) & set(second.asked)
+    np.testing.assert_array_equal(ranking, nearer.run(nearer.rank_objects(3, 24), Counting()))
+
+
 def test_a_question_that_is_put_twice_on_purpose_is_two_answers(tmp_path):
     said = iter([True, False, True])
 

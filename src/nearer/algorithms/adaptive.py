@@ -174,8 +174,9 @@ class _Comparisons:
     name, least = "adaptive", 20
 
     def __init__(self, n: int, askable: Askable | None, known: Objects) -> None:
-        self._n, self._known, self._record = n, known, Record()
-        self._candidates, self.note = Candidates(n, askable), ""
+        self._n, self._n_known, self.note = n, len(known), ""
+        self._record, self._candidates = Record(), Candidates(n, askable)
+        self._record.add(known, np.ones(len(known), dtype=np.bool_))
         self._candidates.exclude(known)
 
     def most(self, asked: int) -> int:
@@ -192,7 +193,7 @@ class _Comparisons:
 
     def add(self, questions: Objects, answers: Said, belief: Belief) -> None:
         """Take in the answers of a round, which the belief has not learned."""
-        if self._record.n_comparisons:
+        if self._record.n_comparisons > self._n_known:
             belief.predict(answered(questions, answers))
         self._record.add(questions, answers)
         self._candidates.exclude(questions)
@@ -200,16 +201,13 @@ class _Comparisons:
     def teach(self, belief: Belief) -> None:
         """Have a belief learn all answers so far."""
         rows, weights = self._record.weighted
-        if weights is not None:
-            weights = np.concatenate([np.ones(len(self._known)), weights])
-        if len(rows) or len(self._known):
-            belief.learn(np.concatenate([self._known, rows]), weights=weights)
+        if len(rows):
+            belief.learn(rows, weights=weights)
 
     def results(self) -> tuple[Objects, Objects, dict[str, Any]]:
         """What was answered, all objects that were asked about, and details."""
-        seen = np.concatenate([self._known, self._record.weighted[0]])  # "don't know", too
-        triplets = self._record.triplets
-        return triplets, seen, {} if len(triplets) or len(self._known) else {"n_decided": 0}
+        seen, triplets = self._record.weighted[0], self._record.triplets  # "don't know", too
+        return triplets[self._n_known :], seen, {} if len(triplets) else {"n_decided": 0}
 
 
 class _Screens:
