@@ -372,28 +372,26 @@ def crowd_kernel(
     n, d = n_objects, _dimension(n_objects, n_components)
     budget = default_budget(n) if budget is None else checks.budget(budget, 1)
     rng, record, fits = checks.generator(random_state), Record(), _Fits(n, d)
+    questions, head = balanced_questions(n, min(budget, _FIRST * n), rng), 0
     stopped = "the budget is spent"
-    try:
-        yield from recorded(_ask_and_fit(n, budget, fits, rng, record), record)
-    except BudgetSpent as spent:
-        stopped = f"only {spent.budget} comparisons were allowed"
-    fit = fits.again(record.triplets, rng, last=True)
-    history = [_phase("crowd kernel", record, f"{fits.count} fits; {stopped}")]
-    return _fitted(fit, record.triplets, history, fits.evidence)
-
-
-def _ask_and_fit(
-    n: int, budget: int, fits: _Fits, rng: np.random.Generator, record: Record
-) -> Strategy[None]:
-    yield balanced_questions(n, min(budget, _FIRST * n), rng)
-    head = 0
-    while record.n_comparisons < budget:
+    while True:
+        try:
+            answers = yield questions
+        except BudgetSpent as spent:
+            answers, budget = spent.answers, 0
+            stopped = f"only {spent.budget} comparisons were allowed"
+        record.add(questions[: len(answers)], answers)
         triplets = record.triplets
-        positions = fits.again(triplets, rng).positions
         wanted = min(budget - len(triplets), max(n, len(triplets) // _FIRST))
+        if wanted <= 0:
+            break
+        positions = fits.again(triplets, rng).positions
         heads = (head + np.arange(wanted)) % n
         head = (head + wanted) % n
-        yield _choose(positions, triplets, heads, rng)
+        questions = _choose(positions, triplets, heads, rng)
+    fit = fits.again(triplets, rng, last=True)
+    history = [_phase("crowd kernel", record, f"{fits.count} fits; {stopped}")]
+    return _fitted(fit, triplets, history, fits.evidence)
 
 
 class _Fits:
@@ -430,10 +428,7 @@ class _Fits:
 
 
 def _choose(
-    positions: Floats,
-    triplets: Objects,
-    heads: Objects,
-    rng: np.random.Generator,
+    positions: Floats, triplets: Objects, heads: Objects, rng: np.random.Generator
 ) -> Objects:
     """The most informative of some random pairs for each head; a head may occur repeatedly."""
     n = len(positions)
@@ -454,10 +449,7 @@ def _choose(
 
 
 def expected_information(
-    positions: Floats,
-    places: Objects,
-    answered: Objects,
-    pairs: Objects,
+    positions: Floats, places: Objects, answered: Objects, pairs: Objects
 ) -> Floats:
     """What the answer to each pair is expected to tell about the place of a head, in nats.
 
