@@ -38,12 +38,12 @@ from nearer.errors import InvalidInput
 from nearer.fitting.likelihood import as_answers
 from nearer.fitting.posterior import fit_posterior, log_posterior
 from nearer.metrics import Procrustes, procrustes
+from nearer.questions import Floats
 from nearer.shown import Shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Floats = NDArray[np.float64]
 Map = Embedding | ArrayLike
 
 _MOST_STEPS = 100  # of aligning, and of choosing the half that moved least; about ten are needed
@@ -113,16 +113,16 @@ class Comparison(Shown):
         are not known.
     """
 
-    names: tuple[Any, ...] = field(repr=False)
+    names: tuple[Any, ...]
     correlation: float
     p_value: float
     disparity: float
-    first: Floats = field(repr=False)
-    second: Floats = field(repr=False)
-    displacement: Floats = field(repr=False)
-    low: Floats = field(repr=False)
-    high: Floats = field(repr=False)
-    moved: Floats = field(repr=False)
+    first: Floats
+    second: Floats
+    displacement: Floats
+    low: Floats
+    high: Floats
+    moved: Floats
     p_differ: float = np.nan
 
     def plot(self, ax: Axes | None = None) -> Axes:

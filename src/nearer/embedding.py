@@ -123,16 +123,16 @@ class Embedding(Shown):
     history: tuple[Phase, ...]
     evidence: dict[int, Any]
     determined: bool | None = None
-    covariances: NDArray[np.float64] | None = field(default=None, repr=False)
+    covariances: NDArray[np.float64] | None = None
     held_out: HeldOutAccuracy | None = None
     error_rate: float | None = None
     people: DataFrame | None = None
-    weights: NDArray[np.float64] | None = field(default=None, repr=False)
-    names: tuple[Any, ...] | None = field(default=None, repr=False)
+    weights: NDArray[np.float64] | None = None
+    names: tuple[Any, ...] | None = None
     dimension_low: int | None = None
     dimension_high: int | None = None
     chosen: bool = True
-    details: dict[str, Any] = field(default_factory=dict, repr=False)
+    details: dict[str, Any] = field(default_factory=dict)
 
     @property
     def dimension(self) -> int:

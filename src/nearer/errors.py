@@ -6,6 +6,9 @@ Every message shows the value, the rule and the remedy. The command line turns a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 __all__ = [
     "AnswersWarning",
     "BadRow",
@@ -21,13 +24,6 @@ __all__ = [
     "OracleError",
     "WorkerDied",
 ]
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from nearer.questions import Answers
 
 
 class NearerError(Exception):
@@ -92,7 +88,7 @@ class BudgetSpent(NearerError):
         Answers to the first questions of the round that was cut, in order; may be empty.
     """
 
-    def __init__(self, budget: int | str, answers: Answers) -> None:
+    def __init__(self, budget: int | str, answers: Any) -> None:
         limit = f"budget={budget}" if isinstance(budget, int) else budget
         super().__init__(
             f"{limit}: it is spent before the algorithm had a result; allow more of it"

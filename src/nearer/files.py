@@ -28,7 +28,7 @@ import shutil
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
@@ -38,12 +38,7 @@ from numpy.typing import NDArray
 
 from nearer.errors import InvalidInput
 
-_UNPACK: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
-_PACK: dict[str, Callable[[bytes], bytes]] = {
-    ".gz": lambda data: gzip.compress(data, mtime=0),  # the same content, the same file
-    ".xz": lzma.compress,
-    ".bz2": bz2.compress,
-}
+_PACKERS: dict[str, Any] = {".gz": gzip, ".xz": lzma, ".bz2": bz2}
 _PACKED = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\0": ".xz", b"BZh": ".bz2"}
 # How a file that is neither text nor a table begins, what it is, and the remedy.
 _NO_TEXT = {
@@ -67,7 +62,7 @@ def as_path(path: Any) -> Path:
 def content_suffix(path: str | os.PathLike[str]) -> str:
     """The suffix that says what a file holds, in lower case, without that of a compression."""
     name = as_path(path)
-    if name.suffix.lower() in _UNPACK:
+    if name.suffix.lower() in _PACKERS:
         name = name.with_suffix("")
     return name.suffix.lower()
 
@@ -107,10 +102,10 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
     if suffix == ".bz2" and data[4:10] != b"1AY&SY":
         suffix = None  # a text that begins with these letters
     suffix = suffix or file.suffix.lower()
-    if suffix not in _UNPACK:
+    if suffix not in _PACKERS:
         return data
     try:
-        with _UNPACK[suffix](io.BytesIO(data)) as source:
+        with _PACKERS[suffix].open(io.BytesIO(data)) as source:
             return _content(file, source)
     except InvalidInput:
         raise
@@ -183,7 +178,9 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
     The target of a link is written, and an existing file keeps its permissions.
     """
     file = as_path(path)
-    data = _PACK.get(file.suffix.lower(), bytes)(data)
+    if (packer := _PACKERS.get(file.suffix.lower())) is not None:
+        same = {"mtime": 0} if packer is gzip else {}  # the same content, the same file
+        data = packer.compress(data, **same)
     target = Path(os.path.realpath(file))
     draft = target.with_name(f".{secrets.token_hex(8)}.part")
     try:

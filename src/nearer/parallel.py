@@ -2,12 +2,8 @@
 
 Restarts, bootstrap draws, folds and simulated studies are pure functions of their arguments. They
 go through joblib: inside ``joblib.parallel_config(...)`` they run as it says, in processes or on a
-Dask cluster (``parallel_config("dask")``). Elsewhere they run one after the other, because passes
-over answers use all cores already. Results come in the order of the arguments and do not depend on
-where they were computed.
-
-A piece of work that is sent elsewhere should take a second or more. A caller with smaller pieces
-asks `is_parallel` first and computes them itself.
+Dask cluster. Elsewhere they run one after the other, because passes over answers use all cores
+already. A caller whose pieces take less than a second asks `is_parallel` first.
 """
 
 from __future__ import annotations

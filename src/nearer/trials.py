@@ -131,10 +131,10 @@ class Trials(Shown):
     chosen: NDArray[np.int64]
     wanted: NDArray[np.int64] = None  # type: ignore[assignment] # until it is made
     ranked: bool = False
-    people: NDArray[Any] | None = field(default=None, repr=False)
-    seconds: Floats | None = field(default=None, repr=False)
-    names: tuple[Any, ...] | None = field(default=None, repr=False)
-    weights: Floats | None = field(default=None, repr=False)
+    people: NDArray[Any] | None = None
+    seconds: Floats | None = None
+    names: tuple[Any, ...] | None = None
+    weights: Floats | None = None
 
     def __post_init__(self) -> None:
         checks.one_of("kind", self.kind, TASKS)
@@ -349,10 +349,9 @@ class Trials(Shown):
         """Everything that can be said by triplets, and the trial that each comes from.
 
         What was chosen is nearer to the query than what was not, or what was ranked after it. The
-        two that stay without the odd one are nearer to each other than to it; the most central of
-        three is nearer to each of the others than they are to each other. Two pairs make a triplet
-        where they share an object. Each trial becomes several triplets that are not independent:
-        a fit of the trials themselves knows that.
+        two that stay without the odd one are nearer to each other than to it; the most central is
+        nearer to the others than they are to each other. Two pairs make a triplet where they share
+        an object. Triplets of one trial are not independent: a fit of the trials knows that.
         """
         if self.are_comparisons:
             rows, second, decided = self.questions[:, :3], self.chosen[:, 1] > 0, self.decided
@@ -368,9 +367,8 @@ class Trials(Shown):
             nearer, farther = items[trial, near], items[trial, far]
             if self.kind == "near":
                 return np.column_stack([self.query[trial], nearer, farther]), trial
-            same = (
-                nearer[:, :, None] == farther[:, None, :]
-            )  # the object that both share is the head
+            # the object that both pairs share is the head
+            same = nearer[:, :, None] == farther[:, None, :]
             share = same.sum(axis=(1, 2)) == 1
             trial, same = trial[share], same[share]
             ends = nearer[share][~same.any(axis=2)], farther[share][~same.any(axis=1)]
