@@ -45,6 +45,7 @@ def test_a_fit_never_writes_over_its_answers(call, tmp_path, name):
         ("ans.svg", ["--map", "./ans.svg"]),
         ("ans-map.svg", ["--report", "ans.md"]),
         ("ans-dimension.svg", ["--report", "ans.md"]),
+        ("ans-people.svg", ["--report", "ans.md"]),
     ],
 )
 def test_maps_and_reports_never_lie_over_the_answers(call, tmp_path, name, options):

@@ -109,9 +109,7 @@ def _load(data: str, names: str, seed: int | None) -> NamedPoints:
     """The points of a file or a built-in set; it says what of the file is not used."""
     known = load_named_points(data, names=names, random_state=seed)
     if known.unread:
-        unnamed = (
-            "; none of them has another text in every row, so objects are called by their numbers"
-        )
+        unnamed = "; none of them has another text in every row, so objects are numbered"
         why = "" if known.names is not None else unnamed
         output.say(f"{data}: columns not used: {', '.join(known.unread)}{why}", err=True)
     if (n := known.points.shape[0]) < 3:

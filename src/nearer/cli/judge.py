@@ -15,11 +15,11 @@ import numpy as np
 from nearer.algorithms.adaptive import adaptive
 from nearer.asking.run import Names, Session, open_journal, run
 from nearer.checks import amount
-from nearer.cli.output import check_files, option, say, stopped_by_ctrl_c
+from nearer.cli.output import GivenPath, check_files, option, say, stopped_by_ctrl_c
 from nearer.errors import InvalidInput
 from nearer.files import decoded, positions_text, read_bytes, write_bytes
 
-_FILE = click.Path(dir_okay=False, path_type=Path)
+_FILE = GivenPath(dir_okay=False)
 
 
 @click.group("judge")

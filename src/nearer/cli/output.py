@@ -43,15 +43,12 @@ scheduler_option = click.option(
 class GivenPath(click.Path):
     """A path; an empty one, as of a variable that is not set, is refused."""
 
-    def __init__(self, **rules: Any) -> None:
-        super().__init__(path_type=Path, **rules)
-
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path, or an error that says what is wrong with it."""
         from nearer.files import as_path  # imports NumPy
 
         as_path(value)
-        return super().convert(value, param, ctx)
+        return Path(os.fsdecode(super().convert(value, param, ctx)))
 
 
 def drawing_options(function: Callable[..., Any]) -> Callable[..., Any]:

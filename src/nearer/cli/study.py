@@ -41,9 +41,7 @@ def _command(name: str | None = None) -> Callable[..., click.Command]:
 
 
 @_command()
-@click.option(
-    "--items", "source", required=True, type=GivenPath(), help="Folder, ZIP, CSV or init.yaml."
-)
+@click.option("--items", "source", required=True, type=GivenPath(), help="Folder, ZIP, CSV, YAML.")
 @click.option("--config", type=GivenPath(), help="YAML with the study's settings.")
 @click.option("--questions", type=GivenPath(), help="CSV of own questions: head, a, b.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="One setting.")

@@ -32,12 +32,6 @@ from nearer.plotting.other_plots import plot_dimension, plot_people
 from nearer.plotting.printed_map import plot_positions
 from nearer.trials import examine
 
-_PREDICTORS = {
-    "same": "the same person, asked again",
-    "others": "two different people",
-    "unknown": "any two answers",
-}
-
 
 def write_report(
     embedding: Embedding,
@@ -241,8 +235,10 @@ def _agreement(e: Embedding) -> list[list[Any]]:
         if (new := held.new_people) is not None:
             of_new = "this map, answers of people it has not seen"
             rows.append([of_new, new.accuracy, (new.low, new.high), None])
+    by = {"same": "the same person, asked again", "others": "two different people"}
     for kind, x in measured.items():
-        rows.append([_PREDICTORS[kind], x.share, (x.low, x.high), x.n_questions])
+        who = by.get(kind, "any two answers")
+        rows.append([who, x.share, (x.low, x.high), x.n_questions])
         if x.ceiling is not None and x.ceiling_interval is not None and kind != "same":
             rows.append(["any map, at most", x.ceiling, tuple(x.ceiling_interval), None])
     return rows if measured else []
