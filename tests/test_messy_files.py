@@ -4,6 +4,7 @@ import contextlib
 import gzip
 import io
 import json
+import sys
 import warnings
 import zipfile
 
@@ -145,6 +146,17 @@ def test_hdf5_that_is_none(tmp_path):
     (tmp_path / "a.h5").write_bytes(b"no")
     with pytest.raises(InvalidInput, match="cannot be read as an HDF5 file"):
         nearer.read_triplets(tmp_path / "a.h5")
+
+
+def test_an_extra_that_is_missing_is_named(tmp_path, monkeypatch):
+    for package in ("h5py", "pyarrow", "pyarrow.parquet"):
+        monkeypatch.setitem(sys.modules, package, None)
+    (tmp_path / "t.parquet").write_bytes(b"PAR1")
+    with pytest.raises(InvalidInput, match=r"needs pyarrow; pip install 'nearer\[parquet\]'"):
+        nearer.read_triplets(tmp_path / "t.parquet")
+    trials = nearer.Trials.near([0], [[1, 2, 3]], [[2]])
+    with pytest.raises(InvalidInput, match=r"needs h5py; pip install 'nearer\[hdf5\]'"):
+        nearer.write_trials(tmp_path / "t.h5", trials)
 
 
 def test_missing_rows_are_left_out_all_at_once(tmp_path):

@@ -303,13 +303,14 @@ def _refuse_words_of_the_question(table: Table, screens: Sequence[Screen]) -> No
     asked = {screen.query for screen in screens}
     objects = {x for screen in screens for x in screen.shown}
     if len(screens) > 1 and len(asked) == 1 and not asked & objects:
+        alike, odd = (
+            option(f"kind={kind!r}", f"--kind {kind}") for kind in ("answers", "odd-one-out")
+        )
         raise table.unclear(
             0,
             f"all {len(screens)} records have the stimulus {min(asked)[:40]!r}, which may be an "
             "object or the words of the question; where the response is what is most like it, say "
-            + option("kind='answers'", "--kind answers")
-            + ", where it is the odd one, "
-            + option("kind='odd-one-out'", "--kind odd-one-out"),
+            f"{alike}, where it is the odd one, {odd}",
         )
 
 

@@ -191,24 +191,24 @@ def _frame(name: str, frame: Any) -> Table:
 
 
 @contextmanager
-def _reading(name: str | Path, what: str, remedy: str = "get it again") -> Iterator[None]:
+def one_message(name: str | Path, what: str, remedy: str = "get it again") -> Iterator[None]:
     """Turn whatever a library raises, which has no common class, into one message."""
     try:
         yield
     except InvalidInput:
         raise
     except ImportError as error:
-        extra = {"pyarrow": "parquet", "h5py": "hdf5"}.get(str(error.name).partition(".")[0])
-        raise InvalidInput(
-            f"{name}: reading {what} needs {error.name}; pip install 'nearer[{extra}]'"
-        ) from None
+        package = str(error.name).partition(".")[0]
+        extras = {"pyarrow": "'nearer[parquet]'", "h5py": "'nearer[hdf5]'"}
+        remedy = f"pip install {extras.get(package, package)}"
+        raise InvalidInput(f"{name}: {what} needs {package}; {remedy}") from None
     except Exception as error:
         raise InvalidInput(f"{name}: cannot be read as {what} ({error}); {remedy}") from error
 
 
 def _excel(name: str, data: bytes) -> Table:
     """The first sheet of a workbook."""
-    with _reading(name, "an Excel workbook", "save it as CSV (UTF-8)"):
+    with one_message(name, "an Excel workbook", "save it as CSV (UTF-8)"):
         open_zip(name, data).close()
         frame = pd.read_excel(io.BytesIO(data), header=None, dtype=object, keep_default_na=False)
     frame.index += 1
@@ -222,7 +222,7 @@ def _parquet(name: str, files: Sequence[Path]) -> Table:
     """One Parquet file, or all of a folder, one after the other."""
     frames = []
     for file in files:
-        with _reading(file, "a Parquet file"):
+        with one_message(file, "a Parquet file"):
             import pyarrow.parquet as pq  # noqa: PLC0415 - an extra
 
             opened = pq.ParquetFile(io.BytesIO(read_bytes(file)))
@@ -306,7 +306,7 @@ def _json(name: str, text: str) -> Table:
     A record is an object of a list, or one on a line; lists in lists (JATOS has one list a person,
     on a line), columns (``{"head": [...], …}``) and one list inside an object are unfolded.
     """
-    with _reading(name, "JSON", "mend it, or get the file again"):
+    with one_message(name, "JSON", "mend it, or get the file again"):
         values, unit = _parsed(name, text)
         found = [(line, record) for line, value in values for record in _unfolded(value)]
         names = next((v.get("stimuli") for _, v in values if isinstance(v, dict)), None)
@@ -441,7 +441,7 @@ def _hdf5(name: str, data: bytes) -> Table:
     the others, and −1 where there are fewer. ``n_select`` says how many were chosen, ``is_ranked``
     whether their order counts, ``agent_id`` by whom, ``rt_ms`` how long it took (−1: not known).
     """
-    with _reading(name, "an HDF5 file"):
+    with one_message(name, "an HDF5 file"):
         import h5py  # noqa: PLC0415 - an extra
 
         with h5py.File(io.BytesIO(data), "r") as file:

@@ -26,6 +26,7 @@ from nearer.errors import InvalidInput
 from nearer.files import content_suffix, table_text, write_bytes
 from nearer.trials import Trials, Triplets
 from nearer.triplets.read import distinct_labels
+from nearer.triplets.table import one_message
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": " "}
 _LINES = (".jsonl", ".ndjson")
@@ -114,11 +115,9 @@ def _encoded(path: str | os.PathLike[str], content: Any, suffix: str) -> bytes:
     elif suffix == ".npz":
         np.savez_compressed(sink, **content)
     elif suffix in _HDF5:
-        try:
+        with one_message(os.fspath(path), "an HDF5 file"):
             import h5py  # noqa: PLC0415 - an extra
-        except ImportError as error:
-            name = os.fspath(path)
-            raise InvalidInput(f"{name}: HDF5 needs h5py; pip install 'nearer[hdf5]'") from error
+
         with h5py.File(sink, "w") as file:
             for key, value in content.items():
                 file.create_dataset(key, data=value)
