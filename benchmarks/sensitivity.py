@@ -41,16 +41,14 @@ NUMBERS = {
         },
         "fitting.belief": {
             "_GROWTH": "of the answers, until all is looked at again",
-            "_SAME_OPTIMUM": "share of the log-posterior",
         },
         "fitting.heldout": {
             "FOLDS": "of held-out answers",
             "SAME": "standard errors between priors, and dimensions, that are as good",
-            "SAME_LAPSE": "difference of lapse rates that is none",
+            "LEAST_PRIOR": "at which answers are little more than guesses",
         },
         "fitting.posterior": {
             "QUESTIONS": "held-out answers that settle a comparison",
-            "_MORE": "dimensions too many at the start",
             "WEAK_PRIOR": "with which a search begins",
         },
     },
@@ -58,7 +56,7 @@ NUMBERS = {
         "fitting.initial": {
             "EXTRA": "dimensions too many at the start",
             "_TINY": "spread of the random cloud",
-            "_EXACT_PRIOR": "width of the prior for exact answers",
+            "EXACT_PRIOR": "width of the prior for exact answers",
         },
     },
     "few": {"fitting.initial": {"FEWEST": "answers a coordinate that may tell"}},

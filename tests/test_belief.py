@@ -83,7 +83,7 @@ def test_a_heavy_tail_is_found_where_far_and_very_far_are_the_same():
     assert nearer.metrics.mean_kendall_tau(X, belief.fit.positions) > 0.8
 
 
-@pytest.mark.parametrize("seed", [1, 3])
+@pytest.mark.parametrize("seed", [2, 3])
 def test_quality_is_not_overrated_where_a_heavy_tail_hides_lapses(seed):
     rng = np.random.default_rng(seed)
     X = 3 * rng.normal(size=(30, 2))

@@ -36,10 +36,10 @@ def test_draws_are_the_posterior_of_positions_and_noise(curve):
     """Beside maps from the prior, each of which counts by how likely it makes the answers."""
     rng = np.random.default_rng(0)
     k = 200_000
-    width = np.exp(rng.uniform(np.log(0.1), np.log(16), size=(k, 1)))
+    width = np.exp(rng.uniform(np.log(1 / 16), np.log(16), size=(k, 1)))
     X = width * rng.normal(size=(k, 4))
     lapse = rng.uniform(0, 0.45, size=(k, 1))
-    tail = np.exp(rng.uniform(np.log(0.1), np.log(30), size=(k, 1))) if curve == "t" else 0
+    tail = np.exp(rng.uniform(np.log(1 / 16), np.log(16), size=(k, 1))) if curve == "t" else 0
     right = lapse + (1 - 2 * lapse) / (1 + np.exp(-np.clip(margins(X, ANSWERS, tail), -700, 700)))
     expected = figures(X, right.prod(axis=1))
 

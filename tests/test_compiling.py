@@ -13,10 +13,10 @@ from nearer._kernels.compiling import side_by_side
 FIRST = """
 import numpy as np
 from nearer._kernels.compiling import when_compiling
-from nearer._kernels.comparisons import gaps
+from nearer._kernels.comparisons import information
 with when_compiling(lambda: print("compiling")):
     for n in (3, 4):
-        gaps(np.eye(n), np.array([[0, 1, 2]], dtype=np.int32))
+        information(np.eye(n), np.array([[0, 1, 2]]), np.ones(1), 0.0, 0.0)
 """
 
 

@@ -88,7 +88,7 @@ def test_folds_are_sent_out_and_predict_the_same(cluster):
 
     def folds():
         rng = np.random.default_rng(0)
-        return hold_out(evidence, 2, Noise(2.0), rng=rng, for_curve=True)
+        return hold_out(evidence, 2, Noise(2.0), rng=rng, every=True)
 
     here = folds()
     assert len(here.fits) > 1

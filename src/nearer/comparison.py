@@ -367,7 +367,7 @@ def _permuted(
         (np.ones(len(answers.row)), (np.concatenate(people), answers.row)),
         shape=(len(first), len(answers)),
     )
-    noise = replace(maps[0][0].details["posterior"].noise, bias=0.0)
+    noise = replace(maps[0][0].details["posterior"].noise, bias=False)
     start = fit_posterior(answers, d, noise, rng=rng).positions
 
     def fitted(members: NDArray[np.bool_]) -> tuple[float, Floats]:

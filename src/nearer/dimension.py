@@ -26,8 +26,6 @@ from nearer.trials import Trials
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["SETTLED", "DimensionEstimate", "ExactFit", "estimate_dimension", "learn_answers"]
-
 SETTLED = 100_000  # answers that settle the dimension, where not all can be satisfied
 
 
@@ -151,21 +149,9 @@ def learn_answers(
 ) -> tuple[Belief, ExactFit | None, DimensionEstimate | None]:
     """The posterior of answers, positions that satisfy all of them, and their dimension.
 
-    Parameters
-    ----------
-    answers, rows
-        What the posterior learns from, and the same as triplets.
-    n, d, most
-        How many objects there are, in how many dimensions; None: as many as the answers need, at
-        most `most`, and the estimate says why.
-    weights, odds
-        One for each answer, as in `nearer.fit`.
-    exactly
-        Whether positions that satisfy all triplets are looked for.
-    several_people
-        Whether they come from several people, each of whom errs.
-    enough
-        If there are more answers, so many of them are drawn to estimate the dimension.
+    `answers` are what the posterior learns from, and `rows` the same as triplets. If d is None, it
+    is estimated from `enough` of the answers. `exactly`: positions that satisfy all triplets are
+    looked for. `several_people`: answers come from people, who all err.
     """
     some = np.arange(len(answers))
     if d is None and len(answers) > enough:

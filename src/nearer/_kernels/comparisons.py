@@ -1,32 +1,15 @@
-r"""Loops over comparisons: passes of a fit, steps of the optimiser, a random walk; rankings.
+r"""Loops over comparisons: passes of a fit, steps of the optimiser; rankings.
 
-*Losses.* Every loss of `nearer.fitting.solver` is a function of two squared distances, head to near
-and head to far. `_slopes` knows the six functions; a pass knows how a slope in a squared distance
-moves three positions: d‖h − a‖²/dh = 2(h − a). A pass over many triplets is cut into chunks with a
-gradient each, summed at the end, so that threads never write to the same place. The number of
-chunks depends on the problem alone, so a fit gives the same bits on any number of cores. Nothing of
-size n × n is built.
+*Losses.* docs/kernels.md tells how a pass works and why it gives the same bits on any number of
+cores. `_slopes` knows the six losses of `nearer.fitting.solver`.
 
 *Margins.* A distance δ counts as f(δ): itself, or (α + 1)/2 · log(1 + δ²/α) where the tail α is
 positive. With t = f(‖h − b‖) − f(‖h − a‖), the margin of question (h, a, b), and u, w the gradients
 of f(‖h − a‖) and f(‖h − b‖) in h, moving h changes t by w − u, moving a by u, moving b by −w.
 
-*Order.* What a pass reads next should lie in the cache already. Up to some hundred thousand objects
-answers sorted by head are enough: near and far objects may be anywhere, the cache holds all. With
-more objects most of a pass is waiting for memory, so answers are grouped by blocks of near and of
-far objects, two of which the cache holds with their gradients, and sorted by head inside a group.
-Of 10⁶ objects in the plane and 76 M random triplets a pass sorted by head takes 1.3 times as long
-(`python -m benchmarks scale`).
 
 *Steps.* `StepMemory` holds the vectors of L-BFGS; its direction is the two-loop recursion (Nocedal
 and Wright 2006, algorithm 7.4).
-
-*Walk.* `walk` visits positions that satisfy all answers, one object at a time, along a line. On a
-line, an answer about the object allows an interval: between two roots of a quadratic where the
-object is the near one, outside of them where it is the far one, on one side of the mid-plane where
-it is the head. The step goes to a uniform place of the interval that all its answers allow around
-the present place, and is taken with the odds of a Gaussian prior (Metropolis), so that the walk
-visits positions as often as the prior makes them probable.
 """
 
 # ruff: noqa: PLR0911 - a kernel is one loop with all it needs handed in
@@ -38,25 +21,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from nearer._kernels.compiling import PART, helper, kernel, parts, side_by_side
-
-__all__ = [
-    "CKL",
-    "GNMDS",
-    "LOGISTIC",
-    "SOE",
-    "STE",
-    "TSTE",
-    "StepMemory",
-    "counted",
-    "gaps",
-    "in_cache_order",
-    "information",
-    "margins",
-    "most_below",
-    "value_and_gradient",
-    "walk",
-]
+from nearer._kernels.compiling import PART, helper, kernel, side_by_side
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer]
@@ -64,10 +29,10 @@ Rows = NDArray[np.int32]
 
 SOE, LOGISTIC, CKL, GNMDS, STE, TSTE = range(6)
 
-_SURE = 40.0  # units of margin; exp(−40) is below the last digit of 1: such an answer pulls nothing
+# Margin at which exp(−margin) is the last digit of 1: such an answer pulls nothing.
+_SURE = math.log(1.0 / np.finfo(np.float64).eps)
 # Binary digits of the number of objects that all of the cache holds, and its nearest level.
 _CACHE, _NEAREST = 18, 10
-_ALL = np.iinfo(np.int32).bits - 1  # binary digits of a block that holds every object
 _STEPS = 10  # that are remembered, SciPy's default
 # Each holds a gradient: all of them no more than the optimiser's memory.
 _MOST_CHUNKS = 1 << (2 * _STEPS).bit_length() - 1
@@ -174,15 +139,7 @@ def value_and_gradient(
 ) -> tuple[float, Floats]:
     """Weighted sum of a loss over triplets, and its gradient in the positions.
 
-    Parameters
-    ----------
-    kind, shape
-        One of the numbers above, and what that loss leaves open: the lapse rate, mu or alpha.
-    X
-        ``(n, d)`` float64 positions, C-contiguous.
-    triplets, weights
-        ``(m, 3)`` integers and ``(m,)`` float64, None where all are one; fastest in the
-        order of `in_cache_order`.
+    `shape` is what the loss leaves open: the lapse rate, mu or alpha.
     """
     triplets = np.ascontiguousarray(triplets, dtype=np.int32)
     m, n = len(triplets), len(X)
@@ -283,80 +240,18 @@ def margins(X: Floats, covariance: Floats, questions: Ints, tail: float) -> tupl
     return mean, variance
 
 
-def gaps(X: Floats, triplets: NDArray[np.int32]) -> Floats:
-    """By how much far is farther from the head than near, for each answer."""
-    out = np.empty(len(triplets))
-
-    def fill(_: int, rows: slice) -> None:
-        _fill_gaps(X, triplets[rows], out[rows])
-
-    side_by_side(fill, len(triplets), parts(len(triplets)))
-    return out
-
-
-@kernel
-def _fill_gaps(X: Floats, triplets: Ints, out: Floats) -> None:
-    for row in range(len(triplets)):
-        h, a, b = triplets[row, 0], triplets[row, 1], triplets[row, 2]
-        near = far = 0.0
-        for k in range(X.shape[1]):
-            to_near, to_far = X[h, k] - X[a, k], X[h, k] - X[b, k]
-            near += to_near * to_near
-            far += to_far * to_far
-        out[row] = math.sqrt(far) - math.sqrt(near)
-
-
 def in_cache_order(triplets: Rows, weights: Floats | None, n: int) -> tuple[Rows, Floats | None]:
-    """Triplets of n objects and their weights in the order described above; the sort is stable.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rows = np.array([[2, 0, 1], [0, 2, 1], [2, 1, 0]], dtype=np.int32)
-    >>> in_cache_order(rows, None, 3)[0].tolist()
-    [[0, 2, 1], [2, 0, 1], [2, 1, 0]]
-    """
-    if n <= 1 << _CACHE:
-        if (triplets[1:, 0] >= triplets[:-1, 0]).all():
-            return triplets, weights
-        block, heads = _ALL, 0
-    else:
-        block, heads = _CACHE - 2, _NEAREST  # two blocks, of positions and of gradients each
-    blocks, spans = ((n - 1) >> block) + 1, ((n - 1) >> heads) + 1
-    next_place = np.zeros(blocks * blocks * spans + 1, dtype=np.int64)
-    given = np.empty(0) if weights is None else weights
-    rows, moved = np.empty_like(triplets), np.empty_like(given)
-    _scatter(triplets, given, block, heads, blocks, spans, next_place, rows, moved)
-    return rows, None if weights is None else moved
-
-
-@kernel
-def _scatter(
-    triplets: Rows,
-    weights: Floats,
-    block: int,
-    heads: int,
-    blocks: int,
-    spans: int,
-    next_place: NDArray[np.int64],
-    rows: Rows,
-    moved: Floats,
-) -> None:
-    """Put each row behind those of earlier groups and earlier ones of its own."""
-    for t in range(len(triplets)):
-        pair = (triplets[t, 1] >> block) * blocks + (triplets[t, 2] >> block)
-        next_place[pair * spans + (triplets[t, 0] >> heads) + 1] += 1
-    for group in range(1, len(next_place)):
-        next_place[group] += next_place[group - 1]
-    for t in range(len(triplets)):
-        pair = (triplets[t, 1] >> block) * blocks + (triplets[t, 2] >> block)
-        group = pair * spans + (triplets[t, 0] >> heads)
-        place = next_place[group]
-        next_place[group] += 1
-        for column in range(3):
-            rows[place, column] = triplets[t, column]
-        if len(weights) > 0:
-            moved[place] = weights[t]
+    """Triplets of n objects and their weights in the order that docs/kernels.md describes."""
+    group: Ints = triplets[:, 0]
+    if n > 1 << _CACHE:
+        block = _CACHE - 2  # two blocks, of positions and of gradients each
+        near, far = (triplets[:, 1:] >> block).T.astype(np.int64)
+        blocks, spans = ((n - 1) >> block) + 1, ((n - 1) >> _NEAREST) + 1
+        group = (near * blocks + far) * spans + (group >> _NEAREST)
+    if (group[1:] >= group[:-1]).all():
+        return triplets, weights
+    order = np.argsort(group, kind="stable")
+    return triplets[order], None if weights is None else weights[order]
 
 
 # the optimiser
@@ -452,76 +347,6 @@ class StepMemory:
         """Go down the gradient."""
         self.count = 0
         return self.turn(gradient, gradient, gradient, gradient)
-
-
-# positions that satisfy all answers
-
-
-@helper
-def _narrowed(
-    X: Floats, head: int, near: int, far: int, i: int, v: Floats, low: float, high: float
-) -> tuple[float, float]:
-    """The interval that is left by one more answer."""
-    to_near = to_far = along_near = along_far = 0.0
-    for k in range(X.shape[1]):
-        a, b = X[head, k] - X[near, k], X[head, k] - X[far, k]
-        to_near += a * a
-        to_far += b * b
-        along_near += v[k] * a
-        along_far += v[k] * b
-    slack = to_far - to_near
-    if i == head:  # slack + 2τ·(along_far − along_near) stays positive
-        slope = 2.0 * (along_far - along_near)
-        if slope < 0.0:
-            high = min(high, -slack / slope)
-        elif slope > 0.0:
-            low = max(low, -slack / slope)
-    elif i == near:  # τ² − 2τ·along_near − slack stays negative
-        root = math.sqrt(along_near * along_near + max(slack, 0.0))
-        low, high = max(low, along_near - root), min(high, along_near + root)
-    else:  # τ² − 2τ·along_far + slack stays positive
-        below = along_far * along_far - max(slack, 0.0)
-        if below > 0.0:
-            root = math.sqrt(below)
-            if along_far > 0.0:
-                high = min(high, along_far - root)
-            else:
-                low = max(low, along_far + root)
-    return low, high
-
-
-@kernel
-def walk(
-    X: Floats,
-    triplets: Ints,
-    first: Ints,
-    rows: Ints,
-    directions: Floats,
-    chances: Floats,
-    spread: float,
-) -> None:
-    """Move every object once for each ``(n, d)`` of directions, in place.
-
-    The answers about object i are ``rows[first[i]:first[i + 1]]``; `chances` holds two uniform
-    numbers for each step.
-    """
-    for sweep in range(len(directions)):
-        for i in range(X.shape[0]):
-            v = directions[sweep, i]
-            low, high = -6.0 * spread, 6.0 * spread
-            for at in range(first[i], first[i + 1]):
-                row = rows[at]
-                head, near, far = triplets[row, 0], triplets[row, 1], triplets[row, 2]
-                low, high = _narrowed(X, head, near, far, i, v, low, high)
-            low, high = min(low, 0.0), max(high, 0.0)
-            step = low + chances[sweep, i, 0] * (high - low)
-            along = 0.0
-            for k in range(X.shape[1]):
-                along += X[i, k] * v[k]
-            cost = step * (2.0 * along + step) / (2.0 * spread * spread)
-            if chances[sweep, i, 1] < math.exp(-max(cost, 0.0)):
-                for k in range(X.shape[1]):
-                    X[i, k] += step * v[k]
 
 
 # rankings that answers make: of objects `ranks` (n, k); `short` and `bound` name the ranking in

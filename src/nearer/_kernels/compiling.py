@@ -20,8 +20,6 @@ from typing import Any, TypeVar, cast
 import numba
 from numba.core import event
 
-__all__ = ["COMPILING", "PART", "helper", "kernel", "parts", "side_by_side", "when_compiling"]
-
 # Answers, distances or candidates that make a second thread worth waking: with half as many, two
 # threads take as long as one.
 PART = 1 << 15
@@ -53,20 +51,12 @@ def parts(work: int) -> int:
 def side_by_side(work: Callable[[int, slice], object], n_rows: int, n_parts: int) -> None:
     """Call work(part, rows) for each part, on as many cores as ``NUMBA_NUM_THREADS`` allows.
 
-    The caller works, too, and waits for nobody who has not begun: waking a thread takes some 50 µs,
-    in which a small problem is done.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> squares = np.arange(5)
-    >>> side_by_side(lambda part, rows: np.square(squares[rows], out=squares[rows]), 5, 2)
-    >>> squares
-    array([ 0,  1,  4,  9, 16])
+    The caller works, too, and does not wait for a thread that has not begun: waking one takes some
+    50 µs, in which a small problem is done.
     """
     ends = [part * n_rows // n_parts for part in range(n_parts + 1)]
     rows = list(map(slice, ends[:-1], ends[1:]))
-    left = iter(range(n_parts))  # whoever is free takes the next one
+    left = iter(range(n_parts))  # a thread that is free takes the next one
 
     def take() -> None:
         for part in left:

@@ -1,34 +1,7 @@
-r"""The position of one object among others that stay, and the next questions about it.
+"""The position of one object among others that stay, and the next questions about it.
 
-*Model.* The *anchors* have positions, each with a variance. A question compares the object x with
-two anchors i and j in one of two ways: is x nearer to i than j is, or is i nearer to x than j is?
-With t the margin (`comparisons`) times the sharpness of the curve, the answer "yes" has probability
-ε + (1 − 2ε)Φ(t/√(8/π + w)), where w is the variance of t because of the anchors: the logistic curve
-of `nearer.fitting.posterior`, written with the normal distribution function Φ so that averages over
-normal margins have a closed form. Exact answers are the case of a great sharpness and ε ≈ 0.
-
-*Posterior.* It is approximated by a normal distribution, found by expectation propagation (Minka
-2001). Each answer has a *site*, a normal factor in t. New answers are taken in one by one. Then a
-sweep gives each site the value under which t has the first two moments that the answer asks for,
-the other sites being as they are, and takes one Gauss–Newton step to where prior and sites agree.
-
-*Restart.* Sweeps may settle where many answers have to be taken for wrong. An object whose answers
-are much less likely than its posterior expects starts again, from the most probable of the anchors,
-which are a sample of where objects are. Each stands for its surroundings, which flatten the curve.
-
-*Elsewhere.* Questions that halve what is left of a wrong region are never contradicted by their own
-answers. So an object is placed when its posterior is narrow and holds nearly all of the
-probability. The logarithm of what it holds is, by Laplace's approximation, that of the answers at
-its mean and of the prior there, and half of log|C|; the rest is a sum over the anchors.
-
-*Questions.* Candidates are near ties: with a random anchor as head and the anchor that is about as
-far from it as x is; and with x as head and two anchors that are about equally far from it. A
-question is worth the share of the margin's variance that its answer is expected to take away,
-
-    (1 − 2ε)² φ(z)² · v/(8/π + w + v) / (Z(1 − Z)),    z = t/√(8/π + w + v),
-
-with v the variance of t because of x, and Z the probability of "yes". When one is chosen, the
-posterior is narrowed by what is expected of it before the next is.
+docs/kernels.md has the model: expectation propagation, restarts, what is worth asking, and when an
+object is placed.
 """
 
 from __future__ import annotations
@@ -42,8 +15,6 @@ from numpy.typing import NDArray
 from nearer._kernels.comparisons import counted
 from nearer._kernels.compiling import helper, kernel
 
-__all__ = ["ANCHOR_HEAD", "LOGISTIC", "OWN_HEAD", "PLACED", "STEPS", "Scene", "choose", "learn"]
-
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -56,8 +27,7 @@ Answered = tuple[Shorts, Singles, Singles]
 Work = tuple[Floats, Floats, Floats]  # two directions (d,), a system of equations (d + 1, d)
 
 ANCHOR_HEAD, OWN_HEAD = range(2)  # whose distances a question compares: an anchor's or the object's
-# Of an object: its answers contradict its posterior; they agree; it is narrow, too, and nowhere
-# else
+# Of an object: its answers contradict its posterior; they agree; it is also narrow and unique.
 CONTRADICTED, OPEN, PLACED = range(3)
 LOG, PULL, EXPECTED, VARIABILITY, WORTH = range(5)  # rows of the tables, see `Scene`
 STEPS = 64  # a unit of z in the tables
@@ -67,7 +37,8 @@ LOGISTIC = 8.0 / math.pi  # the variance at which Φ is closest to the logistic 
 _SURPRISE = 2.0  # standard deviations of what still agrees, answers or positions: 95 %
 _ELSEWHERE = 5e-3  # probability of other points at which an object is placed: errors or questions
 _FRESH = 4  # sweeps after a restart
-_WIDTHS = 5  # how wide restarts begin, in turn
+# Multiples of this, but for whole numbers, are spread evenly however many there are (Weyl 1916).
+_GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 
 class Scene(NamedTuple):
@@ -313,9 +284,9 @@ def _restart(normal: Normal, scene: Scene, answered: Answered, n: int) -> None:
         if total > best:
             at, best = p, total
     # n answers that carry c nats each divide the space into at most exp(cn) regions; into how many
-    # is not known, so that restarts begin with more or less of the prior's variance
+    # is not known, so that restarts begin with more or less of the prior's variance, in turn
     nats = n * (math.log(2.0) + scene.tables[EXPECTED, 0])
-    share = math.exp(-nats / d * (n % _WIDTHS) / _WIDTHS)
+    share = math.exp(-nats / d * (n * _GOLDEN % 1.0))
     for i in range(d):
         mean[i] = scene.anchors[at, i]
         for j in range(d):

@@ -1,31 +1,8 @@
-r"""Choices among alternatives: their likelihood, its gradient, and the information they carry.
+"""Choices among alternatives: their likelihood, its gradient, and the information they carry.
 
-*Utilities.* A trial shows m items. An item is a set of pairs that should be near; its utility is
-minus the sum of f(distance) over its pairs, f as in `nearer._kernels.comparisons`. With a query the
-items are the objects shown, one pair each; of an odd one out the pairs that stay.
-
-*Choices.* k of m without order are chosen with probability exp(Σ utilities of the chosen)/e_k,
-where e_k is the sum of the same over all sets of k: the elementary symmetric polynomial of the
-exp(utility), computed in m·k steps from polynomials of what comes before and after each item. With
-an order, items are chosen one after the other, each by a softmax over those left. With k = 1 both
-are a softmax, and with m = 2 the logistic curve.
-
-*Lapses.* At rate 2ε an answer is any of the A possible ones: p = 2ε/A + (1 − 2ε) q. With two
-alternatives that is ε + (1 − 2ε) q.
-
-*Credit.* Each item has a share of being chosen: 1, 0, or k/m on all in an undecided trial. The
-probability is then a geometric mean, and what is learned is that the items are about a tie.
-
-*Information.* Moving object o changes the utilities u of a trial's items by their gradients Gₒ.
-With J the information about u that the choice carries, GₒᵀJGₒ is the one about o, and
-Σₒ tr(Σₒ GₒᵀJGₒ)/2 = ½ tr(J·Cov(u)) is, to first order, the information in nats that the answer is
-expected to give about positions of covariances Σₒ. For a softmax J = diag(p) − ppᵀ; for k of m
-without order it is the covariance of which items are among the chosen.
-
-*Growing screens.* A screen is built one object at a time, the one that adds most to the expected
-information. With a query, the utility of a shown object is minus its distance, and the covariance
-of two utilities is due to the query's covariance and, of one with itself, the object's. So
-½ tr(J·Cov(u)) of a growing set needs no more than a table of these and J. While fewer than k + 1
+docs/kernels.md has the model: utilities, choices, lapses, credit and information. A screen is grown
+one object at a time, the one that adds most to the expected information ½ tr(J·Cov(u)); with a
+query that needs no more than a table of utilities and their covariances. While fewer than k + 1
 objects are there, fewer are chosen.
 """
 
@@ -40,20 +17,9 @@ from numpy.typing import NDArray
 from nearer._kernels.comparisons import counted
 from nearer._kernels.compiling import helper, kernel
 
-__all__ = [
-    "Screens",
-    "agreement",
-    "along_curve",
-    "expected_information",
-    "grow",
-    "information",
-    "utilities",
-    "value_and_gradient",
-]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer]
-Flags = NDArray[np.bool_]
+
 
 # Items this far above or below the last one chosen, times k, are certain to be in or out. Sums of
 # exp(_CERTAIN) over all sets of items are numbers still.
@@ -73,7 +39,7 @@ class Screens(NamedTuple):
     pairs: NDArray[np.int32]
     credit: Floats
     wanted: NDArray[np.int64]
-    ranked: Flags
+    ranked: NDArray[np.bool_]
     log_ways: Floats
 
 
@@ -477,16 +443,7 @@ def grow(
 ) -> tuple[Ints, float]:
     """Places of `size` objects of a pool, the first given, and the expected information.
 
-    Parameters
-    ----------
-    u, C
-        Utilities of the objects of the pool and their covariance, in units of the answers' noise.
-    first
-        The object to begin with.
-    size, choose
-        How many are shown, and how many of them are to be chosen.
-    lapse
-        Rate of wrong answers whatever is asked.
+    `u` and `C` are utilities of the pool and their covariance, in units of the answers' noise.
     """
     work, steep = _room(size, choose), np.empty(size)
     chosen, free = np.empty(size, np.int64), np.ones(len(u), np.bool_)

@@ -190,7 +190,7 @@ def _like_pilot(
 ) -> Floats:
     """Accuracy and τ of one simulated study, for each number of people and of answers."""
     (n, d), posterior = X.shape, pilot.details["posterior"]
-    noise = replace(posterior.noise, bias=0.0)
+    noise = replace(posterior.noise, bias=False)
     found = np.empty((2, len(people), len(sizes)))
     for i, count in enumerate(people.tolist()):
         answer = _people_like(pilot, X, count + _FURTHER, rng)

@@ -5,17 +5,13 @@ than last time, the belief is *reviewed*: fits from nothing compete with the pre
 noise is tuned, and, where the dimension is not given, one dimension more and one fewer are tried.
 The curve, logistic or t, is the one under which held-out answers are more likely.
 
-*How good is it?* Of two objects seen from a head, the nearer one is taken for the farther with
-probability Φ(−|t|/√v), t the margin between the two and v its variance under the posterior. Twice
-the mean of that over random questions is what Kendall's τ of the positions is expected to lack.
-Each object's covariance holds the others fixed, which makes v too small, but positions err less
-than the noise model fears: ``python -m benchmarks quality`` shows the expected τ beside the true
-one. docs/adaptive.md has the equations, also of exact answers.
+docs/adaptive.md has the equations, also of the τ that is expected. Each object's covariance holds
+the others fixed, which makes variances too small, but positions err less than the noise model
+fears: ``python -m benchmarks quality`` shows the expected τ beside the true one.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import replace
 from typing import Any
 
@@ -28,10 +24,12 @@ from scipy.special import expit
 from nearer import checks
 from nearer.fitting import heldout
 from nearer.fitting.heldout import (
+    EXACT_PRIORS,
     SAME,
     HeldOut,
     HeldOutJudge,
     Tuned,
+    along_priors,
     hold_out,
     predicted_tau,
     settle,
@@ -61,23 +59,12 @@ from nearer.fitting.solver import principal_axes
 from nearer.questions import Floats, Objects, Questions, find, pack, random_questions, unpack
 from nearer.trials import Trials
 
-__all__ = ["Belief"]
-
-# `python -m benchmarks sensitivity` halves and doubles those of chosen questions.
+# `python -m benchmarks sensitivity` halves and doubles this.
 _GROWTH = 1.5  # of the answers until the next review: time against noise that is out of date
 _FIRST_DIMENSION = 2  # to begin at
-_SAME_OPTIMUM = 1e-3  # share of the log-posterior by which fits that found the same may differ
-
-
-# Answers are exact where a prior of at least this width, without lapses, predicts held-out answers
-# as well as any noise and violates at most this share of the answers; the widest: time
-_EXACT_PRIOR, _WIDEST_PRIOR = 32.0, 4096.0
-_STUCK = 0.001  # share of violated answers that a few misplaced objects explain
 # Near pairs may be in the wrong order so many times as often as all pairs: neighbours that are
 # missed against questions (`python -m benchmarks sizes`)
 _NEAR = 3.5
-_BIAS = 1.0  # standard deviation of an object's bias, in units of an answer's noise
-_ROUNDS = 3  # whose predictions give the expected τ: more are steadier, and out of date
 
 
 class Belief:
@@ -104,6 +91,10 @@ class Belief:
         The present `Posterior`: positions, covariances, noise, `probability` of answers.
     held_out
         The `HeldOut` predictions behind its noise; None before there are enough answers.
+    is_exact
+        Whether answers are taken to have no errors.
+    answers, weights
+        All answers, as fits take them, and how much each counts.
 
     Examples
     --------
@@ -134,17 +125,17 @@ class Belief:
         self._most = n - 1 if max_components is None else checks.n_components(max_components, n)
         first = min(_FIRST_DIMENSION, self._most)
         d = first if n_components is None else checks.n_components(n_components, n)
-        self._answers: Answers = as_answers(np.empty((0, 3), dtype=np.int64), n)
+        self.answers: Answers = as_answers(np.empty((0, 3), dtype=np.int64), n)
         self._plain = Noise(lapse=checks.rate("noise", noise))
         self._reviewed = 0
-        self._counts = np.empty(0)
+        self.weights = np.empty(0)
         self._keys, self._odds = np.empty(0, dtype=np.int64), np.empty(0)
         self._tried: dict[int, Tuned] = {}
         self._rival: Tuned | None = None  # the best of the other curve
-        self._exact, self._may_be_exact = False, may_be_exact
-        self._predicted: deque[tuple[Floats, Floats]] = deque(maxlen=_ROUNDS)
+        self.is_exact, self._may_be_exact = False, may_be_exact
+        self._predicted = np.empty((2, 0))  # margins of the last answers, and their weights
         self.held_out: HeldOut | None = None
-        self.fit: Posterior = fit_posterior(self._answers, d, self._plain)
+        self.fit: Posterior = fit_posterior(self.answers, d, self._plain)
 
     @property
     def dimension(self) -> int:
@@ -152,15 +143,10 @@ class Belief:
         return int(self.fit.positions.shape[1])
 
     @property
-    def is_exact(self) -> bool:
-        """Whether answers are taken to have no errors."""
-        return self._exact
-
-    @property
     def judge(self) -> HeldOutJudge:
         """What held-out answers say of the dimensions tried at the last review."""
-        total = float(self._answers.weights.sum())
-        guessed = np.log(2) * (self._answers.total / total if total else 1.0)
+        total = float(self.answers.weights.sum())
+        guessed = np.log(2) * (self.answers.total / total if total else 1.0)
         return HeldOutJudge(
             {d: tried.best.pieces for d, tried in self._tried.items()},
             {d: total * (guessed + tried.best.score) for d, tried in self._tried.items()},
@@ -174,8 +160,8 @@ class Belief:
         no more than the present one.
         """
         d, n = self.dimension, len(self.fit.positions)
-        enough = min(self._answers.total / n, n) >= FEWEST * (d + 1)
-        satisfied = self._exact and self._less_probable_than(0.5) <= NEARLY
+        enough = min(self.answers.total / n, n) >= FEWEST * (d + 1)
+        satisfied = self.is_exact and self._less_probable_than(0.5) <= NEARLY
         return d if enough and satisfied and self.fit.positions.any() else self._most
 
     @property
@@ -209,11 +195,11 @@ class Belief:
     @property
     def error_rate(self) -> float:
         """Share of the answers that depart from the positions; one half before there are any."""
-        if not len(self._answers):
+        if not len(self.answers):
             return 0.5
-        wrong = 1 - self._answers.forecast(self.fit).right
+        wrong = 1 - self.answers.forecast(self.fit).right
         known = np.isfinite(wrong)
-        return float(np.average(wrong[known], weights=self._answers.weights[known]))
+        return float(np.average(wrong[known], weights=self.answers.weights[known]))
 
     @property
     def may_lack_dimensions(self) -> bool:
@@ -236,12 +222,12 @@ class Belief:
         held = self.held_out
         if held is None or not held.beats_a_coin:
             return 0.0
-        if self._exact and self._predicted:
+        if self.is_exact and self._predicted.size:
             some = random_questions(len(fit.positions), QUESTIONS, np.random.default_rng(0))
             return self._predicted_tau(some)
         if fit.noise.tail:
             noise = replace(fit.noise, lapse=held.curve.lapse)
-            fit = replace(fit, covariances=covariances_at(fit.positions, self._answers, noise))
+            fit = replace(fit, covariances=covariances_at(fit.positions, self.answers, noise))
         if between is not None:
             fit = replace(fit, covariances=fit.covariances + between)
         return expected_tau(fit, held.curve.sharpness)
@@ -253,36 +239,31 @@ class Belief:
         """
         if self.expected_tau < quality or self.may_lack_dimensions:
             return False
-        if not (self._exact and self._predicted):
+        if not (self.is_exact and self._predicted.size):
             return True
         near = near_questions(self.fit.positions, QUESTIONS, np.random.default_rng(0))
         return self._predicted_tau(near) >= 1 - _NEAR * (1 - quality)
 
     def _predicted_tau(self, questions: Questions) -> float:
-        margins, weights = map(np.concatenate, zip(*self._predicted, strict=True))
+        margins, weights = self._predicted
         return predicted_tau(self.fit, margins, weights, questions)
-
-    @property
-    def answers(self) -> Answers:
-        """All answers, as fits take them."""
-        return self._answers
 
     @property
     def times(self) -> NDArray[np.int64]:
         """How many answers that count each row of the evidence stands for."""
-        counted = self._answers.row[self._counts > 0]
-        return np.bincount(counted, minlength=len(self._answers))
+        counted = self.answers.row[self.weights > 0]
+        return np.bincount(counted, minlength=len(self.answers))
 
     @property
     def right(self) -> Floats:
         """How far each answer was predicted, from 0 to 1, by a fit that had not seen it.
 
-        It is nan where none has, and where nobody could decide.
+        It is nan where none has, and for undecided trials.
         """
-        rows, held = np.full(len(self._answers), np.nan), self.held_out
+        rows, held = np.full(len(self.answers), np.nan), self.held_out
         if held is not None:
             rows[held.rows] = held.right
-        return rows[self._answers.row]
+        return rows[self.answers.row]
 
     @property
     def expected(self) -> tuple[Objects, Floats]:
@@ -292,7 +273,7 @@ class Belief:
     def expect(self, questions: Questions, odds: ArrayLike) -> None:
         """Note questions that were chosen, and how much likelier than at random each was.
 
-        Questions that nobody notes count as random ones. What was noted first stays.
+        Questions that are not noted count as random ones. What was noted first stays.
         """
         if not len(questions):
             return
@@ -302,7 +283,7 @@ class Belief:
         self._odds = np.concatenate([self._odds, values])[first]
 
     def odds(self, questions: Questions) -> Floats:
-        """How much likelier than at random each question was to be asked; 1 where nobody says."""
+        """How much likelier than at random each question was to be asked; 1 where not noted."""
         place, known = find(self._keys, pack(questions)[0])
         return np.where(known, self._odds[place], 1.0) if len(self._keys) else np.ones(len(known))
 
@@ -310,34 +291,27 @@ class Belief:
         """Note what the fit predicts of answers that it has not learned yet.
 
         Such predictions, made before their answers are learned, need no fit of their own. Those of
-        the last rounds give the curve by which the expected τ of exact answers is computed.
+        as many answers as a fold has give the curve by which the expected τ of exact answers is
+        computed: more would be steadier, and out of date.
         """
         if len(triplets):
-            margins = moderate(*self.fit.margins(triplets))
-            self._predicted.append((margins, 1 / self.odds(triplets)))
+            noted = np.stack([moderate(*self.fit.margins(triplets)), 1 / self.odds(triplets)])
+            fold = 1 + (len(self.answers) + len(triplets)) // heldout.FOLDS
+            self._predicted = np.hstack([self._predicted, noted])[:, -fold:]
 
     def learn(self, answers: ArrayLike | Trials, weights: ArrayLike | None = None) -> None:
-        """Take in all answers so far, old and new.
-
-        Parameters
-        ----------
-        answers
-            ``(m, 3)`` rows (head, near, far), or `Trials` of any task.
-        weights
-            How much each answer counts.
-        """
+        """Take in all answers, old and new: rows (head, near, far), or `Trials` of any task."""
         if not isinstance(answers, Trials):
             answers = np.asarray(answers)
         m = len(answers)
-        self._counts = np.ones(m) if weights is None else np.asarray(weights, dtype=np.float64)
+        self.weights = np.ones(m) if weights is None else np.asarray(weights, dtype=np.float64)
         asked = answers.questions if isinstance(answers, Trials) else answers
         odds = self.odds(asked) if len(self._keys) and asked.shape[1] == 3 else None
-        self._answers = as_answers(answers, len(self.fit.positions), self._counts, odds)
+        self.answers = as_answers(answers, len(self.fit.positions), self.weights, odds)
         if m < _GROWTH * self._reviewed:
             self.fit = self._refit(self.fit)
-            return
-        self._review()
-        self._reviewed = m
+        else:
+            self._review()
 
     def conclude(self, *, max_iter: int = 1000, tol: float = 1e-8) -> None:
         """Look at everything once more, after the last answer, and fit to the end."""
@@ -346,21 +320,21 @@ class Belief:
 
     def review(self) -> None:
         """Look at noise and dimension again, if answers have come since that was done."""
-        if len(self._answers.row) > self._reviewed:
+        if len(self.answers.row) > self._reviewed:
             self._review()
-            self._reviewed = len(self._answers.row)
 
     def _refit(self, fit: Posterior, **how: Any) -> Posterior:
         d = fit.positions.shape[1]
-        anew = fit_posterior(self._answers, d, fit.noise, start=fit.positions, **how)
+        anew = fit_posterior(self.answers, d, fit.noise, start=fit.positions, **how)
         return replace(anew, curve=fit.curve)
 
     def _review(self) -> None:
-        if self._exact and self._satisfied() and self._review_exact(self.held_out, None):
+        self._reviewed = len(self.answers.row)
+        if self.is_exact and self._satisfied() and self._review_exact(self.held_out, None):
             return
         self._review_noisy()
-        self._exact = False
-        if self._may_be_exact and self.held_out and isinstance(self._answers, Comparisons):
+        self.is_exact = False
+        if self._may_be_exact and self.held_out and isinstance(self.answers, Comparisons):
             self._review_exact(self.held_out, self._tried[self.dimension].best)
 
     def _review_exact(self, known: HeldOut | None, rival: HeldOut | None) -> bool:
@@ -370,26 +344,26 @@ class Belief:
         do not decide a bias may, so only the dimension is left to compare.
         """
         assert known is not None
-        d, noise = self.dimension, Noise(max(known.noise.prior, _EXACT_PRIOR), bias=_BIAS)
+        d, noise = self.dimension, Noise(max(known.noise.prior, EXACT_PRIORS[0]), bias=True)
         held = self._widest(self._hold_out_exactly(d, noise, known))
         if self._free and self._in_one_place(held, rival):
             return True
         if rival is None and held.own_curve.lapse > heldout.SAME_LAPSE:
             lapsing = replace(held.noise, lapse=held.own_curve.lapse)
-            rival = hold_out(self._answers, d, lapsing, starts=held.fits, rng=self._rng)
-        self._exact = held.beats_a_coin and (rival is None or rival.advantage(held) <= 0.0)
-        if not self._exact:
+            rival = hold_out(self.answers, d, lapsing, starts=held.fits, rng=self._rng)
+        self.is_exact = held.beats_a_coin and (rival is None or rival.advantage(held) <= 0.0)
+        if not self.is_exact:
             return False
         before, noise = self.fit, held.noise
         self._tried = {d: Tuned({noise.prior: held})}
         if self._free:
-            self.fit = fit_posterior(self._answers, d, noise, start=self.fit.positions)
+            self.fit = fit_posterior(self.answers, d, noise, start=self.fit.positions)
             d = self._settle_exact(d, noise)
         self.fit = self._fit_anew(d, noise, ())
         held = self._tried[d].best
         self.fit = replace(self.fit, curve=held.curve)
         if rival is not None and not self._satisfied():
-            self.fit, self._exact = before, False
+            self.fit, self.is_exact = before, False
             return False
         self.held_out = held
         return True
@@ -400,38 +374,34 @@ class Belief:
         No answers then contradict it, and positions predict no better than the objects' bias does:
         an oracle that answers so finds all distances equal.
         """
-        if not isinstance(self._answers, Comparisons) or not _agree_on_one_order(self._answers):
+        if not isinstance(self.answers, Comparisons) or not _agree_on_one_order(self.answers):
             return False
-        noise, nowhere = Noise(_EXACT_PRIOR, bias=_BIAS), np.zeros((self._answers.n_objects, 1))
-        held = hold_out(self._answers, 1, noise, starts=(nowhere,) * heldout.FOLDS)
+        noise, nowhere = Noise(EXACT_PRIORS[0], bias=True), np.zeros((self.answers.n_objects, 1))
+        held = hold_out(self.answers, 1, noise, starts=(nowhere,) * heldout.FOLDS)
         better = any(rival.advantage(held) > SAME for rival in rivals if rival is not None)
         if better or not held.beats_a_coin:
             return False
-        fit = fit_posterior(self._answers, 1, noise, start=nowhere)
-        self.fit, self.held_out, self._exact = replace(fit, curve=held.curve), held, True
+        fit = fit_posterior(self.answers, 1, noise, start=nowhere)
+        self.fit, self.held_out, self.is_exact = replace(fit, curve=held.curve), held, True
         self._tried = {1: Tuned({noise.prior: held})}
         return True
 
     def _hold_out_exactly(self, d: int, noise: Noise, known: HeldOut) -> HeldOut:
         """Predictions by fits from those that are known, in as many dimensions and as wide."""
         starts = tuple(self._reshaped(X, d) for X in known.fits if X.any())
-        return hold_out(self._answers, d, noise, starts=starts, rng=self._rng)
+        return hold_out(self.answers, d, noise, starts=starts, rng=self._rng)
 
     def _widest(self, held: HeldOut) -> HeldOut:
         """Predictions under a prior twice or half as wide, for as long as they become better."""
-        for factor in (2.0, 0.5):
-            began = held
-            while _EXACT_PRIOR <= (wider := held.noise.prior * factor) <= _WIDEST_PRIOR:
-                noise = replace(held.noise, prior=wider)
-                other = hold_out(
-                    self._answers, self.dimension, noise, starts=held.fits, rng=self._rng
-                )
-                if other.score <= held.score:
+        for factor in (heldout.STEP, 1 / heldout.STEP):
+            best = held
+            for other in along_priors(self.answers, held, factor):
+                if other.score <= best.score:
                     break
-                held = other
-            if held is not began:
+                best = other
+            if best is not held:
                 break
-        return held
+        return best
 
     def _satisfied(self) -> bool:
         """Whether hardly any answer is improbable (p < .05) under the fit."""
@@ -439,15 +409,15 @@ class Belief:
 
     def _less_probable_than(self, p: float, fit: Posterior | None = None) -> float:
         """Share of the answers that a fit, the present one or another, calls less probable."""
-        forecast = self._answers.forecast(self.fit if fit is None else fit)
+        forecast = self.answers.forecast(self.fit if fit is None else fit)
         assert isinstance(forecast, MarginForecast)
-        return float(np.average(expit(forecast.margins) < p, weights=self._answers.weights))
+        return float(np.average(expit(forecast.margins) < p, weights=self.answers.weights))
 
     def _settle_exact(self, d: int, noise: Noise) -> int:
         scores = {d: self._tried[d].best.pieces}
 
         def attempt(e: int, neighbour: int) -> Floats | None:
-            if e > d and not self._less_probable_than(0.5) > _STUCK:
+            if e > d and not self._less_probable_than(0.5):
                 return None  # what satisfies all answers needs no further dimension
             held = self._hold_out_exactly(e, noise, self._tried[neighbour].best)
             self._tried[e] = Tuned({noise.prior: held})
@@ -458,17 +428,15 @@ class Belief:
                     scores[neighbour] = again.pieces
             return held.pieces
 
-        carried = int(self._answers.total // (FEWEST * len(self.fit.positions)))
-        return settle(d, attempt, scores, max(d, min(self._most, carried)))
+        return settle(d, attempt, scores, self._most_carried(d))
 
     def _review_noisy(self) -> None:
         before, noise, d = self.held_out, self.fit.noise, self.dimension
         if noise.bias:  # what exact answers would be like says nothing of noisy ones
             before, noise = None, self._plain
         self._tried = {}
-        carried = len(self._answers.row) // (FEWEST * len(self.fit.positions))
-        if self._free and before is None and carried < d:
-            d = 1  # the answers cannot carry more
+        if self._free and before is None and self._most_carried(1) < d:
+            d = 1
         tuned, held = self._choose_curve(d, before), None
         if tuned is not None:
             if self._free:
@@ -477,7 +445,7 @@ class Belief:
                     d = self._choose_dimension(d, self._tried[d])
                 tuned = self._tried[d]
             noise, fits = tuned.strongest.fitted_noise, tuned.strongest.fits
-            held = hold_out(self._answers, d, noise, starts=fits, rng=self._rng, for_curve=True)
+            held = hold_out(self.answers, d, noise, starts=fits, rng=self._rng, every=True)
         best = self._fit_anew(d, noise, held.fits if held and before is None else ())
         self.fit = best if held is None else replace(best, curve=held.curve)
         self.held_out = held
@@ -489,15 +457,15 @@ class Belief:
         """
         scale = min(1.0, noise.prior / self.fit.noise.prior)  # a wider prior asks for no wider map
         X = self._reshaped(self.fit.positions, d) * scale
-        best = fit_posterior(self._answers, d, noise, start=X)
-        if noise.bias and self._less_probable_than(0.5, best) <= _STUCK:
+        best = fit_posterior(self.answers, d, noise, start=X)
+        if noise.bias and not self._less_probable_than(0.5, best):
             return best  # it satisfies exact answers, so that no start leads to a much better one
-        value = log_posterior(self._answers, best.positions, noise)
+        value = log_posterior(self.answers, best.positions, noise)
         starts: list[Floats | None] = [*fits, *[None] * MOST_STARTS]
         for start in starts[:MOST_STARTS]:
-            other = fit_posterior(self._answers, d, noise, start=start, rng=self._rng)
-            more = log_posterior(self._answers, other.positions, noise)
-            found = abs(more - value) <= _SAME_OPTIMUM * abs(value)
+            other = fit_posterior(self.answers, d, noise, start=start, rng=self._rng)
+            more = log_posterior(self.answers, other.positions, noise)
+            found = abs(more - value) <= 1  # no more than e times as probable
             if more > value:
                 best, value = other, more
             if found:
@@ -521,14 +489,14 @@ class Belief:
         """Where a search goes on from what was found before."""
         fits = like.fits if like.fits[0].shape[1] >= d else ()
         starts = tuple(principal_axes(X, d) for X in fits)
-        return tune(self._answers, d, like.noise, starts=starts, rng=self._rng)
+        return tune(self.answers, d, like.noise, starts=starts, rng=self._rng)
 
     def _choose_curve(self, d: int, before: HeldOut | None) -> Tuned | None:
         """The best noise of either kind."""
         if before is None or self._rival is None:
-            one = tune(self._answers, d, Noise(WEAK_PRIOR, tail=1.0), rng=self._rng)
+            one = tune(self.answers, d, Noise(WEAK_PRIOR, tail=1.0), rng=self._rng)
             known = None if one is None else one.tried[WEAK_PRIOR]
-            other = None if known is None else tune_from(self._answers, known, self._plain)
+            other = None if known is None else tune_from(self.answers, known, self._plain)
         else:
             one, other = self._tune(d, before), self._tune(d, self._rival.best)
         if one is None or other is None:
@@ -539,7 +507,7 @@ class Belief:
     def _other_curve_is_better(self, d: int) -> bool:
         """Compare both curves again, where one was chosen in another dimension; keep the better."""
         known, rival = self._tried[d], self._rival
-        found = rival and tune_from(self._answers, known.best, rival.best.fitted_noise)
+        found = rival and tune_from(self.answers, known.best, rival.best.fitted_noise)
         if found is None:
             return False
         self._rival, self._tried[d] = sorted([known, found], key=lambda tuned: tuned.best.score)
@@ -555,9 +523,12 @@ class Belief:
             self._tried[e] = max(found, key=lambda tuned: tuned.best.score)
             return self._tried[e].best.pieces
 
-        carried = int(self._answers.total // (FEWEST * len(self.fit.positions)))
-        most = max(d, min(self._most, carried))
-        return settle(d, attempt, {d: tuned.best.pieces}, most)
+        return settle(d, attempt, {d: tuned.best.pieces}, self._most_carried(d))
+
+    def _most_carried(self, d: int) -> int:
+        """The most dimensions that the answers can carry; d at least."""
+        carried = int(self.answers.total // (FEWEST * len(self.fit.positions)))
+        return max(d, min(self._most, carried))
 
     def _reshaped(self, X: Floats, d: int) -> Floats:
         if d <= X.shape[1]:

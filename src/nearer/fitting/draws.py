@@ -1,27 +1,9 @@
-r"""Draws: maps that the answers leave possible, around the positions of a fit.
+"""Draws: maps that the answers leave possible, around the positions of a fit.
 
-*Noisy answers* (`draw_maps`). A chain visits each map as often as answers and prior make it
-probable. *Positions* move by Hamiltonian Monte Carlo (Duane et al. 1987; Neal 2011): a random push,
-some steps along the gradient of the posterior, and a decision that makes up for the steps' errors.
-Push and steps of each object are in units of its own covariance; a step costs a pass over the
-answers. *Noise* is not known either. A fit takes the prior that predicts best, which is stronger
-than the one that explains best, and one lapse rate or tail; a region that takes these for certain
-is too narrow or too wide. So they move too (Metropolis): the map and its prior grow or shrink
-together, which changes nothing but how sharp answers are; the prior's width is drawn given the map;
-the lapse rate takes a step, and so does the tail where there is one. Before any answer all widths
-and tails are equally likely, on a scale of logarithms, and so are all lapse rates. The first part
-of the chain is discarded; in it the sizes of the steps are adapted.
-
-*Exact answers*, all satisfied or all but a few. Positions that satisfy them are all equally likely
-but for the prior, a Gaussian as wide as the map. A random walk visits them, one object and one line
-at a time (`nearer._kernels.comparisons`), beginning at the positions. The few answers that these
-violate are left out.
-
-*Other losses* (`bootstrap_covariances`): as many answers as there are, drawn with replacement, are
-fitted again from the positions; objects are then drawn independently.
-
-In all cases the positions are somewhere among the draws, not at their mean. Answers determine no
-motion and no scale: each draw is laid over the positions by the best ones (Procrustes).
+A chain (`draw_maps`) visits each map as often as answers and prior make it probable;
+docs/uncertainty.md tells how. Where answers of another loss are known by their covariances alone
+(`bootstrap_covariances`), objects are drawn independently. Answers determine no motion and no
+scale: each draw is laid over the positions by the best ones (Procrustes).
 """
 
 from __future__ import annotations
@@ -34,28 +16,20 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from nearer.distances import Distances
 from nearer.errors import AnswersWarning, InvalidInput
-from nearer.fitting.initial import NEARLY
+from nearer.fitting.initial import EXACT_PRIOR, NEARLY
 from nearer.fitting.likelihood import MOST_LAPSE, Answers, Noise, as_answers
 from nearer.fitting.posterior import WEAK_PRIOR, Posterior
+from nearer.fitting.solver import violated
 from nearer.metrics import procrustes
 from nearer.parallel import parallel_map
 from nearer.questions import Floats
 from nearer.trials import Trials
 
-__all__ = ["bootstrap_covariances", "draw_maps", "draw_positions"]
-
 # Time against regions that hold less often than they say, by `python -m benchmarks coverage`:
 _DISCARDED, _BETWEEN = 200, 3  # moves of the chain before the first draw, and between two
-_LENGTH, _MOST_STEPS = 3.0, 40  # of a move, in each object's own standard deviations
-_NOISE_MOVES = 3  # of the noise for each move of positions, it costs one pass
-_SWEEPS = 30  # of the walk between two draws
-_DISCARDED_DRAWS = 10  # of the walk before the first
-# Shares of moves to accept: Beskos et al. 2013; Roberts et al. 1997, one dimension
-_ACCEPTED, _ACCEPTED_NOISE = 0.8, 0.4
-_PRIORS = (0.1, WEAK_PRIOR)  # widths; beyond, answers are no less noisy and moves small
-_TAILS = (0.1, 30.0)  # degrees of freedom, the latter all but Gaussian
+_MOST_STEPS = 40  # of a move
+_ACCEPTED = 0.8  # share of moves to accept (Beskos et al. 2013), of the noise, too
 
 
 def draw_positions(
@@ -70,42 +44,17 @@ def draw_positions(
     between: Floats | None = None,
     rng: np.random.Generator,
 ) -> Floats:
-    """Draw k maps, ``(k, n, d)``.
+    """Draw k maps, ``(k, n, d)``, around positions that were fitted to triplets or trials.
 
-    Parameters
-    ----------
-    positions, covariances
-        Of the fit, and the covariance of each object where it is known.
-    triplets, weights
-        The answers that were fitted, and how much each counted.
-    posterior
-        The fit, where answers are noisy; None otherwise.
-    trials
-        The answers, where they are more than comparisons.
-    between
-        How the map moves with the people who are asked, see `nearer.fitting.people`.
-    rng
-        Source of the draws.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.array([[0.0], [1.0], [3.0]])
-    >>> draw_positions(
-    ...     X, np.ones((3, 1, 1)), np.array([[0, 1, 2]]), 5, rng=np.random.default_rng(0)
-    ... ).shape
-    (5, 3, 1)
+    `posterior` is the fit, where it is one; `between` says how the map moves with the people who
+    are asked (`nearer.fitting.people`).
     """
-    head, near, far = triplets.T
-    distances = Distances(positions)
-    satisfied = distances.between(head, near) < distances.between(head, far)
-    wrong = 1 - float(satisfied.mean()) if len(triplets) else 1.0
-    if posterior is None:
-        exact = wrong <= (NEARLY if covariances is None else 0)
-    else:
-        exact = posterior.noise.bias > 0 and wrong <= NEARLY
-    if exact:
-        return _satisfying(positions, triplets[satisfied], k, rng)
+    if posterior is None and len(triplets):
+        wrong = float(violated(positions, triplets).mean())
+        if wrong <= (NEARLY if covariances is None else 0):
+            X = positions - positions.mean(axis=0)
+            X *= EXACT_PRIOR / np.sqrt(np.mean(np.square(X)))
+            posterior = Posterior(X, np.zeros((*X.shape, X.shape[1])), Noise(EXACT_PRIOR))
     if posterior is not None and len(triplets):
         # fits by the t curve take no lapses, unless of choices
         rows = Trials.from_triplets(triplets) if posterior.noise.tail else triplets
@@ -133,34 +82,13 @@ def draw_positions(
     return np.asarray(positions + drawn)
 
 
-def _satisfying(
-    positions: Floats, triplets: NDArray[np.integer], k: int, rng: np.random.Generator
-) -> Floats:
-    """Draws of positions that satisfy all answers."""
-    from nearer._kernels.comparisons import walk  # noqa: PLC0415 - compiled when it is needed
-
-    n, d = positions.shape
-    X = np.ascontiguousarray(positions - positions.mean(axis=0))
-    spread = float(np.sqrt(np.mean(np.square(X))))
-    rows = np.argsort(triplets.ravel(), kind="stable") // 3
-    first = np.searchsorted(np.sort(triplets.ravel()), np.arange(n + 1))
-    draws = []
-    for draw in range(_DISCARDED_DRAWS + k):
-        directions = rng.standard_normal((_SWEEPS, n, d))
-        directions /= np.linalg.norm(directions, axis=2, keepdims=True)
-        walk(X, triplets, first, rows, directions, rng.random((_SWEEPS, n, 2)), spread)
-        if draw >= _DISCARDED_DRAWS:
-            draws.append(procrustes(positions, X).aligned)
-    return np.array(draws)
-
-
 def draw_maps(fit: Posterior, answers: Answers, k: int, rng: np.random.Generator) -> Floats:
     """Draw k maps around a fit, ``(k, n, d)``, in any orientation and scale."""
-    chain = _Chain(fit, answers, rng)
+    chain, half = _Chain(fit, answers, rng), _DISCARDED // 2
     for move in range(_DISCARDED):
-        if move in (_DISCARDED // 8, _DISCARDED // 4, _DISCARDED // 2):
+        if move < half:
             chain.measure()
-        chain.move(learning=1 / np.sqrt(1 + move % (_DISCARDED // 2)))
+        chain.move(learning=1 / np.sqrt(1 + move % half))
     draws = np.empty((k, *fit.positions.shape))
     for draw in draws:
         for _ in range(_BETWEEN):
@@ -173,41 +101,41 @@ class _Chain:
     """Where the chain is, and how large its steps are."""
 
     def __init__(self, fit: Posterior, answers: Answers, rng: np.random.Generator) -> None:
-        least = min(1.0, 0.99 * _PRIORS[1] / fit.noise.prior)
-        self.X, self.noise = (
-            least * fit.positions,
-            replace(fit.noise, prior=least * fit.noise.prior),
-        )
+        # Of widths the last have no errors, of degrees of freedom they are all but Gaussian.
+        self._tails = 1 / WEAK_PRIOR, WEAK_PRIOR
+        self._priors = 1 / WEAK_PRIOR, max(WEAK_PRIOR, min(fit.noise.prior, EXACT_PRIOR))
+        within = min(1.0, self._priors[1] / fit.noise.prior)
+        self.X = within * fit.positions
+        self.noise = replace(fit.noise, prior=within * fit.noise.prior)
         self._answers, self._rng = answers, rng
         self._step = 0.5 * fit.positions.size**-0.25
-        self._sizes = {self._grow: 0.1, self._lapse: 0.02}  # of steps of the noise, at first
-        if fit.noise.tail:
-            self._sizes[self._bend] = 0.1
+        moves = [self._grow, self._lapse, *([self._bend] if fit.noise.tail else [])]
+        self._sizes = dict.fromkeys(moves, self._step)  # of steps of the noise, at first
         self.loss, self._slope = answers.sums(self.X, self.noise)
-        self.measure()
+        self._known, self._measured = np.zeros((*self.X.shape, self.X.shape[1])), 0
 
     def measure(self) -> None:
-        """Take the objects' own covariances for units of their moves."""
-        information = self._answers.information(self.X, self.noise)
-        precision = information + np.eye(self.X.shape[1]) / self.noise.prior**2
+        """Take the objects' own covariances, on average so far, for units of their moves."""
+        self._known += self._answers.information(self.X, self.noise)
+        self._measured += 1
+        precision = self._known / self._measured + np.eye(self.X.shape[1]) / self.noise.prior**2
         self._root = np.linalg.cholesky(np.linalg.inv(precision))
 
     def move(self, learning: float = 0.0) -> None:
         """One move of positions and some of the noise; where it learns, steps change by that."""
         share = self._move_positions()
         self._step *= math.exp(learning * (share - _ACCEPTED))
-        for _ in range(_NOISE_MOVES):
-            for attempt, size in self._sizes.items():
-                share = attempt(size * self._rng.standard_normal())
-                self._sizes[attempt] = size * math.exp(learning * (share - _ACCEPTED_NOISE))
-            self._draw_prior()
+        for attempt, size in self._sizes.items():
+            share = attempt(size * self._rng.standard_normal())
+            self._sizes[attempt] = size * math.exp(learning * (share - _ACCEPTED))
+        self._draw_prior()
 
     def _move_positions(self) -> float:
-        """A Hamiltonian move; how likely it was to be accepted."""
+        """A Hamiltonian move of up to half a period; how likely it was to be accepted."""
         rng, root, ridge = self._rng, self._root, 1 / self.noise.prior**2
         X, loss, slope = self.X, self.loss, self._slope
         step = self._step * rng.uniform(0.8, 1.2)
-        steps = int(np.clip(np.ceil(_LENGTH / step * rng.uniform(0.5, 1.0)), 1, _MOST_STEPS))
+        steps = int(np.clip(np.ceil(math.pi / step * rng.uniform(0.5, 1.0)), 1, _MOST_STEPS))
         push = rng.standard_normal(X.shape)
         before = loss + 0.5 * float(ridge * np.vdot(X, X) + np.vdot(push, push))
         for _ in range(steps):
@@ -225,7 +153,7 @@ class _Chain:
         """Map and prior grow by this logarithm."""
         factor = math.exp(by)
         noise = replace(self.noise, prior=self.noise.prior * factor)
-        if not _PRIORS[0] < noise.prior < _PRIORS[1]:
+        if not _lies_in(noise.prior, self._priors):
             return 0.0
         return self._take(factor * self.X, noise)
 
@@ -237,7 +165,7 @@ class _Chain:
     def _bend(self, by: float) -> float:
         """The tail grows by this logarithm."""
         noise = replace(self.noise, tail=self.noise.tail * math.exp(by))
-        return self._take(self.X, noise) if _TAILS[0] < noise.tail < _TAILS[1] else 0.0
+        return self._take(self.X, noise) if _lies_in(noise.tail, self._tails) else 0.0
 
     def _take(self, X: Floats, noise: Noise) -> float:
         """Go there as often as it is likelier; how likely that was."""
@@ -251,8 +179,12 @@ class _Chain:
         """The prior's width, given the map: inverse gamma, inside its bounds."""
         half = 0.5 * float(np.vdot(self.X, self.X))
         prior = math.sqrt(half / self._rng.gamma(self.X.size / 2))
-        if _PRIORS[0] < prior < _PRIORS[1]:
+        if _lies_in(prior, self._priors):
             self.noise = replace(self.noise, prior=prior)
+
+
+def _lies_in(value: float, bounds: tuple[float, float]) -> bool:
+    return bounds[0] <= value <= bounds[1]
 
 
 def bootstrap_covariances(
@@ -264,29 +196,9 @@ def bootstrap_covariances(
     n_draws: int = 20,
     rng: np.random.Generator,
 ) -> Floats:
-    """Covariance matrix of each object's position, ``(n, d, d)``.
+    """Covariance of each object's position, ``(n, d, d)``, from fits to answers drawn again.
 
-    Parameters
-    ----------
-    positions, triplets, weights
-        Of the fit, and the answers that it was made from.
-    refit
-        Called with new weights of the triplets and positions to start from; returns positions.
-    n_draws
-        How often answers are drawn again.
-    rng
-        Source of the draws.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nearer.fitting.solver import fit_positions
-    >>> T = np.array([[0, 1, 2], [1, 0, 2], [2, 1, 0], [0, 1, 2]])
-    >>> X = fit_positions(T, 3, 1, rng=np.random.default_rng(0)).positions
-    >>> def refit(weights, start):
-    ...     return fit_positions(T, 3, start=start, weights=weights).positions
-    >>> bootstrap_covariances(X, T, refit, n_draws=4, rng=np.random.default_rng(0)).shape
-    (3, 1, 1)
+    `refit` is called with new weights of the triplets and positions to start from.
     """
     if n_draws < 2:
         raise InvalidInput(f"n_draws={n_draws}: a spread needs at least 2")

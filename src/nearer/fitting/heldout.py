@@ -1,33 +1,16 @@
-r"""Prior, lapse rate, sharpness and dimension from answers that a fit has not seen.
+"""Prior, lapse rate, sharpness and dimension from answers that a fit has not seen.
 
-Answers are dealt into folds by the three objects of their question, so that both answers to one
-question lie in one fold, and so do the two triplets that an odd-one-out answer becomes. A fit to
-the other folds predicts the margin of each held-out answer; one curve
+docs/noise.md tells how answers are dealt into folds and weighed, docs/dimensions.md how probable
+each dimension is. A fit to the other folds predicts the margin of each held-out answer; one curve
 p = ε + (1 − 2ε)/(1 + exp(−βt)) turns margins into probabilities, and the two numbers of the curve
-are the ones that make the held-out answers most likely. Their mean log-likelihood is the *score*
-of a prior or a dimension.
-
-*Chosen questions* are harder than random ones. So, for the curve, each held-out answer counts by
-one over how much likelier than a random one its question was to be asked (Horvitz and Thompson
-1952). The score counts all answers alike: such weights would waste most of them.
-
-*The prior* is searched from weak to strong (`tune`), each fit from where the weaker prior led:
-under a strong one, positions that questions do not keep apart collapse and stay so.
-
-*How probable is each dimension?* With d the truth, the steps up to d gain much and the step to
-d + 1 gains nothing; but where answers tell little, a dimension that is there may not gain either.
-What the answers tell about the positions, N nats for each of d + 1 coordinates, is what leaving out
-one that is there loses, and standard errors grow as √N. So, if the truth is at least d, it is more
-than d with probability σ(a + b·z + c·√N), z the gain of the step to d + 1 in standard errors; where
-that step was not tried, σ(a' + c'·√N). The five numbers make the true dimensions of 160 files of
-simulated answers most likely (``python -m benchmarks dimension_fit``); on other points what is said
-to hold 95 times in 100 does (``python -m benchmarks dimension``).
+are the ones that make the held-out answers most likely. Their mean log-likelihood is the *score* of
+a prior or a dimension. It counts all answers alike, chosen ones too: weights would waste most.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -38,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc, expit, ndtr
 
 from nearer import checks
-from nearer.fitting.initial import FEWEST, fit_from_more_dimensions, fit_onwards
+from nearer.fitting.initial import EXACT_PRIOR, FEWEST, fit_from_more_dimensions, fit_onwards
 from nearer.fitting.likelihood import (
     MOST_LAPSE,
     Answers,
@@ -61,92 +44,40 @@ from nearer.fitting.solver import Fit, Loss, margins, wants_gpu
 from nearer.parallel import is_parallel, parallel_map
 from nearer.questions import Floats, Objects, Questions, scattered
 
-__all__ = [
-    "FOLDS",
-    "SAME",
-    "SAME_LAPSE",
-    "Calibration",
-    "HeldOut",
-    "HeldOutJudge",
-    "Tuned",
-    "advantage",
-    "as_noise",
-    "check_residuals",
-    "fit_curve",
-    "fit_smallest",
-    "fold_of",
-    "hold_out",
-    "hold_out_once",
-    "judged",
-    "predicted_tau",
-    "settle",
-    "tune",
-    "tune_from",
-]
-
 # `python -m benchmarks sensitivity` halves and doubles those of chosen questions.
 FOLDS = 5  # a fit to four fifths predicts nearly as well as one to all; more take more time
-_FOR_CURVE = 4  # times as many answers as settle a prior settle a curve, to half a hundredth
-_STEP = 2.0  # factor from one prior to the next: time
+STEP = 2.0  # factor from one prior to the next: time
 # Standard errors by which two settings may differ and count as equally good: of priors so close to
 # the best the strongest is taken (Breiman et al. 1984), and one dimension more must gain more.
 SAME = 1.0
-_LEAST_PRIOR, _MOST_PRIOR = 0.25, 100.0  # at which all answers are guesses, and none: the ends
-# A prior below this is taken only where it is clearly better, as with five choices an object
-# (`python -m benchmarks choices --cells alone`): few answers about many objects hardly tell
-_USUAL_PRIOR = 0.5
-_FLATTEST = 0.05  # sharpness of predictions that are all but guesses
-SAME_LAPSE = 0.01  # difference below which the fits are not made again: time
-_FEWEST = 20  # answers below which nothing can be held out
-_BINS = 8  # of a calibration
-_SHARPEST = 2.0  # few answers that are all predicted rightly would ask for any sharpness
+# At which answers are little more than guesses; few answers about many objects may ask for less
+# (`python -m benchmarks choices --cells alone`).
+LEAST_PRIOR = 0.5
+# Answers without errors have a prior wider than those of noise; the widest takes time.
+EXACT_PRIORS = STEP * WEAK_PRIOR, WEAK_PRIOR * EXACT_PRIOR
+FLATTEST = 0.05  # sharpness of predictions that are all but guesses
+SAME_LAPSE = 0.5 / math.sqrt(QUESTIONS)  # to which so many answers settle a rate
 _FAR = 1 << 16  # terms that make a fold worth sending elsewhere: about a second of passes
-_TRIED = (2.63, 1.14, -0.12)  # a, b and c above
-_UNTRIED = (0.64, -0.08)  # a' and c' above
-# Where `dimension_fit` had answers to fit, and no farther:
-_MOST_TOLD = 40.0  # √N; hardly any simulated answers told more
-_CLEAREST = 15.0  # standard errors; a larger gain tells no more
+_TRIED = (2.63, 1.14, -0.12)  # a, b and c of docs/dimensions.md
+_UNTRIED = (0.64, -0.08)  # a' and c' there
+_MOST_TOLD = 40.0  # √N; hardly any answers that `dimension_fit` had told more
 _SURE = 0.95  # probability of the range of dimensions that is reported
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Predictions of answers that the fits behind them have not seen.
+    """Predictions of answers that the fits behind them have not seen."""
 
-    Attributes
-    ----------
-    rows
-        Which rows of the evidence were held out.
-    forecast
-        What was predicted: margins of comparisons, utilities of choices.
-    log_likelihood
-        Of each, under its own curve.
-    counts
-        How often each was given, one on average.
-    weights
-        How much each would count among random questions, one on average.
-    piece
-        A number for each, the same where they are about the same three objects.
-    noise
-        What the fits behind them assumed.
-    curve
-        The curve for random questions.
-    own_curve
-        The curve for the questions asked.
-    fits
-        Positions for each fold, from which later calls go on.
-    """
-
-    rows: NDArray[np.int64]
+    rows: NDArray[np.int64]  # of the evidence
     forecast: MarginForecast | ChoiceForecast
-    log_likelihood: Floats
-    counts: Floats
-    weights: Floats
-    piece: NDArray[np.int64]
-    noise: Noise
-    curve: Curve
-    own_curve: Curve
-    fits: tuple[Floats, ...]
+    log_likelihood: Floats  # of each under `own_curve`
+    counts: Floats  # how often each was given, one on average
+    weights: Floats  # how much each would count among random questions, one on average
+    piece: NDArray[np.int64]  # the same number where they are about the same three objects
+    noise: Noise  # what the fits behind them assumed
+    curve: Curve  # for random questions
+    own_curve: Curve  # for the questions asked
+    fits: tuple[Floats, ...]  # positions for each fold, from which later calls go on
 
     @cached_property
     def pieces(self) -> Floats:
@@ -164,8 +95,9 @@ class HeldOut:
 
     @property
     def fitted_noise(self) -> Noise:
-        """What fits then assume: not so many lapses that nothing is left."""
-        return _with_lapses(self.noise, self.own_curve)
+        """What fits then assume; by the t curve, and where objects have a bias, no lapses."""
+        lapse = 0.0 if self.noise.tail or self.noise.bias else self.own_curve.lapse
+        return replace(self.noise, lapse=lapse)
 
     @property
     def effective_share(self) -> float:
@@ -206,10 +138,9 @@ class Tuned:
 
     @cached_property
     def strongest(self) -> HeldOut:
-        """The smallest usual prior that is not clearly worse; the best where all of these are."""
+        """The smallest prior that is not clearly worse."""
         close = [s for s, held in self.tried.items() if self.best.advantage(held) <= SAME]
-        usual = [s for s in close if s >= _USUAL_PRIOR]
-        return self.tried[min(usual)] if usual else self.best
+        return self.tried[min(close)]
 
 
 def as_noise(X: Floats, curve: Curve) -> Noise:
@@ -218,12 +149,8 @@ def as_noise(X: Floats, curve: Curve) -> Noise:
     The curve's sharpness makes the doubt of the answers the unit, and the prior is as wide as the
     positions then are.
     """
-    prior = float(np.clip(curve.sharpness * X.std(), _LEAST_PRIOR, _MOST_PRIOR))
-    return _with_lapses(Noise(prior), curve)
-
-
-def _with_lapses(noise: Noise, curve: Curve) -> Noise:
-    return replace(noise, lapse=0.0 if noise.tail else min(curve.lapse, MOST_LAPSE))
+    prior = float(np.clip(curve.sharpness * X.std(), LEAST_PRIOR, EXACT_PRIOR))
+    return Noise(prior, curve.lapse)
 
 
 def hold_out(
@@ -233,23 +160,23 @@ def hold_out(
     *,
     starts: tuple[Floats, ...] = (),
     rng: np.random.Generator | None = None,
-    for_curve: bool = False,
+    every: bool = False,
 ) -> HeldOut:
     """Predict answers from the others, fold by fold, and find the curve that fits them best.
 
     `starts` are positions for the first folds from an earlier call with fewer answers or another
     noise: they never saw their fold. A fold without a start is fitted from nothing; a start
     that has seen the answers would remember them wherever the prior is weak. No further fold is
-    predicted once there are enough answers; `for_curve`, that is more than to compare.
+    predicted once there are enough answers to compare settings, but for `every` fold.
     """
     work: list[Any] = []
-    held, enough = 0.0, QUESTIONS * (_FOR_CURVE if for_curve else 1)
+    held = 0.0
     for k in range(FOLDS):
         seen, unseen, _ = _dealt(answers, k)
         begin = starts[k] if k < len(starts) else cloud(answers.n_objects, n_components, rng)
         work.append((seen, unseen, begin))
         held += float(unseen.weights.sum())
-        if held >= enough:
+        if held >= QUESTIONS and not every:
             break
 
     def predict(seen: Any, unseen: Any, start: Floats) -> tuple[Floats, Any]:
@@ -318,41 +245,39 @@ def tune(
 ) -> Tuned | None:
     """Search the prior and the lapse rate under which held-out answers are most likely.
 
-    From the prior of `noise`, priors become stronger and then weaker for as long as predictions do
-    not become clearly worse. Each fit starts where the one before ended, in its unit.
-
-    Parameters
-    ----------
-    answers, n_components
-        As in `hold_out`.
-    noise
-        Where the search begins; its tail is not changed.
-    starts, rng
-        As in `hold_out`.
-
-    Returns
-    -------
-    tuned
-        Every prior that was tried; None where there are too few answers to hold any out.
+    From the prior of `noise`, priors become stronger until predictions are clearly worse: under a
+    strong one, positions that questions do not keep apart collapse and stay so. If none is better,
+    priors become weaker for as long as predictions improve. None where there are too few answers to
+    hold any out.
     """
-    if len(np.unique(answers.group)) < _FEWEST:
+    if len(np.unique(answers.group)) < FEWEST * FOLDS:
         return None
     best = hold_out(answers, n_components, noise, starts=starts, rng=rng)
     if abs(best.fitted_noise.lapse - noise.lapse) > SAME_LAPSE:
         again = hold_out(answers, n_components, best.fitted_noise, starts=best.fits)
         best = max(best, again, key=lambda held: held.score)
-    tried = {best.noise.prior: best}
-    for factor in (1 / _STEP, _STEP):
-        held = best
-        while best.advantage(held) <= SAME:
-            prior = held.noise.prior * factor
-            if prior in tried or not _LEAST_PRIOR <= prior <= _MOST_PRIOR:
-                break
-            fits = tuple(factor * X for X in held.fits)
-            wider = replace(held.fitted_noise, prior=prior)
-            held = tried[prior] = hold_out(answers, n_components, wider, starts=fits)
-            best = max(best, held, key=lambda held: held.score)
+    tried, weakest = {best.noise.prior: best}, best
+    for held in along_priors(answers, best, 1 / STEP):
+        tried[held.noise.prior] = held
+        best = max(best, held, key=lambda held: held.score)
+        if best.advantage(held) > SAME:
+            break
+    for held in along_priors(answers, best, STEP) if best is weakest else ():
+        tried[held.noise.prior] = held
+        if held.score <= best.score:
+            break
+        best = held
     return Tuned(tried)
+
+
+def along_priors(answers: Answers, held: HeldOut, factor: float) -> Iterator[HeldOut]:
+    """Predictions under priors that grow by a factor, each fitted from where the one before led."""
+    least_prior, most_prior = EXACT_PRIORS if held.noise.bias else (LEAST_PRIOR, WEAK_PRIOR)
+    while least_prior <= (prior := held.noise.prior * factor) <= most_prior:
+        fits = tuple(min(1.0, factor) * X for X in held.fits)  # none wider than answers make it
+        noise = replace(held.fitted_noise, prior=prior)
+        held = hold_out(answers, fits[0].shape[1], noise, starts=fits)
+        yield held
 
 
 def tune_from(answers: Answers, known: HeldOut, noise: Noise) -> Tuned | None:
@@ -363,16 +288,7 @@ def tune_from(answers: Answers, known: HeldOut, noise: Noise) -> Tuned | None:
 
 
 def fit_curve(forecast: MarginForecast | ChoiceForecast, weights: Floats) -> tuple[Curve, Floats]:
-    """The curve under which the answers are most likely, and how likely each is, a logarithm.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> t = np.repeat([4.0, -4.0], [90, 10])                # nine of ten clear answers are right
-    >>> curve, _ = fit_curve(MarginForecast(t), np.ones(100))
-    >>> bool(0.89 < curve.probability(np.array([4.0]))[0] < 0.91)
-    True
-    """
+    """The curve under which the answers are most likely, and how likely each is, a logarithm."""
     scale = 1 / max(forecast.size, 1e-9)
 
     def cost(x: Floats) -> tuple[float, Floats]:
@@ -381,7 +297,7 @@ def fit_curve(forecast: MarginForecast | ChoiceForecast, weights: Floats) -> tup
         return -float(np.sum(weights * logs)) / total, -gradient / total
 
     total = float(weights.sum())
-    bounds = [(_FLATTEST, 1e3), (0, 0.499)]
+    bounds = [(FLATTEST, None), (0, MOST_LAPSE)]
     sharpness, lapse = (float(value) for value in least(cost, np.array([1.0, 0.02]), bounds))
     curve = Curve(sharpness * scale, lapse)
     return curve, forecast.along(curve.sharpness, lapse)[0]
@@ -403,14 +319,6 @@ def check_residuals(
 
     Of each group, the surplus of predictions that came true over what their confidence says is
     squared in units of its variance; the sum over groups is a χ².
-
-    Examples
-    --------
-    >>> right, half = np.repeat([1.0, 0.0], 50), np.full(100, np.log(0.5))
-    >>> groups = {"same": np.arange(100) % 2, "own": np.arange(100) // 50}
-    >>> found = check_residuals(right, half, groups)
-    >>> round(found["same"], 2), found["own"] < 1e-9
-    (1.0, True)
     """
     known = np.isfinite(right) & np.isfinite(log_likelihood) & (right != 0.5)
     p = np.exp(log_likelihood[known])
@@ -435,11 +343,13 @@ def predicted_tau(
     """Kendall's τ expected where answers are exact: what predicts answers, predicts distances.
 
     `predicted` are moderated margins of answers that were predicted before they were learned; the
-    curve that fits them best says how right the predictions of the questions are. Distances that
-    differ by no more than a bias may decide are tied: any order of them is right.
+    curve that fits them best says how right the predictions of the questions are. Few answers that
+    are all predicted rightly would ask for any sharpness, so it is no greater than under the next
+    wider prior. Distances that differ by no more than a bias may decide are tied: any order of them
+    is right.
     """
     curve, _ = fit_curve(MarginForecast(predicted), weights)
-    curve = replace(curve, sharpness=min(curve.sharpness, _SHARPEST))
+    curve = replace(curve, sharpness=min(curve.sharpness, STEP))
     mean, variance = fit.margins(questions)
     known = np.abs(2 * curve.probability(moderate(mean, variance)) - 1)
     reach = 0.0 if fit.bias is None else np.sqrt(2) * float(fit.bias.std())
@@ -452,13 +362,7 @@ def predicted_tau(
 
 
 def advantage(one: Floats, other: Floats) -> float:
-    """By how many standard errors scores of the same answers are better than others.
-
-    Examples
-    --------
-    >>> round(advantage(np.array([1.0, 2.0, 3.0]), np.array([0.0, 1.0, 3.0])), 2)
-    2.45
-    """
+    """By how many standard errors scores of the same answers are better than others."""
     difference = one - other
     gain = float(difference.mean())
     error = float(difference.std()) / math.sqrt(max(1, len(difference)))
@@ -469,22 +373,8 @@ def advantage(one: Floats, other: Floats) -> float:
 class HeldOutJudge:
     """Which dimension predicts answers best that no fit has seen.
 
-    Attributes
-    ----------
-    scores
-        Dimension → score of each piece of evidence, such as the log-likelihood of the held-out
-        answers about the same three objects; pieces in the same order for all.
-    told
-        Dimension → nats that the answers tell about the positions, in that many dimensions; none
-        where it is not known.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> line, plane, space = rng.normal(0, 1, 400), rng.normal(1, 1, 400), rng.normal(0.6, 1, 400)
-    >>> judge = HeldOutJudge({1: line, 2: plane, 3: space}, {1: 200.0, 2: 400.0, 3: 350.0})
-    >>> judge.best, judge.span(judge.probabilities(5))
-    (2, (2, 2))
+    Of each dimension, `scores` holds the log-likelihood of the held-out answers about the same
+    three objects, and `told` the nats that the answers tell about the positions.
     """
 
     scores: Mapping[int, Floats]
@@ -525,8 +415,7 @@ class HeldOutJudge:
         told = min(told, _MOST_TOLD)
         if d not in self.scores or d + 1 not in self.scores:
             return None, told
-        gain = advantage(self.scores[d + 1], self.scores[d])
-        return min(max(gain, -_CLEAREST), _CLEAREST), told
+        return advantage(self.scores[d + 1], self.scores[d]), told
 
     def span(self, chances: Mapping[int, float]) -> tuple[int, int]:
         """The dimensions that cannot be told apart from the best: 95 % of the probability."""
@@ -549,16 +438,8 @@ def settle(
 ) -> int:
     """The most probable dimension, by trying neighbours of the best until they are all worse.
 
-    Parameters
-    ----------
-    d
-        Where to begin; it is among the scores.
-    attempt
-        Given a dimension and the neighbour that is known, returns its scores; None: it has none.
-    scores
-        Of each dimension tried; filled.
-    most, at_least
-        The most and the fewest dimensions.
+    `attempt` is given a dimension and the neighbour that is known, and returns its scores, if it
+    has any; `scores` begin with those of d, and are filled.
     """
     while True:
         for e in (d + 1, d - 1):
@@ -582,24 +463,8 @@ def fit_smallest(
 ) -> tuple[Fit, dict[int, dict[str, float]]]:
     """Fit soft ordinal embedding in the dimension that predicts held-out answers best.
 
-    Parameters
-    ----------
-    triplets
-        ``(m, 3)`` rows (head, near, far).
-    n_objects
-        How many objects there are.
-    at_least, at_most
-        Dimensions to choose from; there must be fewer than objects, and a few answers for every
-        coordinate.
-    rng
-        Source of the random starts.
-
-    Returns
-    -------
-    fit
-        To all triplets, in fewer dimensions if these satisfy all of them, too.
-    evidence
-        For each dimension tried: log-likelihood and accuracy of answers held out.
+    The fit has fewer dimensions if these satisfy all triplets, too. The evidence is log-likelihood
+    and accuracy of held-out answers, for each dimension tried.
     """
     rows, n = checks.triplets(triplets, n_objects)
     fewest = min(at_least, n - 1)
@@ -668,7 +533,8 @@ class Calibration:
             return None
         # Equal answers stay in one bin, the one of their middle.
         middle = np.cumsum(times[order]) - times[order] / 2
-        which = (_BINS * middle / times[order].sum()).astype(np.int64)
+        n_bins = int(times[order].sum()).bit_length()  # Sturges 1926
+        which = (n_bins * middle / times[order].sum()).astype(np.int64)
         bins = [order[which == k] for k in np.unique(which)]
         weights = held_out.weights
         return cls(

@@ -8,18 +8,13 @@ axis, fitted again, and so on down to d (`fit_from_more_dimensions`).
 
 *Other starts.* If that leaves a few answers violated, further clouds are tried, and the best fit is
 taken. Of 112 fits to exact answers about lines, circles, spheres and clusters of 60 and 100
-objects, 35 were stuck after one start, 13 after seven. (Eleven were after searching places for the
-misplaced objects, by mirror images and an extra dimension, in more time and 130 lines.)
-`python -m benchmarks starts` counts stuck fits of further data.
+objects, 35 were stuck after one start, 13 after seven.
 
 *Exact answers* leave a region of positions at soe loss zero, and the optimiser stops where it
 enters. Inside, the most probable positions under a wide prior are taken. Without a prior they would
 violate more of the answers not seen: a fifth to a half more where answers are random, 6 % to twice
 as many where they are whole rankings (60 to 200 objects, two and three dimensions).
 
-The other starts are for comparison and for users who want them: `random_start`; `ranking_start`,
-principal axes of the squared ranks, since the squared distance to a head is linear in the position
-but for one term that all heads share.
 
 *The smallest dimension.* In too few dimensions no positions satisfy all answers; in enough, the
 soe loss zero is reached. So fits are reduced up to the first dimension that violates answers
@@ -48,32 +43,18 @@ from nearer.fitting.solver import (
 )
 from nearer.questions import Floats
 
-__all__ = [
-    "ENOUGH",
-    "EXTRA",
-    "FEWEST",
-    "MOST_STARTS",
-    "NEARLY",
-    "ROUGH",
-    "fit_from_more_dimensions",
-    "fit_onwards",
-    "is_exact",
-    "random_start",
-    "ranking_start",
-    "triplet_ranks",
-]
-
 # Time against fits that are stuck, by `python -m benchmarks starts`; `sensitivity` halves and
 # doubles them.
-EXTRA = 3  # dimensions too many at the start
+EXTRA = 3  # dimensions too many at the start; posteriors are as probable with 1, 2 or 3
 MOST_STARTS = 6  # tried where a fit may be stuck
 ROUGH = 1e-6  # gain of a step that ends a fit that another goes on from
 _TINY = 0.1  # spread of the random cloud, in units of soe's margin
 # Answers a coordinate on the way down, where there are twice as many: time; the last fit takes all
 # (`python -m benchmarks scale`).
 ENOUGH = 10
-# In soe's margins; with 64 to 512 unseen answers are violated alike, to a sixth.
-_EXACT_PRIOR = 256.0
+# Standard deviation of positions of exact answers, in units of an answer's noise: with 64 to 512
+# unseen answers are violated alike, to a sixth.
+EXACT_PRIOR = 256.0
 # Answers a coordinate; fewer do not tell whether a dimension is one too many, and positions may
 # satisfy them by accident.
 FEWEST = 4
@@ -88,16 +69,10 @@ def random_start(n: int, d: int, rng: np.random.Generator) -> Floats:
 
 
 def ranking_start(rankings: Mapping[int, ArrayLike], d: int, *, spread: float = 3.0) -> Floats:
-    """Positions at the principal axes of the squared ranks.
+    """Positions at the principal axes of the squared ranks of all objects from some heads.
 
-    Parameters
-    ----------
-    rankings
-        Head → ``(n,)`` ranks of all objects, or estimates of them.
-    d
-        Dimension; where there are fewer heads than that, the last coordinates are tiny.
-    spread
-        Standard deviation of the result.
+    The squared distance to a head is linear in the position but for one term that all heads share.
+    Where there are fewer heads than dimensions, the last coordinates are tiny.
     """
     ranks = np.array([rankings[h] for h in sorted(rankings)], dtype=np.float64).T
     axes = min(d, ranks.shape[1])
@@ -139,24 +114,10 @@ def fit_from_more_dimensions(
     centre: bool = True,
     callback: Callback | None = None,
 ) -> Fit:
-    """Fit positions from a start in a few dimensions more.
+    """Fit positions from a start in a few dimensions more; arguments are as in `fit_positions`.
 
-    Parameters are those of `nearer.fitting.solver.fit_positions`, but for these.
-
-    Parameters
-    ----------
-    start
-        Positions in at least `n_components` dimensions; None: a random cloud in `EXTRA` more.
-        Other clouds are tried where a few answers remain violated.
-    centre
-        Whether positions with soe loss zero move on to the most probable ones of that region.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> fit_from_more_dimensions([[0, 1, 2], [1, 0, 2], [2, 1, 0]], 3, 1, rng=rng).loss
-    0.0
+    `start` has at least `n_components` dimensions; other starts are tried where a few answers
+    remain violated. `centre`: positions with soe loss zero move on to the most probable ones there.
     """
     every, loss, d = prepare(triplets, n_objects, weights), as_loss(loss), n_components
     steps = 0
@@ -190,8 +151,8 @@ def fit_from_more_dimensions(
     if loss.name == "soe" and not every.violated(best.positions).any():
         if centre:
             X = best.positions
-            wide = X * (_EXACT_PRIOR / max(float(X.std()), np.finfo(float).tiny))
-            ridge = 1 / (every.total * _EXACT_PRIOR**2)
+            wide = X * (EXACT_PRIOR / max(float(X.std()), np.finfo(float).tiny))
+            ridge = 1 / (every.total * EXACT_PRIOR**2)
             probable = fit(wide, ROUGH, every, Loss("logistic"), ridge).positions
             other = fit(probable, tol)
             best = best if every.violated(other.positions).any() else other
@@ -217,11 +178,6 @@ def is_exact(n_wrong: int, n_held_out: int, n_fitted: int, n_parameters: int) ->
     answer left out is missed only if it was one of those that held the positions in place, and k
     of them do that. Three standard errors more are allowed. (The learning curve of Seung,
     Sompolinsky and Tishby 1992 is .62·k/m; exact simulated answers gave .4 to 1.1.)
-
-    Examples
-    --------
-    >>> is_exact(10, 500, 2000, 100), is_exact(100, 500, 2000, 100)
-    (True, False)
     """
     if n_fitted < FEWEST * n_parameters or not n_held_out:
         return False
@@ -235,16 +191,7 @@ def fit_onwards(
 ) -> Fit:
     """Positions that satisfy all answers, in as few dimensions as reducing them one by one allows.
 
-    Parameters
-    ----------
-    rows
-        ``(m, 3)`` triplets.
-    best
-        A fit of them; where it violates some, it is returned.
-    at_least
-        The fewest dimensions.
-    rng
-        Source of further starts.
+    A fit that violates some is returned as it is.
     """
     n, d = best.positions.shape
     while d > at_least and not violated(best.positions, rows).any():

@@ -4,19 +4,14 @@ r"""The likelihood of answers: what fits assume about them, and what a fit predi
 probability ε + (1 − 2ε)/(1 + exp(−t)): doubt near a tie, and a lapse rate ε for wrong answers
 anywhere. A distance counts as it is, f(δ) = δ, or with a heavy tail, f(δ) = (α + 1)/2 ·
 log(1 + δ²/α), for people to whom far and very far are the same (van der Maaten and Weinberger
-2012). Other tasks are the same model with more alternatives (`nearer._kernels.screens`): with a
-query, an item is an object shown, its one pair (query, object). Of an odd one out, an item is the
-set of pairs among the others, of the most central the pairs with the others.
+2012). Other tasks are the same model with more alternatives (docs/kernels.md).
 
 *Two forms of answers*, one interface: `Comparisons` have a faster kernel than `Choices` of any task
 (0.75 ms instead of 3.10 ms a pass over 20,000). Equal answers are one row of greater weight.
 
-*Predictions.* Averaging the logistic curve over a margin of variance v flattens it by
-√(1 + πv/8) (MacKay 1992). Real answers are no exact logistic curve of distances in a few
-dimensions, and the prior that predicts best is then stronger than the one that explains best; so
-the flattened margin is multiplied by a *sharpness* β, fitted to held-out answers. What a fit
-assumes (`Noise`) and how its predictions are curved (`Curve`) are two things, each with a lapse
-rate of its own. See `nearer.fitting.heldout` for how they are estimated.
+*Predictions.* The prior that predicts best is often stronger than the one that explains best; so
+margins are multiplied by a *sharpness* β, fitted to held-out answers. What a fit assumes (`Noise`)
+and how its predictions are curved (`Curve`) each have a lapse rate.
 """
 
 from __future__ import annotations
@@ -40,19 +35,6 @@ if TYPE_CHECKING:
     from nearer._kernels.screens import Screens
     from nearer.fitting.posterior import Posterior
 
-__all__ = [
-    "MOST_LAPSE",
-    "Answers",
-    "ChoiceForecast",
-    "Choices",
-    "Comparisons",
-    "Curve",
-    "MarginForecast",
-    "Noise",
-    "as_answers",
-    "moderate",
-]
-
 
 MOST_LAPSE = 0.45  # a rate that leaves nothing to fit
 _LEAST = float(np.sqrt(np.finfo(float).tiny))  # probability; its inverse can be summed
@@ -72,15 +54,15 @@ class Noise:
         0: the logistic curve. Otherwise the degrees of freedom of the t curve, in which a distance
         counts less the greater it is; fits by it take no lapses, predictions do.
     bias
-        Standard deviation of the bias of an object, in the same units; 0: no object has one. An
-        object with a bias is called nearer than the distances say, whatever the head is. Where
-        distances are equal, a bias is what an oracle's rule for ties comes to.
+        Whether objects have a bias, standard normal in the same units: one with a bias is called
+        nearer than the distances say, whatever the head is. Where distances are equal, a bias is
+        what an oracle's rule for ties comes to.
     """
 
     prior: float = 1.0
     lapse: float = 0.0
     tail: float = 0.0
-    bias: float = 0.0
+    bias: bool = False
 
     @property
     def loss(self) -> Loss:
@@ -112,23 +94,20 @@ class Curve:
         return np.asarray(self.lapse + (1 - 2 * self.lapse) * expit(self.sharpness * margins))
 
 
+def _kernels() -> Any:
+    """What computes with choices; it needs Numba."""
+    from nearer._kernels import screens  # noqa: PLC0415 - compiles
+
+    return screens
+
+
 @dataclass(frozen=True)
 class _Rows:
-    """Answers as fits take them, equal ones counted once.
-
-    Attributes
-    ----------
-    weights, odds
-        How much each row counts, and how many times likelier than at random it was to be asked.
-    row
-        For each answer that was given, its row.
-    n_objects
-        How many objects there are.
-    """
+    """Answers as fits take them, equal ones counted once."""
 
     weights: Floats
-    odds: Floats
-    row: Objects
+    odds: Floats  # how many times likelier than at random each row was to be asked
+    row: Objects  # of each answer that was given
     n_objects: int
 
     def __len__(self) -> int:
@@ -143,6 +122,10 @@ class _Rows:
     def parts(self) -> dict[int, Any]:
         """Room for the folds that predictions are made from, again and again."""
         return {}
+
+    def forecast(self: Any, fit: Posterior) -> Any:
+        """What a fit says about the answers."""
+        return self.beside(self.predict(fit))
 
 
 @dataclass(frozen=True)
@@ -193,10 +176,6 @@ class Comparisons(_Rows):
         """Moderated margins."""
         return moderate(*fit.margins(self.triplets))
 
-    def forecast(self, fit: Posterior) -> MarginForecast:
-        """What a fit says about the answers."""
-        return MarginForecast(self.predict(fit))
-
     def beside(self, margins: Floats) -> MarginForecast:
         """Predictions of these rows beside the answers."""
         return MarginForecast(margins)
@@ -204,17 +183,7 @@ class Comparisons(_Rows):
 
 @dataclass(frozen=True)
 class Choices(_Rows):
-    """Answers of any task, see `nearer._kernels.screens.Screens` for the first seven attributes.
-
-    Attributes
-    ----------
-    starts, spans, pairs, credit, wanted, ranked, log_ways
-        Items of each row, pairs of each item, objects of each pair, and how far each item was
-        chosen; how many were to be chosen, whether in order, and the log of how many answers there
-        were.
-    group
-        A number for each row, the same where rows are about the same objects.
-    """
+    """Answers of any task; `nearer._kernels.screens.Screens` says what the arrays are."""
 
     starts: NDArray[np.int64]
     spans: NDArray[np.int64]
@@ -223,14 +192,13 @@ class Choices(_Rows):
     wanted: NDArray[np.int64]
     ranked: NDArray[np.bool_]
     log_ways: Floats
-    group: NDArray[np.uint64]
+    group: NDArray[np.uint64]  # the same number where rows are about the same objects
 
     @cached_property
     def screens(self) -> Screens:
         """The answers as kernels take them."""
-        from nearer._kernels.screens import Screens  # noqa: PLC0415 - needs Numba
-
-        return Screens(*(getattr(self, name) for name in Screens._fields))
+        kind: type[Screens] = _kernels().Screens
+        return kind(*(getattr(self, name) for name in kind._fields))
 
     @property
     def terms(self) -> int:
@@ -265,44 +233,32 @@ class Choices(_Rows):
 
     def sums(self, X: Floats, noise: Noise) -> tuple[float, Floats]:
         """Weighted sum of −log p, and its gradient in the positions."""
-        from nearer._kernels import screens as kernel  # noqa: PLC0415 - needs Numba
-
-        total, gradient = kernel.value_and_gradient(
+        total, gradient = _kernels().value_and_gradient(
             X, self.screens, self.weights, noise.lapse, noise.tail
         )
         return float(total), gradient
 
     def information(self, X: Floats, noise: Noise) -> Floats:
         """Fisher information of each object's position, one ``(d, d)`` block an object."""
-        from nearer._kernels import screens as kernel  # noqa: PLC0415 - needs Numba
-
         return np.asarray(
-            kernel.information(X, self.screens, self.weights, noise.lapse, noise.tail)
+            _kernels().information(X, self.screens, self.weights, noise.lapse, noise.tail)
         )
 
     def expected_information(
         self, X: Floats, covariances: Floats, tail: float, sharpness: float, lapse: float
     ) -> tuple[Floats, Floats]:
         """Expected information of each row's answer, in nats, and how unsure its utilities are."""
-        from nearer._kernels import screens as kernel  # noqa: PLC0415 - needs Numba
-
-        gain, variance = kernel.expected_information(
+        gain, variance = _kernels().expected_information(
             X, covariances, self.screens, sharpness, lapse, tail
         )
         return gain, variance
 
     def predict(self, fit: Posterior) -> Floats:
         """Moderated utilities of the items."""
-        from nearer._kernels import screens as kernel  # noqa: PLC0415 - needs Numba
-
         X, tail = fit.positions, fit.noise.tail
         _, variance = self.expected_information(X, fit.covariances, tail, 1.0, 0.0)
-        utilities = kernel.utilities(X, self.screens, tail)
+        utilities = _kernels().utilities(X, self.screens, tail)
         return moderate(utilities, np.repeat(variance, np.diff(self.starts)))
-
-    def forecast(self, fit: Posterior) -> ChoiceForecast:
-        """What a fit says about the answers."""
-        return ChoiceForecast(self, self.predict(fit))
 
     def beside(self, utilities: Floats) -> ChoiceForecast:
         """Predictions of these rows beside the answers."""
@@ -352,17 +308,13 @@ class ChoiceForecast:
 
     def along(self, sharpness: float, lapse: float) -> tuple[Floats, Floats, Floats]:
         """Log-probability of each answer, and its slopes in the two numbers of the curve."""
-        from nearer._kernels import screens as kernel  # noqa: PLC0415 - needs Numba
-
-        table = kernel.along_curve(self.utilities, self.choices.screens, sharpness, lapse)
+        table = _kernels().along_curve(self.utilities, self.choices.screens, sharpness, lapse)
         return table[:, 0], table[:, 1], table[:, 2]
 
     @property
     def right(self) -> Floats:
         """1 for each answer that was predicted as a whole, less at a tie, where coins decide."""
-        from nearer._kernels import screens as kernel  # noqa: PLC0415 - needs Numba
-
-        return np.asarray(kernel.agreement(self.utilities, self.choices.screens))
+        return np.asarray(_kernels().agreement(self.utilities, self.choices.screens))
 
     @property
     def chance(self) -> float:
@@ -378,7 +330,7 @@ class ChoiceForecast:
 
 
 def moderate(mean: Floats, variance: Floats) -> Floats:
-    """Margins, smaller where they are unsure, so that one curve turns them into probabilities."""
+    """Margins, smaller where they are unsure: the mean of the logistic curve (MacKay 1992)."""
     return np.asarray(mean / np.sqrt(1 + np.pi / 8 * variance))
 
 

@@ -1,27 +1,9 @@
 r"""People: what each makes of the map, how reliable each is, and how long a screen takes.
 
-*One model* (individual differences scaling: Carroll and Chang 1970; hierarchical psychometric
-functions: Kuss, Jäkel and Wichmann 2005). Person p sees the map with its axes stretched: object i
-is at s_p exp(u_pk) x_ik on axis k. The *sensitivity* s_p multiplies every margin, since margins
-grow with the map; it is 1 for the median person, 0 for one who guesses and negative for one who
-contradicts.
-The *weights* exp(2 u_pk) are those of squared differences, with u_pk ~ N(0, τ²). So a person is
-another copy of the objects, and every task and every kernel takes people as they are. Where objects
-have two sides, a *side bias* is added to the margin, and a *lapse* rate ends the curve.
-
-*Sensitivity, lapse and side bias* are means of a posterior on a grid, given predictions that had
-not seen the answer. The prior is the distribution of the people themselves: the mean of their
-posteriors and of one more person who may be anywhere on the grid (the mode under a Dirichlet prior,
-Laird 1978). So people with few answers are taken for average ones.
-
-*Map and weights* are the mode of their joint posterior, found from the map that all have in common.
-The spread τ is the one under which held-out answers of the same people are most likely, and 0
-unless that is better by more than a standard error.
-
-*People are the sample.* Answers of one person resemble each other. Maps are fitted again with
-people drawn with replacement, and again with as many answers drawn; that the former scatter more
-is what people add to the uncertainty of the positions. With P people a variance is (P - 1)/P of
-what it should be, which is mended.
+docs/people.md has the model: object i of the map is at s_p exp(u_pk) x_ik on axis k for person p.
+So a person is another copy of the objects, and every task and every kernel takes people as they
+are. The prior of a person's numbers is the mean of the posteriors of all and of one more who may be
+anywhere on the grid (the mode under a Dirichlet prior, Laird 1978).
 
 *Pace.* Seconds are a + b·k + c·m: some to begin with, some for each of the k choices, some for each
 of the m objects looked at. The numbers are least squares over recorded times, each cut at half a
@@ -41,10 +23,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
+from scipy.special import ndtr, softmax
 
 from nearer.errors import InvalidInput
-from nearer.fitting.heldout import FOLDS, SAME, HeldOut, fold_of, judged
+from nearer.fitting.heldout import FLATTEST, FOLDS, SAME, HeldOut, fold_of, judged
+from nearer.fitting.initial import ROUGH
 from nearer.fitting.likelihood import (
     Answers,
     Choices,
@@ -59,58 +42,30 @@ from nearer.metrics import procrustes
 from nearer.questions import Floats, Objects
 from nearer.trials import Task, Trials
 
-__all__ = [
-    "FEWEST_PEOPLE",
-    "Pace",
-    "PeopleFit",
-    "Ratings",
-    "counted",
-    "learn_people",
-    "rate_people",
-]
-
 _SENSITIVITY = np.array([-2, -1, -0.5, -0.25, 0, 0.15, 0.3, 0.45, 0.6, 0.8, 1, 1.25, 1.6, 2, 3])
-_LAPSES = np.array(
-    [0, 0.02, 0.05, 0.1, 0.15, 0.2]
-)  # one who lapses more hardly differs from a guess
+# A person who lapses more hardly differs from one who guesses.
+_LAPSES = np.array([0, 0.02, 0.05, 0.1, 0.15, 0.2])
 _BIASES = np.array([-4, -3, -2, -1, -0.5, -0.25, 0, 0.25, 0.5, 1, 2, 3, 4])
 _SPREADS = 0.1 * 2.0 ** np.arange(4)  # of logarithms of factors; twice the last is 5 times
-_SURE = 0.9987  # one-sided probability of three standard errors
+_SURE = float(ndtr(3))  # one-sided probability of three standard errors
 _ROUNDS = 2  # of rating people: the first map believes those who guess
-_REFITS, _MOST_STEPS = 40, 50  # to people drawn again, which gives a variance to a fifth: time
-FEWEST_PEOPLE = 5  # fewer say nothing of others
-_LEAST = 0.05  # sensitivity of the copies of the map: objects at one place have no directions
+_REFITS = 40  # to people drawn again, which gives a variance to a fifth: time
+FEWEST_PEOPLE = FOLDS  # fewer cannot be left out in as many parts, and say nothing of others
 _LONGEST = 30.0  # seconds of a screen; beyond that people were looking away
 
 
 @dataclass(frozen=True)
 class Ratings:
-    """What was found of each person.
+    """What was found of each person."""
 
-    Attributes
-    ----------
-    sensitivity, error
-        Posterior mean and standard deviation: 1 for the median person, 0 for one who guesses,
-        negative for one who contradicts.
-    sharpness
-        Of the curve of the median person.
-    lapse
-        Probability of a wrong answer however clear the question is.
-    bias
-        Towards what was shown first, added to the margin; nan where that is not known.
-    contrary, guessing, one_side
-        Whether a person surely contradicts the others; has less than half of their slope; chooses
-        one side of a tie more than four times in five.
-    """
-
-    sensitivity: Floats
-    error: Floats
-    sharpness: float
+    sensitivity: Floats  # 1 for the median person, 0 for a guess, negative for a contradiction
+    error: Floats  # standard deviation of the sensitivity
+    sharpness: float  # of the curve of the median person
     lapse: Floats
-    bias: Floats
-    contrary: NDArray[np.bool_]
-    guessing: NDArray[np.bool_]
-    one_side: NDArray[np.bool_]
+    bias: Floats  # towards what was shown first, added to the margin; nan: not known
+    contrary: NDArray[np.bool_]  # surely contradicts the others
+    guessing: NDArray[np.bool_]  # surely has less than half of the others' slope
+    one_side: NDArray[np.bool_]  # surely chooses one side of a tie more than four times in five
 
 
 def rate_people(
@@ -122,13 +77,8 @@ def rate_people(
 ) -> Ratings:
     """Compare each person's answers with predictions that had not seen them.
 
-    Parameters
-    ----------
-    evidence, held_out
-        All answers, and predictions of them.
-    index, counts, first_chosen
-        Number of the person who gave each answer, how much it counts, and whether what was shown
-        first was chosen; in the order in which answers were given to `as_answers`.
+    `index` is the number of the person who gave each answer, in the order in which answers were
+    given to `as_answers`; `first_chosen` says whether what was shown first was chosen.
     """
     place = np.full(len(evidence), -1)
     place[held_out.rows] = np.arange(len(held_out.rows))
@@ -151,7 +101,7 @@ def rate_people(
     of_r, of_lapse, of_bias = (p.sum(axis=axes) for axes in ((2, 3), (1, 3), (1, 2)))
     mean = of_r @ _SENSITIVITY
     error = np.sqrt(np.maximum(of_r @ _SENSITIVITY**2 - mean**2, 0.0))
-    unit = max(float(np.median(mean)), _LEAST)
+    unit = max(float(np.median(mean)), FLATTEST)
     slopes, slope = p.sum(axis=3), np.multiply.outer(_SENSITIVITY, 1 - 2 * _LAPSES)
     usual = np.median((slopes * slope).sum(axis=(1, 2)))
     contrary = of_r[:, _SENSITIVITY < 0].sum(axis=1) > _SURE
@@ -169,13 +119,7 @@ def rate_people(
 
 
 def _posterior(log_likelihood: Floats) -> Floats:
-    """Posterior of each person on a grid, the prior estimated from all of them.
-
-    Examples
-    --------
-    >>> _posterior(np.array([[0.0, -9.0], [0.0, -9.0], [0.0, 0.0]])).round(1).tolist()
-    [[1.0, 0.0], [1.0, 0.0], [0.8, 0.2]]
-    """
+    """Posterior of each person on a grid, the prior estimated from all of them."""
     n_people, size = log_likelihood.shape
     prior = np.full(size, 1 / size)
     for _ in range(100):
@@ -186,39 +130,15 @@ def _posterior(log_likelihood: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class CrowdFit:
-    """A common map, and what people make of it.
-
-    Attributes
-    ----------
-    positions, covariances
-        Of the map in common, ``(n, d)``, and of each object, ``(n, d, d)``.
-    stretch
-        ``(people, d)``: logarithms of the factors of the axes, beside the sensitivities.
-    """
+    """A common map, and what people make of it."""
 
     positions: Floats
     covariances: Floats
-    stretch: Floats
+    stretch: Floats  # (people, d): logarithms of the factors of the axes
 
 
 class Crowd:
-    """Answers of people, laid out so that each person has an own copy of the objects.
-
-    Parameters
-    ----------
-    answers
-        `Trials`, or rows (head, near, far).
-    index
-        Number of the person who gave each.
-    evidence
-        The same answers without people.
-    weights, odds
-        How much each counts, and how likely its question was to be asked.
-    sensitivity
-        Of each person.
-    noise
-        What answers are taken to be.
-    """
+    """Answers of people, laid out so that each person has an own copy of the objects."""
 
     def __init__(
         self,
@@ -246,15 +166,14 @@ class Crowd:
         self.person, group = index[first], evidence.group[evidence.row[first]]
         self.fold, self.piece = fold_of(group), np.unique(group, return_inverse=True)[1]
         self.n_objects, self.n_people, self.noise = n, len(sensitivity), noise
-        self.sensitivity = np.maximum(sensitivity, _LEAST)
+        # objects at one place have no directions
+        self.sensitivity = np.maximum(sensitivity, FLATTEST)
 
     def _factors(self, stretch: Floats) -> Floats:
         """How far each axis is stretched, of each copy of an object."""
         return (self.sensitivity[:, None] * np.exp(stretch))[self.owner]
 
-    def fit(
-        self, some: Answers, start: CrowdFit, spread: float = 0.0, max_iter: int = 300
-    ) -> CrowdFit:
+    def fit(self, some: Answers, start: CrowdFit, spread: float = 0.0) -> CrowdFit:
         """The most probable map and, if they have a spread, stretches, given some answers."""
         n, noise = self.n_objects, self.noise
         unit = spread / noise.prior  # stretches in the unit in which they have the map's prior
@@ -271,8 +190,8 @@ class Crowd:
             return total, np.concatenate([by_x, unit * by_stretch])
 
         begin = [start.positions, start.stretch / unit] if spread else [start.positions]
-        how: Any = {"ridge": noise.ridge(some.total_weight), "max_iter": max_iter, "tol": 1e-6}
-        done = minimise(sums, some.total_weight, np.concatenate(begin), **how)
+        ridge, total = noise.ridge(some.total_weight), some.total_weight
+        done = minimise(sums, total, np.concatenate(begin), ridge=ridge, tol=ROUGH)
         X, stretch = done.positions[:n], unit * done.positions[n:] if spread else start.stretch
         X, stretch = X * np.exp(stretch.mean(axis=0)), stretch - stretch.mean(axis=0)
         return CrowdFit(X, self._covariances(some, X, stretch), stretch)
@@ -362,7 +281,7 @@ class Crowd:
 
         def moved(counts: Objects) -> Floats:
             some = replace(self.answers, weights=weights * counts)
-            again = self.fit(some, fit, max_iter=_MOST_STEPS).positions
+            again = self.fit(some, fit).positions
             return procrustes(fit.positions, again).aligned - fit.positions
 
         people = [np.bincount(rng.integers(P, size=P), minlength=P) for _ in range(_REFITS)]
@@ -375,23 +294,11 @@ class Crowd:
 
 @dataclass(frozen=True)
 class Predicted:
-    """Predictions of held-out answers.
+    """Predictions of held-out answers, and the fits with their spread that made them."""
 
-    Attributes
-    ----------
-    own
-        With all that is known of the person.
-    stretched
-        As if all people had the same sensitivity.
-    alike
-        As if all people were alike.
-    fits, spread
-        What predicted them.
-    """
-
-    own: HeldOut
-    stretched: HeldOut
-    alike: HeldOut
+    own: HeldOut  # with all that is known of the person
+    stretched: HeldOut  # as if all people had the same sensitivity
+    alike: HeldOut  # as if all people were alike
     fits: tuple[CrowdFit, ...]
     spread: float
 

@@ -20,33 +20,18 @@ from scipy.spatial import KDTree
 from scipy.special import expit, log_expit, ndtr
 from threadpoolctl import ThreadpoolController
 
+from nearer.fitting.initial import EXTRA, random_start
 from nearer.fitting.likelihood import Answers, Comparisons, Curve, Noise, moderate
-from nearer.fitting.solver import margin_moments, principal_axes
+from nearer.fitting.solver import principal_axes
 from nearer.questions import Floats, random_questions
-
-__all__ = [
-    "QUESTIONS",
-    "WEAK_PRIOR",
-    "Posterior",
-    "cloud",
-    "covariances_at",
-    "expected_tau",
-    "fit_bias",
-    "fit_posterior",
-    "least",
-    "log_posterior",
-    "near_questions",
-    "spread_out",
-]
 
 _BLAS = ThreadpoolController()
 
-# `python -m benchmarks sensitivity` halves and doubles the first two.
-_MORE = 2  # dimensions a fit from nothing begins with beyond those asked for
-WEAK_PRIOR = 16.0  # a prior that hardly shrinks: a margin of this size is answered without doubt
-QUESTIONS = (
-    4000  # that a mean is taken over: a share is known to .8 %, an expected τ of .99 to .002
-)
+# `python -m benchmarks sensitivity` halves and doubles these. A prior that hardly shrinks: a margin
+# of this size is answered without doubt.
+WEAK_PRIOR = 16.0
+# That a mean is taken over: a share is known to .8 %, an expected τ of .99 to .002.
+QUESTIONS = 4000
 
 
 @dataclass(frozen=True)
@@ -80,9 +65,9 @@ class Posterior:
 
     def margins(self, questions: NDArray[np.integer]) -> tuple[Floats, Floats]:
         """How much farther b is from the head than a is: mean and variance, for each question."""
-        mean, variance = margin_moments(
-            self.positions, self.covariances, questions, self.noise.tail
-        )
+        from nearer._kernels.comparisons import margins  # noqa: PLC0415 - compiles
+
+        mean, variance = margins(self.positions, self.covariances, questions, self.noise.tail)
         if self.bias is not None:
             mean = mean + self.bias[questions[:, 1]] - self.bias[questions[:, 2]]
         return mean, variance
@@ -104,30 +89,8 @@ def fit_posterior(
 ) -> Posterior:
     """The most probable positions for given noise, with a covariance each.
 
-    Parameters
-    ----------
-    answers
-        From `nearer.fitting.likelihood.as_answers`.
-    n_components
-        Dimension of the positions.
-    noise
-        Prior and lapse rate.
-    start
-        Positions of an earlier fit, or a `cloud`: from nothing, the fit begins with the t curve,
-        in two dimensions more, and under a weak prior: there poor optima are rare.
-    rng
-        Source of the cloud when there is no start.
-    max_iter, tol
-        As in `fit_positions`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nearer.fitting.likelihood import as_answers
-    >>> answers = as_answers([[0, 1, 2], [0, 1, 2], [2, 1, 0]], n_objects=4)
-    >>> fit = fit_posterior(answers, 2, Noise(), rng=np.random.default_rng(0))
-    >>> fit.positions.shape, fit.covariances[3].round(3).tolist()
-    ((4, 2), [[1.0, 0.0], [0.0, 1.0]])
+    A start in more dimensions, such as a `cloud`, is fitted by the t curve and under a weak prior
+    first: there poor optima are rare.
     """
     n, prior = answers.n_objects, noise.prior
     if not len(answers):
@@ -151,12 +114,11 @@ def fit_posterior(
 def least(
     cost: Callable[[Floats], tuple[float, Floats]],
     start: Floats,
-    bounds: list[tuple[float, float]] | None = None,
+    bounds: list[tuple[float, float | None]] | None = None,
 ) -> Floats:
     """Where a smooth cost of few numbers is least; `cost` also returns its gradient.
 
-    SciPy hands BLAS vectors so short that its threads only wait for each other: a curve of two
-    numbers takes 2 ms of processor time with one thread and 40 ms with two.
+    On vectors so short BLAS's threads only wait for each other, so one is used: 2 ms against 40.
     """
     with _BLAS.limit(limits=1, user_api="blas"):
         found = minimize(cost, start, jac=True, method="L-BFGS-B", bounds=bounds)
@@ -164,26 +126,17 @@ def least(
 
 
 def fit_bias(answers: Comparisons, fit: Posterior) -> Floats:
-    """The most probable bias of each object, the positions held fixed (Bradley and Terry 1952).
-
-    Examples
-    --------
-    >>> from nearer.fitting.likelihood import as_answers
-    >>> answers = as_answers([[0, 1, 2], [3, 1, 2], [4, 1, 2]], n_objects=5)
-    >>> at_one_place = Posterior(np.zeros((5, 1)), np.zeros((5, 1, 1)), Noise(bias=1.0))
-    >>> fit_bias(answers, at_one_place).round(2).tolist()
-    [0.0, 0.65, -0.65, 0.0, 0.0]
-    """
+    """The most probable bias of each object, the positions held fixed (Bradley and Terry 1952)."""
     rows, weights, n = answers.triplets, answers.weights, answers.n_objects
     known = moderate(*replace(fit, bias=None).margins(rows))
     near, far = rows[:, 1], rows[:, 2]
 
     def cost(bias: Floats) -> tuple[float, Floats]:
-        margin, spread = known + bias[near] - bias[far], bias / fit.noise.bias
+        margin = known + bias[near] - bias[far]
         surprise = weights * expit(-margin)
         gradient = np.bincount(far, surprise, n) - np.bincount(near, surprise, n)
-        loss = 0.5 * float(np.sum(spread**2)) - float(np.sum(weights * log_expit(margin)))
-        return loss, gradient + spread / fit.noise.bias
+        loss = 0.5 * float(np.sum(bias**2)) - float(np.sum(weights * log_expit(margin)))
+        return loss, gradient + bias
 
     return least(cost, np.zeros(n))
 
@@ -195,8 +148,8 @@ def covariances_at(X: Floats, answers: Answers, noise: Noise) -> Floats:
 
 
 def cloud(n_objects: int, d: int, rng: np.random.Generator | None) -> Floats:
-    """A random start for a fit in d dimensions, in two more."""
-    return np.random.default_rng(rng).normal(scale=0.1, size=(n_objects, d + _MORE))
+    """A random start for a fit in d dimensions, in a few more."""
+    return random_start(n_objects, d + EXTRA, np.random.default_rng(rng))
 
 
 def _reduced(answers: Answers, d: int, noise: Noise, wide: Floats, max_iter: int) -> Floats:
@@ -240,10 +193,7 @@ def near_questions(X: Floats, count: int, rng: np.random.Generator) -> NDArray[n
 
 
 def expected_tau(fit: Posterior, sharpness: float) -> float:
-    """Kendall's τ that is expected of positions; see `nearer.fitting.belief`.
-
-    `sharpness` is that of the curve held-out answers ask for; below 1 positions are less sure.
-    """
+    """Kendall's τ expected of positions; less where held-out answers ask for a flatter curve."""
     questions = random_questions(len(fit.positions), QUESTIONS, np.random.default_rng(0))
     mean, variance = fit.margins(questions)
     sure = min(1.0, sharpness)

@@ -4,16 +4,13 @@ The objective is the weighted mean loss plus ridge · ‖X‖²/2 (per triplet, 
 variance s² on every coordinate of a likelihood over m answers is ridge = 1/(m s²)). It is not
 convex; the start decides which local minimum is reached (`nearer.fitting.initial`).
 
-The optimiser is L-BFGS, with the same loop on the processor and on a GPU: one evaluation is a pass
-over the answers, and a few dozen to a few hundred passes are enough. It stops early at loss zero,
-which soe reaches where positions satisfy all answers with a margin. The step length satisfies the
-weak Wolfe conditions, by doubling and bisection (Lewis and Overton 2013), which also works for
+The optimiser is L-BFGS, with the same loop on the processor and on a GPU. The step length satisfies
+the weak Wolfe conditions, by doubling and bisection (Lewis and Overton 2013), which also works for
 losses with kinks. Between two passes SciPy's optimiser takes 70 µs, as long as a pass over 1,500
 answers takes, and this loop 20 µs.
 
 *Losses.* A triplet (head, near, far) says δ = ‖head − near‖ is smaller than Δ = ‖head − far‖.
-Each loss
-turns the two distances into a number, small where the answer is obeyed:
+Each loss turns the two distances into a number, small where the answer is satisfied:
 
 ========  ======================================  =================================================
 soe       max(0, 1 + δ − Δ)²                      soft ordinal embedding (Terada, von Luxburg 2014)
@@ -29,10 +26,9 @@ the unit of distance is the noise: answers about a difference of one unit are ri
 odds e : 1.
 
 *Where passes run.* `using` sets the device for everything that is fitted inside it. ``"auto"``
-takes
-a GPU if there is one, the problem is large enough to gain from it, and it fits into its memory. The
-GPU needs PyTorch and Triton (the extra ``nearer[gpu]``); `nearer.scale.gpu`, which imports them, is
-imported when a GPU is wanted, and Numba when the processor has work.
+takes a GPU if there is one, the problem is large enough to gain from it, and it fits into its
+memory. `nearer.scale.gpu`, which imports PyTorch and Triton, is imported when a GPU is wanted, and
+Numba when the processor has work.
 """
 
 from __future__ import annotations
@@ -42,7 +38,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -51,30 +47,9 @@ from nearer import checks
 from nearer.errors import InvalidInput
 from nearer.questions import Floats
 
-__all__ = [
-    "LOSSES",
-    "Callback",
-    "Device",
-    "Fit",
-    "Loss",
-    "Passes",
-    "StepMemory",
-    "as_array",
-    "as_loss",
-    "fit_positions",
-    "gpu",
-    "margin_moments",
-    "margins",
-    "minimise",
-    "prepare",
-    "principal_axes",
-    "using",
-    "violated",
-    "wants_gpu",
-]
-
 _DECREASE, _CURVATURE = 1e-4, 0.9  # of the Wolfe conditions (Nocedal and Wright 2006, chapter 3)
-_MOST_TRIALS = 20  # step lengths tried in one direction, the last a millionth of the first
+# Step lengths tried in one direction: positions on a GPU have no more binary digits.
+_MOST_TRIALS = np.finfo(np.float32).nmant
 
 Sums = Callable[[Floats], tuple[float, Floats]]
 Callback = Callable[[int, float, Any], object]
@@ -82,18 +57,9 @@ Callback = Callable[[int, float, Any], object]
 
 @dataclass(frozen=True)
 class Fit:
-    """Positions and how they were found.
+    """Positions, the weighted mean loss of the answers without the ridge, and steps taken.
 
-    Attributes
-    ----------
-    positions
-        ``(n_objects, n_components)``.
-    loss
-        Weighted mean loss of the answers, without the ridge.
-    n_iter
-        Steps of the optimiser.
-    converged
-        False where `max_iter` ended it.
+    It has not converged where `max_iter` ended it.
     """
 
     positions: Floats
@@ -103,15 +69,7 @@ class Fit:
 
 
 class Passes:
-    """Answers laid out for many passes over them, on the processor.
-
-    Parameters
-    ----------
-    rows, weights
-        ``(m, 3)`` triplets and how much each counts, both checked; None: all the same.
-    n_objects
-        How many objects there are.
-    """
+    """Triplets and how much each counts, laid out for many passes over them on the processor."""
 
     on_gpu = False
 
@@ -160,9 +118,7 @@ class Passes:
         return float(self._gaps(X).min())
 
     def _gaps(self, X: Floats) -> Floats:
-        from nearer._kernels.comparisons import gaps  # noqa: PLC0415
-
-        return gaps(X, self.rows)
+        return margins(X, self.rows)
 
     def information(self, X: Floats, lapse: float, tail: float) -> Floats:
         """Fisher information of each object's position, one ``(d, d)`` block an object."""
@@ -270,28 +226,6 @@ def margins(X: Floats, triplets: NDArray[np.integer]) -> Floats:
     return np.asarray(to_far - to_near)
 
 
-class StepMemory(Protocol):
-    """Past steps of the optimiser, where its vectors are: on the processor or on a GPU."""
-
-    direction: Any
-
-    @property
-    def count(self) -> int:
-        """How many steps are remembered."""
-
-    def turn(self, x: Any, old: Any, tried: Any, new: Any) -> float:
-        """Remember a step and the gradients at both ends; return the slope along the direction."""
-
-    def forget(self, gradient: Any) -> float:
-        """Go down the gradient; return the slope."""
-
-    def inner(self, a: Any, b: Any) -> float:
-        """The product of two vectors."""
-
-    def penalise(self, x: Any, gradient: Any, total: float, ridge: float) -> float:
-        """Divide a gradient by the total and add that of the ridge; return the ridge's value."""
-
-
 def minimise(
     sums: Sums,
     total: float,
@@ -301,13 +235,12 @@ def minimise(
     max_iter: int = 2000,
     tol: float = 1e-7,
     callback: Callback | None = None,
-    memory: StepMemory | None = None,
+    memory: Any = None,
 ) -> Fit:
-    """Minimise sums(X) / total + ridge · ‖X‖²/2 from one start.
+    """Minimise sums(X) / total + ridge · ‖X‖²/2 from one start, as `fit_positions` says.
 
-    It ends with a step that gains less than `tol` times the larger of 1 and the objective, with
-    one that reaches 0, after `max_iter` steps, or by ``StopIteration`` from the callback, which is
-    given the number of each step, the objective and the positions.
+    `memory` holds past steps where the vectors are: `nearer._kernels.comparisons.StepMemory`, or
+    that of a GPU.
     """
     if memory is None:
         from nearer._kernels.comparisons import StepMemory  # noqa: PLC0415
@@ -349,7 +282,7 @@ def _search(
     x: Any,
     value: float,
     slope: float,
-    memory: StepMemory,
+    memory: Any,
 ) -> tuple[Any, tuple[float, float, Any]]:
     """Where a step of acceptable length leads, and the objective there."""
     low, high, length = 0.0, math.inf, 1.0 if memory.count else 1.0 / math.sqrt(-slope)
@@ -373,26 +306,8 @@ def _search(
 class Loss:
     """A loss by name, with the one number its formula leaves open.
 
-    Parameters
-    ----------
-    name
-        A key of `LOSSES`.
-    shape
-        ε of logistic (default 0), μ of ckl (default 0.05), α of tste (default 1); None takes the
-        default. The other losses have none.
-
-    Attributes
-    ----------
-    kind, number
-        The loss and its shape as the kernels know them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X, triplets = np.array([[0.0], [1.0], [3.0]]), np.array([[0, 1, 2], [2, 0, 1]])
-    >>> value, gradient = Loss("soe").value_and_gradient(X, triplets)
-    >>> float(value)
-    2.0
+    That is ε of logistic, μ of ckl and α of tste; None takes the default of `LOSSES`. The kernels
+    know the loss by its `kind` and `number`.
     """
 
     name: str
@@ -436,10 +351,7 @@ class Loss:
         return float(total), gradient
 
     def probability(self, near: Floats, far: Floats) -> Floats:
-        """How likely the answer "near" is, given the two distances.
-
-        The losses without a likelihood take the logistic curve of the distance difference.
-        """
+        """How likely the answer "near" is; losses without a likelihood take the logistic curve."""
         with np.errstate(over="ignore"):
             match self.name:
                 case "ckl":
@@ -486,14 +398,7 @@ _WORTH = 200_000  # answers; a pass over fewer takes less than 10 ms on one core
 
 @contextmanager
 def using(device: str) -> Iterator[None]:
-    """Fit on this device inside the block.
-
-    Examples
-    --------
-    >>> with using("cpu"):
-    ...     wants_gpu(10**9, 10)
-    False
-    """
+    """Fit on this device inside the block."""
     checks.one_of("device", device, ("auto", "cpu", "cuda"))
     if device == "cuda":
         gpu()
@@ -565,17 +470,7 @@ def as_array(X: Any) -> Floats:
 
 
 def principal_axes(X: Floats, d: int) -> Floats:
-    """Centred positions turned to their principal axes, the first d of them.
-
-    Where there are fewer axes than d, the last coordinates are zero.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> principal_axes(np.array([[0.0, 1.0], [0.0, 3.0]]), 1).round(6)
-    array([[-1.],
-           [ 1.]])
-    """
+    """Centred positions on the first d of their principal axes; zero where there are fewer."""
     left, strength, right = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
     # of the two signs of a direction, the one that agrees with the input is taken
     side = np.where(right[np.arange(len(right)), np.abs(right).argmax(axis=1)] < 0, -1.0, 1.0)
