@@ -113,15 +113,6 @@ def test_answers_obeyed_by_far_cost_what_the_formula_says(name, shape):
     assert Loss("soe").value_and_gradient(apart - [[0, 0], [0, 0], [0, 2e-9]], held)[0] > 0.0
 
 
-@pytest.mark.parametrize(("name", "shape"), [s for s in SHAPES if s[0] not in ("soe", "gnmds")])
-def test_likelihoods_are_minus_log_probabilities(name, shape):
-    near, far = np.array([0.3, 2.0, 1.0]), np.array([0.9, 0.5, 1.0])
-    p = Loss(name, shape).probability(near, far)
-    expected = [slow_loss(name, shape, a, b) for a, b in zip(near, far, strict=True)]
-    np.testing.assert_allclose(-np.log(p), expected, rtol=1e-10)
-    np.testing.assert_allclose(p + Loss(name, shape).probability(far, near), 1)
-
-
 def test_unknown_names_and_shapes_are_refused():
     with pytest.raises(InvalidInput, match="must be one of ckl"):
         Loss("hinge")

@@ -101,10 +101,6 @@ class Passes:
         """One pass: the sum of the losses, and its gradient."""
         return loss.sums(X, self._rows, self._weights)
 
-    def mean_loss(self, loss: Loss, X: Floats) -> float:
-        """The mean loss of positions."""
-        return self.sums(loss, X)[0] / self.total
-
     def violated(self, X: Floats) -> NDArray[np.bool_]:
         """Which answers the positions violate, in the order in which they were given."""
         return np.asarray(self._gaps(X) <= 0)
@@ -349,23 +345,6 @@ class Loss:
 
         total, gradient = kernel.value_and_gradient(self.kind, self.number, X, triplets, weights)
         return float(total), gradient
-
-    def probability(self, near: Floats, far: Floats) -> Floats:
-        """How likely the answer "near" is; losses without a likelihood take the logistic curve."""
-        with np.errstate(over="ignore"):
-            match self.name:
-                case "ckl":
-                    mu = self.number
-                    return np.asarray((mu + far**2) / (2 * mu + near**2 + far**2))
-                case "ste" | "gnmds":
-                    return np.asarray(1 / (1 + np.exp(near**2 - far**2)))
-                case "tste":
-                    alpha = self.number
-                    ratio = (alpha + near**2) / (alpha + far**2)
-                    return np.asarray(1 / (1 + ratio ** ((alpha + 1) / 2)))
-                case _:
-                    lapse = self.number
-                    return np.asarray(lapse + (1 - 2 * lapse) / (1 + np.exp(near - far)))
 
 
 _TINY = float(np.finfo(float).tiny)
