@@ -151,6 +151,7 @@ def grid(n, k, d, seed=0):
     return np.random.default_rng([n, k, seed]).integers(k, size=(n, d)).astype(float)
 
 
+@pytest.mark.filterwarnings("ignore:.*were in no question")
 def test_the_range_of_dimensions_says_what_answers_leave_possible():
     rng = np.random.default_rng(3)
     enough = embed(rng.normal(size=(40, 2)))

@@ -12,6 +12,7 @@ fears: ``python -m benchmarks quality`` shows the expected τ beside the true on
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -36,7 +37,7 @@ from nearer.fitting.heldout import (
     tune,
     tune_from,
 )
-from nearer.fitting.initial import FEWEST, MOST_STARTS, NEARLY
+from nearer.fitting.initial import FEWEST, MOST_STARTS, NEARLY, ROUGH
 from nearer.fitting.likelihood import (
     Answers,
     Comparisons,
@@ -465,7 +466,7 @@ class Belief:
         for start in starts[:MOST_STARTS]:
             other = fit_posterior(self.answers, d, noise, start=start, rng=self._rng)
             more = log_posterior(self.answers, other.positions, noise)
-            found = abs(more - value) <= 1  # no more than e times as probable
+            found = abs(more - value) <= math.sqrt(ROUGH) * abs(value)  # half of a fit's digits
             if more > value:
                 best, value = other, more
             if found:
