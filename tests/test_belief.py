@@ -42,7 +42,7 @@ def test_flip_rate_is_estimated(flipped):
 
 def test_noise_is_not_believed(flipped):
     X, triplets, fit = flipped
-    with pytest.warns(nearer.errors.AnswersWarning, match="both answers"):
+    with pytest.warns(nearer.errors.AnswersWarning, match="answered both ways"):
         believer = nearer.SOE(2, init="random", random_state=0, n_objects=60).fit(triplets)
     ours = nearer.metrics.mean_kendall_tau(X, fit.positions)
     assert ours > 0.9
