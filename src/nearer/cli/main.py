@@ -11,15 +11,13 @@ import sys
 import warnings
 from contextlib import suppress
 from pkgutil import resolve_name
-from typing import Any
+from typing import Any, cast
 
 import click
 
 from nearer import __version__
 from nearer.cli.output import Ended, say, stopped_by_ctrl_c
 from nearer.errors import AnswersWarning, DroppedRows, NearerError
-
-__all__ = ["main"]
 
 # command: (the function that it is, its line in `nearer --help`)
 _COMMANDS = {
@@ -42,8 +40,7 @@ class _OnDemand(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        command: click.Command = resolve_name(f"nearer.cli.{_COMMANDS[cmd_name][0]}")
-        return command
+        return cast("click.Command", resolve_name(f"nearer.cli.{_COMMANDS[cmd_name][0]}"))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -52,9 +49,7 @@ class _OnDemand(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         show = warnings.showwarning
 
-        def say_ours(
-            message: Warning | str, category: type[Warning], *where: Any, **to: Any
-        ) -> None:
+        def say_ours(message: Any, category: type[Warning], *where: Any, **to: Any) -> None:
             if issubclass(category, AnswersWarning | DroppedRows):
                 say(f"Warning: {message}", err=True)
             else:

@@ -92,9 +92,8 @@ def plot_positions(
     direction 2 of 3
     (39 % of the spread) 3
     """
-    most = (
-        5 if ax is None else 2
-    )  # the pairs of five are ten small maps; more are too small to read
+    # the pairs of five directions are ten small maps; more are too small to read
+    most = 5 if ax is None else 2
     shown = canvas.read_inputs(positions, labels, covariances, pictures, colour, most)
     written = canvas.drawable([*(shown.labels or []), *(shown.classes or []), title or ""])
     shown = replace(
@@ -129,13 +128,11 @@ class _PrintedMap:
 
     def draw(self, given: Axes | None, title: str) -> Axes:
         """The whole map, below its title."""
-        if given is None and self.k > 2:
-            panels = self._grid()
-        else:
-            panels = {(0, 1): canvas.axes_on(given, *self._size())}
+        is_one = given is not None or self.k <= 2
+        panels = {(0, 1): canvas.axes_on(given, *self._size())} if is_one else self._grid()
         ax = panels[0, 1]
         figure = canvas.figure_of(ax)
-        if len(panels) == 1:
+        if is_one:
             ax.set_title(title, parse_math=False)
         elif title:
             figure.suptitle(title, parse_math=False)
