@@ -15,7 +15,6 @@ enters. Inside, the most probable positions under a wide prior are taken. Withou
 violate more of the answers not seen: a fifth to a half more where answers are random, 6 % to twice
 as many where they are whole rankings (60 to 200 objects, two and three dimensions).
 
-
 *The smallest dimension.* In too few dimensions no positions satisfy all answers; in enough, the
 soe loss zero is reached. So fits are reduced up to the first dimension that violates answers
 (`fit_onwards`). With few answers anything can be satisfied, so this counts only with several
