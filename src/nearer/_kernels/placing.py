@@ -1,6 +1,6 @@
 """The position of one object among others that stay, and the next questions about it.
 
-docs/kernels.md has the model: expectation propagation, restarts, what is worth asking, and when an
+docs/placing.md has the model: expectation propagation, restarts, what is worth asking, and when an
 object is placed.
 """
 
