@@ -154,9 +154,9 @@ def test_an_extra_that_is_missing_is_named(tmp_path, monkeypatch):
     (tmp_path / "t.parquet").write_bytes(b"PAR1")
     with pytest.raises(InvalidInput, match=r"needs pyarrow; pip install 'nearer\[parquet\]'"):
         nearer.read_triplets(tmp_path / "t.parquet")
-    trials = nearer.Trials.near([0], [[1, 2, 3]], [[2]])
+    (tmp_path / "t.h5").write_bytes(b"\x89HDF")
     with pytest.raises(InvalidInput, match=r"needs h5py; pip install 'nearer\[hdf5\]'"):
-        nearer.write_trials(tmp_path / "t.h5", trials)
+        nearer.read_trials(tmp_path / "t.h5")
 
 
 def test_missing_rows_are_left_out_all_at_once(tmp_path):

@@ -26,11 +26,9 @@ from nearer.errors import InvalidInput
 from nearer.files import content_suffix, table_text, write_bytes
 from nearer.trials import Trials, Triplets
 from nearer.triplets.read import distinct_labels
-from nearer.triplets.table import one_message
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": " "}
 _LINES = (".jsonl", ".ndjson")
-_HDF5 = (".h5", ".hdf5")
 
 
 def write_triplets(
@@ -78,7 +76,7 @@ def write_triplets(
     held = {"triplets": rows, "labels": np.array(names), "weights": weights, "people": people}
     arrays = {part: own for part, own in held.items() if own is not None}
     content: Any = {".npy": rows, ".npz": arrays}.get(suffix, columns)
-    write_bytes(path, _encoded(path, content, suffix))
+    write_bytes(path, _encoded(content, suffix))
 
 
 def _collected(triplets: Triplets | ArrayLike, labels: Sequence[str] | None) -> Triplets:
@@ -103,7 +101,7 @@ def _collected(triplets: Triplets | ArrayLike, labels: Sequence[str] | None) -> 
     return answers
 
 
-def _encoded(path: str | os.PathLike[str], content: Any, suffix: str) -> bytes:
+def _encoded(content: Any, suffix: str) -> bytes:
     """What a file with this suffix holds: records, columns by name, or arrays."""
     if suffix in _LINES:
         return "".join(json.dumps(record) + "\n" for record in content).encode()
@@ -114,13 +112,6 @@ def _encoded(path: str | os.PathLike[str], content: Any, suffix: str) -> bytes:
         np.save(sink, content)
     elif suffix == ".npz":
         np.savez_compressed(sink, **content)
-    elif suffix in _HDF5:
-        with one_message(os.fspath(path), "an HDF5 file"):
-            import h5py  # noqa: PLC0415 - an extra
-
-        with h5py.File(sink, "w") as file:
-            for key, value in content.items():
-                file.create_dataset(key, data=value)
     elif isinstance(content, np.ndarray):
         np.savetxt(sink, content, fmt="%d")
     else:
@@ -142,9 +133,8 @@ def write_trials(path: str | os.PathLike[str], trials: Trials, *, form: str = "a
     trials
         Choices with a query, or odd-one-out choices of three.
     form
-        ``"screens"``, which keeps everything, ``"jspsych"``, ``"psiz"``, ``"votes"`` or
-        ``"things"``. ``"auto"``: the one that the suffix has alone: ``.jsonl`` is screens, ``.txt``
-        and ``.npy`` are things, ``.h5`` is psiz.
+        ``"screens"``, which keeps everything, ``"jspsych"``, ``"psiz"`` or ``"things"``.
+        ``"auto"``: ``.jsonl`` is screens, ``.txt`` and ``.npy`` are things.
 
     Examples
     --------
@@ -179,7 +169,7 @@ def write_trials(path: str | os.PathLike[str], trials: Trials, *, form: str = "a
             )
         copies = np.repeat(np.arange(len(trials)), trials.weights.astype(np.int64))
         trials = replace(trials, weights=None)[copies]
-    write_bytes(path, _encoded(path, content(trials, suffix), suffix))
+    write_bytes(path, _encoded(content(trials, suffix), suffix))
 
 
 def _each(
@@ -238,8 +228,6 @@ def _jspsych(trials: Trials, suffix: str) -> Any:
 
 
 def _psiz(trials: Trials, suffix: str) -> dict[str, Any]:
-    if suffix in _HDF5:
-        return _psiz_arrays(trials)
     steps = []
     for t, query, shown, chosen, beside in _each(trials, "who", "response_time_ms", 1e3):
         said = [("content:query", query)]
@@ -263,46 +251,6 @@ def _psiz(trials: Trials, suffix: str) -> dict[str, Any]:
     return whole if trials.names is None else whole | {"stimuli": list(map(str, trials.names))}
 
 
-def _psiz_arrays(trials: Trials) -> dict[str, Any]:
-    """The arrays of psiz up to version 0.4.1; what nobody could decide is left out."""
-    kept = trials[trials.decided]
-    late = np.where(kept.shown < 0, 2, kept.chosen == 0)  # the chosen, the others, none
-    order = np.lexsort((kept.chosen, late))
-    m = len(kept)
-    people = np.zeros(m, dtype=np.int64)
-    if kept.people is not None:
-        people = np.unique(kept.people, return_inverse=True)[1]
-    seconds = np.full(m, np.nan) if kept.seconds is None else kept.seconds
-    held = {
-        "class_name": "RankObservations",  # and as the first versions called it
-        "trial_type": "Observations",
-        "stimulus_set": np.column_stack([kept.query, np.take_along_axis(kept.shown, order, 1)]),
-        "n_select": kept.wanted,
-        "is_ranked": np.full(m, kept.ranked),
-        "groups": np.zeros((m, 1), dtype=np.int64),
-        "group_id": np.zeros(m, dtype=np.int64),
-        "agent_id": people,
-        "session_id": np.zeros(m, dtype=np.int64),
-        "weight": np.ones(m),
-        "rt_ms": np.where(np.isfinite(seconds), 1e3 * seconds, -1.0),
-    }
-    if kept.names is not None:
-        held["stimuli"] = [str(n).encode() for n in kept.names]
-    return held
-
-
-def _votes(trials: Trials, suffix: str) -> dict[str, Any]:
-    names = trials.names or range(trials.n_objects)
-    counts: dict[tuple[int, int, int], list[int]] = {}
-    for _, head, (a, b), chosen, _ in _each(trials, "", "", 1.0):
-        key = (head, b, a) if (head, b, a) in counts else (head, a, b)
-        votes = counts.setdefault(key, [0, 0])
-        for x in chosen:
-            votes[key.index(x) - 1] += 1
-    answers = [[names[x] for x in key] for key in counts]
-    return {"answers": answers, "agreement": list(counts.values())}
-
-
 def _things(trials: Trials, suffix: str) -> Any:
     kept = trials[trials.decided]
     order = np.argsort(kept.chosen, axis=1, kind="stable")
@@ -310,17 +258,15 @@ def _things(trials: Trials, suffix: str) -> Any:
 
 
 _QUERY, _THREE = "choices with a query", "odd one out of three"
-_ONE, _TWO = "choices of one, with a query", "comparisons, 1 of 2"
+_ONE = "choices of one, with a query"
 # The suffixes of each form, the trials that it takes, and what a file of them holds.
 _FORMS: dict[str, tuple[tuple[str, ...], set[str], Callable[[Trials, str], Any]]] = {
     "screens": (_LINES, {_QUERY, _THREE}, _screens),
     "jspsych": ((".json", ".csv", *_LINES), {_ONE}, _jspsych),
-    "psiz": ((".json", *_HDF5), {_QUERY}, _psiz),
-    "votes": ((".json",), {_TWO}, _votes),
+    "psiz": ((".json",), {_QUERY}, _psiz),
     "things": ((".txt", ".npy"), {_THREE}, _things),
 }
-_OF_SUFFIX = dict.fromkeys(_LINES, "screens") | dict.fromkeys(_HDF5, "psiz")
-_OF_SUFFIX |= dict.fromkeys((".txt", ".npy"), "things")
+_OF_SUFFIX = dict.fromkeys(_LINES, "screens") | dict.fromkeys((".txt", ".npy"), "things")
 
 
 def _are(trials: Trials) -> set[str]:
@@ -328,6 +274,4 @@ def _are(trials: Trials) -> set[str]:
     if trials.kind != "near":
         is_three = trials.kind == "odd-one-out" and bool((trials.n_shown == 3).all())
         return {_THREE} if is_three else set()
-    if not len(trials) or (trials.wanted != 1).any():
-        return {_QUERY}
-    return {_QUERY, _ONE, _TWO} if trials.are_comparisons else {_QUERY, _ONE}
+    return {_QUERY, _ONE} if len(trials) and (trials.wanted == 1).all() else {_QUERY}
