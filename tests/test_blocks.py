@@ -140,7 +140,7 @@ def test_bad_files_are_refused_with_one_message(small, tmp_path):
             )
         )
     (tmp_path / "no.parquet").write_text("no")
-    with pytest.raises(InvalidInput, match="cannot be read as Parquet"):
+    with pytest.raises(InvalidInput, match="cannot be read as a Parquet file"):
         as_source(tmp_path / "no.parquet")
     (tmp_path / "empty").mkdir()
     with pytest.raises(InvalidInput, match="a folder without Parquet files"):

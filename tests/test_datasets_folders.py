@@ -1,7 +1,6 @@
 import hashlib
 import warnings
 
-import numpy as np
 import pytest
 
 from nearer.datasets import CATALOGUE, load_digits_mnist, load_human
@@ -79,16 +78,6 @@ def test_loaders_say_what_to_put_where(monkeypatch):
         load_human("shoes")
     with pytest.raises(InvalidInput, match="'shoes' is no data set; there are cities"):
         entry("shoes")
-
-
-def test_a_download_of_something_else_is_refused(monkeypatch):
-    class Held:
-        data = np.zeros((6000, 784))
-        target = np.array(["7"] * 6000)
-
-    monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda *args, **options: Held)
-    with pytest.raises(InvalidInput, match="is not the data that the paper's tables need"):
-        load_digits_mnist()
 
 
 def test_the_catalogue_is_in_order():

@@ -121,8 +121,9 @@ def test_cblearn_reads_our_odd_one_out(cblearn, tmp_path):
 OLD_PSIZ = """
 import json, sys
 import numpy as np
-from psiz.trials import RankObservations
-trials = RankObservations(np.array([[4, 1, 2, 3], [0, 3, 2, 1]]), n_select=np.array([2, 2]))
+import psiz.trials
+Observations = getattr(psiz.trials, "RankObservations", None) or psiz.trials.Observations
+trials = Observations(np.array([[4, 1, 2, 3], [0, 3, 2, 1]]), n_select=np.array([2, 2]))
 trials.save(sys.argv[1])
 print(json.dumps(int(trials.n_select.max())))
 """

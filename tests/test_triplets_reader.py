@@ -390,8 +390,8 @@ def test_options_that_a_file_has_no_use_for_are_refused(tmp_path):
     ("option", "message"),
     [
         ({"columns": "zz"}, "columns='zz': must say which column is which part"),
-        ({"header": "no"}, "header='no': must be True, False or 'auto'"),
-        ({"drop_bad_rows": "no"}, "drop_bad_rows='no': must be True or False"),
+        ({"header": "no"}, "header='no': must be one of True, False, 'auto'"),
+        ({"drop_bad_rows": "no"}, "drop_bad_rows='no': must be one of True, False"),
     ],
 )
 def test_options_of_the_wrong_kind_are_refused(tmp_path, option, message):

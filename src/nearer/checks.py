@@ -68,7 +68,7 @@ rate = partial(
 )
 
 
-def one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:
+def one_of(name: str, value: Any, choices: tuple[Any, ...]) -> str:
     """One of a few words."""
     if value not in choices:
         words = ", ".join(map(repr, choices))

@@ -51,7 +51,7 @@ class OracleError(NearerError, ValueError):
 
 
 class WorkerDied(NearerError, RuntimeError):
-    """One of several processes that share a fit has died; the message names it."""
+    """One of several processes that share a fit has died, hangs or is cut off."""
 
 
 class JournalError(NearerError, OSError):

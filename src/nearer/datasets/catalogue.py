@@ -42,7 +42,6 @@ class Entry:
     loader: str  # the function of `nearer.datasets` that returns it
     files: tuple[DataFile, ...] = ()  # none where it comes with the package
     download: str | None = None  # the function of scikit-learn that can get it
-    downloaded_sha256: str = ""  # of what that returns
     read_options: dict[str, Any] = field(default_factory=dict)  # of `nearer.read_triplets`
 
 

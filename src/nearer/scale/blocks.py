@@ -35,6 +35,7 @@ from nearer.files import as_path, parquet_files
 from nearer.fitting.heldout import FOLDS
 from nearer.triplets.columns import by_choice, by_name
 from nearer.triplets.read import sorted_names
+from nearer.triplets.table import one_message
 
 Rows = NDArray[np.int32]
 Renumber = Callable[[Rows], Rows]
@@ -116,18 +117,11 @@ def _parquet(path: Path, columns: Mapping[str, str | int] | None) -> BlockSource
 
 
 def _opened(file: Path) -> Any:
-    try:
-        import pyarrow as pa  # noqa: PLC0415 - an extra
-        import pyarrow.parquet as pq  # noqa: PLC0415
-    except ImportError:
-        raise InvalidInput(
-            f"{file}: reading Parquet needs pyarrow; pip install 'nearer[parquet]'"
-        ) from None
-    try:
+    with one_message(file, "a Parquet file"):
+        import pyarrow.parquet as pq  # noqa: PLC0415 - an extra
+
         # row groups of any size are streamed, not read whole
         return pq.ParquetFile(file, pre_buffer=False, buffer_size=BLOCK)
-    except (OSError, pa.ArrowException) as error:
-        raise InvalidInput(f"{file}: cannot be read as Parquet ({error}); check it") from error
 
 
 def _three(

@@ -10,19 +10,14 @@ would, nothing can run out of step, and only process 0 holds what the optimiser 
 travel by NCCL between GPUs, by gloo between processors; orders, which are a few words, by gloo.
 
 *A process that dies* closes its connections, and the others notice at once; one that hangs is
-given up after `_PATIENCE`. Every process leaves a sign of life each second, so that the others can
-name the one that is missing.
+given up after `_PATIENCE`. ``torchrun`` says which one died.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 import os
 import signal
-import socket
-import threading
-import time
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from datetime import timedelta
@@ -138,7 +133,7 @@ class Processes:
         self._torch, self._dist = torch, dist
         self._passes: list[Any] = []  # over this process's own share, in the order of their making
         patience = timedelta(seconds=_PATIENCE)
-        self._store, self.rank, self.size = next(dist.rendezvous("env://", timeout=patience))
+        store, self.rank, self.size = next(dist.rendezvous("env://", timeout=patience))
         self.share = self.rank, self.size  # which part of the answers is this process's
         gpus = torch.cuda.is_available()
         if gpus:
@@ -146,13 +141,11 @@ class Processes:
         self._together(
             dist.init_process_group,
             "cpu:gloo,cuda:nccl" if gpus else "gloo",
-            store=dist.PrefixStore("group", self._store),
+            store=dist.PrefixStore("group", store),
             rank=self.rank,
             world_size=self.size,
             timeout=patience,
         )
-        self._store.set(f"who/{self.rank}", f"{socket.gethostname()}, process {os.getpid()}")
-        threading.Thread(target=self._live, daemon=True).start()
         if self.rank:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for process 0
         signal.signal(signal.SIGTERM, self._stop)
@@ -221,49 +214,19 @@ class Processes:
         return _SharedPasses(self, len(self._passes) - 1, mine, int(number))
 
     def _together(self, collective: Callable[..., object], *arguments: Any, **options: Any) -> None:
-        """Communicate with the others; an error names the one that is missing."""
+        """Communicate with the others."""
         try:
             collective(*arguments, **options)
         except RuntimeError as error:  # PyTorch's errors of connections and time-outs
             signal.signal(signal.SIGTERM, signal.SIG_IGN)  # torchrun stops those that are left
             raise WorkerDied(
-                f"{self._missing()} (noticed by process {self.rank}: "
-                f"{str(error).splitlines()[0][:120]}); start all of them again, and the fit goes "
-                "on from where it was"
+                f"another process than {self.rank} died, hangs or is cut off, see what torchrun "
+                f"says ({str(error).splitlines()[0][:120]}); start all of them again, and the fit "
+                "goes on from where it was"
             ) from error
-
-    # --- signs of life
-
-    def _live(self) -> None:
-        for beat in itertools.count():
-            try:
-                self._store.set(f"beat/{self.rank}", str(beat))
-            except Exception:  # process 0, which has the store, is gone
-                return
-            time.sleep(1.0)
 
     def _stop(self, *_: Any) -> None:
         raise WorkerDied(f"process {self.rank} was told to stop, as another had failed; see above")
-
-    def _missing(self) -> str:
-        """The processes that leave no sign of life."""
-        others = [rank for rank in range(self.size) if rank != self.rank]
-        try:
-            before = [self._noted("beat", rank) for rank in others]
-            time.sleep(3.0)
-            dead = [
-                f"process {rank} of {self.size} ({self._noted('who', rank)})"
-                for rank, beat in zip(others, before, strict=True)
-                if self._noted("beat", rank) == beat
-            ]
-        except RuntimeError:
-            return f"process 0 of {self.size} died"
-        named = f"{' and '.join(dead)} died or hangs"
-        return named if dead else "the connection to another process was lost"
-
-    def _noted(self, what: str, rank: int) -> str:
-        key = f"{what}/{rank}"
-        return self._store.get(key).decode() if self._store.check([key]) else "never seen"
 
 
 def _check_gpus(device: str, gpus: int) -> None:

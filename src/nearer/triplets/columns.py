@@ -14,8 +14,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import pandas as pd
-
 from nearer import checks
 from nearer.errors import InvalidInput
 from nearer.triplets.table import EMPTY, SCREENS, Table, plain_word, text_of
@@ -89,10 +87,8 @@ class Options:
     def __post_init__(self) -> None:
         checks.one_of("kind", self.kind, ("auto", *_KINDS))
         checks.one_of("objects", self.objects, ("auto", "numbers", "names"))
-        if not isinstance(self.header, bool) and self.header != "auto":
-            raise InvalidInput(f"header={self.header!r}: must be True, False or 'auto'")
-        if not isinstance(self.drop_bad_rows, bool):
-            raise InvalidInput(f"drop_bad_rows={self.drop_bad_rows!r}: must be True or False")
+        checks.one_of("header", self.header, (True, False, "auto"))
+        checks.one_of("drop_bad_rows", self.drop_bad_rows, (True, False))
         if self.columns is not None and not isinstance(self.columns, Mapping):
             raise InvalidInput(
                 f"columns={self.columns!r}: must say which column is which part, for example "
@@ -297,45 +293,24 @@ def _with_header(table: Table, options: Options) -> Table:
 
 
 def _suggested(table: Table, kind: str) -> str:
-    """The option that names the columns, as far as their values show which is what.
+    """The option that names the columns, for the order in which most tables have them."""
+    beside = [i for part, i in by_name(table.header).items() if part in BESIDE]
+    columns = [table.called(i) for i in range(table.width) if i not in beside]
 
-    A column that always repeats one of three others is the odd (or central) one of them; one that
-    repeats one of two others is what was chosen of these.
-    """
-    texts = pd.DataFrame({i: table.column(i) for i in range(table.width)})
-    values = [set(texts[i]) - EMPTY for i in texts]
-    named = by_name(table.header)
-    items = [named[part] for part in _THREE] if set(_THREE) <= set(named) else []
-    shared = items or [
-        i for i, own in enumerate(values) if any(own & v for v in values[:i] + values[i + 1 :])
-    ]
-    one = "central" if kind == "most-central" else "odd"
+    def says(*parts: str) -> str:
+        return columns_option(dict(zip(parts, columns[-len(parts) :], strict=True)))
 
-    def says(parts: Sequence[str], columns: Sequence[int]) -> str:
-        return columns_option(dict(zip(parts, map(table.called, columns), strict=True)))
-
-    for said in reversed([i for i in texts if i not in items]):
-        others = [i for i in shared if i != said]
-        repeats = texts[others].eq(texts[said], axis=0)
-        if not repeats.any(axis=1).all():
-            continue
-        same = items or [i for i in others if repeats[i].any()]
-        heads = [i for i in others if i not in same]
-        if len(same) == 3:
-            return says((*_THREE, one), (*same, said))
-        if len(same) == 2 and heads and kind in ("auto", "answers"):
-            return says(("head", "a", "b", "chosen"), (heads[0], *same, said))
-    places = [i for i, own in enumerate(values) if own and own <= {"0", "1", "2", "3"}]
-    three = [i for i in shared if i not in places]
-    if len(three) == 3 and places:
-        return says((*_THREE, "answer"), (*three, places[-1]))
-    if table.width < 3:
+    if len(columns) < 3:
         return option("columns=", "--columns")
-    three = three if len(three) == 3 else [0, 1, table.width - 1]
-    odd = says(("item1", "item2", one), three)
+    if len(columns) > 3 and kind != "triplets":
+        answer, chosen = says("head", "a", "b", "answer"), says(*_THREE, "answer")
+        if kind != "auto":
+            return answer if kind == "answers" else chosen
+        return f"{chosen}; where the first of these is the head: {answer}"
+    odd = says("item1", "item2", "central" if kind == "most-central" else "odd")
     if kind in ("odd-one-out", "most-central"):
         return odd
-    return f"{says(('head', 'near', 'far'), three)}; where the third is the odd one: {odd}"
+    return f"{says('head', 'near', 'far')}; where the third is the odd one: {odd}"
 
 
 def assumed(table: Table, parts: Mapping[str, int], form: Form, options: Options) -> str:
