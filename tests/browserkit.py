@@ -116,6 +116,8 @@ def look(page, name: str) -> None:
     """Check a page with axe, and that it fits its width; keep a picture if asked to."""
     from axe_playwright_python.sync_playwright import Axe
 
+    # A colour that is still changing on a loaded machine is none to judge a contrast by.
+    page.wait_for_function("document.getAnimations().every((a) => a.playState !== 'running')")
     found = Axe().run(page)
     assert found.violations_count == 0, found.generate_report()
     wide = page.evaluate(

@@ -1,8 +1,10 @@
 """An id is a name and no proof: what strangers get who come under somebody else's."""
 
 import pytest
+from click.testing import CliRunner
 from studykit import Web, count, knock
 
+from nearer.cli import main
 from nearer.study.actions import set_state
 
 
@@ -58,9 +60,8 @@ def test_a_personal_link_goes_on_elsewhere_if_the_researcher_chose_so(tmp_path):
 
 
 def test_a_researcher_can_give_a_person_a_link(web):
-    token = web.log_in()
     joined = knock(web, "b", PROLIFIC_PID="abc").json()
-    link = web.client.post("/api/researcher/people/1/link", headers=token).json()["link"]
+    link = CliRunner().invoke(main, ["study", "link", str(web.path), "abc"]).output.strip()
     assert knock(web, resume=link.partition("?resume=")[2]).json()["token"] == joined["token"]
 
 

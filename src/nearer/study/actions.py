@@ -1,16 +1,8 @@
 """What may happen to a study: people join, answer and go; researchers decide.
 
 Every function here is a change (see `nearer.study.store`): it checks first and raises `Refusal`
-before anything has changed, then writes rows.
-
-*Who somebody is.* An id in a panel's link is a name, not a proof: anyone can type one. So an id
-that is taken opens nothing. The person goes on from the browser in which they began, which has a
-key of its own that never leaves it, or with a personal link.
-
-*Times.* The browser says how long a person looked; the server knows when it handed the question out
-and when the answer came. A time longer than that is not true: it is kept as what it is, or refused.
-How fast somebody answers is judged by the server's clock: answers that come together after a pause
-without network share the time since the last one that came before them.
+before anything has changed, then writes rows. How fast somebody answers is judged by the server's
+clock: answers that come together after a pause without network share the time since the last one.
 """
 
 from __future__ import annotations
@@ -75,8 +67,8 @@ def join(
 ) -> int:
     """A person agrees and takes part, or goes on as who they are; their number.
 
-    `browser` is a secret of the browser: whoever has it is the person who began there. `proved` is
-    the person whose personal link was used.
+    An id in a panel's link is a name, not a proof: whoever has the secret of a `browser` is the
+    person who began there. `proved` is the person whose personal link was used.
     """
     board, identity = ledger.board, identity or Identity()
     _check_consent(ledger, consent)
@@ -93,11 +85,9 @@ def join(
     if board.state != "running":  # said to everybody alike, so that no id can be tried out
         raise Refusal(409, "the study is not open at the moment; please come back later")
     if known is not None:
-        raise Refusal(
-            409,
-            "somebody with this id takes part already. Go on in the browser in which you began, or "
-            "with your personal link; if you have neither, write to the researcher",
-        )
+        remedy = "in the browser in which you began, or with your personal link"
+        other = "if you have neither, write to the researcher"
+        raise Refusal(409, f"somebody with this id takes part already. Go on {remedy}; {other}")
     if board.full:
         raise Refusal(409, "the study has all the answers it needs; thank you for coming")
     pseudonym = f"p{ledger.rng.integers(1 << 40):010x}"
@@ -113,11 +103,8 @@ def join(
 def _check_consent(ledger: Ledger, consent: str) -> None:
     current = ledger.board.config.consent_version
     if consent != current:
-        raise Refusal(
-            409,
-            f"consent version {consent!r} is not the current one, {current!r}: the consent text "
-            "has changed; load the page again",
-        )
+        why = f"consent version {consent!r} is not the current one, {current!r}"
+        raise Refusal(409, f"{why}: the consent text has changed; load the page again")
 
 
 def agree(ledger: Ledger, person: int, consent: str) -> None:
@@ -136,11 +123,7 @@ def get_ready(ledger: Ledger, person: int) -> None:
 
 
 def stage(ledger: Ledger, person: int) -> tuple[str, str | None]:
-    """What a person should see now, and the page of a questionnaire that is due, if one is.
-
-    Pages before come ahead of the instructions, pages after ahead of the end; somebody who was
-    screened out is not asked further.
-    """
+    """What a person should see now, and the page of a questionnaire that is due, if one is."""
     found, config = present(ledger, person), ledger.board.config
     if not found.finished and found.consent != config.consent_version:
         return "consent", None
@@ -201,10 +184,9 @@ def checks_due(
 ) -> list[str]:
     """The kinds of check of which one should be a person's question of this number (from 0).
 
-    What comes first is due first; another one is where there can be none of that kind, as no catch
-    trial among odd ones out. Without any, it should be a real one. A person's questions are cut
-    into as many pieces as there are checks of a kind, and one is due at a random place of each.
-    `given` counts what the person has had of each kind; `own`: the researcher brought questions.
+    The first that can be made is asked. A person's questions are cut into as many pieces as there
+    are checks of a kind, and one is due at a random place of each. `given` counts what the person
+    has had of each kind; `own`: the researcher brought questions.
     """
     # One repeat more than the flag needs, since it may meet an answer that was skipped.
     kinds = {
@@ -286,11 +268,7 @@ def pose(
     person: int | None = None,
     done: bool = False,
 ) -> int:
-    """Add the questions that a method chose, rows ``(head, a, b)``; how many of them are new.
-
-    `odds` says how much likelier than at random the method was to choose each of them, and `done`
-    that it has no more.
-    """
+    """Add the questions that a method chose, rows ``(head, a, b)``; how many of them are new."""
     asked, new = ledger.board.asked.get(person, {}), {}
     for (h, a, b), chance in zip(questions, odds or [None] * len(questions), strict=True):
         head, shown = int(h), (int(a), int(b))
@@ -328,24 +306,17 @@ def _next_question(ledger: Ledger, person: int, number: int) -> Question | None:
         "repeat": lambda: _repeat(ledger, person),
         "catch": lambda: _catch(ledger, person),
         "main": lambda: board.next_main(person),
+        "extra": lambda: _random(ledger, person, "extra"),
     }
-    given = board.people[person].given
-    for purpose in (*checks_due(board.config, person, number, given, bool(board.own)), "main"):
+    config, n = board.config, len(board.items)
+    due = checks_due(config, person, number, board.people[person].given, bool(board.own))
+    for purpose in (*due, "main", "extra"):
         if question := makers[purpose]():
             return question
-    question = _random(ledger, person, "extra")
-    if question is None and board.config.task != "two" and _all_posed(ledger):
+    heads = 1 if config.task == "odd" else n - config.things  # for every choice of things
+    if config.task != "two" and len(board.asked[None]) >= heads * math.comb(n, config.things):
         all_asked(ledger)  # larger screens are drawn here alone; of two, who chooses says it
-    return question or _further_vote(ledger, person)
-
-
-def _all_posed(ledger: Ledger) -> bool:
-    """Whether every screen that there can be was put to somebody."""
-    config, n = ledger.board.config, len(ledger.board.items)
-    screens = (
-        math.comb(n, config.things) if config.task == "odd" else n * math.comb(n - 1, config.things)
-    )
-    return len(ledger.board.asked[None]) >= screens
+    return _further_vote(ledger, person)
 
 
 def _further_vote(ledger: Ledger, person: int) -> Question | None:
@@ -361,20 +332,16 @@ def _further_vote(ledger: Ledger, person: int) -> Question | None:
 
 
 def _random(ledger: Ledger, person: int, purpose: str) -> Question | None:
-    """A random question that nobody was asked; no method will choose it.
-
-    The first one counts: where there are few, hold-outs must not be all of them.
-    """
+    """A random question that nobody was asked; no method will choose it."""
     board = ledger.board
     config, mine = board.config, board.asked.get(person, {})
     has_query = config.task != "odd"
     if purpose == "holdout" and not board.counted:
-        return None
+        return None  # the first one counts: where there are few, hold-outs must not be all of them
     for _ in range(_TRIES):
         drawn = _distinct(ledger, config.things + has_query)
         query, shown = (drawn[0], drawn[1:]) if has_query else (None, drawn)
-        key = fact(query, shown)
-        if key not in board.asked[None] and key not in mine:
+        if (key := fact(query, shown)) not in board.asked[None] and key not in mine:
             asked = (config.task, query, tuple(shown), purpose, config.choose)
             return ledger.add(Question(0, *asked))
     return None
@@ -440,8 +407,7 @@ def answer(
 ) -> bool:
     """Store the answer to a lease; False when the very same answer was stored before.
 
-    `choice` is left, right, undecided, skip, or chosen with the things that were `chosen`, best
-    first. With `instead` it takes the place of the person's last answer.
+    With `instead` it takes the place of the person's last answer.
     """
     found, board, now = present(ledger, person), ledger.board, ledger.now
     lease = board.leases.get(number)
@@ -519,11 +485,8 @@ def change_settings(ledger: Ledger, settings: Mapping[str, Any]) -> dict[str, An
     old = ledger.board.config
     fixed = [name for name in settings if name not in CHANGEABLE and hasattr(old, name)]
     if fixed:
-        raise Refusal(
-            409,
-            f"setting {fixed[0]!r}: is fixed when the study is made; make a new one, and bring "
-            "the answers over with `nearer study import`",
-        )
+        remedy = "make a new one, and bring the answers over with `nearer study import`"
+        raise Refusal(409, f"setting {fixed[0]!r}: is fixed when the study is made; {remedy}")
     new, before = (one.model_dump(mode="json") for one in (old.changed(settings), old))
     changes = {name: new[name] for name in settings if new[name] != before[name]}
     if changes:
@@ -576,8 +539,7 @@ def import_answers(ledger: Ledger, answers: Trials) -> int:
 def add_map(ledger: Ledger, found: Mapping[str, Any]) -> None:
     """Keep a map that the worker drew, and what is expected of it."""
     columns = ("seen", "n_triplets", "dimension", "accuracy", "n_holdout", "seconds")
-    ledger.db.execute(
-        f"INSERT INTO maps (at, {', '.join(columns)}, positions) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (ledger.now, *(found[c] for c in columns), json.dumps(found["positions"])),
-    )
+    values = (ledger.now, *(found[c] for c in columns), json.dumps(found["positions"]))
+    sql = f"INSERT INTO maps (at, {', '.join(columns)}, positions) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+    ledger.db.execute(sql, values)
     ledger.event("map", expected_tau=found["expected_tau"])

@@ -1,9 +1,5 @@
 """The web app of one study: pages, what researchers call, and the server that runs it.
 
-Nothing is fetched from elsewhere: scripts, styles and fonts come from the package, media from the
-study's file. There is no account until the one-time set-up link was used; every call of a
-researcher asks for a login, every change for a form token, too.
-
 Sizes and times of everything that precedes a login are bounded. uvicorn with h11 bounds the head of
 a request and the trailers of a body by ``h11_max_incomplete_event_size``, and the system gives up a
 reply that nobody reads (``TCP_USER_TIMEOUT``). `Guard` bounds bodies. No server bounds the time of
@@ -26,18 +22,7 @@ from typing import Annotated, Any, Literal
 import fastapi
 import h11
 import uvicorn
-from fastapi import (
-    APIRouter,
-    Body,
-    Depends,
-    FastAPI,
-    File,
-    Form,
-    Header,
-    Query,
-    Request,
-    UploadFile,
-)
+from fastapi import APIRouter, Body, Depends, FastAPI, File, Form, Header, Request, UploadFile
 from fastapi.responses import FileResponse, JSONResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
@@ -50,7 +35,7 @@ from nearer.study.auth import Login
 from nearer.study.board import Refusal, StoreTrouble
 from nearer.study.config import CHANGEABLE
 from nearer.study.items import read_files, read_zip
-from nearer.study.participants import completion_code, resume_link
+from nearer.study.participants import completion_code
 from nearer.study.store import latest_map
 from nearer.study.web import Here, Study, add_error_handlers, address_of, page, problem, same_site
 from nearer.study.words import Line, Short, Text, read_words
@@ -93,7 +78,6 @@ def create_app(study: Study) -> FastAPI:
     app = FastAPI(
         title="nearer study",
         version=nearer.__version__,
-        summary="Ask people which of two things is more like a third.",
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
@@ -145,26 +129,17 @@ def dashboard(request: Request, study: Here, tab: str = "overview") -> Response:
         return RedirectResponse(f"{study.prefix}/login", 303)
     if tab not in _TABS:
         raise HTTPException(404, f"there is no page {tab!r}")
-    return page(
-        request,
-        f"{tab}.html",
-        tab=tab,
-        tabs=_TABS,
-        who=login.name,
-        form_token=form_token(study, login),
-        facts=study.facts,
-        items=study.items,
-        link=str(request.base_url),
-    )
+    token, link = form_token(study, login), str(request.base_url)
+    values: dict[str, Any] = {"tab": tab, "tabs": _TABS, "form_token": token, "link": link}
+    values |= {"who": login.name, "facts": study.facts, "items": study.items}
+    return page(request, f"{tab}.html", **values)
 
 
 class Guard:
     """Adds the security headers to every reply and refuses bodies that are too long or too slow.
 
-    Strangers are turned away from the dashboard before a byte of what they send is read.
-
-    HEAD is answered as GET would be; and what is served below a path answers there, whether or not
-    a proxy took the path away.
+    Strangers are turned away from the dashboard before a byte of what they send is read. HEAD is
+    answered as GET would be.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -228,8 +203,7 @@ def _headers(ancestors: str, media: bool) -> list[tuple[bytes, bytes]]:
 async def hang_up_on_silent(connections: Collection[Any], most: int) -> None:
     """Close connections without a whole request: after some seconds, or at once to make room.
 
-    `connections` are uvicorn's open ones, which it adds to and takes from; of more than `most`
-    those are closed that have been silent longest.
+    Of more than `most` those are closed that have been silent longest.
     """
     since: dict[tuple[Any, bool], float] = {}
     while True:
@@ -306,9 +280,15 @@ def _may_hold() -> int:
     return min(resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2, 8192)
 
 
+Table = Literal[
+    "triplets", "salmon", "triplettools", "answers", "positions", "completions", "replies"
+]
 PersonId = Annotated[int, fastapi.Path(ge=0, le=1 << 53)]
 Name = Annotated[Line, Form(max_length=100)]
 Password = Annotated[Text, Form(max_length=1000)]
+Settings = Annotated[
+    dict[Short, Text | int | float | bool | None], Body(embed=True, min_length=1, max_length=100)
+]
 
 
 def login_of(request: Request) -> Login | None:
@@ -371,8 +351,7 @@ def live_map(study: Here) -> dict[str, Any]:
 
 @researchers.post("/state")
 def set_state(
-    study: Here,
-    state: Annotated[Literal["running", "paused"], Body(embed=True)],
+    study: Here, state: Annotated[Literal["running", "paused"], Body(embed=True)]
 ) -> dict[str, str]:
     """Start or pause."""
     study.store.write(lambda ledger: actions.set_state(ledger, state))
@@ -393,23 +372,9 @@ def settings(study: Here) -> dict[str, Any]:
 
 
 @researchers.post("/settings")
-def set_settings(
-    study: Here,
-    settings: Annotated[
-        dict[Short, Text | int | float | bool | None],
-        Body(embed=True, min_length=1, max_length=100),
-    ],
-) -> dict[str, Any]:
+def set_settings(study: Here, settings: Settings) -> dict[str, Any]:
     """Change settings while people answer; each change is recorded with its time."""
-    changes = study.store.write(lambda ledger: actions.change_settings(ledger, settings))
-    return {"changed": changes}
-
-
-@researchers.post("/people/{person}/link")
-def link(request: Request, study: Here, person: PersonId) -> dict[str, str]:
-    """A personal link, with which a person goes on from another browser; it is like a key."""
-    study.store.write(lambda ledger: actions.present(ledger, person).id)
-    return {"link": f"{str(request.base_url).rstrip('/')}/{resume_link(study, person)}"}
+    return {"changed": study.store.write(lambda x: actions.change_settings(x, settings))}
 
 
 @researchers.post("/people/{person}/{decision}")
@@ -441,16 +406,8 @@ def upload(
 
 
 @researchers.get("/export/{name}.csv", response_class=Response)
-def export(
-    study: Here,
-    name: Literal[
-        "triplets", "salmon", "triplettools", "answers", "positions", "completions", "replies"
-    ],
-    identities: Annotated[
-        bool, Query(description="names from outside instead of pseudonyms")
-    ] = False,
-) -> Response:
-    """A table, see the export page for what is in it."""
+def export(study: Here, name: Table, identities: bool = False) -> Response:
+    """A table, with `identities` under names from outside; the page *Data* says what is in it."""
     from nearer.study import exports  # noqa: PLC0415 - loads pandas
 
     db = study.store.reader()
@@ -529,19 +486,11 @@ async def log_in(request: Request, study: Here, name: Name, password: Password) 
 def _logged_in(request: Request, study: Study, name: str, word: str) -> Response:
     """To the dashboard, with the cookies of a session, and of a browser that is known from then."""
     reply = RedirectResponse(f"{study.prefix}/dashboard", 303)
-    for key, value, seconds in (
-        (study.cookie, word, auth.SESSION_SECONDS),
-        (f"{study.cookie}_known", study.guesses.known_as(name), auth.BROWSER_SECONDS),
-    ):
-        reply.set_cookie(
-            key,
-            value,
-            max_age=seconds,
-            path=f"{study.prefix}/",
-            httponly=True,
-            samesite="lax",
-            secure=request.scope["scheme"] == "https",
-        )
+    known = study.guesses.known_as(name)
+    common: dict[str, Any] = {"path": f"{study.prefix}/", "httponly": True, "samesite": "lax"}
+    common["secure"] = request.scope["scheme"] == "https"
+    reply.set_cookie(study.cookie, word, auth.SESSION_SECONDS, **common)
+    reply.set_cookie(f"{study.cookie}_known", known, auth.BROWSER_SECONDS, **common)
     return reply
 
 

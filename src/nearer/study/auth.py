@@ -1,9 +1,7 @@
 """Who sends a request: signed tokens, passwords, sessions, and how often one may try.
 
-Tokens are signed under a key that each study file makes for itself; nothing else is needed to check
-one, and nothing that a stranger sends is kept. Passwords are kept as scrypt hashes (RFC 7914). A
-session is a random word in a cookie and its hash in the file: logging out deletes it there, and a
-new password deletes them all.
+Passwords are kept as scrypt hashes (RFC 7914). A session is a random word in a cookie and its hash
+in the file: logging out deletes it there, and a new password deletes them all.
 
 Guessing is limited by address and by name: some tries at once, then one a minute. From a browser in
 which the researcher has logged in before, only its own tries count, so nobody can lock a researcher
@@ -131,11 +129,10 @@ def plain_name(name: str) -> str:
 
 def set_password(ledger: Ledger, name: str, password_hash: str) -> str:
     """Make an account, or give it another password, which ends its sessions; begin a new one."""
-    sql = (
-        "INSERT INTO accounts (name, password) VALUES (?, ?)"
-        " ON CONFLICT (name) DO UPDATE SET password = excluded.password RETURNING id"
-    )
-    (account,) = ledger.db.execute(sql, (plain_name(name), password_hash)).fetchone()
+    new = "INSERT INTO accounts (name, password) VALUES (?, ?)"
+    old = "ON CONFLICT (name) DO UPDATE SET password = excluded.password RETURNING id"
+    row = (plain_name(name), password_hash)
+    (account,) = ledger.db.execute(f"{new} {old}", row).fetchone()
     ledger.db.execute("DELETE FROM sessions WHERE account = ?", (account,))
     return begin_session(ledger, account)
 
@@ -144,20 +141,15 @@ def begin_session(ledger: Ledger, account: int) -> str:
     """Begin a session; the word for the cookie."""
     word = secrets.token_urlsafe(32)
     ledger.db.execute("DELETE FROM sessions WHERE until < ?", (ledger.now,))
-    ledger.db.execute(
-        "INSERT INTO sessions VALUES (?, ?, ?)",
-        (hashed(word), account, ledger.now + SESSION_SECONDS),
-    )
+    row = (hashed(word), account, ledger.now + SESSION_SECONDS)
+    ledger.db.execute("INSERT INTO sessions VALUES (?, ?, ?)", row)
     return word
 
 
 def session_of(db: sqlite3.Connection, word: str, now: float) -> Login | None:
     """The session of a cookie."""
-    row = db.execute(
-        "SELECT a.name, s.key FROM sessions s JOIN accounts a ON a.id = s.account"
-        " WHERE s.key = ? AND s.until > ?",
-        (hashed(word), now),
-    ).fetchone()
+    sql = "SELECT name, key FROM sessions JOIN accounts ON id = account WHERE key = ? AND until > ?"
+    row = db.execute(sql, (hashed(word), now)).fetchone()
     return None if row is None else Login(*row)
 
 

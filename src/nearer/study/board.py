@@ -1,13 +1,9 @@
 """The log of a study: its rows, and where every question and every person stands after them.
 
 A row is an object whose first fields are the columns of its table. Fields that no constructor takes
-hold what later rows made of it. A row is written and applied by the same code: `Ledger.add` puts it
-into the file and gives it to the board, `read_rows` reads every row for a board in the same way. So
-a server that was killed goes on as if nothing had happened.
-
-The board is a function of the rows and of the time. Leases end by the clock, looked at when a
-person needs a question: a closed tab blocks nobody. An answer that comes after its lease ended is
-stored like any other.
+hold what later rows made of it. `Ledger.add` writes a row and applies it to the board as `replay`
+does, so that a server that was killed goes on as if nothing had happened. Leases end by the clock,
+looked at when a person needs a question: a closed tab blocks nobody.
 
 ==========  ====================================  =====================================
 task        shown                                 chosen
@@ -17,8 +13,6 @@ task        shown                                 chosen
 ``rank``    a query and m things                  the k most like it, best first
 ``odd``     three or more things                  the one that is least like the others
 ==========  ====================================  =====================================
-
-A rule says how many people a question is put to; see `votes_wanted`.
 """
 
 from __future__ import annotations
@@ -128,13 +122,6 @@ class Question:
     def vote(self, answer: Answer) -> bool | None:
         """Whether an answer is for the first of what is shown; None: undecided, or skipped."""
         return None if answer.chosen is None else answer.chosen[0] == self.shown[0]
-
-    @property
-    def standing(self) -> str:
-        """How an overview counts it."""
-        if not self.wanted:
-            return "given_up" if self.wanted is None else "decided"
-        return "leased" if self.live else "open"
 
     @property
     def contested(self) -> tuple[int, int]:
@@ -270,10 +257,7 @@ class Ledger:
 
 
 def votes_wanted(rule: str, votes: Iterable[bool | None]) -> int | None:
-    """How many more people should be asked: 0 when it is decided, None when it is given up.
-
-    A vote is True (a is nearer), False (b is) or None (undecided, or skipped).
-    """
+    """How many more people should be asked: 0 when it is decided, None when it is given up."""
     first, most = int(rule[0]), sum(map(int, rule.split("+")))
     votes = list(votes)
     yes, cast = votes.count(True), len(votes) - votes.count(None)
@@ -486,7 +470,9 @@ class Board:
         if real:
             if question.counted_as:
                 self._counts[question.counted_as] -= 1
-            question.counted_as = question.standing
+            settled = "given_up" if question.wanted is None else "decided"
+            unsettled = "leased" if question.live else "open"
+            question.counted_as = unsettled if question.wanted else settled
             self._counts[question.counted_as] += 1
         shelf = self.free.setdefault(question.person if real else "holdout", {})
         if (question.wanted or 0) > question.live:

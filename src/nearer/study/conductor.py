@@ -1,10 +1,9 @@
 """Keeps questions in stock and the map up to date, by two processes that compute.
 
-After every commit the writer looks at the board and says what is due, and wakes the thread whose
-turn it is; the thread asks its worker process for it, and the store to keep it. The stock is two
-questions for each person who is here, or what people answered while the last batch was being
-chosen, whichever is more. Until a worker that failed works again, people are given further votes
-and questions drawn at random.
+After every commit the writer looks at the board and says what is due. The stock is two questions
+for each person who is here, or what people answered while the last batch was being chosen,
+whichever is more. Until a worker that failed works again, people get further votes and random
+questions.
 """
 
 from __future__ import annotations
@@ -28,10 +27,7 @@ Job = dict[str, Any]
 
 
 def questions_due(board: Board, taken: int = 0) -> Job | None:
-    """Which questions should be chosen now, if any.
-
-    `taken` says how many questions were taken while the last batch was being chosen.
-    """
+    """Which questions should be chosen now, `taken` having been taken during the last choice."""
     config = board.config
     if board.state != "running" or board.full or config.task != "two":
         return None
@@ -100,10 +96,9 @@ class Conductor:
 
 
 class _Loop(threading.Thread):
-    """Has a worker process do what is due, one job after the other.
+    """Has a worker process do what is `due`, one job after the other.
 
-    `due` says, in the writer's thread, what is to be done with a board as it is; `keep` takes a job
-    and its reply, and says whether that brought something.
+    `keep` takes a job and its reply, and says whether that brought something.
     """
 
     def __init__(

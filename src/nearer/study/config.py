@@ -1,9 +1,4 @@
-"""What a researcher decides about a study, read from YAML and kept in the study's header.
-
-An unknown name is refused with the nearest known one, so that a misspelt setting is never silently
-ignored. Among the settings are pages with questions about the person, before and after the
-comparisons.
-"""
+"""What a researcher decides about a study, read from YAML and kept in the study's header."""
 
 from __future__ import annotations
 
@@ -66,11 +61,6 @@ class Choice(_Field):
             raise ValueError(f"screen_out={self.screen_out}: must be among the options")
         return self
 
-    @property
-    def takes(self) -> Any:
-        """The type of a reply."""
-        return Literal.__getitem__(self.options)
-
 
 class Outside(Checked):
     """Numbers below or above which a person is screened out."""
@@ -96,11 +86,6 @@ class Ranged(_Field):
             raise ValueError(f"most={self.most}: must be above least={self.least}")
         return self
 
-    @property
-    def takes(self) -> Any:
-        """The type of a reply."""
-        return Annotated[float, Strict(), Field(ge=self.least, le=self.most)]
-
 
 class Scale(Ranged):
     """Points between two ends."""
@@ -118,11 +103,6 @@ class Scale(Ranged):
             raise ValueError(f"ends={self.ends}: must be two texts, for the two ends")
         return self
 
-    @property
-    def takes(self) -> Any:
-        """The type of a reply."""
-        return Annotated[int, Strict(), Field(ge=self.least, le=self.most)]
-
 
 class Written(_Field):
     """A text: one line, or several."""
@@ -131,18 +111,18 @@ class Written(_Field):
     most: Annotated[int, Strict(), Field(ge=1, le=20_000)] = 5_000
     screen_out: tuple[()] = ()
 
-    @property
-    def takes(self) -> Any:
-        """The type of a reply."""
-        return Annotated[str, Field(max_length=self.most)]
+
+def _type_of_reply(field: Choice | Ranged | Written) -> Any:
+    if isinstance(field, Choice):
+        return Literal.__getitem__(field.options)
+    if isinstance(field, Written):
+        return Annotated[str, Field(max_length=field.most)]
+    number = int if isinstance(field, Scale) else float
+    return Annotated[number, Strict(), Field(ge=field.least, le=field.most)]
 
 
 class QuestionnairePage(Checked):
-    """Fields that are shown together, before or after the comparisons.
-
-    A person who gives an answer that screens out is thanked, gets the code for that, and compares
-    nothing. Pages follow each other and never branch.
-    """
+    """Fields that are shown together, before or after the comparisons."""
 
     title: Annotated[Line, Field(min_length=1)]
     text: Text = ""
@@ -163,8 +143,9 @@ class QuestionnairePage(Checked):
         """The replies to store, and whether the person is screened out."""
         fields = {field.name: field for field in self.ask}
         filled = {k: v for k, v in replies.items() if v is not None and str(v).strip()}
-        types = {k: f.takes if f.required else NotRequired[f.takes] for k, f in fields.items()}
-        page = with_config(extra="forbid")(TypedDict("page", types))  # type: ignore[operator]
+        types = {k: _type_of_reply(field) for k, field in fields.items()}
+        needed = {k: t if fields[k].required else NotRequired[t] for k, t in types.items()}
+        page = with_config(extra="forbid")(TypedDict("page", needed))  # type: ignore[operator]
         parse(page, filled, "reply ")
         return filled, any(value in fields[name].screen_out for name, value in filled.items())
 
@@ -282,15 +263,11 @@ class Config(Checked):
         """Refuse what cannot be asked about so few things."""
         shown = self.things + (self.task != "odd")
         if n_items < shown:
-            raise InvalidInput(
-                f"setting things={self.things}: a screen shows {shown} items; there are "
-                f"{n_items}, bring more or show fewer"
-            )
+            why = f"a screen shows {shown} items; there are {n_items}, bring more or show fewer"
+            raise InvalidInput(f"setting things={self.things}: {why}")
         if n_items <= (self.n_components or 0):
-            raise InvalidInput(
-                f"setting n_components={self.n_components}: must be below the number of items, "
-                f"{n_items}"
-            )
+            rule = f"must be below the number of items, {n_items}"
+            raise InvalidInput(f"setting n_components={self.n_components}: {rule}")
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Config:
@@ -319,18 +296,14 @@ def parse_yaml(name: str, text: str) -> Any:
         found = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError,
             RecursionError) as error:  # fmt: skip
-        raise InvalidInput(
-            f"{name}: cannot be read as YAML: {error}; put what is almost a date or a number in "
-            "quotes, and nest brackets less deeply"
-        ) from error
+        remedy = "put what is almost a date or a number in quotes, and nest brackets less deeply"
+        raise InvalidInput(f"{name}: cannot be read as YAML: {error}; {remedy}") from error
     lines: dict[Any, int] = {}
     for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
         line = key.start_mark.line + 1
-        if isinstance(key.value, str) and lines.setdefault(key.value, line) != line:
-            raise InvalidInput(
-                f"{name}, line {line}: {key.value!r} is there twice, first on line "
-                f"{lines[key.value]}; take one out"
-            )
+        if isinstance(key.value, str) and (first := lines.setdefault(key.value, line)) != line:
+            twice = f"{key.value!r} is there twice, first on line {first}; take one out"
+            raise InvalidInput(f"{name}, line {line}: {twice}")
     return found
 
 

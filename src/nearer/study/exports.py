@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -37,15 +38,17 @@ JOIN people p ON p.id = a.person
 LEFT JOIN batches b ON b.id = q.batch LEFT JOIN identities i ON i.person = a.person
 ORDER BY a.id
 """
+_PEOPLE = """
+SELECT p.id, p.pseudonym, p.joined, p.finished IS NOT NULL AS finished, p.excluded, p.withdrawn,
+       coalesce(i.panel, '') AS panel, coalesce(i.external, '') AS external
+FROM persons p LEFT JOIN identities i ON i.person = p.id ORDER BY p.id DESC
+"""
 #: what makes a spreadsheet take a text for a formula, whatever it takes for a separator
 _RUN = re.compile("(^|;)(\\s*)(?=[=+@＝＋＠－-])")
 
 
 def stored_answers(db: sqlite3.Connection) -> pd.DataFrame:
-    """Every stored answer with its question, its screen and its person, also those that are void.
-
-    ``shown`` is in the order of the screen; ``chosen`` is empty where nothing was chosen.
-    """
+    """Every stored answer with its question, screen and person, also those that are void."""
     table = pd.read_sql_query(_ANSWERS, db)
     for name in ("posed", "shown", "chosen"):
         table[name] = pd.Series(
@@ -68,10 +71,8 @@ def export_csv(db: sqlite3.Connection, name: str, *, identities: bool = False) -
     if identities:
         table["who"] = table.external.where(table.external != "", table.person)
     table["kind"] = table.purpose.where(~table.purpose.isin(COUNTED), "main")
-    #: something was chosen, not taken back, by somebody who counts
-    stands = (
-        (table.chosen.map(len) > 0) & ~table.excluded.astype(bool) & ~table.taken_back.astype(bool)
-    )
+    void = table.excluded.astype(bool) | table.taken_back.astype(bool)
+    stands = (table.chosen.map(len) > 0) & ~void
     table["left"], table["right"] = (table.shown.str[k].astype("Int64") for k in (0, 1))
     table["winner"] = table.chosen.str[0].astype("Int64").where(two)
     table["loser"] = (table.left + table.right - table.winner).where(two)
@@ -100,7 +101,7 @@ def _triplets(table: pd.DataFrame) -> str:
 
 def _salmon(table: pd.DataFrame) -> str:
     spots = ["head", "winner", "loser", "left", "right"]
-    found = table[spots].copy()
+    shown = {f"{k}_{what}": table[f"{k}_name"] for what in ("html", "filename") for k in spots}
     start = table.received.min()
     sampler = table.method.where(table.method != "", table.purpose)
     values = {
@@ -110,18 +111,14 @@ def _salmon(table: pd.DataFrame) -> str:
         "time_received": table.received,
         "sampler": sampler.where(table.kind == "main", "Validation"),
         "score": 0,
-        **{
-            f"{spot}_{what}": table[f"{spot}_name"]
-            for what in ("html", "filename")
-            for spot in spots
-        },
+        **shown,
         "time_received_since_start": table.received - start,
         "datetime_received": table.when,
         "start_time": start,
         "puid_num_responses": table.groupby("person").cumcount() + 1,
         "num_responses": range(1, len(table) + 1),
     }
-    return _csv(found.assign(**values))
+    return _csv(table[spots].assign(**values))
 
 
 def _triplettools(table: pd.DataFrame) -> str:
@@ -177,13 +174,11 @@ def replies_csv(db: sqlite3.Connection, *, identities: bool = False) -> str:
            FROM replies r JOIN people p ON p.id = r.person
            LEFT JOIN identities i ON i.person = r.person ORDER BY r.id"""
     )
-    lines = [
-        (external if identities and external else pseudonym, page, name, reply,
-         int(filled["screened_out"]), _time(at))
-        for pseudonym, external, page, at, text in rows
-        for filled in [json.loads(text)]
-        for name, reply in filled["replies"].items()
-    ]  # fmt: skip
+    lines: list[tuple[Any, ...]] = []
+    for pseudonym, external, page, at, text in rows:
+        who, filled = (identities and external) or pseudonym, json.loads(text)
+        ends = (int(filled["screened_out"]), _time(at))
+        lines += [(who, page, name, reply, *ends) for name, reply in filled["replies"].items()]
     columns = ["person", "page", "name", "reply", "screened_out", "received"]
     return _csv(pd.DataFrame(lines, columns=columns, dtype=object))
 
@@ -238,18 +233,9 @@ _FLAGS: dict[str, tuple[Judge, Judge]] = {
 
 
 def people_report(db: sqlite3.Connection) -> list[SimpleNamespace]:
-    """Everybody who joined, newest first: their answers in numbers, None where there is nothing.
-
-    Times are by the browser's clock, `median_elapsed_ms` by the server's. `repeats_by_chance` is
-    how much of what was chosen twice would agree by chance.
-    """
-    people = pd.read_sql_query(
-        "SELECT p.id, p.pseudonym, p.joined, p.finished IS NOT NULL AS finished, p.excluded,"
-        " p.withdrawn, coalesce(i.panel, '') AS panel, coalesce(i.external, '') AS external"
-        " FROM persons p LEFT JOIN identities i ON i.person = p.id ORDER BY p.id DESC",
-        db,
-        dtype={"finished": bool, "excluded": bool, "withdrawn": bool},
-    ).set_index("id", drop=False)
+    """Everybody who joined, newest first: their answers in numbers, None where there is nothing."""
+    people = pd.read_sql_query(_PEOPLE, db).set_index("id", drop=False)
+    people = people.astype({"finished": bool, "excluded": bool, "withdrawn": bool})
     table = stored_answers(db)
     taken_back = table.groupby("id").taken_back.sum()
     table = table[table.taken_back == 0]
@@ -312,37 +298,30 @@ def overview(
     db: sqlite3.Connection, board: dict[str, Any], now: float, people: list[SimpleNamespace]
 ) -> dict[str, Any]:
     """The study in numbers, by the `summary` of its board and its people."""
-    counted, quota = board.pop("answers"), board["quota"]
-    purposes = (
-        "SELECT q.purpose, count(*) FROM standing a JOIN questions q ON q.id = a.question"
-        " GROUP BY q.purpose"
-    )
-    kinds = dict(db.execute(purposes).fetchall())
+    counted, active, quota = board.pop("answers"), board.pop("active"), board["quota"]
+    sql = "SELECT purpose, count(*) FROM standing a JOIN questions q ON q.id = question GROUP BY 1"
+    kinds = dict(db.execute(sql).fetchall())
     stored = sum(kinds.values())
     recent = "SELECT count(*) FROM standing WHERE received > ?"
     (per_hour,) = db.execute(recent, (now - 3600,)).fetchone()
     left = max(quota - counted, 0) if quota else None
     rate = per_hour * counted / max(stored, 1)
+    hours = round(left / rate, 2) if left is not None and rate else None
+    flagged = Counter(name for p in people for name in p.warnings)
     return {
-        **{key: value for key, value in board.items() if key != "active"},
+        **board,
         "answers": {"counted": counted, "all": stored, **kinds},
         "answers_per_hour": per_hour,
-        "remaining": {
-            "answers": left,
-            "hours": round(left / rate, 2) if left is not None and rate else None,
-        },
+        "remaining": {"answers": left, "hours": hours},
         "people": {
             "joined": len(people),
-            "now": board["active"],
+            "now": active,
             "finished": sum(p.finished for p in people),
             "excluded": sum(p.excluded and not p.withdrawn for p in people),
             "withdrawn": sum(p.withdrawn for p in people),
         },
         "flags": {
-            name: {
-                "judged": sum(map(judges, people)),
-                "flagged": sum(name in p.warnings for p in people),
-            }
+            name: {"judged": sum(map(judges, people)), "flagged": flagged[name]}
             for name, (judges, _) in _FLAGS.items()
         },
         "map": latest_map(db, positions=False),

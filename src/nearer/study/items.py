@@ -2,8 +2,7 @@
 
 A file is taken only when its name, its first bytes and, for pictures, a full decoding agree. TIFF,
 which browsers do not show, becomes PNG. A drawing (SVG) is stored as it is, since the headers of
-its reply let it run and fetch nothing (see `nearer.study.app`). Salmon's ``init.yaml`` is that of
-Sievert, Nowak and Rogers (2023). docs/study-settings.md says what columns mean.
+its reply let it run and fetch nothing. Salmon's ``init.yaml`` is that of Sievert et al. (2023).
 """
 
 from __future__ import annotations
@@ -107,10 +106,10 @@ def read_items(source: Path) -> Brought:
     elif suffix in (".yaml", ".yml"):
         return _read_salmon(source)
     else:
-        raise InvalidInput(
-            f"{source}: must be a folder or ZIP of pictures, sound or film, a CSV, "
-            "a text file with one item a line, or Salmon's init.yaml"
+        kinds = (
+            "a folder or ZIP of pictures, sound or film, a CSV, a text file with one item a line"
         )
+        raise InvalidInput(f"{source}: must be {kinds}, or Salmon's init.yaml")
     return Brought(_check_items(items, source), {}, notes)
 
 
@@ -132,10 +131,8 @@ def _read_table(source: Path) -> list[Item]:
         for names in (_FILE_COLUMNS, _TEXT_COLUMNS, _ALT_COLUMNS)
     )
     if not of_file and not of_text:
-        raise InvalidInput(
-            f"{source}: has columns {columns}; one must be called "
-            f"{' or '.join(_TEXT_COLUMNS[:2])} (a text) or {_FILE_COLUMNS[0]} (a file name)"
-        )
+        rule = "one must be called text or label (a text) or file (a file name)"
+        raise InvalidInput(f"{source}: has columns {columns}; {rule}")
     items = []
     for _, row in rows:
         label, alt = row.get(of_text, "").strip(), row.get(of_alt, "")
@@ -152,9 +149,7 @@ def _file_beside(source: Path, name: str) -> Item:
     folder = source.parent.resolve()
     path = (folder / PurePosixPath(name)).resolve()
     if not path.is_file() or folder not in path.parents:
-        raise InvalidInput(
-            f"{source}: names {name!r}, which is not a file beside it; put the file there"
-        )
+        raise InvalidInput(f"{source}: names {name!r}, no file beside it; put the file there")
     return read_files([(path.name, path.read_bytes())])[0]
 
 
@@ -186,11 +181,9 @@ def _read_salmon(path: Path) -> Brought:
     elif isinstance(targets, list):
         items = _check_items([_salmon_target(path, str(target)) for target in targets], path)
     else:
-        raise InvalidInput(
-            f"{path}: targets={targets!r}: must be a list of texts, or the name of a ZIP or "
-            "folder beside it; a ZIP given apart from the file goes to --items, "
-            "and this file to --config"
-        )
+        rule = "must be a list of texts, or the name of a ZIP or folder beside it"
+        remedy = "a ZIP given apart from the file goes to --items, and this file to --config"
+        raise InvalidInput(f"{path}: targets={targets!r}: {rule}; {remedy}")
     read = "targets html d title instructions debrief max_queries skip_button"
     notes = [f"{key}: is not read" for key in sorted(set(stated) - set(read.split()))]
     if {"samplers", "sampling"} & stated.keys():
@@ -245,15 +238,9 @@ def read_zip(content: bytes, name: str) -> tuple[list[Item], list[str]]:
                 if path.is_absolute() or ".." in path.parts or ":" in "".join(path.parts[:1]):
                     raise InvalidInput(f"{name}: the path {inside!r} leaves the archive")
             media, notes = _media_among(infos)
-            return read_files((n, _unpack(archive, n)) for n in media), notes
+            return read_files((n, archive.open(n).read(_MAX_BYTES + 1)) for n in media), notes
     except _DAMAGED as error:
         raise InvalidInput(f"{name}: is no ZIP that can be unpacked: {error}") from error
-
-
-def _unpack(archive: zipfile.ZipFile, name: str) -> bytes:
-    """A member, read no further than a file may be long."""
-    with archive.open(name) as member:
-        return member.read(_MAX_BYTES + 1)
 
 
 def _check_items(items: list[Item], source: Path) -> list[Item]:
@@ -270,19 +257,14 @@ def _take_media(name: str, content: bytes) -> tuple[str, bytes]:
     """The MIME type of a file, and its content as browsers are to get it."""
     suffix = PurePath(name).suffix.lower()
     if suffix not in SUFFIXES:
-        raise InvalidInput(
-            f"{name}: files of type {suffix or 'none'} are not taken; use one of "
-            + ", ".join(SUFFIXES)
-        )
+        taken = ", ".join(SUFFIXES)
+        raise InvalidInput(f"{name}: files of type {suffix or 'none'} are not taken; use {taken}")
     if len(content) > _MAX_BYTES:
-        raise InvalidInput(
-            f"{name}: has more than {_MAX_BYTES} bytes, which is the most; make it smaller"
-        )
+        raise InvalidInput(f"{name}: has more than {_MAX_BYTES} bytes; make it smaller")
     mime = SUFFIXES[suffix]
     if not re.match(_MIME[mime][1], content, re.S):
-        raise InvalidInput(
-            f"{name}: the content is not {mime}; give the file the right name or convert it"
-        )
+        remedy = "give the file the right name or convert it"
+        raise InvalidInput(f"{name}: the content is not {mime}; {remedy}")
     if mime == "image/svg+xml":
         _check_drawing(name, content)
     elif mime == "image/tiff":
@@ -309,9 +291,8 @@ def _check_drawing(name: str, content: bytes) -> None:
     for element in root.iter():
         for key, value in element.attrib.items() if not str(element.tag).endswith("}a") else ():
             if key.rpartition("}")[2] == "href" and not value.strip().startswith(("#", "data:")):
-                raise InvalidInput(
-                    f"{name}: shows {value[:60]!r}, which is not part of the file; embed it"
-                )
+                outside = f"shows {value[:60]!r}, which is not part of the file"
+                raise InvalidInput(f"{name}: {outside}; embed it")
 
 
 def _as_png(name: str, content: bytes) -> bytes:
@@ -323,9 +304,8 @@ def _as_png(name: str, content: bytes) -> bytes:
         if turned.mode.startswith("I;16"):
             turned = turned.convert("I").point(lambda value: value / 256).convert("L")
         elif turned.mode in ("I", "F"):
-            raise InvalidInput(
-                f"{name}: has values of mode {turned.mode}, whose range is not known; save as PNG"
-            )
+            why = f"has values of mode {turned.mode}, whose range is not known"
+            raise InvalidInput(f"{name}: {why}; save as PNG")
         elif turned.mode not in ("1", "L", "LA", "P", "RGB", "RGBA"):
             turned, profile = turned.convert("RGB"), None
         out = io.BytesIO()
@@ -338,10 +318,8 @@ def _opened(name: str, content: bytes) -> Iterator[Image.Image]:
     try:
         with Image.open(io.BytesIO(content)) as image:
             if image.width * image.height > (most := Image.MAX_IMAGE_PIXELS or math.inf):
-                raise InvalidInput(
-                    f"{name}: is {image.width} x {image.height} pixels; at most {most} in all are "
-                    "taken, make it smaller"
-                )
+                size = f"is {image.width} x {image.height} pixels"
+                raise InvalidInput(f"{name}: {size}; at most {most} are taken, make it smaller")
             yield image
     except InvalidInput:
         raise
@@ -357,10 +335,8 @@ def _finder(path: Path, names: Sequence[str]) -> Callable[..., int]:
 
     def find(text: str, where: str = "") -> int:
         if text not in numbers:
-            raise InvalidInput(
-                f"{path}:{where} names {text!r}; must be an item's name, or a number from 0 to "
-                f"{len(names) - 1}"
-            )
+            rule = f"must be an item's name, or a number from 0 to {len(names) - 1}"
+            raise InvalidInput(f"{path}:{where} names {text!r}; {rule}")
         return numbers[text]
 
     return find

@@ -1,8 +1,7 @@
 """What a participant's page calls, and what it gets back: stage, questions in hand, code.
 
 A person is known by a token that the page keeps and sends with every call; cookies are not used,
-so no other site can act in a person's name. Answers can be sent one at a time or several at once
-after a pause without network, and sending one again changes nothing.
+so no other site can act in a person's name. Sending an answer again changes nothing.
 """
 
 from __future__ import annotations
@@ -41,12 +40,8 @@ class Join(Checked):
     """Agreeing to take part."""
 
     consent_version: Short
-    parameters: dict[Short, Text] = Field(
-        default_factory=dict, max_length=100, description="the query string of the link"
-    )
-    browser: Short = Field(
-        default="", description="a random word that this browser keeps; who has it is the person"
-    )
+    parameters: dict[Short, Text] = Field({}, max_length=100, description="the link's query string")
+    browser: Short = Field("", description="a word of this browser; who has it is the person")
 
 
 class Answer(Checked):
@@ -56,7 +51,7 @@ class Answer(Checked):
     choice: Literal["left", "right", "chosen", "undecided", "skip"]
     response_ms: float | None = Field(default=None, ge=0, le=1e9, allow_inf_nan=False)
     chosen: list[Number] | None = Field(
-        default=None, max_length=100, description="with choice=chosen: ids of things, best first"
+        None, max_length=100, description="ids of things, best first"
     )
     instead: bool = Field(default=False, description="in place of my last answer, to `last`")
 
@@ -81,15 +76,13 @@ def about(study: Here) -> JSONResponse:
     keys = ["title", "question", "instructions", "consent", "consent_version", "contact", "debrief"]
     keys += ["questions", "can_skip", "can_be_undecided", "must_play", "surround", "lab", "task"]
     long = ("consent", "instructions", "debrief", "screen_out")
-    return JSONResponse(
-        {
-            **{key: getattr(config, key) for key in keys},
-            "html": {key: to_html(getattr(config, key)) for key in long},
-            "open": study.facts.state == "running" and not study.facts.full,
-            "panels": {name: parameter for name, (parameter, _) in PANELS.items()},
-            "practice": _practice(study.tokens, config),
-        }
-    )
+    texts = {
+        "html": {key: to_html(getattr(config, key)) for key in long},
+        "open": study.facts.state == "running" and not study.facts.full,
+        "panels": {name: parameter for name, (parameter, _) in PANELS.items()},
+        "practice": _practice(study.tokens, config),
+    }
+    return JSONResponse({key: getattr(config, key) for key in keys} | texts)
 
 
 @router.post("/join")
@@ -106,13 +99,9 @@ async def join(request: Request, study: Here, body: Join) -> JSONResponse:
             raise Refusal(403, "this personal link is not valid; ask for another one")
 
     def change(ledger: Ledger) -> dict[str, Any]:
-        person = actions.join(
-            ledger,
-            consent=body.consent_version,
-            identity=identity,
-            browser=body.browser,
-            proved=None if proved is None else int(proved),
-        )
+        same = None if proved is None else int(proved)
+        agreed = {"consent": body.consent_version, "browser": body.browser}
+        person = actions.join(ledger, identity=identity, proved=same, **agreed)
         standing = _standing(study, ledger, person)
         standing["token"] = study.signer.sign("person", str(person))
         if ledger.board.config.returning == "link":
@@ -183,16 +172,9 @@ async def answer(
         each = actions.elapsed(ledger, me, [one.lease for one in answers])
         for one in answers:
             try:
-                actions.answer(
-                    ledger,
-                    me,
-                    one.lease,
-                    one.choice,
-                    one.response_ms,
-                    chosen=tuple(item.get(number, -1) for number in one.chosen or ()),
-                    instead=one.instead,
-                    elapsed_ms=each,
-                )
+                said: dict[str, Any] = {"response_ms": one.response_ms, "instead": one.instead}
+                said["chosen"] = tuple(item.get(number, -1) for number in one.chosen or ())
+                actions.answer(ledger, me, one.lease, one.choice, elapsed_ms=each, **said)
                 stored.append(one.lease)
             except Refusal as refusal:
                 if len(answers) == 1 or refusal.status == 429:  # too fast, all of them alike
@@ -212,9 +194,8 @@ async def withdraw(study: Here, me: Me) -> dict[str, int]:
 def _standing(study: Study, ledger: Ledger, number: int) -> dict[str, Any]:
     """Where a person stands. Runs in the writer's thread, after what was just stored."""
     board, tokens = ledger.board, study.tokens
-    trials: list[Trial] = []
-    if actions.stage(ledger, number)[0] == "trials":
-        trials = actions.hand_out(ledger, number)
+    asked = actions.stage(ledger, number)[0] == "trials"
+    trials = actions.hand_out(ledger, number) if asked else []
     stage, due = actions.stage(ledger, number)  # nothing may have been left to ask
     person = board.people[number]
     ended = stage in ("finished", "screened")
@@ -237,21 +218,13 @@ def _standing(study: Study, ledger: Ledger, number: int) -> dict[str, Any]:
 
 
 def _shown(tokens: ItemTokens, trial: Trial) -> dict[str, Any]:
-    return {
-        "lease": trial.lease,
-        "number": trial.number,
-        "task": trial.task,
-        "head": None if trial.query is None else tokens.queries[trial.query],
-        "shown": [tokens.choices[i] for i in trial.shown],
-        "choose": trial.choose,
-    }
+    head = None if trial.query is None else tokens.queries[trial.query]
+    seen = {"head": head, "shown": [tokens.choices[i] for i in trial.shown]}
+    return seen | {key: getattr(trial, key) for key in ("lease", "number", "task", "choose")}
 
 
 def _practice(tokens: ItemTokens, config: Config) -> list[dict[str, Any]]:
-    """Questions of the study's task with a plain answer.
-
-    One of the choices is the head itself; where there is no head, all but one are the same thing.
-    """
+    """Questions with a plain answer: one choice is the head, or all but one are the same thing."""
     n, m, odd = len(tokens.items), config.things, config.task == "odd"
     if n < m + (not odd):  # too few to ask anything
         return []

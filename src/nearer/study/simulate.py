@@ -1,12 +1,8 @@
 """A study tried out on simulated people, to say how many answers it will take.
 
-People who have positions of the objects in mind join, take the questions they are handed, think,
-err, and some of them leave. The study is the real one, its checks, its choice of questions and its
-map included; only the web is left out, and the time is simulated.
-
-A simulated person is the library's `PsychometricOracle`: near ties are guessed, plain cases are
-not. Its scale is set so that the wanted share of answers to all comparisons of two differs from the
-truth; on larger screens the same person chooses one thing after the other.
+The study is the real one; only the web is left out, and the time is simulated. A simulated person
+is the library's `PsychometricOracle`, whose scale is set so that the wanted share of answers to all
+comparisons of two differs from the truth; on larger screens it chooses one thing after the other.
 """
 
 from __future__ import annotations
@@ -184,16 +180,7 @@ def plan(
             row["people"] = math.ceil(screens / config.questions)
             row["truth"] = triplet_accuracy(truth, np.array(drawn["positions"]))
             curve.append({**row, "holdout": drawn["accuracy"]})
-    return {
-        "n_objects": n,
-        "method": config.method,
-        "task": str(config.as_task),
-        "error": error,
-        "stored": simulation.answers,
-        "counted": counted,
-        "people": simulation.people,
-        "dropped_out": simulation.left,
-        "seconds": simulation.now,
-        "seconds_an_answer": think,
-        "curve": curve,
-    }
+    asked = {"n_objects": n, "method": config.method, "task": str(config.as_task), "error": error}
+    figures = {"stored": simulation.answers, "counted": counted, "people": simulation.people}
+    times = {"seconds": simulation.now, "seconds_an_answer": think}
+    return {**asked, **figures, "dropped_out": simulation.left, **times, "curve": curve}

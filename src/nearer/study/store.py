@@ -1,16 +1,10 @@
 """The study's file: SQLite with one writer and group commit.
 
-Everything that changes the file is a function handed to one thread. That thread takes all functions
-that are waiting, runs them in one transaction, syncs the disk once, and only then tells each
-caller. So an acknowledged answer is on the disk, and the cost of the sync is shared.
-
-A function that turns a request down raises `Refusal` or `InvalidInput` before it has touched
-anything. The board, which is the state in memory, belongs to the writer's thread, and is built
-again from the file whenever a group was rolled back, or another process changed the file.
-
-What was erased is overwritten in the file at once (``secure_delete``), but older pages stay in the
-write-ahead log until it is emptied. So after an erasure the writer empties it, as soon as nobody
-reads an older state.
+Everything that changes the file is a function handed to one thread, which runs all that wait in one
+transaction, syncs the disk once, and only then tells each caller. A function that turns a request
+down raises `Refusal` or `InvalidInput` before it has touched anything. The board, the state in
+memory, belongs to that thread. What was erased is overwritten in the file at once
+(``secure_delete``), and in the write-ahead log as soon as nobody reads an older state.
 """
 
 from __future__ import annotations
@@ -89,15 +83,13 @@ def latest_map(db: sqlite3.Connection, *, positions: bool = True) -> dict[str, A
     if not rows:
         return None
     history = [dict(zip(names, row, strict=True)) for row in rows]
-    found: dict[str, Any] = {**history[-1], "accuracy_interval": None}
-    if found["n_holdout"]:
-        found["accuracy_interval"] = share_interval(found["accuracy"], found["n_holdout"])
+    newest: dict[str, Any] = {**history[-1], "accuracy_interval": None}
+    if newest["n_holdout"]:
+        newest["accuracy_interval"] = share_interval(newest["accuracy"], newest["n_holdout"])
     if positions:
-        newest = "SELECT positions FROM maps ORDER BY id DESC LIMIT 1"
-        found["positions"] = json.loads(db.execute(newest).fetchone()[0])
-        shown = ("n_triplets", "accuracy", "n_holdout", "dimension")
-        found["history"] = [{name: row[name] for name in shown} for row in history]
-    return found
+        sql = "SELECT positions FROM maps ORDER BY id DESC LIMIT 1"
+        newest |= {"positions": json.loads(db.execute(sql).fetchone()[0]), "history": history}
+    return newest
 
 
 def new_study(
@@ -111,12 +103,8 @@ def new_study(
             f"position={late[0]} of an own question: a person answers {config.questions} "
             "questions; raise `questions` or choose an earlier one"
         )
-    header = {
-        "format": FORMAT,
-        "version": nearer.__version__,
-        "study": secrets.token_hex(8),
-        "config": config.model_dump_json(),
-    }
+    header = {"format": FORMAT, "version": nearer.__version__, "study": secrets.token_hex(8)}
+    header["config"] = config.model_dump_json()
     with _drafted(Path(path)) as draft, closing(sqlite3.connect(draft, isolation_level=None)) as db:
         db.execute("PRAGMA journal_mode = WAL")
         db.executescript((files("nearer.study") / "schema.sql").read_text(encoding="utf-8"))
@@ -192,11 +180,7 @@ class Facts:
 
 
 class Store:
-    """An open study file with its writer.
-
-    `clock` gives seconds since the epoch; sides, hold-out questions and catch trials are drawn from
-    `rng`; a study that is only simulated need not be `durable`, that is wait for the disk.
-    """
+    """An open study file with its writer; a simulated one is not `durable`: it awaits no disk."""
 
     facts: Facts
     _board: Board
@@ -275,11 +259,7 @@ class Store:
                 self._scrub()
 
     def _commit(self, group: list[Waiting]) -> None:
-        """Make a group of changes in one transaction, then tell every caller.
-
-        Where one of them has a fault, each is made again in a transaction of its own, so that the
-        others lose nothing by it.
-        """
+        """Make a group of changes in one transaction, then tell every caller."""
         settled: list[tuple[Callable[[Any], None], Any]] = []
         try:
             self._db.execute("BEGIN IMMEDIATE")
@@ -303,7 +283,7 @@ class Store:
             settle(result)
 
     def _give_up(self, group: list[Waiting], error: Exception) -> None:
-        """Roll a group back: nothing of it was made."""
+        """Roll a group back; where one has a fault, each is made again in its own transaction."""
         self._version = None
         if self._db.in_transaction:
             self._db.execute("ROLLBACK")
@@ -381,8 +361,7 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
 def serving(path: Path) -> Iterator[None]:
     """Hold the right to serve a study; a second server of the same file is refused.
 
-    The file itself is locked, so that another name of it is no way round. Nothing else may open
-    and close the file meanwhile but SQLite, whose own locks would end with that.
+    The file itself is locked, so that another name of it is no way round.
     """
     connect(path, read_only=True).close()
     try:

@@ -7,7 +7,6 @@ import json
 import secrets
 import tempfile
 import threading
-from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -21,26 +20,21 @@ from nearer.errors import InvalidInput
 from nearer.study.auth import Guesses, Rate, Signer, network_of
 from nearer.study.board import Refusal, StoreTrouble
 from nearer.study.conductor import Conductor
-from nearer.study.store import Change, Facts, Store, connect, read_header
+from nearer.study.store import Change, Facts, Store, read_header
 from nearer.study.words import read_words
 
 T = TypeVar("T")
-_PIECE = 1024 * 1024  # bytes of a file that are copied at a time
 
 
 class Study:
-    """A study that is being served, with the processes that choose and draw if there is `work`.
-
-    With `new_login` there is a set-up link although an account exists, for a forgotten password.
-    `prefix` is the path below which it is served, as /flowers.
-    """
+    """A study that is being served, with the processes that choose and draw if there is `work`."""
 
     def __init__(
         self, path: Path, *, work: bool = True, new_login: bool = False, prefix: str = ""
     ) -> None:
         self.store = Store(path)
         self.conductor = Conductor(self.store) if work else None
-        self.media = Media(path)
+        self.media = Media(self.store)
         self.joins = Rate(300)
         self.prefix = prefix
         db = self.store.reader()
@@ -95,13 +89,12 @@ Here = Annotated[Study, Depends(current)]
 class Media:
     """The files of a study on their way to people.
 
-    A file inside SQLite can be read in pieces only while a read transaction is open, and a slow
-    reader would keep the log from being emptied. So each file is copied once into a folder that is
-    gone with the server.
+    A slow reader of the study's file would keep its log from being emptied, so each is copied once
+    into a folder that is gone with the server.
     """
 
-    def __init__(self, study: Path) -> None:
-        self._study = study
+    def __init__(self, store: Store) -> None:
+        self._store = store
         self._lock = threading.Lock()
         self._folder = tempfile.TemporaryDirectory(prefix="nearer-media-")
         self._mime: dict[str, str] = {}
@@ -111,17 +104,11 @@ class Media:
         path = Path(self._folder.name) / sha
         with self._lock:
             if sha not in self._mime:
-                with closing(connect(self._study, read_only=True)) as db:
-                    sql = "SELECT rowid, mime FROM media WHERE sha = ?"
-                    row = db.execute(sql, (sha,)).fetchone()
-                    if row is None:
-                        return None
-                    with (
-                        db.blobopen("media", "bytes", row[0], readonly=True) as blob,
-                        path.open("wb") as out,
-                    ):
-                        while piece := blob.read(_PIECE):
-                            out.write(piece)
+                sql = "SELECT bytes, mime FROM media WHERE sha = ?"
+                row = self._store.reader().execute(sql, (sha,)).fetchone()
+                if row is None:
+                    return None
+                path.write_bytes(row[0])
                 self._mime[sha] = row[1]
         return path, self._mime[sha]
 
@@ -133,10 +120,9 @@ class Media:
 class ItemTokens:
     """How an item looks from outside: under one number as the query, under another as a choice.
 
-    In a catch trial one of the choices is the query itself. If it carried the same number or the
-    same address, a program could tell a catch trial without looking. So every item has two tokens,
-    each with a number and a media address of its own that only this study can connect. With `names`
-    people may know what the items are called.
+    In a catch trial one of the choices is the query itself, so that a program could tell it without
+    looking. So every item has two tokens, each with a number and a media address of its own that
+    only this study can connect.
     """
 
     def __init__(

@@ -2,11 +2,6 @@
 
 Every text that arrives, in a request, a settings file or a table, is one of the types below: valid
 Unicode, without control characters, of bounded length. Nothing behind them needs to check again.
-
-A researcher's texts are Markdown; HTML in them is shown as it is written, links open beside the
-study, and go to web and mail addresses only.
-
-The words of a language are one file, ``pages/words/en.yaml``; a study can replace any of them.
 """
 
 from __future__ import annotations
@@ -139,7 +134,7 @@ def _open_beside(renderer: Any, tokens: Any, i: int, options: Any, env: Any) -> 
     return str(renderer.renderToken(tokens, i, options, env))
 
 
-_WORDS = files("nearer.study") / "pages" / "words"
+_WORDS = files("nearer.study") / "pages" / "words"  # a file for each language
 #: what a study says in its own words, and a language for a study that does not
 _TEXTS = ("title", "question", "instructions", "consent", "debrief")
 #: task: the words that ask it, and those that explain it
@@ -167,10 +162,10 @@ def read_words(language: str, own: Mapping[str, Any]) -> dict[str, str]:
     """The words of a language with a study's own in their place; `language` is among them."""
     english = _read("en")
     if not re.fullmatch("[a-z]{2,3}(-[A-Za-z0-9]{1,8})*", language):
-        raise InvalidInput(
-            f"language={language!r}: must be a language tag like en, de or pt-BR; screen readers "
-            "choose their voice by it"
+        rule = (
+            "must be a language tag like en, de or pt-BR; screen readers choose their voice by it"
         )
+        raise InvalidInput(f"language={language!r}: {rule}")
     for key, text in own.items():
         if key not in english:
             raise InvalidInput(f"words: {unknown(key, english)}")
@@ -179,10 +174,10 @@ def read_words(language: str, own: Mapping[str, Any]) -> dict[str, str]:
             raise InvalidInput(f"words: {key}={text!r}: must hold {wanted or 'nothing in braces'}")
     missing = [key for key in english if key not in own]
     if language not in shipped() and missing:
-        raise InvalidInput(
-            f"language={language!r}: is not shipped ({', '.join(shipped())} are); bring all of "
-            f"its words: {len(missing)} are missing, among them {', '.join(missing[:3])}"
-        )
+        why = f"language={language!r}: is not shipped ({', '.join(shipped())} are)"
+        named = ", ".join(missing[:3])
+        remedy = f"bring all of its words: {len(missing)} are missing, among them {named}"
+        raise InvalidInput(f"{why}; {remedy}")
     found = {**(_read(language) if language in shipped() else {}), **own, "language": language}
     if found["direction"] not in ("ltr", "rtl"):
         raise InvalidInput(f"words: direction={found['direction']!r}: must be ltr or rtl")
@@ -197,7 +192,7 @@ def default_texts(language: str, own: Mapping[str, Any], task: str, choose: int)
         question = "ask_closest"
     asked = {"question": words[question], "instructions": words[instructions]}
     filled = {name: text.replace("{k}", str(choose)) for name, text in asked.items()}
-    return {**{name: words[name] for name in _TEXTS}, **filled}
+    return {name: words[name] for name in _TEXTS} | filled
 
 
 def _filled(key: str, text: str) -> set[str]:

@@ -4,9 +4,8 @@
 writes one reply a line. It reads the log through a read-only connection and never writes: what it
 found goes back to the server. When its input ends, it ends.
 
-While a study runs, the hold-out questions, which no method chose and no fit saw, say how often the
-map predicts what people answer. At the end nothing is held back: the map is fitted to answers of
-every kind, and the held-out folds of the fit say how well it predicts.
+While a study runs, hold-out questions say how often the map predicts what people answer. At the end
+the map is fitted to answers of every kind, and the held-out folds of the fit say that.
 """
 
 from __future__ import annotations
@@ -69,10 +68,7 @@ def collected(
     person: int | None = None,
     names: Sequence[str] | None = None,
 ) -> Collected:
-    """Answers with who gave them and why they were asked for, excluded people left out.
-
-    "Can't decide" is an answer, too: what was shown is about a tie. A skipped question is none.
-    """
+    """Answers, excluded people left out; "can't decide" is one, too, a skipped question none."""
     rows = db.execute(
         """SELECT q.task, q.query, q.shown, a.chosen, q.choose, a.person, coalesce(q.odds, 1.0)
            FROM standing a JOIN questions q ON q.id = a.question
@@ -81,22 +77,15 @@ def collected(
            AND a.person NOT IN (SELECT person FROM excluded) ORDER BY a.id""",
         (json.dumps(list(purposes)), person),
     ).fetchall()
-    answers = as_trials(
-        [
-            (task, query, decode(shown), chosen and decode(chosen), choose, who)
-            for task, query, shown, chosen, choose, who, _ in rows
-        ]
-    ).with_fields(names=None if names is None else tuple(names))
+    decoded = [(*row[:2], decode(row[2]), row[3] and decode(row[3]), *row[4:6]) for row in rows]
+    answers = as_trials(decoded).with_fields(names=None if names is None else tuple(names))
     odds = np.array([row[-1] for row in rows]) if answers.are_comparisons else None
     newest = "SELECT coalesce(max(id), 0) FROM answers"
     return Collected(answers, odds, db.execute(newest).fetchone()[0])
 
 
 def as_trials(rows: Sequence[tuple[Any, ...]]) -> Trials:
-    """Answers (task, query, shown, chosen, wanted, person) as one container.
-
-    Odd ones out among others have no other form than triplets, which say nothing of ties.
-    """
+    """Answers (task, query, shown, chosen, wanted, person) as one container."""
     if not rows:
         return Trials.from_triplets(np.empty((0, 3)), people=np.empty(0, dtype=np.int64))
     tasks, query, shown, chosen, wanted, people = map(list, zip(*rows, strict=True))
@@ -107,7 +96,7 @@ def as_trials(rows: Sequence[tuple[Any, ...]]) -> Trials:
     if "odd" not in kinds:
         ranked = "rank" in kinds
         return Trials.near(query, shown, chosen, ranked=ranked, wanted=wanted, people=people)
-    parts = []
+    parts = []  # of several tasks there are only triplets, which say nothing of ties
     for odd_ones in (True, False):
         part = as_trials([row for row in rows if (row[0] == "odd") == odd_ones])
         near, trial = part.triplets()
@@ -124,10 +113,7 @@ def triplets(db: sqlite3.Connection, purposes: Sequence[str] = COUNTED) -> NDArr
 def asked_facts(
     db: sqlite3.Connection, person: int | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The questions that a method must not choose again, its own and everybody else's; their odds.
-
-    Odds are nan where a question was not chosen, or nobody knows how.
-    """
+    """Questions that a method must not choose again, and their odds; nan: drawn, or not known."""
     rows = db.execute(
         """SELECT query, json_extract(shown, '$[0]'), json_extract(shown, '$[1]'), odds
            FROM questions WHERE task = 'two'
@@ -144,14 +130,9 @@ def fit_map(
     """The fit of answers, its dimension estimated where it is None; None: too few answers."""
     if collected.decided < FEWEST:
         return None
-    return nearer.fit(
-        collected.answers,
-        n_objects=n_objects,
-        n_components=n_components or "auto",
-        odds=collected.odds,
-        method="noisy",
-        random_state=seed,
-    )
+    d, odds = n_components or "auto", collected.odds
+    how: dict[str, Any] = {"n_objects": n_objects, "n_components": d, "odds": odds}
+    return nearer.fit(collected.answers, method="noisy", random_state=seed, **how)
 
 
 def draw_map(
@@ -162,10 +143,7 @@ def draw_map(
     seed: int = 0,
     holdout: NDArray[np.int64] | None = None,
 ) -> dict[str, Any] | None:
-    """What the dashboard shows; None while there are too few answers.
-
-    `holdout` are triplets to judge the map by; where it is None the folds of the fit judge it.
-    """
+    """What the dashboard shows; None while there are too few answers."""
     began = time.perf_counter()
     with warnings.catch_warnings():  # the accuracy is shown; that it begins at chance is no news
         warnings.simplefilter("ignore", AnswersWarning)
@@ -178,7 +156,7 @@ def draw_map(
 def map_figures(
     found: Embedding, collected: Collected, holdout: NDArray[np.int64] | None = None
 ) -> dict[str, Any]:
-    """The positions, strongest direction first, and how good they are."""
+    """The positions, strongest direction first; `holdout`, or the fit's folds, judge them."""
     X, d = principal_axes(found.positions, found.dimension), found.dimension
     more = sum(one.get("probability", 0.0) for k, one in found.evidence.items() if k > d)
     if holdout is not None:
@@ -218,11 +196,7 @@ class Choosing:
         *,
         weights: NDArray[np.float64] | None = None,
     ) -> tuple[Questions, NDArray[np.float64] | None]:
-        """Up to so many questions that are not among those asked, and with what odds.
-
-        `odds` says how much likelier than at random each of the questions so far was; nan: it was
-        not chosen. A near tie among the answers is two triplets of weight one half each.
-        """
+        """Up to so many questions that are not among those asked, and with what odds."""
         known = np.unique(pack(asked)[0])
 
         def askable(questions: Questions) -> Answers:
@@ -258,10 +232,7 @@ class Worker:
 
     @contextlib.contextmanager
     def _moment(self) -> Iterator[tuple[Config, int]]:
-        """Read one consistent state of the file; the settings, and how many items there are.
-
-        It ends when all is read: while it lasts, what was erased stays in the write-ahead log.
-        """
+        """Read one consistent state of the file; the settings, and how many items there are."""
         self._db.execute("BEGIN")
         try:
             yield read_config(self._db), self._count("items")
