@@ -77,7 +77,10 @@ def test_batches_go_out_and_come_back_until_the_map_is_there(objects, tmp_path):
         if rounds == 0:  # half of them come later, one says nothing that can be read
             lines[0]["response"]["body"] = {"choices": []}
             lines = lines[: len(lines) // 2]
-        replies.write_text("\n".join(map(json.dumps, lines)))
+        for line in lines:  # JSON lines end at a line feed alone
+            line["request_id"] = "\u2028"
+        texts = (json.dumps(line, ensure_ascii=False) for line in lines)
+        replies.write_text("\n".join(texts), encoding="utf-8")
         told = nearer_judge("import", objects, replies, "--out", out, *call)
         assert told.exit_code == 0, told.output
         rounds += 1
@@ -108,6 +111,7 @@ def test_people_and_models_do_not_share_a_journal(objects, tmp_path):
     [
         ("no json\n", "line 1: is no reply"),
         ('{"custom_id": 7, "response": {}}\n', "line 1: is no reply"),
+        ('{"custom_id": "0-1-2", "response": [1]}\n', "line 1: is no reply"),
         ('{"custom_id": "0-1-2", "body": {}}\n', "line 1: is no reply"),  # a request, no answer
     ],
 )

@@ -273,6 +273,8 @@ def test_files_that_are_no_journals_are_named_and_left_alone(tmp_path):
         nearer.load_journal(other)
     with pytest.raises(InvalidInput, match="no such journal"):
         nearer.load_journal(tmp_path / "none.db")
+    with pytest.raises(InvalidInput, match="5: is no path"):
+        nearer.load_journal(5)
     with pytest.raises(JournalError, match="the folder must exist"):
         nearer.embed(EXACT, 24, journal=tmp_path / "none" / "a.db", progress=False)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["notes.txt", "other.db"]

@@ -15,7 +15,7 @@ import pytest
 
 import nearer
 from examples.stub_server import StubServer
-from nearer.asking.protocol import OptionOrder
+from nearer.asking.protocol import OptionOrder, PricedAnswers
 from nearer.errors import InvalidInput, JudgeError, OracleError
 from nearer.judges import ChatJudge, Inbox, Panel, from_similarity
 from nearer.judges.chat import read_letters
@@ -76,6 +76,15 @@ def test_replies_to_several_questions_are_read_line_by_line():
     assert read_letters("1: A\n1: B\n3: B", 3) == [None, None, "B"]
     assert read_letters("A\nB\nA", 3) == [None, None, None]
     assert read_letters('{"1": "A", "2": "Option B"}', 3) == ["A", "B", None]
+
+
+@pytest.mark.parametrize(
+    "reply", ["<think>" * 100_000, "1: " + "?" * 500_000 + "x", "1" * 5000 + ": A"]
+)
+def test_replies_made_to_be_slow_to_read_are_unread_at_once(reply):
+    begun = time.process_time()
+    assert read_letters(reply, 2) == [None, None]
+    assert time.process_time() - begun < 1
 
 
 def test_each_object_is_shown_first_about_half_of_the_time():
@@ -369,7 +378,12 @@ def test_many_are_in_flight():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"endpoint": "example.org"}, "must begin with http"),
+        ({"endpoint": "example.org"}, "begins with http"),
+        ({"endpoint": "http://host:99999"}, "begins with http"),
+        ({"endpoint": "http://["}, "begins with http"),
+        ({"endpoint": 5}, "begins with http"),
+        ({"price": 5}, "price=5: must be two numbers"),
+        ({"pause": math.nan}, "pause=nan"),
         ({"together": 0}, "together=0"),
         ({"together": 3, "grades": True}, "choose one of them"),
         ({"attempts": 0}, "attempts=0"),
@@ -421,6 +435,15 @@ def test_a_question_that_comes_again_goes_to_somebody_else():
     with pytest.warns(nearer.errors.AnswersWarning):
         nearer.run(nearer.rank_objects(0, 3, random_state=0), panel, objects=["x", "y", "z"])
     assert sorted(name for name, _ in asked) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("cost", [math.nan, -1.0])
+def test_a_cost_that_is_none_is_refused_in_a_panel(cost):
+    async def paid(questions):
+        return PricedAnswers([True] * len(questions), cost=cost)
+
+    with pytest.raises(InvalidInput, match=f"cost={cost}"):
+        asyncio.run(Panel([paid])([("a", "b", "c")]))
 
 
 def test_a_panel_must_have_somebody():
@@ -525,6 +548,11 @@ def test_a_file_of_answers_grows(tmp_path):
         back.write_bytes(line + b"\n")
         with pytest.raises(InvalidInput, match=r"answers\.jsonl: the line .* is no JSON object"):
             nearer.embed(Inbox(out, back), WORDS, **call)
+    back.write_text("".join(f'{{"id": {i}, "answer": 1{"0" * 400}}}\n' for i in range(100)))
+    with pytest.raises(OracleError, match="an answer is inf"):
+        nearer.embed(Inbox(out, back), WORDS, **call)
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        Inbox(out, tmp_path)
     out.write_text('{"id": 1}\n')
     with pytest.raises(InvalidInput, match=r"questions\.jsonl: the line .* is no JSON object"):
         Inbox(out, back)

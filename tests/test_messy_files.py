@@ -80,6 +80,7 @@ REFUSED = {
         table(rows=[*ROWS, ("ape", "left", "left", "bee"), ("left", "right", "right", "left")]),
         "line 5: has 4 fields where line 1 has 3; every row needs the same columns",
     ),
+    "a wide field": ("a" * 200_000 + "\n" + table(), "larger than field limit"),
     "slashes": (table("/"), "columns 1 without a known header make no answer"),
     "number": (
         table(rows=[*ROWS, ("3", "ape", "bee")]),

@@ -30,7 +30,7 @@ import numpy as np
 
 from nearer.asking.protocol import as_answers
 from nearer.errors import InvalidInput, JournalError
-from nearer.files import lock_file
+from nearer.files import as_path, lock_file
 from nearer.questions import Floats, Objects, Questions, Said, answered, unsure_rows, weighted
 from nearer.trials import Trials, Triplets
 
@@ -81,7 +81,7 @@ class Journal:
     """The answers of one run, in a file that is made if there is none."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        self.path = as_path(path)
         self._name = str(path)
         self.header: dict[str, Any] = {}
         self.spent, self.calls, self._length = 0.0, 0, 0
@@ -328,7 +328,7 @@ def load_journal(path: str | os.PathLike[str]) -> Triplets:
     >>> len(answers) == found.n_comparisons, answers.n_objects
     (True, 20)
     """
-    file = Path(path)
+    file = as_path(path)
     with closing(_connect(file)) as db:
         header = _header(str(file), db)
         rows, weights, people = _votes(_stored(str(file), db))

@@ -153,19 +153,19 @@ def _replies(path: Path, questions: Any) -> dict[tuple[int, ...], Any]:
 
     answers: dict[tuple[int, ...], Any] = {}
     are_open = {(head, *sorted(pair)) for head, *pair in questions.tolist()}
-    for line_number, line in enumerate(decoded(read_bytes(path), path).splitlines(), 1):
+    for line_number, line in enumerate(decoded(read_bytes(path), path).split("\n"), 1):
         if not line.strip():
             continue
         try:
             reply = json.loads(line)
-            response = reply["response"]  # a request has none
+            body = (reply["response"] or {}).get("body")  # a request has no response
             head, *pair = map(int, reply["custom_id"].split("-"))
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise InvalidInput(
                 f"{path}, line {line_number}: is no reply to an exported question; give the file "
                 "that the endpoint wrote, JSON lines with custom_id and response"
             ) from None
         if (head, *sorted(pair)) in are_open:
-            (first,) = first_options((response or {}).get("body"), 1)
+            (first,) = first_options(body, 1)
             answers[head, *pair] = None if first is None else float(first)
     return answers

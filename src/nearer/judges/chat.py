@@ -45,8 +45,9 @@ _LETTER = re.compile(r"[\s\"'(*`]*([AB?])[\s\"')*`.]*", re.IGNORECASE)
 _WORDED = re.compile(
     r".*\b(?:answer|option|choice|letter)\b\W*(?:is\W+)?(?:option\W+)?([AB])\W*", re.IGNORECASE
 )
-_LINE = re.compile(r"\W*(?:question\s*)?(\d+)\s*[:.)]\W*?(?:option\W+)?([AB?])\W*", re.IGNORECASE)
-_THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
+_LINE = re.compile(
+    r"\W*(?:question\s*)?(\d{1,9})\s*[:.)][^\w?]*(?:option[^\w?]+)?([AB?])\W*", re.IGNORECASE
+)
 
 
 @dataclass
@@ -160,8 +161,7 @@ class ChatJudge:
         options: dict[str, Any] | None = None,
         random_state: int = 0,
     ) -> None:
-        if urlsplit(endpoint).scheme not in ("http", "https"):
-            raise InvalidInput(f"endpoint={endpoint!r}: must begin with http:// or https://")
+        self._where = _server_of(endpoint)
         self.model: str = model
         self.question: str = check_question(question)
         self.system: str = system
@@ -179,9 +179,12 @@ class ChatJudge:
                 "another variable with key=, or key=None where the endpoint needs none"
             )
         self._endpoint, self._grades = endpoint.rstrip("/"), grades
+        if not isinstance(price, tuple | list) or len(price) != 2:
+            raise InvalidInput(f"price={price!r}: must be two numbers, for tokens in and out")
         self._price = tuple(checks.not_negative("price", each) for each in price)
         self._timeout = checks.positive("timeout", timeout)
-        self._attempts, self._pause = checks.whole("attempts", attempts), pause
+        self._attempts = checks.whole("attempts", attempts)
+        self._pause = checks.not_negative("pause", pause)
         self._options = options or {}
         self._counts = ChatReport()
         self._client: Any = None
@@ -200,12 +203,6 @@ class ChatJudge:
             "together": self.block_size,
             "grades": self._grades,
         }
-
-    @property
-    def _where(self) -> str:
-        """The endpoint without what may be secret in it."""
-        parts = urlsplit(self._endpoint)
-        return f"{parts.scheme}://{parts.hostname}{f':{parts.port}' if parts.port else ''}"
 
     def report(self) -> ChatReport:
         """What was asked and answered so far, what it cost, and how much position mattered."""
@@ -416,6 +413,19 @@ class _Unavailable(Exception):
             self.retry_after = 0.0
 
 
+def _server_of(endpoint: str) -> str:
+    """The server of an address, without what may be secret in it."""
+    try:
+        parts = urlsplit(endpoint)
+        server = f"{parts.scheme}://{parts.hostname}{f':{parts.port}' if parts.port else ''}"
+    except (ValueError, TypeError, AttributeError):  # the port is no number, or all of it no text
+        server = ""
+    if not re.match("https?://(?!None)", server) or not endpoint.isprintable():
+        rule = "must be an address that begins with http:// or https://"
+        raise InvalidInput(f"endpoint={endpoint!r}: {rule}")
+    return server
+
+
 def first_options(reply: Any, count: int) -> list[float | None]:
     """From a reply how much speaks for each first option; NaN for don't know, None if unread."""
     try:
@@ -450,8 +460,8 @@ def read_letters(reply: Any, count: int) -> list[str | None]:
 
 
 def _lines(reply: str, keyed: bool) -> list[str]:
-    """The lines of a reply without thoughts; of a JSON object its values, perhaps with keys."""
-    text = _THOUGHT.sub("", reply)
+    """The lines of a reply after its thoughts; of a JSON object its values, perhaps with keys."""
+    text = reply.rpartition("</think>")[2]
     try:
         fields = json.loads(text[text.index("{") : text.rindex("}") + 1])
     except (ValueError, RecursionError):

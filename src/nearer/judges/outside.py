@@ -14,6 +14,7 @@ import click
 from nearer import checks
 from nearer.asking.protocol import OptionOrder
 from nearer.errors import InvalidInput, JudgeError
+from nearer.files import as_path, read_bytes
 from nearer.judges.chat import check_question
 
 
@@ -48,13 +49,14 @@ class Inbox:
     expects_noise = True
 
     def __init__(self, questions: str | Path, answers: str | Path, *, every: float = 0.2) -> None:
-        self._out, self._in = Path(questions), Path(answers)
+        self._out, self._in = as_path(questions), as_path(answers)
         self._every = checks.positive("every", every)
         self._answers: dict[int, Any] = {}
         self._read = 0  # bytes of the answers
         self._ids: dict[str, list[int]] = {}  # written before, not asked again yet
         self._next = 0
-        written = self._out.read_bytes() if self._out.exists() else b""
+        # Both are read once, so that a folder or a file without permission is refused here.
+        written, _ = (read_bytes(x) if x.exists() else b"" for x in (self._out, self._in))
         for row in _rows(written, self._out, {"id": 7, "head": "ox", "a": "gnu", "b": "bee"}):
             key = json.dumps([row["head"], row["a"], row["b"]])
             self._ids.setdefault(key, []).append(row["id"])
@@ -97,7 +99,8 @@ class Inbox:
         for row in _rows(whole, self._in, {"id": 7, "answer": True}):
             answer = row["answer"]
             number = isinstance(answer, int) and not isinstance(answer, bool)
-            self._answers.setdefault(row["id"], float(answer) if number else answer)
+            # By its digits: float() of a whole number that is too large is an error, not inf.
+            self._answers.setdefault(row["id"], float(str(answer)) if number else answer)
         self._read += len(whole)
 
 

@@ -145,7 +145,7 @@ class Panel:
         ballots: list[dict[str, float | None]] = [{} for _ in keys]
         cost = 0.0
         for (name, rows), reply in zip(asked.items(), replies, strict=True):
-            cost += getattr(reply, "cost", None) or 0.0
+            cost += checks.not_negative("cost", getattr(reply, "cost", None) or 0.0)
             said = as_answers(reply, np.empty((len(rows), 3), dtype=np.int64))
             votes = np.ma.asarray(said).astype(np.float64).tolist()  # None for don't know
             for i, vote in zip(rows, votes, strict=True):
