@@ -178,7 +178,7 @@ def _from_file(path: Path, name: str, encoding: str | None, ragged: bool) -> Tab
     text = decoded(data, name, encoding)
     if suffix in (".json", ".jsonl", ".ndjson") or text.lstrip()[:2] in ('{"', "[{", "[["):
         return _json(name, text)
-    with _reading(name, "a table", "check the quotes"):  # the first lines, too, may be no CSV
+    with one_message(name, "a table", "check the quotes"):  # the first lines, too, may be no CSV
         return _text(name, text, ragged)
 
 
