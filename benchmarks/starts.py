@@ -53,7 +53,7 @@ STARTS: dict[str, Callable[[nearer.algorithms.Basis, int, np.random.Generator], 
     "random, logistic loss first": _smooth_first,
     "basis coordinates": _coordinates,
     "rankings": _rankings,
-    "from above (default)": _above,
+    "more dimensions first (default)": _above,
 }
 
 
@@ -62,7 +62,7 @@ def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
 
 
 def fitted(data: str, seed: int) -> dict[str, list[float]]:
-    """For each start: loss zero, all obeyed, τ, processor seconds."""
+    """For each start: loss zero, all satisfied, τ, processor seconds."""
     X = nearer.datasets.load_points(data, random_state=seed)
     basis = nearer.run(nearer.choose_basis(500, random_state=seed), nearer.PointOracle(X))
     _above(basis, SETS[data], np.random.default_rng(seed))  # compile
@@ -71,9 +71,9 @@ def fitted(data: str, seed: int) -> dict[str, list[float]]:
         begin = time.process_time()
         fit = start(basis, SETS[data], np.random.default_rng(seed))
         seconds = time.process_time() - begin
-        obeyed = not violated(fit.positions, basis.triplets).any()
+        satisfied = not violated(fit.positions, basis.triplets).any()
         tau = nearer.metrics.mean_kendall_tau(X, fit.positions, n_heads=50, random_state=0)
-        figures[name] = [float(fit.loss < 1e-3), float(obeyed), tau, seconds]
+        figures[name] = [float(fit.loss < 1e-3), float(satisfied), tau, seconds]
     return figures
 
 
@@ -81,11 +81,11 @@ def page(rows: Rows, folder: Path) -> str:
     seeds = len(pick(rows, "start", data="3dgmm"))
     intro = f"""# Starts
 
-Soft ordinal embedding has bad optima, and the start decides in which one a fit ends. How
-often one start reaches loss zero (below 10⁻³), over {seeds} seeds; in brackets how
-often every answer is obeyed, the median τ, processor seconds. Answers are those of
-`choose_basis`, n = 500, fitted at the true dimension. Made by
-`python -m benchmarks starts --full`; what each start is, `nearer.fitting.initial` says.
+Soft ordinal embedding has bad local minima, and the start decides in which one a fit ends. The
+table shows how often one start reaches loss zero (below 10⁻³), over {seeds} seeds, and in brackets
+how often all answers are satisfied, the median τ and the processor seconds. The answers are those
+of `choose_basis` with n = 500, fitted in the true dimension. `python -m benchmarks starts --full`
+makes this page; `nearer.fitting.initial` describes the starts.
 
 """
     sets = distinct(rows, "data")
@@ -94,7 +94,8 @@ often every answer is obeyed, the median τ, processor seconds. Answers are thos
 
 
 def _share(rows: Rows, start: str) -> str:
-    zero, obeyed, tau, seconds = np.array([row[start] for row in rows]).T
+    zero, satisfied, tau, seconds = np.array([row[start] for row in rows]).T
     return (
-        f"{zero.mean():.0%} ({obeyed.mean():.0%}, τ {np.median(tau):.3f}, {seconds.mean():.2g} s)"
+        f"{zero.mean():.0%} ({satisfied.mean():.0%}, τ {np.median(tau):.3f}, "
+        f"{seconds.mean():.2g} s)"
     )

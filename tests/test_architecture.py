@@ -14,28 +14,28 @@ import nearer
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "nearer"
 
-# A room imports rooms to its left or above, never the other way; docs/architecture.md draws this.
+# A package imports those to its left or above, never others; docs/architecture.md draws this.
 ORDER = """
     errors shown questions checks distances files parallel trials
-    _kernels metrics triplets asking fitting running
+    _kernels metrics triplets asking fitting
     dimension embedding embedding_file comparison
-    algorithms _many _fit _embed scale datasets plotting estimators judges
-    paper_methods study cli __main__ __init__
+    algorithms _fit _embed scale datasets plotting estimators judges
+    study cli __main__ __init__
 """.split()  # noqa: SIM905 - shorter and easier to change than a list of strings
-# A function may import from a later room when it is called: these do.
+# A function may import from a later package when it is called: these do.
 WAYS_UP = {
     "asking": {"triplets"},
-    "embedding": {"algorithms", "embedding_file", "plotting", "reports"},
+    "embedding": {"algorithms", "embedding_file", "plotting"},
     "comparison": {"_fit", "plotting"},
     "dimension": {"plotting"},
 }
-# Rooms that only their own command, or a function when it is called, may import.
+# Packages that only their own command, or a function when it is called, may import.
 LATE = {"scale", "study", "cli"}
 # Strategies and fits open no file, read no clock, print nothing and use no randomness of their own.
 PURE = ("asking", "fitting", "algorithms")
 IMPURE = {f"asking/{name}.py" for name in ("run", "journal", "progress")}
 
-# What the package may hold. Who adds beyond it takes away elsewhere, or argues in review.
+# What the package may hold. A change that adds beyond it takes away elsewhere, or argues in review.
 BUDGET = {"lines": 32_000, "modules": 104, "constants": 156, "one importer": 17}
 PAPER_LINES = 1_700
 
@@ -47,7 +47,7 @@ def name(path):
     return path.relative_to(SOURCE).as_posix()
 
 
-def room(path):
+def package(path):
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
@@ -80,22 +80,22 @@ def imports(path):
     return found
 
 
-def imported_rooms(path, *times):
-    rooms = {full.split(".")[0] for full, when in imports(path) if when in times}
-    return {r for r in rooms if (SOURCE / r).is_dir() or (SOURCE / f"{r}.py").is_file()} - {""}
+def imported_packages(path, *times):
+    packages = {full.split(".")[0] for full, when in imports(path) if when in times}
+    return {r for r in packages if (SOURCE / r).is_dir() or (SOURCE / f"{r}.py").is_file()} - {""}
 
 
-# ---------------------------------------------------------------------------------- the rooms
+# ---------------------------------------------------------------------------------- the packages
 
 
-def test_every_room_has_its_place():
-    assert {room(path) for path in MODULES} <= set(ORDER)
+def test_every_package_has_its_place():
+    assert {package(path) for path in MODULES} <= set(ORDER)
 
 
 def test_the_architecture_page_names_every_folder_and_is_short():
     page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
-    rooms = {room(p) for p in MODULES if p.parent != SOURCE} - {"running"}
-    assert [r for r in sorted(rooms) if f"{r}/" not in page] == []
+    packages = {package(p) for p in MODULES if p.parent != SOURCE}
+    assert [r for r in sorted(packages) if f"{r}/" not in page] == []
     assert len(page.splitlines()) <= 150
 
 
@@ -103,18 +103,18 @@ def test_imports_go_one_way():
     wrong = [
         f"{name(path)} imports {other}"
         for path in MODULES
-        for other in imported_rooms(path, "load") - {"__init__"}
-        if ORDER.index(other) > ORDER.index(room(path))
+        for other in imported_packages(path, "load") - {"__init__"}
+        if ORDER.index(other) > ORDER.index(package(path))
     ]
     assert not wrong
 
 
-def test_a_function_imports_from_a_later_room_only_where_that_is_listed():
+def test_a_function_imports_from_a_later_package_only_where_that_is_listed():
     wrong = [
         f"{name(path)} imports {other}"
         for path in MODULES
-        for other in imported_rooms(path, "call") - WAYS_UP.get(room(path), set()) - {"scale"}
-        if ORDER.index(other) > ORDER.index(room(path))
+        for other in imported_packages(path, "call") - WAYS_UP.get(package(path), set()) - {"scale"}
+        if ORDER.index(other) > ORDER.index(package(path))
     ]
     assert not wrong
 
@@ -123,9 +123,9 @@ def test_scale_study_and_the_commands_are_imported_by_nothing_at_load_time():
     wrong = [
         f"{name(path)} imports {other}"
         for path in MODULES
-        for other in imported_rooms(path, "load") & LATE
-        if room(path) not in (other, "__main__")
-        and not (room(path) == "cli" and other in ("scale", "study"))
+        for other in imported_packages(path, "load") & LATE
+        if package(path) not in (other, "__main__")
+        and not (package(path) == "cli" and other in ("scale", "study"))
     ]
     assert not wrong
 
@@ -151,9 +151,11 @@ def test_numba_lives_in_the_kernels_and_pytorch_in_scale():
     wrong = []
     for path in MODULES:
         text, here = path.read_text(encoding="utf-8"), name(path)
-        if room(path) != "_kernels" and re.search(r"^\s*(import|from) numba", text, re.MULTILINE):
+        if package(path) != "_kernels" and re.search(
+            r"^\s*(import|from) numba", text, re.MULTILINE
+        ):
             wrong.append(f"{here}: numba")
-        gpu = room(path) in ("scale", "_kernels") or here == "fitting/solver.py"
+        gpu = package(path) in ("scale", "_kernels") or here == "fitting/solver.py"
         if not gpu and re.search(r"^\s*(import|from) (torch|triton)", text, re.MULTILINE):
             wrong.append(f"{here}: torch")
     assert not wrong
@@ -184,7 +186,7 @@ def test_strategies_and_fits_touch_no_file_no_clock_no_global_randomness():
     wrong = [
         f"{name(path)}:{node.lineno}: {ast.unparse(node)}"
         for path, tree in TREES.items()
-        if room(path) in PURE and name(path) not in IMPURE
+        if package(path) in PURE and name(path) not in IMPURE
         for node in ast.walk(tree)
         if impure(node)
     ]

@@ -314,7 +314,7 @@ def _fits_of_groups(
     answers: Any, groups: Any, people: ArrayLike | None, rng: np.random.Generator
 ) -> tuple[Embedding, Embedding]:
     """A map of each of two groups of people."""
-    from nearer._fit import fit, load_answers  # noqa: PLC0415 - a room above this one
+    from nearer._fit import fit, load_answers  # noqa: PLC0415 - a package above this one
 
     loaded = load_answers(answers, people)
     trials = loaded.trials

@@ -224,7 +224,7 @@ class Embedding(Shown):
         placed
             Positions of the new objects, and what they cost. See `nearer.algorithms.place_objects`.
         """
-        from nearer.algorithms.place import place_objects  # noqa: PLC0415 - a room above this one
+        from nearer.algorithms.place import place_objects  # noqa: PLC0415 - a package above this one
 
         things = None if self.names is None else [*self.names, *new]
         if things is not None:
@@ -337,7 +337,7 @@ class Embedding(Shown):
 
     def _repr_html_(self) -> str:
         """The map with a line below it, for notebooks."""
-        from nearer.plotting.canvas import as_png, data_url  # noqa: PLC0415 - a room above
+        from nearer.plotting.canvas import as_png, data_url  # noqa: PLC0415 - a package above
 
         line, picture = (
             escape(", ".join(self._summary())),
@@ -381,7 +381,7 @@ class Embedding(Shown):
             Those of `nearer.plotting.plot_positions`, such as ``colour`` and ``pictures``;
             of `nearer.plotting.explore_positions`, where interactive.
         """
-        from nearer import plotting  # noqa: PLC0415 - a room above this one, needed only here
+        from nearer import plotting  # noqa: PLC0415 - a package above this one, needed only here
 
         if people:
             if self.weights is None or self.people is None:
@@ -430,7 +430,7 @@ class Embedding(Shown):
         pictures
             An image file for each object, drawn on the map.
         """
-        from nearer.plotting.report import write_report  # noqa: PLC0415 - a room above this one
+        from nearer.plotting.report import write_report  # noqa: PLC0415 - a package above this one
 
         write_report(self, path, title=title, command=command, source=source, pictures=pictures)
 

@@ -1,1 +1,1 @@
-"""Work that outgrows one process or its memory; nothing outside imports this room at load time."""
+"""Work that outgrows one process or its memory; other packages import it inside functions only."""
