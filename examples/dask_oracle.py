@@ -35,7 +35,7 @@ def main() -> None:
         Client(cluster) as client,
         client.get_executor() as executor,
     ):
-        found = nearer.embed(
+        embedding = nearer.embed(
             SlowSimilarity(X),
             25,
             workers=executor,
@@ -44,8 +44,8 @@ def main() -> None:
             **asked,
         )
     here = nearer.embed(nearer.PointOracle(X), 25, **asked)
-    same = np.array_equal(found.positions, here.positions)
-    print(f"{found.n_comparisons} answers from 2 workers; the same map as here: {same}")
+    same = np.array_equal(embedding.positions, here.positions)
+    print(f"{embedding.n_comparisons} answers from 2 workers; the same map as here: {same}")
 
 
 if __name__ == "__main__":

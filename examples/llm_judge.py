@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> None:
             question="Which animal is more like a {head}?",
             price=(0.15, 0.60),
         )
-        found = nearer.embed(
+        embedding = nearer.embed(
             judge,
             list(ANIMALS),
             budget=given.budget,
@@ -56,12 +56,12 @@ def main(arguments: list[str] | None = None) -> None:
             journal=given.journal,
             random_state=0,
         )
-    print(f"{found.n_comparisons} answers, {found.dimension} dimensions")
+    print(f"{embedding.n_comparisons} answers, {embedding.dimension} dimensions")
     print(judge.report())
-    for name, row in zip(found.names, found.positions, strict=True):
+    for name, row in zip(embedding.names, embedding.positions, strict=True):
         print(f"{name:>10}", *(f"{x:7.2f}" for x in row))
     if given.plot:
-        nearer.plotting.save(found.plot(), given.plot)
+        nearer.plotting.save(embedding.plot(), given.plot)
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ def main() -> None:
         journal = Path(folder) / "answers.db"
         while True:
             try:
-                found = nearer.embed(
+                embedding = nearer.embed(
                     oracle, 30, journal=journal, block_size=10, random_state=0, progress=False
                 )
                 break
@@ -46,7 +46,7 @@ def main() -> None:
                 print(f"stopped after {paid} answers; {len(nearer.load_journal(journal))} are kept")
                 quota = 300
     whole = nearer.embed(exact, 30, random_state=0, progress=False)
-    same = np.array_equal(found.positions, whole.positions)
+    same = np.array_equal(embedding.positions, whole.positions)
     print(f"{paid} answers paid for, {whole.n_comparisons} needed; the same map: {same}")
 
 

@@ -22,8 +22,8 @@ GREY, RED, BLUE, GOLD = "#b9bec6", "#d1495b", "#2e6f9e", "#e09f3e"
 def world() -> Figure:
     """The world, and the same from comparisons alone."""
     cities = nearer.datasets.load_cities()
-    found = nearer.embed(nearer.PointOracle(cities.points), 500, random_state=0, progress=False)
-    return nearer.plotting.plot_world(found.positions, cities)
+    embedding = nearer.embed(nearer.PointOracle(cities.points), 500, random_state=0, progress=False)
+    return nearer.plotting.plot_world(embedding.positions, cities)
 
 
 def doubt() -> Figure:
@@ -33,9 +33,9 @@ def doubt() -> Figure:
     figure = Figure(figsize=(10, 4.6), layout="constrained")
     for ax, budget in zip(figure.subplots(1, 2), (1000, 4000), strict=True):
         strategy = nearer.adaptive(26, budget=budget, n_components=2, quality=1, random_state=0)
-        found = nearer.run(strategy, people)
-        laid = nearer.metrics.procrustes(truth, found.positions)
-        covariances = laid.scale**2 * (laid.turn.T @ found.covariances @ laid.turn)
+        embedding = nearer.run(strategy, people)
+        laid = nearer.metrics.procrustes(truth, embedding.positions)
+        covariances = laid.scale**2 * (laid.turn.T @ embedding.covariances @ laid.turn)
         nearer.plotting.plot_positions(laid.aligned, covariances=covariances, ax=ax)
         ax.scatter(*truth.T, s=40, facecolors="none", edgecolors=RED, label="truth")
         ax.set_title(f"{budget:,} answers of people who err", fontsize=10)

@@ -64,12 +64,12 @@ def photograph(page: Path, picture: Path, width: int, height: int, key: str = ""
 def main(folder: Path) -> None:
     """Fit, draw, photograph."""
     answers, _ = answer()
-    found = nearer.fit(answers, n_components=2, random_state=0)
-    save(found.plot(), folder / "results-map.png")
+    embedding = nearer.fit(answers, n_components=2, random_state=0)
+    save(embedding.plot(), folder / "results-map.png")
     save(nearer.fit(answers, n_components=3, random_state=0).plot(), folder / "results-grid.png")
     with tempfile.TemporaryDirectory() as pages:
         page = Path(pages, "map.html")
-        save(found.plot(interactive=True, title="European cities"), page)
+        save(embedding.plot(interactive=True, title="European cities"), page)
         photograph(page, folder / "results-explore.png", 1000, 640, "Vienna")
         report = Path(pages, "report.html")
         nearer.fit(answers, random_state=0).report(report, title="Report on European cities")

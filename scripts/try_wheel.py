@@ -22,11 +22,11 @@ home = pathlib.Path(nearer.__file__)
 assert pathlib.Path(sys.prefix) in home.parents, home
 assert (home.parent / "py.typed").exists()
 cities = nearer.datasets.load_cities()
-found = nearer.embed(nearer.PointOracle(cities.points[:60]), 60, random_state=0, progress=False)
-assert found.dimension == 3, found
-found.save("map.nearer.npz")
-assert (nearer.load("map.nearer.npz").positions == found.positions).all()
-print(nearer.__version__, found)
+embedding = nearer.embed(nearer.PointOracle(cities.points[:60]), 60, random_state=0, progress=False)
+assert embedding.dimension == 3, embedding
+embedding.save("map.nearer.npz")
+assert (nearer.load("map.nearer.npz").positions == embedding.positions).all()
+print(nearer.__version__, embedding)
 """
 
 

@@ -3,7 +3,7 @@ Colours
 =======
 
 Colours made the first maps of this kind: asked which of two is more like a third, people draw the
-colour circle without being told of it.
+colour circle, which no answer mentions.
 """
 
 # %%
@@ -37,14 +37,15 @@ people = nearer.asking.PsychometricOracle(lab(rgb), scale=6.0, random_state=0)
 # Questions are chosen by what they would teach, and end when the map is good enough, or at the
 # budget.
 
-found = nearer.run(nearer.adaptive(40, budget=2500, random_state=0), people)
-print(f"{found.n_comparisons} answers, {found.dimension} dimensions")
+embedding = nearer.run(nearer.adaptive(40, budget=2500, random_state=0), people)
+print(f"{embedding.n_comparisons} answers, {embedding.dimension} dimensions")
 
 # %%
-# The circle closes although no answer speaks of it: red is found beside purple.
+# The circle closes although no answer mentions it: red lies beside purple.
 
-_, _, directions = np.linalg.svd(found.positions - found.positions.mean(0), full_matrices=False)
-flat = found.positions @ directions[:2].T
+X = embedding.positions
+_, _, directions = np.linalg.svd(X - X.mean(0), full_matrices=False)
+flat = X @ directions[:2].T
 figure, ax = plt.subplots(figsize=(7, 4.6))
 ax.scatter(*flat.T, s=330, color=rgb, edgecolors="white", linewidths=1.5, zorder=2)
 ax.set_aspect("equal")

@@ -28,14 +28,15 @@ rankings = np.array(nearer.run(strategy, oracle))
 
 # %%
 # An object is **above** another if both heads are farther from it. The **lens** of an object
-# holds what it is above: the discs around the heads, through the object, meet in it. The **hull
-# estimate** is who is above nobody: a chain from head to head, near the line between them.
+# holds all objects that it is above: the part that the discs around both heads, through the object,
+# have in common. The **hull estimate** is the set of objects that are above no other object: a
+# chain from head to head, near the line between them.
 
 apex = int(np.argmin(np.abs(X - [0.05, 0.55]).sum(axis=1)))
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4.8))
 for ax, mask, name in (
     (left, lens(rankings, apex), "the lens of an object"),
-    (right, hull_estimate(rankings), "the hull estimate: above nobody"),
+    (right, hull_estimate(rankings), "the hull estimate: above no object"),
 ):
     ax.scatter(*X.T, s=9, color="#b9bec6", linewidths=0)
     ax.scatter(*X[mask].T, s=16, color="#2e6f9e", linewidths=0, zorder=2)

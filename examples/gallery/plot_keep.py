@@ -24,16 +24,16 @@ kinds = np.repeat(["tool", "fruit", "animal"], 10)
 centres = np.repeat([[0.0, 0.0], [3.0, 0.5], [1.2, 2.6]], 10, axis=0)
 X = centres + 0.6 * rng.normal(size=(30, 2))
 people = nearer.asking.PsychometricOracle(X, scale=0.4, random_state=0)
-found = nearer.run(nearer.adaptive(30, budget=1500, random_state=0), people)
-found
+embedding = nearer.run(nearer.adaptive(30, budget=1500, random_state=0), people)
+embedding
 
 # %%
 # Saved and loaded, it is the same to the last bit.
 
 file = Path(tempfile.mkdtemp()) / "map.nearer.npz"
-found.save(file)
+embedding.save(file)
 again = nearer.load(file)
-same = np.array_equal(again.positions, found.positions)
+same = np.array_equal(again.positions, embedding.positions)
 print(f"{file.stat().st_size / 1024:.0f} KiB; the same positions: {same}")
 
 # %%

@@ -35,7 +35,7 @@ with StubServer(ANIMALS, lapse=0.05, bias=0.05) as server:
         question="Which animal is more like a {head}?",
         price=(0.15, 0.60),
     )
-    found = nearer.embed(
+    embedding = nearer.embed(
         judge, list(ANIMALS), budget=500, max_in_flight=16, max_cost=1, random_state=0,
         progress=False,
     )  # fmt: skip
@@ -45,4 +45,4 @@ print(judge.report())
 # Which option stands first is drawn for every question, so a liking for the first adds noise and
 # no tilt.
 
-found.plot()
+embedding.plot()

@@ -61,15 +61,15 @@ for person in sorted(first.people, key=lambda person: person["agreement"])[:4]:
 guessed = {person["id"] for person in first.people if person["high"] < 0.6}
 table = pd.read_csv(file)
 kept = table[~table["puid"].isin(guessed)]
-found = nearer.fit(kept, random_state=0)
+embedding = nearer.fit(kept, random_state=0)
 print(f"left out: {', '.join(sorted(guessed))}; {len(kept)} of {len(table)} answers are fitted")
-print(f"{found.dimension} dimensions, held-out accuracy {found.held_out.accuracy:.1%}")
+print(f"{embedding.dimension} dimensions, held-out accuracy {embedding.held_out.accuracy:.1%}")
 
 # %%
 # The map says on its axes how much of the spread they carry, and an ellipse is where an object is
 # 95 times in 100. The same figure goes into the paper as vector graphics.
 
-colour = [name.split()[0].rstrip(",") for name in found.names]
-ax = found.plot(colour=colour)
+colour = [name.split()[0].rstrip(",") for name in embedding.names]
+ax = embedding.plot(colour=colour)
 ax.get_figure().savefig(file.with_name("faces.pdf"))
 ax

@@ -29,8 +29,8 @@ for task in ("1 of 2", "1 of 4", "2 of 8"):
         strategy = nearer.adaptive(
             24, n_components=2, budget=screens[task], task=task, quality=1, random_state=seed
         )
-        found = nearer.run(strategy, people)
-        taus[task].append(nearer.metrics.mean_kendall_tau(X, found.positions))
+        embedding = nearer.run(strategy, people)
+        taus[task].append(nearer.metrics.mean_kendall_tau(X, embedding.positions))
 
 # %%
 # Fewer screens, better maps: each of them says more. Dots are two studies each.
@@ -41,7 +41,7 @@ for row, values in enumerate(taus.values()):
     ax.scatter(values, [row] * 2, s=28, color="#2e6f9e", zorder=3)
 ax.set_yticks(range(len(taus)), [f"{task}\n{screens[task]} screens" for task in taus])
 ax.invert_yaxis()
-ax.set(xlim=(0, 1), xlabel="Kendall's τ between found and true distances from a head")
+ax.set(xlim=(0, 1), xlabel="Kendall's τ between estimated and true distances from a head")
 ax.spines[["top", "right"]].set_visible(False)
 
 # %%

@@ -42,9 +42,9 @@ people = nearer.asking.PsychometricOracle(look * [2.0, 1.0], scale=0.12, random_
 screens = np.column_stack([np.full(len(shown), -1), shown])
 odd = people(screens).argmax(axis=1)
 trials = nearer.Trials.odd_one_out(shown=shown, odd=shown[np.arange(len(shown)), odd])
-found = nearer.fit(trials, n_components=2, random_state=0)
-print(f"{found.held_out.accuracy:.0%} of the choices held out are predicted, of three each")
+embedding = nearer.fit(trials, n_components=2, random_state=0)
+print(f"{embedding.held_out.accuracy:.0%} of the choices held out are predicted, of three each")
 
 # %%
 
-found.plot(pictures=pictures)
+embedding.plot(pictures=pictures)

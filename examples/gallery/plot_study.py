@@ -62,17 +62,17 @@ ax.spines[["top", "right"]].set_visible(False)
 people = Crowd(mind, error=0.16, seconds=4.0)
 outcome = Simulation(folder / "weather.db", people, 6, seed=1).run(900)
 command("study", "export", "weather.db", "--out", "answers.csv")
-found = nearer.fit(folder / "answers.csv", random_state=0)
+embedding = nearer.fit(folder / "answers.csv", random_state=0)
 print(f"{outcome.people} people, {outcome.answers} answers; dimensions that they leave "
-      f"possible: {found.dimension_low} to {found.dimension_high}")  # fmt: skip
+      f"possible: {embedding.dimension_low} to {embedding.dimension_high}")  # fmt: skip
 
 # %%
 # What was in people's minds, and what the answers tell of it in the plane.
 
-found = nearer.fit(folder / "answers.csv", n_components=2, random_state=0)
-order = np.array(found.names, dtype=int)
+embedding = nearer.fit(folder / "answers.csv", n_components=2, random_state=0)
+order = np.array(embedding.names, dtype=int)
 words, mind = np.array(list(WEATHER))[order], mind[order]
-laid = nearer.metrics.procrustes(mind, found.positions).aligned
+laid = nearer.metrics.procrustes(mind, embedding.positions).aligned
 figure, ax = plt.subplots(figsize=(7.5, 5))
 for (x, y), (u, v), word in zip(mind, laid, words, strict=True):
     ax.plot([x, u], [y, v], color="#b9bec6", lw=1, zorder=1)

@@ -63,10 +63,10 @@ def alike(these, those):
 
 judge = nearer.judges.from_similarity(alike)
 asked = nearer.embed(judge, list(COUNTING), random_state=0, progress=False)
-found = nearer.fit(asked.triplets, n_components=2, objects="numbers", random_state=0)
-share = found.predict(asked.triplets).mean()
+embedding = nearer.fit(asked.triplets, n_components=2, objects="numbers", random_state=0)
+share = embedding.predict(asked.triplets).mean()
 print(f"{asked.n_comparisons} answers; a plane obeys {share:.0%} of them")
 
 # %%
 
-nearer.plotting.plot_positions(found.positions, labels=list(COUNTING), colour=FAMILIES)
+nearer.plotting.plot_positions(embedding.positions, labels=list(COUNTING), colour=FAMILIES)

@@ -13,19 +13,19 @@ import nearer
 
 cities = nearer.datasets.load_cities()
 oracle = nearer.PointOracle(cities.points)
-found = nearer.embed(oracle, 500, random_state=0)
-found
+embedding = nearer.embed(oracle, 500, random_state=0)
+embedding
 
 # %%
-# Three dimensions were found, as it should be: the distances are those through the globe. The map
+# The estimate of three dimensions is right: the distances are those through the globe. The map
 # is laid over the globe and read as latitude and longitude.
 
-nearer.plotting.plot_world(found.positions, cities)
+nearer.plotting.plot_world(embedding.positions, cities)
 
 # %%
-# How well does it rank what is near to what? Kendall's τ between true and found distances is 1
+# How well does it rank what is near to what? Kendall's τ between true and estimated distances is 1
 # where every ranking is right.
 
-tau = nearer.metrics.mean_kendall_tau(cities.points, found.positions)
+tau = nearer.metrics.mean_kendall_tau(cities.points, embedding.positions)
 all_questions = 500 * 499 * 498 // 2
-print(f"τ = {tau:.4f} from {found.n_comparisons:,} of {all_questions:,} possible comparisons")
+print(f"τ = {tau:.4f} from {embedding.n_comparisons:,} of {all_questions:,} possible comparisons")

@@ -79,8 +79,8 @@ def embed(
     --------
     >>> import nearer, numpy as np
     >>> X = np.random.default_rng(0).normal(size=(120, 2))
-    >>> found = nearer.embed(nearer.PointOracle(X), 120, random_state=0, progress=False)
-    >>> found.dimension, nearer.metrics.mean_kendall_tau(X, found.positions) > 0.97
+    >>> embedding = nearer.embed(nearer.PointOracle(X), 120, random_state=0, progress=False)
+    >>> embedding.dimension, nearer.metrics.mean_kendall_tau(X, embedding.positions) > 0.97
     (2, True)
     """
     checks.oracle(oracle)

@@ -155,8 +155,8 @@ def fit(
     >>> questions = np.array([rng.choice(30, 3, replace=False) for _ in range(2000)])
     >>> near = nearer.NoisyOracle(nearer.PointOracle(X), flip=0.1, random_state=0)(questions)
     >>> answers = np.where(near[:, None], questions, questions[:, [0, 2, 1]])
-    >>> found = nearer.fit(answers, random_state=0)
-    >>> found.dimension, found.dimension_low, round(found.held_out.accuracy, 1)
+    >>> embedding = nearer.fit(answers, random_state=0)
+    >>> embedding.dimension, embedding.dimension_low, round(embedding.held_out.accuracy, 1)
     (2, 2, 0.9)
     """
     typed = {name: value for name, value in locals().items() if name != "answers"}

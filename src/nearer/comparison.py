@@ -164,8 +164,8 @@ def align(first: Map, *others: Map) -> Aligned:
     --------
     >>> import nearer, numpy as np
     >>> X = np.random.default_rng(0).normal(size=(10, 2))
-    >>> found = nearer.align(X, 3 - 2 * X, X[:8, ::-1])
-    >>> found.positions.shape, bool(np.allclose(found.mean, X)), bool(found.spread.max() < 1e-9)
+    >>> maps = nearer.align(X, 3 - 2 * X, X[:8, ::-1])
+    >>> maps.positions.shape, bool(np.allclose(maps.mean, X)), bool(maps.spread.max() < 1e-9)
     ((3, 10, 2), True, True)
     """
     maps = [_named(m) for m in (first, *others)]
@@ -254,8 +254,8 @@ def compare(
     >>> X = np.random.default_rng(0).normal(size=(12, 2))
     >>> Y = 2 * X[:, ::-1]
     >>> Y[3] += 3
-    >>> found = nearer.compare(X, Y, random_state=0)
-    >>> found.p_value, int(found.displacement.argmax())
+    >>> comparison = nearer.compare(X, Y, random_state=0)
+    >>> comparison.p_value, int(comparison.displacement.argmax())
     (0.001, 3)
     """
     checks.whole("n_permutations", n_permutations)

@@ -114,8 +114,8 @@ def estimate_dimension(
     >>> questions = np.array([rng.choice(60, 3, replace=False) for _ in range(4000)])
     >>> near = nearer.PointOracle(X)(questions)
     >>> triplets = np.where(near[:, None], questions, questions[:, [0, 2, 1]])
-    >>> found = nearer.estimate_dimension(triplets, random_state=0)
-    >>> found.dimension, found.method, found.determined
+    >>> estimate = nearer.estimate_dimension(triplets, random_state=0)
+    >>> estimate.dimension, estimate.method, estimate.determined
     (2, 'exact', True)
     """
     rows, n = checks.triplets(getattr(answers, "triplets", answers), n_objects)

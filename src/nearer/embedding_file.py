@@ -85,11 +85,11 @@ def load(path: str | os.PathLike[str]) -> Embedding:
     Examples
     --------
     >>> import nearer, tempfile
-    >>> found = nearer.fit([[0, 1, 2], [1, 0, 2], [2, 1, 0]], n_components=1, random_state=0)
+    >>> embedding = nearer.fit([[0, 1, 2], [1, 0, 2], [2, 1, 0]], n_components=1, random_state=0)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     found.save(f"{folder}/map.nearer.npz")
+    ...     embedding.save(f"{folder}/map.nearer.npz")
     ...     again = nearer.load(f"{folder}/map.nearer.npz")
-    >>> bool((again.positions == found.positions).all()), again.nearest(0, 1)
+    >>> bool((again.positions == embedding.positions).all()), again.nearest(0, 1)
     (True, [1])
     """
     import pandas as pd  # noqa: PLC0415 - slow to import

@@ -615,8 +615,8 @@ class KNNGraphEmbedding(_GraphEstimator):
     >>> import nearer, numpy as np
     >>> X = np.linspace(0, 1, 60)[:, None]
     >>> lists = np.argsort(np.abs(X - X.T), axis=1)[:, 1:7]
-    >>> found = nearer.KNNGraphEmbedding(n_components=1).fit(lists).embedding_
-    >>> bool(abs(np.corrcoef(found[:, 0], X[:, 0])[0, 1]) > 0.99)
+    >>> line = nearer.KNNGraphEmbedding(n_components=1).fit(lists).embedding_
+    >>> bool(abs(np.corrcoef(line[:, 0], X[:, 0])[0, 1]) > 0.99)
     True
     """
 

@@ -330,8 +330,8 @@ def measure_agreement(
     --------
     >>> import numpy as np
     >>> rows = np.array([[0, 1, 2], [0, 1, 2], [0, 2, 1], [1, 0, 2]])
-    >>> found = measure_agreement(rows, np.array(["ann", "ann", "bob", "bob"]))
-    >>> found["same"].share, found["others"].share
+    >>> agreement = measure_agreement(rows, np.array(["ann", "ann", "bob", "bob"]))
+    >>> agreement["same"].share, agreement["others"].share
     (1.0, 0.0)
     """
     weights = np.ones(len(answers)) if weights is None else weights

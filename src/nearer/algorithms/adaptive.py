@@ -121,8 +121,8 @@ def adaptive(
     --------
     >>> import nearer, numpy as np
     >>> X = np.random.default_rng(0).normal(size=(60, 2))
-    >>> found = nearer.run(nearer.adaptive(60, random_state=0), nearer.PointOracle(X))
-    >>> found.dimension, found.n_comparisons < 2000
+    >>> embedding = nearer.run(nearer.adaptive(60, random_state=0), nearer.PointOracle(X))
+    >>> embedding.dimension, embedding.n_comparisons < 2000
     (2, True)
     """
     n = checks.n_objects(n_objects)

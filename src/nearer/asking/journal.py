@@ -323,9 +323,9 @@ def load_journal(path: str | os.PathLike[str]) -> Triplets:
     >>> X = np.random.default_rng(0).normal(size=(20, 2))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = pathlib.Path(folder) / "answers.db"
-    ...     found = nearer.embed(nearer.PointOracle(X), 20, journal=file, progress=False)
+    ...     embedding = nearer.embed(nearer.PointOracle(X), 20, journal=file, progress=False)
     ...     answers = nearer.load_journal(file)
-    >>> len(answers) == found.n_comparisons, answers.n_objects
+    >>> len(answers) == embedding.n_comparisons, answers.n_objects
     (True, 20)
     """
     file = as_path(path)

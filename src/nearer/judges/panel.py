@@ -71,7 +71,7 @@ class Panel:
     >>> exact = nearer.judges.from_similarity(lambda i, j: -((X[i] - X[j]) ** 2).sum(axis=1))
     >>> guess = lambda questions: np.random.default_rng(questions.sum()).random(len(questions)) < .5
     >>> panel = nearer.judges.Panel({"good": exact, "bad": guess})
-    >>> found = nearer.embed(panel, 20, budget=600, random_state=0, progress=False)
+    >>> embedding = nearer.embed(panel, 20, budget=600, random_state=0, progress=False)
     >>> rated = panel.report().reliability
     >>> rated["good"] > 0.8 > 0.3 > rated["bad"]
     True
