@@ -7,15 +7,17 @@ table is written to docs/starts.md.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 import nearer
 from benchmarks.harness import Cell, Rows, distinct, grid, pick, table
-from nearer.fitting.initial import fit_from_more_dimensions, ranking_start
-from nearer.fitting.solver import Fit, fit_positions, violated
+from nearer.fitting.initial import fit_from_more_dimensions
+from nearer.fitting.solver import Fit, fit_positions, principal_axes, violated
+from nearer.questions import Floats
 
 SETS = {"3dgmm": 3, "5dgmm": 5, "5dcube": 5, "cities": 3}
 DOCS = "starts.md"
@@ -41,7 +43,22 @@ def _coordinates(basis: nearer.algorithms.Basis, d: int, rng: np.random.Generato
 
 
 def _rankings(basis: nearer.algorithms.Basis, d: int, rng: np.random.Generator) -> Fit:
-    return fit_positions(basis.triplets, basis.n_objects, start=ranking_start(basis.rankings, d))
+    return fit_positions(basis.triplets, basis.n_objects, start=_ranking_start(basis.rankings, d))
+
+
+def _ranking_start(rankings: Mapping[int, ArrayLike], d: int) -> Floats:
+    """Positions at the principal axes of the squared ranks of all objects from some heads.
+
+    The squared distance to a head is linear in the position but for one term that all heads share.
+    Where there are fewer heads than dimensions, the last coordinates are tiny.
+    """
+    ranks = np.array([rankings[h] for h in sorted(rankings)], dtype=np.float64).T
+    axes = min(d, ranks.shape[1])
+    X = principal_axes((ranks / len(ranks)) ** 2, axes)
+    X *= 3.0 / max(float(X.std()), np.finfo(float).tiny)
+    # deterministic, and different for every object
+    phase = np.outer(np.arange(1, len(X) + 1), np.arange(1, d - axes + 1)) * np.sqrt(2)
+    return np.hstack([X, 0.1 * np.sin(phase)])
 
 
 def _above(basis: nearer.algorithms.Basis, d: int, rng: np.random.Generator) -> Fit:

@@ -9,15 +9,13 @@ from nearer.fitting.initial import (
     fit_from_more_dimensions,
     principal_axes,
     random_start,
-    ranking_start,
-    triplet_ranks,
 )
 from nearer.fitting.solver import violated
 from nearer.questions import answered, random_questions
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_exact_rankings_are_obeyed_from_one_start(seed):
+def test_exact_rankings_are_satisfied_from_one_start(seed):
     X = nearer.datasets.make_cube(200, 3, random_state=seed)
     basis = nearer.run(nearer.choose_basis(200, random_state=seed), nearer.PointOracle(X))
     fit = fit_from_more_dimensions(basis.triplets, 200, 3, rng=np.random.default_rng(seed))
@@ -32,22 +30,6 @@ def test_principal_axes_keep_distances_and_order_axes():
     np.testing.assert_allclose(between, np.linalg.norm(turned[:, None] - turned[None], axis=2))
     spread = turned.std(axis=0)
     assert list(spread) == sorted(spread, reverse=True)
-
-
-def test_ranking_start_puts_a_line_in_order():
-    place = np.linspace(0, 1, 30)
-    rankings = {0: np.arange(30), 29: np.arange(30)[::-1]}
-    X = ranking_start(rankings, 3)
-    assert X.shape == (30, 3)
-    assert abs(np.corrcoef(X[:, 0], place)[0, 1]) > 0.98
-    assert np.linalg.matrix_rank(X) == 3
-
-
-def test_ranks_of_triplets_follow_wins():
-    ranks = triplet_ranks([[0, 1, 2], [0, 2, 3], [0, 1, 3]], 5)
-    assert list(ranks) == [0]
-    assert ranks[0][0] < ranks[0][1] < ranks[0][2] < ranks[0][3]
-    assert ranks[0][4] == ranks[0][2]
 
 
 def test_interruption_ends_the_whole_descent():

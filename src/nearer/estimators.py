@@ -37,8 +37,6 @@ from nearer.errors import AnswersWarning, InvalidInput
 from nearer.fitting.initial import (
     fit_from_more_dimensions,
     random_start,
-    ranking_start,
-    triplet_ranks,
 )
 from nearer.fitting.solver import Device, Fit, Loss, fit_positions, prepare, using, violated
 from nearer.parallel import parallel_map
@@ -262,7 +260,7 @@ _DOCUMENTATION = """{summary}
         How many starts; the one with the smallest loss is kept.
     init
         ``"above"`` starts in a few more dimensions and reduces them, ``"random"`` starts from a
-        random cloud, ``"rankings"`` from rankings that the answers suggest; or an array.
+        random cloud; or an array.
     max_iter, tol
         Steps of the optimiser, and the gain of a step, relative to the loss, that ends it.
     random_state
@@ -351,9 +349,7 @@ def _start(init: Any, loaded: LoadedAnswers, d: int, rng: np.random.Generator) -
         return start
     if init == "random":
         return random_start(n, d, rng)
-    if init == "rankings":
-        return ranking_start(triplet_ranks(loaded.rows, n), d)
-    raise InvalidInput(f"init={init!r}: must be 'above', 'random', 'rankings' or an array")
+    raise InvalidInput(f"init={init!r}: must be 'above', 'random' or an array")
 
 
 def _report(step: int, loss: float, _: Any) -> None:

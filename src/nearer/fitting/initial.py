@@ -23,7 +23,6 @@ answers a coordinate, and only where held-out answers are satisfied, too (`is_ex
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -65,38 +64,6 @@ NEARLY = 0.02
 def random_start(n: int, d: int, rng: np.random.Generator) -> Floats:
     """A tiny random cloud: all objects in one place, but for symmetry."""
     return _TINY * rng.standard_normal((n, checks.n_components(d)))
-
-
-def ranking_start(rankings: Mapping[int, ArrayLike], d: int, *, spread: float = 3.0) -> Floats:
-    """Positions at the principal axes of the squared ranks of all objects from some heads.
-
-    The squared distance to a head is linear in the position but for one term that all heads share.
-    Where there are fewer heads than dimensions, the last coordinates are tiny.
-    """
-    ranks = np.array([rankings[h] for h in sorted(rankings)], dtype=np.float64).T
-    axes = min(d, ranks.shape[1])
-    X = principal_axes((ranks / len(ranks)) ** 2, axes)
-    X *= spread / max(float(X.std()), np.finfo(float).tiny)
-    # deterministic, and different for every object
-    phase = np.outer(np.arange(1, len(X) + 1), np.arange(1, d - axes + 1)) * np.sqrt(2)
-    return np.hstack([X, _TINY * np.sin(phase)])
-
-
-def triplet_ranks(triplets: ArrayLike, n_objects: int | None = None) -> dict[int, Floats]:
-    """Estimate the ranking from every head of the answers.
-
-    An object's rank is the share of its comparisons with that head that it lost, drawn to one
-    half by one imaginary win and loss; unseen objects stay in the middle.
-    """
-    rows, n = checks.triplets(triplets, n_objects)
-    ranks = {}
-    for head in np.unique(rows[:, 0]):
-        mine = rows[rows[:, 0] == head]
-        wins = np.bincount(mine[:, 1], minlength=n)
-        losses = np.bincount(mine[:, 2], minlength=n)
-        ranks[int(head)] = n * (losses + 1.0) / (wins + losses + 2.0)
-        ranks[int(head)][head] = 0.0
-    return ranks
 
 
 def fit_from_more_dimensions(

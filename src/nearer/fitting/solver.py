@@ -433,16 +433,6 @@ def wants_gpu(n_answers: int, n_objects: int, n_components: int = 8) -> bool:
     )
 
 
-def margin_moments(
-    X: Floats, covariances: Floats, questions: NDArray[np.integer], tail: float
-) -> tuple[Floats, Floats]:
-    """Mean and variance of each question's margin when objects vary independently."""
-    from nearer._kernels.comparisons import margins as moments  # noqa: PLC0415 - compiles
-
-    mean, variance = moments(X, covariances, questions, tail)
-    return np.asarray(mean), np.asarray(variance)
-
-
 def as_array(X: Any) -> Floats:
     """Positions on the processor, wherever they are."""
     return np.asarray(X if isinstance(X, np.ndarray) else X.double().cpu().numpy())
