@@ -344,15 +344,39 @@ def _with_covariances(
     return replace(found, posterior=posterior, covariances_by=by)
 
 
+def make_embedding(
+    posterior: Posterior,
+    estimate: DimensionEstimate | None,
+    method: str,
+    n_answers: int,
+    note: str,
+    *,
+    details: dict[str, Any],
+    **known: Any,
+) -> Embedding:
+    """An embedding of answers that existed, with what fits in memory and in blocks both know."""
+    d = posterior.positions.shape[1]
+    details |= {"method": method, "posterior": posterior, "loss": posterior.loss}
+    return Embedding(
+        positions=posterior.positions,
+        n_comparisons=n_answers,
+        n_rounds=0,
+        history=(Phase("fit", n_answers, 0, f"{note}, {amount(d, 'dimension')}"),),
+        determined=None if estimate is None else estimate.determined,
+        dimension_low=d if estimate is None else estimate.dimension_low,
+        dimension_high=d if estimate is None else estimate.dimension_high,
+        chosen=False,
+        details=details | {"estimate": estimate},
+        **known,
+    )
+
+
 def _embedding(loaded: LoadedAnswers, found: _Result, call: str) -> Embedding:
     posterior, estimate, belief = found.posterior, found.estimate, found.belief
     m = len(loaded.fitted)
-    d = posterior.positions.shape[1]
     noisy = belief if found.method == "noisy" else None
     evidence = estimate.evidence if estimate is not None else noisy.evidence if noisy else {}
     known = bool(np.any(posterior.covariances))
-    answers = amount(len(np.unique(loaded.ids)), "answer")
-    note = f"{answers}, {found.method}, {amount(d, 'dimension')}"
     people = found.people
     between = None if people is None else people.between
     more = None if between is None else np.einsum("kni,knj->nij", between, between)
@@ -360,29 +384,22 @@ def _embedding(loaded: LoadedAnswers, found: _Result, call: str) -> Embedding:
     held_out = loaded.accuracy(found.right)
     if held_out is not None and people is not None and people.new_people is not None:
         held_out = replace(held_out, new_people=_over_people(people.new_people, loaded.chance))
-    return Embedding(
-        positions=posterior.positions,
+    return make_embedding(
+        posterior,
+        estimate,
+        found.method,
+        m,
+        f"{amount(len(np.unique(loaded.ids)), 'answer')}, {found.method}",
         triplets=loaded.rows.astype(np.int64),
-        n_comparisons=m,
-        n_rounds=0,
-        history=(Phase("fit", m, 0, note),),
         evidence=evidence,
-        determined=None if estimate is None else estimate.determined,
-        dimension_low=d if estimate is None else estimate.dimension_low,
-        dimension_high=d if estimate is None else estimate.dimension_high,
         covariances=covariances if known else None,
         held_out=held_out,
         error_rate=found.error_rate,
         people=loaded.table_of_people(found.right, found.ratings),
         weights=found.axis_weights,
         names=loaded.trials.names,
-        chosen=False,
         details={
-            "method": found.method,
             "covariances_by": found.covariances_by if known else None,
-            "posterior": posterior,
-            "loss": posterior.loss,
-            "estimate": estimate,
             "people_differ": None if people is None else people.gains,
             "curve_of_people": None if people is None else people.curve,
             "between_people": between,

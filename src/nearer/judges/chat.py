@@ -211,11 +211,7 @@ class ChatJudge:
     def resume(
         self, answered: Iterable[tuple[Sequence[Any], Any, Any]], calls: int, cost: float
     ) -> None:
-        """Count what a journal has, so that the report is that of the whole run.
-
-        `nearer.run` calls this with questions, their answers (None for don't know) and who gave
-        them, and with what they have cost.
-        """
+        """Count what a journal has, so that the report is that of the whole run."""
         self._counts = ChatReport(n_calls=calls, cost=cost)
         self.option_order.restart()
         for question, answer, _ in answered:
@@ -379,7 +375,7 @@ class ChatJudge:
         return secret
 
     def _without_key(self, text: str) -> str:
-        secret = os.environ.get(self._key) if self._key else None
+        secret = self._secret()
         return text.replace(secret, "[key]") if secret else text
 
     def _connected(self, httpx: Any) -> Any:
@@ -504,17 +500,14 @@ def _is_picture(thing: Any) -> bool:
 def check_question(question: str) -> str:
     """The words of a question, which must have a place for the head."""
     try:
-        asked = {question.format(head=head) for head in ("x", "y")}
-    except (KeyError, IndexError, ValueError, AttributeError) as error:
-        raise InvalidInput(
-            f"question={question!r}: must be words with {{head}} where the head belongs, and no "
-            "other braces"
-        ) from error
-    if len(asked) == 1:
-        raise InvalidInput(
-            f"question={question!r}: must hold {{head}}, such as 'Which is more like {{head}}?'"
-        )
-    return question
+        if question.format(head="\0") != question.format(head=""):
+            return question
+    except (KeyError, IndexError, ValueError, AttributeError):
+        pass
+    raise InvalidInput(
+        f"question={question!r}: must hold {{head}} and no other braces, such as 'Which is more "
+        "like {head}?'"
+    )
 
 
 def _part(part: str | Path) -> dict[str, Any]:

@@ -98,7 +98,7 @@ class Panel:
         self._log: list[tuple[int, int, int, str, float]] = []
         self._rated: dict[str, tuple[float, float]] = {}
         self._rated_at = 0
-        self._rating = False
+        self._rating = asyncio.Lock()
 
     @property
     def about(self) -> dict[str, Any]:
@@ -196,12 +196,9 @@ class Panel:
 
     async def _rate_if_due(self) -> None:
         due = len(self._log) >= max(_FEWEST_VOTES, _GROWTH * self._rated_at)
-        if due and not self._rating:
-            self._rating = True
-            try:
+        if due and not self._rating.locked():
+            async with self._rating:
                 await asyncio.to_thread(self._rate)
-            finally:
-                self._rating = False
 
     def _rate(self) -> None:
         log = list(self._log)

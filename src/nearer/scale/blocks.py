@@ -4,12 +4,11 @@ A block is an ``(m, 3)`` array of whole numbers (head, near, far). Blocks come f
 from a folder of them in the order of their names, from an ``.npy`` file, or from Python.
 
 *Stored* triplets are a temporary file of three int32 a row, which vanishes with the process. It is
-written as the blocks come, each of them checked, and arranged once all are there: objects are
-numbered from 0 to n − 1, and some answers, which are *held out*, are moved to the end, so that a
-fit to all but them is a fit to a shorter file. A *sample*, as large as what is fitted in memory, is
-in memory besides. Both are chosen by a hash of the three objects of a question. So all answers to
-one question stay together, and the choice does not depend on the order of the answers. While blocks
-are read, answers are counted by the first bits of their hash, so that the parts can be made as
+written as the blocks come, and arranged once all are there: objects are numbered from 0 to n − 1,
+and some answers, which are *held out*, are moved to the end, so that a fit to all but them is a fit
+to a shorter file. A *sample*, as large as what is fitted in memory, is in memory besides. Both are
+chosen by a hash of the three objects of a question, so that all answers to one question stay
+together. Answers are counted by the first bits of their hash, so that the parts can be made as
 large as they may be.
 """
 
@@ -211,8 +210,7 @@ def store(
 ) -> Stored:
     """Check triplets and write them to a temporary file.
 
-    Objects are the distinct ids, unless `renumber` is False. Of the blocks, this process writes
-    every so many-th: `share` says which, of how many. All are read.
+    Of the blocks, this process writes every so many-th: `share` says which, of how many.
     """
     with ExitStack() as until_done:
         try:

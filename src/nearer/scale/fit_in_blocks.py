@@ -5,11 +5,7 @@ some of the answers, reduces them, and goes on with all answers but those held o
 (`nearer.scale.blocks`). The held-out answers show whether the answers are exact. If not, the curve
 that fits them gives the rate of errors and the unit of distance, for one more fit. The prior is as
 wide as the positions then are, since with many answers a coordinate it hardly matters. A last fit,
-from there and in the unit that is then found, includes the held-out answers. All answers have the
-same weight.
-
-A fit that is interrupted leaves the positions it has reached, and the next one continues from them
-(`Checkpoint`).
+from there and in the unit that is then found, includes the held-out answers.
 """
 
 from __future__ import annotations
@@ -28,7 +24,7 @@ from nearer import _fit
 from nearer._fit import Goal
 from nearer.checks import amount
 from nearer.dimension import SETTLED, DimensionEstimate, learn_answers
-from nearer.embedding import Embedding, HeldOutAccuracy, Phase
+from nearer.embedding import Embedding, HeldOutAccuracy
 from nearer.errors import InvalidInput
 from nearer.files import read_numpy, write_bytes
 from nearer.fitting.heldout import as_noise, fit_curve
@@ -46,10 +42,7 @@ _LAST = "all answers"  # the stage that ends as closely as is asked for
 def in_blocks(
     answers: Any, n_objects: int | None = None, objects: str = "auto", *, sampled: bool = True
 ) -> Any:
-    """Very many answers as they are fitted in blocks; fewer, and what has no blocks, as they are.
-
-    They are `sampled` where their dimension is to be found.
-    """
+    """Very many answers as they are fitted in blocks; all others as they are."""
     source = as_source(answers)
     if source is None:
         return answers
@@ -59,10 +52,7 @@ def in_blocks(
 
 
 class Checkpoint:
-    """The positions that each stage of a fit has reached, in a file if there is one.
-
-    `progress` is called after every step with what is being done.
-    """
+    """The positions that each stage of a fit has reached, from which the next fit goes on."""
 
     def __init__(self, file: Path | None = None, progress: Callable[[str], object] = bool) -> None:
         self._file, self._progress = file, progress
@@ -122,10 +112,7 @@ def fit_many(
     kept: Checkpoint | None = None,
     call: str = "",
 ) -> Embedding:
-    """Positions from stored answers; see `nearer.fit`.
-
-    `layout` says where passes over them run; `kept` has the stages of an interrupted fit.
-    """
+    """Positions from stored answers; `layout` says where passes over them run."""
     kept = kept or Checkpoint()
     try:
         estimate = None
@@ -255,33 +242,21 @@ def _embedding(
     error_rate: float,
     call: str,
 ) -> Embedding:
-    d, m = posterior.positions.shape[1], answers.n_rows
-    note = f"{amount(m, 'answer')}, {method}, {amount(d, 'dimension')}, in blocks"
     held_out = None
     if len(right):
         share = float(right.mean())
         held_out = HeldOutAccuracy(share, *share_interval(share, len(right)), len(right))
-    return Embedding(
-        positions=posterior.positions,
+    return _fit.make_embedding(
+        posterior,
+        estimate,
+        method,
+        answers.n_rows,
+        f"{amount(answers.n_rows, 'answer')}, {method}, in blocks",
         triplets=np.empty((0, 3), dtype=np.int64),
-        n_comparisons=m,
-        n_rounds=0,
-        history=(Phase("fit", m, 0, note),),
         evidence={} if estimate is None else estimate.evidence,
-        determined=None if estimate is None else estimate.determined,
-        dimension_low=d if estimate is None else estimate.dimension_low,
-        dimension_high=d if estimate is None else estimate.dimension_high,
         covariances=posterior.covariances if method == "noisy" else None,
         held_out=held_out,
         error_rate=error_rate,
         names=answers.names,
-        chosen=False,
-        details={
-            "method": method,
-            "posterior": posterior,
-            "loss": posterior.loss,
-            "estimate": estimate,
-            "agreement": {},
-            "call": call,
-        },
+        details={"agreement": {}, "call": call},
     )

@@ -1,17 +1,13 @@
 """Fits on a GPU: answers that lie there, passes over them, and the optimiser.
 
-*Triplets.* One Triton kernel computes the six losses of `nearer._kernels.comparisons`. One program
-takes a block of triplets: it loads three positions each, computes loss and slopes, and adds to the
-gradient by atomic operations. A pass costs 12 bytes a triplet and what the positions cost in cache.
-Atomic additions come in any order, so that results agree with the processor's up to rounding.
-Positions are float32: soe's unit is the margin, and a map of a million objects spans some thousand
-of them, so that the last digit is a ten-thousandth of the margin.
+One Triton kernel computes the six losses of `nearer._kernels.comparisons`, a block of triplets a
+program. Atomic additions come in any order, so that results agree with the processor's up to
+rounding. Positions are float32: a map of a million objects spans some thousand margins of soe, so
+that the last digit is a ten-thousandth of the margin. Choices are tables of trials of one shape, in
+float64, as sums over sets of items need it; PyTorch differentiates their likelihood.
 
-*Choices* are tensor operations in float64, as sums over sets of items need it. Trials
-of one shape are one table; PyTorch differentiates their likelihood.
-
-*The optimiser* is the processor's L-BFGS with tensors as vectors, of which two numbers a step are
-read back. PyTorch's own, in float32, ended in six of ten fits after two steps that gained nothing.
+The optimiser is the processor's with tensors as vectors. PyTorch's own L-BFGS, in float32, ended in
+six of ten fits after two steps that gained nothing.
 """
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
@@ -19,7 +15,6 @@ read back. PyTorch's own, in float32, ended in six of ten fits after two steps t
 from __future__ import annotations
 
 import math
-import os
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -34,10 +29,7 @@ from numpy.typing import NDArray
 from nearer.fitting.solver import Fit, Loss, Passes, Sums, as_array, minimise
 from nearer.questions import Floats
 
-_INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"  # Triton's interpreter, as in tests
-#: What PyTorch calls the device.
-DEVICE = "cpu" if _INTERPRETED else "cuda"
-
+_DEVICE = "cuda"
 _CELLS = 1 << 24  # numbers held at a time outside the Triton kernel
 _BLOCK = 256  # triplets a program; 128 to 1,024 measured alike
 
@@ -45,14 +37,12 @@ Tensor = Any
 
 
 def is_available() -> bool:
-    """Whether there is a GPU, or the interpreter in its place."""
-    return _INTERPRETED or torch.cuda.is_available()
+    """Whether there is a GPU."""
+    return bool(torch.cuda.is_available())
 
 
 def free_memory() -> float:
     """Bytes of the GPU that a fit may take."""
-    if _INTERPRETED:
-        return np.inf
     reserved = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
     return float(torch.cuda.mem_get_info()[0] + reserved)
 
@@ -163,17 +153,17 @@ class GpuPasses(Passes):
 
     def __init__(self, rows: Any, weights: Any | None, n_objects: int) -> None:
         self.n_objects = n_objects
-        self._triplets = torch.as_tensor(rows, dtype=torch.int32, device=DEVICE).contiguous()
+        self._triplets = torch.as_tensor(rows, dtype=torch.int32, device=_DEVICE).contiguous()
         self._weights: Any = None
         self.total = float(len(rows))
         if weights is not None:
-            self._weights = torch.as_tensor(weights, dtype=torch.float32, device=DEVICE)
+            self._weights = torch.as_tensor(weights, dtype=torch.float32, device=_DEVICE)
             self.total = float(self._weights.double().sum())
 
     @classmethod
     def of_blocks(cls, blocks: Iterable[NDArray[np.int32]], n_rows: int, n: int) -> GpuPasses:
         """Answers that come block by block; only the device holds them all."""
-        rows = torch.empty((n_rows, 3), dtype=torch.int32, device=DEVICE)
+        rows = torch.empty((n_rows, 3), dtype=torch.int32, device=_DEVICE)
         at = 0
         for block in blocks:
             rows[at : at + len(block)] = torch.from_numpy(block)
@@ -190,12 +180,12 @@ class GpuPasses(Passes):
 
     def fit(self, loss: Loss, X: Floats, **how: Any) -> Fit:
         """Minimise a loss from one start."""
-        start = torch.as_tensor(X, dtype=torch.float32, device=DEVICE).contiguous()
+        start = torch.as_tensor(X, dtype=torch.float32, device=_DEVICE).contiguous()
         return _fit(lambda Z: self.sums(loss, Z), self.total, start, **how)
 
     def sums(self, loss: Loss, X: Any) -> tuple[float, Any]:
         """One pass: the sum of the losses, and its gradient."""
-        Z = torch.as_tensor(X, dtype=torch.float32, device=DEVICE).contiguous()
+        Z = torch.as_tensor(X, dtype=torch.float32, device=_DEVICE).contiguous()
         gradient = torch.zeros_like(Z)
         m, d = len(self), Z.shape[1]
         programs = triton.cdiv(m, _BLOCK)
@@ -218,9 +208,9 @@ class GpuPasses(Passes):
 
     def information(self, X: Floats, lapse: float, tail: float) -> Floats:
         """Fisher information of each object's position, one ``(d, d)`` block an object."""
-        Z = torch.as_tensor(X, device=DEVICE)
+        Z = torch.as_tensor(X, device=_DEVICE)
         n, d = Z.shape
-        blocks = torch.zeros((n, d * d), dtype=Z.dtype, device=DEVICE)
+        blocks = torch.zeros((n, d * d), dtype=Z.dtype, device=_DEVICE)
         for rows, weights in self._parts(_CELLS // (d * d)):
             t, u, w = _directions(Z, rows, tail)
             small = torch.exp(-t.abs())
@@ -235,8 +225,8 @@ class GpuPasses(Passes):
 
     def few(self, size: int, rng: np.random.Generator) -> GpuPasses:
         """Some of the answers, drawn at random."""
-        source = torch.Generator(device=DEVICE).manual_seed(int(rng.integers(2**63)))
-        at = torch.randint(len(self), (size,), generator=source, device=DEVICE)
+        source = torch.Generator(device=_DEVICE).manual_seed(int(rng.integers(2**63)))
+        at = torch.randint(len(self), (size,), generator=source, device=_DEVICE)
         return self.part(at.sort().values)
 
     def part(self, which: Any) -> GpuPasses:
@@ -252,7 +242,7 @@ class GpuPasses(Passes):
 
     def _gaps(self, X: Floats) -> Floats:
         """How much farther the far object of each answer is than the near one."""
-        Z = torch.as_tensor(X, dtype=torch.float32, device=DEVICE)
+        Z = torch.as_tensor(X, dtype=torch.float32, device=_DEVICE)
         parts = (_directions(Z, rows, 0.0)[0].cpu().numpy() for rows, _ in self._parts(_CELLS))
         return np.concatenate(list(parts))
 
@@ -311,12 +301,12 @@ class GpuChoices:
             pair = choices.spans[item][:, :, None] + np.arange(n_pairs)
             pairs, credit = choices.pairs[pair].astype(np.int64), choices.credit[item]
             arrays = (pairs, credit, choices.log_ways[at], choices.weights[at])
-            tensors = (torch.as_tensor(array, device=DEVICE) for array in arrays)
+            tensors = (torch.as_tensor(array, device=_DEVICE) for array in arrays)
             self._tables.append(_Table(wanted, bool(is_ranked), *tensors))
 
     def fit(self, X: Floats, lapse: float, tail: float, **how: Any) -> Fit:
         """The most probable positions under a noise, from one start."""
-        start = torch.as_tensor(X, dtype=torch.float64, device=DEVICE).contiguous()
+        start = torch.as_tensor(X, dtype=torch.float64, device=_DEVICE).contiguous()
         return _fit(lambda Z: self.sums(Z, lapse, tail), self.total, start, **how)
 
     def sums(self, X: Tensor, lapse: float, tail: float) -> tuple[float, Tensor]:

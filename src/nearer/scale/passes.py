@@ -6,11 +6,8 @@ gives the same bits every time.
 *Several processes* that ``torchrun`` has started have a share of the answers each. Process 0 runs
 the optimiser as if it were alone. For each pass it sends the positions to all others, and the sums
 over their shares come back to it. That moves as many bytes as summing the gradient everywhere
-would, nothing can run out of step, and only process 0 holds what the optimiser remembers. The sums
-travel by NCCL between GPUs, by gloo between processors; orders, which are a few words, by gloo.
-
-*A process that dies* closes its connections, and the others notice at once; one that hangs is
-given up after `_PATIENCE`. ``torchrun`` says which one died.
+would, and nothing can run out of step. A process that dies closes its connections, which the others
+notice at once.
 """
 
 from __future__ import annotations

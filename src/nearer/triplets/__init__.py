@@ -1,8 +1,4 @@
-"""Triplets and trials at the edge: read from any file, written to many, always with a report.
-
-``__init__.pyi`` lists the names. Each is imported when it is first used, since readers need pandas
-and reports do not.
-"""
+"""Triplets and trials at the edge: read from any file, written to many, always with a report."""
 
 import lazy_loader
 

@@ -1,15 +1,11 @@
 """What was chosen, however a source says it.
 
-*Rows.* An answer names the object that was chosen, or its column (``left``), or its place among the
-shown, counted from 0 or from 1. Of two objects it may also say whether the first is nearer: true or
-false, 1 or 0, 1 or −1 (cblearn's counts: k or −k for k equal answers), ``<`` or ``>``. Each of
-these is one *reading* of the column. The first that explains every row is taken; where another
-explains every row, too, and says something else, the user is asked. ``=``, ``equal``, ``tie``,
-``same`` and the paper authors' ``nab``, ``nac`` and ``nabc`` are undecided.
-
-*Screens* have lists, as JSON, in fields that the tool that wrote them names; docs/files.md lists
-them. psiz calls a stimulus by five letters of its set and seven digits of base 36, the number of
-it, and a step that is called *choose* has no order.
+An answer names the object that was chosen, or its column (``left``), or its place among the shown,
+counted from 0 or from 1. Of two objects it may also say whether the first is nearer: true or false,
+1 or 0, 1 or −1 (cblearn's counts: k or −k for k equal answers), ``<`` or ``>``. Each of these is
+one *reading* of the column. The first that explains every row is taken; where another explains
+every row, too, and says something else, the user is asked. Screens have lists instead, in fields
+that the tool that wrote them names.
 """
 
 from __future__ import annotations
@@ -34,7 +30,7 @@ _TRUE = frozenset({"<", "true", "t", "yes", "left", "arrowleft", "a", "first"})
 _FALSE = frozenset({">", "false", "f", "no", "right", "arrowright", "b", "second"})
 _EQUAL = ("=", "equal", "tie", "same")
 _UNDECIDED = frozenset({"", *_EQUAL, "nab", "nac", "nabc", "na", "nan", "none", "null"})
-_ASSET = re.compile(r"([0-9A-Z]{5})([0-9A-Z]{7})")
+_ASSET = re.compile(r"([0-9A-Z]{5})([0-9A-Z]{7})")  # psiz: a set, and a number in base 36
 _VERDICT = "whether the first is nearer"
 
 Numbers = NDArray[np.int64]
@@ -57,9 +53,8 @@ class Choices(NamedTuple):
 def choices_of(table: Table, parts: Parts, form: Form, options: Options) -> Choices:
     """The choices of a table with a column for each object, or of screens.
 
-    In a column that is called chosen, odd or central, numbers are objects where they can; in one
-    that is called an answer they may also be places or verdicts, and in one without a name, or that
-    the user calls an answer, only verdicts.
+    Numbers in a column called an answer may be places or verdicts; in one without a name, or that
+    the user calls an answer, they are verdicts.
     """
     if form.kind == "screens":
         return _of_screens(table, form, options)
@@ -148,10 +143,7 @@ def _by_place(shown: Cells, said: Words, firsts: Sequence[int]) -> dict[str, Num
 
 
 def _verdicts(said: Words) -> tuple[Numbers, Floats]:
-    """Which of two was nearer, by yes and no, and how many times.
-
-    Numbers are 1 and 0, or counts where at least one is below 0; then 0 is undecided.
-    """
+    """Which of two was nearer, and how many times; numbers are counts where one is below 0."""
     words = pd.Series([word.lower() for word in said], dtype=object)
     numbers = pd.to_numeric(words, errors="coerce").to_numpy(np.float64, copy=True)
     signed = bool((numbers < 0).any())
@@ -214,10 +206,7 @@ class Screen(NamedTuple):
 
 
 def with_screens(table: Table, fields: tuple[str, ...]) -> tuple[Table, list[int]]:
-    """The table with one row and a last column of `Screen` for each choice.
-
-    Also the rows that are other pages or tasks, which are left out.
-    """
+    """The table with a row and a last column of `Screen` for each choice; rows of other pages."""
     screens: list[Screen] = []
     rows: list[int] = []
     pages: list[int] = []

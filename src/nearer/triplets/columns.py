@@ -1,10 +1,8 @@
 """Which column of a table is which part of an answer.
 
-Most tables have one column for each *part* of an answer, such as head, near and far. `_WORDS` lists
-what columns are called, letter case and punctuation aside, and `_FORMS` which parts make which kind
-of answer. Three lone letters, ``a,b,c`` or ``i,j,k``, are head, near and far, or with an answer
-beside them head and the two that are compared. Where two readings are possible, or none, the
-message names the option that decides, with the columns that it would need.
+`_WORDS` lists what the columns of each *part* are called, letter case and punctuation aside, and
+`_FORMS` which parts make which kind of answer. Three lone letters are head, near and far, or with
+an answer beside them head and the two that are compared.
 """
 
 from __future__ import annotations
@@ -240,10 +238,7 @@ def layout(table: Table, options: Options) -> tuple[Table, dict[str, int], Form]
 
 
 def _has_no_head(table: Table, known: Mapping[str, int]) -> bool:
-    """Whether answers choose among three of which one only seems to be the head.
-
-    With ``left,center,right,choice`` some answers are the column in the middle or the third place.
-    """
+    """Whether answers choose among three, as center or the third place of left, center, right."""
     if not table.header or not {"head", "a", "b"} <= known.keys():
         return False
     three = [known[part] for part in ("head", "a", "b")]
@@ -335,10 +330,7 @@ def assumed(table: Table, parts: Mapping[str, int], form: Form, options: Options
 
 
 def name_columns(table: Table, form: Form) -> dict[int, int]:
-    """The columns with the names of objects that head (0), near (1) and far (2) have as numbers.
-
-    tripletTools has Center, Left, Right and Answer instead; Left and Right are 2 and 3 then.
-    """
+    """The columns with names of head (0), near (1), far (2), or of tripletTools Right (3)."""
     words = [plain_word(name) for name in table.header if form.kind == "triplets"]
     for end in _NAME_ENDS:
         starts = [(0, "head"), (1, "near"), (1, "winner"), (2, "far"), (2, "loser")]

@@ -1,12 +1,8 @@
 """Read triplets and trials from any file.
 
 Where two readings are possible, none is guessed: a message says on which line, and which option
-decides. Nothing is dropped without a warning and a place in the report.
-
-*Objects* are named or numbered. Numbers stay: object 7 of the file is object 7 here, so that
-results line up with what else the user has about it, and a number that never occurs is an object
-that was never compared. Names are put in alphabetical order, or in numerical order where all of
-them are whole numbers.
+decides. Nothing is dropped without a warning and a place in the report. Numbers of objects stay, so
+that results line up with what else the user has about them. Names are put in alphabetical order.
 """
 
 from __future__ import annotations
@@ -60,17 +56,13 @@ def read_triplets(
     Parameters
     ----------
     path
-        Text with commas, tabs, semicolons or spaces between its columns; Excel; Parquet, a file or
-        a folder (extra ``nearer[parquet]``); ``.npy`` or ``.npz``; JSON or lines of JSON with the
-        same fields, or with screens (grids, jsPsych, psiz, votes); psiz's HDF5 (extra
-        ``nearer[hdf5]``); any of them compressed as ``.gz``, ``.xz`` or ``.bz2``. Also a pandas or
-        polars frame, whose columns have names.
+        Separated text, Excel, Parquet (a file or a folder), ``.npy``, ``.npz``, JSON or lines of
+        it, also with screens (grids, jsPsych, psiz, votes), psiz's HDF5; any of them compressed. Or
+        a pandas or polars frame. See ``docs/files.md``.
     kind
-        ``"triplets"`` (head, near, far: Salmon's head, winner, loser, cblearn's list-order),
-        ``"answers"`` (head, two objects, and which of them: tripletTools' Center, Left, Right,
-        Answer, cblearn's questions with responses, lines ``a,b,c,<``), ``"odd-one-out"`` or
-        ``"most-central"``. ``"auto"`` goes by the column names; without a header by their number,
-        three being triplets and four answers, which the report then says.
+        ``"triplets"`` (head, near, far), ``"answers"`` (head, two objects, and which of them),
+        ``"odd-one-out"`` or ``"most-central"``. ``"auto"`` goes by the column names; without a
+        header by their number, three being triplets and four answers, which the report then says.
     header
         Whether the first row names the columns.
     objects
@@ -81,8 +73,7 @@ def read_triplets(
     columns
         Which column, by name or position, is which part: ``{"head": "ref", "near": "same",
         "far": "other"}``. Parts are head, near, far; head, a, b and chosen or answer; item1 to
-        item3 and odd, central or answer; person, weight, seconds, ms, excluded, taken_back. Where
-        only some of the last six are named, the others go by the names of their columns.
+        item3 and odd, central or answer; person, weight, seconds, ms, excluded, taken_back.
     drop_bad_rows
         Whether rows that cannot be read are left out, counted and listed, instead of refused.
     first
@@ -92,13 +83,8 @@ def read_triplets(
     Returns
     -------
     Triplets
-        The triplets as a view of the trials that were read, and a report.
-
-    Warns
-    -----
-    nearer.errors.DroppedRows
-        Where rows say nothing (an object occurs twice in the question, nobody decided). The report
-        names their lines.
+        The triplets as a view of the trials that were read, and a report. `DroppedRows` warns of
+        rows that say nothing (an object occurs twice, nobody decided), whose lines it names.
 
     Examples
     --------
@@ -132,11 +118,6 @@ def read_trials(
         where the file leaves both open.
     **how
         The other options of `nearer.read_triplets`.
-
-    Returns
-    -------
-    Trials
-        Objects that are not numbers from 0 get numbers in the order of their names.
 
     Examples
     --------
@@ -223,10 +204,7 @@ def _without_excluded(table: Table, parts: Parts, left_out: dict[str, list[int]]
 def _trials(
     table: Table, parts: Parts, form: Form, options: Options
 ) -> tuple[Trials, dict[str, Any]]:
-    """The trials of a table, and what the report says of them.
-
-    What nobody decided is about a tie on a screen, and no answer in a table of triplets.
-    """
+    """The trials of a table, and what the report says; only on a screen is no choice a tie."""
     are_screens, written = form.kind == "screens", choices_of(table, parts, form, options)
     decided = np.asarray((written.chosen > 0).any(axis=1))
     kept = decided | are_screens
@@ -263,10 +241,7 @@ def _trials(
 def _numbers(
     table: Table, written: Choices, kept: NDArray[np.bool_], options: Options
 ) -> tuple[Objects, tuple[str, ...], bool]:
-    """The number of each object of each row, −1 where there is none; missing ones are refused.
-
-    Also the labels of all objects, and whether the source has them by number.
-    """
+    """The number of each object of each row, or −1; all labels; whether these are numbers."""
     codes, distinct = pd.factorize(written.objects.ravel())
     places = codes.reshape(written.objects.shape)
     values = [str(value) for value in distinct]
@@ -360,7 +335,11 @@ def _beside(
     also: dict[str, Any] = {}
     known: dict[str, Any] = {}
     if "person" in parts:
-        people = _people(table, parts["person"])[good]
+        column: Any = table.frame.iloc[:, parts["person"]].tolist()
+        if not all(type(value) is int for value in column):  # whole numbers stay such
+            texts = table.column(parts["person"])
+            column = np.array(["" if text in EMPTY else text for text in texts], dtype=np.str_)
+        people = np.asarray(column)[good]
         nobody = people == "" if people.dtype.kind == "U" else np.zeros(len(people), dtype=np.bool_)
         also["people"] = None if nobody.all() else people
         known = {"persons": len(np.unique(people[~nobody])), "nameless": int(nobody.sum())}
@@ -396,14 +375,6 @@ def _seconds(table: Table, part: str, column: int) -> tuple[Floats, list[int], s
         words += f", by its median of {median:.4g}. Where that is wrong, say so: "
         words += columns_option({other: name})
     return values * (1.0 if unit == "seconds" else 1e-3), strange, words
-
-
-def _people(table: Table, column: int) -> NDArray[Any]:
-    """Who answered: whole numbers where all are, else texts, "" where nobody is named."""
-    values = table.frame.iloc[:, column].tolist()
-    if all(type(value) is int for value in values):
-        return np.array(values)
-    return np.array(["" if text in EMPTY else text for text in table.column(column)], dtype=np.str_)
 
 
 def _numbers_in(table: Table, column: int) -> tuple[Floats, list[int]]:

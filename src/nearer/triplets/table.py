@@ -1,8 +1,7 @@
 """Any table as a data frame: text, Excel, Parquet, JSON, NumPy, HDF5, data frames.
 
-What a file holds is seen in its first bytes where these say so, since names of files are often
-wrong, and else in its suffix. Each row keeps the number of the line that it begins on, so that
-messages can name it.
+The first bytes say what a file is where they can, since suffixes are often wrong. Each row keeps
+the number of the line that it begins on, so that messages can name it.
 """
 
 from __future__ import annotations
@@ -439,8 +438,7 @@ def _hdf5(name: str, data: bytes) -> Table:
     """Trials of psiz, as its versions up to 0.4.1 write them, as screens.
 
     ``stimulus_set`` has a row a trial: the query, the chosen references in the order of choosing,
-    the others, and −1 where there are fewer. ``n_select`` says how many were chosen, ``is_ranked``
-    whether their order counts, ``agent_id`` by whom, ``rt_ms`` how long it took (−1: not known).
+    the others, and −1 where there are fewer.
     """
     with one_message(name, "an HDF5 file"):
         import h5py  # noqa: PLC0415 - an extra

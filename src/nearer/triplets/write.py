@@ -1,11 +1,8 @@
 """Write triplets and trials so that they are read back as they were, here and by other tools.
 
-*Triplets* as text have the columns ``head,winner,loser`` with the objects' numbers, as Salmon and
-tripletTools read them; then, where objects have names of their own, ``head_name,winner_name,
-loser_name``; then ``weight``, ``participant`` and ``seconds`` where these are known. ``.npz`` holds
-all of it but the seconds, objects that no triplet names included; ``.npy`` holds the array alone.
-
-What each form of *trials* keeps is in docs/files.md.
+Triplets as text have the columns ``head,winner,loser``, as Salmon and tripletTools read them; then
+names, where objects have some, and ``weight``, ``participant`` and ``seconds`` where these are
+known. ``.npz`` holds all of it but the seconds, ``.npy`` the array alone.
 """
 
 from __future__ import annotations
