@@ -1,3 +1,4 @@
+import contextlib
 import json
 import re
 import sqlite3
@@ -217,6 +218,26 @@ def test_a_damaged_study_is_named_and_not_copied(answered, tmp_path):
     assert result.exit_code == 2, result.output
     assert f"{answered}: is damaged" in result.output
     assert [*tmp_path.glob("*copy.db*"), *tmp_path.glob(".*copy*")] == []
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE header SET value = '{' WHERE key = 'config'",
+        "INSERT INTO events (at, kind, detail) VALUES (1, 'settings', '[]')",
+        "INSERT INTO events (at, kind, detail) VALUES (1, CAST(x'ff' AS TEXT), '{}')",
+        "DROP TABLE answers",
+    ],
+)
+def test_a_damaged_study_is_one_message(answered, damage):
+    with contextlib.closing(sqlite3.connect(answered, isolation_level=None)) as db:
+        db.execute(damage)
+    for command in (["status"], ["embed", "--dim", "1"], ["set", "title=other"]):
+        result = run(command[0], answered, *command[1:])
+        if result.exit_code != 0:
+            assert result.exit_code == 2, result.output
+            assert "go on from a backup" in result.output
+    assert result.exit_code == 2
 
 
 def test_simulate_plans_on_a_copy(tmp_path, words):

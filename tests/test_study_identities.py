@@ -15,6 +15,10 @@ def web(tmp_path):
     made.close()
 
 
+def test_an_id_too_long_is_refused_in_words(web):
+    assert "must have at most 200 characters" in knock(web, "", PROLIFIC_PID="x" * 201).text
+
+
 def test_a_taken_id_opens_nothing(web):
     victim = knock(web, "the victim's browser", PROLIFIC_PID="abc").json()["token"]
     headers = {"authorization": f"Bearer {victim}"}

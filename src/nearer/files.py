@@ -28,15 +28,15 @@ import shutil
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nearer.errors import InvalidInput
+from nearer.errors import InvalidInput, NearerError
 
 _PACKERS: dict[str, Any] = {".gz": gzip, ".xz": lzma, ".bz2": bz2}
 _PACKED = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\0": ".xz", b"BZh": ".bz2"}
@@ -49,6 +49,22 @@ _NO_TEXT = {
     b"<!DOCTYPE": ("a web page", "get the file that it shows or links to"),
     b"<html": ("a web page", "get the file that it shows or links to"),
 }
+
+
+@contextmanager
+def one_message(name: str | Path, what: str, remedy: str = "get it again") -> Iterator[None]:
+    """Turn whatever a library raises, which has no common class, into one message."""
+    try:
+        yield
+    except NearerError:
+        raise
+    except ImportError as error:
+        package = str(error.name).partition(".")[0]
+        extras = {"pyarrow": "'nearer[parquet]'", "h5py": "'nearer[hdf5]'"}
+        remedy = f"pip install {extras.get(package, package)}"
+        raise InvalidInput(f"{name}: {what} needs {package}; {remedy}") from None
+    except Exception as error:
+        raise InvalidInput(f"{name}: cannot be read as {what} ({error}); {remedy}") from error
 
 
 def as_path(path: Any) -> Path:

@@ -114,7 +114,7 @@ def status(study: Path, show_people: bool, as_json: bool) -> None:
     """How a study stands; also while it is being served."""
     from nearer.study.exports import overview, people_report
 
-    with _reading(study) as db:
+    with store.reading(study) as db:
         people = people_report(db)
         figures = overview(db, store.replay(db).summary(now := time.time()), now, people)
     figures["participants"] = [vars(p) for p in people] if show_people or as_json else []
@@ -136,8 +136,9 @@ def export(study: Path, name: str, identities: bool, out: Path | None) -> None:
 
     output.check_files([study], out=out)
     make = replies_csv if name == "replies" else partial(export_csv, name=name)
-    with _reading(study) as db:
-        _write(out, make(db, identities=identities))
+    with store.reading(study) as db:
+        table = make(db, identities=identities)
+    _write(out, table)
 
 
 @_command()
@@ -155,7 +156,7 @@ def embed(
 
     folder = drawings.pop("pictures")
     output.check_files([study], out=out, **drawings)
-    with _reading(study) as db:
+    with store.reading(study) as db:
         names = [item["name"] for item in store.stored_items(db)]
         answers, config = collected(db, EVERY_KIND, names=names), store.read_config(db)
     embedding = fit_map(answers, len(names), dim or config.n_components, seed)
@@ -262,15 +263,10 @@ def link(study: Path, person: str) -> None:
 
     Put it after the study's address. It is like a key: send it to that person only.
     """
-    with _reading(study) as db:
+    with store.reading(study) as db:
         number = _person(db, study, person)
         key = db.execute("SELECT value FROM secrets WHERE name = 'sign'").fetchone()[0]
     say(f"?resume={Signer(key).sign('resume', str(number))}")
-
-
-def _reading(study: Path) -> Any:
-    """The study's database, which is closed at the end of a with statement."""
-    return closing(store.connect(study, read_only=True))
 
 
 def _read_settings(texts: Sequence[str], where: str = "") -> dict[str, Any]:

@@ -30,11 +30,10 @@ from numpy.typing import NDArray
 
 from nearer import _fit, checks
 from nearer.errors import InvalidInput
-from nearer.files import as_path, parquet_files
+from nearer.files import as_path, one_message, parquet_files
 from nearer.fitting.heldout import FOLDS
 from nearer.triplets.columns import by_choice, by_name
 from nearer.triplets.read import sorted_names
-from nearer.triplets.table import one_message
 
 Rows = NDArray[np.int32]
 Renumber = Callable[[Rows], Rows]

@@ -29,7 +29,7 @@ from nearer.study import actions
 from nearer.study.board import Refusal
 from nearer.study.conductor import questions_due
 from nearer.study.items import Item
-from nearer.study.store import Store, connect, new_study, read_config
+from nearer.study.store import Store, new_study, read_config, reading
 from nearer.study.worker import FEWEST, Worker, collected, draw_map, triplets
 
 T = TypeVar("T")
@@ -151,7 +151,7 @@ def plan(
     seed: int,
 ) -> dict[str, Any]:
     """Collect answers from simulated people and say how good the map is for each number of them."""
-    with closing(connect(study, read_only=True)) as db:
+    with reading(study) as db:
         config = read_config(db).changed({**_SIMULATED, "seed": seed})
         names = [row[0] for row in db.execute("SELECT name FROM items ORDER BY id")]
     n, copy = len(names), folder / "simulated.db"
@@ -164,7 +164,7 @@ def plan(
     simulation = Simulation(copy, people, n_people, n_answers, seed)
     if not simulation.answers:
         raise InvalidInput(f"{study}: there is nothing to ask about {n} items")
-    with closing(connect(copy, read_only=True)) as db:
+    with reading(copy) as db:
         answers, holdout = collected(db), triplets(db, ["holdout"])
     # What a row of the table costs: all answers people gave for so many that count.
     counted = len(answers.answers)

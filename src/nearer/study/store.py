@@ -30,7 +30,7 @@ import numpy as np
 
 import nearer
 from nearer.errors import InvalidInput
-from nearer.files import lock_file
+from nearer.files import lock_file, one_message
 from nearer.questions import share_interval
 from nearer.study.board import Board, Ledger, OwnQuestion, Refusal, StoreTrouble, read_rows
 from nearer.study.config import Config
@@ -204,10 +204,11 @@ class Store:
         self._readers = threading.local()
         self._db = connect(self.path)
         newest = "SELECT coalesce(max(issued), 0.0) FROM leases"  # the clock may be set back since
-        self._latest: float = self._db.execute(newest).fetchone()[0]
+        with one_message(self.path, *_DAMAGED):
+            self._latest: float = self._db.execute(newest).fetchone()[0]
+            self._refresh()
         if not durable:
             self._db.execute("PRAGMA synchronous = OFF")
-        self._refresh()
         self._thread = threading.Thread(target=self._work, name="study-writer", daemon=True)
         self._thread.start()
 
@@ -322,11 +323,12 @@ class Store:
     def _scrub(self, patience: int = 0) -> None:
         """Empty the write-ahead log; later, if others read from it for more seconds than that."""
         self._db.execute(f"PRAGMA busy_timeout = {patience * 1000}")
-        with contextlib.suppress(sqlite3.OperationalError):
+        with contextlib.suppress(sqlite3.Error):
             self._erased = bool(self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
         self._db.execute(f"PRAGMA busy_timeout = {_PATIENCE * 1000}")
 
 
+_DAMAGED = ("a study", "if it is damaged, go on from a backup")
 _PATIENCE = 10  # seconds to wait for another process that writes
 
 
@@ -335,6 +337,9 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
     path = Path(path)
     if not path.is_file():
         raise InvalidInput(f"{path}: there is no such study; make one with `nearer study new`")
+    if path.stat().st_nlink > 1:  # SQLite keeps a log of changes beside each name
+        rule = "has a second name, a hard link, under which answers could be lost"
+        raise InvalidInput(f"{path}: {rule}; delete one, and copy with `nearer study backup`")
     try:
         db = sqlite3.connect(
             f"{path.resolve().as_uri()}?mode={'ro' if read_only else 'rw'}",
@@ -355,6 +360,13 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
             f"{path}: has study format {found}; this version of nearer reads {FORMAT}"
         )
     return db
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[sqlite3.Connection]:
+    """A study file to read from; whatever its damage makes raise is one message."""
+    with closing(connect(path, read_only=True)) as db, one_message(path, *_DAMAGED):
+        yield db
 
 
 @contextmanager

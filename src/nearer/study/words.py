@@ -51,15 +51,15 @@ def _readable(text: str) -> str:
 def _one_line(text: str) -> str:
     if "\n" in text or "\r" in text:
         raise ValueError("must be one line")
-    return text
+    return _readable(text)
 
 
 #: a text of several lines
 Text = Annotated[str, Field(max_length=20_000), AfterValidator(_readable)]
 #: a name, an id, a label
-Line = Annotated[Text, Field(max_length=2_000), AfterValidator(_one_line)]
+Line = Annotated[str, Field(max_length=2_000), AfterValidator(_one_line)]
 #: an id, a version, a word that a browser keeps
-Short = Annotated[Line, Field(max_length=200)]
+Short = Annotated[str, Field(max_length=200), AfterValidator(_one_line)]
 
 
 class Checked(BaseModel):

@@ -13,7 +13,6 @@ import math
 import os
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from nearer.files import (
     as_path,
     content_suffix,
     decoded,
+    one_message,
     open_zip,
     parquet_files,
     read_bytes,
@@ -188,22 +188,6 @@ def _frame(name: str, frame: Any) -> Table:
     values = pd.DataFrame({i: np.asarray(column) for i, column in enumerate(columns)})
     named = all(isinstance(column, str) for column in frame.columns)
     return Table(name, values.set_axis(list(frame.columns), axis=1), "row", has_header=named)
-
-
-@contextmanager
-def one_message(name: str | Path, what: str, remedy: str = "get it again") -> Iterator[None]:
-    """Turn whatever a library raises, which has no common class, into one message."""
-    try:
-        yield
-    except InvalidInput:
-        raise
-    except ImportError as error:
-        package = str(error.name).partition(".")[0]
-        extras = {"pyarrow": "'nearer[parquet]'", "h5py": "'nearer[hdf5]'"}
-        remedy = f"pip install {extras.get(package, package)}"
-        raise InvalidInput(f"{name}: {what} needs {package}; {remedy}") from None
-    except Exception as error:
-        raise InvalidInput(f"{name}: cannot be read as {what} ({error}); {remedy}") from error
 
 
 def _excel(name: str, data: bytes) -> Table:
