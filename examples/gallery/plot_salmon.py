@@ -50,15 +50,14 @@ print(responses.report)
 # with the others as often as a coin does.
 
 first = nearer.fit(responses, random_state=0)
-for person in sorted(first.people, key=lambda person: person["agreement"])[:4]:
-    span = f"{person['low']:.0%} to {person['high']:.0%}"
-    print(f"{person['id']}  {person['agreement']:.0%} ({span})  {person['flag']}")
+columns = ["id", "agreement", "low", "high", "flag"]
+print(first.people.sort_values("agreement")[columns].head(4).round(2).to_string(index=False))
 
 # %%
 # The fit takes them for people of little sensitivity, so the two have done little harm. For a
 # paper it is plainer to leave them out, and to say so.
 
-guessed = {person["id"] for person in first.people if person["high"] < 0.6}
+guessed = set(first.people.query("high < 0.6")["id"])
 table = pd.read_csv(file)
 kept = table[~table["puid"].isin(guessed)]
 embedding = nearer.fit(kept, random_state=0)
