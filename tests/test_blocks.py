@@ -124,7 +124,7 @@ def test_bad_files_are_refused_with_one_message(small, tmp_path):
     pq.write_table(
         pa.table({"head": holes, "winner": rows[:, 1], "loser": rows[:, 2]}), tmp_path / "h.parquet"
     )
-    with pytest.raises(InvalidInput, match=r"row 1234: head is empty"):
+    with pytest.raises(InvalidInput, match=r"row 1234: has an empty object"):
         store(as_source(tmp_path / "h.parquet"))
     same = rows.copy()
     same[2500, 1] = same[2500, 0]

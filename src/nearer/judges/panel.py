@@ -1,10 +1,8 @@
 """A panel of judges: models, prompts or people, each question answered by some of them.
 
-The judges of a question are drawn; a question that is asked again goes to other judges. Judges are
-rated as people are (`nearer.fitting.people`): by how well their answers agree with a fit that
-has not seen them. A judge of reliability r, at most 1 here, has weight r: a single vote counts as a
-graded answer of (1 + r)/2 for its side. Ratings are computed again whenever the number of votes has
-grown by half.
+A question that is asked again goes to other judges. Judges are rated as people are
+(`nearer.fitting.people`). A judge of reliability r, at most 1 here, has weight r: a single vote
+counts as a graded answer of (1 + r)/2 for its side.
 """
 
 from __future__ import annotations
@@ -96,7 +94,8 @@ class Panel:
         self._times: dict[str, int] = {}
         self._numbers: dict[Any, int] = {}
         self._log: list[tuple[int, int, int, str, float]] = []
-        self._rated: dict[str, tuple[float, float]] = {}
+        self._reliability: dict[str, float] = {}
+        self._errors: dict[str, float] = {}
         self._rated_at = 0
         self._rating = asyncio.Lock()
 
@@ -122,12 +121,8 @@ class Panel:
         if len(self._log) >= _FEWEST_VOTES:
             self._rate()
         votes = dict.fromkeys(self._judges, 0) | Counter(name for *_, name, _ in self._log)
-        return PanelReport(
-            votes,
-            {name: rating for name, (rating, _) in self._rated.items()},
-            {name: error for name, (_, error) in self._rated.items()},
-            {name: j.report() for name, j in self._judges.items() if hasattr(j, "report")},
-        )
+        reports = {name: j.report() for name, j in self._judges.items() if hasattr(j, "report")}
+        return PanelReport(votes, self._reliability, self._errors, reports)
 
     async def __call__(self, questions: Any) -> PricedAnswers:
         """Ask some of the judges about each question, all of them at the same time."""
@@ -182,7 +177,7 @@ class Panel:
     def _together(self, ballot: dict[str, float | None]) -> float | bool | None:
         """One answer from several: their mean, weighted by reliability."""
         said = {name: p for name, p in ballot.items() if p is not None}
-        weight = {name: min(1.0, max(0.0, self._rated.get(name, (1.0, 0.0))[0])) for name in said}
+        weight = {name: min(1.0, max(0.0, self._reliability.get(name, 1.0))) for name in said}
         if not any(weight.values()):
             return None
         mean = sum(weight[name] * said[name] for name in said) / sum(weight.values())
@@ -212,6 +207,6 @@ class Panel:
         if belief.held_out is not None:
             names, who = np.unique([name for *_, name, _ in log], return_inverse=True)
             rated = rate_people(belief.answers, belief.held_out, who, np.ones(len(log)))
-            pairs = zip(rated.sensitivity.tolist(), rated.error.tolist(), strict=True)
-            self._rated = dict(zip(names.tolist(), pairs, strict=True))
+            self._reliability = dict(zip(names.tolist(), rated.sensitivity.tolist(), strict=True))
+            self._errors = dict(zip(names.tolist(), rated.error.tolist(), strict=True))
         self._rated_at = len(log)

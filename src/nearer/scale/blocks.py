@@ -148,13 +148,12 @@ def _batches(
         n_rows = 0
         for batch in file.iter_batches(BLOCK, columns=three):
             columns = [batch.column(name) for name in three]
-            for name, column in zip(three, columns, strict=True):
-                if column.null_count:
-                    row = n_rows + int(np.argmax(np.asarray(column.is_null())))
-                    raise InvalidInput(
-                        f"{path}, row {row}: {name} is empty; fill it in, or leave out rows "
-                        "without an answer"
-                    )
+            empty = np.any([np.asarray(column.is_null()) for column in columns], axis=0)
+            if empty.any():
+                raise InvalidInput(
+                    f"{path}, row {n_rows + empty.argmax()}: has an empty object; fill it in, or "
+                    "leave out rows without an answer"
+                )
             yield np.stack([_numbers(column, names) for column in columns], axis=1)
             n_rows += batch.num_rows
         file.close()

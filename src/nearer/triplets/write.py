@@ -11,7 +11,6 @@ import io
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -158,14 +157,8 @@ def write_trials(path: str | os.PathLike[str], trials: Trials, *, form: str = "a
             f"trials of the task {trials.kind!r}: {name} takes {' and '.join(sorted(takes))}; use "
             "another form, or write trials.triplets()[0] with write_triplets"
         )
-    if name != "screens" and trials.weights is not None:  # one that counts twice is there twice
-        if (trials.weights != np.round(trials.weights)).any():
-            raise InvalidInput(
-                "weights that are no whole numbers: only the form 'screens' (.jsonl) has them; "
-                "use it, or leave them out"
-            )
-        copies = np.repeat(np.arange(len(trials)), trials.weights.astype(np.int64))
-        trials = replace(trials, weights=None)[copies]
+    if name != "screens" and trials.weights is not None:
+        raise InvalidInput("weights: only the form 'screens' (.jsonl) has them; leave them out")
     write_bytes(path, _encoded(content(trials, suffix), suffix))
 
 
