@@ -60,7 +60,7 @@ ax.spines[["top", "right"]].set_visible(False)
 # The map soon knows more than any person who answered. Now the study itself: answered and read out.
 
 people = Crowd(mind, error=0.16, seconds=4.0)
-outcome = Simulation(folder / "weather.db", people, 6, seed=1).run(900)
+outcome = Simulation(folder / "weather.db", people, 6, 900, seed=1)
 command("study", "export", "weather.db", "--out", "answers.csv")
 embedding = nearer.fit(folder / "answers.csv", random_state=0)
 print(f"{outcome.people} people, {outcome.answers} answers; dimensions that they leave "
