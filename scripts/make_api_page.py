@@ -9,6 +9,7 @@ import inspect
 import re
 from pathlib import Path
 from pkgutil import resolve_name
+from typing import Any
 
 import nearer
 
@@ -44,10 +45,18 @@ def page() -> str:
         for name in re.findall(r"import \w+ as (\w+)", "\n".join(imports)):
             lines.append(_line(name))
             if inspect.ismodule(module := getattr(nearer, name)):
-                lines += [_line(f"{name}.{inner}") for inner in module.__all__]
+                names = getattr(module, "__all__", None) or _own_names(module)
+                lines += [_line(f"{name}.{inner}") for inner in names]
     lines += ["", "## Types of results", "", "| name | what it is |", "| --- | --- |"]
     lines += [_line(name) for name in RETURNED]
     return "\n".join(lines) + "\n"
+
+
+def _own_names(module: Any) -> list[str]:
+    """The public functions and classes that a module defines."""
+    public = {name: thing for name, thing in vars(module).items() if not name.startswith("_")}
+    own = (n for n, x in public.items() if getattr(x, "__module__", "") == module.__name__)
+    return sorted(own)
 
 
 def _line(name: str) -> str:

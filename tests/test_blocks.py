@@ -260,7 +260,7 @@ class Blocks:
 def test_what_is_no_block_is_named(small, monkeypatch, bad, many):
     monkeypatch.setattr(_fit, "MANY", many)
     rows = triplets(m=30)
-    with pytest.raises(InvalidInput, match=r"block 2 .*: must be \(m, 3\) rows"):
+    with pytest.raises(InvalidInput, match=r"block 2 .*must be \(m, 3\) rows"):
         nearer.fit(iter([rows, np.empty((0, 3), int), bad, rows]), n_components=1)
 
 

@@ -54,8 +54,7 @@ def embed(
         takes, at most 2·(d + 1)·n·log2 n in d dimensions, counted up to seven, for each bit that
         an answer carries.
     noise
-        ``"auto"``: how often answers are wrong is inferred from them. A rate between 0 and ½ is
-        where the inference begins, for an oracle that is known to err.
+        How often answers are wrong: ``"auto"``, or a rate below ½ where its inference begins.
     quality
         Stop when Kendall's τ between predicted and true distances from a head is expected to be
         this, or when the budget is spent; 1: when it is spent.
@@ -63,14 +62,12 @@ def embed(
         Seed or generator.
     journal
         A file in which every answer is kept as it comes. After an interruption the same call goes
-        on where it stopped, pays for nothing twice, and gives the uninterrupted result.
+        on where it stopped and gives the uninterrupted result.
     keep_triplets
-        False: the result is without its ``triplets``, which take 24 bytes a comparison; of many
-        objects they are not kept on the way, either.
+        False: the result is without its ``triplets``, which take 24 bytes a comparison.
     progress
-        True: on the terminal, if there is one, how many comparisons, rounds and how much money (by
-        ``cost=``) are expected, then a line that counts them. A callable gets the counts whenever
-        answers have come. False: silence.
+        True: a terminal shows what is expected, then a line that counts. A callable gets the counts
+        whenever answers have come. False: silence.
     how
         How questions are put: ``workers=16``, ``max_in_flight=``, ``retry=``, ``timeout=``,
         ``cost=``, ``max_cost=`` and the others of `nearer.run`.
@@ -86,37 +83,20 @@ def embed(
     checks.oracle(oracle)
     refuse_unknown(how, embed)
     n, names = as_names(objects)
-    asked = {"budget": budget, "noise": noise, "quality": quality}
-    call = as_called(
-        "nearer.embed",
-        "oracle",
-        str(n) if names is None else "objects",
-        given=asked | {"random_state": random_state},
-        defaults=embed.__kwdefaults__ or {},
-    )
+    asked: dict[str, Any] = {"budget": budget, "noise": noise, "quality": quality}
+    places = ("oracle", str(n) if names is None else "objects")
+    typed, defaults = asked | {"random_state": random_state}, embed.__kwdefaults__ or {}
+    call = as_called("nearer.embed", *places, given=typed, defaults=defaults)
     known = getattr(oracle, "n_objects", None)
     if known is not None and n > known:
         raise InvalidInput(f"{n} objects: the oracle knows only {known}; ask for at most so many")
-    strategy = adaptive(
-        n,
-        budget=budget,
-        noise=noise,
-        quality=quality,
-        keep_triplets=keep_triplets,
-        random_state=random_state,
-    )
+    strategy = adaptive(n, **asked, keep_triplets=keep_triplets, random_state=random_state)
     line: AbstractContextManager[Any] = nullcontext(progress or None)
     if progress is True:
         line = asking_progress("asking", _expected(n, names, asked, how))
     with line as count:
-        found = run(
-            strategy,
-            oracle,
-            objects=None if names is None else names.objects,
-            journal=journal,
-            progress=count,
-            **how,
-        )
+        things = None if names is None else names.objects
+        found = run(strategy, oracle, objects=things, journal=journal, progress=count, **how)
     positions = found.positions.copy()
     never = np.asarray(found.details.get("never_asked", []), dtype=np.int64)
     positions[never] = np.nan
@@ -164,8 +144,7 @@ def _warn(found: Embedding, n_never: int) -> None:
     if found.n_comparisons and n_never:
         problems.append(
             f"{amount(n_never, 'object')} of {len(found.positions)} were in no question, since the "
-            "budget did not reach them, and have no position (NaN); embedding.never_asked names "
-            "them"
+            "budget did not reach them, and have no position (NaN), see embedding.never_asked"
         )
     for problem in problems:
         warnings.warn(problem, AnswersWarning, stacklevel=3)

@@ -1,10 +1,8 @@
 """`nearer.fit` finds positions from answers that are there already.
 
-Answers in any form are loaded as `Trials`. One posterior of them (`nearer.fitting.belief`) gives
-positions, their dimension and covariances, how reliable each person is, and how well held-out
-answers are predicted. Exact answers are satisfied instead (`nearer.fitting.initial`), and other
-losses can be chosen; covariances then come from a bootstrap, or from other maps that satisfy all
-answers.
+Answers in any form are loaded as `Trials` and fitted by one posterior (`nearer.fitting.belief`).
+Exact answers are satisfied instead (`nearer.fitting.initial`), and other losses can be chosen;
+covariances then come from a bootstrap, or from other maps that satisfy all answers.
 """
 
 from __future__ import annotations
@@ -32,18 +30,12 @@ from nearer.fitting.draws import bootstrap_covariances, draw_positions
 from nearer.fitting.heldout import Calibration, HeldOut, check_residuals, hold_out_once
 from nearer.fitting.initial import fit_from_more_dimensions
 from nearer.fitting.likelihood import Curve, MarginForecast, Noise
-from nearer.fitting.people import (
-    FEWEST_PEOPLE,
-    PeopleFit,
-    Ratings,
-    learn_people,
-    rate_people,
-)
+from nearer.fitting.people import FEWEST_PEOPLE, PeopleFit, Ratings, learn_people, rate_people
 from nearer.fitting.posterior import Posterior
 from nearer.fitting.solver import LOSSES, Device, Fit, Loss, fit_positions, margins, using
 from nearer.metrics import measure_agreement, share_interval_over_people
 from nearer.questions import MAX_OBJECTS, Floats, Objects, share_interval
-from nearer.trials import Report, Task, Trials, Triplets
+from nearer.trials import Report, Trials, Triplets
 from nearer.triplets import read_triplets
 
 Method = Literal["auto", "noisy", "soe", "ckl", "gnmds", "ste", "tste"]
@@ -51,9 +43,7 @@ Method = Literal["auto", "noisy", "soe", "ckl", "gnmds", "ste", "tste"]
 MANY = 1 << 22  # answers; more of them are fitted in blocks (`nearer.scale`)
 _METHODS = ("auto", "noisy", *sorted(LOSSES.keys() - {"logistic"}))
 _DRAWS = 20  # of a bootstrap; the standard error of a spread is then a sixth of it
-_MOST_WALKED = (
-    20_000  # answers; with more, drawing maps that satisfy them takes longer than the fit
-)
+_MOST_WALKED = 20_000  # answers; drawing maps that satisfy more of them takes longer than the fit
 
 
 @dataclass(frozen=True)
@@ -91,32 +81,27 @@ def fit(
     Parameters
     ----------
     answers
-        `nearer.Trials` of any task, what `nearer.read_triplets` returns, an ``(m, 3)`` array of
-        rows (head, near, far), a frame or the path of a file in any form that it reads, an
-        iterable of ``(m, 3)`` blocks, or a folder of Parquet files. More than four million are
-        fitted in blocks, and the result has no `triplets`; see ``docs/scale.md``.
+        `nearer.Trials` of any task; rows (head, near, far), also in blocks; or what
+        `nearer.read_triplets` returns or reads: a frame, a file, a folder of Parquet files. More
+        than four million are fitted in blocks, without `triplets`; see ``docs/scale.md``.
     n_components
         A number of dimensions; ``"auto"``: as many as the evidence supports; ``"predictive"``: as
-        many as predict held-out answers best, often some more. Range and evidence are then still
-        those of the dimension that is supported.
+        many as predict held-out answers best, often some more.
     people
         Who gave each answer; None: as the answers say. None, nan and "" are unknown people. People
         are then the sample, see ``docs/people.md``; without them, answers are independent.
     differ
-        Whether people weigh the axes differently: ``"weights"`` fits weights, shrunk towards the
-        common map as strongly as held-out answers of the same people ask for, ``"no"`` does not,
-        and ``"auto"`` does where that predicts these answers better by more than a standard error.
+        Whether people weigh the axes differently: ``"weights"`` fits weights, ``"no"`` does not,
+        ``"auto"`` does where held-out answers are predicted better by more than a standard error.
     weights
         How much each answer counts: 2 is the same answer loaded twice, held out together; 0 is no
         answer. None: as the answers say.
     odds
-        How many times likelier than at random each answer's question was to be asked, where a
-        method chose it: see `Belief.expect`. Chosen questions are harder than others, and what is
-        held out of them is weighed by that. Of comparisons alone. None: all questions were random.
+        Of comparisons that a method chose, how many times likelier than at random each was to be
+        asked, see `Belief.expect`: they are harder than others. None: all were random.
     method
-        ``"noisy"`` expects wrong answers. ``"soe"`` expects none, as do the losses ``"ckl"``,
-        ``"gnmds"``, ``"ste"`` and ``"tste"``, see `nearer.SOE`. ``"auto"`` is ``"soe"`` where all
-        answers can be satisfied, those held out included, else ``"noisy"``.
+        ``"noisy"`` expects wrong answers, ``"soe"`` and the losses of `nearer.CKL` and others none.
+        ``"auto"`` is ``"soe"`` where all answers, also held-out ones, can be satisfied.
     n_objects
         How many objects there are; object i of the answers is then row i of the positions.
     objects
@@ -126,11 +111,10 @@ def fit(
         The most dimensions ``"auto"`` tries.
     bootstrap
         How often answers are drawn again for the covariances; 0 leaves them out. None: 20 times,
-        but not for ``"noisy"``, whose posterior has covariances. Where all answers are satisfied,
-        other maps that satisfy them are drawn, by default of 20,000 answers or fewer.
+        but not for ``"noisy"``, whose posterior has covariances. Where up to 20,000 answers are all
+        satisfied, other maps that satisfy them are drawn.
     max_iter, tol
-        Steps of the optimiser in the last fit, and the gain of a step that ends it; not where all
-        answers are satisfied, since that search has its own steps.
+        Steps of the optimiser in the last fit of a loss, and the gain of a step that ends it.
     device
         ``"cuda"``: fit on a GPU (needs ``nearer[gpu]``). ``"auto"``: where there is one and the
         problem is large enough to gain. ``"cpu"``: never.
@@ -141,11 +125,9 @@ def fit(
     -------
     Embedding
         Where guessing may predict held-out answers as well, `AnswersWarning` says so. ``details``
-        holds the ``"posterior"``, the ``"method"`` used, the ``"loss"``, whether
-        ``"people_differ"``, the dimension ``"estimate"``, the ``"weights"``, of ``"noisy"`` the
-        Kendall's τ that is expected, ``"expected_tau"``; the ``"agreement"`` of answers to the same
-        question, the ``"calibration"`` of predictions, what was ``"read"`` and left out where there
-        was a file, and the ``"call"``.
+        holds, among others, the ``"posterior"``, the ``"method"`` used, the dimension's
+        ``"estimate"``, whether ``"people_differ"``, the ``"agreement"`` of answers to the same
+        question, the ``"calibration"`` of predictions, and what was ``"read"`` of a file.
 
     Examples
     --------
@@ -238,7 +220,7 @@ def _fit_answers(loaded: LoadedAnswers, goal: Goal, rng: np.random.Generator) ->
 
     belief, exact, estimate = learn(d, method != "noisy" and not loaded.are_choices)
     if method == "auto" and exact is not None:
-        found = _plain_result(loaded, "soe", exact.fit, exact.held_out)
+        found = _plain_result(loaded, "soe", *exact)
         return replace(found, estimate=estimate, belief=belief, exact=True)
     if method not in ("auto", "noisy"):
         found = _fit_loss(loaded, replace(goal, d=estimate.dimension), rng)
@@ -269,33 +251,19 @@ def _with_people(
         given = (belief.answers, belief.held_out, who[1], loaded.weights)
         ratings = rate_people(*given, loaded.first_chosen)
         return replace(found, ratings=ratings)
-    people = learn_people(
-        loaded.fitted,
-        who[1],
-        belief.answers,
-        belief.fit,
-        belief.held_out,
-        weights=loaded.weights,
-        odds=loaded.odds,
-        sides=loaded.first_chosen,
-        differ=differ,
-        rng=rng,
-    )
-    return replace(
-        found,
-        posterior=people.posterior,
-        right=people.right,
-        ratings=people.ratings,
-        people=people,
-        axis_weights=people.weights,
-        calibration=Calibration.of(people.held_out, people.times),
-    )
+    learned = (belief.answers, belief.fit, belief.held_out)
+    known: dict[str, Any] = {"weights": loaded.weights, "odds": loaded.odds, "differ": differ}
+    known |= {"sides": loaded.first_chosen, "rng": rng}
+    people = learn_people(loaded.fitted, who[1], *learned, **known)
+    better: dict[str, Any] = {x: getattr(people, x) for x in ("posterior", "right", "ratings")}
+    better["calibration"] = Calibration.of(people.held_out, people.times)
+    return replace(found, people=people, axis_weights=people.weights, **better)
 
 
 def _fit_loss(loaded: LoadedAnswers, goal: Goal, rng: np.random.Generator) -> _Result:
     d, loss, weights = goal.d or 1, Loss(goal.method), loaded.weights
-    how: dict[str, Any] = {"max_iter": goal.max_iter, "tol": goal.tol, "rng": rng}
-    found = fit_from_more_dimensions(loaded.rows, loaded.n, d, loss=loss, weights=weights, **how)
+    how: dict[str, Any] = {"weights": weights, "max_iter": goal.max_iter, "tol": goal.tol}
+    found = fit_from_more_dimensions(loaded.rows, loaded.n, d, loss=loss, rng=rng, **how)
     held = hold_out_once(loaded.rows, weights, loaded.n, d, loss, rng)
     return _plain_result(loaded, goal.method, found, held)
 
@@ -321,16 +289,10 @@ def _with_covariances(
     noisy, by = found.method == "noisy", "answers drawn again"
 
     def refit(weights: Floats, start: Floats) -> Floats:
-        again = fit_positions(
-            loaded.rows,
-            loaded.n,
-            start=start,
-            weights=weights,
-            loss=noise.loss if noisy else Loss(found.method),
-            ridge=noise.ridge(float(weights.sum())) if noisy else 0.0,
-            max_iter=200,
-        )
-        return again.positions
+        how: dict[str, Any] = {"start": start, "weights": weights, "max_iter": 200}
+        how["loss"] = noise.loss if noisy else Loss(found.method)
+        how["ridge"] = noise.ridge(float(weights.sum())) if noisy else 0.0
+        return fit_positions(loaded.rows, loaded.n, **how).positions
 
     if found.exact:
         counted = loaded.rows[loaded.weights > 0].astype(np.int64)
@@ -377,19 +339,26 @@ def _embedding(loaded: LoadedAnswers, found: _Result, call: str) -> Embedding:
     noisy = belief if found.method == "noisy" else None
     evidence = estimate.evidence if estimate is not None else noisy.evidence if noisy else {}
     known = bool(np.any(posterior.covariances))
+    n_answers = len(np.unique(loaded.ids))
+    task = loaded.trials.task if n_answers == len(loaded.trials) else None
     people = found.people
+    elsewhere = dict.fromkeys(("people", "seconds", "weights", "names"))  # in the embedding
+    bare = loaded.trials.with_fields(**elsewhere) if noisy and loaded.are_choices else None
     between = None if people is None else people.between
     more = None if between is None else np.einsum("kni,knj->nij", between, between)
     covariances = posterior.covariances + (0.0 if more is None else more)
     held_out = loaded.accuracy(found.right)
-    if held_out is not None and people is not None and people.new_people is not None:
-        held_out = replace(held_out, new_people=_over_people(people.new_people, loaded.chance))
+    counted = None if people is None else people.new_people
+    if held_out is not None and counted is not None and (counted[1] > 0).sum() >= FEWEST_PEOPLE:
+        share, (low, high) = share_interval_over_people(*counted)
+        new = HeldOutAccuracy(share, low, high, round(counted[1].sum()), chance=loaded.chance)
+        held_out = replace(held_out, new_people=new)
     return make_embedding(
         posterior,
         estimate,
         found.method,
         m,
-        f"{amount(len(np.unique(loaded.ids)), 'answer')}, {found.method}",
+        f"{amount(n_answers, 'answer')}, {found.method}",
         triplets=loaded.rows.astype(np.int64),
         evidence=evidence,
         covariances=covariances if known else None,
@@ -406,12 +375,12 @@ def _embedding(loaded: LoadedAnswers, found: _Result, call: str) -> Embedding:
             "checks": None if people is None else loaded.check(people),
             "answered_by": loaded.answered_by,
             "weights": loaded.weights,
-            "trials": loaded.bare_trials if noisy and loaded.are_choices else None,
+            "trials": bare,
             "expected_tau": None if noisy is None else noisy.expected_tau_of(posterior, more),
             "agreement": measure_agreement(loaded.fitted, loaded.trials.people, loaded.weights),
             "calibration": found.calibration,
             "read": loaded.report,
-            "task": "several tasks" if loaded.task is None else str(loaded.task),
+            "task": "several tasks" if task is None else str(task),
             "call": call,
         },
     )
@@ -451,11 +420,6 @@ class LoadedAnswers:
         return not (self.trials.are_comparisons and bool(self.trials.decided.all()))
 
     @property
-    def bare_trials(self) -> Trials:
-        """What was shown and chosen, without what the embedding says elsewhere."""
-        return self.trials.with_fields(people=None, seconds=None, weights=None, names=None)
-
-    @property
     def fitted(self) -> Trials | NDArray[np.int32]:
         """What a posterior learns from: triplets where these say all, since they fit faster."""
         return self.trials if self.are_choices else self.rows
@@ -466,9 +430,7 @@ class LoadedAnswers:
             return self
         rows, trial = self.trials.triplets()
         if not len(rows):
-            raise InvalidInput(
-                "none of these trials is a triplet; leave method and bootstrap as they are"
-            )
+            raise InvalidInput("no trial is a triplet; leave method and bootstrap as they are")
         weights = self.weights / np.maximum(np.bincount(trial, minlength=len(self.trials)), 1)
         people, odds = (x if x is None else x[trial] for x in (self.trials.people, self.odds))
         own = {"names": self.trials.names, "people": people, "weights": weights[trial]}
@@ -485,11 +447,6 @@ class LoadedAnswers:
         whole = np.ones(len(weight))  # a trial is predicted if all of its triplets are
         np.minimum.at(whole, which, right[held])
         return np.flatnonzero(held)[first], weight, whole
-
-    @property
-    def task(self) -> Task | None:
-        """What was asked for; None where that differs."""
-        return None if len(np.unique(self.ids)) < len(self.trials) else self.trials.task
 
     @property
     def chance(self) -> float:
@@ -560,9 +517,8 @@ class LoadedAnswers:
         held = np.bincount(which[first], minlength=len(names))
         table = pd.DataFrame({"id": names})
         table["n_trials"] = np.bincount(which[trial], minlength=len(names))
-        table["agreement"] = np.bincount(which[first], share, len(names)) / np.where(
-            held, held, np.nan
-        )
+        of_each = np.where(held, held, np.nan)
+        table["agreement"] = np.bincount(which[first], share, len(names)) / of_each
         table[["low", "high"]] = [
             share_interval(each, n) if n else (0.0, 1.0)
             for each, n in zip(table["agreement"].tolist(), held.tolist(), strict=True)
@@ -579,14 +535,6 @@ class LoadedAnswers:
             fast = (usual < 0.3) & (table["flag"] == "")  # nobody looks at three objects so fast
             table.loc[fast, "flag"] = "too fast"
         return table[table["id"] != ""].reset_index(drop=True)
-
-
-def _over_people(counted: tuple[Floats, Floats], chance: float) -> HeldOutAccuracy | None:
-    """How well answers of further people are predicted; None where too few people tell."""
-    if (counted[1] > 0).sum() < FEWEST_PEOPLE:
-        return None
-    share, (low, high) = share_interval_over_people(*counted)
-    return HeldOutAccuracy(share, low, high, int(counted[1].sum().round()), chance=chance)
 
 
 def load_answers(
@@ -610,10 +558,8 @@ def load_answers(
         name = "the frame" if is_frame else os.fspath(answers)
         answers = read_triplets(answers)
         for assumed in answers.report.assumptions():
-            what = (
-                f"{name}: {assumed} (fit what nearer.read_triplets returns, and this is not said)"
-            )
-            warnings.warn(what, AnswersWarning, stacklevel=3)
+            remedy = "fit what nearer.read_triplets returns, and this is not said"
+            warnings.warn(f"{name}: {assumed} ({remedy})", AnswersWarning, stacklevel=3)
     elif (blocks := blocks_of(answers)) is not None:
         answers = np.concatenate([np.empty((0, 3), dtype=np.int32), *blocks])
     if n_objects is not None:
@@ -637,9 +583,7 @@ def load_answers(
         people=checks.people(trials.people if people is None else people, m),
     )
     if odds is not None and not trials.are_comparisons:
-        raise InvalidInput(
-            "odds with trials that are no comparisons: they are known of those; leave them out"
-        )
+        raise InvalidInput("odds with trials that are no comparisons: leave them out")
     odds = None if odds is None else checks.odds(odds, m)
     return LoadedAnswers(trials, n, np.arange(m) if ids is None else ids, odds, report)
 
@@ -665,9 +609,8 @@ def _trials_of(answers: Any, n_objects: int | None) -> Trials:
         try:
             distinct, numbers = np.unique(values, return_inverse=True)
         except TypeError as error:
-            raise InvalidInput(
-                f"triplets of names of different kinds ({error}): make all of them texts or numbers"
-            ) from error
+            rule = "make all of them texts or numbers"
+            raise InvalidInput(f"triplets of names of different kinds ({error}): {rule}") from error
         names, values = tuple(distinct.tolist()), numbers.reshape(values.shape)
     return Trials.from_triplets(checks.triplets(values, n_objects)[0], names=names)
 
@@ -675,17 +618,13 @@ def _trials_of(answers: Any, n_objects: int | None) -> Trials:
 def _renumbered(answers: Trials, n_objects: int | None, keep: bool) -> tuple[Trials, int]:
     """Trials about the objects that occur, unless numbers are kept, and how many these are."""
     if not answers.decided.any():
-        raise InvalidInput(
-            f"{amount(len(answers), 'trial')}, and nobody could decide: that says nothing of where "
-            "objects are; at least one choice is needed"
-        )
+        rule = "nobody could decide; at least one choice is needed"
+        raise InvalidInput(f"{amount(len(answers), 'trial')}, and {rule}")
     n = answers.n_objects if n_objects is None else n_objects
     asked = answers.questions
     if asked.max() >= n:
-        raise InvalidInput(
-            f"object {asked.max()} of the trials: objects are from 0 to {n - 1} (n_objects={n}); "
-            "raise n_objects"
-        )
+        rule = f"objects are from 0 to {n - 1} (n_objects={n}); raise n_objects"
+        raise InvalidInput(f"object {asked.max()} of the trials: {rule}")
     if keep:
         return answers, n
     seen = np.unique(asked)
@@ -717,14 +656,5 @@ def blocks_of(answers: Any) -> Iterator[Any] | None:
 def _arrays(blocks: Iterable[Any]) -> Iterator[NDArray[Any]]:
     """Each block as an array of three columns, an empty one too, so that they can be counted."""
     for number, block in enumerate(blocks):
-        try:
-            rows = np.asarray(block)
-        except ValueError:  # rows of several lengths
-            rows = np.empty(0, dtype=object)
-        if rows.shape == (0,) and rows.dtype.kind != "O":
-            rows = np.empty((0, 3), dtype=np.int64)
-        if rows.ndim != 2 or rows.shape[1] != 3:
-            raise InvalidInput(
-                f"block {number} is {repr(block)[:60]}: must be (m, 3) rows (head, near, far)"
-            )
-        yield rows
+        rows = checks.rows_of_three(f"block {number}", block, "(head, near, far)", one=True)
+        yield rows if len(rows) else np.empty((0, 3), dtype=np.int64)

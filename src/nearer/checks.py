@@ -1,8 +1,7 @@
 """One rule and one message for each kind of argument, and texts that messages share.
 
-Arguments are checked once, where they enter the package. Every function returns the argument in
-the form that the package works with, or raises `InvalidInput` with the value, the rule and the
-remedy.
+Every function returns the argument in the form that the package works with, or raises
+`InvalidInput` with the value, the rule and the remedy.
 """
 
 from __future__ import annotations
@@ -26,9 +25,8 @@ def whole(name: str, value: Any, *, least: int = 1, most: int | None = None, rul
     good = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
     if not good or value < least or (most is not None and value > most):
         span = f"at least {least}" if most is None else f"from {least} to {most}"
-        raise InvalidInput(
-            f"{name}={value!r}: must be a whole number, {span}{rule and '; ' + rule}"
-        )
+        rule = f"must be a whole number, {span}{rule and '; ' + rule}"
+        raise InvalidInput(f"{name}={value!r}: {rule}")
     return int(value)
 
 
@@ -61,11 +59,8 @@ def _number(name: str, value: Any, is_good: Callable[[Any], bool], rule: str) ->
 positive = partial(_number, is_good=lambda x: x > 0, rule="a number above 0")
 not_negative = partial(_number, is_good=lambda x: x >= 0, rule="a number from 0")
 probability = partial(_number, is_good=lambda x: 0 <= x <= 1, rule="a probability from 0 to 1")
-rate = partial(
-    _number,
-    is_good=lambda x: 0 <= x < 0.5,
-    rule="a number from 0 to below 0.5, the share of wrong answers",
-)
+_SHARE = "a number from 0 to below 0.5, the share of wrong answers"
+rate = partial(_number, is_good=lambda x: 0 <= x < 0.5, rule=_SHARE)
 
 
 def one_of(name: str, value: Any, choices: tuple[Any, ...]) -> str:
@@ -82,9 +77,8 @@ def people(value: ArrayLike | None, m: int) -> NDArray[Any] | None:
         return None
     who = np.asarray(value)
     if who.shape != (m,):
-        raise InvalidInput(
-            f"people of shape {who.shape}: must be ({m},), the person who gave each answer"
-        )
+        rule = f"must be ({m},), the person who gave each answer"
+        raise InvalidInput(f"people of shape {who.shape}: {rule}")
     if who.dtype.kind in "fO":
         texts = [str(x).removesuffix(".0") for x in who.tolist()]
         who = np.array(["" if x in ("None", "nan", "<NA>") else x for x in texts], dtype=np.str_)
@@ -127,9 +121,8 @@ def as_points(X: ArrayLike | Any) -> Any:
                 raise TypeError("complex numbers are two columns")
             points = values = np.asarray(raw, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise InvalidInput(
-                f"points must be numbers in n rows of equal length: {error}"
-            ) from None
+            rule = "points must be numbers in n rows of equal length"
+            raise InvalidInput(f"{rule}: {error}") from None
         if points.ndim == 1:
             points = points[:, None]
     if points.ndim != 2 or points.shape[1] < 1:
@@ -171,16 +164,12 @@ def _numbered(rows: NDArray[Any], n: int, names: Sequence[Any] | None) -> Object
     numbers = np.empty(rows.shape, dtype=np.int64)
     for at, thing in np.ndenumerate(rows):
         place = places.get(thing) if isinstance(thing, Hashable) else None
-        if names is None and not isinstance(thing, Integral):
-            raise InvalidInput(
-                f"object {thing!r} of the questions: these objects have no names; give whole "
-                f"numbers from 0 to {n - 1}"
-            )
-        if place is None:
-            some = ", ".join(repr(name) for name in known[:3])
-            raise InvalidInput(
-                f"question {at[0]} names {thing!r}: is none of the {n} objects, which are {some} …"
-            )
+        if place is None or (names is None and not isinstance(thing, Integral)):
+            some = ", ".join(map(repr, known[:3]))
+            rule = f"is none of the {n} objects, which are {some} …"
+            if names is None:
+                rule = f"these objects have no names; give whole numbers from 0 to {n - 1}"
+            raise InvalidInput(f"question {at[0]} names {thing!r}: {rule}")
         numbers[at] = place
     return numbers
 
@@ -227,10 +216,8 @@ def triplets(value: Any, n: int | None = None) -> tuple[NDArray[np.int32], int]:
         raise InvalidInput(f"triplets of shape {given.shape}: must be (m, 3) rows {form}")
     rows = _as_whole(given)
     if rows is None:
-        raise InvalidInput(
-            f"triplets of type {given.dtype}: objects must be whole numbers from 0; "
-            "number the labels first"
-        )
+        rule = "objects must be whole numbers from 0; number the labels first"
+        raise InvalidInput(f"triplets of type {given.dtype}: {rule}")
     high = int(rows.max())
     rule = f"objects must be from 0 to {_MOST_OBJECTS - 1}; number them from 0"
     if n is not None:
@@ -253,11 +240,8 @@ def weights(value: ArrayLike | None, m: int, most: float = np.inf) -> Floats:
     if (values < 0).any() or not values.any():
         raise InvalidInput("weights must be finite, not negative, and not all zero")
     if values.max() > most:
-        row = int(np.argmax(values))
-        raise InvalidInput(
-            f"weight {values[row]:g} of answer {row}: must be {most:g} at most; it says how "
-            "often an answer was given: divide all weights by one number"
-        )
+        rule = f"must be {most:g} at most; divide all weights by one number"
+        raise InvalidInput(f"weight {values.max():g} of answer {values.argmax()}: {rule}")
     return values
 
 
@@ -265,9 +249,7 @@ def odds(value: ArrayLike, m: int) -> Floats:
     """One number above 0 for each triplet: how likely its question was, relative to chance."""
     values = _one_each("odds", value, m)
     if not (values > 0).all():
-        raise InvalidInput(
-            "odds must be finite numbers above 0, 1 where a question was drawn at random"
-        )
+        raise InvalidInput("odds must be above 0; 1 where a question was drawn at random")
     return values
 
 
@@ -278,9 +260,8 @@ def _one_each(name: str, value: ArrayLike, m: int) -> Floats:
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"{name} must be numbers, one for each triplet: {error}") from error
     if values.shape != (m,):
-        raise InvalidInput(
-            f"{name} of shape {values.shape}: must be ({m},), one for each of the {m} triplets"
-        )
+        rule = f"must be ({m},), one for each of the {m} triplets"
+        raise InvalidInput(f"{name} of shape {values.shape}: {rule}")
     if not np.isfinite(values).all():
         raise InvalidInput(f"{name} must be finite numbers")
     return values

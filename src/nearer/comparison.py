@@ -89,10 +89,9 @@ class Comparison(Shown):
     ----------
     names
         Those objects.
-    correlation
-        Of the distances in one map with those in the other.
-    p_value
-        How often maps that have nothing in common correlate so well or better.
+    correlation, p_value
+        Of the distances in one map with those in the other, and how often maps that have nothing in
+        common correlate so well or better.
     first, second
         ``(n, dimension)`` positions; the second map is laid over the first.
     disparity
@@ -139,9 +138,8 @@ class Comparison(Shown):
         return pd.DataFrame({"name": self.names} | {name: getattr(self, name) for name in columns})
 
     def _summary(self) -> list[str]:
-        figures = (
-            f"{name}={getattr(self, name):.3g}" for name in ("correlation", "p_value", "disparity")
-        )
+        names = ("correlation", "p_value", "disparity")
+        figures = (f"{name}={getattr(self, name):.3g}" for name in names)
         return [amount(len(self.names), "object"), *figures]
 
 
@@ -240,13 +238,9 @@ def compare(
         answers, and each group is fitted, in the dimension that all answers together need.
     people
         Who gave each answer, where `a` are answers that do not say.
-    n_permutations
-        How often objects are exchanged for the p-value, and people for `p_differ`.
-    n_draws
-        How many maps are drawn from each embedding for the displacements' uncertainty. Positions
-        alone have none.
-    random_state
-        Seed or generator.
+    n_permutations, n_draws, random_state
+        How often objects are exchanged for the p-value, and people for `p_differ`; how many maps
+        are drawn from each embedding for the displacements' uncertainty; and a seed.
 
     Examples
     --------
@@ -319,17 +313,14 @@ def _fits_of_groups(
     loaded = load_answers(answers, people)
     trials = loaded.trials
     if trials.people is None:
-        raise InvalidInput(
-            "groups of people, and the answers do not say who gave them: add people="
-        )
+        raise InvalidInput("groups, and the answers do not say who gave them: add people=")
     if isinstance(groups, Mapping):
         named = {str(name): group for name, group in groups.items()}
         try:
             groups = [named[str(name)] for name in trials.people.tolist()]
         except KeyError as error:
-            raise InvalidInput(
-                f"groups: {error} is in none; name a group for each person"
-            ) from None
+            remedy = "name a group for each person"
+            raise InvalidInput(f"groups: {error} is in none; {remedy}") from None
     of_answer = np.asarray(groups)
     if of_answer.shape != (len(trials),) or len(kinds := np.unique(of_answer)) != 2:
         raise InvalidInput(
@@ -474,12 +465,9 @@ def _named(m: Map) -> tuple[tuple[Any, ...], Floats]:
     try:
         distinct = len(set(called))
     except TypeError:
-        raise InvalidInput(
-            f"objects are called {called[0]!r}: names that are lists or arrays cannot be matched; "
-            "dataclasses.replace(embedding, names=…) gives others"
-        ) from None
+        rule = "lists cannot be matched; dataclasses.replace(embedding, names=…) gives others"
+        raise InvalidInput(f"objects are called {called[0]!r}: {rule}") from None
     if distinct < len(called):
-        raise InvalidInput(
-            f"{len(called)} objects have {amount(distinct, 'name')}: each needs its own"
-        )
+        names = amount(distinct, "name")
+        raise InvalidInput(f"{len(called)} objects have {names}: each needs its own")
     return called, np.asarray(X, dtype=np.float64)

@@ -74,14 +74,6 @@ class DimensionEstimate:
         return plot_dimension(self, ax)
 
 
-@dataclass(frozen=True)
-class ExactFit:
-    """Positions that satisfy all answers, and predictions of held-out answers."""
-
-    fit: Fit
-    held_out: HeldOut
-
-
 def estimate_dimension(
     answers: ArrayLike | Any,
     n_objects: int | None = None,
@@ -95,16 +87,13 @@ def estimate_dimension(
     Parameters
     ----------
     answers
-        ``(m, 3)`` triplets (head, near, far), or anything with a `triplets` attribute, such as a
-        `nearer.algorithms.Basis`.
+        ``(m, 3)`` triplets (head, near, far), or anything with a `triplets` attribute.
     n_objects
         How many objects there are; None: the largest index plus one.
     method
         ``"auto"`` tries ``"exact"`` and turns to ``"held-out"`` where answers are not exact.
-    max_dimension
-        The most dimensions to try.
-    random_state
-        Seed or generator.
+    max_dimension, random_state
+        The most dimensions to try; seed or generator.
 
     Examples
     --------
@@ -146,12 +135,11 @@ def learn_answers(
     exactly: bool = True,
     several_people: bool = False,
     enough: int = SETTLED,
-) -> tuple[Belief, ExactFit | None, DimensionEstimate | None]:
+) -> tuple[Belief, tuple[Fit, HeldOut] | None, DimensionEstimate | None]:
     """The posterior of answers, positions that satisfy all of them, and their dimension.
 
-    `answers` are what the posterior learns from, and `rows` the same as triplets. If d is None, it
-    is estimated from `enough` of the answers. `exactly`: positions that satisfy all triplets are
-    looked for. `several_people`: answers come from people, who all err.
+    `rows` are the answers as triplets. If d is None, it is estimated from `enough` of them; if
+    `exactly`, positions that satisfy all are looked for. `several_people`, as people, all err.
     """
     some = np.arange(len(answers))
     if d is None and len(answers) > enough:
@@ -163,12 +151,13 @@ def learn_answers(
     belief.learn(answers[some], None if weights is None else weights[some])
     counts = np.ones(len(rows)) if weights is None else weights
     exact = _fit_exactly(belief, rows, counts, rng) if exactly else None
-    return belief, exact, _find_dimension(belief, most, exact) if d is None else None
+    estimate = _find_dimension(belief, most, exact and exact[0]) if d is None else None
+    return belief, exact, estimate
 
 
 def _fit_exactly(
     belief: Belief, rows: NDArray[np.int32], weights: Floats, rng: np.random.Generator
-) -> ExactFit | None:
+) -> tuple[Fit, HeldOut] | None:
     """Positions that satisfy every answer that counts, where held-out answers are satisfied, too.
 
     They are looked for in the belief's dimension, and, where it chose that, in those that are
@@ -198,15 +187,15 @@ def _fit_exactly(
         if e > d and held.accuracy <= belief.held_out.accuracy:
             break  # a noisy fit in fewer dimensions predicts held-out answers as well
         if is_exact(wrong, asked, len(rows) - asked, n * e):
-            return ExactFit(fit, replace(held, rows=at[held.rows]))
+            return fit, replace(held, rows=at[held.rows])
         break
     return None
 
 
-def _find_dimension(belief: Belief, most: int, exact: ExactFit | None = None) -> DimensionEstimate:
+def _find_dimension(belief: Belief, most: int, exact: Fit | None) -> DimensionEstimate:
     """What a belief that chose its dimension says about it."""
     n, held, judge = len(belief.fit.positions), belief.held_out, belief.judge
-    positions = belief.fit.positions if exact is None else exact.fit.positions
+    positions = (exact or belief.fit).positions
     d = positions.shape[1]
     possible = max(d, min(most, belief.most_possible))
     chances = judge.probabilities(possible, least=1 if exact is None else d)
@@ -223,15 +212,6 @@ def _find_dimension(belief: Belief, most: int, exact: ExactFit | None = None) ->
     scores = np.array([-evidence[e].get("log_likelihood", np.nan) for e in tried.tolist()])
     pieces = [judge.scores.get(e, np.zeros(1)) for e in (d, *tried.tolist())]
     errors = [(x - pieces[0]).std() / np.sqrt(len(x)) for x in pieces[1:]]
-    return DimensionEstimate(
-        d,
-        "held-out" if exact is None else "exact",
-        tried,
-        scores,
-        np.array(errors),
-        low == high,
-        positions,
-        low,
-        high,
-        evidence,
-    )
+    method = "held-out" if exact is None else "exact"
+    curve = (tried, scores, np.array(errors))
+    return DimensionEstimate(d, method, *curve, low == high, positions, low, high, evidence)

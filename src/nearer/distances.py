@@ -31,17 +31,23 @@ class Distances:
         self._most_rows = max(4, _ROW_BYTES // (8 * max(1, self.n_objects)))
         self._sparse = sparse.issparse(self.points)
         if metric == "precomputed":
-            self._check_square()
+            if self._sparse or self.points.shape[0] != self.points.shape[1]:
+                rule = "distances must be a dense square matrix, one row and one column an object"
+                shape = f"an array of shape {self.points.shape}"
+                raise InvalidInput(f"metric='precomputed' with {shape}: {rule}")
         elif self._sparse:
-            self._prepare_sparse()
+            if metric not in ("euclidean", "cosine"):
+                remedy = "use 'euclidean' or 'cosine', or pass X.toarray()"
+                raise InvalidInput(f"metric={metric!r} with sparse points: {remedy}")
+            self._norms = np.asarray(self.points.multiply(self.points).sum(axis=1)).ravel()
+            if metric == "cosine":
+                self._norms = np.maximum(self._norms, np.finfo(np.float64).tiny)
         elif isinstance(metric, str) and self.n_objects:
             try:
                 cdist(self.points[:1], self.points[:1], metric)
             except ValueError as error:
-                raise InvalidInput(
-                    f"metric={metric!r}: {error}; use 'euclidean', 'precomputed' or a metric of "
-                    "scipy.spatial.distance.cdist"
-                ) from error
+                remedy = "use 'euclidean', 'precomputed' or a metric of SciPy's cdist"
+                raise InvalidInput(f"metric={metric!r}: {error}; {remedy}") from error
 
     def row(self, head: int) -> NDArray[np.float64]:
         """Distances from one object to all."""
@@ -85,25 +91,5 @@ class Distances:
                 return np.asarray(1.0 - products / np.sqrt(scale))
             squared = self._norms[others] + self._norms[head] - 2.0 * products
             return np.asarray(np.sqrt(np.maximum(squared, 0.0)))
-        row: NDArray[np.float64] = cdist(
-            self.points[head : head + 1], self.points[others], self.metric
-        )[0]
-        return row
-
-    def _check_square(self) -> None:
-        if self._sparse or self.points.shape[0] != self.points.shape[1]:
-            raise InvalidInput(
-                f"metric='precomputed' with an array of shape {self.points.shape}: distances must "
-                "be a dense square matrix, one row and one column an object"
-            )
-
-    def _prepare_sparse(self) -> None:
-        if self.metric not in ("euclidean", "cosine"):
-            raise InvalidInput(
-                f"metric={self.metric!r} with sparse points: use 'euclidean' or 'cosine', or pass "
-                "X.toarray()"
-            )
-        squares = self.points.multiply(self.points).sum(axis=1)
-        self._norms = np.asarray(squares).ravel()
-        if self.metric == "cosine":
-            self._norms = np.maximum(self._norms, np.finfo(np.float64).tiny)
+        of_head = self.points[head : head + 1]
+        return np.asarray(cdist(of_head, self.points[others], self.metric)[0])

@@ -23,7 +23,6 @@ from nearer.errors import AnswersWarning, InvalidInput
 from nearer.files import position_columns
 from nearer.fitting.draws import draw_positions
 from nearer.fitting.likelihood import Curve
-from nearer.fitting.posterior import Posterior
 from nearer.questions import Answers
 from nearer.shown import Shown
 
@@ -50,10 +49,8 @@ class HeldOutAccuracy:
     """Share of answers predicted by fits that had not seen them, with a 95 % interval.
 
     An answer is predicted if all of it is: of a choice of 2 of 8, both. `chance` is the share that
-    guessing would predict: ½ of comparisons, ⅓ of odd ones out, 1/28 of choices of 2 of 8.
-
-    Where people are known, it is of further answers of these people, and `new_people` is of those
-    of others, by fits that had seen none of their answers; None with fewer than five people.
+    guessing would predict. Where five people or more are known, it is of further answers of these
+    people, and `new_people` is of others, by fits that had seen none of their answers.
     """
 
     accuracy: float
@@ -84,11 +81,10 @@ class Embedding(Shown):
     n_comparisons, n_rounds
         What was asked, and in how many rounds.
     history
-        The phases of the run in order: what was asked in each, and why it stopped.
+        The phases of the run: what was asked in each, and why it stopped.
     evidence
-        What the dimension rests on: for each dimension tried, how well it explained the answers.
-        The ``"probability"`` of the largest one is that of all beyond it, too, as long as there
-        are objects enough for more.
+        For each dimension tried, how well it explained the answers. The ``"probability"`` of the
+        largest one is that of all beyond it, too.
     determined
         Whether the evidence separates the dimension from its neighbours.
     dimension_low, dimension_high
@@ -102,12 +98,11 @@ class Embedding(Shown):
     people
         A pandas frame, one row a person: id, n_trials, agreement, low, high, sensitivity, error,
         lapse, bias, flag. Sensitivity is 1 for the median person, 0 for one who guesses, negative
-        for one who contradicts; its standard error follows. Bias is towards what was shown first,
-        in units of an answer's noise; nan where the sides are not known.
+        for one who contradicts; `error` is its standard error. Bias is towards what was shown
+        first, in units of an answer's noise.
     weights
-        ``(people, dimension)``: how much squared differences on each axis count for each person, in
-        the order of `people`; their geometric mean is 1 on each axis. The axes are then those on
-        which people differ, and no longer arbitrary. None where people do not differ.
+        ``(people, dimension)``: how much squared differences on each axis count for each person;
+        their geometric mean is 1 on each axis. The axes are then those on which people differ.
     names
         What the user calls the objects.
     chosen
@@ -155,17 +150,15 @@ class Embedding(Shown):
     def _person(self, person: Any) -> int:
         """The row of a person in the tables."""
         if self.people is None:
-            raise InvalidInput(
-                f"person={person!r}: nearer.fit(answers, people=…) tells who answers"
-            )
+            remedy = "nearer.fit(answers, people=…) tells who answers"
+            raise InvalidInput(f"person={person!r}: {remedy}")
         return _place(person, self.people["id"].tolist(), "people")
 
     def predict(self, questions: ArrayLike, *, person: Any = None) -> Answers:
         """Answers that the positions give: True where a is nearer to head than b is.
 
-        Questions are rows (head, a, b): places of the objects, as in `triplets`, or their names.
-        An object that was never asked about counts as being in the middle. With a person, by the
-        map as that person sees it.
+        Questions are rows (head, a, b): places of the objects, or their names. An object that was
+        never asked about counts as being in the middle. With a person, by that person's map.
         """
         head, a, b = checks.questions(questions, len(self.positions), self.names).T
         positions = self.positions if person is None else self.positions_for(person)
@@ -175,39 +168,31 @@ class Embedding(Shown):
     def predict_proba(self, questions: ArrayLike, *, person: Any = None) -> NDArray[np.float64]:
         """Probabilities of "b is nearer" and "a is nearer", one row a question.
 
-        Only embeddings that know how answers depart from positions have them: those of
-        `nearer.fit` and of `nearer.embed`. Without a person, they are those of somebody of whom no
-        answer is known.
+        Without a person, they are those of somebody of whom no answer is known.
         """
         posterior = self.details.get("posterior")
         if posterior is None:
-            raise InvalidInput(
-                "no probabilities: these positions were found from answers taken to be exact; "
-                "fit the answers with nearer.fit(embedding.triplets, n_objects=…)"
+            remedy = "fit the answers with nearer.fit(embedding.triplets, n_objects=…)"
+            raise InvalidInput(f"no probabilities: answers were taken to be exact; {remedy}")
+        at = None if person is None else self._person(person)
+        curve = self.details.get("curve_of_people")
+        if curve is not None and at is not None and self.people is not None:
+            row, factor = self.people.iloc[at], np.ones(self.dimension)
+            factor = factor if self.weights is None else self.weights[at] ** 0.5
+            posterior = replace(
+                posterior,
+                positions=posterior.positions * factor,
+                covariances=posterior.covariances * factor[:, None] * factor,
+                curve=Curve(curve.sharpness * row["sensitivity"], row["lapse"]),
             )
-        if person is not None:
-            posterior = self._posterior_for(posterior, self._person(person))
         p = posterior.probability(checks.questions(questions, len(self.positions), self.names))
         return np.stack([1 - p, p], axis=1)
-
-    def _posterior_for(self, posterior: Posterior, at: int) -> Posterior:
-        """The posterior of the map that a person sees, with the person's own curve."""
-        curve = self.details.get("curve_of_people")
-        if curve is None or self.people is None:
-            return posterior
-        row = self.people.iloc[at]
-        factor = np.ones(self.dimension) if self.weights is None else self.weights[at] ** 0.5
-        return replace(
-            posterior,
-            positions=posterior.positions * factor,
-            covariances=posterior.covariances * factor[:, None] * factor,
-            curve=Curve(curve.sharpness * row["sensitivity"], row["lapse"]),
-        )
 
     def place(self, oracle: Oracle | Callable[..., Any], new: Any, **how: Any) -> Placed:
         """Find the positions of unseen objects by comparing them with those that have one.
 
         Each new object is asked about until its position is as certain as those of the old ones.
+        See `nearer.algorithms.place_objects`.
 
         Parameters
         ----------
@@ -218,11 +203,6 @@ class Embedding(Shown):
             none of them below ``len(positions)``.
         how
             How questions are put, see `nearer.run`; also ``journal=``.
-
-        Returns
-        -------
-        placed
-            Positions of the new objects, and what they cost. See `nearer.algorithms.place_objects`.
         """
         from nearer.algorithms.place import place_objects  # noqa: PLC0415 - a package above this one
 
@@ -238,17 +218,9 @@ class Embedding(Shown):
         """Maps that the answers leave possible, ``(k, n_objects, dimension)``.
 
         Of any figure that is computed from a map (a distance, an order), the middle 95 % of its
-        values over the draws is an interval. Every map is laid over the positions by the best
-        motion and scale, since the answers tell of neither. Where five people or more are known,
-        they are the sample: the maps differ as those of further people would. See
+        values over the draws is an interval. Every map is laid over the positions. Where five
+        people or more are known, the maps differ as those of further people would. See
         ``docs/uncertainty.md``.
-
-        Parameters
-        ----------
-        k
-            How many.
-        random_state
-            Seed or generator.
         """
         checks.whole("k", k)
         noisy = self.details.get("method", "noisy") == "noisy"
@@ -265,17 +237,11 @@ class Embedding(Shown):
         )
 
     def distances(self) -> NDArray[np.float64]:
-        """The distance of every pair of objects: 0 and 1, 0 and 2, …, as SciPy's ``pdist`` has it.
-
-        ``scipy.spatial.distance.squareform`` makes a matrix of it, SciPy's clustering takes it.
-        """
+        """The distance of every pair of objects: 0 and 1, 0 and 2, …, as SciPy's ``pdist``."""
         return np.asarray(pdist(self.positions))
 
     def to_rdm(self) -> dict[str, Any]:
-        """Distances as the RSA toolbox takes them: ``rsatoolbox.rdm.RDMs(**embedding.to_rdm())``.
-
-        The objects' names are the pattern descriptor ``"name"``.
-        """
+        """Distances as the RSA toolbox takes them: ``rsatoolbox.rdm.RDMs(**map.to_rdm())``."""
         return {
             "dissimilarities": self.distances()[None],
             "dissimilarity_measure": "Euclidean",
@@ -297,10 +263,8 @@ class Embedding(Shown):
         checks.whole("k", k, most=most, rule="so many other objects have a position")
         head = None if placed else self._number(thing)
         if head in self.never_asked:
-            raise InvalidInput(
-                f"{thing!r}: no question was about it, so it has no position; a larger budget "
-                "reaches it"
-            )
+            rule = "no question was about it, so it has no position; a larger budget reaches it"
+            raise InvalidInput(f"{thing!r}: {rule}")
         away = np.linalg.norm(self.positions - (thing if placed else self.positions[head]), axis=1)
         if head is not None:
             away[head] = np.nan  # which sorts last, as what has no position does
@@ -313,10 +277,8 @@ class Embedding(Shown):
         if self.names is None:
             return range(n)
         if len(self.names) != n:
-            raise InvalidInput(
-                f"names: {len(self.names)} for {n} objects, and each needs one; "
-                "dataclasses.replace(embedding, names=…) gives others"
-            )
+            remedy = "each needs one; dataclasses.replace(embedding, names=…) gives others"
+            raise InvalidInput(f"names: {len(self.names)} for {n} objects, and {remedy}")
         return self.names
 
     def _number(self, thing: Any) -> int:
@@ -327,9 +289,8 @@ class Embedding(Shown):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all of it to a file, ``map.nearer.npz``, that `nearer.load` reads.
 
-        The file holds arrays and text, and cannot run code. Names that are neither texts nor
-        numbers are saved as the text they print. Details without a form in the file, such as the
-        paper's basis, are left out.
+        The file cannot run code. Names that are neither texts nor numbers are saved as the text
+        they print; details without a form in the file, such as the paper's basis, are left out.
         """
         from nearer.embedding_file import save  # noqa: PLC0415 - a module above this one
 
@@ -339,10 +300,8 @@ class Embedding(Shown):
         """The map with a line below it, for notebooks."""
         from nearer.plotting.canvas import as_png, data_url  # noqa: PLC0415 - a package above
 
-        line, picture = (
-            escape(", ".join(self._summary())),
-            data_url(as_png(self.plot()), "image/png"),
-        )
+        line = escape(", ".join(self._summary()))
+        picture = data_url(as_png(self.plot()), "image/png")
         return f'<figure><img src="{picture}" alt="{line}"><figcaption>{line}</figcaption></figure>'
 
     def _summary(self) -> list[str]:
@@ -385,10 +344,8 @@ class Embedding(Shown):
 
         if people:
             if self.weights is None or self.people is None:
-                raise InvalidInput(
-                    "people=True draws weights of people, and this map has none: "
-                    'nearer.fit(answers, people=…, differ="weights") fits them'
-                )
+                remedy = 'nearer.fit(answers, people=…, differ="weights") fits them'
+                raise InvalidInput(f"people=True draws weights, and this map has none; {remedy}")
             return plotting.plot_people(self.weights, self.people["id"], **options)
 
         options = {"labels": self.names, "covariances": self.covariances} | options
@@ -415,14 +372,12 @@ class Embedding(Shown):
 
         It has the answers, the dimension and its evidence, predictions of held-out answers, the
         agreement of each person, the map with how sure each position is, text for a methods
-        section, and how to get the same again. Markdown has its pictures beside it.
+        section, and how to get the same again.
 
         Parameters
         ----------
-        path
-            Where to write it; the name ends in ``.html`` or ``.md``.
-        title
-            Its heading.
+        path, title
+            Where to write it, Markdown with its pictures beside it; and its heading.
         command
             What to type to get the same again; None: the call of `nearer.fit`.
         source
@@ -454,11 +409,10 @@ def warn_of_chance(found: Embedding, stacklevel: int = 3) -> Embedding:
     """The embedding, with a warning where guessing would predict answers as well."""
     held = found.held_out
     if held is not None and held.is_guessing:
-        warnings.warn(
+        message = (
             f"{100 * held.accuracy:.0f} % of {held.n_trials:,} answers held out were predicted "
             f"({100 * held.low:.0f} to {100 * held.high:.0f} at 95 %), no better than by guessing: "
-            "the map may be chance alone; collect more answers, or look at where these come from",
-            AnswersWarning,
-            stacklevel=stacklevel,
+            "the map may be chance alone; collect more answers, or look at where these come from"
         )
+        warnings.warn(message, AnswersWarning, stacklevel=stacklevel)
     return found

@@ -14,6 +14,7 @@ import io
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -33,21 +34,8 @@ from nearer.trials import Report, Trials
 FORMAT = "nearer.embedding"
 VERSION = 2
 
-_CLASSES: dict[str, type[Any]] = {
-    kind.__name__: kind
-    for kind in (
-        Agreement,
-        Calibration,
-        Curve,
-        DimensionEstimate,
-        HeldOutAccuracy,
-        Noise,
-        Phase,
-        Posterior,
-        Report,
-        Trials,
-    )
-}
+_STATED = (Agreement, Calibration, DimensionEstimate, HeldOutAccuracy, Phase, Report)
+_CLASSES = {kind.__name__: kind for kind in (*_STATED, Curve, Noise, Posterior, Trials)}
 
 
 def save(embedding: Embedding, path: str | os.PathLike[str]) -> None:
@@ -55,9 +43,14 @@ def save(embedding: Embedding, path: str | os.PathLike[str]) -> None:
     if not as_path(path).name:
         raise InvalidInput(f"{path}: is a folder; name a file in it")
     values = {f.name: getattr(embedding, f.name) for f in dataclasses.fields(embedding)}
-    if embedding.names is not None:
-        values["names"] = tuple(_plain_name(name) for name in embedding.names)
-    values["details"] = {k: v for k, v in embedding.details.items() if _is_storable(v)}
+    if embedding.names is not None:  # texts, numbers, or what they print
+        plain = (x.item() if isinstance(x, np.generic) else x for x in embedding.names)
+        values["names"] = tuple(x if isinstance(x, str | int | float) else str(x) for x in plain)
+    values["details"] = {}
+    for key, value in embedding.details.items():
+        with suppress(TypeError):  # it has no form in the file
+            _encode(value, [])
+            values["details"][key] = value
     if problem := next(_problems(values), ""):
         raise InvalidInput(f"{path}: not written, {problem}; dataclasses.replace mends a field")
     if embedding.people is not None:
@@ -162,14 +155,6 @@ def _decode(value: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
     return {"list": list, "tuple": tuple}[kind](_decode(item, arrays) for item in items)
 
 
-def _is_storable(value: Any) -> bool:
-    try:
-        _encode(value, [])
-    except TypeError:
-        return False
-    return True
-
-
 def _checksum(values: Any, arrays: Iterable[NDArray[Any]]) -> str:
     """SHA-256 of the tree as text, and of type, shape and content of all arrays."""
     digest = hashlib.sha256(json.dumps(values).encode())
@@ -236,9 +221,3 @@ def _describe(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return f"an array of shape {value.shape} and type {value.dtype}"
     return repr(value)[:40]
-
-
-def _plain_name(name: Any) -> Any:
-    """A name that JSON has a form for: a text or a number, or the text that it prints."""
-    value = name.item() if isinstance(name, np.generic) else name
-    return value if isinstance(value, str | int | float) else str(value)

@@ -9,22 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = [
-    "AnswersWarning",
-    "BadRow",
-    "BudgetSpent",
-    "ContradictoryAnswers",
-    "DroppedRows",
-    "InvalidInput",
-    "JournalError",
-    "JudgeError",
-    "MissingAnswer",
-    "MissingData",
-    "NearerError",
-    "OracleError",
-    "WorkerDied",
-]
-
 
 class NearerError(Exception):
     """An error that the user can understand and mend."""

@@ -1,12 +1,8 @@
 """scikit-learn estimators of positions: from triplets, neighbour lists, points or an oracle.
 
-Estimators of triplets take ``(m, 3)`` rows (head, near, far), or questions (head, a, b) with ``y``
-that says whether a is nearer, so that `sklearn.model_selection.cross_val_score` works with either;
-and the sparse arrays of cblearn. Objects are numbers or names. An estimator that was fitted to
-names takes questions about names.
-
-Each estimator is a dataclass: its fields are scikit-learn's parameters. The mathematics is
-elsewhere, in `nearer.fitting` and `nearer.algorithms`.
+Triplets may be questions (head, a, b) with ``y`` that says whether a is nearer, so that
+`sklearn.model_selection.cross_val_score` works with either. Each estimator is a dataclass: its
+fields are scikit-learn's parameters.
 """
 
 from __future__ import annotations
@@ -114,9 +110,9 @@ class _TripletEstimator(_PositionsEstimator):
         ----------
         triplets
             ``(m, 3)`` rows (head, near, far), or questions (head, a, b) when `y` is given: of
-            numbers or of names, which `objects_` then lists in the order of the positions. A
-            pandas or polars frame is read as `nearer.fit` does. A sparse ``(n, n, n)`` array
-            counts at (i, j, k) the answers that j is nearer to i than k is, less those that k is.
+            numbers or of names, which `objects_` then lists; or a frame. A sparse ``(n, n, n)``
+            array, as of cblearn, counts at (i, j, k) the answers that j is nearer to i than k is,
+            less those that k is.
         y
             One answer a question: True or 1 where a is nearer, False, 0 or -1 where b is.
         sample_weight
@@ -127,10 +123,8 @@ class _TripletEstimator(_PositionsEstimator):
             Where given, they go before the constructor's.
         """
         if people is not None and not self._rates_people:
-            raise InvalidInput(
-                f"people: {type(self).__name__} counts everybody's answers the same; "
-                "nearer.OrdinalEmbedding rates people"
-            )
+            rule = f"{type(self).__name__} counts everybody's answers the same"
+            raise InvalidInput(f"people: {rule}; nearer.OrdinalEmbedding rates people")
         rng = _generator(self.random_state)
         start = getattr(self, "init", None) if init is None else init
         n = n_objects if n_objects is not None else self.n_objects
@@ -147,11 +141,8 @@ class _TripletEstimator(_PositionsEstimator):
             found = self._embed(loaded, d, rng, start)
         self.n_features_in_ = 3
         if not found.converged:
-            warnings.warn(
-                f"max_iter={self.max_iter} steps were not enough; raise max_iter or tol",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+            message = f"max_iter={self.max_iter} steps were not enough; raise max_iter or tol"
+            warnings.warn(message, ConvergenceWarning, stacklevel=2)
         return self._keep(found, float(loaded.weights.sum()))
 
     def transform(self, triplets: ArrayLike) -> Any:
@@ -169,12 +160,7 @@ class _TripletEstimator(_PositionsEstimator):
         names = None if self.objects_ is None else tuple(self.objects_.tolist())
         return checks.questions(questions, len(self.embedding_), names)
 
-    def score(
-        self,
-        triplets: ArrayLike,
-        y: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> float:
+    def score(self, triplets: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
         """Share of answers that the positions satisfy."""
         rows = _answered(triplets, y)
         weights = checks.weights(sample_weight, len(rows))
@@ -192,15 +178,12 @@ def _answered(triplets: Any, y: ArrayLike | None) -> NDArray[Any]:
         return rows
     answers = np.asarray(y)
     if answers.shape != (len(rows),):
-        raise InvalidInput(
-            f"y of shape {answers.shape}: must be ({len(rows)},), one answer for each question"
-        )
+        rule = f"must be ({len(rows)},), one answer for each question"
+        raise InvalidInput(f"y of shape {answers.shape}: {rule}")
     if not any(np.isin(answers, (no, 1)).all() for no in (0, -1)):
         values = ", ".join(map(repr, dict.fromkeys(answers.tolist())))
-        raise InvalidInput(
-            f"y holds {values[:60]}: answers must be True or 1 (a is nearer), and False or 0, or "
-            "else -1 (b is)"
-        )
+        rule = "answers must be True or 1 (a is nearer), and False, 0 or -1 (b is)"
+        raise InvalidInput(f"y holds {values[:60]}: {rule}")
     return np.where((answers == 1)[:, None], rows, rows[:, [0, 2, 1]])
 
 
@@ -214,10 +197,8 @@ def _side(counts: Any) -> int:
     size = math.prod(map(int, counts.shape))
     n: int = round(size ** (1 / 3))
     if n**3 != size:
-        raise InvalidInput(
-            f"sparse answers of shape {counts.shape}: must be (n, n, n), or a matrix of as many "
-            "entries; number the objects from 0 to n - 1"
-        )
+        rule = "must be (n, n, n), or a matrix of as many entries"
+        raise InvalidInput(f"sparse answers of shape {counts.shape}: {rule}")
     return n
 
 
@@ -270,8 +251,6 @@ _DOCUMENTATION = """{summary}
     device
         ``"cuda"``: fit on a GPU (needs ``nearer[gpu]``). ``"auto"``: where there is one and the
         problem is large enough to gain. ``"cpu"``: never.
-    verbose
-        Print the loss after every hundredth step.
 
     Attributes
     ----------
@@ -280,8 +259,7 @@ _DOCUMENTATION = """{summary}
     objects_
         What the objects are called, where answers were about names; else None.
     stress_
-        The sum of the losses of all answers, each times its weight, as in cblearn (whose STE and
-        TSTE report their mean).
+        The sum of the losses of all answers, each times its weight.
     n_iter_, converged_
         Steps of the optimiser, of all stages, and whether it ended by itself.
     n_contradictions_
@@ -309,7 +287,6 @@ class _LossEstimator(_TripletEstimator):
     random_state: Any = None
     n_objects: int | None = None
     device: str = "auto"
-    verbose: bool = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -324,7 +301,6 @@ class _LossEstimator(_TripletEstimator):
             "loss": self._loss(),
             "max_iter": checks.whole("max_iter", self.max_iter),
             "tol": checks.positive("tol", self.tol),
-            "callback": _report if self.verbose else None,
         }
 
         def once(rng: np.random.Generator) -> Fit:
@@ -350,11 +326,6 @@ def _start(init: Any, loaded: LoadedAnswers, d: int, rng: np.random.Generator) -
     if init == "random":
         return random_start(n, d, rng)
     raise InvalidInput(f"init={init!r}: must be 'above', 'random' or an array")
-
-
-def _report(step: int, loss: float, _: Any) -> None:
-    if step % 100 == 0:
-        print(f"step {step}: loss {loss:.3e}")  # noqa: T201 - what verbose asks for
 
 
 class SOE(_LossEstimator):
@@ -401,16 +372,11 @@ class TSTE(_LossEstimator):
 class OrdinalEmbedding(_TripletEstimator):
     """Positions from any answers, exact or noisy, with nothing to choose but the dimension.
 
-    How answers get wrong, how often, and how widely objects spread is chosen by held-out answers;
-    this is ``nearer.fit(..., method="noisy")``.
+    This is ``nearer.fit(..., method="noisy")``.
 
     Parameters
     ----------
-    n_components
-        Dimension of the positions.
-    max_iter, tol
-        Steps of the optimiser in the last fit, and the gain that ends it.
-    random_state, n_objects, device
+    n_components, max_iter, tol, random_state, n_objects, device
         As in `SOE`.
 
     Attributes
@@ -434,10 +400,8 @@ class OrdinalEmbedding(_TripletEstimator):
     >>> questions = np.array([rng.choice(30, 3, replace=False) for _ in range(3000)])
     >>> oracle = nearer.NoisyOracle(nearer.PointOracle(X), flip=0.1, random_state=0)
     >>> model = nearer.OrdinalEmbedding(2, random_state=0).fit(questions, oracle(questions))
-    >>> 0.05 < model.noise_ < 0.15
-    True
-    >>> model.score(questions, nearer.PointOracle(X)(questions)) > 0.95
-    True
+    >>> 0.05 < model.noise_ < 0.15, model.score(questions, nearer.PointOracle(X)(questions)) > 0.95
+    (True, True)
     """
 
     _rates_people = True
@@ -453,18 +417,9 @@ class OrdinalEmbedding(_TripletEstimator):
     def _embed(self, loaded: LoadedAnswers, d: int, rng: np.random.Generator, init: Any) -> Fit:
         if init is not None:
             raise InvalidInput("init: OrdinalEmbedding finds its own start; use SOE for yours")
-        found = fit(
-            loaded.rows,
-            n_components=d,
-            people=loaded.trials.people,
-            weights=loaded.weights,
-            method="noisy",
-            n_objects=loaded.n,
-            device=self.device,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            random_state=rng,
-        )
+        how: dict[str, Any] = {"device": self.device, "max_iter": self.max_iter, "tol": self.tol}
+        how |= {"people": loaded.trials.people, "weights": loaded.weights, "random_state": rng}
+        found = fit(loaded.rows, n_components=d, method="noisy", n_objects=loaded.n, **how)
         posterior = self.fit_ = found.details["posterior"]
         self.people_ = found.people
         self.noise_: float = posterior.noise.lapse
@@ -482,10 +437,10 @@ class OrdinalEmbedding(_TripletEstimator):
 
 
 class _GraphEstimator(_PositionsEstimator):
-    """What both embedders of neighbour lists share."""
+    """What both embedders of neighbour lists share: `_embed` takes the graph and a dimension."""
 
     n_components: int
-    _embed: Callable[..., None]  # graph, dimensions
+    _embed: Callable[..., None]
 
     def fit(self, neighbours: ArrayLike | Any, y: object = None) -> Self:
         """Find positions from ``(n, k)`` lists of neighbours, or an adjacency matrix."""
@@ -510,9 +465,8 @@ def _as_graph(neighbours: ArrayLike | Any) -> Any:
             )
         n, k = lists.shape
         if lists.min() < 0 or lists.max() >= n:
-            raise InvalidInput(
-                f"neighbours name object {int(lists.max())}: must be from 0 to {n - 1}"
-            )
+            most = int(lists.max())
+            raise InvalidInput(f"neighbours name object {most}: must be from 0 to {n - 1}")
         where = (np.repeat(np.arange(n), k), lists.ravel())
         graph = sparse.csr_array((np.ones(n * k), where), shape=(n, n))
     graph.setdiag(0)
@@ -535,9 +489,7 @@ class LOE(_GraphEstimator):
     n_far
         With how many objects outside its list each neighbour is compared, drawn at random; None:
         with all, k·(n − k) triplets an object.
-    max_iter, tol
-        Steps of the optimiser, and the gain of a step that ends it.
-    random_state
+    max_iter, tol, random_state
         As in `nearer.SOE`.
 
     Attributes
@@ -566,9 +518,8 @@ class LOE(_GraphEstimator):
         max_iter, tol = checks.whole("max_iter", self.max_iter), checks.positive("tol", self.tol)
         rng = _generator(self.random_state)
         rows = self._triplets(graph, rng)
-        found = fit_from_more_dimensions(
-            rows, graph.shape[0], d, max_iter=max_iter, tol=tol, rng=rng
-        )
+        how: dict[str, Any] = {"max_iter": max_iter, "tol": tol, "rng": rng}
+        found = fit_from_more_dimensions(rows, graph.shape[0], d, **how)
         self._keep(found, float(len(rows)))
 
     def _triplets(self, graph: Any, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -601,10 +552,8 @@ class KNNGraphEmbedding(_GraphEstimator):
 
     Attributes
     ----------
-    embedding_
-        ``(n, n_components)`` positions; their unit is arbitrary.
-    distances_
-        ``(n, n)`` estimated distances.
+    embedding_, distances_
+        ``(n, n_components)`` positions, and ``(n, n)`` estimated distances, in no unit.
 
     Examples
     --------
@@ -628,10 +577,8 @@ class KNNGraphEmbedding(_GraphEstimator):
         if pieces > 1:
             size = np.bincount(label)
             stray = np.flatnonzero(label != np.argmax(size))
-            raise InvalidInput(
-                f"{pieces} pieces: walks from some objects never return, such as "
-                f"{stray[:10].tolist()}; give longer lists, or drop these objects"
-            )
+            why = f"walks from {stray[:10].tolist()} never return"
+            raise InvalidInput(f"{pieces} pieces: {why}; give longer lists, or drop objects")
         self.distances_: Floats = _hitting_distances(graph, d, self.reach)
         # classical scaling: KernelPCA centres the rows and the columns of a precomputed kernel
         scaling = KernelPCA(d, kernel="precomputed", eigen_solver="dense")
@@ -679,12 +626,8 @@ class OrdinalBasis(_PositionsEstimator):
 
     Attributes
     ----------
-    embedding_
-        ``(n, dimension_)`` coordinates.
-    dimension_
-        The estimated dimension.
-    axes_
-        The axes, each with its endpoints and its members in order.
+    embedding_, dimension_, axes_
+        ``(n, dimension_)`` coordinates; the axes, each with its members in order.
     basis_
         The whole `nearer.algorithms.Basis`: rankings, triplets, why it stopped.
     n_comparisons_, n_rounds_
@@ -697,12 +640,6 @@ class OrdinalBasis(_PositionsEstimator):
     >>> model = nearer.OrdinalBasis(random_state=0).fit(X)
     >>> model.dimension_, model.embedding_.shape
     (2, (300, 2))
-
-    Any oracle will do in place of X:
-
-    >>> model = nearer.OrdinalBasis(random_state=0).fit(nearer.PointOracle(X), n_objects=300)
-    >>> model.dimension_
-    2
     """
 
     _: KW_ONLY
@@ -718,29 +655,22 @@ class OrdinalBasis(_PositionsEstimator):
         ----------
         X
             ``(n, d)`` features, ``(n, n)`` distances with ``metric="precomputed"``, or an oracle.
-        y
-            Ignored; there for scikit-learn's sake.
-        n_objects
-            How many objects there are; needed with an oracle, and only there.
+        y, n_objects
+            Ignored; how many objects an oracle knows.
         """
         if callable(X) == (n_objects is None):
             raise InvalidInput(f"n_objects={n_objects}: is needed with an oracle, and only there")
         if callable(X):
             oracle, n = X, checks.n_objects(n_objects)
         else:
-            points = validate_data(
-                self, X, accept_sparse="csr", ensure_min_samples=3, dtype=np.float64
-            )
+            rules: dict[str, Any] = {"accept_sparse": "csr", "ensure_min_samples": 3}
+            points = validate_data(self, X, dtype=np.float64, **rules)
             precomputed = self.metric == "precomputed"
             oracle = DistanceOracle(points) if precomputed else PointOracle(points, self.metric)
             n = points.shape[0]
             self.objects_ = X.index if hasattr(X, "iloc") else None  # of a frame by pandas
-        strategy = choose_basis(
-            n,
-            random_state=_generator(self.random_state),
-            endpoints=self.endpoints,
-            order=self.order,
-        )
+        rng, ends = _generator(self.random_state), self.endpoints
+        strategy = choose_basis(n, random_state=rng, endpoints=ends, order=self.order)
         self.basis_: Basis = run(strategy, oracle)
         self.embedding_ = self.basis_.coordinates()
         self.dimension_: int = self.basis_.dimension

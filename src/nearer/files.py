@@ -1,13 +1,10 @@
 """Reading and writing files.
 
 A file is read into memory at once, because every format here is smaller than what is made of it.
-No file may be larger than four GiB, nor unpack or claim to hold more, unless the environment
-variable ``NEARER_MAX_BYTES`` says so: two kilobytes can ask for all memory. The kind of a file is
-taken from its first bytes where these are distinctive, because names of files are often wrong. A
-file is written beside its destination and moved there when it is complete, so that an
-interrupted program leaves either the old file or the new one; files that belong together are moved
-when all of them are complete. Tables are UTF-8 with commas and newlines, numbers with all their
-digits.
+None may be larger than four GiB, nor unpack or claim to hold more, unless ``NEARER_MAX_BYTES`` in
+the environment says so: two kilobytes can ask for all memory. First bytes say what a file is, since
+names are often wrong. A file is written beside its destination and moved there when it is complete,
+so that an interrupted program leaves either the old file or the new one.
 """
 
 from __future__ import annotations
@@ -49,6 +46,7 @@ _NO_TEXT = {
     b"<!DOCTYPE": ("a web page", "get the file that it shows or links to"),
     b"<html": ("a web page", "get the file that it shows or links to"),
 }
+_TEXT = "save the file as UTF-8 text"
 
 
 @contextmanager
@@ -71,8 +69,7 @@ def as_path(path: Any) -> Path:
     """A path; an empty one, which would be the current folder, is refused."""
     if isinstance(path, os.PathLike) or (isinstance(path, str) and path and "\0" not in path):
         return Path(path)
-    rule = "is no path of a file; give one, as text or pathlib.Path"
-    raise InvalidInput(f"{repr(path)[:60]}: {rule}")
+    raise InvalidInput(f"{repr(path)[:60]}: is no path of a file; give one, such as a text")
 
 
 def content_suffix(path: str | os.PathLike[str]) -> str:
@@ -126,10 +123,8 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
     except InvalidInput:
         raise
     except (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error) as error:
-        raise InvalidInput(
-            f"{path}: is not a whole {suffix} file ({error}); get it again, or rename it if "
-            "it is not compressed"
-        ) from error
+        remedy = "get it again, or rename it if it is not compressed"
+        raise InvalidInput(f"{path}: is not a whole {suffix} file ({error}); {remedy}") from error
 
 
 def open_zip(path: str | os.PathLike[str], data: bytes) -> zipfile.ZipFile:
@@ -149,16 +144,12 @@ def decoded(data: bytes, path: str | os.PathLike[str], encoding: str | None = No
         text = data.decode("utf-16" if wide else "utf-8-sig")
     except UnicodeDecodeError as error:
         if encoding is None:
-            raise InvalidInput(
-                f"{os.fspath(path)}: byte {error.start} is not {'UTF-16' if wide else 'UTF-8'}; "
-                "save the file as UTF-8 text"
-            ) from error
+            rule = f"byte {error.start} is not {'UTF-16' if wide else 'UTF-8'}; {_TEXT}"
+            raise InvalidInput(f"{os.fspath(path)}: {rule}") from error
         text = data.decode(encoding, errors="replace")
     if "\0" in text:
-        raise InvalidInput(
-            f"{os.fspath(path)}: character {text.index(chr(0))} is NUL, so it is no text or in "
-            "another encoding; save the file as UTF-8 text"
-        )
+        rule = f"character {text.index(chr(0))} is NUL; {_TEXT}"
+        raise InvalidInput(f"{os.fspath(path)}: {rule}")
     return text
 
 
@@ -183,9 +174,8 @@ def read_numpy(
             why = "it does not begin like one"
         elif "pickle" in str(error):  # NumPy's message would say how to run it
             why = "it holds Python objects"
-        raise InvalidInput(
-            f"{path}: is not a NumPy file of plain numbers ({why}); {remedy}"
-        ) from error
+        rule = f"is not a NumPy file of plain numbers ({why})"
+        raise InvalidInput(f"{path}: {rule}; {remedy}") from error
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
@@ -290,8 +280,8 @@ def sha256(path: str | os.PathLike[str]) -> str:
 def lock_file(path: Path) -> IO[bytes]:
     """Open a file, made if there is none, that no other process can lock until it is closed.
 
-    The file itself is locked and not a second file beside it, whose name could be deleted and made
-    again between two processes. `BlockingIOError` says that another process holds the lock.
+    It is locked itself, since a second file beside it could be deleted and made again between two
+    processes. `BlockingIOError` says that another process holds the lock.
     """
     file = path.open("ab")
     try:

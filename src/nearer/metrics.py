@@ -1,8 +1,6 @@
 """Measures of embeddings, those of the paper's Section 3 and some of ours, and of answers.
 
-*Embeddings.* Distances from heads in the truth and in the embedding are compared, a block of heads
-at a time, so that memory stays O(n). With more than 5,000 objects a random sample of heads is taken
-instead of all.
+Embeddings are compared a block of heads at a time, so that memory stays O(n).
 
 *Agreement.* Two answers to the same question agree with probability p² + (1 − p)², where p is the
 probability that a is said to be nearer; the best prediction is right with max(p, 1 − p). Since the
@@ -25,23 +23,10 @@ from nearer import checks
 from nearer.checks import as_points
 from nearer.distances import Distances
 from nearer.errors import InvalidInput
-from nearer.questions import Floats, pack, share_interval
+from nearer.questions import Floats, Objects, pack, share_interval
 from nearer.trials import MOST_SORTED, Trials
 
-__all__ = [
-    "Agreement",
-    "Procrustes",
-    "distance_rmse",
-    "knn_precision",
-    "mean_kendall_tau",
-    "measure_agreement",
-    "procrustes",
-    "share_interval_over_people",
-    "triplet_accuracy",
-]
-
 Seed = int | np.random.Generator | None
-Rows = NDArray[np.float64]
 
 _ALL_HEADS = 5_000  # up to so many objects every one is a head
 _BLOCK = 1 << 21  # distances held at a time
@@ -65,11 +50,9 @@ def mean_kendall_tau(
         ``(n, d′)`` positions, compared by Euclidean distance.
     metric
         The true metric.
-    n_heads
-        How many heads to average over. By default all up to 5,000 objects, beyond that a random
-        sample of about 25 million distances, but at least 100 heads.
-    random_state
-        Seed of that sample.
+    n_heads, random_state
+        How many heads to average over, and the seed that draws them. By default all up to 5,000
+        objects, beyond that as many as have about 25 million distances, but at least 100.
 
     Notes
     -----
@@ -143,10 +126,7 @@ def distance_rmse(
 
     The paper's formula divides by n; its figures fit the mean over pairs, which this is.
 
-    Parameters
-    ----------
-    truth, embedding, metric, n_heads, random_state
-        As for `mean_kendall_tau`.
+    The arguments are those of `mean_kendall_tau`.
 
     Examples
     --------
@@ -265,9 +245,8 @@ class _Heads:
         self._both = Distances(truth, metric), Distances(embedding)
         self.n, embedded = (distances.n_objects for distances in self._both)
         if self.n != embedded:
-            raise InvalidInput(
-                f"{self.n} true objects and {embedded} embedded ones: must be as many"
-            )
+            many = f"{self.n} true objects and {embedded} embedded ones"
+            raise InvalidInput(f"{many}: must be as many")
         if self.n < 3:
             raise InvalidInput(f"{self.n} objects: at least 3 are needed to compare rankings")
         if n_heads is None:
@@ -277,16 +256,15 @@ class _Heads:
             rng = checks.generator(seed)
             self._heads = np.sort(rng.choice(self.n, n_heads, replace=False))
 
-    def distances(self) -> Iterator[tuple[Rows, Rows]]:
+    def distances(self) -> Iterator[tuple[Floats, Floats]]:
         """From a block of heads to all other objects."""
         size = max(1, _BLOCK // self.n)
         for start in range(0, len(self._heads), size):
             heads = self._heads[start : start + size]
             others = heads[:, None] != np.arange(self.n)
-            x, y = (
-                np.stack([d.fresh_row(head) for head in heads.tolist()])[others] for d in self._both
-            )
-            yield x.reshape(-1, self.n - 1), y.reshape(-1, self.n - 1)
+            rows = ([d.fresh_row(head) for head in heads.tolist()] for d in self._both)
+            x, y = (np.stack(row)[others].reshape(-1, self.n - 1) for row in rows)
+            yield x, y
 
 
 # --- agreement of answers ------------------------------------------------------------------------
@@ -354,9 +332,7 @@ def measure_agreement(
     return {kind: share for kind, share in found.items() if share is not None}
 
 
-def _coded(
-    answers: NDArray[np.integer] | Trials,
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _coded(answers: NDArray[np.integer] | Trials) -> tuple[Objects, Objects]:
     """A number for each question, from 0, and one for each answer."""
     if isinstance(answers, Trials):
         shown, said = answers.shown, answers.chosen

@@ -159,11 +159,7 @@ def balanced_questions(
         for head in range(n_objects):
             laps = [rng.permutation(pairs) for _ in range(-(-rounds // pairs))]
             drawn[:, head] = np.concatenate(laps)[:rounds]
-    return _pair_of(heads, drawn.ravel()[:n_questions], rng)
-
-
-def _pair_of(heads: Objects, index: Objects, rng: np.random.Generator) -> Objects:
-    """The comparison with this head and the index-th pair of other objects, sides at random."""
+    index = drawn.ravel()[:n_questions]
     # pairs (a, b) with a < b are numbered b(b − 1)/2 + a
     b = ((1 + np.sqrt(1 + 8 * index.astype(np.float64))) / 2).astype(np.int64)
     b -= b * (b - 1) // 2 > index

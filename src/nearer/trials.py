@@ -14,6 +14,7 @@ from __future__ import annotations
 import copy
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -42,12 +43,8 @@ class Task:
 
     Attributes
     ----------
-    kind
-        One of `TASKS`.
-    choose, shown
-        How many are chosen of how many.
-    ranked
-        Whether the chosen are put in order.
+    kind, choose, shown, ranked
+        One of `TASKS`; how many are chosen of how many, and whether they are put in order.
 
     Examples
     --------
@@ -108,12 +105,10 @@ class Trials(Shown):
         None: as many as were chosen.
     ranked
         Whether the order of the chosen counts.
-    people, seconds
-        Who chose, and how long it took; None where nobody says.
+    people, seconds, weights
+        Who chose, how long it took, and how much it counts, 2 being the same choice made twice.
     names
         What objects 0, 1, … are called; None: by their numbers.
-    weights
-        How much each choice counts, 2 being the same choice made twice; None: all the same.
 
     Examples
     --------
@@ -173,14 +168,12 @@ class Trials(Shown):
         return cls("near", asked, rows, places, ranked=ranked, **also)
 
     @classmethod
-    def odd_one_out(cls, shown: ArrayLike, odd: Sequence[Any] | ArrayLike, **also: Any) -> Trials:
+    def odd_one_out(cls, shown: ArrayLike, odd: Any, **also: Any) -> Trials:
         """The objects shown, and the one that does not belong; None: nobody could decide."""
         return cls._alone("odd-one-out", shown, odd, also)
 
     @classmethod
-    def most_central(
-        cls, shown: ArrayLike, central: Sequence[Any] | ArrayLike, **also: Any
-    ) -> Trials:
+    def most_central(cls, shown: ArrayLike, central: Any, **also: Any) -> Trials:
         """The objects shown, and the one most like the others; None: nobody could decide."""
         return cls._alone("most-central", shown, central, also)
 
@@ -220,23 +213,12 @@ class Trials(Shown):
 
     @classmethod
     def joined(cls, parts: Sequence[Trials]) -> Trials:
-        """Trials of one kind as one; people, seconds and weights are kept where all have them.
-
-        Examples
-        --------
-        >>> import nearer
-        >>> triplet = nearer.Trials.from_triplets([[0, 1, 2]])
-        >>> screen = nearer.Trials.near([4], [[0, 1, 2, 3]], [[0, 3]])
-        >>> nearer.Trials.joined([triplet, screen]).n_shown
-        array([2, 4])
-        """
+        """Trials of one kind as one; people, seconds and weights are kept where all have them."""
         first = parts[0]
         if any(
             (p.kind, p.ranked, p.names) != (first.kind, first.ranked, first.names) for p in parts
         ):
-            raise InvalidInput(
-                "trials of different tasks or names: only those of one can be joined"
-            )
+            raise InvalidInput("trials of different tasks or names cannot be joined")
         each: dict[str, Any] = {}
         for name in _EACH:
             values = [getattr(part, name) for part in parts]
@@ -250,9 +232,7 @@ class Trials(Shown):
         return replace(first, **each)
 
     @classmethod
-    def _alone(
-        cls, kind: str, shown: ArrayLike, one: Sequence[Any] | ArrayLike, also: dict[str, Any]
-    ) -> Trials:
+    def _alone(cls, kind: str, shown: ArrayLike, one: Any, also: dict[str, Any]) -> Trials:
         listed = [None if x is None else [x] for x in np.asarray(one, dtype=object).tolist()]
         rows, places = _rows(shown, listed, False)
         return cls(kind, np.full(len(rows), -1), rows, places, **also)
@@ -281,11 +261,11 @@ class Trials(Shown):
         return self[:10].to_frame()
 
     def _summary(self) -> list[str]:
-        people = (
-            [] if self.people is None else [amount(len(np.unique(self.people)), "person", "people")]
-        )
         task = "several tasks" if self.task is None else f"task {self.task}"
-        return [amount(len(self), "trial"), amount(self.n_objects, "object"), task, *people]
+        parts = [amount(len(self), "trial"), amount(self.n_objects, "object"), task]
+        if self.people is not None:
+            parts.append(amount(len(np.unique(self.people)), "person", "people"))
+        return parts
 
     def __len__(self) -> int:
         return len(self.query)
@@ -390,9 +370,8 @@ def _rows(shown: Any, chosen: Any, ranked: bool) -> tuple[Objects, NDArray[np.in
     places = np.zeros((len(lists), width), dtype=np.int64)
     picked = list(chosen)
     if len(picked) != len(lists):
-        raise InvalidInput(
-            f"{len(picked)} choices for {len(lists)} screens: there must be one for each"
-        )
+        many = f"{len(picked)} choices for {len(lists)} screens"
+        raise InvalidInput(f"{many}: there must be one for each")
     for t, (row, pick) in enumerate(zip(lists, picked, strict=True)):
         rows[t, : len(row)] = row
         said = [] if pick is None else np.asarray(pick).ravel().tolist()
@@ -400,9 +379,8 @@ def _rows(shown: Any, chosen: Any, ranked: bool) -> tuple[Objects, NDArray[np.in
             said = [x for x, yes in zip(row, said, strict=True) if yes]
         for place, x in enumerate(said, start=1):
             if x not in row:
-                raise InvalidInput(
-                    f"trial {t}: {x} was chosen but not shown; shown were {row}: mend the row"
-                )
+                rule = f"was chosen but not shown; shown were {row}: mend the row"
+                raise InvalidInput(f"trial {t}: {x} {rule}")
             places[t, row.index(x)] = place if ranked else 1
     return rows, places
 
@@ -418,9 +396,8 @@ def _check(trials: Trials) -> None:
     for name in ("people", "seconds", "weights"):
         value = getattr(trials, name)
         if value is not None and value.shape != query.shape:
-            raise InvalidInput(
-                f"{name} of shape {value.shape}: must be {query.shape}, one for each trial"
-            )
+            rule = f"must be {query.shape}, one for each trial"
+            raise InvalidInput(f"{name} of shape {value.shape}: {rule}")
     m, count, wanted = trials.n_shown, (chosen > 0).sum(axis=1), trials.wanted
     least = 2 if trials.kind in ("near", "pairs") else 3
     rows, step = (shown, 2) if trials.kind == "pairs" else (np.sort(trials.questions, axis=1), 1)
@@ -450,31 +427,25 @@ class Report:
 
     Attributes
     ----------
-    rows, triplets, objects
-        Answers in the source, their triplets, and all objects, those never compared included.
-    persons, nameless
-        Participants, 0 where the source does not say, and answers that name nobody.
+    rows, triplets, objects, persons, nameless
+        How many: answers, triplets, objects, participants, and answers that name nobody.
     duplicates, contradictions
         Triplets that repeat an earlier one, and questions answered both ways.
     disagreement
-        Share of the answers to repeated questions that go against the majority (half of them in a
-        tie); None where no question was repeated.
-    degenerate, undecided, bad, excluded
-        Lines left out: an object twice in the question; nobody decided; they could not be read, and
-        that was asked for; the source marks them as excluded or taken back.
-    others, ties, untimed
-        Records of other pages; screens on which nobody decided, which a fit takes as about a tie;
-        lines with a time that is no number and is taken as not known.
+        Share of the answers to repeated questions that go against the majority, if there are any.
+    degenerate, undecided, bad, excluded, others
+        Lines left out: an object twice in the question; nobody decided; not readable; marked by the
+        source as excluded or taken back; records of other pages.
+    ties, untimed
+        Screens on which nobody decided; lines with a time that is no number.
     never_compared, groups
         Objects in no triplet, and those that triplets connect, the largest group first. Distances
         between groups are unknown.
     times, assumed
         The unit of response times, and how it is known; what was assumed, and how to say otherwise.
-    unread_columns, alike, labels
+    unread_columns, alike, labels, unit
         Columns that were not used; names that differ only in case, blanks or the encoding of
-        letters; all names.
-    unit
-        What lines are: lines of a file, records, rows of a frame.
+        letters; all names; what lines are, such as rows of a frame.
     """
 
     rows: int
@@ -560,7 +531,7 @@ class Report:
 class Triplets:
     """Answered questions, as `nearer.read_triplets` returns them: a view of the trials read.
 
-    It stands for its ``(m, 3)`` array wherever an array is expected: an estimator fits it as it is.
+    It stands for its ``(m, 3)`` array wherever an array is expected.
 
     Attributes
     ----------
@@ -645,7 +616,18 @@ def examine(
     minority, repeated = np.minimum(against, asked - against), asked > 1  # half of a tie
     kinds_of_answer = (against > 0).astype(np.int64) + (against < asked)
     share = float(minority.sum() / asked[repeated].sum()) if repeated.any() else None
-    never, groups = _groups(triplets, len(labels))
+    head, near, far = triplets.T
+    links = (np.ones(2 * len(triplets), dtype=np.bool_), (np.r_[head, head], np.r_[near, far]))
+    shape = (len(labels), len(labels))
+    _, component = connected_components(coo_array(links, shape=shape), directed=False)
+    compared = np.bincount(triplets.ravel(), minlength=len(labels)) > 0
+    groups = defaultdict[int, list[int]](list)
+    for i in np.flatnonzero(compared).tolist():
+        groups[int(component[i])].append(i)
+    alike = defaultdict[str, list[str]](list)
+    for label in labels:
+        text = unicodedata.normalize("NFKC", label).casefold()  # é is one character or two
+        alike["".join(text.split())].append(label)
     plain: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in known.items()}
     return Report(
         rows=len(triplets) if rows is None else rows,
@@ -655,36 +637,12 @@ def examine(
         duplicates=len(triplets) - int(kinds_of_answer.sum()),
         contradictions=int((minority > 0).sum()),
         disagreement=share,
-        never_compared=never,
-        groups=groups,
+        never_compared=tuple(np.flatnonzero(~compared).tolist()),
+        groups=tuple(sorted(map(tuple, groups.values()), key=lambda g: (-len(g), g[0]))),
         labels=tuple(labels),
-        alike=_alike(labels),
+        alike=tuple(tuple(same) for same in alike.values() if len(same) > 1),
         **plain,
     )
-
-
-def _alike(labels: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """Labels that are the same but for letter case, blanks and the encoding of letters."""
-    found: dict[str, list[str]] = {}
-    for label in labels:
-        plain = unicodedata.normalize("NFKC", label).casefold()  # é is one character or two
-        found.setdefault("".join(plain.split()), []).append(label)
-    return tuple(tuple(same) for same in found.values() if len(same) > 1)
-
-
-def _groups(
-    triplets: NDArray[np.int64], n: int
-) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
-    """The objects in no triplet, and the others by connected component, largest first."""
-    head, near, far = triplets.T
-    links = (np.ones(2 * len(triplets), dtype=np.bool_), (np.r_[head, head], np.r_[near, far]))
-    _, component = connected_components(coo_array(links, shape=(n, n)), directed=False)
-    compared = np.bincount(triplets.ravel(), minlength=n) > 0
-    members: dict[int, list[int]] = {}
-    for i in np.flatnonzero(compared).tolist():
-        members.setdefault(int(component[i]), []).append(i)
-    groups = sorted(map(tuple, members.values()), key=lambda group: (-len(group), group[0]))
-    return tuple(np.flatnonzero(~compared).tolist()), tuple(groups)
 
 
 def _some(names: Sequence[Any], most: int = 10) -> str:

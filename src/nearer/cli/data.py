@@ -24,7 +24,7 @@ def command(as_json: bool) -> None:
     columns = {
         "name": [one["name"] for one in sets],
         "objects": [one["objects"] for one in sets],
-        "size": [_bytes(one["bytes"]) for one in sets],
+        "size": [f"{one['bytes'] / 1e6:.2f} MB" for one in sets],
         **{head: [one[key] for one in sets] for head, key in left.items()},
     }
     places = " and ".join(str(folder) for folder in folders())
@@ -50,7 +50,3 @@ def _describe(data: Any) -> dict[str, Any]:
         "missing": missing,
         "load": f"nearer.datasets.{data.loader}",
     }
-
-
-def _bytes(size: int) -> str:
-    return f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{size / 1e3:.0f} kB" if size else "-"

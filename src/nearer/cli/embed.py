@@ -55,6 +55,8 @@ def command(
     output.check_folder(out, written, [Path(file) for file in (data, journal) if file])
     known = _load(data, names, seed)
     points = known.points
+    dense = np.ascontiguousarray(points if isinstance(points, np.ndarray) else points.toarray())
+    digest = hashlib.sha256(repr(dense.shape).encode() + dense.tobytes()).hexdigest()
     out.mkdir(parents=True, exist_ok=True)
     book = Journal(journal) if journal else None
     if book is None and seed is None:
@@ -65,14 +67,10 @@ def command(
         asking_progress(method) as progress,
     ):
         start = time.perf_counter()
-        embedding = run(
-            make_strategy(method, points.shape[0], random_state=seed, **limits),
-            PointOracle(points),
-            progress=progress,
-            journal=book,
-            about={"data": _digest(points)},
-            budget=limits["budget"],
-        )
+        how: dict[str, Any] = {"progress": progress, "journal": book, "budget": limits["budget"]}
+        how["about"] = {"data": digest}  # no journal of other data is continued
+        strategy = make_strategy(method, points.shape[0], random_state=seed, **limits)
+        embedding = run(strategy, PointOracle(points), **how)
         seconds = time.perf_counter() - start
         contents = _files(data, method, embedding, known)
         write_files(out, contents)
@@ -80,10 +78,8 @@ def command(
     summary |= {"seconds": round(seconds, 4), "out": str(out)}
     heads = {"n": "n_objects", "dimension": "dimension", "comparisons": "n_comparisons"}
     heads |= {"rounds": "n_rounds", "seconds": "seconds", "τ": "tau", "kNN": "knn_precision"}
-    lines = [
-        f"{phase.name}: {amount(phase.n_comparisons, 'comparison')}; {phase.note}"
-        for phase in embedding.history
-    ]
+    phases = embedding.history
+    lines = [f"{p.name}: {amount(p.n_comparisons, 'comparison')}; {p.note}" for p in phases]
     lines += [*output.undetermined(embedding), f"in {out}: {', '.join(sorted(contents))}"]
     columns = {head: [summary[key]] for head, key in {**heads, "RMSE": "rmse"}.items()}
     output.show(summary, columns, lines, as_json=as_json, title=f"{data}, {method}")
@@ -115,12 +111,6 @@ def _load(data: str, names: str, seed: int | None) -> NamedPoints:
     if (n := known.points.shape[0]) < 3:
         raise InvalidInput(f"{data}: has {n} objects; at least 3 are needed")
     return known
-
-
-def _digest(points: Any) -> str:
-    """Identifies the data of a run, so that its journal is not continued with others."""
-    dense = np.ascontiguousarray(points if isinstance(points, np.ndarray) else points.toarray())
-    return hashlib.sha256(repr(dense.shape).encode() + dense.tobytes()).hexdigest()
 
 
 def _summary(method: str, points: Any, embedding: Embedding, seed: int) -> dict[str, Any]:

@@ -55,10 +55,8 @@ def _columns(_: Any, __: Any, text: str | None) -> dict[str, str | int] | None:
     for one in [] if text is None else text.split(","):
         part, equals, column = (x.strip() for x in one.partition("="))
         if not (part and equals and column):
-            raise InvalidInput(
-                f"--columns {text}: {one!r} is not of the form part=column, such as "
-                "head=ref,near=same,far=other"
-            )
+            form = "part=column, such as head=ref,near=same,far=other"
+            raise InvalidInput(f"--columns {text}: {one!r} is not of the form {form}")
         parts[part] = int(column) if column.isdecimal() else column
     return parts or None
 
@@ -144,10 +142,8 @@ def command(triplets: Path, as_json: bool, out: Path, **options: Any) -> None:
         out.mkdir(parents=True, exist_ok=True)
     else:
         if scheduler or set(reading) - {"columns"}:
-            raise InvalidInput(
-                f"{triplets}: is read in blocks, by this machine or torchrun, and every row is a "
-                "triplet; of the options that say how to read it, only --columns may be there"
-            )
+            rule = "is read in blocks, by this machine or torchrun; of the options that say how to "
+            raise InvalidInput(f"{triplets}: {rule}read it, only --columns may be there")
         fitted = _fit_blocks(source, triplets, out, **options)
         if fitted is None:  # the process that shares out the work has the result
             return
@@ -206,9 +202,8 @@ def _in_blocks(path: Path, columns: dict[str, str | int] | None) -> BlockSource 
     source = as_source(path, columns)
     if is_one_of_many():
         if source is None:
-            raise InvalidInput(
-                f"{path}: several processes share .parquet and .npy files; write it as one of them"
-            )
+            rule = "several processes share .parquet and .npy files; write it as one of them"
+            raise InvalidInput(f"{path}: {rule}")
         return source
     return source if source is not None and source.n_rows > _fit.MANY else None
 
@@ -318,7 +313,11 @@ def _write(folder: Path, e: Embedding, figures: dict[str, Any], look: dict[str, 
     if e.details["estimate"] is not None:
         contents["dimension.png"] = as_png(plot_dimension(e.details["estimate"]))
     if e.people is not None:
-        contents["people.csv"] = _people_text(e, e.people)
+        weights = () if e.weights is None else e.weights.T
+        header = ["person", *list(e.people)[1:]]
+        header += [f"weight{k + 1}" for k in range(len(weights))]
+        columns = [*(e.people[name] for name in e.people), *weights]
+        contents["people.csv"] = files.table_text(header, zip(*columns, strict=True))
     written = sorted([*contents, "fit.json"])
     contents["fit.json"] = files.json_text({**figures, "files": written}, indent=1) + "\n"
     earlier = set()
@@ -328,14 +327,6 @@ def _write(folder: Path, e: Embedding, figures: dict[str, Any], look: dict[str, 
     for file in earlier.intersection(_FILES) - set(contents):
         (folder / file).unlink(missing_ok=True)
     return written
-
-
-def _people_text(e: Embedding, people: Any) -> str:
-    weights = () if e.weights is None else e.weights.T
-    names = list(people)
-    header = ["person", *names[1:], *(f"weight{k + 1}" for k in range(len(weights)))]
-    columns = [*(people[name] for name in names), *weights]
-    return files.table_text(header, zip(*columns, strict=True))
 
 
 def _columns_shown(figures: dict[str, Any]) -> dict[str, list[Any]]:

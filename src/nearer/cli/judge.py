@@ -31,10 +31,18 @@ class _Run:
     """What every sub-command needs to make the same run again."""
 
     def __init__(
-        self, objects: Path, journal: Path | None, budget: int | None, seed: int, question: str
+        self,
+        out: Path | None,
+        *reads: Path,
+        objects: Path,
+        journal: Path | None,
+        budget: int | None,
+        seed: int,
+        question: str,
     ) -> None:
-        self.seed, self.question, self.objects = seed, question, objects
+        self.seed, self.question = seed, question
         self.file = journal or objects.with_suffix(".answers.db")
+        check_files([objects, self.file, *reads], out=out)  # before anything is read
         lines = decoded(read_bytes(objects), objects).splitlines()
         self.names = [line.strip() for line in lines if line.strip()]
         if (n := len(self.names)) < 3:
@@ -42,10 +50,6 @@ class _Run:
         if twice := [name for name, k in Counter(self.names).items() if k > 1]:
             raise InvalidInput(f"{objects}: {twice[0]!r} is on several lines; each must be on one")
         self.strategy = adaptive(n, budget=budget or 8 * n, random_state=seed)
-
-    def check(self, out: Path | None, *reads: Path) -> None:
-        """Refuse to write over a file that is read."""
-        check_files([self.objects, self.file, *reads], out=out)
 
     @contextmanager
     def session(self, **about: Any) -> Iterator[Any]:
@@ -90,8 +94,7 @@ def ask(out: Path | None, **common: Any) -> None:
     """
     from nearer.judges.outside import TerminalJudge
 
-    asked = _Run(**common)
-    asked.check(out)
+    asked = _Run(out, **common)
     judge = TerminalJudge(asked.question, show=say, random_state=asked.seed)
     left = f"the answers are in {asked.file}; the same command goes on from there"
     with stopped_by_ctrl_c(lambda: left):
@@ -107,8 +110,7 @@ def export(model: str, out: Path, **common: Any) -> None:
     """Write the open questions about OBJECTS as requests for a batch endpoint."""
     from nearer.judges.chat import ChatJudge
 
-    asked = _Run(**common)
-    asked.check(out)
+    asked = _Run(out, **common)
     with asked.session(model=model) as session:
         if session.done:
             asked.finish(session.result, None)
@@ -118,12 +120,8 @@ def export(model: str, out: Path, **common: Any) -> None:
         for row in session.open.tolist():
             shown = judge.option_order.show([asked.names[i] for i in row])
             places = (number[name] for name in (shown.head, shown.first, shown.second))
-            request = {
-                "custom_id": "-".join(map(str, places)),
-                "method": "POST",
-                "url": "/v1/chat/completions",
-                "body": judge.request([shown]),
-            }
+            request = {"custom_id": "-".join(map(str, places)), "body": judge.request([shown])}
+            request |= {"method": "POST", "url": "/v1/chat/completions"}
             lines.append(json.dumps(request, ensure_ascii=False) + "\n")
         write_bytes(out, "".join(lines).encode())
         say(f"{amount(len(lines), 'question')} of round {session.n_rounds} in {out}")
@@ -135,8 +133,7 @@ def export(model: str, out: Path, **common: Any) -> None:
 @click.option("--out", type=_FILE, help="Write the positions to this .csv file at the end.")
 def import_(replies: Path, out: Path | None, **common: Any) -> None:
     """Take in REPLIES, the file that a batch endpoint gave back for OBJECTS."""
-    asked = _Run(**common)
-    asked.check(out, replies)
+    asked = _Run(out, replies, **common)
     with asked.session() as session:
         answers = _replies(replies, session.open)
         if answers:
@@ -161,10 +158,8 @@ def _replies(path: Path, questions: Any) -> dict[tuple[int, ...], Any]:
             body = (reply["response"] or {}).get("body")  # a request has no response
             head, *pair = map(int, reply["custom_id"].split("-"))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            raise InvalidInput(
-                f"{path}, line {line_number}: is no reply to an exported question; give the file "
-                "that the endpoint wrote, JSON lines with custom_id and response"
-            ) from None
+            rule = "is no reply to an exported question; give the file that the endpoint wrote"
+            raise InvalidInput(f"{path}, line {line_number}: {rule}") from None
         if (head, *sorted(pair)) in are_open:
             (first,) = first_options(body, 1)
             answers[head, *pair] = None if first is None else float(first)

@@ -64,16 +64,13 @@ class _OnDemand(click.Group):
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] == "nearer":
                 raise
-            raise Ended(
-                f"the package {error.name!r} is missing: studies need `pip install 'nearer[study]'`"
-            ) from error
+            remedy = "studies need `pip install 'nearer[study]'`"
+            raise Ended(f"the package {error.name!r} is missing: {remedy}") from error
         except RuntimeError as error:
             if "no locator available" not in str(error):  # Numba's message
                 raise
-            raise Ended(
-                "nowhere to keep compiled code: neither the package's folder nor the home folder "
-                "can be written to; set NUMBA_CACHE_DIR to a folder that can"
-            ) from error
+            remedy = "set NUMBA_CACHE_DIR to a folder that can be written to"
+            raise Ended(f"nowhere to keep compiled code; {remedy}") from error
         except OSError as error:
             if error.filename is not None:
                 rule = "name another file or folder"
@@ -83,10 +80,8 @@ class _OnDemand(click.Group):
             with suppress(OSError, ValueError), open(os.devnull, "wb") as nowhere:
                 # Python would try to print the rest again when it ends
                 os.dup2(nowhere.fileno(), sys.stdout.fileno())
-            raise Ended(
-                f"the output cannot be written ({error.strerror}); make room there, or send it "
-                "elsewhere"
-            ) from error
+            remedy = "make room there, or send it elsewhere"
+            raise Ended(f"the output cannot be written ({error.strerror}); {remedy}") from error
 
 
 @click.group(cls=_OnDemand, context_settings={"help_option_names": ["-h", "--help"]})

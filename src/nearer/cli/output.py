@@ -1,8 +1,7 @@
 r"""What commands share: what they print, where they write, and how Ctrl-C ends them.
 
 A name in a file may hold an escape sequence, with which a terminal changes its title or hides a
-line. Text is therefore shown with its control characters written out, as ``\x1b``. Data that a
-command was asked to print, JSON or CSV, is not changed.
+line. Text, but not JSON or CSV, is therefore shown with control characters written out: ``\x1b``.
 """
 
 from __future__ import annotations
@@ -210,9 +209,8 @@ def check_files(reads: Sequence[Path], **files: Path | None) -> None:
 
 def _check_not_read(option: str, file: Path, reads: Sequence[Path]) -> None:
     if file.exists() and any(read.exists() and file.samefile(read) for read in reads):
-        raise InvalidInput(
-            f"{option}: is a file that is read, and would be overwritten; name another"
-        )
+        rule = "is a file that is read, and would be overwritten; name another"
+        raise InvalidInput(f"{option}: {rule}")
 
 
 def picture_files(names: list[str], folder: Path | None, source: Path) -> list[Path | None] | None:

@@ -99,8 +99,8 @@ def serve(
                 return
             say(f"Participants: {base}/\nDashboard:    {base}/dashboard")
             if host in ("127.0.0.1", "::1", "localhost"):
-                say("Only this computer can open these links. docs/study-deployment.md says how to "
-                    "put the study on the web.")  # fmt: skip
+                how = "docs/study-deployment.md says how to put the study on the web."
+                say(f"Only this computer can open these links. {how}")
             if setup:
                 say(f"Make your account first, this link works once:\n{setup}")
 
@@ -179,8 +179,8 @@ def embed(
     if embedding.determined is False:
         said += f" ({embedding.dimension_low} to {embedding.dimension_high} are possible)"
     if held is not None:
-        said += f", {held.accuracy:.1%} of held-out answers predicted"
-        said += f" ({held.low:.1%} to {held.high:.1%})"
+        span = f"{held.low:.1%} to {held.high:.1%}"
+        said += f", {held.accuracy:.1%} of held-out answers predicted ({span})"
     say(said, err=True)
 
 

@@ -46,23 +46,10 @@ _METADATA: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
 
-# Fonts of many scripts on Linux, macOS and Windows; matplotlib looks for a letter in one after the
-# other.
-_FAMILIES = (
-    "DejaVu Sans",
-    "Noto Sans CJK SC",
-    "Noto Sans CJK JP",
-    "Noto Sans",
-    "WenQuanYi Zen Hei",
-    "PingFang SC",
-    "Hiragino Sans",
-    "Apple SD Gothic Neo",
-    "Arial Unicode MS",
-    "Microsoft YaHei",
-    "Yu Gothic",
-    "Malgun Gothic",
-    "Nirmala UI",
-)
+# Fonts of many scripts; matplotlib looks for a letter in one after the other.
+_LINUX = ("DejaVu Sans", "Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans", "WenQuanYi Zen Hei")
+_MACOS = ("PingFang SC", "Hiragino Sans", "Apple SD Gothic Neo", "Arial Unicode MS")
+_WINDOWS = ("Microsoft YaHei", "Yu Gothic", "Malgun Gothic", "Nirmala UI")
 
 
 def axes_on(ax: Any, size: float = 6, height: float | None = None) -> Axes:
@@ -87,10 +74,8 @@ def figure_of(drawn: Axes | Figure) -> Figure:
 def bare(ax: Axes) -> Axes:
     """No ticks, a light frame, and the same scale in both directions."""
     ax.set_aspect("equal", adjustable="datalim")
-    ax.set_xticks([])
-    ax.set_yticks([])
-    for side in ax.spines.values():
-        side.set_color("#d9dce1")
+    ax.set(xticks=[], yticks=[])
+    ax.spines[:].set_color("#d9dce1")
     return ax
 
 
@@ -142,7 +127,7 @@ def save(drawn: Axes | Figure | InteractiveMap, path: str | os.PathLike[str]) ->
 def _families() -> tuple[str, ...]:
     """The user's fonts first, then those for other scripts that are installed."""
     installed = set(fontManager.get_font_names())
-    others = (name for name in _FAMILIES if name in installed)
+    others = (name for name in (*_LINUX, *_MACOS, *_WINDOWS) if name in installed)
     return tuple(dict.fromkeys((*mpl.rcParams["font.family"], *others)))
 
 
@@ -169,13 +154,11 @@ def drawable(texts: Sequence[str]) -> dict[str, str]:
     drawn = {t: "".join(x if ord(x) in known or x.isspace() else "□" for x in t) for t in texts}
     if lost := [text for text, shown in drawn.items() if text != shown]:
         some = ", ".join(map(repr, lost[:3])) + (", …" if len(lost) > 3 else "")
-        warnings.warn(
+        message = (
             f"no installed font has all letters of {some} ({len(lost)} in all), which are drawn as "
-            "boxes; install one, such as Noto Sans CJK, or make a map to explore "
-            "(interactive=True, --map map.html)",
-            AnswersWarning,
-            stacklevel=3,
+            "boxes; install Noto Sans CJK, or make a map to explore (interactive=True, --map .html)"
         )
+        warnings.warn(message, AnswersWarning, stacklevel=3)
     return drawn
 
 
@@ -235,9 +218,8 @@ def read_inputs(
 def _check_length(n: int, name: str, values: Any) -> None:
     """Refuse what is no list in order, or not as long as there are objects."""
     is_list = isinstance(values, Sized) and not isinstance(values, str | bytes | Set | Mapping)
-    if (
-        not is_list or getattr(values, "shape", None) == ()
-    ):  # an array without dimensions has no length
+    # an array without dimensions has no length
+    if not is_list or getattr(values, "shape", None) == ():
         rule = f"must be a list, one for each of the {n} objects in their order"
         raise InvalidInput(f"{name}={repr(values)[:60]}: {rule}")
     if (length := len(values)) != n:
@@ -251,10 +233,8 @@ def _read_covariances(covariances: Any, n: int, d: int) -> Floats:
     except (TypeError, ValueError):
         values = np.empty(0)
     if values.shape != (n, d, d) or not np.isfinite(values).all():
-        raise InvalidInput(
-            f"covariances={' '.join(repr(covariances).split())[:60]}: must be ({n}, {d}, {d}) "
-            "finite numbers, a matrix for each object; None draws none"
-        )
+        rule = f"must be ({n}, {d}, {d}) finite numbers, a matrix for each object; None draws none"
+        raise InvalidInput(f"covariances={' '.join(repr(covariances).split())[:60]}: {rule}")
     return values
 
 
@@ -273,10 +253,9 @@ def _read_colours(colour: Any) -> tuple[Floats, list[str] | None]:
             return numbers, None
         number, names = pd.factorize(values, sort=True)
     except (TypeError, OverflowError) as error:
-        raise InvalidInput(
-            f"colour={repr(colour)[:60]}: must be a class or a number for each object, and "
-            "no lists within the list; rescale numbers that are too large"
-        ) from error
+        rule = "must be a class or a number for each object, and no lists within the list"
+        remedy = "rescale numbers that are too large"
+        raise InvalidInput(f"colour={repr(colour)[:60]}: {rule}; {remedy}") from error
     classes = [str(name) if str(name).strip() else "(empty)" for name in names]
     return np.where(number < 0, np.nan, number), classes
 
@@ -284,19 +263,14 @@ def _read_colours(colour: Any) -> tuple[Floats, list[str] | None]:
 def read_thumbnail(file: str | os.PathLike[str], size: float) -> Image.Image:
     """A picture, upright, sharp enough to be shown at a size in points or pixels of a page."""
     pixels = max(1, round(4 * size))  # four to each: fine screens have two or three
+    remedy = "give the path of an image file, or None for an object that has none"
     if not isinstance(file, str | os.PathLike):
-        raise InvalidInput(
-            f"pictures: {repr(file)[:60]} is no path; give the path of an image file, or None for "
-            "an object that has none"
-        )
+        raise InvalidInput(f"pictures: {repr(file)[:60]} is no path; {remedy}")
     try:
         with Image.open(Path(file)) as picture:
             picture.draft("RGB", (2 * pixels, 2 * pixels))  # a large photograph is read coarsely
             small = ImageOps.exif_transpose(picture).convert("RGBA")
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise InvalidInput(
-            f"{file}: is no picture that can be read: {error}; give the path of a file in a common "
-            "format such as .png, or None for an object that has none"
-        ) from error
+        raise InvalidInput(f"{file}: is no picture that can be read: {error}; {remedy}") from error
     small.thumbnail((pixels, pixels))
     return small

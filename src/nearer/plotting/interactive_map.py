@@ -1,9 +1,6 @@
 """Maps to explore: one HTML file that needs no other and no network.
 
-Objects are dots on a canvas; the one that is pointed at, reached with the arrow keys or searched
-for is named, with its picture, its neighbours and the region that holds 95 % of what is known of
-it. The page follows the reader's choice of dark or light. ``explore.html`` beside this file is the
-page; the figures are put into it as JSON.
+``explore.html`` beside this file is the page; the figures are put into it as JSON.
 """
 
 from __future__ import annotations
@@ -64,7 +61,7 @@ def explore_positions(
     picture_size
         Pixels of a picture's longer side; None: 40, less where objects are crowded.
     title
-        Of the page; "Map of the objects" where none is given.
+        Of the page.
 
     Examples
     --------

@@ -3,9 +3,8 @@
 Each name is tried beside its object, on eight sides, then a little farther off with a line to it.
 The first place is taken that covers no other name, dot or picture; a name for which there is none
 is left out, and the map says how many are. Isolated objects come first, because they have the room
-and are the ones that a reader looks up. No name is moved again afterwards, so that it stays close
-to its object. Lengths are in points (1/72 inch) on the finished page. What is taken is marked on a
-raster of the page, so that hundreds of thousands of marks cost no more than a few.
+and are the ones that a reader looks up. What is taken is marked on a raster of the page, so that
+hundreds of thousands of marks cost no more than a few. Lengths are in points (1/72 inch).
 """
 
 from __future__ import annotations
@@ -54,8 +53,7 @@ def plot_positions(
     """Draw positions as a map.
 
     One dimension is drawn from left to right, the objects in their order from bottom to top. Of
-    three and more, pairs of the (up to five) directions of greatest spread are drawn side by
-    side. The axes say which directions these are, and how much of the spread each carries.
+    three and more, pairs of the (up to five) directions of greatest spread are drawn side by side.
 
     Parameters
     ----------
@@ -64,8 +62,7 @@ def plot_positions(
     labels
         What to write beside each object, as far as there is room.
     covariances
-        ``(n, d, d)`` uncertainty of each position, drawn as an ellipse (on a line, a bar) that
-        holds 95 % of it.
+        ``(n, d, d)`` uncertainty of each position, drawn as a region that holds 95 % of it.
     pictures
         An image file for each object, drawn at its place; None where there is none.
     picture_size
@@ -81,8 +78,7 @@ def plot_positions(
     Returns
     -------
     ax
-        What was drawn on: of a grid, the map of the first two directions. `nearer.plotting.save`
-        writes the whole figure, and notebooks show it.
+        What was drawn on: of a grid, the map of the first two directions.
 
     Examples
     --------
@@ -322,9 +318,8 @@ def _ellipses(ax: Axes, places: Floats, covariances: Floats) -> None:
     circle = np.stack([np.cos(around), np.sin(around)], axis=1)
     edges = list(places[:, None] + np.einsum("nij,nj,vj->nvi", turn, half, circle))
     some = places[:: len(places) // 100 + 1]
-    layers = sum(
-        Path(edge).contains_points(some).mean() for edge in edges
-    )  # of regions, at a place
+    # how many regions there are at a place
+    layers = sum(Path(edge).contains_points(some).mean() for edge in edges)
     alpha = _DARKEST / max(layers, 2.0)
     ax.add_collection(PolyCollection(edges, facecolors=COLOURS[1], edgecolors="none", alpha=alpha))
 

@@ -1,9 +1,8 @@
 """Reports for papers: one HTML file, or Markdown with its pictures beside it.
 
-The sentences are in ``templates/report.jinja`` and ``templates/methods.jinja``; the templates
-``html.jinja`` and ``markdown.jinja`` lay out their paragraphs, tables and pictures. This module
-computes the values and draws the pictures. Every text is escaped when it is laid out, so that names
-with ``<`` or ``|`` in them stay names.
+The sentences are in ``templates/report.jinja`` and ``methods.jinja``; ``html.jinja`` and
+``markdown.jinja`` lay them out, and escape every text, so that names with ``<`` or ``|`` in them
+stay names.
 """
 
 from __future__ import annotations
