@@ -273,11 +273,9 @@ def _numbered(
 def _arranged(
     file: IO[bytes], new: Renumber | None, counts: NDArray[np.int64], n_shares: int, sampled: bool
 ) -> tuple[Rows, Rows, int]:
-    """Number objects anew and move held-out rows to the end; return these, a sample, the others.
-
-    The first hashes belong to answers held out, the last ones to the sample.
-    """
+    """Number objects anew and move held-out rows to the end; return these, a sample, a count."""
     most = min(HELD_OUT * n_shares, int(counts.sum()) // FOLDS)
+    # The first hashes belong to answers held out, the last ones to the sample.
     n_held = int(np.searchsorted(np.cumsum(counts), most, side="right"))
     n_sampled = np.searchsorted(np.cumsum(counts[::-1]), _fit.MANY * n_shares, side="right")
     first_sampled = len(counts) - int(n_sampled) * sampled

@@ -1,8 +1,4 @@
-"""Coarse work on a Dask cluster: `nearer.parallel` sends it there inside `scheduler(address)`.
-
-A cluster fails in ways that a pool of processes cannot: nothing listens at the address, there is
-no worker, or a worker dies with its work. Each is one message.
-"""
+"""Coarse work on a Dask cluster: `nearer.parallel` sends it there inside `scheduler(address)`."""
 
 from __future__ import annotations
 

@@ -34,10 +34,7 @@ _PATIENCE = 300.0  # seconds without an answer after which a process is given up
 
 
 def lay_out(answers: Stored) -> tuple[Passes, Passes]:
-    """Passes over the answers that are not held out, and over all.
-
-    They run on a GPU if one is wanted and has room for all of them.
-    """
+    """Passes over the answers not held out, and over all; on a GPU if one is wanted."""
     n = answers.n_objects
     if wants_gpu(answers.n_kept, n):
         from nearer.scale.gpu import GpuPasses  # noqa: PLC0415 - imports PyTorch
@@ -148,10 +145,7 @@ class Processes:
         signal.signal(signal.SIGTERM, self._stop)
 
     def layout(self, answers: Stored) -> tuple[Passes, Passes]:
-        """Passes over the shares of all: the answers that are not held out, and every one.
-
-        They run on GPUs if all processes can use theirs, else on processors.
-        """
+        """Passes over the shares of all, on GPUs if every process can use its own."""
         can = self._torch.tensor([int(wants_gpu(answers.n_kept, answers.n_objects))])
         self._together(self._dist.all_reduce, can, self._dist.ReduceOp.MIN)
         with nullcontext() if int(can) else using("cpu"):

@@ -97,17 +97,12 @@ class Options:
 
 
 class Form(NamedTuple):
-    """One way to write down an answer in columns.
-
-    `objects` are the parts that hold objects, a head first; `said` is the part that says which of
-    them was chosen, one of the objects where its column says it. `order` is that of the columns
-    where these have no names; none where such tables are read in another way.
-    """
+    """One way to write down an answer in columns."""
 
     kind: str
-    objects: tuple[str, ...]
-    said: str
-    order: tuple[str, ...] = ()
+    objects: tuple[str, ...]  # the parts that hold objects, a head first
+    said: str  # the part that says which was chosen; one of the objects where its column says it
+    order: tuple[str, ...] = ()  # of columns without names; none: they are read in another way
 
     @property
     def parts(self) -> tuple[str, ...]:

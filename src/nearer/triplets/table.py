@@ -140,9 +140,8 @@ def read_table(
 ) -> pd.DataFrame:
     """Read a table of any format as texts without white space around them, "" for nothing.
 
-    `header` is whether the first row of a text or a sheet names its columns, `encoding` what text
-    that is neither UTF-8 nor UTF-16 is read as. The index holds the line, record or row that each
-    row comes from, and has its name.
+    `encoding` is what text that is neither UTF-8 nor UTF-16 is read as. The index holds the line,
+    record or row that each row comes from, and has its name.
     """
     table = load_table(source, encoding=encoding)
     if table.has_header is None and header:
@@ -223,10 +222,8 @@ def _parquet(name: str, files: Sequence[Path]) -> Table:
 def _text(name: str, text: str, ragged: bool) -> Table:
     """The rows of a text of separated values.
 
-    The separator is the one of comma, tab and semicolon that cuts the first row into most fields,
-    or white space where there is none of them; a first line such as ``sep=;``, which Excel
-    understands, names it. Empty lines are passed over. Lines that start with ``#`` at the top are
-    comments, and the last of them may be the header, as `numpy.savetxt` writes it.
+    A first line such as ``sep=;``, which Excel understands, names the separator. Lines that start
+    with ``#`` at the top are comments, the last perhaps the header, as `numpy.savetxt` writes it.
     """
     lines = list(io.StringIO(text, newline=""))
     stated = _STATED.fullmatch(lines[0]) if lines else None
@@ -285,11 +282,7 @@ def _separator(line: str) -> str:
 
 
 def _json(name: str, text: str) -> Table:
-    """Records of a text that is JSON, or JSON line by line.
-
-    A record is an object of a list, or one on a line; lists in lists (JATOS has one list a person,
-    on a line), columns (``{"head": [...], …}``) and one list inside an object are unfolded.
-    """
+    """Records of a text that is JSON, or JSON line by line, out of whatever wraps them."""
     with one_message(name, "JSON", "mend it, or get the file again"):
         values, unit = _parsed(name, text)
         found = [(line, record) for line, value in values for record in _unfolded(value)]
@@ -330,7 +323,7 @@ def _parsed(name: str, text: str) -> tuple[list[tuple[int, Any]], str]:
 
 
 def _unfolded(value: Any) -> Iterator[Any]:
-    """The records in whatever they are wrapped in."""
+    """The records in lists (JATOS has one a person), in columns, or in one list of an object."""
     if isinstance(value, list):
         for part in value:
             wrapped = isinstance(part, list) or (isinstance(part, dict) and "sequence" in part)
